@@ -1,0 +1,70 @@
+PYTHON ?= python3
+ARGS ?=
+
+BIN := .venv/bin
+UV := $(BIN)/uv --quiet --no-python-downloads
+UV_VERSION := $(shell sed -n '/^name = "uv"$$/{n;s/^version = "\(.*\)"$$/\1/p;}' uv.lock)
+
+# An activated environment, or uv's own variables, must not lead `uv sync` away from .venv.
+unexport VIRTUAL_ENV UV_PROJECT_ENVIRONMENT
+# The largest wheel has 60 MB, and not every line is fast.
+export UV_HTTP_TIMEOUT ?= 180
+
+MAKEFLAGS += --no-builtin-rules
+.DELETE_ON_ERROR:
+.PHONY: help demo test check fix bench redis clean
+
+help: ## show this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
+	@echo
+	@echo '  ARGS="…" is passed on by demo, test and bench; PYTHON=… chooses the interpreter of .venv.'
+
+demo: $(BIN)/.synced ## watch three agents exchange mail, one of them killed on the way
+	@$(BIN)/postroom demo $(ARGS)
+
+test: check ## everything that must hold before a commit
+	$(BIN)/pytest -n 2 -m 'not alone' --cov --cov-report=term $(ARGS)
+	$(BIN)/pytest -m alone $(ARGS) || [ $$? -eq 5 ] # 5: none was selected
+
+check: $(BIN)/.synced ## style, types and layers, without running anything
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/pyright
+	$(BIN)/lint-imports --no-logo
+
+fix: $(BIN)/.synced ## repair what can be repaired by itself
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+bench: $(BIN)/.synced-bench redis ## measure Postroom and its peers in one run
+	@$(BIN)/python -m benchmarks $(ARGS)
+
+clean: ## remove everything that can be made again
+	rm -rf .venv .coverage .coverage.* .hypothesis htmlcov .import_linter_cache .pytest_cache .ruff_cache build dist
+	find src tests benchmarks -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
+
+$(BIN)/uv:
+	@$(PYTHON) -c 'import sys; sys.exit("Postroom needs Python 3.11 or newer: make PYTHON=python3.12" if sys.version_info < (3, 11) else 0)'
+	@echo 'Setting up .venv …'
+	@$(PYTHON) -m venv .venv
+	@$(BIN)/pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
+
+$(BIN)/.synced: pyproject.toml uv.lock | $(BIN)/uv
+	@$(UV) sync --frozen --python $(BIN)/python
+	@touch $@
+
+# Depends on the other stamp, because a plain sync removes what only this group asks for.
+$(BIN)/.synced-bench: $(BIN)/.synced
+	@$(UV) sync --frozen --python $(BIN)/python --group bench
+	@touch $@
+
+# One of the peers is no Python package. Where it cannot be had, the benchmark goes on without it.
+redis:
+	@command -v redis-server >/dev/null && exit; \
+	sudo=; [ "$$(id -u)" -eq 0 ] || sudo='sudo -n'; \
+	get="$$sudo env DEBIAN_FRONTEND=noninteractive apt-get -qqy -o DPkg::Lock::Timeout=60"; \
+	if command -v apt-get >/dev/null && $$sudo true 2>/dev/null; then \
+		echo 'Installing redis-server, to measure against it …'; \
+		{ $$get install redis-server || { $$get update && $$get install redis-server; }; } >/dev/null 2>&1 && exit; \
+	fi; \
+	echo 'No redis-server here, and no way to install it: Redis is skipped.'
