@@ -1,0 +1,57 @@
+"""Postroom: durable mail for AI coding agents, with receipts that never claim more than the evidence.
+
+    import postroom
+
+    room = postroom.open(agent="planner")
+    room.join("builder")
+    room.send("builder", "Please build the parser.")
+"""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from postroom.errors import PostroomError as PostroomError
+    from postroom.model.ladder import Evidence as Evidence
+    from postroom.model.ladder import Priority as Priority
+    from postroom.model.ladder import State as State
+    from postroom.model.message import Delivery as Delivery
+    from postroom.model.message import Event as Event
+    from postroom.model.message import Mail as Mail
+    from postroom.model.message import Message as Message
+    from postroom.model.message import Receipts as Receipts
+    from postroom.model.message import Sent as Sent
+    from postroom.room.aio import AsyncRoom as AsyncRoom
+    from postroom.room.contract import Room as Room
+    from postroom.room.local import open_room as open
+
+__version__ = "0.1.0"
+
+_EXPORTS = {
+    "AsyncRoom": "postroom.room.aio",
+    "Delivery": "postroom.model.message",
+    "Event": "postroom.model.message",
+    "Evidence": "postroom.model.ladder",
+    "Mail": "postroom.model.message",
+    "Message": "postroom.model.message",
+    "PostroomError": "postroom.errors",
+    "Priority": "postroom.model.ladder",
+    "Receipts": "postroom.model.message",
+    "Room": "postroom.room.contract",
+    "Sent": "postroom.model.message",
+    "State": "postroom.model.ladder",
+    "open": "postroom.room.local",
+}
+
+__all__ = [*_EXPORTS]
+
+
+def __getattr__(name: str) -> object:
+    """Exports are imported when first used: a command must not pay for what it does not need."""
+    if name not in _EXPORTS:
+        raise AttributeError(f"module 'postroom' has no attribute {name!r}")
+    import importlib
+
+    module = importlib.import_module(_EXPORTS[name])
+    value = getattr(module, "open_room" if name == "open" else name)
+    globals()[name] = value
+    return value

@@ -1,0 +1,38 @@
+"""What a bell is: a hint that someone should look. The store is the truth; a ring may be missed or come twice."""
+
+from collections.abc import Iterable
+from typing import Protocol
+
+
+class Waiter(Protocol):
+    """One process waiting for one agent's bell. Must exist before the store is looked at."""
+
+    def wait(self, timeout: float | None) -> bool:
+        """Sleep until rung or until `timeout` seconds passed; whether it was rung."""
+        ...
+
+    def fileno(self) -> int:
+        """A descriptor that becomes readable when rung, for event loops; -1 where there is none."""
+        ...
+
+    def drain(self) -> None:
+        """Forget the rings so far."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class Bell(Protocol):
+    """Rings and waits. Ringing never raises and never blocks."""
+
+    polls: bool
+
+    def waiter(self, party: str) -> Waiter: ...
+
+    def ring(self, parties: Iterable[str]) -> dict[str, int]:
+        """Ring for each; how many waiters each ring reached."""
+        ...
+
+    def waiting(self, party: str) -> int:
+        """How many are waiting for this bell now."""
+        ...

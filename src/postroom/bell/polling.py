@@ -1,0 +1,37 @@
+"""The bell where Unix sockets do not exist: waiters look every 100 ms, and `status` says so."""
+
+import time
+from collections.abc import Iterable
+
+SECONDS = 0.1
+
+
+class PollingBell:
+    """Rings reach nobody; waiters wake by themselves."""
+
+    polls = True
+    errors = 0
+
+    def waiter(self, party: str) -> "PollingWaiter":
+        return PollingWaiter()
+
+    def ring(self, parties: Iterable[str]) -> dict[str, int]:
+        return dict.fromkeys(parties, 0)
+
+    def waiting(self, party: str) -> int:
+        return 0
+
+
+class PollingWaiter:
+    """Sleeps at most 100 ms at a time, and then asks to look."""
+
+    def fileno(self) -> int:
+        return -1
+
+    def wait(self, timeout: float | None) -> bool:
+        time.sleep(SECONDS if timeout is None else min(SECONDS, max(0.0, timeout)))
+        return True
+
+    def drain(self) -> None: ...
+
+    def close(self) -> None: ...

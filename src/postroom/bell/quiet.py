@@ -1,0 +1,55 @@
+"""The quiet marker: while its time lies in the future, nothing can be due for an agent.
+
+A hook tests it in the shell and starts Python only when it may not be trusted. The invariant, checked
+by tests that kill at every labelled step: **a valid marker means nothing of that agent is due or offered.**
+
+- `lift` inside the write transaction, after BEGIN IMMEDIATE and before COMMIT. Always safe.
+- `lower` only after one's own change is committed, while holding the write lock in an otherwise empty
+  transaction, and only when nothing is due or offered.
+"""
+
+import contextlib
+import os
+from collections.abc import Iterable
+
+from postroom import label
+
+LONGEST = 3_600_000  # one hour, in milliseconds
+
+
+class QuietMarkers:
+    """The markers of a room, under `run/quiet/`."""
+
+    def __init__(self, run: str) -> None:
+        self._agents = os.path.join(run, "quiet", "a")
+
+    def path(self, agent: str) -> str:
+        return f"{self._agents}/{agent}"
+
+    def lift(self, agents: Iterable[str]) -> None:
+        """Withdraw the promise. Call with the write lock held, before the commit."""
+        for agent in agents:
+            label.here("before-lift")
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(self.path(agent))
+
+    def lift_all(self) -> None:
+        """Withdraw every promise: for whatever writes deliveries outside the normal path."""
+        with contextlib.suppress(FileNotFoundError):
+            self.lift(os.listdir(self._agents))
+
+    def lower(self, agent: str, until: int) -> None:
+        """Promise quiet until a moment (milliseconds). Call with the write lock held and nothing due or offered."""
+        os.makedirs(self._agents, mode=0o700, exist_ok=True)
+        temporary = f"{self._agents}/.{agent}.{os.getpid()}"
+        os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT, 0o600))
+        os.utime(temporary, ns=(until * 1_000_000, until * 1_000_000))
+        label.here("before-lower")
+        os.replace(temporary, self.path(agent))
+
+    def until(self, agent: str) -> int | None:
+        """The moment until which quiet is promised, or None."""
+        try:
+            return os.stat(self.path(agent)).st_mtime_ns // 1_000_000
+        except OSError:
+            return None

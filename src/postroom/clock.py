@@ -1,0 +1,20 @@
+"""Time, in integer milliseconds since the epoch. A store is given its clock, so tests own it."""
+
+import time
+from collections.abc import Callable
+
+Clock = Callable[[], int]
+
+
+def wall() -> int:
+    """Milliseconds since the epoch. May jump either way; order never rests on it."""
+    return time.time_ns() // 1_000_000
+
+
+def iso(at: int | None) -> str | None:
+    """`2026-11-15T21:47:03.123Z`, or None for a moment that has not come."""
+    if at is None:
+        return None
+    seconds, ms = divmod(at, 1000)
+    y, mo, d, h, mi, s, *_ = time.gmtime(seconds)
+    return f"{y:04}-{mo:02}-{d:02}T{h:02}:{mi:02}:{s:02}.{ms:03}Z"

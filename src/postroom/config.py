@@ -1,0 +1,172 @@
+"""Settings, where a room lives, and which project a directory belongs to.
+
+One list of options, `Settings`: the config file's keys, the `POSTROOM_*` environment names and the
+reference page all come from it.
+"""
+
+import os
+import sys
+from typing import Any, NamedTuple, cast
+
+from postroom.errors import InvalidValue
+
+
+class Settings(NamedTuple):
+    """Every option with its default."""
+
+    durability: str = "normal"
+    lease_seconds: float = 15.0
+    max_unproven: int = 5
+    sweep_seconds: float = 30.0
+    busy_seconds: float = 5.0
+    max_body_bytes: int = 1_048_576
+    max_payload_bytes: int = 262_144
+    journal_rotate_bytes: int = 8_388_608
+
+
+HELP = {
+    "durability": "`normal` survives any process crash; `full` also survives power loss, at one disk sync a write",
+    "lease_seconds": "how long a claim may stand before it is handed over",
+    "max_unproven": "after how many unproven attempts a delivery is dead and its sender gets one bounce",
+    "sweep_seconds": "how often a waiter looks even though nothing rang (±20 %)",
+    "busy_seconds": "how long to try for the room's write lock",
+    "max_body_bytes": "the largest body accepted",
+    "max_payload_bytes": "the largest payload or metadata accepted, as JSON",
+    "journal_rotate_bytes": "the size at which a journal file is closed and gzipped",
+}
+
+_CHOICES = {"durability": ("normal", "full")}
+_SMALLEST = {"lease_seconds": 0.001, "sweep_seconds": 0.01, "max_unproven": 1, "max_body_bytes": 1, "journal_rotate_bytes": 1}
+
+
+def environment_name(key: str) -> str:
+    return "POSTROOM_" + key.upper()
+
+
+def checked(key: str, value: Any) -> Any:
+    """A setting's value in its own type, or a clear error."""
+    default = Settings._field_defaults[key]
+    if key in _CHOICES:
+        if value not in _CHOICES[key]:
+            raise InvalidValue(f"{key} must be one of {', '.join(_CHOICES[key])}, not {value!r}", key=key)
+        return value
+    try:
+        number = type(default)(value)
+    except (TypeError, ValueError):
+        raise InvalidValue(f"{key} must be a number, not {value!r}", key=key) from None
+    if not _SMALLEST.get(key, 0) <= number < 1 << 53:
+        raise InvalidValue(f"{key} is out of range: {value!r}", key=key)
+    return number
+
+
+def settings(home: str) -> Settings:
+    """The config file's settings, overridden by the environment."""
+    values = {key: checked(key, value) for key, value in _from_file(config_path(home)).items()}
+    for key in Settings._fields:
+        if (text := os.environ.get(environment_name(key))) is not None:
+            values[key] = checked(key, text)
+    return Settings(**values)
+
+
+def config_path(home: str) -> str:
+    """`config.toml` in the room's home; by the platform's convention when the home is the default one."""
+    if os.environ.get("POSTROOM_HOME") or home != default_home() or sys.platform in ("win32", "darwin"):
+        return os.path.join(home, "config.toml")
+    base = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
+    return os.path.join(base, "postroom", "config.toml")
+
+
+def _from_file(path: str) -> dict[str, Any]:
+    try:
+        about = os.stat(path)
+    except OSError:
+        return {}
+    stamp = [about.st_mtime_ns, about.st_size]
+    compiled = path.removesuffix(".toml") + ".compiled.json"
+    return _compiled(compiled, stamp) or _compile(path, compiled, stamp)
+
+
+def _compiled(path: str, stamp: list[int]) -> dict[str, Any] | None:
+    """The settings as JSON, when they are those of the file as it is now: reading TOML costs a third of a start."""
+    import json  # noqa: PLC0415 - only where there is a config file
+
+    try:
+        with open(path, encoding="utf-8") as file:
+            found = json.load(file)
+    except (OSError, ValueError):
+        return None
+    return found["settings"] if found.get("stamp") == stamp else None
+
+
+def _compile(path: str, compiled: str, stamp: list[int]) -> dict[str, Any]:
+    import json  # noqa: PLC0415
+    import tomllib  # noqa: PLC0415 - only after the file has changed
+
+    try:
+        with open(path, "rb") as file:
+            found = tomllib.load(file)
+    except (OSError, ValueError) as exc:
+        raise InvalidValue(f"{path}: {exc}", hint="Mend that file, or move it away.", path=path) from None
+    unknown = sorted(set(found) - set(Settings._fields))
+    if unknown:
+        raise InvalidValue(f"{path}: there is no setting {unknown[0]!r}", hint="See: postroom help settings", path=path)
+    values = {key: checked(key, value) for key, value in found.items()}
+    temporary = f"{compiled}.{os.getpid()}"
+    try:
+        with open(temporary, "w", encoding="utf-8") as file:
+            json.dump({"stamp": stamp, "settings": values}, file)
+        os.replace(temporary, compiled)
+    except OSError:
+        pass  # a read-only config directory only costs time
+    return values
+
+
+def default_home() -> str:
+    if sys.platform == "win32":
+        base = os.environ.get("LOCALAPPDATA") or os.path.expanduser("~\\AppData\\Local")
+    elif sys.platform == "darwin":
+        base = os.path.expanduser("~/Library/Application Support")
+    else:
+        base = os.environ.get("XDG_DATA_HOME") or os.path.expanduser("~/.local/share")
+    return os.path.join(base, "postroom")
+
+
+def home(explicit: str | None = None) -> str:
+    """The directory that holds a room: store, run files, journals."""
+    return os.path.abspath(explicit or os.environ.get("POSTROOM_HOME") or default_home())
+
+
+def project_root(start: str | None = None) -> str:
+    """The main directory of the git repository around `start`, the same for all its worktrees; or ''."""
+    try:
+        here = os.path.realpath(start or os.getcwd())
+    except OSError:
+        return ""
+    while True:
+        git = os.path.join(here, ".git")
+        if os.path.isdir(git):
+            return here
+        if os.path.isfile(git):
+            return _common_root(here, git)
+        parent = os.path.dirname(here)
+        if parent == here:
+            return ""
+        here = parent
+
+
+def _common_root(worktree: str, git_file: str) -> str:
+    """Follow a worktree's `.git` file to the repository it belongs to."""
+    try:
+        with open(git_file, encoding="utf-8") as file:
+            git = os.path.join(worktree, file.read().removeprefix("gitdir:").strip())
+        with open(os.path.join(git, "commondir"), encoding="utf-8") as file:
+            common = os.path.realpath(os.path.join(git, file.read().strip()))
+    except (OSError, ValueError):
+        return worktree  # a submodule, or a worktree whose repository is gone
+    return os.path.dirname(common) if os.path.basename(common) == ".git" else common
+
+
+def slug(root: str) -> str:
+    """A project name from a directory's name."""
+    name = "".join(c if c.isascii() and (c.isalnum() or c in "-_") else "-" for c in os.path.basename(root).lower())
+    return cast(str, name.strip("-_")[:48]) or "project"

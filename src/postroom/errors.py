@@ -1,0 +1,234 @@
+"""Every error Postroom raises, and what to run next.
+
+    PostroomError
+    ├── UsageError              what was asked makes no sense
+    │   ├── InvalidAddress      ├── InvalidBody        ├── InvalidPayload
+    │   ├── InvalidName         ├── InvalidValue       └── NoIdentity
+    ├── NotFound                what was named does not exist
+    │   ├── UnknownRecipient    ├── UnknownAgent       ├── UnknownMessage
+    │   └── UnknownProject      └── NoRoom
+    ├── TimedOut                nothing happened in the time given
+    ├── Refused                 it exists, but a rule forbids it
+    │   ├── IllegalMove         ├── MailboxLeased      ├── StaleClaim
+    │   └── KeyConflict         └── NameTaken
+    └── StoreError              the room's file cannot serve
+        ├── StoreBusy           ├── StoreFull          ├── StoreReadOnly
+        ├── StoreCorrupt        ├── StoreNewer         ├── StoreForeign
+        └── StoreNetworked      └── JournalBroken
+
+A class's docstring is its default message. `code` is stable: scripts and the wire rely on it.
+"""
+
+from typing import Any
+
+
+class PostroomError(Exception):
+    """Something went wrong."""
+
+    code = "error"
+    hint = ""
+
+    def __init__(self, message: str | None = None, *, hint: str | None = None, **facts: Any) -> None:
+        super().__init__(message or (type(self).__doc__ or "").strip())
+        if hint is not None:
+            self.hint = hint
+        self.facts = facts
+
+    def as_json(self) -> dict[str, Any]:
+        return {"error": self.code, "message": str(self), "hint": self.hint, **self.facts}
+
+
+class UsageError(PostroomError):
+    """The request makes no sense."""
+
+    code = "usage"
+
+
+class InvalidAddress(UsageError):
+    """That is not an address."""
+
+    code = "invalid_address"
+    hint = "An address looks like backend, project/backend or human:ana; see: postroom agents"
+
+
+class InvalidName(UsageError):
+    """That is not a name."""
+
+    code = "invalid_name"
+    hint = "A name is lower-case letters, digits, - and _, at most 64, and begins with a letter or digit."
+
+
+class InvalidBody(UsageError):
+    """The body cannot be stored."""
+
+    code = "invalid_body"
+
+
+class InvalidPayload(UsageError):
+    """The payload is not a JSON object."""
+
+    code = "invalid_payload"
+    hint = """Give a JSON object, for example: --payload '{"task_id": "T-1"}'"""
+
+
+class InvalidValue(UsageError):
+    """A value is out of range."""
+
+    code = "invalid_value"
+
+
+class NoIdentity(UsageError):
+    """It is not clear who is calling."""
+
+    code = "no_identity"
+    hint = "Say who you are: add --as NAME, or set POSTROOM_AGENT."
+
+
+class NotFound(PostroomError):
+    """There is no such thing."""
+
+    code = "not_found"
+
+
+class UnknownRecipient(NotFound):
+    """Nobody has that address."""
+
+    code = "unknown_recipient"
+    hint = "See who is here: postroom agents"
+
+
+class UnknownAgent(NotFound):
+    """There is no such agent."""
+
+    code = "unknown_agent"
+    hint = "See who is here: postroom agents --all"
+
+
+class UnknownMessage(NotFound):
+    """There is no such message."""
+
+    code = "unknown_message"
+    hint = "List what you have: postroom inbox, postroom sent"
+
+
+class UnknownProject(NotFound):
+    """There is no such project."""
+
+    code = "unknown_project"
+    hint = "List them: postroom projects"
+
+
+class NoRoom(NotFound):
+    """There is no room here yet."""
+
+    code = "no_room"
+    hint = "Make one by joining it: postroom join NAME"
+
+
+class TimedOut(PostroomError):
+    """Nothing happened in the time given."""
+
+    code = "timed_out"
+
+
+class Refused(PostroomError):
+    """A rule forbids it."""
+
+    code = "refused"
+
+
+class IllegalMove(Refused):
+    """The ladder has no such move."""
+
+    code = "illegal_move"
+    hint = "See how far it got: postroom receipts ID"
+
+
+class StaleClaim(Refused):
+    """The claim is no longer yours: the delivery was offered again."""
+
+    code = "stale_claim"
+    hint = "See who has it now: postroom receipts ID"
+
+
+class MailboxLeased(Refused):
+    """Another program is listening on this mailbox."""
+
+    code = "mailbox_leased"
+    hint = "Look without taking: postroom inbox"
+
+
+class KeyConflict(Refused):
+    """That idempotency key was used for a different message."""
+
+    code = "key_conflict"
+    hint = "Use a new --key for new content."
+
+
+class NameTaken(Refused):
+    """That name is taken."""
+
+    code = "name_taken"
+    hint = "See who is here: postroom agents --all"
+
+
+class StoreError(PostroomError):
+    """The room's store failed."""
+
+    code = "store"
+
+
+class StoreBusy(StoreError):
+    """The room is busy: another process held its write lock too long."""
+
+    code = "store_busy"
+    hint = "Nothing was changed; try again. If it stays so, look for a stopped process: postroom status"
+
+
+class StoreFull(StoreError):
+    """The disk is full: nothing was stored."""
+
+    code = "store_full"
+    hint = "Free some space, or move the room: set POSTROOM_HOME."
+
+
+class StoreReadOnly(StoreError):
+    """The room can be read but not written."""
+
+    code = "store_read_only"
+    hint = "Check the permissions and the mount, or set POSTROOM_HOME to a directory you can write."
+
+
+class StoreCorrupt(StoreError):
+    """The room's file is damaged or is not a room."""
+
+    code = "store_corrupt"
+    hint = "Check it: postroom verify. Rebuild it from its journals: postroom replay --into NEW_HOME"
+
+
+class StoreNewer(StoreError):
+    """The room was made or used by a newer Postroom than this process runs."""
+
+    code = "store_newer"
+    hint = "Upgrade Postroom, and restart programs that hold the room open."
+
+
+class StoreForeign(StoreError):
+    """The room belongs to another user."""
+
+    code = "store_foreign"
+    hint = "Run as its owner, or set POSTROOM_HOME to a directory of your own."
+
+
+class StoreNetworked(StoreError):
+    """The room cannot live on a network or FUSE file system: its locks are not reliable there."""
+
+    code = "store_networked"
+    hint = "Set POSTROOM_HOME to a directory on a local disk."
+
+
+class JournalBroken(StoreError):
+    """The journals do not tell one consistent story."""
+
+    code = "journal_broken"
+    hint = "Check the store itself: postroom verify"

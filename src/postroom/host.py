@@ -1,0 +1,122 @@
+"""What this process can know about the machine it runs on: who lives, and where files are.
+
+Everything platform-specific sits here, guarded: /proc, Unix sockets and user ids may be absent.
+"""
+
+import os
+import socket
+import sys
+
+# Where no mount table names them otherwise, these do not give SQLite the locks it needs.
+_UNSAFE_FILE_SYSTEMS = frozenset(
+    "nfs nfs4 cifs smb3 smbfs 9p afs ceph glusterfs lustre ocfs2 gfs2 beegfs davfs virtiofs vboxsf prl_fs".split()
+)
+
+_boot: str | None = None
+_identity: tuple[int, str] = (0, "")  # (pid it was made in, identity): a forked child makes its own
+
+
+def has_unix_sockets() -> bool:
+    return hasattr(socket, "AF_UNIX") and sys.platform != "win32"
+
+
+def _read(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read()
+    except OSError:
+        return ""
+
+
+def boot() -> str:
+    """Eight characters that differ between boots; empty where the system does not say."""
+    global _boot  # noqa: PLW0603 - a cache
+    if _boot is None:
+        _boot = _read("/proc/sys/kernel/random/boot_id").strip()[:8]
+    return _boot
+
+
+def _pid_namespace() -> str:
+    try:
+        return os.readlink("/proc/self/ns/pid")[5:-1]
+    except OSError:
+        return ""
+
+
+def _start_and_state(pid: int) -> tuple[str, str]:
+    """A process's start time in ticks and its state letter; empty where /proc does not say."""
+    fields = _read(f"/proc/{pid}/stat").rpartition(")")[2].split()
+    return (fields[19], fields[0]) if len(fields) > 19 else ("", "")
+
+
+def identity() -> str:
+    """This process as evidence: `pid.start.boot.namespace`, never the same for two processes."""
+    global _identity  # noqa: PLW0603 - a cache, keyed by pid
+    pid = os.getpid()
+    if _identity[0] != pid:
+        _identity = (pid, f"{pid}.{_start_and_state(pid)[0]}.{boot()}.{_pid_namespace()}")
+    return _identity[1]
+
+
+def is_gone(process: str) -> bool:
+    """True only when it is certain that the process named by an `identity` has ended.
+
+    A process in another container cannot be judged from here, and is not called gone.
+    """
+    if process == identity():
+        return False
+    pid_text, start, its_boot, namespace = (process.split(".") + ["", "", "", ""])[:4]
+    _, _, my_boot, my_namespace = identity().split(".")
+    if its_boot and my_boot and its_boot != my_boot:
+        return True
+    if namespace != my_namespace or not pid_text.isdigit():
+        return False
+    pid = int(pid_text)
+    if start:
+        now_start, state = _start_and_state(pid)
+        if now_start:
+            return now_start != start or state in "ZX"
+    return not _pid_exists(pid)
+
+
+def _pid_exists(pid: int) -> bool:
+    if sys.platform == "win32":
+        import ctypes  # noqa: PLC0415 - only where os.kill(pid, 0) would end the process
+
+        kernel = ctypes.windll.kernel32
+        handle = kernel.OpenProcess(0x1000, False, pid)
+        if handle:
+            kernel.CloseHandle(handle)
+        return bool(handle)
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True  # it exists and is not ours
+    return True
+
+
+def owner_is_other(path: str) -> bool:
+    """Whether a file belongs to someone else; False where the platform has no user ids."""
+    if not hasattr(os, "geteuid"):
+        return False
+    try:
+        return os.stat(path).st_uid != os.geteuid()
+    except OSError:
+        return False
+
+
+def unsafe_file_system(path: str, mounts: str | None = None) -> str:
+    """The name of the network or FUSE file system a path lies on, or an empty string."""
+    real = os.path.realpath(path)
+    best, kind = "", ""
+    for line in (_read("/proc/self/mountinfo") if mounts is None else mounts).splitlines():
+        left, _, right = line.partition(" - ")
+        fields = left.split()
+        if len(fields) < 5 or not right:
+            continue
+        point = fields[4].encode().decode("unicode_escape")
+        if (real == point or real.startswith(point.rstrip("/") + "/")) and len(point) >= len(best):
+            best, kind = point, right.split()[0]
+    return kind if kind in _UNSAFE_FILE_SYSTEMS or kind == "fuse" or kind.startswith("fuse.") else ""

@@ -1,0 +1,102 @@
+"""The receipt ladder: where a delivery stands, which moves are legal, and what counts as evidence.
+
+`MOVES` is the one definition. The trigger in the SQL schema and the diagram in
+docs/explanation/ladder.md are proven equal to it by tests/unit/test_ladder.py.
+"""
+
+from enum import IntEnum, StrEnum
+
+from postroom.errors import IllegalMove
+
+
+class State(StrEnum):
+    """How far a delivery got."""
+
+    STORED = "stored"
+    OFFERED = "offered"
+    SEEN = "seen"
+    ACKED = "acked"
+    BOUNCED = "bounced"
+    EXPIRED = "expired"
+    WITHDRAWN = "withdrawn"
+    DEAD = "dead"
+
+
+_EXITS = frozenset((State.BOUNCED, State.EXPIRED, State.WITHDRAWN, State.DEAD))
+
+MOVES: dict[State, frozenset[State]] = {
+    State.STORED: _EXITS | {State.OFFERED, State.ACKED},
+    State.OFFERED: _EXITS | {State.STORED, State.SEEN, State.ACKED},
+    State.SEEN: frozenset((State.ACKED, State.BOUNCED)),
+    State.ACKED: frozenset(),
+    State.BOUNCED: frozenset(),
+    State.EXPIRED: frozenset(),
+    State.WITHDRAWN: frozenset(),
+    State.DEAD: frozenset((State.STORED,)),
+}
+
+RUNGS = (State.STORED, State.OFFERED, State.SEEN, State.ACKED)
+
+
+def move(old: State, new: State) -> State:
+    """The state after a legal move; raises `IllegalMove` for any other."""
+    if new not in MOVES[old]:
+        raise IllegalMove(f"a delivery that is {old} cannot become {new}", state=str(old), wanted=str(new))
+    return new
+
+
+def reached(state: State, rung: State) -> bool:
+    """Whether a delivery stands on `rung` or above it."""
+    return state in RUNGS and RUNGS.index(state) >= RUNGS.index(rung)
+
+
+def ended(state: State) -> bool:
+    """Whether nothing further will happen to a delivery by itself."""
+    return state in _EXITS or state is State.ACKED
+
+
+class Priority(IntEnum):
+    """Lower goes first."""
+
+    URGENT = 0
+    HIGH = 1
+    NORMAL = 2
+    LOW = 3
+
+
+class Evidence(StrEnum):
+    """What proves that a delivery was seen, strongest first."""
+
+    TRANSCRIPT = "transcript"
+    RUNTIME_ACK = "runtime_ack"
+    BOUNDARY = "boundary"
+    TERMINAL = "terminal"
+    AGENT = "agent"
+
+
+class Outcome(StrEnum):
+    """How one attempt to hand a delivery over ended."""
+
+    OPEN = "open"
+    PROVEN = "proven"
+    LOST = "lost"
+    UNPROVEN = "unproven"
+    UNCERTAIN = "uncertain"
+    REFUSED = "refused"
+
+
+class Reason(StrEnum):
+    """Why a delivery waits."""
+
+    BUSY = "busy"
+    APPROVAL = "approval"
+    DRAFT = "draft"
+    UNKNOWN_SCREEN = "unknown_screen"
+    OFFLINE = "offline"
+    WAKING = "waking"
+    UNPROVEN = "unproven"
+    MUTED = "muted"
+    PAUSED = "paused"
+    RATE_LIMITED = "rate_limited"
+    STOP_CAP = "stop_cap"
+    SCHEDULED = "scheduled"

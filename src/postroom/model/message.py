@@ -1,0 +1,244 @@
+"""The rows of a room as immutable values. Times are milliseconds since the epoch.
+
+NamedTuples, and no future import: this module is loaded by every hook and every command.
+"""
+
+from typing import Any, NamedTuple
+
+from postroom.model.ids import handle
+from postroom.model.ladder import Evidence, Outcome, Priority, State
+
+Json = dict[str, Any]
+
+
+class Message(NamedTuple):
+    """What was sent. Never changes, except that `redact` takes its content away."""
+
+    seq: int
+    id: str
+    tenant: str
+    project: str
+    sender_id: str
+    sender: str  # the sender's address as it is now; the id above is what endures
+    sender_session: str | None
+    sender_runtime: str | None
+    sender_role: str | None
+    verified: str
+    to: str
+    type: str
+    cls: str
+    priority: Priority
+    subject: str
+    body: str
+    payload: Json | None
+    metadata: Json | None
+    thread: str
+    reply_to: str | None
+    correlation: str | None
+    attachments: list[Json] | None
+    requires_ack: bool
+    not_before: int | None
+    expires_at: int | None
+    key: str | None
+    created_at: int
+    redacted: Json | None  # hashes of what was taken away
+
+    @property
+    def handle(self) -> str:
+        return handle(self.id)
+
+
+class Delivery(NamedTuple):
+    """One message for one recipient, and its place on the ladder."""
+
+    seq: int
+    message: str
+    recipient_id: str
+    recipient: str
+    state: State
+    route: str | None
+    evidence: Evidence | None
+    attempts: int
+    unproven: int
+    reason: str | None
+    priority: Priority
+    held: bool
+    shown_before: bool  # an earlier attempt may have shown it
+    due_at: int | None
+    stored_at: int
+    offered_at: int | None
+    seen_at: int | None
+    acked_at: int | None
+    ended_at: int | None
+
+
+class Attempt(NamedTuple):
+    """One try at handing a delivery over."""
+
+    seq: int
+    recipient_id: str
+    n: int
+    route: str
+    context: str
+    nonce: str
+    claimer: str
+    claimed_at: int
+    handed_at: int | None
+    outcome: Outcome
+    evidence: Evidence | None
+    ended_at: int | None
+
+
+class Mail(NamedTuple):
+    """A message together with the delivery that brought it."""
+
+    message: Message
+    delivery: Delivery
+    nonce: str = ""  # of the attempt that took it; empty when it was only looked at
+
+    @property
+    def id(self) -> str:
+        return self.message.id
+
+    @property
+    def handle(self) -> str:
+        return self.message.handle
+
+    @property
+    def sender(self) -> str:
+        return self.message.sender
+
+    @property
+    def type(self) -> str:
+        return self.message.type
+
+    @property
+    def subject(self) -> str:
+        return self.message.subject
+
+    @property
+    def body(self) -> str:
+        return self.message.body
+
+    @property
+    def payload(self) -> Json | None:
+        return self.message.payload
+
+    @property
+    def thread(self) -> str:
+        return self.message.thread
+
+    @property
+    def shown_before(self) -> bool:
+        """Whether an earlier attempt may have shown it already."""
+        return self.delivery.shown_before
+
+
+class Agent(NamedTuple):
+    """A durable address: an agent's, or a person's."""
+
+    id: str
+    tenant: str
+    project: str
+    name: str
+    address: str
+    role: str
+    capabilities: list[str]
+    description: str
+    supervisor: str | None
+    created_at: int
+    left_at: int | None
+
+    @property
+    def is_human(self) -> bool:
+        return self.id[0] == "h"
+
+
+class Session(NamedTuple):
+    """One run of an agent's runtime."""
+
+    id: str
+    tenant: str
+    agent: str
+    runtime: str
+    process: str
+    pane: str | None
+    worktree: str | None
+    branch: str | None
+    epoch: int
+    started_at: int
+    ended_at: int | None
+    alive_at: int
+
+
+class Lease(NamedTuple):
+    """An exclusive, fenced hold on a mailbox. `holder` is None while nobody listens."""
+
+    agent: str
+    fence: int
+    holder: str | None
+    context: str | None
+    taken_at: int
+
+
+class Project(NamedTuple):
+    """A scope for agents: usually one repository with all its worktrees."""
+
+    name: str
+    root: str
+    created_at: int
+
+
+class Event(NamedTuple):
+    """One change, append-only. The fields are those of the journal, in its order."""
+
+    seq: int
+    id: str
+    tenant_id: str
+    conversation_id: str | None
+    agent_id: str | None
+    human_id: str | None
+    channel_id: str | None
+    type: str
+    role: str
+    timestamp: int
+    payload: Json
+    refs: Json
+    status: str
+    message: Message | None = None  # what `message.sent` stored; kept once, in its own row
+
+    @property
+    def party(self) -> str:
+        """Whose mailbox or act this is: an agent's or a person's id, or nothing."""
+        return self.agent_id or self.human_id or ""
+
+
+class Receipts(NamedTuple):
+    """How far one message got, with the evidence."""
+
+    message: Message
+    deliveries: list[Delivery]
+    attempts: list[Attempt]
+
+
+class Sent(NamedTuple):
+    """What is true the moment `send` returns."""
+
+    message: Message
+    deliveries: list[Delivery]
+    reach: list[str]  # per delivery: `live`, or `stored` when nobody is listening there now
+    duplicate: bool = False  # the idempotency key had been used: this is the earlier message
+
+    @property
+    def id(self) -> str:
+        return self.message.id
+
+
+class AgentStatus(NamedTuple):
+    """An agent, what waits for it, and whether anything of it runs."""
+
+    agent: Agent
+    waiting: int
+    offered: int
+    reach: str  # `live`, `stored` or `left`
+    listening: str | None  # the process that holds its mailbox

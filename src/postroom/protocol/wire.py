@@ -1,0 +1,161 @@
+"""How rows look as JSON: on the command line, on the wire and in the journal. Field names are promises."""
+
+from typing import Any
+
+from postroom.clock import iso
+from postroom.model.message import (
+    Agent,
+    AgentStatus,
+    Attempt,
+    Delivery,
+    Event,
+    Mail,
+    Message,
+    Project,
+    Receipts,
+    Sent,
+)
+
+Document = dict[str, Any]
+
+
+def message(m: Message) -> Document:
+    document: Document = {
+        "id": m.id,
+        "handle": m.handle,
+        "tenant": m.tenant,
+        "project": m.project,
+        "sender": m.sender,
+        "sender_id": m.sender_id,
+        "sender_session": m.sender_session,
+        "sender_runtime": m.sender_runtime,
+        "sender_role": m.sender_role,
+        "to": m.to,
+        "type": m.type,
+        "priority": m.priority.name.lower(),
+        "subject": m.subject,
+        "body": m.body,
+        "payload": m.payload,
+        "metadata": m.metadata,
+        "thread": m.thread,
+        "reply_to": m.reply_to,
+        "correlation": m.correlation,
+        "requires_ack": m.requires_ack,
+        "attachments": m.attachments or [],
+        "class": m.cls,
+        "not_before": iso(m.not_before),
+        "expires_at": iso(m.expires_at),
+        "key": m.key,
+        "verified": m.verified,
+        "created_at": iso(m.created_at),
+    }
+    if m.redacted is not None:
+        document["redacted"] = m.redacted
+    return document
+
+
+def delivery(d: Delivery, reach: str | None = None) -> Document:
+    document: Document = {
+        "message": d.message,
+        "recipient": d.recipient,
+        "recipient_id": d.recipient_id,
+        "state": d.state.value,
+        "route": d.route,
+        "evidence": d.evidence.value if d.evidence else None,
+        "attempts": d.attempts,
+        "reason": d.reason,
+        "shown_before": d.shown_before,
+    }
+    for rung in ("stored_at", "offered_at", "seen_at", "acked_at", "ended_at"):
+        if (at := getattr(d, rung)) is not None:
+            document[rung] = iso(at)
+    if reach is not None:
+        document["reach"] = reach
+    return document
+
+
+def attempt(a: Attempt) -> Document:
+    return {
+        "recipient_id": a.recipient_id,
+        "n": a.n,
+        "route": a.route,
+        "context": a.context,
+        "nonce": a.nonce,
+        "claimer": a.claimer,
+        "claimed_at": iso(a.claimed_at),
+        "handed_at": iso(a.handed_at),
+        "outcome": a.outcome.value,
+        "evidence": a.evidence.value if a.evidence else None,
+        "ended_at": iso(a.ended_at),
+    }
+
+
+def mail(m: Mail) -> Document:
+    """A message as its recipient sees it."""
+    return {**message(m.message), "state": m.delivery.state.value, "shown_before": m.delivery.shown_before}
+
+
+def sent(s: Sent) -> Document:
+    pairs = zip(s.deliveries, s.reach, strict=True)
+    return {
+        "id": s.message.id,
+        "handle": s.message.handle,
+        "thread": s.message.thread,
+        "duplicate": s.duplicate,
+        "deliveries": [delivery(d, reach) for d, reach in pairs],
+    }
+
+
+def receipts(r: Receipts) -> Document:
+    return {
+        "message": message(r.message),
+        "deliveries": [
+            {**delivery(d), "history": [attempt(a) for a in r.attempts if a.recipient_id == d.recipient_id]}
+            for d in r.deliveries
+        ],
+    }
+
+
+def agent(a: Agent) -> Document:
+    return {
+        "id": a.id,
+        "tenant": a.tenant,
+        "project": a.project or None,
+        "name": a.name,
+        "address": a.address,
+        "kind": "human" if a.is_human else "agent",
+        "role": a.role,
+        "capabilities": a.capabilities,
+        "description": a.description,
+        "supervisor": a.supervisor,
+        "created_at": iso(a.created_at),
+        "left_at": iso(a.left_at),
+    }
+
+
+def status(s: AgentStatus) -> Document:
+    return {**agent(s.agent), "waiting": s.waiting, "offered": s.offered, "reach": s.reach, "listening": s.listening}
+
+
+def project(p: Project) -> Document:
+    return {"name": p.name, "root": p.root or None, "created_at": iso(p.created_at)}
+
+
+def event(e: Event) -> Document:
+    """The journal's form: the fields of the event, and the store's order."""
+    payload = e.payload if e.message is None else {**e.payload, "message": message(e.message)}
+    return {
+        "seq": e.seq,
+        "id": e.id,
+        "tenant_id": e.tenant_id,
+        "conversation_id": e.conversation_id,
+        "agent_id": e.agent_id,
+        "human_id": e.human_id,
+        "channel_id": e.channel_id,
+        "type": e.type,
+        "role": e.role,
+        "timestamp": iso(e.timestamp),
+        "payload": payload,
+        "refs": e.refs,
+        "status": e.status,
+    }

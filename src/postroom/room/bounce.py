@@ -1,0 +1,24 @@
+"""A bounce: the one letter a sender gets about a delivery that failed. A bounce never bounces."""
+
+from postroom.model.ladder import Priority
+from postroom.model.message import Mail, Message
+from postroom.store.contract import WriteTx
+
+ROOM = "postroom"  # the room itself as a sender; no agent may take this name
+
+
+def bounce(tx: WriteTx, mail: Mail, reason: str) -> None:
+    """Tell the sender that a delivery came to nothing, in the same transaction."""
+    lost, recipient = mail.message, mail.delivery.recipient
+    if lost.sender_id == ROOM or tx.agent(lost.sender_id) is None:
+        return
+    letter = Message(
+        seq=tx.next_seq, id=tx.new_id(), tenant=tx.tenant, project=lost.project, sender_id=ROOM, sender=ROOM,
+        sender_session=None, sender_runtime=None, sender_role="system", verified="room", to=lost.sender,
+        type="system", cls="turn", priority=Priority.NORMAL, subject=f"Not delivered to {recipient}",
+        body=f"Your message {lost.handle} to {recipient} was not delivered: {reason}",
+        payload={"bounce": {"message": lost.id, "recipient": recipient, "reason": reason}}, metadata=None,
+        thread=lost.thread, reply_to=lost.id, correlation=lost.correlation, attachments=None, requires_ack=False,
+        not_before=None, expires_at=None, key=None, created_at=tx.now, redacted=None,
+    )  # fmt: skip
+    tx.append("message.sent", "", message=letter, payload={"recipients": [lost.sender_id]}, status="stored")

@@ -1,0 +1,110 @@
+"""What a room can do, wherever it lives. `LocalRoom` opens the store itself; a remote one will speak HTTP.
+
+Every method that acts for somebody takes `agent` (or `sender`): an address, by default the one the room
+was opened for. Every method that takes a message takes its id or its 8-character handle.
+"""
+
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+from postroom.model.message import Agent, AgentStatus, Delivery, Event, Mail, Message, Project, Receipts, Sent
+
+
+class Room(Protocol):
+    """One message space: durable mail, and receipts that never claim more than the evidence."""
+
+    agent: str | None
+
+    def send(self, to: str, body: str, *, sender: str | None = None, **options: Any) -> Sent:
+        """Store a message; durable, to the level the room is set to, when this returns.
+
+        Options: `type`, `payload`, `subject`, `priority`, `thread`, `reply_to`, `correlation`,
+        `requires_ack`, `after` and `expires` (seconds from now), `key` (sending again with the same
+        key gives the first message back), `metadata`, `cls` (`turn`, `tool` or `interrupt`).
+        """
+        ...
+
+    def peek(self, agent: str | None = None, *, limit: int = 50) -> list[Mail]:
+        """What waits, in the order it will be offered. Looking marks nothing."""
+        ...
+
+    def take(self, agent: str | None = None, *, id: str | None = None, timeout: float | None = 0.0) -> Mail | None:
+        """Claim the next message (or that one) for this process alone: it is *offered*.
+
+        Waits up to `timeout` seconds for one (None: for ever). If this process ends before it
+        settles, the message is offered again, labelled `shown_before`.
+        """
+        ...
+
+    def settle(self, mail: Mail) -> Delivery:
+        """What was taken has been *seen*. A claim that lapsed in the meantime is refused (`StaleClaim`)."""
+        ...
+
+    def ack(self, what: Mail | str, *, agent: str | None = None) -> Delivery:
+        """The agent's own word that it has it."""
+        ...
+
+    def nack(self, what: Mail | str, reason: str, *, agent: str | None = None) -> Delivery:
+        """Refuse it: *bounced*, and the sender gets one bounce with the reason."""
+        ...
+
+    def reply(self, what: Mail | str, body: str, *, agent: str | None = None, **options: Any) -> Sent:
+        """Answer in the same thread, to the sender, and acknowledge, in one step."""
+        ...
+
+    def ask(self, to: str, body: str, *, sender: str | None = None, timeout: float | None = 30.0, **options: Any) -> Mail:
+        """Send a request and wait for its answer; raises `TimedOut`, or `Refused` if it bounced."""
+        ...
+
+    def wait(self, agent: str | None = None, *, timeout: float | None = None) -> list[Mail]:
+        """Sleep, at no CPU, until there is mail, and peek at it; empty when time is up."""
+        ...
+
+    def listen(self, agent: str | None = None, *, timeout: float | None = None) -> Iterator[Mail]:
+        """Hold the mailbox and yield its mail. Each is *seen* when the next is asked for.
+
+        Nobody else can take from the mailbox meanwhile. Ends after `timeout` seconds without mail.
+        """
+        ...
+
+    def until(self, ref: str, rung: str, *, timeout: float | None = None) -> list[Delivery]:
+        """Wait until every delivery of a message reached a rung or ended; the deliveries either way."""
+        ...
+
+    def receipts(self, ref: str) -> Receipts:
+        """How far a message got, with every attempt and its evidence."""
+        ...
+
+    def withdraw(self, ref: str, *, sender: str | None = None) -> list[Delivery]:
+        """Take back what nobody has seen yet."""
+        ...
+
+    def sent(self, agent: str | None = None, *, limit: int = 50) -> list[tuple[Message, list[Delivery]]]:
+        """What became of what was sent, newest first."""
+        ...
+
+    def thread(self, ref: str) -> list[Message]:
+        """A whole conversation, oldest first."""
+        ...
+
+    def events(self, *, follow: bool = False, agent: str | None = None, after: str | None = None) -> Iterator[Event]:
+        """Every change, in order, after a cursor; with `follow`, for ever."""
+        ...
+
+    def agents(self, *, everyone: bool = False) -> list[AgentStatus]:
+        """Who is here, what waits for each, and whether anything of it is listening."""
+        ...
+
+    def projects(self) -> list[Project]: ...
+
+    def join(self, name: str, **about: Any) -> Agent:
+        """Give an agent (or `human:name`) an address; `role`, `capabilities`, `description`, `supervisor`."""
+        ...
+
+    def leave(self, agent: str | None = None) -> Agent:
+        """Mark it as gone for good. Its address and its mail stay."""
+        ...
+
+    def rename(self, name: str, *, agent: str | None = None) -> Agent: ...
+
+    def close(self) -> None: ...

@@ -1,0 +1,143 @@
+"""Who an address is, and which project a caller stands in."""
+
+from postroom import config
+from postroom.errors import InvalidAddress, NoIdentity, UnknownAgent, UnknownRecipient
+from postroom.model import ids
+from postroom.model.address import Address, Kind, name, parse
+from postroom.model.message import Agent, Json
+from postroom.room.bounce import ROOM
+from postroom.store.contract import ReadTx, WriteTx
+
+DEFAULT_PROJECT = "default"
+_PEOPLE = ""  # people belong to no project
+
+
+class Scope:
+    """The project a caller stands in: named, or found from the directory it runs in."""
+
+    def __init__(self, explicit: str | None, start: str | None = None) -> None:
+        self._name = name(explicit) if explicit else ""
+        self._root = "" if explicit else config.project_root(start)
+
+    def find(self, tx: ReadTx) -> str:
+        """The project's name, as far as the room knows it or would name it."""
+        if not self._name and self._root:
+            if known := tx.project_at(self._root):
+                self._name = known.name
+            else:
+                return config.slug(self._root)
+        return self._name or DEFAULT_PROJECT
+
+    def ensure(self, tx: WriteTx) -> str:
+        """The project's name, made known to the room if it is new."""
+        project = self.find(tx)
+        if tx.project(project) is None or (self._root and not self._name):
+            project = _free_name(tx, project) if self._root else project
+            tx.append("project.created", payload={"name": project, "root": self._root})
+        return project
+
+
+def _free_name(tx: ReadTx, wanted: str) -> str:
+    project, n = wanted, 1
+    while tx.project(project) is not None:
+        n += 1
+        project = f"{wanted}-{n}"
+    return project
+
+
+def find(tx: ReadTx, address: Address, project: str) -> Agent | None:
+    """The agent or person an address names."""
+    if address.kind is Kind.HUMAN:
+        return tx.agent_named(_PEOPLE, address.name)
+    return tx.agent_named(address.project or project, address.name)
+
+
+def caller(tx: ReadTx, who: str | None, scope: Scope) -> Agent:
+    """The agent or person on whose behalf a call is made; must exist."""
+    if not who:
+        raise NoIdentity
+    project = scope.find(tx)
+    agent = find(tx, personal(who), project)
+    if agent is None:
+        raise UnknownAgent(f"there is no agent {who!r} in {project}", agent=who, near=near(tx, who), hint=_join_hint(tx, who))
+    return agent
+
+
+def caller_or_new(tx: WriteTx, who: str | None, scope: Scope) -> Agent:
+    """As `caller`, but somebody new is given an address: whoever sends must be able to get answers."""
+    if not who:
+        raise NoIdentity
+    project = scope.find(tx)
+    return find(tx, personal(who), project) or join(tx, who, scope, {})
+
+
+def recipients(tx: ReadTx, to: str, scope: Scope) -> list[Agent]:
+    """Whom an address reaches now. Never empty."""
+    agent = find(tx, personal(to), scope.find(tx))
+    if agent is None:
+        raise UnknownRecipient(f"nobody has the address {to!r}", address=to, near=near(tx, to), hint=_near_hint(tx, to))
+    return [agent]
+
+
+def personal(text: str) -> Address:
+    """An address of one agent or one person."""
+    address = parse(text)
+    if address.kind not in (Kind.AGENT, Kind.HUMAN):
+        raise InvalidAddress(f"{text!r} is not the address of one agent or person", address=text)
+    return address
+
+
+def join(tx: WriteTx, who: str, scope: Scope, about: Json) -> Agent:
+    """Give somebody an address, or bring what is known of them up to date."""
+    address = personal(who)
+    if address.name == ROOM:
+        raise InvalidAddress(f"{ROOM!r} is the room itself", address=who, hint="Choose another name.")
+    if address.kind is Kind.HUMAN:
+        project, new_id, role = _PEOPLE, ids.human_id, "human"
+    elif address.project:
+        project, new_id, role = Scope(address.project).ensure(tx), ids.agent_id, "agent"
+    else:
+        project, new_id, role = scope.ensure(tx), ids.agent_id, "agent"
+    known = tx.agent_named(project, address.name)
+    facts = _facts(tx, known, about, scope)
+    if known is None:
+        party = new_id()
+        tx.append("agent.joined", party, payload={"project": project, "name": address.name, **facts}, role=role)
+    else:
+        party = known.id
+        if known.left_at is not None or facts != _facts(tx, known, {}, scope):
+            tx.append("agent.updated", party, payload=facts, role=role)
+    joined = tx.agent(party)
+    assert joined is not None
+    return joined
+
+
+def _facts(tx: ReadTx, known: Agent | None, about: Json, scope: Scope) -> Json:
+    supervisor = about.get("supervisor")
+    if supervisor:
+        supervisor = caller(tx, supervisor, scope).id
+    return {
+        "role": about.get("role") or (known.role if known else ""),
+        "capabilities": list(about.get("capabilities") or (known.capabilities if known else [])),
+        "description": about.get("description") or (known.description if known else ""),
+        "supervisor": supervisor or (known.supervisor if known else None),
+    }
+
+
+def near(tx: ReadTx, wanted: str) -> list[str]:
+    """Addresses a caller may have meant."""
+    import difflib  # noqa: PLC0415 - only to word an error
+
+    known = {agent.address: agent for agent in tx.agents()}
+    by_name = difflib.get_close_matches(wanted.rpartition("/")[2].lower(), [a.name for a in known.values()], 5, 0.6)
+    return [address for address, agent in known.items() if agent.name in by_name][:5]
+
+
+def _near_hint(tx: ReadTx, wanted: str) -> str:
+    meant = near(tx, wanted)
+    return f"Did you mean {', '.join(meant)}?" if meant else "See who is here: postroom agents. Give it an address: postroom join NAME"
+
+
+def _join_hint(tx: ReadTx, wanted: str) -> str:
+    meant = near(tx, wanted)
+    return f"Did you mean {', '.join(meant)}?" if meant else f"Give it an address first: postroom join {wanted}"

@@ -1,0 +1,131 @@
+"""Checks what a caller wants to send, before any lock is taken. Nothing refused is stored."""
+
+import json
+from typing import Any, NamedTuple
+
+from postroom.config import Settings
+from postroom.errors import InvalidBody, InvalidPayload, InvalidValue
+from postroom.model.ladder import Priority
+from postroom.model.message import Json
+
+_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
+
+CLASSES = ("turn", "tool", "interrupt")
+_ALIASES = {"medium": Priority.NORMAL, "action": Priority.HIGH}
+_PRIORITIES = {priority.name.lower(): priority for priority in Priority} | _ALIASES
+_LONGEST_LINE = 1000
+
+
+class Draft(NamedTuple):
+    """A message that may be sent, not yet anyone's."""
+
+    to: str
+    body: str
+    type: str
+    payload: Json | None
+    subject: str
+    priority: Priority
+    thread: str | None
+    reply_to: str | None
+    correlation: str | None
+    requires_ack: bool
+    after: float | None
+    expires: float | None
+    key: str | None
+    metadata: Json | None
+    cls: str
+
+
+def draft(
+    settings: Settings,
+    to: str,
+    body: str,
+    *,
+    type: str = "note",
+    payload: Json | None = None,
+    subject: str = "",
+    priority: str | Priority = "normal",
+    thread: str | None = None,
+    reply_to: str | None = None,
+    correlation: str | None = None,
+    requires_ack: bool = False,
+    after: float | None = None,
+    expires: float | None = None,
+    key: str | None = None,
+    metadata: Json | None = None,
+    cls: str = "turn",
+) -> Draft:
+    """A draft whose every field is sound; raises a `UsageError` that names the one that is not."""
+    _check_body(body, settings, empty_is_fine=bool(subject or payload))
+    for label, text in (("subject", subject), ("type", type), ("key", key), ("correlation", correlation)):
+        if text:
+            _check_line(label, text)
+    if not type:
+        raise InvalidValue("type is empty", field="type")
+    if payload is not None:
+        _check_json("payload", payload, settings)
+    if metadata is not None:
+        _check_json("metadata", metadata, settings)
+    if cls not in CLASSES:
+        raise InvalidValue(f"class must be one of {', '.join(CLASSES)}, not {cls!r}", field="class")
+    _check_seconds("after", after)
+    _check_seconds("expires", expires)
+    if expires is not None and expires <= (after or 0):
+        raise InvalidValue("it would expire before it could be delivered", field="expires")
+    return Draft(to, body, type, payload, subject, to_priority(priority), thread, reply_to, correlation,
+                 bool(requires_ack), after, expires, key, metadata, cls)  # fmt: skip
+
+
+def to_priority(value: str | Priority) -> Priority:
+    if isinstance(value, Priority):
+        return value
+    try:
+        return _PRIORITIES[value.lower()]
+    except (KeyError, AttributeError):
+        raise InvalidValue(
+            f"priority must be urgent, high, normal or low, not {value!r}", field="priority"
+        ) from None
+
+
+def _check_body(body: str, settings: Settings, *, empty_is_fine: bool) -> None:
+    if not body and not empty_is_fine:
+        raise InvalidBody("the body is empty", hint="Write something, or give a --payload or a --subject.")
+    size = len(_utf8("body", body))
+    if size > settings.max_body_bytes:
+        raise InvalidBody(
+            f"the body has {size:,} bytes; the limit is {settings.max_body_bytes:,}",
+            size=size, limit=settings.max_body_bytes,
+            hint="Put the rest in a file and send its path, or raise max_body_bytes.",
+        )  # fmt: skip
+
+
+def _utf8(label: str, text: str) -> bytes:
+    if "\0" in text:
+        raise InvalidBody(f"the {label} contains a NUL character", hint="Send text; encode binary data as base64.")
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        raise InvalidBody(f"the {label} is not valid UTF-8", hint="Send text; encode binary data as base64.") from None
+
+
+def _check_line(label: str, text: str) -> None:
+    if len(_utf8(label, text)) > _LONGEST_LINE:
+        raise InvalidValue(f"{label} is longer than {_LONGEST_LINE} bytes", field=label)
+    if "\n" in text or "\r" in text:
+        raise InvalidValue(f"{label} must be one line", field=label)
+
+
+def _check_json(label: str, value: Any, settings: Settings) -> None:
+    if not isinstance(value, dict):
+        raise InvalidPayload(f"the {label} must be a JSON object", field=label)
+    try:
+        size = len(_encode(value).encode())
+    except (TypeError, ValueError, RecursionError) as exc:
+        raise InvalidPayload(f"the {label} cannot be written as JSON: {exc}", field=label) from None
+    if size > settings.max_payload_bytes:
+        raise InvalidPayload(f"the {label} has {size:,} bytes; the limit is {settings.max_payload_bytes:,}", field=label)
+
+
+def _check_seconds(label: str, seconds: float | None) -> None:
+    if seconds is not None and not 0 <= seconds < 1e10:
+        raise InvalidValue(f"{label} must lie in the future, at most 300 years away", field=label)

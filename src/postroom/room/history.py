@@ -1,0 +1,32 @@
+"""The events of a room, from a cursor on, and as they happen."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from postroom.model.message import Event
+from postroom.room.unit import EVERYONE
+from postroom.room.wait import watch_with
+from postroom.store.contract import ReadTx
+
+if TYPE_CHECKING:
+    from postroom.room.local import LocalRoom
+
+
+def events(room: "LocalRoom", *, follow: bool, agent: str | None, after: str | None) -> Iterator[Event]:
+    """Events in order after a cursor; with `follow`, without end."""
+    party = room.who(agent).id if agent else None
+    cursor = after or ""
+    if not follow:
+        yield from _page_through(room.store.look(), cursor, party)
+        return
+    with room.waiter(EVERYONE) as waiter:
+        while True:
+            page = watch_with(room, waiter, EVERYONE, lambda: room.store.look().events(cursor), None)
+            yield from (event for event in page if party is None or event.party == party)
+            cursor = str(page[-1].seq)
+
+
+def _page_through(tx: ReadTx, cursor: str, party: str | None) -> Iterator[Event]:
+    while page := tx.events(cursor):
+        yield from (event for event in page if party is None or event.party == party)
+        cursor = str(page[-1].seq)

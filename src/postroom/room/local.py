@@ -1,0 +1,277 @@
+"""A room in this process: the store, the bell, and the use cases over them."""
+
+import os
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Any
+
+from postroom import config, host
+from postroom.bell.contract import Bell, Waiter
+from postroom.bell.quiet import LONGEST, QuietMarkers
+from postroom.clock import Clock, wall
+from postroom.errors import UnknownMessage, UsageError
+from postroom.model import ids
+from postroom.model.message import (
+    Agent,
+    AgentStatus,
+    Delivery,
+    Event,
+    Mail,
+    Message,
+    Project,
+    Receipts,
+    Sent,
+)
+from postroom.room import directory, offer, settle
+from postroom.room import send as sending
+from postroom.room.directory import Scope
+from postroom.room.hand import Hand
+from postroom.room.unit import EVERYONE, Unit
+from postroom.store.contract import ReadTx, Store
+from postroom.store.sqlite.store import SqliteStore
+
+
+def open_room(
+    home: str | None = None,
+    *,
+    agent: str | None = None,
+    project: str | None = None,
+    durability: str | None = None,
+    create: bool = True,
+) -> "LocalRoom":
+    """Open a room, making it if it is not there."""
+    where = config.home(home)
+    settings = config.settings(where)
+    if durability is not None:
+        settings = settings._replace(durability=config.checked("durability", durability))
+    return LocalRoom(
+        where, settings, agent=agent or os.environ.get("POSTROOM_AGENT"),
+        project=project or os.environ.get("POSTROOM_PROJECT"), create=create,
+    )  # fmt: skip
+
+
+class LocalRoom:
+    """See `postroom.room.contract.Room` for what each method promises."""
+
+    def __init__(
+        self,
+        home: str,
+        settings: config.Settings,
+        *,
+        agent: str | None = None,
+        project: str | None = None,
+        create: bool = True,
+        clock: Clock = wall,
+    ) -> None:
+        self.home = home
+        self.settings = settings
+        self.agent = agent
+        self.scope = Scope(project)
+        run = os.path.join(home, "run")
+        self.store: Store = SqliteStore(
+            os.path.join(home, "room.db"), clock=clock, patience=settings.busy_seconds,
+            durability=settings.durability, create=create,
+        )  # fmt: skip
+        self.bell = _bell(run)
+        self.quiet = QuietMarkers(run)
+        self._run = run
+
+    # sending
+
+    def send(self, to: str, body: str, *, sender: str | None = None, **options: Any) -> Sent:
+        return sending.send(self, to, body, sender=sender, **options)
+
+    def withdraw(self, ref: str, *, sender: str | None = None) -> list[Delivery]:
+        return sending.withdraw(self, ref, sender=sender)
+
+    def until(self, ref: str, rung: str, *, timeout: float | None = None) -> list[Delivery]:
+        from postroom.room.wait import until_rung  # noqa: PLC0415 - only who waits
+
+        return until_rung(self, ref, rung, timeout)
+
+    def ask(self, to: str, body: str, *, sender: str | None = None, timeout: float | None = 30.0, **options: Any) -> Mail:
+        from postroom.room.wait import ask  # noqa: PLC0415 - only who waits
+
+        return ask(self, to, body, sender=sender, timeout=timeout, **options)
+
+    # receiving
+
+    def peek(self, agent: str | None = None, *, limit: int = 50) -> list[Mail]:
+        return offer.peek(self, agent, limit)
+
+    def take(
+        self, agent: str | None = None, *, id: str | None = None, timeout: float | None = 0.0, route: str = "api", handed: bool = True
+    ) -> Mail | None:
+        if id is not None or timeout == 0:
+            return offer.offer(self, agent, ref=id, route=route, handed=handed)
+        from postroom.room.wait import take  # noqa: PLC0415 - only who waits
+
+        return take(self, agent, timeout)
+
+    def give_up(self, mail: Mail) -> None:
+        offer.give_up(self, mail)
+
+    def settle(self, mail: Mail) -> Delivery:
+        return settle.settle(self, mail)
+
+    def ack(self, what: Mail | str, *, agent: str | None = None) -> Delivery:
+        return settle.ack(self, what, agent)
+
+    def nack(self, what: Mail | str, reason: str, *, agent: str | None = None) -> Delivery:
+        return settle.nack(self, what, reason, agent)
+
+    def reply(self, what: Mail | str, body: str, *, agent: str | None = None, **options: Any) -> Sent:
+        return settle.reply(self, what, body, agent, **options)
+
+    def wait(self, agent: str | None = None, *, timeout: float | None = None, limit: int = 50) -> list[Mail]:
+        from postroom.room.wait import wait  # noqa: PLC0415 - only who waits
+
+        return wait(self, agent, timeout, limit)
+
+    def listen(self, agent: str | None = None, *, timeout: float | None = None) -> Iterator[Mail]:
+        from postroom.room.listen import Listening  # noqa: PLC0415 - only who listens
+
+        return Listening(self, agent, timeout)
+
+    # looking
+
+    def receipts(self, ref: str) -> Receipts:
+        self.sweep()
+        with self.store.read() as tx:
+            message = self.find_message(tx, ref)
+            return Receipts(message, tx.deliveries(message.seq), tx.attempts(message.seq))
+
+    def sent(self, agent: str | None = None, *, limit: int = 50, before: int | None = None) -> list[tuple[Message, list[Delivery]]]:
+        with self.store.read() as tx:
+            sender = directory.caller(tx, agent or self.agent, self.scope)
+            return [(message, tx.deliveries(message.seq)) for message in tx.sent(sender.id, before, limit)]
+
+    def thread(self, ref: str) -> list[Message]:
+        with self.store.read() as tx:
+            thread, found = self.find_message(tx, ref).thread, list[Message]()
+            while page := tx.thread(thread, found[-1].seq if found else 0):
+                found += page
+            return found
+
+    def events(self, *, follow: bool = False, agent: str | None = None, after: str | None = None) -> Iterator[Event]:
+        from postroom.room.history import events  # noqa: PLC0415 - not on the mail path
+
+        return events(self, follow=follow, agent=agent, after=after)
+
+    def agents(self, *, everyone: bool = False) -> list[AgentStatus]:
+        from postroom.room.presence import statuses  # noqa: PLC0415
+
+        return statuses(self, everyone=everyone)
+
+    def projects(self) -> list[Project]:
+        return self.store.look().projects()
+
+    # belonging
+
+    def join(self, name: str, **about: Any) -> Agent:
+        with self.write() as tx:
+            return directory.join(tx, name, self.scope, about)
+
+    def leave(self, agent: str | None = None) -> Agent:
+        from postroom.room.presence import leave  # noqa: PLC0415
+
+        return leave(self, agent)
+
+    def rename(self, name: str, *, agent: str | None = None) -> Agent:
+        from postroom.room.presence import rename  # noqa: PLC0415
+
+        return rename(self, agent, name)
+
+    def who(self, agent: str | None = None) -> Agent:
+        """The agent or person a call is made for; must exist."""
+        return directory.caller(self.store.look(), agent or self.agent, self.scope)
+
+    def ensure(self, agent: str | None = None) -> Agent:
+        """As `who`, but somebody new is given an address."""
+        with self.write() as tx:
+            return directory.caller_or_new(tx, agent or self.agent, self.scope)
+
+    # the room itself
+
+    def write(self) -> Unit:
+        return Unit(self)
+
+    def sweep(self) -> int:
+        """Do what the clock asks, and return what gone processes held; how many deliveries came back."""
+        if self.store.readonly:
+            return 0
+        look = self.store.look()
+        due = look.next_due()
+        recipients = [party for party in look.recipients_offered() if any(map(host.is_gone, look.claimers(party)))]
+        if not recipients and (due is None or due > wall()):
+            return 0
+        from postroom.room.sweep import reap  # noqa: PLC0415 - only when there is something
+
+        with self.write() as tx:
+            return sum(reap(tx, party, self.settings) for party in recipients)
+
+    def hush(self, agent: str | None = None) -> int | None:
+        """Promise an agent's hooks quiet, if nothing is due or offered; until when (milliseconds)."""
+        party = self.who(agent).id
+        tx = self.store.begin()
+        try:
+            if tx.restless(party):
+                return None
+            until = min(tx.now + LONGEST, tx.next_due(party) or tx.now + LONGEST)
+            self.quiet.lower(party, until)
+            return until
+        finally:
+            self.store.rollback()
+
+    def find_message(self, tx: ReadTx, ref: str) -> Message:
+        """A message by id or handle, or a clear error."""
+        if not ids.is_uuid(ref) and not ids.is_handle(ref):
+            raise UsageError(f"{ref!r} is not a message id", hint="An id is a UUID or its last 8 digits; see: postroom inbox")
+        message = tx.message(ref)
+        if message is None:
+            raise UnknownMessage(f"there is no message {ref}", message_ref=ref)
+        return message
+
+    def hand(self, party: str) -> Hand:
+        return Hand(os.path.join(self._run, "hand", party))
+
+    def waiter(self, party: str = EVERYONE) -> "Waiting":
+        return Waiting(self.bell.waiter(party))
+
+    def finish(self) -> None:
+        """The end of a short-lived process."""
+        self.store.finish()
+
+    def close(self) -> None:
+        self.store.close()
+
+    def __enter__(self) -> "LocalRoom":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, _: TracebackType | None) -> None:
+        self.close()
+
+
+class Waiting:
+    """A waiter for the length of a `with` block."""
+
+    __slots__ = ("_waiter",)
+
+    def __init__(self, waiter: Waiter) -> None:
+        self._waiter = waiter
+
+    def __enter__(self) -> Waiter:
+        return self._waiter
+
+    def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, _: TracebackType | None) -> None:
+        self._waiter.close()
+
+
+def _bell(run: str) -> Bell:
+    if host.has_unix_sockets():
+        from postroom.bell.local import LocalBell  # noqa: PLC0415 - one or the other
+
+        return LocalBell(os.path.join(run, "bell"))
+    from postroom.bell.polling import PollingBell  # noqa: PLC0415
+
+    return PollingBell()

@@ -1,0 +1,113 @@
+"""Offering: claiming one delivery for one context, exclusively, in one transaction."""
+
+from typing import TYPE_CHECKING
+
+from postroom import host
+from postroom.errors import MailboxLeased, StaleClaim, UnknownMessage
+from postroom.model import ids
+from postroom.model.ladder import Outcome, State, move
+from postroom.model.message import Agent, Lease, Mail
+from postroom.room import directory
+from postroom.room.sweep import give_back, reap
+from postroom.store.contract import ReadTx, WriteTx
+
+if TYPE_CHECKING:
+    from postroom.room.local import LocalRoom
+
+
+def peek(room: "LocalRoom", agent: str | None, limit: int) -> list[Mail]:
+    """What waits, in the order it will be offered. Marks nothing."""
+    with room.store.read() as tx:
+        return tx.ready(directory.caller(tx, agent or room.agent, room.scope).id, limit)
+
+
+def offer(room: "LocalRoom", agent: str | None, *, ref: str | None = None, route: str = "api", handed: bool = True) -> Mail | None:
+    """Claim the next delivery, or the one named; None when nothing waits.
+
+    `handed` says that returning it is handing it over, as it is to the program that called.
+    A route that still has to write it out claims with a lease first.
+    """
+    with room.write() as tx:
+        who = directory.caller(tx, agent or room.agent, room.scope)
+        guard_lease(tx, who.id, room)
+        reap(tx, who.id, room.settings)
+        mail = _next(tx, who.id) if ref is None else _named(tx, room, ref, who)
+        if mail is None or mail.delivery.state is not State.STORED:
+            return mail
+        return claim(tx, mail, route=route, context=context(), handed=handed, lease=room.settings.lease_seconds)
+
+
+def context() -> str:
+    """Where mail taken by a plain program goes: (runtime, session, main or subagent, epoch)."""
+    return f"python:{host.identity()}:main:0"
+
+
+def claim(tx: WriteTx, mail: Mail, *, route: str, context: str, handed: bool, lease: float, claimer: str = "") -> Mail:
+    """Write the claim; what comes back carries the nonce that proves whose it is."""
+    message, delivery = mail.message, mail.delivery
+    move(delivery.state, State.OFFERED)
+    nonce, n = ids.nonce(), delivery.attempts + 1
+    until = None if handed else tx.now + int(lease * 1000)
+    payload = {
+        "n": n, "route": route, "context": context, "nonce": nonce, "claimer": claimer or host.identity(),
+        "handed": handed, "lease_until": until,
+    }  # fmt: skip
+    tx.append("delivery.offered", delivery.recipient_id, about=message, payload=payload, status="offered")
+    now_offered = delivery._replace(
+        state=State.OFFERED, route=route, attempts=n, offered_at=tx.now, due_at=until, held=False, reason=None
+    )
+    return Mail(message, now_offered, nonce)
+
+
+def _next(tx: ReadTx, recipient: str) -> Mail | None:
+    waiting = tx.ready(recipient, 1)
+    return waiting[0] if waiting else None
+
+
+def _named(tx: ReadTx, room: "LocalRoom", ref: str, who: Agent) -> Mail:
+    mail = tx.mail(room.find_message(tx, ref).seq, who.id)
+    if mail is None or mail.delivery.held:
+        raise UnknownMessage(f"message {ref} was not sent to {who.name}", message_ref=ref)
+    if mail.delivery.state is State.OFFERED:
+        attempt = tx.attempt(mail.delivery.seq, who.id)
+        if attempt and attempt.claimer != host.identity():
+            raise StaleClaim(f"message {mail.handle} is being read by process {attempt.claimer.split('.')[0]}", message_ref=mail.id)
+    return mail
+
+
+def give_up(room: "LocalRoom", mail: Mail) -> None:
+    """A claim that is known to have come to nothing: the reader of our output went away."""
+    with room.write() as tx:
+        current = tx.mail(mail.delivery.seq, mail.delivery.recipient_id)
+        attempt = tx.attempt(mail.delivery.seq, mail.delivery.recipient_id)
+        if current and attempt and current.delivery.state is State.OFFERED and attempt.nonce == mail.nonce:
+            give_back(tx, current, attempt, room.settings, Outcome.LOST)
+
+
+def guard_lease(tx: WriteTx, agent_id: str, room: "LocalRoom") -> None:
+    """Refuse while somebody else listens on the mailbox; clear up after one who died listening."""
+    lease = tx.lease(agent_id)
+    if lease is None or lease.holder is None or lease.holder == host.identity():
+        return
+    if not host.is_gone(lease.holder):
+        pid = lease.holder.split(".")[0]
+        raise MailboxLeased(f"process {pid} is listening on this mailbox", holder=lease.holder)
+    break_lease(tx, lease, room)
+
+
+def break_lease(tx: WriteTx, lease: Lease, room: "LocalRoom") -> None:
+    """End the lease of a process that is gone. What it had in hand counts as an unproven attempt.
+
+    After a power cut nobody knows what it had in hand: then all that waits is labelled.
+    """
+    assert lease.holder and lease.context
+    in_hand = room.hand(lease.agent).read(lease.fence)
+    for mail in tx.ready(lease.agent, 500):
+        if in_hand is None:
+            tx.append("delivery.labelled", lease.agent, about=mail.message, status="stored")
+        elif mail.delivery.seq == in_hand:
+            taken = claim(tx, mail, route="listen", context=lease.context, handed=True, lease=0, claimer=lease.holder)
+            attempt = tx.attempt(mail.delivery.seq, lease.agent)
+            assert attempt is not None
+            give_back(tx, taken, attempt, room.settings)
+    tx.append("lease.ended", lease.agent, payload={"fence": lease.fence, "clean": False})

@@ -1,0 +1,123 @@
+"""Settling: what the agent's own acts prove. Seen, acknowledged, refused, answered."""
+
+from typing import TYPE_CHECKING, Any
+
+from postroom.errors import StaleClaim, UnknownMessage
+from postroom.model.ladder import Evidence, State, move
+from postroom.model.message import Agent, Delivery, Json, Mail, Message, Sent
+from postroom.room import directory
+from postroom.room.bounce import ROOM, bounce
+from postroom.room.draft import draft
+from postroom.room.send import answer, post
+from postroom.store.contract import ReadTx, WriteTx
+
+if TYPE_CHECKING:
+    from postroom.room.local import LocalRoom
+
+_AGENT = Evidence.AGENT.value
+
+
+def settle(room: "LocalRoom", mail: Mail) -> Delivery:
+    """Mark as seen what this claim took. Repeating it is harmless; an old claim is refused."""
+    with room.write() as tx:
+        current = _current(tx, mail)
+        if current.delivery.state in (State.SEEN, State.ACKED):
+            return current.delivery
+        attempt = tx.attempt(mail.delivery.seq, mail.delivery.recipient_id)
+        if current.delivery.state is not State.OFFERED or attempt is None or attempt.nonce != mail.nonce:
+            raise StaleClaim(f"message {mail.handle} is {current.delivery.state}: the claim lapsed", message_ref=mail.id)
+        see(tx, current, attempt.n)
+        return _current(tx, mail).delivery
+
+
+def see(tx: WriteTx, mail: Mail, n: int) -> None:
+    move(mail.delivery.state, State.SEEN)
+    payload = {"n": n, "evidence": _AGENT}
+    tx.append("delivery.seen", mail.delivery.recipient_id, about=mail.message, payload=payload, role=_role(mail), status="seen")
+
+
+def ack(room: "LocalRoom", what: Mail | str, agent: str | None) -> Delivery:
+    """The agent's own word that it has a message. Repeating it is harmless."""
+    with room.write() as tx:
+        mail = _own(tx, room, what, agent)
+        acknowledge(tx, mail)
+        return _current(tx, mail).delivery
+
+
+def acknowledge(tx: WriteTx, mail: Mail) -> None:
+    if mail.delivery.state is State.ACKED:
+        return
+    move(mail.delivery.state, State.ACKED)
+    payload = {"n": _open_attempt(mail), "evidence": _AGENT}
+    tx.append("delivery.acked", mail.delivery.recipient_id, about=mail.message, payload=payload, role=_role(mail), status="acked")
+
+
+def nack(room: "LocalRoom", what: Mail | str, reason: str, agent: str | None) -> Delivery:
+    """Refuse a message; its sender gets one bounce with the reason."""
+    with room.write() as tx:
+        mail = _own(tx, room, what, agent)
+        if mail.delivery.state is not State.BOUNCED:
+            move(mail.delivery.state, State.BOUNCED)
+            n = _open_attempt(mail)
+            payload: Json = {"reason": reason} | ({"n": n, "outcome": "refused"} if n else {})
+            tx.append("delivery.bounced", mail.delivery.recipient_id, about=mail.message, payload=payload,
+                      role=_role(mail), status="bounced")  # fmt: skip
+            bounce(tx, mail, f"refused by {mail.delivery.recipient}: {reason}")
+        return _current(tx, mail).delivery
+
+
+def reply(room: "LocalRoom", what: Mail | str, body: str, agent: str | None, **options: Any) -> Sent:
+    """Answer a message in its thread, and acknowledge it, in one transaction."""
+    unit = room.write()
+    with unit as tx:
+        asked = _own(tx, room, what, agent)
+        if asked.message.sender_id == ROOM:
+            raise UnknownMessage("the room itself takes no answers", message_ref=asked.id, hint="")
+        recipients, author = _sender_of(tx, asked.message), _recipient_of(tx, asked)
+        wanted = draft(
+            room.settings, asked.message.sender, body, **{"type": "response", **options},
+            reply_to=asked.id, correlation=asked.message.correlation or asked.id,
+        )  # fmt: skip
+        if asked.delivery.state in (State.STORED, State.OFFERED, State.SEEN):
+            acknowledge(tx, asked)
+        message = post(tx, author, recipients, wanted, asked.message.project)
+    return answer(message, recipients, unit.reached)
+
+
+def _sender_of(tx: ReadTx, message: Message) -> list[Agent]:
+    sender = tx.agent(message.sender_id)
+    if sender is None:
+        raise UnknownMessage(f"{message.sender} is no longer here", message_ref=message.id)
+    return [sender]
+
+
+def _recipient_of(tx: ReadTx, mail: Mail) -> Agent:
+    agent = tx.agent(mail.delivery.recipient_id)
+    assert agent is not None
+    return agent
+
+
+def _own(tx: ReadTx, room: "LocalRoom", what: Mail | str, agent: str | None) -> Mail:
+    """The caller's own delivery of a message, as it stands now."""
+    if isinstance(what, Mail):
+        return _current(tx, what)
+    who = directory.caller(tx, agent or room.agent, room.scope)
+    mail = tx.mail(room.find_message(tx, what).seq, who.id)
+    if mail is None or mail.delivery.held:
+        raise UnknownMessage(f"message {what} was not sent to {who.name}", message_ref=what)
+    return mail
+
+
+def _current(tx: ReadTx, mail: Mail) -> Mail:
+    current = tx.mail(mail.delivery.seq, mail.delivery.recipient_id)
+    if current is None:
+        raise UnknownMessage(f"message {mail.handle} is no longer in the room", message_ref=mail.id)
+    return current
+
+
+def _open_attempt(mail: Mail) -> int | None:
+    return mail.delivery.attempts if mail.delivery.state is State.OFFERED else None
+
+
+def _role(mail: Mail) -> str:
+    return "human" if mail.delivery.recipient_id[0] == "h" else "agent"

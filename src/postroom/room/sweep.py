@@ -1,0 +1,79 @@
+"""What the clock and the deaths of others do to deliveries: release, expiry, lapse, return."""
+
+from postroom import host
+from postroom.config import Settings
+from postroom.model.ladder import Outcome, Reason, State, move
+from postroom.model.message import Attempt, Mail
+from postroom.room.bounce import bounce
+from postroom.store.contract import WriteTx
+
+
+def act_on_due(tx: WriteTx, settings: Settings) -> None:
+    """Do everything whose time has come. Runs at the start of whatever transaction comes next."""
+    while page := tx.due(tx.now):
+        for mail in page:
+            _act(tx, mail, settings)
+
+
+def _act(tx: WriteTx, mail: Mail, settings: Settings) -> None:
+    message, delivery = mail.message, mail.delivery
+    if message.expires_at is not None and message.expires_at <= tx.now:
+        attempt = tx.attempt(delivery.seq, delivery.recipient_id) if delivery.state is State.OFFERED else None
+        expire(tx, mail, attempt)
+    elif delivery.held:
+        tx.append("delivery.due", delivery.recipient_id, about=message, payload={"expires_at": message.expires_at})
+    else:
+        attempt = tx.attempt(delivery.seq, delivery.recipient_id)
+        assert attempt is not None, "only a claim has a time to lapse"
+        give_back(tx, mail, attempt, settings)
+
+
+def expire(tx: WriteTx, mail: Mail, attempt: Attempt | None) -> None:
+    move(mail.delivery.state, State.EXPIRED)
+    payload = {"n": attempt.n, "outcome": Outcome.UNPROVEN.value} if attempt else {}
+    tx.append("delivery.expired", mail.delivery.recipient_id, about=mail.message, payload=payload, status="expired")
+
+
+def give_back(
+    tx: WriteTx, mail: Mail, attempt: Attempt, settings: Settings, outcome: Outcome = Outcome.UNPROVEN
+) -> None:
+    """Return an offered delivery to the queue; after too many unproven attempts it is dead instead.
+
+    It is labelled "may have been shown before" unless the attempt is known to have failed.
+    """
+    recipient = mail.delivery.recipient_id
+    unproven = outcome is Outcome.UNPROVEN
+    if unproven and mail.delivery.unproven + 1 >= settings.max_unproven:
+        move(mail.delivery.state, State.DEAD)
+        reason = f"unproven after {mail.delivery.unproven + 1} attempts"
+        payload = {"n": attempt.n, "outcome": outcome.value, "reason": reason}
+        tx.append("delivery.dead", recipient, about=mail.message, payload=payload, status="dead")
+        bounce(tx, mail, reason)
+        return
+    move(mail.delivery.state, State.STORED)
+    payload = {
+        "n": attempt.n,
+        "outcome": outcome.value,
+        "label": outcome not in (Outcome.LOST, Outcome.REFUSED),
+        "reason": Reason.UNPROVEN.value if unproven else None,
+        "expires_at": mail.message.expires_at,
+    }
+    tx.append("delivery.returned", recipient, about=mail.message, payload=payload, status="stored")
+
+
+def reap(tx: WriteTx, recipient: str, settings: Settings) -> int:
+    """Return what processes that are gone hold of a recipient's mail; how many came back."""
+    returned = 0
+    for claimer in tx.claimers(recipient, host.identity()):
+        if host.is_gone(claimer):
+            returned += _give_back_all(tx, recipient, claimer, settings)
+    return returned
+
+
+def _give_back_all(tx: WriteTx, recipient: str, claimer: str, settings: Settings) -> int:
+    returned = 0
+    while page := tx.offered(recipient, claimer):
+        for mail, attempt in page:
+            give_back(tx, mail, attempt, settings)
+        returned += len(page)
+    return returned

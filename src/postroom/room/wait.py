@@ -1,0 +1,138 @@
+"""Waiting on the bell: no CPU while nothing happens, and a missed ring is made good by a slow sweep."""
+
+import os
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
+
+from postroom.clock import wall
+from postroom.errors import Refused, TimedOut
+from postroom.model.ladder import State, ended, reached
+from postroom.model.message import Delivery, Mail
+from postroom.room import directory
+from postroom.room.offer import offer
+from postroom.room.send import check_rung, send
+
+if TYPE_CHECKING:
+    from postroom.bell.contract import Waiter
+    from postroom.room.local import LocalRoom
+
+T = TypeVar("T")
+
+
+def watch(room: "LocalRoom", party: str, look: Callable[[], T], timeout: float | None) -> T:
+    """Call `look` until it finds something or time is up; the last answer either way."""
+    if timeout is not None and timeout <= 0:
+        return look()
+    with room.waiter(party) as waiter:
+        return watch_with(room, waiter, party, look, timeout)
+
+
+def watch_with(room: "LocalRoom", waiter: "Waiter", party: str, look: Callable[[], T], timeout: float | None) -> T:
+    """As `watch`, with a waiter that is bound already."""
+    deadline = None if timeout is None else time.monotonic() + timeout
+    version = room.store.changed()
+    while not (found := look()):
+        left = None if deadline is None else deadline - time.monotonic()
+        if left is not None and left <= 0:
+            break
+        version = _sleep(room, waiter, party, left, version)
+    return found
+
+
+def _sleep(room: "LocalRoom", waiter: "Waiter", party: str, left: float | None, version: int) -> int:
+    """Until there is a reason to look: a ring, a change in the store, a moment that has come, or no time left."""
+    while True:
+        due = room.store.look().next_due(party)
+        pause = sweep_pause(room.settings.sweep_seconds)
+        if due is not None:
+            pause = min(pause, max(0.0, (due - wall()) / 1000))
+        if left is not None:
+            pause = min(pause, left)
+        started = time.monotonic()
+        rung = waiter.wait(pause)
+        if due is not None and due <= wall():
+            room.sweep()
+            return room.store.changed()
+        if rung and not room.bell.polls:
+            return version
+        now_version = room.store.changed()
+        if left is not None:
+            left -= time.monotonic() - started
+        if now_version != version or (left is not None and left <= 0):
+            return now_version
+
+
+def sweep_pause(seconds: float) -> float:
+    """Seconds ± 20 %, so that a hundred waiters do not look at once."""
+    return seconds * (0.8 + 0.4 * os.urandom(1)[0] / 255)
+
+
+def wait(room: "LocalRoom", agent: str | None, timeout: float | None, limit: int = 50) -> list[Mail]:
+    """Sleep until mail is there; peeks, so that nothing is marked."""
+    party = room.who(agent).id
+    return watch(room, party, lambda: room.store.look().ready(party, limit), timeout)
+
+
+def take(room: "LocalRoom", agent: str | None, timeout: float | None) -> Mail | None:
+    """Claim the next delivery, waiting for one if need be."""
+    if timeout is not None and timeout <= 0:
+        return offer(room, agent)
+    return watch(room, room.who(agent).id, lambda: offer(room, agent), timeout)
+
+
+def until_rung(room: "LocalRoom", ref: str, rung: str, timeout: float | None) -> list[Delivery]:
+    """Wait until every delivery of a message stands on a rung, or can no longer get there."""
+    state = check_rung(rung)
+    message = room.find_message(room.store.look(), ref)
+
+    def settled() -> list[Delivery]:
+        deliveries = room.store.look().deliveries(message.seq)
+        done = all(reached(d.state, state) or ended(d.state) for d in deliveries)
+        return deliveries if done else []
+
+    found = watch(room, message.sender_id, settled, timeout)
+    return found or room.store.look().deliveries(message.seq)
+
+
+def ask(room: "LocalRoom", to: str, body: str, *, sender: str | None, timeout: float | None, **options: object) -> Mail:
+    """Send a request and wait for its answer, which is then seen."""
+    author = room.ensure(sender)
+    with room.waiter(author.id) as waiter:
+        sent = send(room, to, body, sender=sender, **{"type": "request", "requires_ack": True, **options})
+        request = sent.message
+        correlation = request.correlation or request.id
+        found = watch_with(
+            room, waiter, author.id, lambda: room.store.look().answer(correlation, request.seq, author.id), timeout
+        )
+    if found is None:
+        raise TimedOut(
+            f"no answer from {to} to {request.handle} within {timeout:g} s", message_ref=request.id,
+            hint=f"It is still {_state(room, request.id)}; an answer will come to your inbox. See: postroom receipts {request.handle}",
+        )  # fmt: skip
+    _see_answer(room, found, author.id)
+    if found.payload and "bounce" in found.payload:
+        raise Refused(f"{to} did not take {request.handle}: {found.payload['bounce']['reason']}", message_ref=request.id)
+    return found
+
+
+def _see_answer(room: "LocalRoom", found: Mail, author: str) -> None:
+    """The asker has it in hand, unless its mailbox belongs to a listener, who will be shown it too."""
+    from postroom.errors import MailboxLeased, StaleClaim  # noqa: PLC0415 - for the rare case
+    from postroom.room.settle import settle  # noqa: PLC0415
+
+    try:
+        agent = room.store.look().agent(author)
+        mail = offer(room, agent.address if agent else None, ref=found.id, route="ask")
+        if mail and mail.delivery.state is State.OFFERED:
+            settle(room, mail)
+    except (MailboxLeased, StaleClaim):
+        pass
+
+
+def _state(room: "LocalRoom", ref: str) -> str:
+    message = room.find_message(room.store.look(), ref)
+    return ", ".join(f"{d.state} for {d.recipient}" for d in room.store.look().deliveries(message.seq))
+
+
+__all__ = ["ask", "directory", "sweep_pause", "take", "until_rung", "wait", "watch", "watch_with"]

@@ -1,0 +1,214 @@
+"""What each kind of event does to the state. The one place where state rows change.
+
+An event carries all that its change needs, so replaying the events of a room rebuilds it exactly:
+nothing here reads a clock, draws a random number or asks the outside world.
+"""
+
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from postroom.model.ladder import Outcome, State
+from postroom.model.message import Event
+
+if TYPE_CHECKING:
+    from postroom.store.sqlite.write import WriteTx
+
+# Values bound to statements are plain str and int: sqlite3 takes a slow path for enum members.
+_PROVEN, _UNPROVEN = Outcome.PROVEN.value, Outcome.UNPROVEN.value
+
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+def _json(value: Any) -> str | None:
+    return None if value is None else _encode(value)
+
+
+def _message_sent(tx: "WriteTx", e: Event) -> None:
+    m = e.message
+    assert m is not None, "message.sent carries its message"
+    priority = int(m.priority)
+    tx.run(
+        "message_insert",
+        (m.seq, m.id, m.tenant, m.project, m.sender_id, m.sender_session, m.sender_runtime, m.sender_role, m.verified,
+         m.to, m.type, m.cls, priority, m.subject, m.body, _json(m.payload), _json(m.metadata), m.thread,
+         m.reply_to, m.correlation, _json(m.attachments), m.requires_ack, m.not_before, m.expires_at, m.key,
+         m.created_at, _json(m.redacted)),
+    )  # fmt: skip
+    held = m.not_before is not None and m.not_before > e.timestamp
+    due = m.not_before if held else m.expires_at
+    for recipient in e.payload["recipients"]:
+        tx.run(
+            "delivery_insert",
+            (tx.tenant, m.seq, recipient, priority, held, due, "scheduled" if held else None, e.timestamp),
+        )
+        # Even held mail stirs: the marker must not outlast its time.
+        tx.stirred.add(recipient)
+
+
+def _message_redacted(tx: "WriteTx", e: Event) -> None:
+    tx.run("message_redact", (tx.tenant, e.refs["seq"], _encode(e.payload["hashes"])))
+
+
+def _key(tx: "WriteTx", e: Event) -> tuple[str, int, str]:
+    return tx.tenant, e.refs["seq"], e.party
+
+
+def _delivery_due(tx: "WriteTx", e: Event) -> None:
+    tx.run("delivery_release", (*_key(tx, e), e.payload.get("expires_at")))
+    tx.stirred.add(e.party)
+
+
+def _delivery_offered(tx: "WriteTx", e: Event) -> None:
+    p, key = e.payload, _key(tx, e)
+    tx.run("delivery_offer", (*key, p["n"], p["route"], e.timestamp, p.get("lease_until"), p["claimer"]))
+    tx.run(
+        "attempt_insert",
+        (*key, p["n"], p["route"], p["context"], p["nonce"], p["claimer"], e.timestamp,
+         e.timestamp if p.get("handed") else None),
+    )  # fmt: skip
+
+
+def _delivery_handed(tx: "WriteTx", e: Event) -> None:
+    key = _key(tx, e)
+    tx.run("delivery_hand", key)
+    tx.run("attempt_hand", (*key, e.payload["n"], e.timestamp))
+
+
+def _delivery_seen(tx: "WriteTx", e: Event) -> None:
+    key, evidence = _key(tx, e), e.payload["evidence"]
+    tx.run("delivery_see", (*key, evidence, e.timestamp))
+    # To be proven is to have been handed over, so an attempt settled in one step gets both times.
+    tx.run("attempt_end", (*key, e.payload["n"], _PROVEN, evidence, e.timestamp, e.timestamp))
+
+
+def _delivery_acked(tx: "WriteTx", e: Event) -> None:
+    key, p = _key(tx, e), e.payload
+    tx.run("delivery_ack", (*key, p["evidence"], e.timestamp))
+    if p.get("n"):
+        tx.run("attempt_end", (*key, p["n"], _PROVEN, p["evidence"], e.timestamp, e.timestamp))
+
+
+def _delivery_returned(tx: "WriteTx", e: Event) -> None:
+    key, p = _key(tx, e), e.payload
+    unproven = p["outcome"] == _UNPROVEN
+    tx.run("attempt_end", (*key, p["n"], p["outcome"], None, e.timestamp, None))
+    tx.run("delivery_return", (*key, p["label"], unproven, p.get("reason"), p.get("expires_at")))
+    tx.stirred.add(e.party)
+
+
+def _delivery_labelled(tx: "WriteTx", e: Event) -> None:
+    tx.run("delivery_label", _key(tx, e))
+
+
+def _delivery_retried(tx: "WriteTx", e: Event) -> None:
+    tx.run("delivery_retry", _key(tx, e))
+    tx.stirred.add(e.party)
+
+
+def _exit(state: State) -> Callable[["WriteTx", Event], None]:
+    def apply(tx: "WriteTx", e: Event) -> None:
+        key, p = _key(tx, e), e.payload
+        tx.run("delivery_exit", (*key, state.value, p.get("reason"), e.timestamp))
+        if p.get("n"):
+            tx.run("attempt_end", (*key, p["n"], p["outcome"], None, e.timestamp, None))
+
+    return apply
+
+
+def _agent_joined(tx: "WriteTx", e: Event) -> None:
+    p = e.payload
+    tx.run(
+        "agent_insert",
+        (tx.tenant, e.party, p["project"], p["name"], p["role"], _encode(p["capabilities"]), p["description"],
+         p["supervisor"], e.timestamp),
+    )  # fmt: skip
+
+
+def _agent_updated(tx: "WriteTx", e: Event) -> None:
+    p = e.payload
+    tx.run(
+        "agent_update",
+        (tx.tenant, e.party, p["role"], _encode(p["capabilities"]), p["description"], p["supervisor"]),
+    )
+
+
+def _agent_renamed(tx: "WriteTx", e: Event) -> None:
+    tx.run("agent_rename", (tx.tenant, e.party, e.payload["name"]))
+
+
+def _agent_left(tx: "WriteTx", e: Event) -> None:
+    tx.run("agent_leave", (tx.tenant, e.party, e.timestamp))
+
+
+def _session_started(tx: "WriteTx", e: Event) -> None:
+    p = e.payload
+    tx.run(
+        "session_insert",
+        (tx.tenant, p["id"], e.party, p["runtime"], p["process"], p.get("pane"), p.get("worktree"), p.get("branch"),
+         p["epoch"], e.timestamp),
+    )  # fmt: skip
+
+
+def _session_ended(tx: "WriteTx", e: Event) -> None:
+    tx.run("session_end", (tx.tenant, e.payload["id"], e.timestamp))
+
+
+def _lease_taken(tx: "WriteTx", e: Event) -> None:
+    p = e.payload
+    tx.run("lease_set", (tx.tenant, e.party, p["fence"], p["holder"], p["context"], e.timestamp))
+
+
+def _lease_ended(tx: "WriteTx", e: Event) -> None:
+    tx.run("lease_clear", (tx.tenant, e.party))
+
+
+def _project_created(tx: "WriteTx", e: Event) -> None:
+    tx.run("project_insert", (tx.tenant, e.payload["name"], e.payload["root"], e.timestamp))
+
+
+def _forget(tx: "WriteTx", seqs: list[int]) -> None:
+    for seq in seqs:
+        for statement in ("attempts_delete", "deliveries_delete", "message_delete"):
+            tx.run(statement, (tx.tenant, seq))
+
+
+def _project_deleted(tx: "WriteTx", e: Event) -> None:
+    _forget(tx, e.payload["messages"])
+    tx.run("agents_delete_in_project", (tx.tenant, e.payload["name"]))
+    tx.run("project_delete", (tx.tenant, e.payload["name"]))
+
+
+def _room_pruned(tx: "WriteTx", e: Event) -> None:
+    _forget(tx, e.payload["messages"])
+    if e.payload["last"]:
+        tx.run("events_prune", (tx.tenant, e.payload["before"], e.seq))
+
+
+APPLY: dict[str, Callable[["WriteTx", Event], None]] = {
+    "agent.joined": _agent_joined,
+    "agent.left": _agent_left,
+    "agent.renamed": _agent_renamed,
+    "agent.updated": _agent_updated,
+    "delivery.acked": _delivery_acked,
+    "delivery.bounced": _exit(State.BOUNCED),
+    "delivery.dead": _exit(State.DEAD),
+    "delivery.due": _delivery_due,
+    "delivery.expired": _exit(State.EXPIRED),
+    "delivery.handed": _delivery_handed,
+    "delivery.labelled": _delivery_labelled,
+    "delivery.offered": _delivery_offered,
+    "delivery.retried": _delivery_retried,
+    "delivery.returned": _delivery_returned,
+    "delivery.seen": _delivery_seen,
+    "delivery.withdrawn": _exit(State.WITHDRAWN),
+    "lease.ended": _lease_ended,
+    "lease.taken": _lease_taken,
+    "message.redacted": _message_redacted,
+    "message.sent": _message_sent,
+    "project.created": _project_created,
+    "project.deleted": _project_deleted,
+    "room.pruned": _room_pruned,
+    "session.ended": _session_ended,
+    "session.started": _session_started,
+}

@@ -1,0 +1,116 @@
+"""One SQLite connection: how it is opened, how it waits for the write lock, how its errors are told.
+
+Nothing above this module sees a `sqlite3` exception.
+"""
+
+import os
+import sqlite3
+import time
+
+from postroom import errors, host
+
+BUSY, LOCKED, READONLY, IOERR, CORRUPT, FULL, CANTOPEN, NOTADB = 5, 6, 8, 10, 11, 13, 14, 26
+
+
+def explain(exc: sqlite3.Error, path: str) -> errors.PostroomError:
+    """The error of ours that says what a driver's error means."""
+    code = getattr(exc, "sqlite_errorcode", 0) & 0xFF
+    facts = {"path": path, "cause": str(exc)}
+    match code:
+        case 5 | 6:
+            return errors.StoreBusy(**facts)
+        case 8:
+            return errors.StoreReadOnly(f"the room {path} cannot be written", **facts)
+        case 11 | 26:
+            return errors.StoreCorrupt(f"{path} is damaged, or is not a room ({exc})", **facts)
+        case 13:
+            return errors.StoreFull(f"no space left for {path}: nothing was stored", **facts)
+        case 14:
+            return errors.StoreReadOnly(f"the room {path} cannot be opened", **facts)
+        case 19 if "illegal move" in str(exc):
+            return errors.IllegalMove(**facts)
+        case _:
+            return errors.StoreError(f"{path}: {exc}", hint="Check it: postroom verify", **facts)
+
+
+def connect(path: str, *, readonly: bool = False) -> sqlite3.Connection:
+    """Open an existing file. Waiting for locks is ours (`begin`), not SQLite's unfair busy handler."""
+    if readonly:
+        return _connect_readonly(path)
+    connection = _open(path, "mode=rw")
+    connection.execute("PRAGMA synchronous = NORMAL")
+    connection.execute("PRAGMA wal_autocheckpoint = 0")
+    return connection
+
+
+def _open(path: str, query: str) -> sqlite3.Connection:
+    return sqlite3.connect(
+        f"file:{_quote(path)}?{query}", uri=True, timeout=0, isolation_level=None, check_same_thread=False,
+        cached_statements=256,
+    )  # fmt: skip
+
+
+def _quote(path: str) -> str:
+    """A path inside a SQLite URI. `urllib.parse` would triple the cost of opening a room."""
+    return path.replace("\\", "/").replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+
+
+def _connect_readonly(path: str) -> sqlite3.Connection:
+    """A room on read-only media. `immutable` returns stale rows beside a live WAL, so never beside one."""
+    connection = _open(path, "mode=ro")
+    try:
+        connection.execute("SELECT 1 FROM sqlite_master").fetchone()
+    except sqlite3.OperationalError:
+        connection.close()
+        if os.path.exists(path + "-wal") and os.path.getsize(path + "-wal"):
+            raise
+        connection = _open(path, "immutable=1")
+    return connection
+
+
+def create(path: str) -> None:
+    """Make an empty file for a room: private, on a file system whose locks can be trusted."""
+    directory = os.path.dirname(path)
+    try:
+        os.makedirs(directory, mode=0o700, exist_ok=True)
+        if kind := host.unsafe_file_system(directory):
+            raise errors.StoreNetworked(f"{directory} is on a {kind} file system", path=path, file_system=kind)
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+    except OSError as exc:
+        raise _cannot_create(exc, path) from exc
+
+
+def _cannot_create(exc: OSError, path: str) -> errors.PostroomError:
+    if exc.errno == 28:  # ENOSPC; `errno` is one more import on the hot path
+        return errors.StoreFull(f"no space left for {path}: nothing was stored", path=path)
+    return errors.StoreReadOnly(f"cannot make a room at {path}: {exc.strerror}", path=path)
+
+
+def is_busy(exc: sqlite3.Error) -> bool:
+    return (getattr(exc, "sqlite_errorcode", 0) & 0xFF) in (BUSY, LOCKED)
+
+
+def pause() -> None:
+    """A uniform 0.2 to 1.5 ms. Under sixteen writers this was fairer and faster than flock or busy_timeout."""
+    time.sleep(0.0002 + 0.0013 * os.urandom(1)[0] / 255)
+
+
+def begin(connection: sqlite3.Connection, patience: float) -> None:
+    """Take the write lock, or raise the driver's busy error after `patience` seconds."""
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+    except sqlite3.OperationalError as exc:
+        if not is_busy(exc):
+            raise
+        _begin_contended(connection, time.monotonic() + patience)
+
+
+def _begin_contended(connection: sqlite3.Connection, deadline: float) -> None:
+    while True:
+        pause()
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            return
+        except sqlite3.OperationalError as exc:
+            if not is_busy(exc) or time.monotonic() > deadline:
+                raise

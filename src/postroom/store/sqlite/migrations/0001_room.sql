@@ -1,0 +1,212 @@
+-- Every key begins with the tenant. Times are milliseconds since the epoch, stamped by the store's clock.
+-- An event's seq is the one order of the room; a message's seq is that of the event that stored it.
+
+CREATE TABLE meta (
+    one          INTEGER PRIMARY KEY CHECK (one = 1),
+    room         TEXT    NOT NULL,
+    version      INTEGER NOT NULL,
+    min_reader   INTEGER NOT NULL,
+    min_writer   INTEGER NOT NULL,
+    created_at   INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE event (
+    seq             INTEGER PRIMARY KEY,
+    id              TEXT NOT NULL,
+    tenant_id       TEXT NOT NULL,
+    conversation_id TEXT,
+    agent_id        TEXT,
+    human_id        TEXT,
+    channel_id      TEXT,
+    type            TEXT NOT NULL,
+    role            TEXT NOT NULL CHECK (role IN ('human', 'agent', 'tool', 'system')),
+    timestamp       INTEGER NOT NULL,
+    message         INTEGER,
+    payload         TEXT,
+    status          TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE project (
+    tenant     TEXT NOT NULL,
+    name       TEXT NOT NULL,
+    root       TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    PRIMARY KEY (tenant, name)
+) STRICT, WITHOUT ROWID;
+
+CREATE UNIQUE INDEX project_root ON project (tenant, root) WHERE root <> '';
+
+CREATE TABLE agent (
+    tenant       TEXT NOT NULL,
+    id           TEXT NOT NULL,
+    project      TEXT NOT NULL,
+    name         TEXT NOT NULL,
+    role         TEXT NOT NULL,
+    capabilities TEXT NOT NULL,
+    description  TEXT NOT NULL,
+    supervisor   TEXT,
+    created_at   INTEGER NOT NULL,
+    left_at      INTEGER,
+    PRIMARY KEY (tenant, id)
+) STRICT, WITHOUT ROWID;
+
+CREATE UNIQUE INDEX agent_name ON agent (tenant, project, name);
+
+CREATE TABLE session (
+    tenant     TEXT NOT NULL,
+    id         TEXT NOT NULL,
+    agent      TEXT NOT NULL,
+    runtime    TEXT NOT NULL,
+    process    TEXT NOT NULL,
+    pane       TEXT,
+    worktree   TEXT,
+    branch     TEXT,
+    epoch      INTEGER NOT NULL,
+    started_at INTEGER NOT NULL,
+    ended_at   INTEGER,
+    alive_at   INTEGER NOT NULL,
+    PRIMARY KEY (tenant, id)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX session_agent ON session (tenant, agent) WHERE ended_at IS NULL;
+
+CREATE TABLE message (
+    seq            INTEGER PRIMARY KEY,
+    id             TEXT NOT NULL,
+    tenant         TEXT NOT NULL,
+    project        TEXT NOT NULL,
+    sender         TEXT NOT NULL,
+    sender_session TEXT,
+    sender_runtime TEXT,
+    sender_role    TEXT,
+    verified       TEXT NOT NULL,
+    address        TEXT NOT NULL,
+    type           TEXT NOT NULL,
+    class          TEXT NOT NULL CHECK (class IN ('turn', 'tool', 'interrupt')),
+    priority       INTEGER NOT NULL CHECK (priority BETWEEN 0 AND 3),
+    subject        TEXT NOT NULL,
+    body           TEXT NOT NULL,
+    payload        TEXT,
+    metadata       TEXT,
+    thread         TEXT NOT NULL,
+    reply_to       TEXT,
+    correlation    TEXT,
+    attachments    TEXT,
+    requires_ack   INTEGER NOT NULL CHECK (requires_ack IN (0, 1)),
+    not_before     INTEGER,
+    expires_at     INTEGER,
+    key            TEXT,
+    created_at     INTEGER NOT NULL,
+    redacted       TEXT
+) STRICT;
+
+-- The handle (last eight digits) is unique in a room, so this index also finds and guards the whole id.
+CREATE UNIQUE INDEX message_handle ON message (tenant, substr(id, -8));
+CREATE INDEX message_thread ON message (tenant, thread, seq);
+CREATE INDEX message_sender ON message (tenant, sender, seq);
+CREATE UNIQUE INDEX message_key ON message (tenant, sender, key) WHERE key IS NOT NULL;
+CREATE INDEX message_correlation ON message (tenant, correlation) WHERE correlation IS NOT NULL;
+
+CREATE TABLE delivery (
+    tenant       TEXT NOT NULL,
+    seq          INTEGER NOT NULL,
+    recipient    TEXT NOT NULL,
+    state        TEXT NOT NULL CHECK (state IN
+                 ('stored', 'offered', 'seen', 'acked', 'bounced', 'expired', 'withdrawn', 'dead')),
+    priority     INTEGER NOT NULL,
+    fresh        INTEGER NOT NULL,           -- 1 until first offered: what returned goes first
+    held         INTEGER NOT NULL,           -- 1 while its time has not come
+    shown_before INTEGER NOT NULL,
+    attempts     INTEGER NOT NULL,
+    unproven     INTEGER NOT NULL,
+    due_at       INTEGER,                    -- when the clock next acts on it: release, lapse or expiry
+    claimer      TEXT,                       -- the process whose claim it is under, while offered
+    route        TEXT,
+    evidence     TEXT,
+    reason       TEXT,
+    stored_at    INTEGER NOT NULL,
+    offered_at   INTEGER,
+    seen_at      INTEGER,
+    acked_at     INTEGER,
+    ended_at     INTEGER,
+    PRIMARY KEY (tenant, seq, recipient)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX delivery_ready ON delivery (tenant, recipient, priority, fresh, seq) WHERE state = 'stored' AND held = 0;
+CREATE INDEX delivery_open ON delivery (tenant, recipient, claimer, seq) WHERE state = 'offered';
+CREATE INDEX delivery_timed ON delivery (tenant, due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX delivery_dead ON delivery (tenant, recipient, seq) WHERE state = 'dead';
+
+-- The ladder's legal moves; tests/unit/test_ladder.py proves this list equal to postroom.model.ladder.MOVES.
+CREATE TRIGGER delivery_move BEFORE UPDATE OF state ON delivery
+WHEN OLD.state || '>' || NEW.state NOT IN (
+    'stored>offered', 'stored>acked', 'stored>bounced', 'stored>expired', 'stored>withdrawn', 'stored>dead',
+    'offered>stored', 'offered>seen', 'offered>acked',
+    'offered>bounced', 'offered>expired', 'offered>withdrawn', 'offered>dead',
+    'seen>acked', 'seen>bounced',
+    'dead>stored')
+BEGIN
+    SELECT RAISE(ABORT, 'illegal move on the ladder');
+END;
+
+CREATE TABLE attempt (
+    tenant     TEXT NOT NULL,
+    seq        INTEGER NOT NULL,
+    recipient  TEXT NOT NULL,
+    n          INTEGER NOT NULL,
+    route      TEXT NOT NULL,
+    context    TEXT NOT NULL,
+    nonce      TEXT NOT NULL,
+    claimer    TEXT NOT NULL,
+    claimed_at INTEGER NOT NULL,
+    handed_at  INTEGER,
+    outcome    TEXT NOT NULL CHECK (outcome IN ('open', 'proven', 'lost', 'unproven', 'uncertain', 'refused')),
+    evidence   TEXT CHECK (evidence IN ('transcript', 'runtime_ack', 'boundary', 'terminal', 'agent')),
+    ended_at   INTEGER,
+    PRIMARY KEY (tenant, seq, recipient, n)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE lease (
+    tenant   TEXT NOT NULL,
+    agent    TEXT NOT NULL,
+    fence    INTEGER NOT NULL,
+    holder   TEXT,
+    context  TEXT,
+    taken_at INTEGER NOT NULL,
+    PRIMARY KEY (tenant, agent)
+) STRICT, WITHOUT ROWID;
+
+-- How far a follower of the events (the journal, later the search index) has come. Not part of the state.
+CREATE TABLE follower (
+    tenant   TEXT NOT NULL,
+    name     TEXT NOT NULL,
+    position INTEGER NOT NULL,
+    PRIMARY KEY (tenant, name)
+) STRICT, WITHOUT ROWID;
+
+-- Read-only views for any SQLite client; documented in docs/reference/sql.md.
+CREATE VIEW queue AS
+SELECT m.id, d.tenant, m.project,
+       s.name AS from_agent, r.name AS to_agent,
+       m.type, m.correlation AS correlation_id,
+       coalesce(m.payload, json_object('text', m.body)) AS payload,
+       CASE WHEN d.state = 'stored' THEN 'pending' WHEN d.state IN ('offered', 'seen') THEN 'claimed' ELSE 'done' END AS status,
+       strftime('%Y-%m-%dT%H:%M:%fZ', m.created_at / 1000.0, 'unixepoch') AS created_at,
+       strftime('%Y-%m-%dT%H:%M:%fZ', d.offered_at / 1000.0, 'unixepoch') AS claimed_at,
+       strftime('%Y-%m-%dT%H:%M:%fZ', d.ended_at / 1000.0, 'unixepoch') AS done_at
+FROM delivery d
+JOIN message m ON m.seq = d.seq
+LEFT JOIN agent s ON s.tenant = m.tenant AND s.id = m.sender
+LEFT JOIN agent r ON r.tenant = d.tenant AND r.id = d.recipient;
+
+CREATE VIEW agent_messages AS
+SELECT m.id, d.tenant, m.project AS project_id,
+       m.sender AS sender_agent_id, m.sender_role AS sender_agent_type, m.sender_session AS sender_session_id,
+       d.recipient AS recipient_agent_id,
+       m.type AS message_type, m.body AS content, m.metadata,
+       strftime('%Y-%m-%dT%H:%M:%fZ', (SELECT max(a.handed_at) FROM attempt a
+           WHERE a.tenant = d.tenant AND a.seq = d.seq AND a.recipient = d.recipient) / 1000.0, 'unixepoch') AS delivered_at,
+       strftime('%Y-%m-%dT%H:%M:%fZ', d.seen_at / 1000.0, 'unixepoch') AS read_at,
+       strftime('%Y-%m-%dT%H:%M:%fZ', m.created_at / 1000.0, 'unixepoch') AS created_at
+FROM delivery d
+JOIN message m ON m.seq = d.seq;

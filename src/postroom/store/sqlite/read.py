@@ -1,0 +1,230 @@
+"""What can be asked of a room. Every method reads whole results: an open cursor would pin the WAL."""
+
+import json
+import sqlite3
+from collections.abc import Iterable
+from typing import Any
+
+from postroom.model.ids import handle
+from postroom.model.ladder import Evidence, Outcome, Priority, State
+from postroom.model.message import Agent, Attempt, Delivery, Event, Lease, Mail, Message, Project, Session
+from postroom.store.sqlite.statement import load
+
+SQL = load("event", "agent", "message", "delivery")
+PAGE = 500
+
+_STATE = {str(state): state for state in State}
+_EVIDENCE = {str(evidence): evidence for evidence in Evidence} | {None: None}
+_PRIORITY = tuple(Priority)
+_DELIVERY_WIDTH = len(Delivery._fields)
+_MAIL_WIDTH = _DELIVERY_WIDTH + len(Message._fields)
+_JSON_COLUMNS = tuple(Message._fields.index(name) for name in ("payload", "metadata", "attachments", "redacted"))
+_PRIORITY_COLUMN = Message._fields.index("priority")
+_ACK_COLUMN = Message._fields.index("requires_ack")
+
+Row = tuple[Any, ...]
+
+
+def to_message(row: Iterable[Any]) -> Message:
+    values = list(row)
+    values[_PRIORITY_COLUMN] = _PRIORITY[values[_PRIORITY_COLUMN]]
+    values[_ACK_COLUMN] = values[_ACK_COLUMN] == 1
+    for column in _JSON_COLUMNS:
+        if values[column] is not None:
+            values[column] = json.loads(values[column])
+    return Message._make(values)
+
+
+def to_delivery(row: Row) -> Delivery:
+    return Delivery(
+        row[0], row[1], row[2], row[3], _STATE[row[4]], row[5], _EVIDENCE[row[6]], row[7], row[8], row[9],
+        _PRIORITY[row[10]], row[11] == 1, row[12] == 1, *row[13:_DELIVERY_WIDTH],
+    )  # fmt: skip
+
+
+def to_mail(row: Row) -> Mail:
+    return Mail(to_message(row[_DELIVERY_WIDTH:_MAIL_WIDTH]), to_delivery(row))
+
+
+def to_agent(row: Row) -> Agent:
+    return Agent(*row[:6], json.loads(row[6]), *row[7:])
+
+
+def to_attempt(row: Row) -> Attempt:
+    return Attempt(*row[:9], Outcome(row[9]), _EVIDENCE[row[10]], row[11])
+
+
+def to_event(row: Row) -> Event:
+    payload = json.loads(row[10]) if row[10] else {}
+    refs = {} if row[11] is None else {"message": row[12], "seq": row[11]}
+    return Event(*row[:10], payload, refs, row[13])
+
+
+class ReadTx:
+    """A consistent look at one tenant's part of a room."""
+
+    def __init__(self, connection: sqlite3.Connection, tenant: str) -> None:
+        self.connection = connection
+        self.tenant = tenant
+        self._execute = connection.execute
+
+    # agents, projects, sessions
+
+    def agent(self, agent_id: str) -> Agent | None:
+        row = self._execute(SQL["agent_by_id"], (self.tenant, agent_id)).fetchone()
+        return to_agent(row) if row else None
+
+    def agent_named(self, project: str, name: str) -> Agent | None:
+        row = self._execute(SQL["agent_by_name"], (self.tenant, project, name)).fetchone()
+        return to_agent(row) if row else None
+
+    def agents(self, limit: int = PAGE, offset: int = 0) -> list[Agent]:
+        return [to_agent(row) for row in self._execute(SQL["agents"], (self.tenant, limit, offset)).fetchall()]
+
+    def project_at(self, root: str) -> Project | None:
+        row = self._execute(SQL["project_by_root"], (self.tenant, root)).fetchone()
+        return Project._make(row) if row else None
+
+    def project(self, name: str) -> Project | None:
+        row = self._execute(SQL["project_by_name"], (self.tenant, name)).fetchone()
+        return Project._make(row) if row else None
+
+    def projects(self) -> list[Project]:
+        return [Project._make(row) for row in self._execute(SQL["projects"], (self.tenant,)).fetchall()]
+
+    def lease(self, agent_id: str) -> Lease | None:
+        row = self._execute(SQL["lease_get"], (self.tenant, agent_id)).fetchone()
+        return Lease._make(row) if row else None
+
+    def session(self, session_id: str) -> Session | None:
+        row = self._execute(SQL["session_get"], (self.tenant, session_id)).fetchone()
+        return Session._make(row) if row else None
+
+    def sessions(self, agent_id: str) -> list[Session]:
+        """The sessions of an agent that have not ended."""
+        rows = self._execute(SQL["sessions_running"], (self.tenant, agent_id)).fetchall()
+        return [Session._make(row) for row in rows]
+
+    # messages
+
+    def message(self, ref: str) -> Message | None:
+        """A message by its id or by its handle."""
+        row = self._execute(SQL["message_by_handle"], (self.tenant, handle(ref))).fetchone()
+        return to_message(row) if row and row[1].endswith(ref) else None
+
+    def message_at(self, seq: int) -> Message | None:
+        row = self._execute(SQL["message_by_seq"], (seq,)).fetchone()
+        return to_message(row) if row and row[2] == self.tenant else None
+
+    def message_by_key(self, sender: str, key: str) -> Message | None:
+        row = self._execute(SQL["message_by_key"], (self.tenant, sender, key)).fetchone()
+        return to_message(row) if row else None
+
+    def handle_is_taken(self, message_id: str) -> bool:
+        return bool(self._execute(SQL["handle_taken"], (self.tenant, handle(message_id))).fetchone())
+
+    def thread(self, thread: str, after: int = 0, limit: int = PAGE) -> list[Message]:
+        rows = self._execute(SQL["messages_in_thread"], (self.tenant, thread, after, limit)).fetchall()
+        return [to_message(row) for row in rows]
+
+    def sent(self, sender: str, before: int | None = None, limit: int = PAGE) -> list[Message]:
+        """Newest first."""
+        rows = self._execute(SQL["messages_from"], (self.tenant, sender, before or 1 << 62, limit)).fetchall()
+        return [to_message(row) for row in rows]
+
+    def prunable(self, before: int, after: int, limit: int = PAGE) -> list[int]:
+        """Messages of which everything ended before a moment, after a seq."""
+        return [row[0] for row in self._execute(SQL["messages_prunable"], (self.tenant, before, after, limit)).fetchall()]
+
+    def messages_in_project(self, project: str, after: int = 0, limit: int = PAGE) -> list[int]:
+        rows = self._execute(SQL["messages_in_project"], (self.tenant, project, after, limit)).fetchall()
+        return [row[0] for row in rows]
+
+    # deliveries
+
+    def ready(self, recipient: str, limit: int = 1) -> list[Mail]:
+        """What can be offered now, in the order it will be."""
+        rows = self._execute(SQL["mail_ready"], (self.tenant, recipient, limit)).fetchall()
+        return [to_mail(row) for row in rows]
+
+    def mail(self, seq: int, recipient: str) -> Mail | None:
+        row = self._execute(SQL["mail_one"], (self.tenant, seq, recipient)).fetchone()
+        return to_mail(row) if row else None
+
+    def answer(self, correlation: str, after: int, recipient: str) -> Mail | None:
+        """The first message to `recipient` that answers a correlation, after a message's seq."""
+        row = self._execute(SQL["mail_correlated"], (self.tenant, correlation, after, recipient)).fetchone()
+        return to_mail(row) if row else None
+
+    def due(self, until: int) -> list[Mail]:
+        """At most a page of what the clock must act on by `until`."""
+        return [to_mail(row) for row in self._execute(SQL["mail_due"], (self.tenant, until)).fetchall()]
+
+    def next_due(self, recipient: str | None = None) -> int | None:
+        if recipient is None:
+            return self._execute(SQL["next_due"], (self.tenant,)).fetchone()[0]
+        return self._execute(SQL["next_due_of"], (self.tenant, recipient)).fetchone()[0]
+
+    def claimers(self, recipient: str, other_than: str = "") -> list[str]:
+        """The processes that hold claims on a recipient's mail."""
+        rows = self._execute(SQL["claimers"], (self.tenant, recipient, other_than)).fetchall()
+        return [row[0] for row in rows]
+
+    def offered(self, recipient: str, claimer: str) -> list[tuple[Mail, Attempt]]:
+        """What one process claims of a recipient's mail, with the attempt each claim rests on."""
+        rows = self._execute(SQL["mail_open"], (self.tenant, recipient, claimer)).fetchall()
+        return [(to_mail(row), attempt) for row in rows if (attempt := self.attempt(row[0], recipient))]
+
+    def recipients_offered(self) -> list[str]:
+        return [row[0] for row in self._execute(SQL["recipients_open"], (self.tenant,)).fetchall()]
+
+    def deliveries(self, seq: int) -> list[Delivery]:
+        return [to_delivery(row) for row in self._execute(SQL["deliveries_of"], (self.tenant, seq)).fetchall()]
+
+    def dead(self, limit: int = PAGE) -> list[Mail]:
+        return [to_mail(row) for row in self._execute(SQL["mail_dead"], (self.tenant, limit)).fetchall()]
+
+    def attempts(self, seq: int) -> list[Attempt]:
+        return [to_attempt(row) for row in self._execute(SQL["attempts_of"], (self.tenant, seq)).fetchall()]
+
+    def attempt(self, seq: int, recipient: str) -> Attempt | None:
+        """The latest attempt on a delivery."""
+        row = self._execute(SQL["attempt_current"], (self.tenant, seq, recipient)).fetchone()
+        return to_attempt(row) if row else None
+
+    def restless(self, recipient: str) -> bool:
+        """Whether anything is ready for, or offered to, a recipient."""
+        return bool(self._execute(SQL["restless"], (self.tenant, recipient)).fetchone()[0])
+
+    def counts(self, recipient: str) -> tuple[int, int]:
+        """(ready, offered)."""
+        return self._execute(SQL["counts"], (self.tenant, recipient)).fetchone()
+
+    # events
+
+    def events(self, after: str = "", limit: int = PAGE) -> list[Event]:
+        """Events in order, after an opaque cursor (`cursor`)."""
+        rows = self._execute(SQL["events_after"], (self.tenant, int(after or 0), limit)).fetchall()
+        return [to_event(row) for row in rows]
+
+    def events_before(self, before: str = "", limit: int = PAGE, party: str | None = None) -> list[Event]:
+        """Events backwards from a cursor, newest first, of one agent or person or of all."""
+        rows = self._execute(SQL["events_before"], (self.tenant, int(before or 1 << 62), limit, party)).fetchall()
+        return [to_event(row) for row in rows]
+
+    def last_cursor(self) -> str:
+        return str(self._execute(SQL["event_last"], (self.tenant,)).fetchone()[0] or 0)
+
+    def event_id(self, seq: int) -> str | None:
+        row = self._execute(SQL["event_id"], (self.tenant, seq)).fetchone()
+        return row[0] if row else None
+
+    def position(self, follower: str) -> str:
+        """The cursor up to which a follower of the events has come."""
+        row = self._execute(SQL["follower_get"], (self.tenant, follower)).fetchone()
+        return str(row[0]) if row else ""
+
+
+def cursor(event: Event) -> str:
+    """The opaque cursor that stands after an event."""
+    return str(event.seq)

@@ -1,0 +1,73 @@
+-- fragment: agent
+id, tenant, project, name,
+CASE substr(id, 1, 1) WHEN 'h' THEN 'human:' || name ELSE project || '/' || name END,
+role, capabilities, description, supervisor, created_at, left_at
+
+-- name: agent_by_id
+SELECT {agent} FROM agent WHERE tenant = ?1 AND id = ?2;
+
+-- name: agent_by_name
+SELECT {agent} FROM agent WHERE tenant = ?1 AND project = ?2 AND name = ?3;
+
+-- name: agents
+SELECT {agent} FROM agent WHERE tenant = ?1 ORDER BY project, name LIMIT ?2 OFFSET ?3;
+
+-- name: agent_insert
+INSERT INTO agent (tenant, id, project, name, role, capabilities, description, supervisor, created_at)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9);
+
+-- name: agent_update
+UPDATE agent SET role = ?3, capabilities = ?4, description = ?5, supervisor = ?6, left_at = NULL
+WHERE tenant = ?1 AND id = ?2;
+
+-- name: agent_rename
+UPDATE agent SET name = ?3 WHERE tenant = ?1 AND id = ?2;
+
+-- name: agent_leave
+UPDATE agent SET left_at = ?3 WHERE tenant = ?1 AND id = ?2;
+
+-- name: agents_delete_in_project
+DELETE FROM agent WHERE tenant = ?1 AND project = ?2;
+
+-- name: project_by_root
+SELECT name, root, created_at FROM project WHERE tenant = ?1 AND root = ?2 AND root <> '';
+
+-- name: project_by_name
+SELECT name, root, created_at FROM project WHERE tenant = ?1 AND name = ?2;
+
+-- name: projects
+SELECT name, root, created_at FROM project WHERE tenant = ?1 ORDER BY name LIMIT 10000;
+
+-- name: project_insert
+INSERT INTO project (tenant, name, root, created_at) VALUES (?1, ?2, ?3, ?4);
+
+-- name: project_delete
+DELETE FROM project WHERE tenant = ?1 AND name = ?2;
+
+-- name: lease_get
+SELECT agent, fence, holder, context, taken_at FROM lease WHERE tenant = ?1 AND agent = ?2;
+
+-- name: lease_set
+INSERT INTO lease (tenant, agent, fence, holder, context, taken_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+ON CONFLICT (tenant, agent) DO UPDATE SET fence = excluded.fence, holder = excluded.holder,
+    context = excluded.context, taken_at = excluded.taken_at;
+
+-- name: lease_clear
+UPDATE lease SET holder = NULL, context = NULL WHERE tenant = ?1 AND agent = ?2;
+
+-- name: session_insert
+INSERT INTO session (tenant, id, agent, runtime, process, pane, worktree, branch, epoch, started_at, alive_at)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?10)
+ON CONFLICT (tenant, id) DO UPDATE SET process = excluded.process, pane = excluded.pane, worktree = excluded.worktree,
+    branch = excluded.branch, epoch = excluded.epoch, ended_at = NULL, alive_at = excluded.alive_at;
+
+-- name: session_end
+UPDATE session SET ended_at = ?3 WHERE tenant = ?1 AND id = ?2;
+
+-- name: session_get
+SELECT id, tenant, agent, runtime, process, pane, worktree, branch, epoch, started_at, ended_at, alive_at
+FROM session WHERE tenant = ?1 AND id = ?2;
+
+-- name: sessions_running
+SELECT id, tenant, agent, runtime, process, pane, worktree, branch, epoch, started_at, ended_at, alive_at
+FROM session WHERE tenant = ?1 AND agent = ?2 AND ended_at IS NULL ORDER BY started_at;

@@ -1,0 +1,119 @@
+-- fragment: delivery
+d.seq, m.id, d.recipient,
+coalesce((SELECT CASE WHEN substr(r.id, 1, 1) = 'h' THEN 'human:' || r.name WHEN r.project = m.project THEN r.name
+                      ELSE r.project || '/' || r.name END
+          FROM agent r WHERE r.tenant = d.tenant AND r.id = d.recipient), d.recipient),
+d.state, d.route, d.evidence, d.attempts, d.unproven, d.reason, d.priority, d.held, d.shown_before, d.due_at,
+d.stored_at, d.offered_at, d.seen_at, d.acked_at, d.ended_at
+
+-- name: delivery_insert
+INSERT INTO delivery (tenant, seq, recipient, state, priority, fresh, held, shown_before, attempts, unproven, due_at,
+                      reason, stored_at)
+VALUES (?1, ?2, ?3, 'stored', ?4, 1, ?5, 0, 0, 0, ?6, ?7, ?8);
+
+-- name: mail_ready
+SELECT {delivery}, {message} FROM delivery d CROSS JOIN message m ON m.seq = d.seq
+WHERE d.tenant = ?1 AND d.recipient = ?2 AND d.state = 'stored' AND d.held = 0
+ORDER BY d.priority, d.fresh, d.seq LIMIT ?3;
+
+-- name: mail_open
+SELECT {delivery}, {message} FROM delivery d CROSS JOIN message m ON m.seq = d.seq
+WHERE d.tenant = ?1 AND d.recipient = ?2 AND d.state = 'offered' AND d.claimer = ?3 ORDER BY d.seq LIMIT 500;
+
+-- name: claimers
+-- Who else holds claims on one recipient's mail.
+SELECT DISTINCT claimer FROM delivery
+WHERE tenant = ?1 AND recipient = ?2 AND state = 'offered' AND (claimer < ?3 OR claimer > ?3) LIMIT 500;
+
+-- name: mail_due
+SELECT {delivery}, {message} FROM delivery d CROSS JOIN message m ON m.seq = d.seq
+WHERE d.tenant = ?1 AND d.due_at <= ?2 AND d.due_at IS NOT NULL ORDER BY d.due_at, d.seq LIMIT 200;
+
+-- name: mail_one
+SELECT {delivery}, {message} FROM delivery d CROSS JOIN message m ON m.seq = d.seq
+WHERE d.tenant = ?1 AND d.seq = ?2 AND d.recipient = ?3;
+
+-- name: mail_correlated
+SELECT {delivery}, {message} FROM message m CROSS JOIN delivery d ON d.seq = m.seq AND d.tenant = m.tenant
+WHERE m.tenant = ?1 AND m.correlation = ?2 AND m.correlation IS NOT NULL AND m.seq > ?3 AND d.recipient = ?4
+ORDER BY m.seq LIMIT 1;
+
+-- name: mail_dead
+SELECT {delivery}, {message} FROM delivery d CROSS JOIN message m ON m.seq = d.seq
+WHERE d.tenant = ?1 AND d.state = 'dead' ORDER BY d.recipient, d.seq LIMIT ?2;
+
+-- name: deliveries_of
+SELECT {delivery} FROM delivery d CROSS JOIN message m ON m.seq = d.seq WHERE d.tenant = ?1 AND d.seq = ?2
+ORDER BY d.recipient;
+
+-- name: recipients_open
+SELECT DISTINCT recipient FROM delivery WHERE tenant = ?1 AND state = 'offered' LIMIT 500;
+
+-- name: next_due
+SELECT min(due_at) FROM delivery WHERE tenant = ?1 AND due_at IS NOT NULL;
+
+-- name: next_due_of
+SELECT min(due_at) FROM delivery WHERE tenant = ?1 AND due_at IS NOT NULL AND recipient = ?2;
+
+-- name: restless
+-- Whether anything of a recipient is ready or offered: then no quiet marker may stand.
+SELECT EXISTS (SELECT 1 FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND state = 'stored' AND held = 0)
+    OR EXISTS (SELECT 1 FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND state = 'offered');
+
+-- name: counts
+SELECT (SELECT count(*) FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND state = 'stored' AND held = 0),
+       (SELECT count(*) FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND state = 'offered');
+
+-- name: delivery_release
+UPDATE delivery SET held = 0, reason = NULL, due_at = ?4 WHERE tenant = ?1 AND seq = ?2 AND recipient = ?3;
+
+-- name: delivery_offer
+UPDATE delivery SET state = 'offered', fresh = 0, held = 0, attempts = ?4, route = ?5, offered_at = ?6, due_at = ?7, claimer = ?8, reason = NULL
+WHERE tenant = ?1 AND seq = ?2 AND recipient = ?3;
+
+-- name: delivery_hand
+UPDATE delivery SET due_at = NULL WHERE tenant = ?1 AND seq = ?2 AND recipient = ?3;
+
+-- name: delivery_see
+UPDATE delivery SET state = 'seen', evidence = ?4, seen_at = ?5, due_at = NULL, reason = NULL
+WHERE tenant = ?1 AND seq = ?2 AND recipient = ?3;
+
+-- name: delivery_ack
+UPDATE delivery SET state = 'acked', evidence = coalesce(evidence, ?4), seen_at = coalesce(seen_at, ?5), acked_at = ?5,
+    ended_at = ?5, due_at = NULL, reason = NULL, held = 0
+WHERE tenant = ?1 AND seq = ?2 AND recipient = ?3;
+
+-- name: delivery_return
+UPDATE delivery SET state = 'stored', shown_before = max(shown_before, ?4), unproven = unproven + ?5, reason = ?6, due_at = ?7
+WHERE tenant = ?1 AND seq = ?2 AND recipient = ?3;
+
+-- name: delivery_exit
+UPDATE delivery SET state = ?4, reason = ?5, ended_at = ?6, due_at = NULL, held = 0
+WHERE tenant = ?1 AND seq = ?2 AND recipient = ?3;
+
+-- name: delivery_retry
+UPDATE delivery SET state = 'stored', unproven = 0, reason = NULL, ended_at = NULL, due_at = NULL
+WHERE tenant = ?1 AND seq = ?2 AND recipient = ?3;
+
+-- name: delivery_label
+UPDATE delivery SET shown_before = 1, fresh = 0 WHERE tenant = ?1 AND seq = ?2 AND recipient = ?3;
+
+-- name: attempt_insert
+INSERT INTO attempt (tenant, seq, recipient, n, route, context, nonce, claimer, claimed_at, handed_at, outcome)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'open');
+
+-- name: attempt_hand
+UPDATE attempt SET handed_at = ?5 WHERE tenant = ?1 AND seq = ?2 AND recipient = ?3 AND n = ?4;
+
+-- name: attempt_end
+UPDATE attempt SET outcome = ?5, evidence = ?6, ended_at = ?7, handed_at = coalesce(handed_at, ?8)
+WHERE tenant = ?1 AND seq = ?2 AND recipient = ?3 AND n = ?4;
+
+-- name: attempts_of
+SELECT seq, recipient, n, route, context, nonce, claimer, claimed_at, handed_at, outcome, evidence, ended_at
+FROM attempt WHERE tenant = ?1 AND seq = ?2 ORDER BY recipient, n LIMIT 5000;
+
+-- name: attempt_current
+SELECT a.seq, a.recipient, a.n, a.route, a.context, a.nonce, a.claimer, a.claimed_at, a.handed_at, a.outcome, a.evidence,
+       a.ended_at
+FROM attempt a WHERE a.tenant = ?1 AND a.seq = ?2 AND a.recipient = ?3 ORDER BY a.n DESC LIMIT 1;

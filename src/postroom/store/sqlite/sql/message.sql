@@ -1,0 +1,56 @@
+-- fragment: message
+m.seq, m.id, m.tenant, m.project, m.sender,
+coalesce((SELECT CASE WHEN substr(s.id, 1, 1) = 'h' THEN 'human:' || s.name WHEN s.project = m.project THEN s.name
+                      ELSE s.project || '/' || s.name END
+          FROM agent s WHERE s.tenant = m.tenant AND s.id = m.sender), m.sender),
+m.sender_session, m.sender_runtime, m.sender_role, m.verified, m.address, m.type, m.class, m.priority, m.subject, m.body,
+m.payload, m.metadata, m.thread, m.reply_to, m.correlation, m.attachments, m.requires_ack, m.not_before, m.expires_at,
+m.key, m.created_at, m.redacted
+
+-- name: message_insert
+INSERT INTO message (seq, id, tenant, project, sender, sender_session, sender_runtime, sender_role, verified, address,
+    type, class, priority, subject, body, payload, metadata, thread, reply_to, correlation, attachments, requires_ack,
+    not_before, expires_at, key, created_at, redacted)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: message_by_handle
+SELECT {message} FROM message m WHERE m.tenant = ?1 AND substr(m.id, -8) = ?2;
+
+-- name: message_by_seq
+SELECT {message} FROM message m WHERE m.seq = ?1;
+
+-- name: message_by_key
+SELECT {message} FROM message m WHERE m.tenant = ?1 AND m.sender = ?2 AND m.key = ?3 AND m.key IS NOT NULL;
+
+-- name: messages_in_thread
+SELECT {message} FROM message m WHERE m.tenant = ?1 AND m.thread = ?2 AND m.seq > ?3 ORDER BY m.seq LIMIT ?4;
+
+-- name: messages_from
+SELECT {message} FROM message m WHERE m.tenant = ?1 AND m.sender = ?2 AND m.seq < ?3 ORDER BY m.seq DESC LIMIT ?4;
+
+-- name: handle_taken
+SELECT 1 FROM message WHERE tenant = ?1 AND substr(id, -8) = ?2;
+
+-- name: message_redact
+UPDATE message SET subject = '', body = '', payload = NULL, metadata = NULL, attachments = NULL, redacted = ?3
+WHERE tenant = ?1 AND seq = ?2;
+
+-- name: messages_prunable
+-- Messages of which no delivery can still move, all of whose deliveries ended before the cut.
+SELECT m.seq FROM message m
+WHERE m.tenant = ?1 AND m.created_at < ?2 AND m.seq > ?3
+  AND NOT EXISTS (SELECT 1 FROM delivery d WHERE d.tenant = m.tenant AND d.seq = m.seq
+                  AND (d.ended_at IS NULL OR d.ended_at >= ?2 OR d.state NOT IN ('acked', 'bounced', 'expired', 'withdrawn')))
+ORDER BY m.seq LIMIT ?4;
+
+-- name: message_delete
+DELETE FROM message WHERE tenant = ?1 AND seq = ?2;
+
+-- name: deliveries_delete
+DELETE FROM delivery WHERE tenant = ?1 AND seq = ?2;
+
+-- name: attempts_delete
+DELETE FROM attempt WHERE tenant = ?1 AND seq = ?2;
+
+-- name: messages_in_project
+SELECT m.seq FROM message m WHERE m.tenant = ?1 AND m.project = ?2 AND m.seq > ?3 ORDER BY m.seq LIMIT ?4;
