@@ -1,0 +1,79 @@
+"""A room with very many messages, made in a minute: real ones, lived through the API, copied by SQL.
+
+A few hundred messages are sent, taken and acknowledged with the product itself, and some are left waiting.
+All rows they wrote (events, messages, deliveries, attempts) are then copied with shifted numbers and fresh
+ids until there are enough, so that every row is one the product would write.
+"""
+
+import itertools
+import sqlite3
+from collections.abc import Callable
+
+TABLES = ("message", "delivery", "attempt", "event")
+
+ODD = 2654435761
+SPACE = 2**32
+"""The handle of copy n is n * ODD modulo SPACE: another for each n, and in no order, as random ones are."""
+
+
+def fill(database: str, copies: int, live: Callable[[], None]) -> None:
+    """Let the room `live`, then copy what that wrote this many times."""
+    store = sqlite3.connect(database, isolation_level=None)
+    store.execute("PRAGMA synchronous = OFF")
+    store.execute("PRAGMA cache_size = -500000")
+    after = _last_event(store)
+    live()
+    last = _last_event(store)
+    span = last - after
+    salt = _salt(store, last, span * copies)
+    statements = [_copy(store, table) for table in TABLES]
+    for number in range(1, copies + 1):
+        store.execute("BEGIN IMMEDIATE")
+        for statement in statements:
+            store.execute(statement, {"after": after, "last": last, "shift": number * span, "salt": salt})
+        store.execute("COMMIT")
+    store.execute("UPDATE follower SET position = (SELECT max(seq) FROM event)")
+    store.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    store.close()
+
+
+def _last_event(store: sqlite3.Connection) -> int:
+    return store.execute("SELECT max(seq) FROM event").fetchone()[0]
+
+
+def _copy(store: sqlite3.Connection, table: str) -> str:
+    columns = [row[1] for row in store.execute(f"PRAGMA table_info({table})")]
+    values = [_value(table, column) for column in columns]
+    return (
+        f"INSERT INTO {table} ({', '.join(columns)}) "  # noqa: S608 - all names are the schema's own
+        f"SELECT {', '.join(values)} FROM {table} "
+        "WHERE seq > :after AND seq <= :last ORDER BY seq"
+    )
+
+
+def _value(table: str, column: str) -> str:
+    fresh_id = "substr({}, 1, length({}) - 8) || printf('%08x', (({} + :shift + :salt) * {}) % {})"
+    match table, column:
+        case _, "seq":
+            return "seq + :shift"
+        case "message", "id" | "thread":
+            return fresh_id.format(column, column, "seq", ODD, SPACE)
+        case "event", "message":
+            return "message + :shift"
+        case "event", "id":
+            return fresh_id.format(column, column, "seq", ODD, SPACE)
+        case "event", "conversation_id":
+            return fresh_id.format(column, column, "message", ODD, SPACE)
+        case _:
+            return column
+
+
+def _salt(store: sqlite3.Connection, first: int, count: int) -> int:
+    """A start for the numbers of the copies at which no handle meets one that exists."""
+    inverse = pow(ODD, -1, SPACE)
+    handles = [int(row[0][-8:], 16) for row in store.execute("SELECT id FROM message")]
+    taken = [handle * inverse % SPACE for handle in handles]
+    for salt in itertools.count(0, count):
+        if not any(first + salt <= number <= first + salt + count for number in taken):
+            return salt
+    raise AssertionError("unreachable")

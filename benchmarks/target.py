@@ -1,0 +1,112 @@
+"""What Postroom promises of its speed, and what people quote for such systems, held against one run."""
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from benchmarks.result import Result
+
+Results = Mapping[str, Result]
+Measure = Callable[[Results], float | None]
+
+
+class Target(NamedTuple):
+    text: str
+    limit: float
+    unit: str
+    measure: Measure
+    at_least: bool = False
+
+    def verdict(self, measured: float | None) -> str:
+        if measured is None:
+            return "not measured"
+        met = measured >= self.limit if self.at_least else measured <= self.limit
+        return "ok" if met else "missed"
+
+    def shown(self) -> str:
+        return f"{'≥' if self.at_least else '≤'} {amount(self.limit, self.unit)}"
+
+
+class Verdict(NamedTuple):
+    target: Target
+    measured: float | None
+
+
+def judge(results: Results) -> list[Verdict]:
+    return [Verdict(target, target.measure(results)) for target in PROMISED + QUOTED]
+
+
+def amount(value: float, unit: str) -> str:
+    digits = 2 if unit == "×" else 3 if value < 1 else 1 if value < 100 else 0
+    number = f"{value:.{digits}f}"
+    if "." in number and unit != "×":
+        number = number.rstrip("0").rstrip(".")
+    return f"{number}{unit if unit in '×%' else f' {unit}'}"
+
+
+def _value(case: str, name: str, key: str, scale: float = 1.0) -> Measure:
+    def measure(results: Results) -> float | None:
+        value = results[case].value(name, key) if case in results else None
+        return None if value is None else value * scale
+
+    return measure
+
+
+def _latency(text: str, limit: float, name: str, other: str) -> Target:
+    """Held against the median of the rounds' ratios of p50."""
+    return Target(
+        text,
+        limit,
+        "×",
+        lambda results: results["latency"].ratio(name, other, "p50") if "latency" in results else None,
+    )
+
+
+def _tail(text: str, name: str, other: str) -> Target:
+    """p99 over all rounds, no worse than the other's: a single round has too few messages for it."""
+    return Target(
+        text,
+        1.0,
+        "×",
+        lambda results: results["latency"].pooled_ratio(name, other, "p99") if "latency" in results else None,
+    )
+
+
+_TO_MS = 1e-3
+_TO_S = 1e-6
+
+PROMISED = (
+    _latency("send → take p50, against NATS", 0.9, "postroom-take", "nats"),
+    _latency("send → take p50, against Redis everysec", 1.5, "postroom-take", "redis"),
+    _latency("send → listen p50, against NATS", 0.6, "postroom-listen", "nats"),
+    _latency("send → listen p50, against Redis everysec", 1.0, "postroom-listen", "redis"),
+    _latency("full durability: take p50, against NATS sync always", 0.9, "postroom-take-full", "nats-always"),
+    _tail("send → take p99, against NATS", "postroom-take", "nats"),
+    _tail("send → listen p99, against NATS", "postroom-listen", "nats"),
+    Target(
+        "20 × 20 throughput, against NATS", 1.2, "×", _value("throughput", "postroom-listen", "ratio"), True
+    ),
+    Target("send in a full room, against an empty one", 1.3, "×", _value("scale", "send", "ratio")),
+    Target("take in a full room, against an empty one", 1.3, "×", _value("scale", "take", "ratio")),
+    Target("inbox in a full room, against an empty one", 1.3, "×", _value("scale", "peek", "ratio")),
+    Target("no-mail hook check, against `sh -c :`", 1.5, "×", _value("startup", "stub", "ratio")),
+    Target("`postroom send`, against bare Python", 2.0, "×", _value("startup", "send", "ratio")),
+    Target("`postroom inbox`, against bare Python", 2.0, "×", _value("startup", "inbox", "ratio")),
+    Target("CPU of 100 idle `postroom wait`", 0.1, "%", _value("idle", "postroom-wait", "cpu")),
+    Target("CPU of 100 idle `Room.wait()`", 0.1, "%", _value("idle", "postroom-listen", "cpu")),
+    Target("private memory of one `postroom wait`", 10, "MB", _value("idle", "postroom-wait", "private")),
+    Target("private memory of one `Room.wait()`", 10, "MB", _value("idle", "postroom-listen", "private")),
+)
+
+QUOTED = (
+    Target("quoted: send, p99", 50, "ms", _value("latency", "postroom-take", "send_p99", _TO_MS)),
+    Target("quoted: delivery, p95", 6, "s", _value("latency", "postroom-take", "p95", _TO_S)),
+    Target("quoted: ack, p95", 11, "s", _value("ack", "postroom-take", "p95", _TO_S)),
+    Target(
+        "quoted: over 20 agents", 100, "messages/s", _value("throughput", "postroom-listen", "rate"), True
+    ),
+    Target("quoted: private memory an agent", 10, "MB", _value("idle", "postroom-wait", "private")),
+    Target("quoted: CPU of all watchers", 5, "%", _value("idle", "postroom-wait", "cpu")),
+    Target("quoted: one send, p50", 5, "ms", _value("scale", "send", "full", _TO_MS)),
+    Target("quoted: one take, p50", 5, "ms", _value("scale", "take", "full", _TO_MS)),
+    Target("quoted: one inbox of 50, p50", 5, "ms", _value("scale", "peek", "full", _TO_MS)),
+)
