@@ -1,10 +1,10 @@
 """Postroom: durable mail for AI coding agents, with receipts that never claim more than the evidence.
 
-    import postroom
+import postroom
 
-    room = postroom.open(agent="planner")
-    room.join("builder")
-    room.send("builder", "Please build the parser.")
+room = postroom.open(agent="planner")
+room.join("builder")
+room.send("builder", "Please build the parser.")
 """
 
 from typing import TYPE_CHECKING
@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from postroom.model.message import Sent as Sent
     from postroom.room.aio import AsyncRoom as AsyncRoom
     from postroom.room.contract import Room as Room
-    from postroom.room.local import open_room as open
+    from postroom.room.local import open_room
+
+    open = open_room
 
 __version__ = "0.1.0"
 
@@ -42,7 +44,22 @@ _EXPORTS = {
     "open": "postroom.room.local",
 }
 
-__all__ = [*_EXPORTS]
+# The semver promise.
+__all__ = [
+    "AsyncRoom",
+    "Delivery",
+    "Event",
+    "Evidence",
+    "Mail",
+    "Message",
+    "PostroomError",
+    "Priority",
+    "Receipts",
+    "Room",
+    "Sent",
+    "State",
+    "open",
+]
 
 
 def __getattr__(name: str) -> object:

@@ -6,7 +6,7 @@ reference page all come from it.
 
 import os
 import sys
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from postroom.errors import InvalidValue
 
@@ -25,7 +25,7 @@ class Settings(NamedTuple):
 
 
 HELP = {
-    "durability": "`normal` survives any process crash; `full` also survives power loss, at one disk sync a write",
+    "durability": "`normal` survives any process crash; `full` also power loss, at one disk sync a write",
     "lease_seconds": "how long a claim may stand before it is handed over",
     "max_unproven": "after how many unproven attempts a delivery is dead and its sender gets one bounce",
     "sweep_seconds": "how often a waiter looks even though nothing rang (±20 %)",
@@ -36,7 +36,13 @@ HELP = {
 }
 
 _CHOICES = {"durability": ("normal", "full")}
-_SMALLEST = {"lease_seconds": 0.001, "sweep_seconds": 0.01, "max_unproven": 1, "max_body_bytes": 1, "journal_rotate_bytes": 1}
+_SMALLEST = {
+    "lease_seconds": 0.001,
+    "sweep_seconds": 0.01,
+    "max_unproven": 1,
+    "max_body_bytes": 1,
+    "journal_rotate_bytes": 1,
+}
 
 
 def environment_name(key: str) -> str:
@@ -87,7 +93,7 @@ def _from_file(path: str) -> dict[str, Any]:
 
 
 def _compiled(path: str, stamp: list[int]) -> dict[str, Any] | None:
-    """The settings as JSON, when they are those of the file as it is now: reading TOML costs a third of a start."""
+    """The settings as JSON, if made from the file as it is now: reading TOML costs a third of a start."""
     import json  # noqa: PLC0415 - only where there is a config file
 
     try:
@@ -109,7 +115,8 @@ def _compile(path: str, compiled: str, stamp: list[int]) -> dict[str, Any]:
         raise InvalidValue(f"{path}: {exc}", hint="Mend that file, or move it away.", path=path) from None
     unknown = sorted(set(found) - set(Settings._fields))
     if unknown:
-        raise InvalidValue(f"{path}: there is no setting {unknown[0]!r}", hint="See: postroom help settings", path=path)
+        hint = f"The settings are: {', '.join(Settings._fields)}"
+        raise InvalidValue(f"{path}: there is no setting {unknown[0]!r}", hint=hint, path=path)
     values = {key: checked(key, value) for key, value in found.items()}
     temporary = f"{compiled}.{os.getpid()}"
     try:
@@ -168,5 +175,7 @@ def _common_root(worktree: str, git_file: str) -> str:
 
 def slug(root: str) -> str:
     """A project name from a directory's name."""
-    name = "".join(c if c.isascii() and (c.isalnum() or c in "-_") else "-" for c in os.path.basename(root).lower())
-    return cast(str, name.strip("-_")[:48]) or "project"
+    name = "".join(
+        c if c.isascii() and (c.isalnum() or c in "-_") else "-" for c in os.path.basename(root).lower()
+    )
+    return name.strip("-_")[:48] or "project"

@@ -8,9 +8,10 @@ import socket
 import sys
 
 # Where no mount table names them otherwise, these do not give SQLite the locks it needs.
-_UNSAFE_FILE_SYSTEMS = frozenset(
-    "nfs nfs4 cifs smb3 smbfs 9p afs ceph glusterfs lustre ocfs2 gfs2 beegfs davfs virtiofs vboxsf prl_fs".split()
-)
+_UNSAFE_FILE_SYSTEMS = frozenset((
+    "nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "glusterfs", "lustre", "ocfs2", "gfs2",
+    "beegfs", "davfs", "virtiofs", "vboxsf", "prl_fs",
+))  # fmt: skip
 
 _boot: str | None = None
 _identity: tuple[int, str] = (0, "")  # (pid it was made in, identity): a forked child makes its own
@@ -65,7 +66,7 @@ def is_gone(process: str) -> bool:
     """
     if process == identity():
         return False
-    pid_text, start, its_boot, namespace = (process.split(".") + ["", "", "", ""])[:4]
+    pid_text, start, its_boot, namespace = [*process.split("."), "", "", ""][:4]
     _, _, my_boot, my_namespace = identity().split(".")
     if its_boot and my_boot and its_boot != my_boot:
         return True

@@ -1,4 +1,4 @@
-"""What a bell is: a hint that someone should look. The store is the truth; a ring may be missed or come twice."""
+"""What a bell is: a hint to look. The store is the truth; a ring may be missed, or come twice."""
 
 from collections.abc import Iterable
 from typing import Protocol

@@ -39,7 +39,7 @@ class QuietMarkers:
             self.lift(os.listdir(self._agents))
 
     def lower(self, agent: str, until: int) -> None:
-        """Promise quiet until a moment (milliseconds). Call with the write lock held and nothing due or offered."""
+        """Promise quiet until a moment. Call with the write lock held and nothing due or offered."""
         os.makedirs(self._agents, mode=0o700, exist_ok=True)
         temporary = f"{self._agents}/.{agent}.{os.getpid()}"
         os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT, 0o600))

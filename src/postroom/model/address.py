@@ -31,7 +31,13 @@ class Address(NamedTuple):
         return render(self.kind, self.project, self.name)
 
 
-_PREFIXES = (("human:", Kind.HUMAN), ("topic:", Kind.TOPIC), ("one:", Kind.ONE), ("#", Kind.TOPIC), ("@", Kind.GROUP))
+_PREFIXES = (
+    ("human:", Kind.HUMAN),
+    ("topic:", Kind.TOPIC),
+    ("one:", Kind.ONE),
+    ("#", Kind.TOPIC),
+    ("@", Kind.GROUP),
+)
 
 
 def render(kind: Kind, project: str, name: str) -> str:

@@ -134,7 +134,13 @@ def agent(a: Agent) -> Document:
 
 
 def status(s: AgentStatus) -> Document:
-    return {**agent(s.agent), "waiting": s.waiting, "offered": s.offered, "reach": s.reach, "listening": s.listening}
+    return {
+        **agent(s.agent),
+        "waiting": s.waiting,
+        "offered": s.offered,
+        "reach": s.reach,
+        "listening": s.listening,
+    }
 
 
 def project(p: Project) -> Document:

@@ -8,12 +8,17 @@ from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from postroom.bell.contract import Waiter
 from postroom.model.message import AgentStatus, Delivery, Mail, Receipts, Sent
 from postroom.room.local import LocalRoom
 from postroom.room.wait import sweep_pause
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from postroom.room.options import ReplyOptions, SendOptions
 
 T = TypeVar("T")
 
@@ -26,15 +31,19 @@ class AsyncRoom:
         self._worker = ThreadPoolExecutor(1, "postroom-async")
 
     async def _call(self, function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._worker, partial(function, *args, **kwargs))
+        return await asyncio.get_running_loop().run_in_executor(
+            self._worker, partial(function, *args, **kwargs)
+        )
 
-    async def send(self, to: str, body: str, **options: Any) -> Sent:
+    async def send(self, to: str, body: str, **options: "Unpack[SendOptions]") -> Sent:
         return await self._call(self.room.send, to, body, **options)
 
     async def peek(self, agent: str | None = None, *, limit: int = 50) -> list[Mail]:
         return await self._call(self.room.peek, agent, limit=limit)
 
-    async def take(self, agent: str | None = None, *, id: str | None = None, timeout: float | None = 0.0) -> Mail | None:
+    async def take(
+        self, agent: str | None = None, *, id: str | None = None, timeout: float | None = 0.0
+    ) -> Mail | None:
         look = partial(self.room.take, agent, id=id)
         return await self._watch(agent, look, 0.0 if id is not None else timeout)
 
@@ -47,10 +56,10 @@ class AsyncRoom:
     async def nack(self, what: Mail | str, reason: str, *, agent: str | None = None) -> Delivery:
         return await self._call(self.room.nack, what, reason, agent=agent)
 
-    async def reply(self, what: Mail | str, body: str, **options: Any) -> Sent:
+    async def reply(self, what: Mail | str, body: str, **options: "Unpack[ReplyOptions]") -> Sent:
         return await self._call(self.room.reply, what, body, **options)
 
-    async def ask(self, to: str, body: str, **options: Any) -> Mail:
+    async def ask(self, to: str, body: str, **options: "Unpack[SendOptions]") -> Mail:
         """Blocks its own thread, so that other calls go on meanwhile."""
         return await asyncio.to_thread(self.room.ask, to, body, **options)
 
@@ -97,7 +106,9 @@ class AsyncRoom:
         from postroom.clock import wall  # noqa: PLC0415
 
         pause = sweep_pause(self.room.settings.sweep_seconds)
-        pause = min(pause, pause if left is None else left, pause if due is None else max(0.0, (due - wall()) / 1000))
+        pause = min(
+            pause, pause if left is None else left, pause if due is None else max(0.0, (due - wall()) / 1000)
+        )
         loop = asyncio.get_running_loop()
         if waiter.fileno() < 0:
             await asyncio.sleep(min(0.1, pause))
@@ -116,6 +127,8 @@ class AsyncRoom:
     async def __aenter__(self) -> "AsyncRoom":
         return self
 
-    async def __aexit__(self, kind: type[BaseException] | None, exc: BaseException | None, _: TracebackType | None) -> None:
+    async def __aexit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, _: TracebackType | None
+    ) -> None:
         await self._call(self.room.close)
         self._worker.shutdown()

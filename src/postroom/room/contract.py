@@ -5,9 +5,14 @@ was opened for. Every method that takes a message takes its id or its 8-characte
 """
 
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from postroom.model.message import Agent, AgentStatus, Delivery, Event, Mail, Message, Project, Receipts, Sent
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from postroom.room.options import About, ReplyOptions, SendOptions
 
 
 class Room(Protocol):
@@ -15,7 +20,9 @@ class Room(Protocol):
 
     agent: str | None
 
-    def send(self, to: str, body: str, *, sender: str | None = None, **options: Any) -> Sent:
+    def send(
+        self, to: str, body: str, *, sender: str | None = None, **options: "Unpack[SendOptions]"
+    ) -> Sent:
         """Store a message; durable, to the level the room is set to, when this returns.
 
         Options: `type`, `payload`, `subject`, `priority`, `thread`, `reply_to`, `correlation`,
@@ -28,7 +35,9 @@ class Room(Protocol):
         """What waits, in the order it will be offered. Looking marks nothing."""
         ...
 
-    def take(self, agent: str | None = None, *, id: str | None = None, timeout: float | None = 0.0) -> Mail | None:
+    def take(
+        self, agent: str | None = None, *, id: str | None = None, timeout: float | None = 0.0
+    ) -> Mail | None:
         """Claim the next message (or that one) for this process alone: it is *offered*.
 
         Waits up to `timeout` seconds for one (None: for ever). If this process ends before it
@@ -48,11 +57,21 @@ class Room(Protocol):
         """Refuse it: *bounced*, and the sender gets one bounce with the reason."""
         ...
 
-    def reply(self, what: Mail | str, body: str, *, agent: str | None = None, **options: Any) -> Sent:
+    def reply(
+        self, what: Mail | str, body: str, *, agent: str | None = None, **options: "Unpack[ReplyOptions]"
+    ) -> Sent:
         """Answer in the same thread, to the sender, and acknowledge, in one step."""
         ...
 
-    def ask(self, to: str, body: str, *, sender: str | None = None, timeout: float | None = 30.0, **options: Any) -> Mail:
+    def ask(
+        self,
+        to: str,
+        body: str,
+        *,
+        sender: str | None = None,
+        timeout: float | None = 30.0,
+        **options: "Unpack[SendOptions]",
+    ) -> Mail:
         """Send a request and wait for its answer; raises `TimedOut`, or `Refused` if it bounced."""
         ...
 
@@ -87,7 +106,9 @@ class Room(Protocol):
         """A whole conversation, oldest first."""
         ...
 
-    def events(self, *, follow: bool = False, agent: str | None = None, after: str | None = None) -> Iterator[Event]:
+    def events(
+        self, *, follow: bool = False, agent: str | None = None, after: str | None = None
+    ) -> Iterator[Event]:
         """Every change, in order, after a cursor; with `follow`, for ever."""
         ...
 
@@ -97,7 +118,7 @@ class Room(Protocol):
 
     def projects(self) -> list[Project]: ...
 
-    def join(self, name: str, **about: Any) -> Agent:
+    def join(self, name: str, **about: "Unpack[About]") -> Agent:
         """Give an agent (or `human:name`) an address; `role`, `capabilities`, `description`, `supervisor`."""
         ...
 

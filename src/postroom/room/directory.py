@@ -1,5 +1,7 @@
 """Who an address is, and which project a caller stands in."""
 
+from typing import TYPE_CHECKING
+
 from postroom import config
 from postroom.errors import InvalidAddress, NoIdentity, UnknownAgent, UnknownRecipient
 from postroom.model import ids
@@ -7,6 +9,9 @@ from postroom.model.address import Address, Kind, name, parse
 from postroom.model.message import Agent, Json
 from postroom.room.bounce import ROOM
 from postroom.store.contract import ReadTx, WriteTx
+
+if TYPE_CHECKING:
+    from postroom.room.options import About
 
 DEFAULT_PROJECT = "default"
 _PEOPLE = ""  # people belong to no project
@@ -59,7 +64,9 @@ def caller(tx: ReadTx, who: str | None, scope: Scope) -> Agent:
     project = scope.find(tx)
     agent = find(tx, personal(who), project)
     if agent is None:
-        raise UnknownAgent(f"there is no agent {who!r} in {project}", agent=who, near=near(tx, who), hint=_join_hint(tx, who))
+        raise UnknownAgent(
+            f"there is no agent {who!r} in {project}", agent=who, near=near(tx, who), hint=_join_hint(tx, who)
+        )
     return agent
 
 
@@ -75,7 +82,9 @@ def recipients(tx: ReadTx, to: str, scope: Scope) -> list[Agent]:
     """Whom an address reaches now. Never empty."""
     agent = find(tx, personal(to), scope.find(tx))
     if agent is None:
-        raise UnknownRecipient(f"nobody has the address {to!r}", address=to, near=near(tx, to), hint=_near_hint(tx, to))
+        raise UnknownRecipient(
+            f"nobody has the address {to!r}", address=to, near=near(tx, to), hint=_near_hint(tx, to)
+        )
     return [agent]
 
 
@@ -87,7 +96,7 @@ def personal(text: str) -> Address:
     return address
 
 
-def join(tx: WriteTx, who: str, scope: Scope, about: Json) -> Agent:
+def join(tx: WriteTx, who: str, scope: Scope, about: "About") -> Agent:
     """Give somebody an address, or bring what is known of them up to date."""
     address = personal(who)
     if address.name == ROOM:
@@ -102,7 +111,9 @@ def join(tx: WriteTx, who: str, scope: Scope, about: Json) -> Agent:
     facts = _facts(tx, known, about, scope)
     if known is None:
         party = new_id()
-        tx.append("agent.joined", party, payload={"project": project, "name": address.name, **facts}, role=role)
+        tx.append(
+            "agent.joined", party, payload={"project": project, "name": address.name, **facts}, role=role
+        )
     else:
         party = known.id
         if known.left_at is not None or facts != _facts(tx, known, {}, scope):
@@ -112,7 +123,7 @@ def join(tx: WriteTx, who: str, scope: Scope, about: Json) -> Agent:
     return joined
 
 
-def _facts(tx: ReadTx, known: Agent | None, about: Json, scope: Scope) -> Json:
+def _facts(tx: ReadTx, known: Agent | None, about: "About", scope: Scope) -> Json:
     supervisor = about.get("supervisor")
     if supervisor:
         supervisor = caller(tx, supervisor, scope).id
@@ -129,15 +140,23 @@ def near(tx: ReadTx, wanted: str) -> list[str]:
     import difflib  # noqa: PLC0415 - only to word an error
 
     known = {agent.address: agent for agent in tx.agents()}
-    by_name = difflib.get_close_matches(wanted.rpartition("/")[2].lower(), [a.name for a in known.values()], 5, 0.6)
+    by_name = difflib.get_close_matches(
+        wanted.rpartition("/")[2].lower(), [a.name for a in known.values()], 5, 0.6
+    )
     return [address for address, agent in known.items() if agent.name in by_name][:5]
 
 
 def _near_hint(tx: ReadTx, wanted: str) -> str:
     meant = near(tx, wanted)
-    return f"Did you mean {', '.join(meant)}?" if meant else "See who is here: postroom agents. Give it an address: postroom join NAME"
+    return (
+        f"Did you mean {', '.join(meant)}?"
+        if meant
+        else "See who is here: postroom agents. Give it an address: postroom join NAME"
+    )
 
 
 def _join_hint(tx: ReadTx, wanted: str) -> str:
     meant = near(tx, wanted)
-    return f"Did you mean {', '.join(meant)}?" if meant else f"Give it an address first: postroom join {wanted}"
+    return (
+        f"Did you mean {', '.join(meant)}?" if meant else f"Give it an address first: postroom join {wanted}"
+    )

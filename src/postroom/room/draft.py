@@ -101,11 +101,15 @@ def _check_body(body: str, settings: Settings, *, empty_is_fine: bool) -> None:
 
 def _utf8(label: str, text: str) -> bytes:
     if "\0" in text:
-        raise InvalidBody(f"the {label} contains a NUL character", hint="Send text; encode binary data as base64.")
+        raise InvalidBody(
+            f"the {label} contains a NUL character", hint="Send text; encode binary data as base64."
+        )
     try:
         return text.encode()
     except UnicodeEncodeError:
-        raise InvalidBody(f"the {label} is not valid UTF-8", hint="Send text; encode binary data as base64.") from None
+        raise InvalidBody(
+            f"the {label} is not valid UTF-8", hint="Send text; encode binary data as base64."
+        ) from None
 
 
 def _check_line(label: str, text: str) -> None:
@@ -123,7 +127,9 @@ def _check_json(label: str, value: Any, settings: Settings) -> None:
     except (TypeError, ValueError, RecursionError) as exc:
         raise InvalidPayload(f"the {label} cannot be written as JSON: {exc}", field=label) from None
     if size > settings.max_payload_bytes:
-        raise InvalidPayload(f"the {label} has {size:,} bytes; the limit is {settings.max_payload_bytes:,}", field=label)
+        raise InvalidPayload(
+            f"the {label} has {size:,} bytes; the limit is {settings.max_payload_bytes:,}", field=label
+        )
 
 
 def _check_seconds(label: str, seconds: float | None) -> None:

@@ -1,6 +1,7 @@
 """The events of a room, from a cursor on, and as they happen."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 from postroom.model.message import Event
@@ -21,7 +22,7 @@ def events(room: "LocalRoom", *, follow: bool, agent: str | None, after: str | N
         return
     with room.waiter(EVERYONE) as waiter:
         while True:
-            page = watch_with(room, waiter, EVERYONE, lambda: room.store.look().events(cursor), None)
+            page = watch_with(room, waiter, EVERYONE, partial(room.store.look().events, cursor), None)
             yield from (event for event in page if party is None or event.party == party)
             cursor = str(page[-1].seq)
 

@@ -4,7 +4,6 @@ The lease is exclusive and fenced. A message is *seen* when the program asks for
 then the program may still die over it, and then it is offered again, labelled.
 """
 
-import time
 from collections.abc import Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -89,7 +88,7 @@ class Listening(Iterator[Mail]):
             raise StaleClaim("the lease on this mailbox is no longer held here")
 
     def close(self) -> None:
-        """End the lease. What is in hand and was not asked past stays unseen, and is offered again, labelled."""
+        """End the lease. What is still in hand stays unseen, and is offered again, labelled."""
         if self._closed:
             return
         self._closed = True
@@ -110,7 +109,9 @@ class Listening(Iterator[Mail]):
     def __enter__(self) -> "Listening":
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, _: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, _: TracebackType | None
+    ) -> None:
         self.close()
 
     def __del__(self) -> None:
@@ -119,7 +120,3 @@ class Listening(Iterator[Mail]):
 
             with contextlib.suppress(Exception):
                 self.close()
-
-
-def fork_safe_now() -> float:
-    return time.monotonic()

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING
 
 from postroom import config, host
 from postroom.bell.contract import Bell, Waiter
@@ -29,6 +29,11 @@ from postroom.room.hand import Hand
 from postroom.room.unit import EVERYONE, Unit
 from postroom.store.contract import ReadTx, Store
 from postroom.store.sqlite.store import SqliteStore
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from postroom.room.options import About, ReplyOptions, SendOptions
 
 
 def open_room(
@@ -78,7 +83,9 @@ class LocalRoom:
 
     # sending
 
-    def send(self, to: str, body: str, *, sender: str | None = None, **options: Any) -> Sent:
+    def send(
+        self, to: str, body: str, *, sender: str | None = None, **options: "Unpack[SendOptions]"
+    ) -> Sent:
         return sending.send(self, to, body, sender=sender, **options)
 
     def withdraw(self, ref: str, *, sender: str | None = None) -> list[Delivery]:
@@ -89,7 +96,15 @@ class LocalRoom:
 
         return until_rung(self, ref, rung, timeout)
 
-    def ask(self, to: str, body: str, *, sender: str | None = None, timeout: float | None = 30.0, **options: Any) -> Mail:
+    def ask(
+        self,
+        to: str,
+        body: str,
+        *,
+        sender: str | None = None,
+        timeout: float | None = 30.0,
+        **options: "Unpack[SendOptions]",
+    ) -> Mail:
         from postroom.room.wait import ask  # noqa: PLC0415 - only who waits
 
         return ask(self, to, body, sender=sender, timeout=timeout, **options)
@@ -100,7 +115,13 @@ class LocalRoom:
         return offer.peek(self, agent, limit)
 
     def take(
-        self, agent: str | None = None, *, id: str | None = None, timeout: float | None = 0.0, route: str = "api", handed: bool = True
+        self,
+        agent: str | None = None,
+        *,
+        id: str | None = None,
+        timeout: float | None = 0.0,
+        route: str = "api",
+        handed: bool = True,
     ) -> Mail | None:
         if id is not None or timeout == 0:
             return offer.offer(self, agent, ref=id, route=route, handed=handed)
@@ -120,7 +141,9 @@ class LocalRoom:
     def nack(self, what: Mail | str, reason: str, *, agent: str | None = None) -> Delivery:
         return settle.nack(self, what, reason, agent)
 
-    def reply(self, what: Mail | str, body: str, *, agent: str | None = None, **options: Any) -> Sent:
+    def reply(
+        self, what: Mail | str, body: str, *, agent: str | None = None, **options: "Unpack[ReplyOptions]"
+    ) -> Sent:
         return settle.reply(self, what, body, agent, **options)
 
     def wait(self, agent: str | None = None, *, timeout: float | None = None, limit: int = 50) -> list[Mail]:
@@ -141,7 +164,9 @@ class LocalRoom:
             message = self.find_message(tx, ref)
             return Receipts(message, tx.deliveries(message.seq), tx.attempts(message.seq))
 
-    def sent(self, agent: str | None = None, *, limit: int = 50, before: int | None = None) -> list[tuple[Message, list[Delivery]]]:
+    def sent(
+        self, agent: str | None = None, *, limit: int = 50, before: int | None = None
+    ) -> list[tuple[Message, list[Delivery]]]:
         with self.store.read() as tx:
             sender = directory.caller(tx, agent or self.agent, self.scope)
             return [(message, tx.deliveries(message.seq)) for message in tx.sent(sender.id, before, limit)]
@@ -153,7 +178,9 @@ class LocalRoom:
                 found += page
             return found
 
-    def events(self, *, follow: bool = False, agent: str | None = None, after: str | None = None) -> Iterator[Event]:
+    def events(
+        self, *, follow: bool = False, agent: str | None = None, after: str | None = None
+    ) -> Iterator[Event]:
         from postroom.room.history import events  # noqa: PLC0415 - not on the mail path
 
         return events(self, follow=follow, agent=agent, after=after)
@@ -166,9 +193,30 @@ class LocalRoom:
     def projects(self) -> list[Project]:
         return self.store.look().projects()
 
+    # what failed
+
+    def dead(self) -> list[Mail]:
+        """What could not be delivered."""
+        return self.store.look().dead()
+
+    def retry(self, ref: str, *, recipient: str | None = None) -> list[Mail]:
+        from postroom.room.dead import retry  # noqa: PLC0415 - a person's command
+
+        return retry(self, ref, recipient)
+
+    def purge(self, ref: str) -> None:
+        from postroom.room.dead import purge  # noqa: PLC0415 - a person's command
+
+        purge(self, ref)
+
+    def delete_project(self, name: str) -> int:
+        from postroom.room.dead import delete_project  # noqa: PLC0415 - a person's command
+
+        return delete_project(self, name)
+
     # belonging
 
-    def join(self, name: str, **about: Any) -> Agent:
+    def join(self, name: str, **about: "Unpack[About]") -> Agent:
         with self.write() as tx:
             return directory.join(tx, name, self.scope, about)
 
@@ -202,7 +250,9 @@ class LocalRoom:
             return 0
         look = self.store.look()
         due = look.next_due()
-        recipients = [party for party in look.recipients_offered() if any(map(host.is_gone, look.claimers(party)))]
+        recipients = [
+            party for party in look.recipients_offered() if any(map(host.is_gone, look.claimers(party)))
+        ]
         if not recipients and (due is None or due > wall()):
             return 0
         from postroom.room.sweep import reap  # noqa: PLC0415 - only when there is something
@@ -226,7 +276,10 @@ class LocalRoom:
     def find_message(self, tx: ReadTx, ref: str) -> Message:
         """A message by id or handle, or a clear error."""
         if not ids.is_uuid(ref) and not ids.is_handle(ref):
-            raise UsageError(f"{ref!r} is not a message id", hint="An id is a UUID or its last 8 digits; see: postroom inbox")
+            raise UsageError(
+                f"{ref!r} is not a message id",
+                hint="An id is a UUID or its last 8 digits; see: postroom inbox",
+            )
         message = tx.message(ref)
         if message is None:
             raise UnknownMessage(f"there is no message {ref}", message_ref=ref)
@@ -248,7 +301,9 @@ class LocalRoom:
     def __enter__(self) -> "LocalRoom":
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, _: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, _: TracebackType | None
+    ) -> None:
         self.close()
 
 
@@ -263,7 +318,9 @@ class Waiting:
     def __enter__(self) -> Waiter:
         return self._waiter
 
-    def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, _: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, _: TracebackType | None
+    ) -> None:
         self._waiter.close()
 
 

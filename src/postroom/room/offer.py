@@ -21,7 +21,9 @@ def peek(room: "LocalRoom", agent: str | None, limit: int) -> list[Mail]:
         return tx.ready(directory.caller(tx, agent or room.agent, room.scope).id, limit)
 
 
-def offer(room: "LocalRoom", agent: str | None, *, ref: str | None = None, route: str = "api", handed: bool = True) -> Mail | None:
+def offer(
+    room: "LocalRoom", agent: str | None, *, ref: str | None = None, route: str = "api", handed: bool = True
+) -> Mail | None:
     """Claim the next delivery, or the one named; None when nothing waits.
 
     `handed` says that returning it is handing it over, as it is to the program that called.
@@ -34,7 +36,9 @@ def offer(room: "LocalRoom", agent: str | None, *, ref: str | None = None, route
         mail = _next(tx, who.id) if ref is None else _named(tx, room, ref, who)
         if mail is None or mail.delivery.state is not State.STORED:
             return mail
-        return claim(tx, mail, route=route, context=context(), handed=handed, lease=room.settings.lease_seconds)
+        return claim(
+            tx, mail, route=route, context=context(), handed=handed, lease=room.settings.lease_seconds
+        )
 
 
 def context() -> str:
@@ -42,7 +46,9 @@ def context() -> str:
     return f"python:{host.identity()}:main:0"
 
 
-def claim(tx: WriteTx, mail: Mail, *, route: str, context: str, handed: bool, lease: float, claimer: str = "") -> Mail:
+def claim(
+    tx: WriteTx, mail: Mail, *, route: str, context: str, handed: bool, lease: float, claimer: str = ""
+) -> Mail:
     """Write the claim; what comes back carries the nonce that proves whose it is."""
     message, delivery = mail.message, mail.delivery
     move(delivery.state, State.OFFERED)
@@ -71,7 +77,10 @@ def _named(tx: ReadTx, room: "LocalRoom", ref: str, who: Agent) -> Mail:
     if mail.delivery.state is State.OFFERED:
         attempt = tx.attempt(mail.delivery.seq, who.id)
         if attempt and attempt.claimer != host.identity():
-            raise StaleClaim(f"message {mail.handle} is being read by process {attempt.claimer.split('.')[0]}", message_ref=mail.id)
+            raise StaleClaim(
+                f"message {mail.handle} is being read by process {attempt.claimer.split('.')[0]}",
+                message_ref=mail.id,
+            )
     return mail
 
 
@@ -100,13 +109,16 @@ def break_lease(tx: WriteTx, lease: Lease, room: "LocalRoom") -> None:
 
     After a power cut nobody knows what it had in hand: then all that waits is labelled.
     """
-    assert lease.holder and lease.context
+    assert lease.holder is not None
+    assert lease.context is not None
     in_hand = room.hand(lease.agent).read(lease.fence)
     for mail in tx.ready(lease.agent, 500):
         if in_hand is None:
             tx.append("delivery.labelled", lease.agent, about=mail.message, status="stored")
         elif mail.delivery.seq == in_hand:
-            taken = claim(tx, mail, route="listen", context=lease.context, handed=True, lease=0, claimer=lease.holder)
+            taken = claim(
+                tx, mail, route="listen", context=lease.context, handed=True, lease=0, claimer=lease.holder
+            )
             attempt = tx.attempt(mail.delivery.seq, lease.agent)
             assert attempt is not None
             give_back(tx, taken, attempt, room.settings)

@@ -1,20 +1,25 @@
 """Sending: one message, one delivery for each recipient, stored before anyone is told."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from postroom.errors import IllegalMove, InvalidValue, KeyConflict, UnknownMessage
 from postroom.model import ids
-from postroom.model.ladder import State, ended, reached
+from postroom.model.ladder import RUNGS, State, ended, reached
 from postroom.model.message import Agent, Delivery, Message, Sent
 from postroom.room import directory
 from postroom.room.draft import Draft, draft
 from postroom.store.contract import ReadTx, WriteTx
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
     from postroom.room.local import LocalRoom
+    from postroom.room.options import SendOptions
 
 
-def send(room: "LocalRoom", to: str, body: str, *, sender: str | None = None, **options: Any) -> Sent:
+def send(
+    room: "LocalRoom", to: str, body: str, *, sender: str | None = None, **options: "Unpack[SendOptions]"
+) -> Sent:
     """Store a message for whoever has the address, then ring."""
     wanted = draft(room.settings, to, body, **options)
     unit = room.write()
@@ -33,13 +38,14 @@ def post(tx: WriteTx, author: Agent, recipients: list[Agent], wanted: Draft, pro
     now = tx.now
     message = Message(
         tx.next_seq, message_id, tx.tenant, author.project or project, author.id,
-        "human:" + author.name if author.is_human else author.name, None, None, author.role or None, "unverified",
-        wanted.to, wanted.type, wanted.cls, wanted.priority, wanted.subject, wanted.body, wanted.payload,
+        "human:" + author.name if author.is_human else author.name, None, None, author.role or None,
+        "unverified", wanted.to, wanted.type, wanted.cls, wanted.priority, wanted.subject, wanted.body, wanted.payload,
         wanted.metadata, _thread(tx, wanted) or message_id, wanted.reply_to, wanted.correlation, None,
         wanted.requires_ack, _moment(now, wanted.after), _moment(now, wanted.expires), wanted.key, now, None,
     )  # fmt: skip
     tx.append(
-        "message.sent", author.id, message=message, payload={"recipients": [agent.id for agent in recipients]},
+        "message.sent", author.id, message=message,
+        payload={"recipients": [agent.id for agent in recipients]},
         role="human" if author.is_human else "agent", status="stored",
     )  # fmt: skip
     return message
@@ -66,7 +72,8 @@ def answer(message: Message, recipients: list[Agent], rung: dict[str, int]) -> S
     due = message.not_before if held else message.expires_at
     deliveries = [
         Delivery(
-            message.seq, message.id, agent.id, agent.name if agent.project == message.project else agent.address,
+            message.seq, message.id, agent.id,
+            agent.name if agent.project == message.project else agent.address,
             State.STORED, None, None, 0, 0, "scheduled" if held else None, message.priority, held, False, due,
             message.created_at, None, None, None, None,
         )
@@ -77,7 +84,12 @@ def answer(message: Message, recipients: list[Agent], rung: dict[str, int]) -> S
 
 
 def _duplicate(tx: ReadTx, earlier: Message, wanted: Draft) -> Sent:
-    same = (earlier.to, earlier.type, earlier.body, earlier.payload) == (wanted.to, wanted.type, wanted.body, wanted.payload)
+    same = (earlier.to, earlier.type, earlier.body, earlier.payload) == (
+        wanted.to,
+        wanted.type,
+        wanted.body,
+        wanted.payload,
+    )
     if not same and earlier.redacted is None:
         raise KeyConflict(f"key {wanted.key!r} was used for message {earlier.handle}", message_ref=earlier.id)
     deliveries = tx.deliveries(earlier.seq)
@@ -91,22 +103,29 @@ def withdraw(room: "LocalRoom", ref: str, *, sender: str | None = None) -> list[
         message = room.find_message(tx, ref)
         if message.sender_id != author.id:
             raise IllegalMove(f"message {message.handle} is not yours to withdraw", message_ref=message.id)
-        open_ones = [d for d in tx.deliveries(message.seq) if not ended(d.state) and not reached(d.state, State.SEEN)]
+        open_ones = [
+            d for d in tx.deliveries(message.seq) if not ended(d.state) and not reached(d.state, State.SEEN)
+        ]
         if not open_ones:
             raise IllegalMove(f"message {message.handle} has been seen or has ended", message_ref=message.id)
         for delivery in open_ones:
-            attempt = tx.attempt(message.seq, delivery.recipient_id) if delivery.state is State.OFFERED else None
+            attempt = (
+                tx.attempt(message.seq, delivery.recipient_id) if delivery.state is State.OFFERED else None
+            )
             payload = {"n": attempt.n, "outcome": "refused"} if attempt else {}
-            tx.append("delivery.withdrawn", delivery.recipient_id, about=message, payload=payload, status="withdrawn")
+            tx.append(
+                "delivery.withdrawn",
+                delivery.recipient_id,
+                about=message,
+                payload=payload,
+                status="withdrawn",
+            )
         return tx.deliveries(message.seq)
 
 
 def check_rung(rung: str) -> State:
     """A rung that can be waited for."""
-    try:
-        state = State(rung)
-    except ValueError:
-        state = None
-    if state not in (State.STORED, State.OFFERED, State.SEEN, State.ACKED):
-        raise InvalidValue(f"a rung is stored, offered, seen or acked, not {rung!r}", field="wait")
-    return state
+    for state in RUNGS:
+        if state.value == rung:
+            return state
+    raise InvalidValue(f"a rung is stored, offered, seen or acked, not {rung!r}", field="wait")

@@ -1,6 +1,6 @@
 """Settling: what the agent's own acts prove. Seen, acknowledged, refused, answered."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from postroom.errors import StaleClaim, UnknownMessage
 from postroom.model.ladder import Evidence, State, move
@@ -12,7 +12,10 @@ from postroom.room.send import answer, post
 from postroom.store.contract import ReadTx, WriteTx
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
     from postroom.room.local import LocalRoom
+    from postroom.room.options import ReplyOptions
 
 _AGENT = Evidence.AGENT.value
 
@@ -25,31 +28,52 @@ def settle(room: "LocalRoom", mail: Mail) -> Delivery:
             return current.delivery
         attempt = tx.attempt(mail.delivery.seq, mail.delivery.recipient_id)
         if current.delivery.state is not State.OFFERED or attempt is None or attempt.nonce != mail.nonce:
-            raise StaleClaim(f"message {mail.handle} is {current.delivery.state}: the claim lapsed", message_ref=mail.id)
-        see(tx, current, attempt.n)
-        return _current(tx, mail).delivery
+            raise StaleClaim(
+                f"message {mail.handle} is {current.delivery.state}: the claim lapsed", message_ref=mail.id
+            )
+        return see(tx, current, attempt.n)
 
 
-def see(tx: WriteTx, mail: Mail, n: int) -> None:
+def see(tx: WriteTx, mail: Mail, n: int) -> Delivery:
     move(mail.delivery.state, State.SEEN)
     payload = {"n": n, "evidence": _AGENT}
-    tx.append("delivery.seen", mail.delivery.recipient_id, about=mail.message, payload=payload, role=_role(mail), status="seen")
+    tx.append(
+        "delivery.seen",
+        mail.delivery.recipient_id,
+        about=mail.message,
+        payload=payload,
+        role=_role(mail),
+        status="seen",
+    )
+    return mail.delivery._replace(
+        state=State.SEEN, evidence=Evidence.AGENT, seen_at=tx.now, due_at=None, reason=None
+    )
 
 
 def ack(room: "LocalRoom", what: Mail | str, agent: str | None) -> Delivery:
     """The agent's own word that it has a message. Repeating it is harmless."""
     with room.write() as tx:
-        mail = _own(tx, room, what, agent)
-        acknowledge(tx, mail)
-        return _current(tx, mail).delivery
+        return acknowledge(tx, _own(tx, room, what, agent))
 
 
-def acknowledge(tx: WriteTx, mail: Mail) -> None:
-    if mail.delivery.state is State.ACKED:
-        return
+def acknowledge(tx: WriteTx, mail: Mail) -> Delivery:
+    was = mail.delivery
+    if was.state is State.ACKED:
+        return was
     move(mail.delivery.state, State.ACKED)
     payload = {"n": _open_attempt(mail), "evidence": _AGENT}
-    tx.append("delivery.acked", mail.delivery.recipient_id, about=mail.message, payload=payload, role=_role(mail), status="acked")
+    tx.append(
+        "delivery.acked",
+        mail.delivery.recipient_id,
+        about=mail.message,
+        payload=payload,
+        role=_role(mail),
+        status="acked",
+    )
+    return was._replace(
+        state=State.ACKED, evidence=was.evidence or Evidence.AGENT, seen_at=was.seen_at or tx.now,
+        acked_at=tx.now, ended_at=tx.now, due_at=None, reason=None, held=False,
+    )  # fmt: skip
 
 
 def nack(room: "LocalRoom", what: Mail | str, reason: str, agent: str | None) -> Delivery:
@@ -66,7 +90,9 @@ def nack(room: "LocalRoom", what: Mail | str, reason: str, agent: str | None) ->
         return _current(tx, mail).delivery
 
 
-def reply(room: "LocalRoom", what: Mail | str, body: str, agent: str | None, **options: Any) -> Sent:
+def reply(
+    room: "LocalRoom", what: Mail | str, body: str, agent: str | None, **options: "Unpack[ReplyOptions]"
+) -> Sent:
     """Answer a message in its thread, and acknowledge it, in one transaction."""
     unit = room.write()
     with unit as tx:
@@ -74,8 +100,9 @@ def reply(room: "LocalRoom", what: Mail | str, body: str, agent: str | None, **o
         if asked.message.sender_id == ROOM:
             raise UnknownMessage("the room itself takes no answers", message_ref=asked.id, hint="")
         recipients, author = _sender_of(tx, asked.message), _recipient_of(tx, asked)
+        options.setdefault("type", "response")
         wanted = draft(
-            room.settings, asked.message.sender, body, **{"type": "response", **options},
+            room.settings, asked.message.sender, body, **options,
             reply_to=asked.id, correlation=asked.message.correlation or asked.id,
         )  # fmt: skip
         if asked.delivery.state in (State.STORED, State.OFFERED, State.SEEN):

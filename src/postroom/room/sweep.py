@@ -21,7 +21,9 @@ def _act(tx: WriteTx, mail: Mail, settings: Settings) -> None:
         attempt = tx.attempt(delivery.seq, delivery.recipient_id) if delivery.state is State.OFFERED else None
         expire(tx, mail, attempt)
     elif delivery.held:
-        tx.append("delivery.due", delivery.recipient_id, about=message, payload={"expires_at": message.expires_at})
+        tx.append(
+            "delivery.due", delivery.recipient_id, about=message, payload={"expires_at": message.expires_at}
+        )
     else:
         attempt = tx.attempt(delivery.seq, delivery.recipient_id)
         assert attempt is not None, "only a claim has a time to lapse"
@@ -31,7 +33,9 @@ def _act(tx: WriteTx, mail: Mail, settings: Settings) -> None:
 def expire(tx: WriteTx, mail: Mail, attempt: Attempt | None) -> None:
     move(mail.delivery.state, State.EXPIRED)
     payload = {"n": attempt.n, "outcome": Outcome.UNPROVEN.value} if attempt else {}
-    tx.append("delivery.expired", mail.delivery.recipient_id, about=mail.message, payload=payload, status="expired")
+    tx.append(
+        "delivery.expired", mail.delivery.recipient_id, about=mail.message, payload=payload, status="expired"
+    )
 
 
 def give_back(

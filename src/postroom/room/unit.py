@@ -38,7 +38,9 @@ class Unit:
             raise
         return tx
 
-    def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, _: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, _: TracebackType | None
+    ) -> None:
         room, tx = self._room, self._tx
         if kind is not None:
             room.store.abandon(exc)
@@ -55,6 +57,7 @@ class Unit:
             raise
         room.store.commit()
         label.here("after-commit")
-        self.reached = room.bell.ring(tx.stirred | tx.touched | {EVERYONE})
+        self.reached = room.bell.ring(tx.stirred)
+        room.bell.ring((tx.touched - tx.stirred) | {EVERYONE})
         label.here("after-ring")
         room.store.sync()

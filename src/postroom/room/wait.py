@@ -9,13 +9,15 @@ from postroom.clock import wall
 from postroom.errors import Refused, TimedOut
 from postroom.model.ladder import State, ended, reached
 from postroom.model.message import Delivery, Mail
-from postroom.room import directory
 from postroom.room.offer import offer
 from postroom.room.send import check_rung, send
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
     from postroom.bell.contract import Waiter
     from postroom.room.local import LocalRoom
+    from postroom.room.options import SendOptions
 
 T = TypeVar("T")
 
@@ -28,7 +30,9 @@ def watch(room: "LocalRoom", party: str, look: Callable[[], T], timeout: float |
         return watch_with(room, waiter, party, look, timeout)
 
 
-def watch_with(room: "LocalRoom", waiter: "Waiter", party: str, look: Callable[[], T], timeout: float | None) -> T:
+def watch_with(
+    room: "LocalRoom", waiter: "Waiter", party: str, look: Callable[[], T], timeout: float | None
+) -> T:
     """As `watch`, with a waiter that is bound already."""
     deadline = None if timeout is None else time.monotonic() + timeout
     version = room.store.changed()
@@ -41,7 +45,7 @@ def watch_with(room: "LocalRoom", waiter: "Waiter", party: str, look: Callable[[
 
 
 def _sleep(room: "LocalRoom", waiter: "Waiter", party: str, left: float | None, version: int) -> int:
-    """Until there is a reason to look: a ring, a change in the store, a moment that has come, or no time left."""
+    """Until there is a reason to look: a ring, a change, a moment that has come, or no time left."""
     while True:
         due = room.store.look().next_due(party)
         pause = sweep_pause(room.settings.sweep_seconds)
@@ -95,24 +99,41 @@ def until_rung(room: "LocalRoom", ref: str, rung: str, timeout: float | None) ->
     return found or room.store.look().deliveries(message.seq)
 
 
-def ask(room: "LocalRoom", to: str, body: str, *, sender: str | None, timeout: float | None, **options: object) -> Mail:
+def ask(
+    room: "LocalRoom",
+    to: str,
+    body: str,
+    *,
+    sender: str | None,
+    timeout: float | None,
+    **options: "Unpack[SendOptions]",
+) -> Mail:
     """Send a request and wait for its answer, which is then seen."""
     author = room.ensure(sender)
     with room.waiter(author.id) as waiter:
-        sent = send(room, to, body, sender=sender, **{"type": "request", "requires_ack": True, **options})
+        options.setdefault("type", "request")
+        options.setdefault("requires_ack", True)
+        sent = send(room, to, body, sender=sender, **options)
         request = sent.message
         correlation = request.correlation or request.id
         found = watch_with(
-            room, waiter, author.id, lambda: room.store.look().answer(correlation, request.seq, author.id), timeout
+            room,
+            waiter,
+            author.id,
+            lambda: room.store.look().answer(correlation, request.seq, author.id),
+            timeout,
         )
     if found is None:
         raise TimedOut(
             f"no answer from {to} to {request.handle} within {timeout:g} s", message_ref=request.id,
-            hint=f"It is still {_state(room, request.id)}; an answer will come to your inbox. See: postroom receipts {request.handle}",
+            hint=f"It is {_state(room, request.id)}; a late answer comes to your inbox."
+            f" See: postroom receipts {request.handle}",
         )  # fmt: skip
     _see_answer(room, found, author.id)
     if found.payload and "bounce" in found.payload:
-        raise Refused(f"{to} did not take {request.handle}: {found.payload['bounce']['reason']}", message_ref=request.id)
+        raise Refused(
+            f"{to} did not take {request.handle}: {found.payload['bounce']['reason']}", message_ref=request.id
+        )
     return found
 
 
@@ -133,6 +154,3 @@ def _see_answer(room: "LocalRoom", found: Mail, author: str) -> None:
 def _state(room: "LocalRoom", ref: str) -> str:
     message = room.find_message(room.store.look(), ref)
     return ", ".join(f"{d.state} for {d.recipient}" for d in room.store.look().deliveries(message.seq))
-
-
-__all__ = ["ask", "directory", "sweep_pause", "take", "until_rung", "wait", "watch", "watch_with"]

@@ -30,8 +30,8 @@ def _message_sent(tx: "WriteTx", e: Event) -> None:
     priority = int(m.priority)
     tx.run(
         "message_insert",
-        (m.seq, m.id, m.tenant, m.project, m.sender_id, m.sender_session, m.sender_runtime, m.sender_role, m.verified,
-         m.to, m.type, m.cls, priority, m.subject, m.body, _json(m.payload), _json(m.metadata), m.thread,
+        (m.seq, m.id, m.tenant, m.project, m.sender_id, m.sender_session, m.sender_runtime, m.sender_role,
+         m.verified, m.to, m.type, m.cls, priority, m.subject, m.body, _json(m.payload), _json(m.metadata), m.thread,
          m.reply_to, m.correlation, _json(m.attachments), m.requires_ack, m.not_before, m.expires_at, m.key,
          m.created_at, _json(m.redacted)),
     )  # fmt: skip
@@ -145,8 +145,8 @@ def _session_started(tx: "WriteTx", e: Event) -> None:
     p = e.payload
     tx.run(
         "session_insert",
-        (tx.tenant, p["id"], e.party, p["runtime"], p["process"], p.get("pane"), p.get("worktree"), p.get("branch"),
-         p["epoch"], e.timestamp),
+        (tx.tenant, p["id"], e.party, p["runtime"], p["process"], p.get("pane"), p.get("worktree"),
+         p.get("branch"), p["epoch"], e.timestamp),
     )  # fmt: skip
 
 

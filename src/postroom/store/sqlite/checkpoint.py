@@ -31,11 +31,12 @@ class Checkpointer:
         self._commits += 1
         if self._commits >= COMMITS_A_ROUND:
             self._commits = 0
-            if self._wake is None:
-                self._start()
+            self._start()
             self._wake.set()
 
     def _start(self) -> None:
+        if self._wake is not None:
+            return
         import threading  # noqa: PLC0415 - a process that commits this often lives long
 
         self._wake = threading.Event()
@@ -67,7 +68,7 @@ class Checkpointer:
 
 
 def checkpoint(connection: sqlite3.Connection) -> None:
-    """Copy what can be copied without waiting; past the limit, wait briefly so that the WAL can start over."""
+    """Copy what can be copied without waiting; past the limit, wait so that the WAL can start over."""
     _busy, pages, _done = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
     if pages > RESTART_PAGES:
         connection.execute("PRAGMA busy_timeout = 200")

@@ -12,7 +12,7 @@ from postroom import errors, host
 BUSY, LOCKED, READONLY, IOERR, CORRUPT, FULL, CANTOPEN, NOTADB = 5, 6, 8, 10, 11, 13, 14, 26
 
 
-def explain(exc: sqlite3.Error, path: str) -> errors.PostroomError:
+def explain(exc: sqlite3.Error, path: str) -> errors.PostroomError:  # noqa: PLR0911 - one per cause
     """The error of ours that says what a driver's error means."""
     code = getattr(exc, "sqlite_errorcode", 0) & 0xFF
     facts = {"path": path, "cause": str(exc)}
@@ -74,7 +74,9 @@ def create(path: str) -> None:
     try:
         os.makedirs(directory, mode=0o700, exist_ok=True)
         if kind := host.unsafe_file_system(directory):
-            raise errors.StoreNetworked(f"{directory} is on a {kind} file system", path=path, file_system=kind)
+            raise errors.StoreNetworked(
+                f"{directory} is on a {kind} file system", path=path, file_system=kind
+            )
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
     except OSError as exc:
         raise _cannot_create(exc, path) from exc
@@ -91,7 +93,7 @@ def is_busy(exc: sqlite3.Error) -> bool:
 
 
 def pause() -> None:
-    """A uniform 0.2 to 1.5 ms. Under sixteen writers this was fairer and faster than flock or busy_timeout."""
+    """A uniform 0.2 to 1.5 ms: with sixteen writers fairer and faster than flock or busy_timeout."""
     time.sleep(0.0002 + 0.0013 * os.urandom(1)[0] / 255)
 
 

@@ -7,7 +7,18 @@ from typing import Any
 
 from postroom.model.ids import handle
 from postroom.model.ladder import Evidence, Outcome, Priority, State
-from postroom.model.message import Agent, Attempt, Delivery, Event, Lease, Mail, Message, Project, Session
+from postroom.model.message import (
+    Agent,
+    Attempt,
+    Delivery,
+    Event,
+    Json,
+    Lease,
+    Mail,
+    Message,
+    Project,
+    Session,
+)
 from postroom.store.sqlite.statement import load
 
 SQL = load("event", "agent", "message", "delivery")
@@ -18,7 +29,9 @@ _EVIDENCE = {str(evidence): evidence for evidence in Evidence} | {None: None}
 _PRIORITY = tuple(Priority)
 _DELIVERY_WIDTH = len(Delivery._fields)
 _MAIL_WIDTH = _DELIVERY_WIDTH + len(Message._fields)
-_JSON_COLUMNS = tuple(Message._fields.index(name) for name in ("payload", "metadata", "attachments", "redacted"))
+_JSON_COLUMNS = tuple(
+    Message._fields.index(name) for name in ("payload", "metadata", "attachments", "redacted")
+)
 _PRIORITY_COLUMN = Message._fields.index("priority")
 _ACK_COLUMN = Message._fields.index("requires_ack")
 
@@ -47,17 +60,17 @@ def to_mail(row: Row) -> Mail:
 
 
 def to_agent(row: Row) -> Agent:
-    return Agent(*row[:6], json.loads(row[6]), *row[7:])
+    return Agent._make((*row[:6], json.loads(row[6]), *row[7:]))
 
 
 def to_attempt(row: Row) -> Attempt:
-    return Attempt(*row[:9], Outcome(row[9]), _EVIDENCE[row[10]], row[11])
+    return Attempt._make((*row[:9], Outcome(row[9]), _EVIDENCE[row[10]], row[11]))
 
 
 def to_event(row: Row) -> Event:
-    payload = json.loads(row[10]) if row[10] else {}
-    refs = {} if row[11] is None else {"message": row[12], "seq": row[11]}
-    return Event(*row[:10], payload, refs, row[13])
+    payload: Json = json.loads(row[10]) if row[10] else {}
+    refs: Json = {} if row[11] is None else {"message": row[12], "seq": row[11]}
+    return Event._make((*row[:10], payload, refs, row[13], None))
 
 
 class ReadTx:
@@ -79,7 +92,9 @@ class ReadTx:
         return to_agent(row) if row else None
 
     def agents(self, limit: int = PAGE, offset: int = 0) -> list[Agent]:
-        return [to_agent(row) for row in self._execute(SQL["agents"], (self.tenant, limit, offset)).fetchall()]
+        return [
+            to_agent(row) for row in self._execute(SQL["agents"], (self.tenant, limit, offset)).fetchall()
+        ]
 
     def project_at(self, root: str) -> Project | None:
         row = self._execute(SQL["project_by_root"], (self.tenant, root)).fetchone()
@@ -134,7 +149,10 @@ class ReadTx:
 
     def prunable(self, before: int, after: int, limit: int = PAGE) -> list[int]:
         """Messages of which everything ended before a moment, after a seq."""
-        return [row[0] for row in self._execute(SQL["messages_prunable"], (self.tenant, before, after, limit)).fetchall()]
+        return [
+            row[0]
+            for row in self._execute(SQL["messages_prunable"], (self.tenant, before, after, limit)).fetchall()
+        ]
 
     def messages_in_project(self, project: str, after: int = 0, limit: int = PAGE) -> list[int]:
         rows = self._execute(SQL["messages_in_project"], (self.tenant, project, after, limit)).fetchall()
@@ -179,7 +197,9 @@ class ReadTx:
         return [row[0] for row in self._execute(SQL["recipients_open"], (self.tenant,)).fetchall()]
 
     def deliveries(self, seq: int) -> list[Delivery]:
-        return [to_delivery(row) for row in self._execute(SQL["deliveries_of"], (self.tenant, seq)).fetchall()]
+        return [
+            to_delivery(row) for row in self._execute(SQL["deliveries_of"], (self.tenant, seq)).fetchall()
+        ]
 
     def dead(self, limit: int = PAGE) -> list[Mail]:
         return [to_mail(row) for row in self._execute(SQL["mail_dead"], (self.tenant, limit)).fetchall()]
@@ -209,7 +229,9 @@ class ReadTx:
 
     def events_before(self, before: str = "", limit: int = PAGE, party: str | None = None) -> list[Event]:
         """Events backwards from a cursor, newest first, of one agent or person or of all."""
-        rows = self._execute(SQL["events_before"], (self.tenant, int(before or 1 << 62), limit, party)).fetchall()
+        rows = self._execute(
+            SQL["events_before"], (self.tenant, int(before or 1 << 62), limit, party)
+        ).fetchall()
         return [to_event(row) for row in rows]
 
     def last_cursor(self) -> str:

@@ -2,7 +2,7 @@
 
 import os
 import sqlite3
-from _thread import _local
+from _thread import _local as ThreadLocal  # pyright: ignore[reportPrivateUsage] - `threading` would cost a millisecond at every start
 from types import TracebackType
 from typing import Any
 
@@ -13,7 +13,7 @@ from postroom.store.sqlite import migrate
 from postroom.store.sqlite.read import SQL, ReadTx
 from postroom.store.sqlite.write import WriteTx
 
-# Connections a forked child inherited. Closing one there would disturb the parent's locks, so they are kept, unused.
+# Connections a forked child inherited: closing one there would disturb the parent, so they are kept, unused.
 _inherited: list[Any] = []
 
 
@@ -38,7 +38,7 @@ class SqliteStore:
         self.readonly = False
         self._create = create
         self._pid = os.getpid()
-        self._threads = _local()
+        self._threads = ThreadLocal()
         self._checkpointer: Any = None
         self._wal = -1
 
@@ -56,7 +56,7 @@ class SqliteStore:
 
     def _after_fork(self) -> None:
         _inherited.append((self._threads, self._checkpointer, self._wal))
-        self._threads, self._checkpointer, self._wal, self._pid = _local(), None, -1, os.getpid()
+        self._threads, self._checkpointer, self._wal, self._pid = ThreadLocal(), None, -1, os.getpid()
 
     def _open(self) -> sqlite3.Connection:
         try:
@@ -90,7 +90,10 @@ class SqliteStore:
         version = migrate.version(connection)
         if version < migrate.VERSION:
             migrate.migrate(connection, self.path, self.clock(), self.patience)
-        elif version > migrate.VERSION or connection.execute("PRAGMA application_id").fetchone()[0] != migrate.APPLICATION_ID:
+        elif (
+            version > migrate.VERSION
+            or connection.execute("PRAGMA application_id").fetchone()[0] != migrate.APPLICATION_ID
+        ):
             self._check_reader(connection)
         return connection
 
@@ -99,7 +102,9 @@ class SqliteStore:
             raise errors.StoreCorrupt(f"{self.path} is a SQLite file of something else", path=self.path)
         needed = connection.execute("SELECT min_reader FROM meta").fetchone()[0]
         if needed > migrate.VERSION:
-            raise errors.StoreNewer(f"{self.path} needs a Postroom that reads version {needed}", path=self.path)
+            raise errors.StoreNewer(
+                f"{self.path} needs a Postroom that reads version {needed}", path=self.path
+            )
 
     # transactions
 
@@ -201,7 +206,7 @@ class SqliteStore:
             connection.close()
         if self._wal >= 0:
             os.close(self._wal)
-        self._threads, self._wal = _local(), -1
+        self._threads, self._wal = ThreadLocal(), -1
 
 
 class Reading:
@@ -220,7 +225,9 @@ class Reading:
             raise link.explain(exc, self._store.path) from exc
         return tx
 
-    def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, _: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, _: TracebackType | None
+    ) -> None:
         self._store.abandon(exc)
 
 
@@ -235,7 +242,9 @@ class Writing:
     def __enter__(self) -> WriteTx:
         return self._store.begin()
 
-    def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, _: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, _: TracebackType | None
+    ) -> None:
         if kind is None:
             self._store.commit()
             self._store.sync()

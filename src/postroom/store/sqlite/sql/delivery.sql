@@ -22,8 +22,12 @@ WHERE d.tenant = ?1 AND d.recipient = ?2 AND d.state = 'offered' AND d.claimer =
 
 -- name: claimers
 -- Who else holds claims on one recipient's mail.
-SELECT DISTINCT claimer FROM delivery
-WHERE tenant = ?1 AND recipient = ?2 AND state = 'offered' AND (claimer < ?3 OR claimer > ?3) LIMIT 500;
+-- Two ranges instead of <>, so that a process's own claims, however many, are not walked through.
+SELECT DISTINCT claimer FROM (
+    SELECT claimer FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND state = 'offered' AND claimer < ?3
+    UNION ALL
+    SELECT claimer FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND state = 'offered' AND claimer > ?3)
+LIMIT 500;
 
 -- name: mail_due
 SELECT {delivery}, {message} FROM delivery d CROSS JOIN message m ON m.seq = d.seq

@@ -1,0 +1,52 @@
+"""Dead letters: what could not be delivered, put back or cleared away by a person's decision."""
+
+from typing import TYPE_CHECKING
+
+from postroom.errors import IllegalMove, UnknownProject
+from postroom.model.ladder import State, ended, move
+from postroom.model.message import Mail
+from postroom.room import directory
+
+if TYPE_CHECKING:
+    from postroom.room.local import LocalRoom
+
+
+def retry(room: "LocalRoom", ref: str, recipient: str | None) -> list[Mail]:
+    """Put a message's dead deliveries (or one recipient's) back into the queue, their attempts forgiven."""
+    with room.write() as tx:
+        message = room.find_message(tx, ref)
+        wanted = directory.caller(tx, recipient, room.scope).id if recipient else None
+        dead = [
+            d
+            for d in tx.deliveries(message.seq)
+            if d.state is State.DEAD and wanted in (None, d.recipient_id)
+        ]
+        if not dead:
+            raise IllegalMove(f"message {message.handle} has no dead delivery", message_ref=message.id)
+        for delivery in dead:
+            move(delivery.state, State.STORED)
+            tx.append("delivery.retried", delivery.recipient_id, about=message, status="stored")
+        return [mail for d in dead if (mail := tx.mail(message.seq, d.recipient_id))]
+
+
+def purge(room: "LocalRoom", ref: str) -> None:
+    """Remove a dead message for good. Refused while any of its deliveries may still arrive."""
+    with room.write() as tx:
+        message = room.find_message(tx, ref)
+        deliveries = tx.deliveries(message.seq)
+        if not any(d.state is State.DEAD for d in deliveries) or not all(ended(d.state) for d in deliveries):
+            raise IllegalMove(f"message {message.handle} is not dead everywhere", message_ref=message.id)
+        tx.append("room.pruned", payload={"before": 0, "messages": [message.seq], "last": False})
+
+
+def delete_project(room: "LocalRoom", name: str) -> int:
+    """Remove a project with its agents and their messages; how many messages went."""
+    with room.write() as tx:
+        if tx.project(name) is None:
+            raise UnknownProject(f"there is no project {name!r}", project=name)
+        room.quiet.lift_all()
+        seqs: list[int] = []
+        while page := tx.messages_in_project(name, seqs[-1] if seqs else 0):
+            seqs += page
+        tx.append("project.deleted", payload={"name": name, "messages": seqs})
+        return len(seqs)

@@ -1,0 +1,38 @@
+"""The options of sending and joining, spelled once. For type checkers only: never imported at run time."""
+
+from typing import TypedDict
+
+from postroom.model.ladder import Priority
+from postroom.model.message import Json
+
+
+class ReplyOptions(TypedDict, total=False):
+    """What may be said about an answer."""
+
+    type: str
+    payload: Json | None
+    subject: str
+    priority: str | Priority
+    requires_ack: bool
+    after: float | None  # seconds from now before it may be offered
+    expires: float | None  # seconds from now after which it is no longer delivered
+    key: str | None  # sending again with the same key gives the first message back
+    metadata: Json | None
+    cls: str  # `turn`, `tool` or `interrupt`
+
+
+class SendOptions(ReplyOptions, total=False):
+    """What may be said about a message."""
+
+    thread: str | None
+    reply_to: str | None
+    correlation: str | None
+
+
+class About(TypedDict, total=False):
+    """What may be said about an agent."""
+
+    role: str
+    capabilities: list[str] | tuple[str, ...]
+    description: str
+    supervisor: str
