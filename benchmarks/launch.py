@@ -2,14 +2,14 @@
 
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 
 
 class Launch(NamedTuple):
     name: str
     label: str
-    arguments: Sequence[str]
+    arguments: list[str]
     environment: Mapping[str, str]
     reference: str = ""
     """The name of the launch it is held against."""

@@ -12,12 +12,14 @@ PEER = "#64748b"
 PEER_LIGHT = "#cbd5e1"
 INK = "#1e293b"
 FAINT = "#e2e8f0"
+
 FEWEST = 5
 """Room for so many bars at least, so that two of them do not look like walls."""
 
 WIDTH, PANEL_HEIGHT = 14.0, 4.1
 
 _ABOVE: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points", "va": "bottom"}
+_BEFORE: dict[str, Any] = {"textcoords": "offset points", "ha": "right", "va": "center"}
 
 
 class Bar(NamedTuple):
@@ -69,8 +71,13 @@ def _dress(axis: Any, panel: Panel) -> None:
     axis.spines["bottom"].set_color(PEER_LIGHT)
     axis.tick_params(axis="y", length=0, labelcolor=INK)
     axis.tick_params(axis="x", which="both", colors=PEER, labelsize=8.5)
+    axis.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     axis.grid(axis="x", color=FAINT, linewidth=0.8)
     axis.set_axisbelow(True)
+
+
+def _plain(label: str) -> str:
+    return label.replace("`", "")
 
 
 def _ours(row: Row) -> bool:
@@ -79,10 +86,11 @@ def _ours(row: Row) -> bool:
 
 def _bars(axis: Any, bars: Sequence[Bar]) -> None:
     colours = [OURS if bar.ours else PEER_LIGHT for bar in bars]
-    drawn = axis.barh([bar.label for bar in bars], [bar.value for bar in bars], color=colours, height=0.62)
+    labels, values = [_plain(bar.label) for bar in bars], [bar.value for bar in bars]
+    drawn = axis.barh(labels, values, color=colours, height=0.62)
     axis.bar_label(drawn, [bar.text for bar in bars], padding=5, fontsize=9, color=INK)
     axis.set_ylim(max(len(bars), FEWEST) - 0.4, -0.6)
-    axis.set_xlim(0, 1.4 * max(bar.value for bar in bars))
+    axis.set_xlim(0, 1.5 * max(bar.value for bar in bars))
 
 
 def _simple(key: str, text: Callable[[Row], str]) -> Callable[[Any, Result], None]:
@@ -101,13 +109,11 @@ def _spreads(axis: Any, result: Result) -> None:
         axis.plot([p50, p99], [place, place], color=light, linewidth=4, solid_capstyle="round")
         axis.plot([p95], [place], marker="|", color=dark, markersize=9, markeredgewidth=1.6)
         axis.plot([p50], [place], marker="o", color=dark, markersize=7)
-        axis.annotate(
-            f"{p50:,.0f}", (p50, place), (0, 7), textcoords="offset points", ha="center", fontsize=8.5
-        )
-    axis.set_yticks(range(len(result.rows)), [row.label for row in result.rows])
+        axis.annotate(f"{p50:,.0f}", (p50, place), (-8, 0), fontsize=9, **_BEFORE)
+    axis.set_yticks(range(len(result.rows)), [_plain(row.label) for row in result.rows])
     axis.set_ylim(max(len(result.rows), FEWEST) - 0.4, -0.8)
     axis.set_xscale("log")
-    axis.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    axis.set_xlim(left=min(row.values["p50"] for row in result.rows) / 2)
 
 
 def _pairs(axis: Any, result: Result) -> None:
@@ -130,7 +136,7 @@ def _startup_text(row: Row) -> str:
 
 
 def _idle_text(row: Row) -> str:
-    return f"{row.values['private']:.1f} MiB · {row.values['cpu']:.2f} % CPU"
+    return f"{row.values['private']:.1f} MB · {row.values['cpu']:.2f} % CPU"
 
 
 def _rate_text(row: Row) -> str:

@@ -12,7 +12,7 @@ WAITERS = 100
 MILLISECONDS = 1e-6
 REFERENCE = "postroom-listen"
 PEERS = ("floor", "postroom-listen", "postroom-take", "nats", "redis", "sqlite-polled")
-QUICK_PEERS = ("floor", "postroom-listen", "nats", "redis")
+QUICK_PEERS = ("floor", "postroom-listen", "nats")
 
 COLUMNS = (
     Column("first", "first ms", 2),

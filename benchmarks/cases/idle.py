@@ -18,14 +18,14 @@ SCALED_PEERS = ("nats", "redis", "sqlite-polled")
 PEERS = ("postroom-listen", *SCALED_PEERS)
 SETTLE = 2.0
 STOP_LIMIT = 5.0
-MEBIBYTE = 1024 * 1024
+MEGABYTE = 1_000_000
 
 COLUMNS = (
     Column("processes", "processes"),
     Column("cpu", f"CPU of {WAITERS}, % of a core", 3),
     Column("wakes", f"wake-ups/s of {WAITERS}", 1),
     Column("server", "server CPU, % of a core", 3),
-    Column("private", "private MiB each", 1),
+    Column("private", "private MB each", 1),
 )
 
 
@@ -60,7 +60,7 @@ def run(bench: Bench) -> Result:
 
 
 def _wait(bench: Bench, stack: ExitStack, peer: Peer) -> Group:
-    count = bench.pick(10, 20) if peer.name in SCALED_PEERS else WAITERS
+    count = bench.pick(5, 20) if peer.name in SCALED_PEERS else WAITERS
     bench.say(f"idle: {count} processes of {peer.label}")
     endpoint = stack.enter_context(bench.serve(peer, count))
     posts = [Post(mailbox=number, receives=True) for number in range(count)]
@@ -116,7 +116,7 @@ def _values(group: Group, before: Reading, after: Reading, seconds: float) -> Va
         "processes": len(group.pids),
         "cpu": (after.cpu - before.cpu) * percent * scale,
         "wakes": (after.switches - before.switches) / seconds * scale,
-        "private": sum(map(proc.private_bytes, group.pids)) / len(group.pids) / MEBIBYTE,
+        "private": sum(map(proc.private_bytes, group.pids)) / len(group.pids) / MEGABYTE,
     }
     if group.server_pids:
         values["server"] = (after.server - before.server) * percent

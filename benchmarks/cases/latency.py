@@ -42,7 +42,7 @@ class Samples(NamedTuple):
 
 
 def run(bench: Bench) -> Result:
-    count, rounds = bench.pick(60, 200), bench.pick(3, 10)
+    count, rounds = bench.pick(50, 200), bench.pick(3, 10)
     samples: dict[str, list[Samples]] = {}
     with ExitStack() as stack:
         pairs = [_start(bench, stack, peer) for peer in bench.peers(tuple(MODULES))]

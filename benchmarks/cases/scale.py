@@ -15,8 +15,8 @@ TEMPLATE = 1000
 """Messages lived through the API, then copied."""
 
 AGENTS = tuple(f"agent{number}" for number in range(20))
-LEFT_WAITING = 20
-"""Of each thousand, so many wait, one for each agent; the others are acknowledged."""
+LEFT_WAITING = 100
+"""Of each thousand, so many wait, shared out among the agents; the others are acknowledged."""
 
 LISTED = 50
 BODY = "x" * BODY_BYTES
@@ -122,7 +122,7 @@ def _turn(room: Any, spent: dict[str, list[int]]) -> Any:
 def _result(spent: dict[str, dict[str, list[int]]], messages: int) -> Result:
     rows = [Row(operation.name, operation.label, _values(spent[operation.name])) for operation in OPERATIONS]
     note = (
-        f"The full room holds {messages:,} messages of 1 KiB, 2 % of them waiting, the rest acknowledged: "
+        f"The full room holds {messages:,} messages of 1 KiB, 10 % of them waiting, the rest acknowledged: "
         f"{TEMPLATE:,} lived through the API and copied row by row. The empty one holds {LISTED}, all "
         "waiting. One process uses both by turns, each operation right after the other."
     )

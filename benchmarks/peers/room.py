@@ -50,8 +50,8 @@ class ListenReceiver(TakeReceiver):
         self._mails: Iterator[Any] | None = None
 
     async def consume(self, handle: Handle) -> None:
-        self._mails = self._mails or self._room.listen(timeout=None)
-        for mail in self._mails:
+        mails = self._mails = self._mails or self._room.listen(timeout=None)
+        for mail in mails:
             go_on = handle(mail.body)
             self._room.ack(mail)
             if not go_on:
