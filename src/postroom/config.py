@@ -58,7 +58,7 @@ def checked(key: str, value: Any) -> Any:
         return value
     try:
         number = type(default)(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InvalidValue(f"{key} must be a number, not {value!r}", key=key) from None
     if not _SMALLEST.get(key, 0) <= number < 1 << 53:
         raise InvalidValue(f"{key} is out of range: {value!r}", key=key)
@@ -67,7 +67,7 @@ def checked(key: str, value: Any) -> Any:
 
 def settings(home: str) -> Settings:
     """The config file's settings, overridden by the environment."""
-    values = {key: checked(key, value) for key, value in _from_file(config_path(home)).items()}
+    values = dict(_from_file(config_path(home)))
     for key in Settings._fields:
         if (text := os.environ.get(environment_name(key))) is not None:
             values[key] = checked(key, text)
@@ -89,19 +89,25 @@ def _from_file(path: str) -> dict[str, Any]:
         return {}
     stamp = [about.st_mtime_ns, about.st_size]
     compiled = path.removesuffix(".toml") + ".compiled.json"
-    return _compiled(compiled, stamp) or _compile(path, compiled, stamp)
+    known = _compiled(compiled, stamp)
+    return _compile(path, compiled, stamp) if known is None else known
 
 
 def _compiled(path: str, stamp: list[int]) -> dict[str, Any] | None:
-    """The settings as JSON, if made from the file as it is now: reading TOML costs a third of a start."""
+    """The settings as JSON, if made from the file as it is now: reading TOML costs a third of a start.
+
+    Damaged, or made by another version, it counts for nothing.
+    """
     import json  # noqa: PLC0415 - only where there is a config file
 
     try:
         with open(path, encoding="utf-8") as file:
             found = json.load(file)
-    except (OSError, ValueError):
+        if found["stamp"] != stamp:
+            return None
+        return {key: checked(key, value) for key, value in found["settings"].items()}
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, InvalidValue):
         return None
-    return found["settings"] if found.get("stamp") == stamp else None
 
 
 def _compile(path: str, compiled: str, stamp: list[int]) -> dict[str, Any]:
@@ -123,8 +129,11 @@ def _compile(path: str, compiled: str, stamp: list[int]) -> dict[str, Any]:
         with open(temporary, "w", encoding="utf-8") as file:
             json.dump({"stamp": stamp, "settings": values}, file)
         os.replace(temporary, compiled)
-    except OSError:
-        pass  # a read-only config directory only costs time
+    except OSError:  # a config directory that cannot be written only costs time
+        try:
+            os.unlink(temporary)
+        except OSError:
+            pass
     return values
 
 

@@ -19,6 +19,7 @@ def is_uuid(text: str) -> bool:
     return (
         len(text) == _UUID_LENGTH
         and text[8] == text[13] == text[18] == text[23] == "-"
+        and text.count("-") == 4
         and _HEX.issuperset(text.replace("-", ""))
     )
 
