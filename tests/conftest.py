@@ -1,0 +1,60 @@
+"""What every test may ask for: a home of its own, rooms in it, and an environment that says nothing."""
+
+import os
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from postroom.config import Settings
+from postroom.room.local import LocalRoom
+from tests.clockwork import Clock
+
+OpenRoom = Callable[..., LocalRoom]
+
+
+@pytest.fixture(autouse=True)
+def _own_environment(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing a developer has set may decide a test, and no test may reach a developer's room."""
+    for name in [name for name in os.environ if name.startswith(("POSTROOM_", "GIT_"))]:
+        monkeypatch.delenv(name)
+    nobody = str(tmp_path_factory.getbasetemp() / "nobody")
+    monkeypatch.setenv("HOME", nobody)
+    for name in ("XDG_DATA_HOME", "XDG_CONFIG_HOME"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def home(tmp_path: os.PathLike[str]) -> str:
+    """A directory in which a room may be made."""
+    return os.path.join(tmp_path, "home")
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def open_room(home: str) -> Iterator[OpenRoom]:
+    """Opens rooms in the same home, all in project `p`, and closes them at the end."""
+    opened: list[LocalRoom] = []
+
+    def opener(agent: str | None = None, **options: Any) -> LocalRoom:
+        settings = options.pop("settings", Settings())
+        room = LocalRoom(options.pop("home", home), settings, agent=agent, project="p", **options)
+        opened.append(room)
+        return room
+
+    yield opener
+    for room in opened:
+        room.close()
+
+
+@pytest.fixture
+def room(open_room: OpenRoom) -> LocalRoom:
+    """A room, spoken for by `planner`, in which `planner` and `builder` have addresses."""
+    room = open_room("planner")
+    room.join("planner")
+    room.join("builder")
+    return room

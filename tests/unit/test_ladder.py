@@ -1,0 +1,112 @@
+"""One ladder: the function, the SQL trigger and the diagram in the docs say the same."""
+
+import os
+import re
+import sqlite3
+from collections.abc import Iterator
+from itertools import product
+
+import pytest
+
+from postroom.errors import IllegalMove
+from postroom.model.ladder import MOVES, RUNGS, Evidence, Outcome, State, ended, move, reached
+from postroom.store.sqlite import migrate
+
+ALL_MOVES = list(product(State, State))
+LEGAL = {(old, new) for old, news in MOVES.items() for new in news}
+PAGE = os.path.join(os.path.dirname(__file__), "..", "..", "docs", "explanation", "ladder.md")
+
+
+def page() -> str:
+    with open(PAGE, encoding="utf-8") as file:
+        return file.read()
+
+
+@pytest.fixture(scope="module")
+def database() -> Iterator[sqlite3.Connection]:
+    """A real delivery table, with its trigger."""
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+    for number in range(1, migrate.VERSION + 1):
+        migrate.run(connection, number)
+    yield connection
+    connection.close()
+
+
+def put(database: sqlite3.Connection, state: State) -> None:
+    database.execute("DELETE FROM delivery")
+    database.execute(
+        "INSERT INTO delivery (tenant, seq, recipient, state, priority, fresh, held, shown_before, attempts,"
+        " unproven, stored_at) VALUES ('local', 1, 'a1', ?, 2, 1, 0, 0, 0, 0, 0)",
+        (state.value,),
+    )
+
+
+def test_every_state_has_its_moves():
+    assert set(MOVES) == set(State)
+    assert len(ALL_MOVES) == 64
+
+
+@pytest.mark.promise("ladder")
+@pytest.mark.parametrize(("old", "new"), ALL_MOVES, ids=lambda state: state.value)
+def test_the_trigger_in_the_schema_allows_exactly_the_legal_moves(database, old: State, new: State):
+    put(database, old)
+    statement = "UPDATE delivery SET state = ? WHERE seq = 1"
+    if (old, new) in LEGAL:
+        database.execute(statement, (new.value,))
+        assert database.execute("SELECT state FROM delivery").fetchone() == (new.value,)
+    else:
+        with pytest.raises(sqlite3.IntegrityError, match="illegal move on the ladder"):
+            database.execute(statement, (new.value,))
+        assert database.execute("SELECT state FROM delivery").fetchone() == (old.value,)
+
+
+@pytest.mark.promise("ladder")
+@pytest.mark.parametrize(("old", "new"), ALL_MOVES, ids=lambda state: state.value)
+def test_the_transition_function_allows_exactly_the_legal_moves(old: State, new: State):
+    if (old, new) in LEGAL:
+        assert move(old, new) is new
+    else:
+        with pytest.raises(IllegalMove) as refusal:
+            move(old, new)
+        assert refusal.value.facts == {"state": old.value, "wanted": new.value}
+
+
+def test_the_diagram_in_the_docs_shows_exactly_the_legal_moves():
+    drawn = re.findall(r"^ +(\w+) --> (\w+)", page(), re.MULTILINE)
+    assert len(drawn) == len(set(drawn))
+    assert {(State(old), State(new)) for old, new in drawn} == LEGAL
+
+
+def test_the_diagram_begins_with_stored_and_ends_where_no_move_is_left():
+    assert re.findall(r"\[\*\] --> (\w+)", page()) == ["stored"]
+    final = {State(state) for state in re.findall(r"(\w+) --> \[\*\]", page())}
+    assert final == {state for state, moves in MOVES.items() if not moves}
+
+
+@pytest.mark.parametrize("words", [Evidence, Outcome, State])
+def test_the_docs_name_every_word_of_the_ladder(words):
+    missing = [word.value for word in words if not re.search(rf"[`*]{word.value}[`*]", page())]
+    assert missing == []
+
+
+def test_no_state_can_be_invented(database):
+    with pytest.raises(sqlite3.IntegrityError):
+        database.execute(
+            "INSERT INTO delivery (tenant, seq, recipient, state, priority, fresh, held, shown_before,"
+            " attempts, unproven, stored_at) VALUES ('local', 2, 'a1', 'lost', 2, 1, 0, 0, 0, 0, 0)"
+        )
+
+
+def test_a_higher_rung_has_reached_the_lower_ones_and_an_exit_has_reached_none():
+    for low, high in product(RUNGS, RUNGS):
+        assert reached(high, low) == (RUNGS.index(high) >= RUNGS.index(low))
+    exits = set(State) - set(RUNGS)
+    assert not any(reached(state, rung) for state in exits for rung in RUNGS)
+
+
+def test_what_has_ended_moves_only_by_a_persons_retry():
+    for state in State:
+        if ended(state):
+            assert MOVES[state] == ({State.STORED} if state is State.DEAD else frozenset())
+        else:
+            assert MOVES[state]
