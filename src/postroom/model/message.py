@@ -65,6 +65,10 @@ class Delivery(NamedTuple):
     held: bool
     shown_before: bool  # an earlier attempt may have shown it
     due_at: int | None
+    context: str | None  # of the latest attempt, as are the next three
+    nonce: str | None
+    claimer: str | None
+    handed_at: int | None
     stored_at: int
     offered_at: int | None
     seen_at: int | None
@@ -94,7 +98,6 @@ class Mail(NamedTuple):
 
     message: Message
     delivery: Delivery
-    nonce: str = ""  # of the attempt that took it; empty when it was only looked at
 
     @property
     def id(self) -> str:

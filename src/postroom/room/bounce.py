@@ -1,7 +1,9 @@
 """A bounce: the one letter a sender gets about a delivery that failed. A bounce never bounces."""
 
+from postroom.model.ids import uuid7
 from postroom.model.ladder import Priority
 from postroom.model.message import Mail, Message
+from postroom.room.post import post
 from postroom.store.contract import WriteTx
 
 ROOM = "postroom"  # the room itself as a sender; no agent may take this name
@@ -13,7 +15,7 @@ def bounce(tx: WriteTx, mail: Mail, reason: str) -> None:
     if lost.sender_id == ROOM or tx.agent(lost.sender_id) is None:
         return
     letter = Message(
-        seq=tx.next_seq, id=tx.new_id(), tenant=tx.tenant, project=lost.project, sender_id=ROOM, sender=ROOM,
+        seq=tx.next_seq, id=uuid7(), tenant=tx.tenant, project=lost.project, sender_id=ROOM, sender=ROOM,
         sender_session=None, sender_runtime=None, sender_role="system", verified="room", to=lost.sender,
         type="system", cls="turn", priority=Priority.NORMAL, subject=f"Not delivered to {recipient}",
         body=f"Your message {lost.handle} to {recipient} was not delivered: {reason}",
@@ -21,4 +23,4 @@ def bounce(tx: WriteTx, mail: Mail, reason: str) -> None:
         thread=lost.thread, reply_to=lost.id, correlation=lost.correlation, attachments=None,
         requires_ack=False, not_before=None, expires_at=None, key=None, created_at=tx.now, redacted=None,
     )  # fmt: skip
-    tx.append("message.sent", "", message=letter, payload={"recipients": [lost.sender_id]}, status="stored")
+    post(tx, letter, [lost.sender_id])

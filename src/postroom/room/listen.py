@@ -79,7 +79,7 @@ class Listening(Iterator[Mail]):
             current = tx.mail(mail.delivery.seq, self._agent)
             if current is not None and current.delivery.state is State.STORED:
                 taken = claim(tx, current, route="listen", context=context(), handed=True, lease=0)
-                see(tx, taken, taken.delivery.attempts)
+                see(tx, taken)
         self._hand.hold(self._fence, 0)
 
     def _check_fence(self, tx: WriteTx) -> None:

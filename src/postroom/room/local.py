@@ -159,10 +159,17 @@ class LocalRoom:
     # looking
 
     def receipts(self, ref: str) -> Receipts:
+        from postroom.room.attempt import attempts  # noqa: PLC0415 - not on the mail path
+
         self.sweep()
         with self.store.read() as tx:
             message = self.find_message(tx, ref)
-            return Receipts(message, tx.deliveries(message.seq), tx.attempts(message.seq))
+            deliveries = tx.deliveries(message.seq)
+            return Receipts(
+                message,
+                deliveries,
+                [a for d in deliveries for a in attempts(d, tx.history(d.seq, d.recipient_id))],
+            )
 
     def sent(
         self, agent: str | None = None, *, limit: int = 50, before: int | None = None

@@ -8,7 +8,7 @@ from postroom.model import ids
 from postroom.model.ladder import Outcome, State, move
 from postroom.model.message import Agent, Lease, Mail
 from postroom.room import directory
-from postroom.room.sweep import give_back, reap
+from postroom.room.sweep import give_back, is_offered, reap
 from postroom.store.contract import ReadTx, WriteTx
 
 if TYPE_CHECKING:
@@ -59,10 +59,10 @@ def claim(
         "handed": handed, "lease_until": until,
     }  # fmt: skip
     tx.append("delivery.offered", delivery.recipient_id, about=message, payload=payload, status="offered")
-    now_offered = delivery._replace(
-        state=State.OFFERED, route=route, attempts=n, offered_at=tx.now, due_at=until, held=False, reason=None
-    )
-    return Mail(message, now_offered, nonce)
+    return Mail(message, delivery._replace(
+        state=State.OFFERED, route=route, attempts=n, context=context, nonce=nonce, claimer=payload["claimer"],
+        offered_at=tx.now, handed_at=tx.now if handed else None, due_at=until, held=False, reason=None,
+    ))  # fmt: skip
 
 
 def _next(tx: ReadTx, recipient: str) -> Mail | None:
@@ -74,13 +74,9 @@ def _named(tx: ReadTx, room: "LocalRoom", ref: str, who: Agent) -> Mail:
     mail = tx.mail(room.find_message(tx, ref).seq, who.id)
     if mail is None or mail.delivery.held:
         raise UnknownMessage(f"message {ref} was not sent to {who.name}", message_ref=ref)
-    if mail.delivery.state is State.OFFERED:
-        attempt = tx.attempt(mail.delivery.seq, who.id)
-        if attempt and attempt.claimer != host.identity():
-            raise StaleClaim(
-                f"message {mail.handle} is being read by process {attempt.claimer.split('.')[0]}",
-                message_ref=mail.id,
-            )
+    if mail.delivery.state is State.OFFERED and mail.delivery.claimer != host.identity():
+        pid = (mail.delivery.claimer or "?").split(".")[0]
+        raise StaleClaim(f"message {mail.handle} is being read by process {pid}", message_ref=mail.id)
     return mail
 
 
@@ -88,9 +84,8 @@ def give_up(room: "LocalRoom", mail: Mail) -> None:
     """A claim that is known to have come to nothing: the reader of our output went away."""
     with room.write() as tx:
         current = tx.mail(mail.delivery.seq, mail.delivery.recipient_id)
-        attempt = tx.attempt(mail.delivery.seq, mail.delivery.recipient_id)
-        if current and attempt and current.delivery.state is State.OFFERED and attempt.nonce == mail.nonce:
-            give_back(tx, current, attempt, room.settings, Outcome.LOST)
+        if current and is_offered(current) and current.delivery.nonce == mail.delivery.nonce:
+            give_back(tx, current, room.settings, Outcome.LOST)
 
 
 def guard_lease(tx: WriteTx, agent_id: str, room: "LocalRoom") -> None:
@@ -119,7 +114,5 @@ def break_lease(tx: WriteTx, lease: Lease, room: "LocalRoom") -> None:
             taken = claim(
                 tx, mail, route="listen", context=lease.context, handed=True, lease=0, claimer=lease.holder
             )
-            attempt = tx.attempt(mail.delivery.seq, lease.agent)
-            assert attempt is not None
-            give_back(tx, taken, attempt, room.settings)
+            give_back(tx, taken, room.settings)
     tx.append("lease.ended", lease.agent, payload={"fence": lease.fence, "clean": False})

@@ -8,6 +8,7 @@ from postroom.model.ladder import RUNGS, State, ended, reached
 from postroom.model.message import Agent, Delivery, Message, Sent
 from postroom.room import directory
 from postroom.room.draft import Draft, draft
+from postroom.room.post import post
 from postroom.store.contract import ReadTx, WriteTx
 
 if TYPE_CHECKING:
@@ -28,34 +29,27 @@ def send(
         if wanted.key and (earlier := tx.message_by_key(author.id, wanted.key)):
             return _duplicate(tx, earlier, wanted)
         recipients = directory.recipients(tx, to, room.scope)
-        message = post(tx, author, recipients, wanted, room.scope.find(tx))
+        message = compose(tx, author, wanted, author.project or room.scope.find(tx))
+        message = post(tx, message, [agent.id for agent in recipients])
     return answer(message, recipients, unit.reached)
 
 
-def post(tx: WriteTx, author: Agent, recipients: list[Agent], wanted: Draft, project: str) -> Message:
-    """Write a message and its deliveries into an open transaction."""
-    message_id = tx.new_id()
-    now = tx.now
-    message = Message(
+def compose(tx: WriteTx, author: Agent, wanted: Draft, project: str) -> Message:
+    """The message a draft becomes when it is the next thing that happens in the room."""
+    message_id, now = ids.uuid7(), tx.now
+    thread = message_id if wanted.thread is None and wanted.reply_to is None else _thread(tx, wanted)
+    return Message._make((
         tx.next_seq, message_id, tx.tenant, author.project or project, author.id,
         "human:" + author.name if author.is_human else author.name, None, None, author.role or None,
-        "unverified", wanted.to, wanted.type, wanted.cls, wanted.priority, wanted.subject, wanted.body, wanted.payload,
-        wanted.metadata, _thread(tx, wanted) or message_id, wanted.reply_to, wanted.correlation, None,
-        wanted.requires_ack, _moment(now, wanted.after), _moment(now, wanted.expires), wanted.key, now, None,
-    )  # fmt: skip
-    tx.append(
-        "message.sent", author.id, message=message,
-        payload={"recipients": [agent.id for agent in recipients]},
-        role="human" if author.is_human else "agent", status="stored",
-    )  # fmt: skip
-    return message
+        "unverified", wanted.to, wanted.type, wanted.cls, wanted.priority, wanted.subject, wanted.body,
+        wanted.payload, wanted.metadata, thread, wanted.reply_to, wanted.correlation, None, wanted.requires_ack,
+        _moment(now, wanted.after), _moment(now, wanted.expires), wanted.key, now, None,
+    ))  # fmt: skip
 
 
-def _thread(tx: ReadTx, wanted: Draft) -> str | None:
+def _thread(tx: ReadTx, wanted: Draft) -> str:
     """The thread to continue: named by any message of it, or by what is replied to."""
-    ref = wanted.thread or wanted.reply_to
-    if ref is None:
-        return None
+    ref = wanted.thread or wanted.reply_to or ""
     found = tx.message(ref) if ids.is_uuid(ref) or ids.is_handle(ref) else None
     if found is None:
         raise UnknownMessage(f"there is no message {ref!r} to continue", message_ref=ref)
@@ -75,7 +69,7 @@ def answer(message: Message, recipients: list[Agent], rung: dict[str, int]) -> S
             message.seq, message.id, agent.id,
             agent.name if agent.project == message.project else agent.address,
             State.STORED, None, None, 0, 0, "scheduled" if held else None, message.priority, held, False, due,
-            message.created_at, None, None, None, None,
+            None, None, None, None, message.created_at, None, None, None, None,
         )
         for agent in recipients
     ]  # fmt: skip

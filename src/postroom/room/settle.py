@@ -8,7 +8,8 @@ from postroom.model.message import Agent, Delivery, Json, Mail, Message, Sent
 from postroom.room import directory
 from postroom.room.bounce import ROOM, bounce
 from postroom.room.draft import draft
-from postroom.room.send import answer, post
+from postroom.room.post import post
+from postroom.room.send import answer, compose
 from postroom.store.contract import ReadTx, WriteTx
 
 if TYPE_CHECKING:
@@ -26,17 +27,16 @@ def settle(room: "LocalRoom", mail: Mail) -> Delivery:
         current = _current(tx, mail)
         if current.delivery.state in (State.SEEN, State.ACKED):
             return current.delivery
-        attempt = tx.attempt(mail.delivery.seq, mail.delivery.recipient_id)
-        if current.delivery.state is not State.OFFERED or attempt is None or attempt.nonce != mail.nonce:
+        if current.delivery.state is not State.OFFERED or current.delivery.nonce != mail.delivery.nonce:
             raise StaleClaim(
                 f"message {mail.handle} is {current.delivery.state}: the claim lapsed", message_ref=mail.id
             )
-        return see(tx, current, attempt.n)
+        return see(tx, current)
 
 
-def see(tx: WriteTx, mail: Mail, n: int) -> Delivery:
+def see(tx: WriteTx, mail: Mail) -> Delivery:
     move(mail.delivery.state, State.SEEN)
-    payload = {"n": n, "evidence": _AGENT}
+    payload = {"n": mail.delivery.attempts, "evidence": _AGENT}
     tx.append(
         "delivery.seen",
         mail.delivery.recipient_id,
@@ -107,7 +107,8 @@ def reply(
         )  # fmt: skip
         if asked.delivery.state in (State.STORED, State.OFFERED, State.SEEN):
             acknowledge(tx, asked)
-        message = post(tx, author, recipients, wanted, asked.message.project)
+        message = compose(tx, author, wanted, asked.message.project)
+        message = post(tx, message, [agent.id for agent in recipients])
     return answer(message, recipients, unit.reached)
 
 

@@ -3,7 +3,7 @@
 from postroom import host
 from postroom.config import Settings
 from postroom.model.ladder import Outcome, Reason, State, move
-from postroom.model.message import Attempt, Mail
+from postroom.model.message import Mail
 from postroom.room.bounce import bounce
 from postroom.store.contract import WriteTx
 
@@ -18,51 +18,50 @@ def act_on_due(tx: WriteTx, settings: Settings) -> None:
 def _act(tx: WriteTx, mail: Mail, settings: Settings) -> None:
     message, delivery = mail.message, mail.delivery
     if message.expires_at is not None and message.expires_at <= tx.now:
-        attempt = tx.attempt(delivery.seq, delivery.recipient_id) if delivery.state is State.OFFERED else None
-        expire(tx, mail, attempt)
+        expire(tx, mail)
     elif delivery.held:
-        tx.append(
-            "delivery.due", delivery.recipient_id, about=message, payload={"expires_at": message.expires_at}
-        )
+        payload = {"expires_at": message.expires_at}
+        tx.append("delivery.due", delivery.recipient_id, about=message, payload=payload, status="stored")
     else:
-        attempt = tx.attempt(delivery.seq, delivery.recipient_id)
-        assert attempt is not None, "only a claim has a time to lapse"
-        give_back(tx, mail, attempt, settings)
+        give_back(tx, mail, settings)
 
 
-def expire(tx: WriteTx, mail: Mail, attempt: Attempt | None) -> None:
+def expire(tx: WriteTx, mail: Mail) -> None:
     move(mail.delivery.state, State.EXPIRED)
-    payload = {"n": attempt.n, "outcome": Outcome.UNPROVEN.value} if attempt else {}
+    payload = {"n": mail.delivery.attempts, "outcome": Outcome.UNPROVEN.value} if is_offered(mail) else {}
     tx.append(
         "delivery.expired", mail.delivery.recipient_id, about=mail.message, payload=payload, status="expired"
     )
 
 
-def give_back(
-    tx: WriteTx, mail: Mail, attempt: Attempt, settings: Settings, outcome: Outcome = Outcome.UNPROVEN
-) -> None:
+def is_offered(mail: Mail) -> bool:
+    return mail.delivery.state is State.OFFERED
+
+
+def give_back(tx: WriteTx, mail: Mail, settings: Settings, outcome: Outcome = Outcome.UNPROVEN) -> None:
     """Return an offered delivery to the queue; after too many unproven attempts it is dead instead.
 
     It is labelled "may have been shown before" unless the attempt is known to have failed.
     """
-    recipient = mail.delivery.recipient_id
-    unproven = outcome is Outcome.UNPROVEN
-    if unproven and mail.delivery.unproven + 1 >= settings.max_unproven:
-        move(mail.delivery.state, State.DEAD)
-        reason = f"unproven after {mail.delivery.unproven + 1} attempts"
-        payload = {"n": attempt.n, "outcome": outcome.value, "reason": reason}
-        tx.append("delivery.dead", recipient, about=mail.message, payload=payload, status="dead")
+    delivery, unproven = mail.delivery, outcome is Outcome.UNPROVEN
+    if unproven and delivery.unproven + 1 >= settings.max_unproven:
+        move(delivery.state, State.DEAD)
+        reason = f"unproven after {delivery.unproven + 1} attempts"
+        payload = {"n": delivery.attempts, "outcome": outcome.value, "reason": reason}
+        tx.append("delivery.dead", delivery.recipient_id, about=mail.message, payload=payload, status="dead")
         bounce(tx, mail, reason)
         return
-    move(mail.delivery.state, State.STORED)
+    move(delivery.state, State.STORED)
     payload = {
-        "n": attempt.n,
+        "n": delivery.attempts,
         "outcome": outcome.value,
         "label": outcome not in (Outcome.LOST, Outcome.REFUSED),
         "reason": Reason.UNPROVEN.value if unproven else None,
         "expires_at": mail.message.expires_at,
     }
-    tx.append("delivery.returned", recipient, about=mail.message, payload=payload, status="stored")
+    tx.append(
+        "delivery.returned", delivery.recipient_id, about=mail.message, payload=payload, status="stored"
+    )
 
 
 def reap(tx: WriteTx, recipient: str, settings: Settings) -> int:
@@ -77,7 +76,7 @@ def reap(tx: WriteTx, recipient: str, settings: Settings) -> int:
 def _give_back_all(tx: WriteTx, recipient: str, claimer: str, settings: Settings) -> int:
     returned = 0
     while page := tx.offered(recipient, claimer):
-        for mail, attempt in page:
-            give_back(tx, mail, attempt, settings)
+        for mail in page:
+            give_back(tx, mail, settings)
         returned += len(page)
     return returned

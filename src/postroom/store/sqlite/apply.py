@@ -5,9 +5,11 @@ nothing here reads a clock, draws a random number or asks the outside world.
 """
 
 import json
+import sqlite3
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from postroom.errors import HandleTaken
 from postroom.model.ladder import Outcome, State
 from postroom.model.message import Event
 
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
     from postroom.store.sqlite.write import WriteTx
 
 # Values bound to statements are plain str and int: sqlite3 takes a slow path for enum members.
-_PROVEN, _UNPROVEN = Outcome.PROVEN.value, Outcome.UNPROVEN.value
+_UNPROVEN = Outcome.UNPROVEN.value
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
@@ -28,13 +30,18 @@ def _message_sent(tx: "WriteTx", e: Event) -> None:
     m = e.message
     assert m is not None, "message.sent carries its message"
     priority = int(m.priority)
-    tx.run(
-        "message_insert",
-        (m.seq, m.id, m.tenant, m.project, m.sender_id, m.sender_session, m.sender_runtime, m.sender_role,
-         m.verified, m.to, m.type, m.cls, priority, m.subject, m.body, _json(m.payload), _json(m.metadata), m.thread,
-         m.reply_to, m.correlation, _json(m.attachments), m.requires_ack, m.not_before, m.expires_at, m.key,
-         m.created_at, _json(m.redacted)),
-    )  # fmt: skip
+    try:
+        tx.run(
+            "message_insert",
+            (m.seq, m.id, m.tenant, m.project, m.sender_id, m.sender_session, m.sender_runtime, m.sender_role,
+             m.verified, m.to, m.type, m.cls, priority, m.subject, m.body, _json(m.payload), _json(m.metadata),
+             m.thread, m.reply_to, m.correlation, _json(m.attachments), m.requires_ack, m.not_before,
+             m.expires_at, m.key, m.created_at, _json(m.redacted)),
+        )  # fmt: skip
+    except sqlite3.IntegrityError as exc:
+        if "message_handle" in str(exc):
+            raise HandleTaken from exc
+        raise
     held = m.not_before is not None and m.not_before > e.timestamp
     due = m.not_before if held else m.expires_at
     for recipient in e.payload["recipients"]:
@@ -50,8 +57,9 @@ def _message_redacted(tx: "WriteTx", e: Event) -> None:
     tx.run("message_redact", (tx.tenant, e.refs["seq"], _encode(e.payload["hashes"])))
 
 
-def _key(tx: "WriteTx", e: Event) -> tuple[str, int, str]:
-    return tx.tenant, e.refs["seq"], e.party
+def _key(tx: "WriteTx", e: Event) -> tuple[str, int, str, int]:
+    """The delivery an event moves, and the event itself, which becomes the latest in its history."""
+    return tx.tenant, e.refs["seq"], e.party, e.seq
 
 
 def _delivery_due(tx: "WriteTx", e: Event) -> None:
@@ -60,40 +68,32 @@ def _delivery_due(tx: "WriteTx", e: Event) -> None:
 
 
 def _delivery_offered(tx: "WriteTx", e: Event) -> None:
-    p, key = e.payload, _key(tx, e)
-    tx.run("delivery_offer", (*key, p["n"], p["route"], e.timestamp, p.get("lease_until"), p["claimer"]))
+    p, at = e.payload, e.timestamp
     tx.run(
-        "attempt_insert",
-        (*key, p["n"], p["route"], p["context"], p["nonce"], p["claimer"], e.timestamp,
-         e.timestamp if p.get("handed") else None),
+        "delivery_offer",
+        (*_key(tx, e), p["n"], p["route"], p["context"], p["nonce"], p["claimer"], at, at if p["handed"] else None,
+         p["lease_until"]),
     )  # fmt: skip
 
 
 def _delivery_handed(tx: "WriteTx", e: Event) -> None:
-    key = _key(tx, e)
-    tx.run("delivery_hand", key)
-    tx.run("attempt_hand", (*key, e.payload["n"], e.timestamp))
+    tx.run("delivery_hand", (*_key(tx, e), e.timestamp))
 
 
 def _delivery_seen(tx: "WriteTx", e: Event) -> None:
-    key, evidence = _key(tx, e), e.payload["evidence"]
-    tx.run("delivery_see", (*key, evidence, e.timestamp))
-    # To be proven is to have been handed over, so an attempt settled in one step gets both times.
-    tx.run("attempt_end", (*key, e.payload["n"], _PROVEN, evidence, e.timestamp, e.timestamp))
+    tx.run("delivery_see", (*_key(tx, e), e.payload["evidence"], e.timestamp))
 
 
 def _delivery_acked(tx: "WriteTx", e: Event) -> None:
-    key, p = _key(tx, e), e.payload
-    tx.run("delivery_ack", (*key, p["evidence"], e.timestamp))
-    if p.get("n"):
-        tx.run("attempt_end", (*key, p["n"], _PROVEN, p["evidence"], e.timestamp, e.timestamp))
+    tx.run("delivery_ack", (*_key(tx, e), e.payload["evidence"], e.timestamp))
 
 
 def _delivery_returned(tx: "WriteTx", e: Event) -> None:
-    key, p = _key(tx, e), e.payload
-    unproven = p["outcome"] == _UNPROVEN
-    tx.run("attempt_end", (*key, p["n"], p["outcome"], None, e.timestamp, None))
-    tx.run("delivery_return", (*key, p["label"], unproven, p.get("reason"), p.get("expires_at")))
+    p = e.payload
+    tx.run(
+        "delivery_return",
+        (*_key(tx, e), p["label"], p["outcome"] == _UNPROVEN, p.get("reason"), p.get("expires_at")),
+    )
     tx.stirred.add(e.party)
 
 
@@ -107,16 +107,16 @@ def _delivery_retried(tx: "WriteTx", e: Event) -> None:
 
 
 def _exit(state: State) -> Callable[["WriteTx", Event], None]:
+    value = state.value
+
     def apply(tx: "WriteTx", e: Event) -> None:
-        key, p = _key(tx, e), e.payload
-        tx.run("delivery_exit", (*key, state.value, p.get("reason"), e.timestamp))
-        if p.get("n"):
-            tx.run("attempt_end", (*key, p["n"], p["outcome"], None, e.timestamp, None))
+        tx.run("delivery_exit", (*_key(tx, e), value, e.payload.get("reason"), e.timestamp))
 
     return apply
 
 
 def _agent_joined(tx: "WriteTx", e: Event) -> None:
+    tx.change_directory()
     p = e.payload
     tx.run(
         "agent_insert",
@@ -126,6 +126,7 @@ def _agent_joined(tx: "WriteTx", e: Event) -> None:
 
 
 def _agent_updated(tx: "WriteTx", e: Event) -> None:
+    tx.change_directory()
     p = e.payload
     tx.run(
         "agent_update",
@@ -134,10 +135,12 @@ def _agent_updated(tx: "WriteTx", e: Event) -> None:
 
 
 def _agent_renamed(tx: "WriteTx", e: Event) -> None:
+    tx.change_directory()
     tx.run("agent_rename", (tx.tenant, e.party, e.payload["name"]))
 
 
 def _agent_left(tx: "WriteTx", e: Event) -> None:
+    tx.change_directory()
     tx.run("agent_leave", (tx.tenant, e.party, e.timestamp))
 
 
@@ -164,16 +167,18 @@ def _lease_ended(tx: "WriteTx", e: Event) -> None:
 
 
 def _project_created(tx: "WriteTx", e: Event) -> None:
+    tx.change_directory()
     tx.run("project_insert", (tx.tenant, e.payload["name"], e.payload["root"], e.timestamp))
 
 
 def _forget(tx: "WriteTx", seqs: list[int]) -> None:
     for seq in seqs:
-        for statement in ("attempts_delete", "deliveries_delete", "message_delete"):
+        for statement in ("deliveries_delete", "message_delete"):
             tx.run(statement, (tx.tenant, seq))
 
 
 def _project_deleted(tx: "WriteTx", e: Event) -> None:
+    tx.change_directory()
     _forget(tx, e.payload["messages"])
     tx.run("agents_delete_in_project", (tx.tenant, e.payload["name"]))
     tx.run("project_delete", (tx.tenant, e.payload["name"]))

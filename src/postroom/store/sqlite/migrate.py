@@ -55,7 +55,7 @@ def split(script: str) -> list[str]:
     pending = ""
     for line in script.splitlines(keepends=True):
         pending += line
-        if line.rstrip().endswith(";") and sqlite3.complete_statement(pending):
+        if sqlite3.complete_statement(pending):
             whole.append(pending.strip())
             pending = ""
     return whole

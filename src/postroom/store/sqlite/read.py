@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from postroom.model.ids import handle
-from postroom.model.ladder import Evidence, Outcome, Priority, State
+from postroom.model.ladder import Evidence, Priority, State
 from postroom.model.message import (
     Agent,
     Attempt,
@@ -61,10 +61,6 @@ def to_mail(row: Row) -> Mail:
 
 def to_agent(row: Row) -> Agent:
     return Agent._make((*row[:6], json.loads(row[6]), *row[7:]))
-
-
-def to_attempt(row: Row) -> Attempt:
-    return Attempt._make((*row[:9], Outcome(row[9]), _EVIDENCE[row[10]], row[11]))
 
 
 def to_event(row: Row) -> Event:
@@ -135,12 +131,11 @@ class ReadTx:
         row = self._execute(SQL["message_by_key"], (self.tenant, sender, key)).fetchone()
         return to_message(row) if row else None
 
-    def handle_is_taken(self, message_id: str) -> bool:
-        return bool(self._execute(SQL["handle_taken"], (self.tenant, handle(message_id))).fetchone())
-
     def thread(self, thread: str, after: int = 0, limit: int = PAGE) -> list[Message]:
+        """A page of a conversation, oldest first. The message that began it bears its id."""
+        first = self.message(thread) if after == 0 else None
         rows = self._execute(SQL["messages_in_thread"], (self.tenant, thread, after, limit)).fetchall()
-        return [to_message(row) for row in rows]
+        return [*([first] if first else []), *map(to_message, rows)]
 
     def sent(self, sender: str, before: int | None = None, limit: int = PAGE) -> list[Message]:
         """Newest first."""
@@ -188,10 +183,10 @@ class ReadTx:
         rows = self._execute(SQL["claimers"], (self.tenant, recipient, other_than)).fetchall()
         return [row[0] for row in rows]
 
-    def offered(self, recipient: str, claimer: str) -> list[tuple[Mail, Attempt]]:
-        """What one process claims of a recipient's mail, with the attempt each claim rests on."""
+    def offered(self, recipient: str, claimer: str) -> list[Mail]:
+        """A page of what one process claims of a recipient's mail."""
         rows = self._execute(SQL["mail_open"], (self.tenant, recipient, claimer)).fetchall()
-        return [(to_mail(row), attempt) for row in rows if (attempt := self.attempt(row[0], recipient))]
+        return [to_mail(row) for row in rows]
 
     def recipients_offered(self) -> list[str]:
         return [row[0] for row in self._execute(SQL["recipients_open"], (self.tenant,)).fetchall()]
@@ -204,13 +199,10 @@ class ReadTx:
     def dead(self, limit: int = PAGE) -> list[Mail]:
         return [to_mail(row) for row in self._execute(SQL["mail_dead"], (self.tenant, limit)).fetchall()]
 
-    def attempts(self, seq: int) -> list[Attempt]:
-        return [to_attempt(row) for row in self._execute(SQL["attempts_of"], (self.tenant, seq)).fetchall()]
-
-    def attempt(self, seq: int, recipient: str) -> Attempt | None:
-        """The latest attempt on a delivery."""
-        row = self._execute(SQL["attempt_current"], (self.tenant, seq, recipient)).fetchone()
-        return to_attempt(row) if row else None
+    def history(self, seq: int, recipient: str) -> list[Event]:
+        """The events of one delivery after it was stored, oldest first."""
+        rows = self._execute(SQL["events_of_delivery"], (self.tenant, seq, recipient)).fetchall()
+        return [to_event(row) for row in rows]
 
     def restless(self, recipient: str) -> bool:
         """Whether anything is ready for, or offered to, a recipient."""
@@ -225,14 +217,23 @@ class ReadTx:
     def events(self, after: str = "", limit: int = PAGE) -> list[Event]:
         """Events in order, after an opaque cursor (`cursor`)."""
         rows = self._execute(SQL["events_after"], (self.tenant, int(after or 0), limit)).fetchall()
-        return [to_event(row) for row in rows]
+        return [self._whole(to_event(row)) for row in rows]
 
     def events_before(self, before: str = "", limit: int = PAGE, party: str | None = None) -> list[Event]:
         """Events backwards from a cursor, newest first, of one agent or person or of all."""
         rows = self._execute(
             SQL["events_before"], (self.tenant, int(before or 1 << 62), limit, party)
         ).fetchall()
-        return [to_event(row) for row in rows]
+        return [self._whole(to_event(row)) for row in rows]
+
+    def _whole(self, event: Event) -> Event:
+        """A `message.sent` is kept as the message's own row: put it together again."""
+        if event.type != "message.sent":
+            return event
+        rows = self._execute(SQL["recipients_of"], (self.tenant, event.seq)).fetchall()
+        return event._replace(
+            payload={"recipients": [row[0] for row in rows]}, message=self.message_at(event.seq)
+        )
 
     def last_cursor(self) -> str:
         return str(self._execute(SQL["event_last"], (self.tenant,)).fetchone()[0] or 0)

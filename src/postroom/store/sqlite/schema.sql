@@ -7,9 +7,11 @@ CREATE TABLE meta (
     version      INTEGER NOT NULL,
     min_reader   INTEGER NOT NULL,
     min_writer   INTEGER NOT NULL,
+    directory    INTEGER NOT NULL DEFAULT 0,  -- rises when an agent or a project changes: names may be cached until then
     created_at   INTEGER NOT NULL
 ) STRICT;
 
+-- Every change but one: a message's row is itself the record that it was sent.
 CREATE TABLE event (
     seq             INTEGER PRIMARY KEY,
     id              TEXT NOT NULL,
@@ -19,9 +21,10 @@ CREATE TABLE event (
     human_id        TEXT,
     channel_id      TEXT,
     type            TEXT NOT NULL,
-    role            TEXT NOT NULL CHECK (role IN ('human', 'agent', 'tool', 'system')),
+    role            TEXT NOT NULL CHECK (instr('|human|agent|tool|system|', '|' || role || '|')),
     timestamp       INTEGER NOT NULL,
     message         INTEGER,
+    prev            INTEGER,                 -- the event before it on the same delivery: its history is this chain
     payload         TEXT,
     status          TEXT NOT NULL
 ) STRICT;
@@ -82,7 +85,7 @@ CREATE TABLE message (
     verified       TEXT NOT NULL,
     address        TEXT NOT NULL,
     type           TEXT NOT NULL,
-    class          TEXT NOT NULL CHECK (class IN ('turn', 'tool', 'interrupt')),
+    class          TEXT NOT NULL CHECK (instr('|turn|tool|interrupt|', '|' || class || '|')),
     priority       INTEGER NOT NULL CHECK (priority BETWEEN 0 AND 3),
     subject        TEXT NOT NULL,
     body           TEXT NOT NULL,
@@ -102,17 +105,17 @@ CREATE TABLE message (
 
 -- The handle (last eight digits) is unique in a room, so this index also finds and guards the whole id.
 CREATE UNIQUE INDEX message_handle ON message (tenant, substr(id, -8));
-CREATE INDEX message_thread ON message (tenant, thread, seq);
+CREATE INDEX message_thread ON message (tenant, thread, seq) WHERE thread <> id;  -- what begins a thread bears its id
 CREATE INDEX message_sender ON message (tenant, sender, seq);
 CREATE UNIQUE INDEX message_key ON message (tenant, sender, key) WHERE key IS NOT NULL;
 CREATE INDEX message_correlation ON message (tenant, correlation) WHERE correlation IS NOT NULL;
 
+-- Constant lists are tested with instr: IN would build an index for each statement.
 CREATE TABLE delivery (
     tenant       TEXT NOT NULL,
     seq          INTEGER NOT NULL,
     recipient    TEXT NOT NULL,
-    state        TEXT NOT NULL CHECK (state IN
-                 ('stored', 'offered', 'seen', 'acked', 'bounced', 'expired', 'withdrawn', 'dead')),
+    state        TEXT NOT NULL CHECK (instr('|stored|offered|seen|acked|bounced|expired|withdrawn|dead|', '|' || state || '|')),
     priority     INTEGER NOT NULL,
     fresh        INTEGER NOT NULL,           -- 1 until first offered: what returned goes first
     held         INTEGER NOT NULL,           -- 1 while its time has not come
@@ -120,8 +123,13 @@ CREATE TABLE delivery (
     attempts     INTEGER NOT NULL,
     unproven     INTEGER NOT NULL,
     due_at       INTEGER,                    -- when the clock next acts on it: release, lapse or expiry
-    claimer      TEXT,                       -- the process whose claim it is under, while offered
+    -- the latest attempt; earlier ones are in the chain of events
     route        TEXT,
+    context      TEXT,
+    nonce        TEXT,
+    claimer      TEXT,
+    handed_at    INTEGER,
+    last         INTEGER,                    -- its latest event
     evidence     TEXT,
     reason       TEXT,
     stored_at    INTEGER NOT NULL,
@@ -139,32 +147,14 @@ CREATE INDEX delivery_dead ON delivery (tenant, recipient, seq) WHERE state = 'd
 
 -- The ladder's legal moves; tests/unit/test_ladder.py proves this list equal to postroom.model.ladder.MOVES.
 CREATE TRIGGER delivery_move BEFORE UPDATE OF state ON delivery
-WHEN OLD.state || '>' || NEW.state NOT IN (
-    'stored>offered', 'stored>acked', 'stored>bounced', 'stored>expired', 'stored>withdrawn', 'stored>dead',
-    'offered>stored', 'offered>seen', 'offered>acked',
-    'offered>bounced', 'offered>expired', 'offered>withdrawn', 'offered>dead',
-    'seen>acked', 'seen>bounced',
-    'dead>stored')
+WHEN NOT instr('|stored>offered|stored>acked|stored>bounced|stored>expired|stored>withdrawn|stored>dead'
+            || '|offered>stored|offered>seen|offered>acked'
+            || '|offered>bounced|offered>expired|offered>withdrawn|offered>dead'
+            || '|seen>acked|seen>bounced'
+            || '|dead>stored|', '|' || OLD.state || '>' || NEW.state || '|')
 BEGIN
     SELECT RAISE(ABORT, 'illegal move on the ladder');
 END;
-
-CREATE TABLE attempt (
-    tenant     TEXT NOT NULL,
-    seq        INTEGER NOT NULL,
-    recipient  TEXT NOT NULL,
-    n          INTEGER NOT NULL,
-    route      TEXT NOT NULL,
-    context    TEXT NOT NULL,
-    nonce      TEXT NOT NULL,
-    claimer    TEXT NOT NULL,
-    claimed_at INTEGER NOT NULL,
-    handed_at  INTEGER,
-    outcome    TEXT NOT NULL CHECK (outcome IN ('open', 'proven', 'lost', 'unproven', 'uncertain', 'refused')),
-    evidence   TEXT CHECK (evidence IN ('transcript', 'runtime_ack', 'boundary', 'terminal', 'agent')),
-    ended_at   INTEGER,
-    PRIMARY KEY (tenant, seq, recipient, n)
-) STRICT, WITHOUT ROWID;
 
 CREATE TABLE lease (
     tenant   TEXT NOT NULL,
@@ -204,8 +194,7 @@ SELECT m.id, d.tenant, m.project AS project_id,
        m.sender AS sender_agent_id, m.sender_role AS sender_agent_type, m.sender_session AS sender_session_id,
        d.recipient AS recipient_agent_id,
        m.type AS message_type, m.body AS content, m.metadata,
-       strftime('%Y-%m-%dT%H:%M:%fZ', (SELECT max(a.handed_at) FROM attempt a
-           WHERE a.tenant = d.tenant AND a.seq = d.seq AND a.recipient = d.recipient) / 1000.0, 'unixepoch') AS delivered_at,
+       strftime('%Y-%m-%dT%H:%M:%fZ', d.handed_at / 1000.0, 'unixepoch') AS delivered_at,
        strftime('%Y-%m-%dT%H:%M:%fZ', d.seen_at / 1000.0, 'unixepoch') AS read_at,
        strftime('%Y-%m-%dT%H:%M:%fZ', m.created_at / 1000.0, 'unixepoch') AS created_at
 FROM delivery d

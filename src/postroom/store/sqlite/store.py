@@ -133,7 +133,9 @@ class SqliteStore:
         except sqlite3.Error as exc:
             raise self._explain_write(exc) from exc
         try:
-            min_writer, last, tx.earliest_due = connection.execute(SQL["begin"], (self.tenant,)).fetchone()
+            min_writer, tx.directory, event, message, tx.earliest_due = connection.execute(
+                SQL["begin"], (self.tenant,)
+            ).fetchone()
         except sqlite3.Error as exc:
             self.rollback()
             raise link.explain(exc, self.path) from exc
@@ -141,7 +143,7 @@ class SqliteStore:
             self.rollback()
             raise errors.StoreNewer(f"{self.path} is now written by a newer Postroom", path=self.path)
         tx.now = self.clock()
-        tx.next_seq = (last or 0) + 1
+        tx.next_seq = max(event or 0, message or 0) + 1
         tx.wrote = False
         if tx.stirred or tx.touched:
             tx.stirred, tx.touched = set(), set()

@@ -20,6 +20,7 @@ class WriteTx(ReadTx):
         self.now = 0
         self.next_seq = 1
         self.earliest_due: int | None = None
+        self.directory: int | None = None
         self.wrote = False
         self.stirred: set[str] = set()  # who has something due because of this transaction
         self.touched: set[str] = set()  # whose messages moved on the ladder
@@ -39,7 +40,7 @@ class WriteTx(ReadTx):
         subject = message or about
         human = party[:1] == "h"
         event = Event(
-            self.next_seq, uuid7(), self.tenant, subject.thread if subject else None,
+            self.next_seq, message.id if message else uuid7(), self.tenant, subject.thread if subject else None,
             None if human or not party else party, party if human else None, None, type, role, self.now,
             payload or {}, {"message": subject.id, "seq": subject.seq} if subject else {}, status, message,
         )  # fmt: skip
@@ -50,21 +51,22 @@ class WriteTx(ReadTx):
 
     def record(self, event: Event) -> None:
         """Store an event and apply it. Live writes and replay both come through here."""
+        kind = event.type
+        if kind != "message.sent":  # a message's row is its own record
+            self._execute(
+                SQL["delivery_event_insert" if kind.startswith("delivery.") else "event_insert"],
+                (event.seq, event.id, event.tenant_id, event.conversation_id, event.agent_id, event.human_id,
+                 event.channel_id, kind, event.role, event.timestamp, event.refs.get("seq"),
+                 _encode(event.payload) if event.payload else None, event.status),
+            )  # fmt: skip
+        APPLY[kind](self, event)
         self.next_seq = event.seq + 1
         self.wrote = True
-        self._execute(
-            SQL["event_insert"],
-            (event.seq, event.id, event.tenant_id, event.conversation_id, event.agent_id, event.human_id,
-             event.channel_id, event.type, event.role, event.timestamp, event.refs.get("seq"),
-             _encode(event.payload) if event.payload else None, event.status),
-        )  # fmt: skip
-        APPLY[event.type](self, event)
 
-    def new_id(self) -> str:
-        """An id whose handle nobody in this room has."""
-        while self.handle_is_taken(candidate := uuid7()):
-            pass
-        return candidate
+    def change_directory(self) -> None:
+        """Names may be cached by others only until here; by this transaction, no longer at all."""
+        self.run("directory_changed", ())
+        self.directory = None
 
     def run(self, statement: str, parameters: tuple[Any, ...]) -> None:
         """For `apply` alone: execute one named statement."""

@@ -4,7 +4,7 @@ coalesce((SELECT CASE WHEN substr(r.id, 1, 1) = 'h' THEN 'human:' || r.name WHEN
                       ELSE r.project || '/' || r.name END
           FROM agent r WHERE r.tenant = d.tenant AND r.id = d.recipient), d.recipient),
 d.state, d.route, d.evidence, d.attempts, d.unproven, d.reason, d.priority, d.held, d.shown_before, d.due_at,
-d.stored_at, d.offered_at, d.seen_at, d.acked_at, d.ended_at
+d.context, d.nonce, d.claimer, d.handed_at, d.stored_at, d.offered_at, d.seen_at, d.acked_at, d.ended_at
 
 -- name: delivery_insert
 INSERT INTO delivery (tenant, seq, recipient, state, priority, fresh, held, shown_before, attempts, unproven, due_at,
@@ -69,55 +69,40 @@ SELECT (SELECT count(*) FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND s
        (SELECT count(*) FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND state = 'offered');
 
 -- name: delivery_release
-UPDATE delivery SET held = 0, reason = NULL, due_at = ?4 WHERE tenant = ?1 AND seq = ?2 AND recipient = ?3;
+UPDATE delivery SET held = 0, reason = NULL, due_at = ?5, last = ?4 WHERE tenant = ?1 AND seq = ?2 AND recipient = ?3;
 
 -- name: delivery_offer
-UPDATE delivery SET state = 'offered', fresh = 0, held = 0, attempts = ?4, route = ?5, offered_at = ?6, due_at = ?7, claimer = ?8, reason = NULL
+UPDATE delivery SET state = 'offered', last = ?4, fresh = 0, held = 0, reason = NULL, attempts = ?5, route = ?6, context = ?7,
+    nonce = ?8, claimer = ?9, offered_at = ?10, handed_at = ?11, due_at = ?12
 WHERE tenant = ?1 AND seq = ?2 AND recipient = ?3;
 
 -- name: delivery_hand
-UPDATE delivery SET due_at = NULL WHERE tenant = ?1 AND seq = ?2 AND recipient = ?3;
+UPDATE delivery SET last = ?4, handed_at = ?5, due_at = NULL WHERE tenant = ?1 AND seq = ?2 AND recipient = ?3;
 
 -- name: delivery_see
-UPDATE delivery SET state = 'seen', evidence = ?4, seen_at = ?5, due_at = NULL, reason = NULL
+-- To be proven is to have been handed over, so a claim settled in one step gets both times.
+UPDATE delivery SET state = 'seen', last = ?4, evidence = ?5, seen_at = ?6, handed_at = coalesce(handed_at, ?6), due_at = NULL,
+    reason = NULL
 WHERE tenant = ?1 AND seq = ?2 AND recipient = ?3;
 
 -- name: delivery_ack
-UPDATE delivery SET state = 'acked', evidence = coalesce(evidence, ?4), seen_at = coalesce(seen_at, ?5), acked_at = ?5,
-    ended_at = ?5, due_at = NULL, reason = NULL, held = 0
+UPDATE delivery SET state = 'acked', last = ?4, evidence = coalesce(evidence, ?5), seen_at = coalesce(seen_at, ?6),
+    acked_at = ?6, ended_at = ?6, due_at = NULL, reason = NULL, held = 0
 WHERE tenant = ?1 AND seq = ?2 AND recipient = ?3;
 
 -- name: delivery_return
-UPDATE delivery SET state = 'stored', shown_before = max(shown_before, ?4), unproven = unproven + ?5, reason = ?6, due_at = ?7
+UPDATE delivery SET state = 'stored', last = ?4, shown_before = max(shown_before, ?5), unproven = unproven + ?6,
+    reason = ?7, due_at = ?8
 WHERE tenant = ?1 AND seq = ?2 AND recipient = ?3;
 
 -- name: delivery_exit
-UPDATE delivery SET state = ?4, reason = ?5, ended_at = ?6, due_at = NULL, held = 0
+UPDATE delivery SET state = ?5, last = ?4, reason = ?6, ended_at = ?7, due_at = NULL, held = 0
 WHERE tenant = ?1 AND seq = ?2 AND recipient = ?3;
 
 -- name: delivery_retry
-UPDATE delivery SET state = 'stored', unproven = 0, reason = NULL, ended_at = NULL, due_at = NULL
+UPDATE delivery SET state = 'stored', last = ?4, unproven = 0, reason = NULL, ended_at = NULL, due_at = NULL
 WHERE tenant = ?1 AND seq = ?2 AND recipient = ?3;
 
 -- name: delivery_label
-UPDATE delivery SET shown_before = 1, fresh = 0 WHERE tenant = ?1 AND seq = ?2 AND recipient = ?3;
+UPDATE delivery SET shown_before = 1, fresh = 0, last = ?4 WHERE tenant = ?1 AND seq = ?2 AND recipient = ?3;
 
--- name: attempt_insert
-INSERT INTO attempt (tenant, seq, recipient, n, route, context, nonce, claimer, claimed_at, handed_at, outcome)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'open');
-
--- name: attempt_hand
-UPDATE attempt SET handed_at = ?5 WHERE tenant = ?1 AND seq = ?2 AND recipient = ?3 AND n = ?4;
-
--- name: attempt_end
-UPDATE attempt SET outcome = ?5, evidence = ?6, ended_at = ?7, handed_at = coalesce(handed_at, ?8)
-WHERE tenant = ?1 AND seq = ?2 AND recipient = ?3 AND n = ?4;
-
--- name: attempts_of
-SELECT seq, recipient, n, route, context, nonce, claimer, claimed_at, handed_at, outcome, evidence, ended_at
-FROM attempt WHERE tenant = ?1 AND seq = ?2 ORDER BY recipient, n LIMIT 5000;
-
--- name: attempt_current
-SELECT a.seq, a.recipient, a.n, a.route, a.context, a.nonce, a.claimer, a.claimed_at, a.handed_at, a.outcome, a.evidence,
-       a.ended_at
-FROM attempt a WHERE a.tenant = ?1 AND a.seq = ?2 AND a.recipient = ?3 ORDER BY a.n DESC LIMIT 1;

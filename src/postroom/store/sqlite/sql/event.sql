@@ -1,30 +1,66 @@
+-- fragment: event
+e.seq, e.id, e.tenant_id, e.conversation_id, e.agent_id, e.human_id, e.channel_id, e.type, e.role, e.timestamp,
+e.payload, e.message, (SELECT m.id FROM message m WHERE m.seq = e.message), e.status
+
+-- fragment: sent
+m.seq, m.id, m.tenant, m.thread, CASE WHEN m.sender GLOB 'a*' THEN m.sender END,
+CASE WHEN m.sender GLOB 'h*' THEN m.sender END, NULL, 'message.sent',
+CASE WHEN m.sender GLOB 'a*' THEN 'agent' WHEN m.sender GLOB 'h*' THEN 'human' ELSE 'system' END,
+m.created_at, NULL, m.seq, m.id, 'stored'
+
 -- name: begin
 -- What every write transaction needs to know first: is this process too old, what comes next, is anything due.
-SELECT min_writer, (SELECT max(seq) FROM event), (SELECT min(due_at) FROM delivery WHERE tenant = ?1 AND due_at IS NOT NULL)
+SELECT min_writer, directory, (SELECT max(seq) FROM event), (SELECT max(seq) FROM message),
+       (SELECT min(due_at) FROM delivery WHERE tenant = ?1 AND due_at IS NOT NULL)
 FROM meta;
+
+-- name: directory_changed
+UPDATE meta SET directory = directory + 1;
 
 -- name: event_insert
 INSERT INTO event (seq, id, tenant_id, conversation_id, agent_id, human_id, channel_id, type, role, timestamp,
                    message, payload, status)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
+-- name: delivery_event_insert
+INSERT INTO event (seq, id, tenant_id, conversation_id, agent_id, human_id, channel_id, type, role, timestamp,
+                   message, payload, status, prev)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13,
+        (SELECT last FROM delivery WHERE tenant = ?3 AND seq = ?11 AND recipient = coalesce(?5, ?6)));
+
 -- name: events_after
-SELECT e.seq, e.id, e.tenant_id, e.conversation_id, e.agent_id, e.human_id, e.channel_id, e.type, e.role, e.timestamp,
-       e.payload, e.message, (SELECT m.id FROM message m WHERE m.seq = e.message), e.status
-FROM event e WHERE e.tenant_id = ?1 AND e.seq > ?2 ORDER BY e.seq LIMIT ?3;
+-- Messages are their own records, so the log is two tables merged in order. `+` keeps each on its primary key.
+SELECT {event} FROM event e WHERE +e.tenant_id = ?1 AND e.seq > ?2
+UNION ALL
+SELECT {sent} FROM message m WHERE +m.tenant = ?1 AND m.seq > ?2
+ORDER BY 1 LIMIT ?3;
 
 -- name: events_before
-SELECT e.seq, e.id, e.tenant_id, e.conversation_id, e.agent_id, e.human_id, e.channel_id, e.type, e.role, e.timestamp,
-       e.payload, e.message, (SELECT m.id FROM message m WHERE m.seq = e.message), e.status
-FROM event e
-WHERE e.tenant_id = ?1 AND e.seq < ?2 AND (?4 IS NULL OR e.agent_id = ?4 OR e.human_id = ?4)
-ORDER BY e.seq DESC LIMIT ?3;
+SELECT {event} FROM event e
+WHERE +e.tenant_id = ?1 AND e.seq < ?2 AND (?4 IS NULL OR e.agent_id = ?4 OR e.human_id = ?4)
+UNION ALL
+SELECT {sent} FROM message m WHERE +m.tenant = ?1 AND m.seq < ?2 AND (?4 IS NULL OR +m.sender = ?4)
+ORDER BY 1 DESC LIMIT ?3;
+
+-- name: events_of_delivery
+-- The history of one delivery, oldest first, along its chain.
+WITH RECURSIVE chain (seq) AS (
+    SELECT last FROM delivery WHERE tenant = ?1 AND seq = ?2 AND recipient = ?3
+    UNION ALL
+    SELECT e.prev FROM chain c JOIN event e ON e.seq = c.seq WHERE e.prev IS NOT NULL LIMIT 5000)
+SELECT {event} FROM chain c CROSS JOIN event e ON e.seq = c.seq ORDER BY e.seq;
+
+-- name: recipients_of
+SELECT recipient FROM delivery WHERE tenant = ?1 AND seq = ?2 ORDER BY recipient;
 
 -- name: event_id
-SELECT id FROM event WHERE tenant_id = ?1 AND seq = ?2;
+SELECT id FROM event WHERE +tenant_id = ?1 AND seq = ?2
+UNION ALL
+SELECT id FROM message WHERE +tenant = ?1 AND seq = ?2;
 
 -- name: event_last
-SELECT max(seq) FROM event WHERE tenant_id = ?1;
+SELECT max(coalesce((SELECT seq FROM event WHERE +tenant_id = ?1 ORDER BY seq DESC LIMIT 1), 0),
+           coalesce((SELECT seq FROM message WHERE +tenant = ?1 ORDER BY seq DESC LIMIT 1), 0));
 
 -- name: event_first
 SELECT min(seq) FROM event WHERE tenant_id = ?1;

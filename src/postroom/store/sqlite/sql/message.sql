@@ -23,13 +23,11 @@ SELECT {message} FROM message m WHERE m.seq = ?1;
 SELECT {message} FROM message m WHERE m.tenant = ?1 AND m.sender = ?2 AND m.key = ?3 AND m.key IS NOT NULL;
 
 -- name: messages_in_thread
-SELECT {message} FROM message m WHERE m.tenant = ?1 AND m.thread = ?2 AND m.seq > ?3 ORDER BY m.seq LIMIT ?4;
+SELECT {message} FROM message m
+WHERE m.tenant = ?1 AND m.thread = ?2 AND m.thread <> m.id AND m.seq > ?3 ORDER BY m.seq LIMIT ?4;
 
 -- name: messages_from
 SELECT {message} FROM message m WHERE m.tenant = ?1 AND m.sender = ?2 AND m.seq < ?3 ORDER BY m.seq DESC LIMIT ?4;
-
--- name: handle_taken
-SELECT 1 FROM message WHERE tenant = ?1 AND substr(id, -8) = ?2;
 
 -- name: message_redact
 UPDATE message SET subject = '', body = '', payload = NULL, metadata = NULL, attachments = NULL, redacted = ?3
@@ -48,9 +46,6 @@ DELETE FROM message WHERE tenant = ?1 AND seq = ?2;
 
 -- name: deliveries_delete
 DELETE FROM delivery WHERE tenant = ?1 AND seq = ?2;
-
--- name: attempts_delete
-DELETE FROM attempt WHERE tenant = ?1 AND seq = ?2;
 
 -- name: messages_in_project
 SELECT m.seq FROM message m WHERE m.tenant = ?1 AND m.project = ?2 AND m.seq > ?3 ORDER BY m.seq LIMIT ?4;
