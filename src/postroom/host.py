@@ -70,7 +70,7 @@ def is_gone(process: str) -> bool:
     _, _, my_boot, my_namespace = identity().split(".")
     if its_boot and my_boot and its_boot != my_boot:
         return True
-    if namespace != my_namespace or not pid_text.isdigit():
+    if namespace != my_namespace or not (pid_text.isascii() and pid_text.isdigit()):
         return False
     pid = int(pid_text)
     if start:
@@ -91,7 +91,7 @@ def _pid_exists(pid: int) -> bool:
         return bool(handle)
     try:
         os.kill(pid, 0)
-    except ProcessLookupError:
+    except (ProcessLookupError, OverflowError):
         return False
     except OSError:
         return True  # it exists and is not ours
@@ -117,7 +117,7 @@ def unsafe_file_system(path: str, mounts: str | None = None) -> str:
         fields = left.split()
         if len(fields) < 5 or not right:
             continue
-        point = fields[4].encode().decode("unicode_escape")
+        point = fields[4].encode().decode("unicode_escape").encode("latin-1").decode(errors="replace")
         if (real == point or real.startswith(point.rstrip("/") + "/")) and len(point) >= len(best):
             best, kind = point, right.split()[0]
     return kind if kind in _UNSAFE_FILE_SYSTEMS or kind == "fuse" or kind.startswith("fuse.") else ""
