@@ -1,4 +1,4 @@
-"""Other processes: real ones, each playing one scene of `tests.scene`, heard line by line, never slept for."""
+"""Other processes: real ones, each playing a scene of `tests.scene`, heard line by line, never slept for."""
 
 import json
 import os

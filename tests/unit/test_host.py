@@ -94,7 +94,7 @@ def test_a_forked_child_has_an_identity_of_its_own():
     assert subprocess.run([sys.executable, "-c", code], check=False, timeout=30).returncode == 0
 
 
-@pytest.mark.parametrize("text", ["", ".", "...", "x.y.z.w", "1"])
+@pytest.mark.parametrize("text", ["", ".", "...", "1"])
 def test_what_names_no_process_is_not_called_gone(text: str):
     assert not host.is_gone(text)
 
@@ -195,7 +195,8 @@ def test_network_and_fuse_file_systems_are_told_from_local_ones(path: str, mount
 def test_a_link_is_followed_to_where_the_files_really_are(tmp_path):
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "real")
-    mounts = f"27 1 254:0 / / rw - ext4 /dev/vda rw\n28 27 0:9 / {os.path.realpath(tmp_path)}/real rw - nfs s:/ rw\n"
+    point = os.path.realpath(tmp_path / "real")
+    mounts = f"27 1 254:0 / / rw - ext4 /dev/vda rw\n28 27 0:9 / {point} rw - nfs s:/ rw\n"
     assert host.unsafe_file_system(str(tmp_path / "link" / "new"), mounts) == "nfs"
 
 
