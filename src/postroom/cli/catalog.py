@@ -1,0 +1,57 @@
+"""Every command: its module under `commands/`, the group it is listed in, and what it does in one line."""
+
+Entry = tuple[str, str, str]  # module, group, help; a NamedTuple would cost every start a class
+
+WRITE, READ, FOLLOW, PEOPLE, ROOM, TRY = (
+    "Write",
+    "Read and answer",
+    "See what became of it",
+    "Who is here",
+    "Look after the room",
+    "Try it, fit it in",
+)
+
+COMMANDS: dict[str, Entry] = {
+    "send": ("send", WRITE, "send a message, and learn who will get it"),
+    "ask": ("ask", WRITE, "send a request and wait for its answer"),
+    "reply": ("reply", WRITE, "answer a message, which also acknowledges it"),
+    "withdraw": ("withdraw", WRITE, "take back what nobody has seen yet"),
+    "inbox": ("inbox", READ, "list what waits, without marking anything"),
+    "read": ("read", READ, "take the next message (or that one): it is seen"),
+    "wait": ("wait", READ, "sleep until mail comes, then list it"),
+    "ack": ("ack", READ, "acknowledge a message"),
+    "nack": ("nack", READ, "refuse a message, with a reason"),
+    "receipts": ("receipts", FOLLOW, "how far a message got, and the evidence"),
+    "sent": ("sent", FOLLOW, "what became of what you sent"),
+    "thread": ("thread", FOLLOW, "a whole conversation"),
+    "log": ("log", FOLLOW, "every change in the room, as it happens if you like"),
+    "dead": ("dead", FOLLOW, "what could not be delivered: list, show, retry, purge"),
+    "agents": ("agents", PEOPLE, "who is here, what waits for each, and who listens"),
+    "join": ("join", PEOPLE, "give an agent or a person an address"),
+    "leave": ("leave", PEOPLE, "mark an agent as gone; its mail stays"),
+    "rename": ("rename", PEOPLE, "give an agent another name; its mail stays"),
+    "projects": ("projects", PEOPLE, "the projects of this room: list, delete"),
+    "status": ("status", ROOM, "where the room is and how it does"),
+    "verify": ("verify", ROOM, "check the store against its own rules"),
+    "journal": ("journal", ROOM, "the events as JSONL files: sync, status, path"),
+    "replay": ("replay", ROOM, "rebuild a room from its journals alone"),
+    "backup": ("backup", ROOM, "copy the room while it is in use"),
+    "prune": ("prune", ROOM, "remove what ended long ago"),
+    "redact": ("redact", ROOM, "take the content out of one message"),
+    "demo": ("demo", TRY, "watch three agents exchange mail, one of them killed on the way"),
+    "bench": ("bench", TRY, "measure this installation"),
+    "completion": ("completion", TRY, "completion for bash, zsh or fish"),
+}
+
+ALIASES = {"logs": "log"}
+
+
+def find(name: str) -> Entry | None:
+    return COMMANDS.get(ALIASES.get(name, name))
+
+
+def near(name: str) -> list[str]:
+    """Commands somebody may have meant."""
+    import difflib
+
+    return difflib.get_close_matches(name.lower(), [*COMMANDS, "help"], 3, 0.6)

@@ -1,0 +1,68 @@
+"""`postroom read`."""
+
+from typing import TYPE_CHECKING
+
+from postroom.errors import NotFound, UsageError
+from postroom.model.ladder import State
+
+if TYPE_CHECKING:
+    import argparse
+
+    from postroom.cli.context import Context
+    from postroom.cli.parser import Parser
+    from postroom.model.message import Mail
+
+HELP = """\
+Take the next message, or the one named, and print it. It counts as seen only after all of it was
+written; if that fails, it waits for you as before."""
+EXAMPLES = """\
+  postroom read
+  postroom read 5f0c9a1e
+  postroom read --all --json"""
+
+
+def add_arguments(parser: "Parser") -> None:
+    parser.add_argument("id", metavar="ID", nargs="?", help="a message's id or its last 8 digits")
+    parser.add_argument("--all", action="store_true", help="everything that waits, one after another")
+
+
+def run(args: "argparse.Namespace", context: "Context") -> int:
+    if args.all and args.id:
+        raise UsageError("read takes an ID or --all, not both", hint="See: postroom help read")
+    found = _take(args.id, context)
+    if not found and not args.all:
+        raise NotFound("no mail", hint="Sleep until some comes: postroom wait")
+    while found and args.all:
+        found = _take(None, context)
+    if args.all and found is None:
+        context.note("No more mail.")
+    return 0
+
+
+def _take(ref: str | None, context: "Context") -> "Mail | None":
+    """One message: claimed, written out, and only then seen."""
+    room = context.room()
+    mail = room.take(id=ref, route="cli", handed=False)
+    if mail is None:
+        return None
+    text = _text(mail, context)
+    if mail.delivery.state is not State.OFFERED:
+        context.put(text)  # taken before: nothing is claimed, so nothing is settled
+        return mail
+    try:
+        context.put(text)
+    except BaseException:
+        room.give_up(mail)
+        raise
+    room.settle(mail)
+    return mail
+
+
+def _text(mail: "Mail", context: "Context") -> str:
+    if context.json:
+        from postroom.protocol import wire
+
+        return context.to_json(wire.mail(mail)) + "\n"
+    from postroom.cli.letter import whole
+
+    return whole(mail.message, context, shown_before=mail.shown_before)

@@ -1,0 +1,135 @@
+"""`postroom send`."""
+
+from typing import TYPE_CHECKING
+
+from postroom.cli import content
+
+if TYPE_CHECKING:
+    import argparse
+
+    from postroom.cli.context import Context
+    from postroom.cli.parser import Parser
+    from postroom.model.message import Sent
+    from postroom.room.options import SendOptions
+
+HELP = """\
+Send a message. It is stored, durably, when this returns; the answer says who will get it and whether
+anything of theirs is listening now. With --wait it says how far it got, on evidence."""
+EXAMPLES = """\
+  postroom send builder "Please build the parser."
+  postroom send builder - --subject "Parser" <<'EOF'
+  Several lines, and nothing in them is for the shell.
+  EOF
+  postroom send builder --type dispatch --payload '{"task_id": "T-1"}' --wait seen --timeout 2m
+  postroom send human:ana "Tests are red." --priority urgent --expires 1h"""
+
+WAIT_SECONDS = 30.0
+
+
+def add_arguments(parser: "Parser") -> None:
+    parser.add_argument(
+        "to", metavar="TO", help="an agent (builder, project/builder) or a person (human:ana)"
+    )
+    parser.add_argument("body", metavar="BODY", nargs="?", help="the text; - reads it from standard input")
+    add_content(parser)
+    parser.add_argument("--thread", metavar="ID", help="continue the conversation of that message")
+    parser.add_argument("--reply-to", metavar="ID", help="the message this one answers")
+    parser.add_argument(
+        "--wait", metavar="RUNG", help="wait until it is stored, offered, seen or acked by all"
+    )
+    parser.add_argument("--timeout", metavar="TIME", help="how long to --wait (30s)")
+
+
+def add_content(parser: "Parser") -> None:
+    """The options that say what a message is; `send`, `ask` and `reply` share them."""
+    parser.add_argument("--type", metavar="TYPE", help="what kind of message it is (note)")
+    parser.add_argument("--payload", metavar="JSON", help="a JSON object that goes with it")
+    parser.add_argument("--subject", metavar="TEXT", help="what it is about, in one line")
+    parser.add_argument("--priority", metavar="LEVEL", help="urgent, high, normal or low")
+    parser.add_argument("--requires-ack", action="store_true", help="ask for an acknowledgement")
+    parser.add_argument(
+        "--after", metavar="WHEN", help="deliver it not before: 90s, 10m, 2h, 1d or a date and time"
+    )
+    parser.add_argument("--expires", metavar="WHEN", help="do not deliver it after that")
+    parser.add_argument("--key", metavar="KEY", help="sending again with the same key stores nothing new")
+    parser.add_argument("--metadata", metavar="JSON", help="a JSON object for your own use")
+    parser.add_argument("--class", metavar="CLASS", dest="cls", help="turn, tool or interrupt")
+
+
+def content_options(args: "argparse.Namespace") -> "SendOptions":
+    """What the arguments say, as the room takes it: only what was given."""
+    options: SendOptions = {}
+    for name in ("type", "subject", "priority", "key", "cls"):
+        if getattr(args, name) is not None:
+            options[name] = getattr(args, name)
+    if args.payload is not None:
+        options["payload"] = content.json_object("payload", args.payload)
+    if args.metadata is not None:
+        options["metadata"] = content.json_object("metadata", args.metadata)
+    if args.requires_ack:
+        options["requires_ack"] = True
+    if args.after is not None or args.expires is not None:
+        from postroom.cli.moment import from_now
+
+        options["after"] = None if args.after is None else from_now(args.after)
+        options["expires"] = None if args.expires is None else from_now(args.expires)
+    return options
+
+
+def run(args: "argparse.Namespace", context: "Context") -> int:
+    timeout = _timeout(args)
+    options = content_options(args)
+    if args.thread is not None:
+        options["thread"] = args.thread
+    if args.reply_to is not None:
+        options["reply_to"] = args.reply_to
+    body = content.body(args.body, context, create=True)
+    sent = context.room(create=True).send(args.to, body, **options)
+    if args.wait is None:
+        show(sent, context)
+        return 0
+    from postroom.cli.rung import wait_and_show
+
+    return wait_and_show(sent, args.wait, timeout, context)
+
+
+def _timeout(args: "argparse.Namespace") -> float:
+    """Checked before anything is sent."""
+    if args.wait is not None:
+        from postroom.room.send import check_rung
+
+        check_rung(args.wait)
+    elif args.timeout is not None:
+        from postroom.errors import UsageError
+
+        raise UsageError("--timeout says how long to --wait, and there is no --wait", hint="Add: --wait seen")
+    if args.timeout is None:
+        return WAIT_SECONDS
+    from postroom.cli.moment import span
+
+    return span(args.timeout)
+
+
+def show(sent: "Sent", context: "Context") -> None:
+    """The id, and for each recipient its rung and how it can be reached."""
+    if context.json:
+        from postroom.protocol import wire
+
+        context.put_json(wire.sent(sent))
+    elif context.quiet:
+        context.put(sent.id + "\n")
+    else:
+        context.put(describe(sent, context))
+
+
+REACH = {"live": "listening now", "stored": "not listening now", "left": "has left"}
+
+
+def describe(sent: "Sent", context: "Context") -> str:
+    paint = context.out.paint
+    verb = "already sent with that key" if sent.duplicate else "sent"
+    lines = [f"{paint(sent.message.handle, 'cyan')}  {verb}  {paint(sent.id, 'dim')}\n"]
+    for delivery, reach in zip(sent.deliveries, sent.reach, strict=True):
+        reason = f" ({delivery.reason})" if delivery.reason else ""
+        lines.append(f"  {paint(delivery.recipient, 'bold')}: {delivery.state}{reason}, {REACH[reach]}\n")
+    return "".join(lines)

@@ -1,0 +1,89 @@
+"""What every command is given: who calls, the room, and the way to print."""
+
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+from postroom.cli.output import Output
+from postroom.errors import PostroomError, UsageError
+
+if TYPE_CHECKING:
+    import argparse
+
+    from postroom.room.local import LocalRoom
+
+
+class Context:
+    """One call of the command line."""
+
+    def __init__(self, args: "argparse.Namespace") -> None:
+        if not hasattr(sys.stdout, "write"):  # it is None when descriptor 1 was closed
+            raise PostroomError(
+                "standard output is closed: nothing was done", hint="Send it to /dev/null instead."
+            )
+        self._args = args
+        self._room: LocalRoom | None = None
+        self.out = Output(sys.stdout)
+        self.json = bool(getattr(args, "json", False))
+        self.quiet = bool(getattr(args, "quiet", False))
+
+    def check(self, args: "argparse.Namespace") -> None:
+        """Refuse what no store and no file name can hold, before anything is opened."""
+        for name, value in vars(args).items():
+            if isinstance(value, str) and name != "body":
+                _check_text(name, value)
+        _check_text("POSTROOM_HOME", os.environ.get("POSTROOM_HOME", ""))
+
+    def room(self, *, create: bool = False) -> "LocalRoom":
+        """The room; made if it is not there only for those who bring something."""
+        if self._room is None:
+            from postroom.room.local import open_room
+
+            args = self._args
+            self._room = open_room(args.home, agent=args.caller, project=args.project, create=create)
+        return self._room
+
+    def finish(self) -> None:
+        if self._room is not None:
+            self._room.finish()
+
+    # printing
+
+    def put(self, text: str) -> None:
+        """Data for people, on standard output."""
+        try:
+            self.out.write(text)
+        except BrokenPipeError:
+            raise
+        except OSError as exc:
+            raise PostroomError(f"cannot write to standard output: {exc.strerror}") from exc
+
+    def put_json(self, document: Any) -> None:
+        """Data for programs: one line, one document."""
+        self.put(self.to_json(document) + "\n")
+
+    def to_json(self, document: Any) -> str:
+        """JSON that is exact, and harmless where a terminal shows it."""
+        import json
+
+        return json.dumps(document, ensure_ascii=self.out.is_terminal or not self.out.utf8)
+
+    def note(self, text: str) -> None:
+        """What is not data, on standard error; `--quiet` and `--json` want none of it."""
+        if self.quiet or self.json or not hasattr(sys.stderr, "write"):
+            return
+        from postroom.cli.output import clean
+
+        try:
+            sys.stderr.write(clean(text) + "\n")
+        except OSError:
+            pass
+
+
+def _check_text(name: str, value: str) -> None:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise UsageError(
+            f"{name.replace('_', '-')} is not valid UTF-8: {value!r}", hint="Write it as text."
+        ) from None

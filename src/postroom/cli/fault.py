@@ -1,0 +1,63 @@
+"""How a failure is told: a line that says what is wrong, one that says what to run next, an exit code."""
+
+import os
+import sys
+from typing import Any
+
+from postroom import errors
+from postroom.cli.output import Output, one_line
+
+DONE, FAILED, USAGE, NOT_FOUND, TIMED_OUT, REFUSED = range(6)
+
+_CODES: tuple[tuple[type[errors.PostroomError], int], ...] = (
+    (errors.UsageError, USAGE),
+    (errors.NotFound, NOT_FOUND),
+    (errors.TimedOut, TIMED_OUT),
+    (errors.Refused, REFUSED),
+)
+
+
+def tell(exc: Exception, *, as_json: bool) -> int:
+    """Report a failure on standard error; the exit code it has."""
+    if os.environ.get("POSTROOM_DEBUG"):
+        import traceback
+
+        traceback.print_exception(exc)
+    problem = exc if isinstance(exc, errors.PostroomError) else _unexpected(exc)
+    try:
+        sys.stderr.write(_as_json(problem) if as_json else _as_lines(problem))
+        sys.stderr.flush()
+    except (OSError, ValueError, AttributeError):
+        pass  # standard error is closed: the exit code has to do
+    return next((code for kind, code in _CODES if isinstance(problem, kind)), FAILED)
+
+
+def _as_json(problem: errors.PostroomError) -> str:
+    import json
+
+    return json.dumps(problem.as_json(), default=str) + "\n"
+
+
+def _as_lines(problem: errors.PostroomError) -> str:
+    out = Output(sys.stderr)
+    lines = out.paint("postroom:", "red", "bold") + " " + one_line(str(problem)) + "\n"
+    if problem.hint:
+        lines += out.paint(f"  {one_line(problem.hint)}", "dim") + "\n"
+    return lines
+
+
+def _unexpected(exc: Exception) -> errors.PostroomError:
+    """Something nobody foresaw, still told in one line."""
+    kind = type(exc)
+    if kind.__module__ == "sqlite3":
+        from postroom.store.sqlite.connection import explain
+
+        error: Any = exc
+        return explain(error, "the room")
+    if isinstance(exc, OSError):
+        what = f"{exc.filename}: {exc.strerror}" if exc.filename and exc.strerror else str(exc)
+        return errors.PostroomError(
+            what, hint="Check that path, or set POSTROOM_HOME to a directory you can write."
+        )
+    hint = "This is a fault in Postroom; POSTROOM_DEBUG=1 shows where."
+    return errors.PostroomError(f"unexpected {kind.__name__}: {exc}", hint=hint)

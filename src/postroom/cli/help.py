@@ -1,0 +1,68 @@
+"""`postroom --help`, `postroom help COMMAND`, `postroom --version`."""
+
+import sys
+
+from postroom.cli import catalog
+from postroom.cli.output import Output
+from postroom.errors import UsageError
+
+
+def show(name: str | None, arguments: list[str]) -> int:
+    """Answer a call without a command; wrong usage is an exit code of 2."""
+    wanted = [argument for argument in arguments if not argument.startswith("-")]
+    out = Output(sys.stdout)
+    if name == "help" and wanted:
+        return _of_command(wanted[0], out)
+    if "--version" in arguments or "-V" in arguments:
+        from postroom import __version__
+
+        out.write(f"postroom {__version__}\n")
+        return 0
+    if name == "help" or "--help" in arguments or "-h" in arguments:
+        out.write(overview(out))
+        return 0
+    if arguments:
+        raise UsageError(f"no command among {' '.join(arguments)!r}", hint="See: postroom --help")
+    Output(sys.stderr).write(overview(Output(sys.stderr)))
+    return 2
+
+
+def _of_command(name: str, out: Output) -> int:
+    from postroom.cli.main import build, load
+
+    entry = catalog.find(name)
+    if entry is None:
+        raise unknown(name)
+    out.write(build(name, load(entry)).format_help())
+    return 0
+
+
+def unknown(name: str) -> UsageError:
+    """There is no such command; these are near."""
+    meant = catalog.near(name)
+    hint = f"Did you mean {' or '.join(meant)}?" if meant else "See: postroom --help"
+    return UsageError(f"there is no command {name!r}", hint=hint, command=name, near=meant)
+
+
+def overview(out: Output) -> str:
+    """All commands, grouped."""
+    lines = [
+        "Postroom: durable mail for AI coding agents, with receipts that never claim more than the evidence.",
+        "",
+        "usage: postroom COMMAND [ARGUMENTS]   (postroom help COMMAND says more)",
+    ]
+    group = ""
+    for name, (_, its_group, what) in catalog.COMMANDS.items():
+        if its_group != group:
+            group = its_group
+            lines += ["", out.paint(group, "bold")]
+        lines.append(f"  {out.paint(name.ljust(11), 'cyan')} {what}")
+    lines += [
+        "",
+        out.paint("Everywhere", "bold"),
+        "  --as NAME   who is calling        --json    print JSON          --project NAME",
+        "  --home DIR  where the room is     --quiet   print data alone",
+        "",
+        "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not found, 4 timed out, 5 refused.",
+    ]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,75 @@
+"""How mail looks in a terminal. Bodies are indented, so that no body can pass for a header of ours."""
+
+from typing import TYPE_CHECKING
+
+from postroom.cli.moment import age, clock
+from postroom.cli.output import clean, one_line
+from postroom.model.ladder import Priority
+
+if TYPE_CHECKING:
+    from postroom.cli.context import Context
+    from postroom.cli.output import Output
+    from postroom.model.message import Mail, Message
+
+SHOWN_BEFORE = "(may have been shown before)"
+_COLOURS = {Priority.URGENT: "red", Priority.HIGH: "yellow", Priority.LOW: "dim"}
+
+
+def listing(mails: "list[Mail]", out: "Output") -> str:
+    """One line for each."""
+    rows = [(m.handle, m.sender, m.type, age(m.message.created_at), _gist(m)) for m in mails]
+    return out.table(rows, ("cyan", "bold", "", "dim"), ("ID", "FROM", "TYPE", "AGE", "TEXT"))
+
+
+def _gist(mail: "Mail") -> str:
+    m = mail.message
+    marks = [] if m.priority is Priority.NORMAL else [m.priority.name.lower() + ":"]
+    if mail.shown_before:
+        marks.append(SHOWN_BEFORE)
+    return " ".join([*marks, gist(m)])
+
+
+def gist(message: "Message", longest: int = 200) -> str:
+    """What a message is about, in a line."""
+    if message.redacted is not None:
+        return "(redacted)"
+    text = message.subject or message.body.lstrip()[:longest].partition("\n")[0]
+    if not text and message.payload:
+        import json
+
+        text = json.dumps(message.payload, ensure_ascii=False)
+    return one_line(text[:longest])
+
+
+def whole(message: "Message", context: "Context", *, shown_before: bool = False) -> str:
+    """A message with its header."""
+    paint = context.out.paint
+    head = [
+        paint(message.handle, "cyan"),
+        f"{paint(one_line(message.sender), 'bold')} → {one_line(message.to)}",
+    ]
+    head.append(one_line(message.type))
+    if message.priority is not Priority.NORMAL:
+        head.append(paint(message.priority.name.lower(), _COLOURS[message.priority]))
+    head.append(paint(clock(message.created_at), "dim"))
+    lines = ["  ".join(head)]
+    if shown_before:
+        lines.append(paint(SHOWN_BEFORE, "yellow"))
+    if message.subject:
+        lines.append("Subject: " + paint(one_line(message.subject), "bold"))
+    if message.reply_to:
+        lines.append(paint(f"In reply to {message.reply_to[-8:]}", "dim"))
+    lines += _indented(message)
+    if message.payload is not None:
+        lines.append("Payload: " + clean(context.to_json(message.payload)))
+    if message.requires_ack:
+        lines.append(paint("The sender asks for an acknowledgement.", "dim"))
+    return "\n".join(lines) + "\n"
+
+
+def _indented(message: "Message") -> list[str]:
+    if message.redacted is not None:
+        return ["  (redacted)"]
+    if not message.body:
+        return []
+    return [f"  {line}".rstrip() for line in clean(message.body).split("\n")]

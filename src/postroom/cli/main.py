@@ -1,0 +1,107 @@
+"""The way in: picks one command's module, and sees to it that nothing ends in a traceback."""
+
+import os
+import sys
+from typing import TYPE_CHECKING, NoReturn, cast
+
+from postroom.cli import catalog
+
+if TYPE_CHECKING:
+    import argparse
+    from typing import Protocol
+
+    from postroom.cli.context import Context
+    from postroom.cli.parser import Parser
+
+    class Command(Protocol):
+        """What each module under `commands/` offers."""
+
+        HELP: str
+        EXAMPLES: str
+
+        def add_arguments(self, parser: Parser) -> None: ...
+        def run(self, args: argparse.Namespace, context: Context) -> int: ...
+
+
+_VALUED = ("--as", "--project", "--home")
+_INTERRUPTED = 130  # as a shell reports it
+
+
+def main() -> NoReturn:
+    """Run the command line, and end without the interpreter's own ending.
+
+    Closing the last SQLite connection would checkpoint, which costs two disk syncs.
+    """
+    code = run(sys.argv[1:])
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError, AttributeError):
+            pass  # whoever read it is gone, or it was never open
+    os._exit(code)
+
+
+def run(argv: list[str]) -> int:
+    """Do what the arguments ask; the exit code."""
+    try:
+        return _run(argv)
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+    except BrokenPipeError:
+        return 1  # the reader has what it wanted
+    except Exception as exc:
+        from postroom.cli.fault import tell
+
+        return tell(exc, as_json="--json" in argv)
+
+
+def _run(argv: list[str]) -> int:
+    name, arguments = split(argv)
+    if name is None or name == "help":
+        from postroom.cli.help import show
+
+        return show(name, arguments)
+    entry = catalog.find(name)
+    if entry is None:
+        from postroom.cli.help import unknown
+
+        raise unknown(name)
+    from postroom.cli.context import Context
+
+    command = load(entry)
+    parser = build(name, command)
+    args = parser.read(arguments)
+    context = Context(args)
+    if args.help:
+        context.put(parser.format_help())
+        return 0
+    context.check(args)
+    try:
+        return command.run(args, context)
+    finally:
+        context.finish()
+
+
+def load(entry: catalog.Entry) -> "Command":
+    """The module of one command; `importlib` would be one import more."""
+    return cast("Command", __import__(f"postroom.cli.commands.{entry[0]}", fromlist=["run"]))
+
+
+def build(name: str, command: "Command") -> "Parser":
+    """The parser of one command."""
+    from postroom.cli.parser import Parser
+
+    parser = Parser(name, command.HELP, command.EXAMPLES)
+    command.add_arguments(parser)
+    parser.add_everywhere()
+    return parser
+
+
+def split(argv: list[str]) -> tuple[str | None, list[str]]:
+    """The command's name, and all other arguments: options may come before it too."""
+    at = 0
+    while at < len(argv):
+        if not argv[at].startswith("-"):
+            return argv[at], argv[:at] + argv[at + 1 :]
+        at += 2 if argv[at] in _VALUED else 1
+    return None, argv

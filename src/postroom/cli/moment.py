@@ -1,0 +1,88 @@
+"""Moments and spans, as people write them and as people read them."""
+
+import time
+
+from postroom.clock import wall
+from postroom.errors import InvalidValue
+
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
+_LONGEST = 1e10  # 300 years
+_HINT = "Write a span like 90s, 10m, 2h or 1d, or a moment like 2026-11-15T21:47."
+
+
+def span(text: str) -> float:
+    """Seconds from `90s`, `1.5h`, `2d`; a bare number counts seconds."""
+    number = text.strip().lower().rstrip("abcdefghijklmnopqrstuvwxyz")
+    unit = text.strip().lower()[len(number) :]
+    try:
+        if not number.isascii() or "_" in number or unit not in (*_UNITS, ""):
+            raise ValueError
+        seconds = float(number) * _UNITS[unit or "s"]
+    except ValueError:
+        raise InvalidValue(f"{text!r} is not a span of time", hint=_HINT) from None
+    if not 0 <= seconds < _LONGEST:
+        raise InvalidValue(f"{text!r} is out of range", hint="A span lies between 0 and 300 years.")
+    return seconds
+
+
+def from_now(text: str) -> float:
+    """Seconds from now until a moment, given as a span or as a date and time (local by default)."""
+    at = _iso(text)
+    if at is None:
+        return span(text)
+    seconds = at - wall() / 1000
+    if seconds < 0:
+        raise InvalidValue(f"{text!r} lies in the past", hint=_HINT)
+    return seconds
+
+
+def past(text: str) -> int:
+    """Milliseconds since the epoch of a moment gone by, given as `30d` (ago) or as a date and time."""
+    at = _iso(text)
+    now = wall()
+    moment = now - int(span(text) * 1000) if at is None else int(at * 1000)
+    if moment > now:
+        raise InvalidValue(f"{text!r} lies in the future", hint=_HINT)
+    return max(0, moment)
+
+
+def _iso(text: str) -> float | None:
+    if "-" not in text[1:] and not (len(text) == 8 and text.isdigit()):
+        return None
+    from datetime import datetime
+
+    try:
+        return datetime.fromisoformat(text).astimezone().timestamp()
+    except (ValueError, OverflowError, OSError):
+        raise InvalidValue(f"{text!r} is not a moment", hint=_HINT) from None
+
+
+def age(at: int) -> str:
+    """How long ago: `now`, `12 s`, `5 min`, `3 h`, `2 d`."""
+    seconds = max(0, wall() - at) // 1000
+    if seconds < 2:
+        return "now"
+    for limit, size, unit in ((90, 1, "s"), (5400, 60, "min"), (129600, 3600, "h")):
+        if seconds < limit:
+            return f"{seconds // size} {unit}"
+    return f"{seconds // 86400} d"
+
+
+def long(seconds: float) -> str:
+    """A length of time: `340 ms`, `1.2 s`, `4 min`, `3 h`, `2 d`."""
+    if seconds < 1:
+        return f"{seconds * 1000:.0f} ms"
+    if seconds < 90:
+        return f"{seconds:.1f} s".replace(".0 ", " ")
+    for limit, size, unit in ((5400, 60, "min"), (129600, 3600, "h")):
+        if seconds < limit:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds / 86400:.0f} d"
+
+
+def clock(at: int | None) -> str:
+    """The local time of day; with the date when it is not today's."""
+    if at is None:
+        return ""
+    then, now = time.localtime(at // 1000), time.localtime()
+    return time.strftime("%H:%M:%S" if then[:3] == now[:3] else "%Y-%m-%d %H:%M:%S", then)

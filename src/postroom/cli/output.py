@@ -1,0 +1,107 @@
+"""Printing: one place for colour, columns, and for making what strangers wrote harmless to a terminal."""
+
+import os
+from collections.abc import Iterable, Sequence
+from typing import TextIO
+
+# What could move the cursor, change colours or turn text around: control characters and bidi controls.
+_CONTROLS = (*range(9), *range(11, 32), *range(127, 160))
+_BIDI = (0x61C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
+_HARMFUL = dict.fromkeys(_CONTROLS + _BIDI)
+_ONE_LINE: dict[int, str | None] = {**_HARMFUL, 9: " ", 10: " ", 13: " ", 0x2028: " ", 0x2029: " "}
+
+_STYLES = {"bold": "1", "dim": "2"} | {
+    name: str(30 + n) for n, name in enumerate(["black", "red", "green", "yellow", "blue", "magenta", "cyan"])
+}
+_PLAIN = str.maketrans("─│·→…●○×✓✗–", "-|->~*oxvx-")  # for a stream that is not UTF-8
+
+
+def clean(text: str) -> str:
+    """A text of several lines, without what could harm a terminal."""
+    return text.translate(_HARMFUL)
+
+
+def one_line(text: str) -> str:
+    """A text as one line, without what could harm a terminal."""
+    return text.translate(_ONE_LINE)
+
+
+def width(text: str) -> int:
+    """How many columns a text takes."""
+    if text.isascii():
+        return len(text)
+    from unicodedata import category, east_asian_width
+
+    return sum(
+        0 if category(c) in ("Mn", "Me", "Cf") else 2 if east_asian_width(c) in "WF" else 1 for c in text
+    )
+
+
+def cut(text: str, columns: int) -> str:
+    """A text that fits."""
+    if width(text) <= columns:
+        return text
+    while text and width(text) > columns - 1:
+        text = text[:-1]
+    return text.rstrip() + "…"
+
+
+class Output:
+    """One stream, and what it can show."""
+
+    __slots__ = ("_stream", "colour", "is_terminal", "utf8")
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self.is_terminal = stream.isatty()
+        self.colour = self.is_terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+        self.utf8 = (stream.encoding or "").lower() in ("utf-8", "utf8")
+
+    @property
+    def columns(self) -> int:
+        """The width of the terminal; a page's width where there is none."""
+        if not self.is_terminal:
+            return 100
+        try:
+            return max(40, os.get_terminal_size(self._stream.fileno()).columns)
+        except (OSError, ValueError):
+            return 80
+
+    def paint(self, text: str, *styles: str) -> str:
+        """A text in colour, where that is wanted."""
+        if not self.colour or not text or not any(styles):
+            return text
+        return f"\033[{';'.join(_STYLES[style] for style in styles if style)}m{text}\033[0m"
+
+    def write(self, text: str) -> None:
+        """Write in one go, and be sure it is out: raises `OSError` when nobody takes it."""
+        if not self.utf8:
+            encoding = self._stream.encoding or "ascii"
+            text = text.translate(_PLAIN).encode(encoding, "backslashreplace").decode(encoding)
+        self._stream.write(text)
+        self._stream.flush()
+
+    def table(
+        self, rows: Iterable[Sequence[str]], styles: Sequence[str] = (), head: Sequence[str] = ()
+    ) -> str:
+        """Columns, the last of them cut to the width there is."""
+        body = [[one_line(cell) for cell in row] for row in rows]
+        every = [list(head), *body] if head else body
+        if not every:
+            return ""
+        widths = [max(map(width, column)) for column in zip(*every, strict=True)]
+        left = max(16, self.columns - sum(widths[:-1]) - 2 * (len(widths) - 1))
+        lines = [self._row(row, widths, left, styles) for row in body]
+        if head:
+            lines.insert(0, self._row(head, widths, left, ["dim"] * len(widths)))
+        return "".join(f"{line}\n" for line in lines)
+
+    def _row(self, row: Sequence[str], widths: list[int], left: int, styles: Sequence[str]) -> str:
+        cells: list[str] = []
+        for at, cell in enumerate(row):
+            style = styles[at] if at < len(styles) else ""
+            if at == len(row) - 1:
+                cells.append(self.paint(cut(cell, left), style))
+            else:
+                cells.append(self.paint(cell, style) + " " * (widths[at] - width(cell)))
+        return "  ".join(cells).rstrip()

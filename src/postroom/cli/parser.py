@@ -1,0 +1,111 @@
+"""The arguments of one command. Options may stand anywhere, and only the command that runs is built."""
+
+import argparse
+from typing import NoReturn
+
+from postroom.errors import UsageError
+
+WIDTH = 96
+
+
+class Formatter(argparse.RawDescriptionHelpFormatter):
+    """Help of a fixed width: asking the terminal would import shutil on every start."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=26, width=WIDTH)
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser that raises our errors, and takes options before, between and after the rest."""
+
+    def __init__(self, command: str, description: str = "", examples: str = "") -> None:
+        super().__init__(
+            prog=f"postroom {command}", description=description, epilog=examples and f"examples:\n{examples}",
+            formatter_class=Formatter, add_help=False, allow_abbrev=False,
+        )  # fmt: skip
+        self.command = command
+        self._positionals.title = "arguments"
+
+    def format_help(self) -> str:
+        words = [_usage(action) for action in self._get_positional_actions()]
+        self.usage = " ".join(["%(prog)s", *words, "[OPTIONS]"])
+        return super().format_help()
+
+    def add_everywhere(self) -> None:
+        """The options every command takes."""
+        group = self.add_argument_group("options of every command")
+        group.add_argument("--as", dest="caller", metavar="NAME", help="who is calling (else POSTROOM_AGENT)")
+        group.add_argument(
+            "--project", metavar="NAME", help="the project to stand in (else that of this directory)"
+        )
+        group.add_argument("--home", metavar="DIR", help="where the room is (else POSTROOM_HOME)")
+        group.add_argument(
+            "--json", action="store_true", help="print JSON: one document, or one line an item"
+        )
+        group.add_argument("--quiet", action="store_true", help="print the data alone")
+        group.add_argument("-h", "--help", action="store_true", help="show this text")
+
+    def add_limit(self, default: int) -> None:
+        self.add_argument(
+            "-n", "--limit", metavar="N", type=_count, default=default, help=f"at most so many ({default})"
+        )
+
+    def read(self, arguments: list[str]) -> argparse.Namespace:
+        """Parse; raises `UsageError` with what is wrong and where to look it up."""
+        options, words = self._sort(arguments)
+        if "-h" in options or "--help" in options:
+            return argparse.Namespace(help=True)
+        return self.parse_args([*options, "--", *words] if words else options)
+
+    def _sort(self, arguments: list[str]) -> tuple[list[str], list[str]]:
+        """Options, each in one piece, and the rest: argparse cannot take an optional word after an option."""
+        options: list[str] = []
+        words: list[str] = []
+        rest = iter(arguments)
+        for argument in rest:
+            name, equals, _ = argument.partition("=")
+            if argument == "--":
+                words.extend(rest)
+            elif not _is_option(name):
+                words.append(argument)
+            elif (action := self._option_string_actions.get(name)) is None:
+                self.error(self._unknown(name))
+            elif equals or action.nargs == 0:
+                options.append(argument)
+            else:
+                value = next(rest, None)
+                if value is None or value in self._option_string_actions:
+                    self.error(f"{name} needs a value")
+                options.append(f"{name}={value}")
+        return options, words
+
+    def _unknown(self, name: str) -> str:
+        import difflib
+
+        meant = difflib.get_close_matches(name, self._option_string_actions, 1)
+        return f"there is no option {name!r}" + (f"; did you mean {meant[0]}?" if meant else "")
+
+    def error(self, message: str) -> NoReturn:
+        hint = f"See: postroom help {self.command}"
+        if message.startswith("unrecognized arguments:"):
+            message = "too many" + message.removeprefix("unrecognized")
+            hint = f"Put a text of several words in quotes. {hint}"
+        elif message.startswith("the following arguments are required:"):
+            message = f"{self.command} needs{message.partition(':')[2]}"
+        raise UsageError(message, hint=hint)
+
+
+def _usage(action: argparse.Action) -> str:
+    word = str(action.metavar)
+    return f"[{word}]" if action.nargs in ("?", "*") else word
+
+
+def _count(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= 6 and int(text) >= 1):
+        raise argparse.ArgumentTypeError(f"must be a number from 1 to 999999, not {text!r}")
+    return int(text)
+
+
+def _is_option(name: str) -> bool:
+    """`-` is a word (standard input), and so are `-5` and `- a list in a body`."""
+    return name[:1] == "-" and name != "-" and not name[1].isdigit() and not any(map(str.isspace, name))
