@@ -1,7 +1,7 @@
 """A room with very many messages, made in a minute: real ones, lived through the API, copied by SQL.
 
 A few hundred messages are sent, taken and acknowledged with the product itself, and some are left waiting.
-All rows they wrote (events, messages, deliveries, attempts) are then copied with shifted numbers and fresh
+All rows they wrote (messages, deliveries, events) are then copied with shifted numbers and fresh
 ids until there are enough, so that every row is one the product would write.
 """
 
@@ -9,7 +9,10 @@ import itertools
 import sqlite3
 from collections.abc import Callable
 
-TABLES = ("message", "delivery", "attempt", "event")
+TABLES = ("message", "delivery", "event")
+NUMBERED = {("event", "message"), ("event", "prev"), ("delivery", "last")}
+"""Columns that hold the seq of another row."""
+
 
 ODD = 2654435761
 SPACE = 2**32
@@ -21,9 +24,9 @@ def fill(database: str, copies: int, live: Callable[[], None]) -> None:
     store = sqlite3.connect(database, isolation_level=None)
     store.execute("PRAGMA synchronous = OFF")
     store.execute("PRAGMA cache_size = -500000")
-    after = _last_event(store)
+    after = _last_seq(store)
     live()
-    last = _last_event(store)
+    last = _last_seq(store)
     span = last - after
     salt = _salt(store, last, span * copies)
     statements = [_copy(store, table) for table in TABLES]
@@ -32,40 +35,42 @@ def fill(database: str, copies: int, live: Callable[[], None]) -> None:
         for statement in statements:
             store.execute(statement, {"after": after, "last": last, "shift": number * span, "salt": salt})
         store.execute("COMMIT")
-    store.execute("UPDATE follower SET position = (SELECT max(seq) FROM event)")
+    store.execute("UPDATE follower SET position = ?", (_last_seq(store),))
     store.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     store.close()
 
 
-def _last_event(store: sqlite3.Connection) -> int:
-    return store.execute("SELECT max(seq) FROM event").fetchone()[0]
+def _last_seq(store: sqlite3.Connection) -> int:
+    rows = store.execute("SELECT max(seq) FROM event UNION ALL SELECT max(seq) FROM message").fetchall()
+    return max(row[0] or 0 for row in rows)
 
 
 def _copy(store: sqlite3.Connection, table: str) -> str:
     columns = [row[1] for row in store.execute(f"PRAGMA table_info({table})")]
     values = [_value(table, column) for column in columns]
+    tenant = "tenant = 'local' AND " if table == "delivery" else ""  # first in its key: else a scan
     return (
         f"INSERT INTO {table} ({', '.join(columns)}) "  # noqa: S608 - all names are the schema's own
-        f"SELECT {', '.join(values)} FROM {table} "
-        "WHERE seq > :after AND seq <= :last ORDER BY seq"
+        f"SELECT {', '.join(values)} FROM {table} WHERE {tenant}seq > :after AND seq <= :last ORDER BY seq"
     )
 
 
 def _value(table: str, column: str) -> str:
-    fresh_id = "substr({}, 1, length({}) - 8) || printf('%08x', (({} + :shift + :salt) * {}) % {})"
+    if column == "seq" or (table, column) in NUMBERED:
+        return f"{column} + :shift"
     match table, column:
-        case _, "seq":
-            return "seq + :shift"
-        case "message", "id" | "thread":
-            return fresh_id.format(column, column, "seq", ODD, SPACE)
-        case "event", "message":
-            return "message + :shift"
-        case "event", "id":
-            return fresh_id.format(column, column, "seq", ODD, SPACE)
+        case ("message", "id" | "thread") | ("event", "id"):
+            return _fresh(column, "seq")
         case "event", "conversation_id":
-            return fresh_id.format(column, column, "message", ODD, SPACE)
+            return _fresh(column, "message")
         case _:
             return column
+
+
+def _fresh(column: str, number: str) -> str:
+    """An id with another handle; a thread bears the id of its first message, and here has no other."""
+    handle = f"printf('%08x', (({number} + :shift + :salt) * {ODD}) % {SPACE})"
+    return f"substr({column}, 1, length({column}) - 8) || {handle}"
 
 
 def _salt(store: sqlite3.Connection, first: int, count: int) -> int:

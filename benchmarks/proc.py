@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterable, Iterator
 
 ATTACH_LIMIT = 5.0
+UNSUPPORTED = "Not measured: this needs Linux's `/proc`."
 
 
 def supported() -> bool:

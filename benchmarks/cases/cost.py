@@ -22,6 +22,7 @@ PEERS = (
 )
 QUICK_PEERS = ("postroom-listen", "postroom-take-full", "nats")
 
+TITLE = "What one message costs the disk"
 COLUMNS = (
     Column("written", "KiB written a message", 1),
     Column("syncs", "syncs a message", 2),
@@ -36,11 +37,13 @@ NOTES = (
 
 
 def run(bench: Bench) -> Result:
+    if not proc.supported():
+        return Result("cost", TITLE, COLUMNS, (), notes=(proc.UNSUPPORTED,))
     rows = [
         Row(peer.name, peer.label, _measure(bench, peer))
         for peer in bench.peers(QUICK_PEERS if bench.quick else PEERS)
     ]
-    return Result("cost", "What one message costs the disk", COLUMNS, rows, notes=NOTES)
+    return Result("cost", TITLE, COLUMNS, rows, notes=NOTES)
 
 
 def _measure(bench: Bench, peer: Peer) -> Values:

@@ -20,6 +20,7 @@ SETTLE = 2.0
 STOP_LIMIT = 5.0
 MEGABYTE = 1_000_000
 
+TITLE = f"{WAITERS} idle waiters"
 COLUMNS = (
     Column("processes", "processes"),
     Column("cpu", f"CPU of {WAITERS}, % of a core", 3),
@@ -44,6 +45,8 @@ class Reading(NamedTuple):
 
 def run(bench: Bench) -> Result:
     seconds = bench.pick(10, 60)
+    if not proc.supported():
+        return Result("idle", TITLE, COLUMNS, (), notes=(proc.UNSUPPORTED,))
     with ExitStack() as stack:
         groups = [_wait(bench, stack, peer) for peer in bench.peers(PEERS)]
         groups += _wait_in_shell(bench, stack)
@@ -56,7 +59,7 @@ def run(bench: Bench) -> Result:
             Row(group.name, group.label, _values(group, start, end, seconds))
             for group, start, end in zip(groups, before, after, strict=True)
         ]
-    return Result("idle", f"{WAITERS} idle waiters", COLUMNS, rows, notes=(_note(seconds),))
+    return Result("idle", TITLE, COLUMNS, rows, notes=(_note(seconds),))
 
 
 def _wait(bench: Bench, stack: ExitStack, peer: Peer) -> Group:
