@@ -8,10 +8,12 @@ import contextlib
 import os
 import select
 import socket
+import time
 from collections.abc import Iterable, Iterator
 
 from postroom import host
 
+_AT_REST = 100_000_000  # nanoseconds
 _LONGEST_PATH = 103  # 104 bytes with the closing NUL, on macOS; Linux has 108
 
 
@@ -24,13 +26,14 @@ class LocalBell:
         self._directory = directory
         self._socket: socket.socket | None = None
         self._pid = 0
+        self._known: dict[str, tuple[int, list[str]]] = {}
         self.errors = 0
 
     def waiter(self, party: str) -> "LocalWaiter":
         return LocalWaiter(os.path.join(self._directory, party))
 
     def ring(self, parties: Iterable[str]) -> dict[str, int]:
-        return {party: self._ring(os.path.join(self._directory, party)) for party in parties}
+        return {party: self._ring(f"{self._directory}/{party}") for party in parties}
 
     def waiting(self, party: str) -> int:
         """Counted by connecting, which tells a live socket from a dead one without waking anybody."""
@@ -41,14 +44,31 @@ class LocalBell:
             return 0
 
     def _ring(self, directory: str) -> int:
-        try:
-            names = os.listdir(directory)
-        except OSError:
-            return 0
-        if not names:
+        paths = self._waiters(directory)
+        if not paths:
             return 0
         ringer = self._ringer()
-        return sum([self._ring_one(ringer, path) for path in _reachable(directory, names)])
+        if len(paths[0]) > _LONGEST_PATH:
+            paths = _reachable(directory, [path.rpartition("/")[2] for path in paths])
+        return sum([self._ring_one(ringer, path) for path in paths])
+
+    def _waiters(self, directory: str) -> list[str]:
+        """The sockets in a directory, listed anew when it changed.
+
+        A listing is kept only if the directory had been at rest for a while: two changes in one
+        tick of the file system's clock bear the same time.
+        """
+        try:
+            changed = os.stat(directory).st_mtime_ns
+            known = self._known.get(directory)
+            if known is not None and known[0] == changed:
+                return known[1]
+            paths = [f"{directory}/{name}" for name in os.listdir(directory)]
+        except OSError:
+            return []
+        if time.time_ns() - changed > _AT_REST:
+            self._known[directory] = (changed, paths)
+        return paths
 
     def _ring_one(self, ringer: socket.socket, path: str) -> int:
         try:
@@ -136,10 +156,14 @@ class LocalWaiter:
         return self._socket.fileno()
 
     def wait(self, timeout: float | None) -> bool:
-        rung = self._poll.poll(None if timeout is None else max(0, timeout * 1000))
-        if rung:
-            self.drain()
-        return bool(rung)
+        if not self._poll.poll(None if timeout is None else max(0, timeout * 1000)):
+            return False
+        # One is enough: if more rings wait, the next wait returns at once and there is one look too many.
+        try:
+            self._socket.recv(1)
+        except BlockingIOError:
+            pass  # a forked child took it
+        return True
 
     def drain(self) -> None:
         with contextlib.suppress(OSError):

@@ -30,8 +30,10 @@ class QuietMarkers:
         """Withdraw the promise. Call with the write lock held, before the commit."""
         for agent in agents:
             label.here("before-lift")
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(self.path(agent))
+            try:
+                os.unlink(f"{self._agents}/{agent}")
+            except FileNotFoundError:
+                pass
 
     def lift_all(self) -> None:
         """Withdraw every promise: for whatever writes deliveries outside the normal path."""

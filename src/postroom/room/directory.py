@@ -14,15 +14,31 @@ if TYPE_CHECKING:
     from postroom.room.options import About
 
 DEFAULT_PROJECT = "default"
+_MOST_REMEMBERED = 1000
 _PEOPLE = ""  # people belong to no project
 
 
 class Scope:
-    """The project a caller stands in: named, or found from the directory it runs in."""
+    """The project a caller stands in: named, or found from the directory it runs in.
+
+    It also remembers whom names mean, for as long as the room's directory does not change.
+    """
 
     def __init__(self, explicit: str | None, start: str | None = None) -> None:
         self._name = name(explicit) if explicit else ""
         self._root = "" if explicit else config.project_root(start)
+        self._known: tuple[int, dict[str, Agent]] = (-1, {})
+
+    def recall(self, tx: WriteTx, text: str) -> Agent | None:
+        generation, known = self._known
+        return known.get(text) if generation == tx.directory else None
+
+    def remember(self, tx: WriteTx, text: str, agent: Agent) -> None:
+        if tx.directory is None:
+            return  # this transaction changed the directory, and may yet be rolled back
+        if self._known[0] != tx.directory or len(self._known[1]) > _MOST_REMEMBERED:
+            self._known = (tx.directory, {})
+        self._known[1][text] = agent
 
     def find(self, tx: ReadTx) -> str:
         """The project's name, as far as the room knows it or would name it."""
@@ -70,21 +86,36 @@ def caller(tx: ReadTx, who: str | None, scope: Scope) -> Agent:
     return agent
 
 
+def caller_of(tx: WriteTx, who: str | None, scope: Scope) -> Agent:
+    """As `caller`, from memory where that is still true."""
+    agent = scope.recall(tx, who) if who else None
+    if agent is None:
+        agent = caller(tx, who, scope)
+        scope.remember(tx, who or "", agent)
+    return agent
+
+
 def caller_or_new(tx: WriteTx, who: str | None, scope: Scope) -> Agent:
     """As `caller`, but somebody new is given an address: whoever sends must be able to get answers."""
     if not who:
         raise NoIdentity
-    project = scope.find(tx)
-    return find(tx, personal(who), project) or join(tx, who, scope, {})
-
-
-def recipients(tx: ReadTx, to: str, scope: Scope) -> list[Agent]:
-    """Whom an address reaches now. Never empty."""
-    agent = find(tx, personal(to), scope.find(tx))
+    agent = scope.recall(tx, who)
     if agent is None:
-        raise UnknownRecipient(
-            f"nobody has the address {to!r}", address=to, near=near(tx, to), hint=_near_hint(tx, to)
-        )
+        agent = find(tx, personal(who), scope.find(tx)) or join(tx, who, scope, {})
+        scope.remember(tx, who, agent)
+    return agent
+
+
+def recipients(tx: WriteTx, to: str, scope: Scope) -> list[Agent]:
+    """Whom an address reaches now. Never empty."""
+    agent = scope.recall(tx, to)
+    if agent is None:
+        agent = find(tx, personal(to), scope.find(tx))
+        if agent is None:
+            raise UnknownRecipient(
+                f"nobody has the address {to!r}", address=to, near=near(tx, to), hint=_near_hint(tx, to)
+            )
+        scope.remember(tx, to, agent)
     return [agent]
 
 

@@ -14,6 +14,7 @@ CLASSES = ("turn", "tool", "interrupt")
 _ALIASES = {"medium": Priority.NORMAL, "action": Priority.HIGH}
 _PRIORITIES = {priority.name.lower(): priority for priority in Priority} | _ALIASES
 _LONGEST_LINE = 1000
+_LONGEST_DELAY = 1e10  # seconds
 
 
 class Draft(NamedTuple):
@@ -57,23 +58,25 @@ def draft(
 ) -> Draft:
     """A draft whose every field is sound; raises a `UsageError` that names the one that is not."""
     _check_body(body, settings, empty_is_fine=bool(subject or payload))
-    for label, text in (("subject", subject), ("type", type), ("key", key), ("correlation", correlation)):
-        if text:
-            _check_line(label, text)
+    _check_line("type", type)
     if not type:
         raise InvalidValue("type is empty", field="type")
+    if subject or key or correlation:
+        _check_line("subject", subject)
+        _check_line("key", key or "")
+        _check_line("correlation", correlation or "")
     if payload is not None:
         _check_json("payload", payload, settings)
     if metadata is not None:
         _check_json("metadata", metadata, settings)
     if cls not in CLASSES:
         raise InvalidValue(f"class must be one of {', '.join(CLASSES)}, not {cls!r}", field="class")
-    _check_seconds("after", after)
-    _check_seconds("expires", expires)
-    if expires is not None and expires <= (after or 0):
-        raise InvalidValue("it would expire before it could be delivered", field="expires")
-    return Draft(to, body, type, payload, subject, to_priority(priority), thread, reply_to, correlation,
-                 bool(requires_ack), after, expires, key, metadata, cls)  # fmt: skip
+    if after is not None or expires is not None:
+        _check_times(after, expires)
+    return Draft._make((
+        to, body, type, payload, subject, to_priority(priority), thread, reply_to, correlation,
+        bool(requires_ack), after, expires, key, metadata, cls,
+    ))  # fmt: skip
 
 
 def to_priority(value: str | Priority) -> Priority:
@@ -90,7 +93,7 @@ def to_priority(value: str | Priority) -> Priority:
 def _check_body(body: str, settings: Settings, *, empty_is_fine: bool) -> None:
     if not body and not empty_is_fine:
         raise InvalidBody("the body is empty", hint="Write something, or give a --payload or a --subject.")
-    size = len(_utf8("body", body))
+    size = _size("body", body)
     if size > settings.max_body_bytes:
         raise InvalidBody(
             f"the body has {size:,} bytes; the limit is {settings.max_body_bytes:,}",
@@ -99,24 +102,27 @@ def _check_body(body: str, settings: Settings, *, empty_is_fine: bool) -> None:
         )  # fmt: skip
 
 
-def _utf8(label: str, text: str) -> bytes:
+def _size(field: str, text: str) -> int:
+    """Its size in UTF-8; raises when it is not text that can be stored."""
     if "\0" in text:
         raise InvalidBody(
-            f"the {label} contains a NUL character", hint="Send text; encode binary data as base64."
+            f"the {field} contains a NUL character", hint="Send text; encode binary data as base64."
         )
+    if text.isascii():
+        return len(text)
     try:
-        return text.encode()
+        return len(text.encode())
     except UnicodeEncodeError:
         raise InvalidBody(
-            f"the {label} is not valid UTF-8", hint="Send text; encode binary data as base64."
+            f"the {field} is not valid UTF-8", hint="Send text; encode binary data as base64."
         ) from None
 
 
-def _check_line(label: str, text: str) -> None:
-    if len(_utf8(label, text)) > _LONGEST_LINE:
-        raise InvalidValue(f"{label} is longer than {_LONGEST_LINE} bytes", field=label)
+def _check_line(field: str, text: str) -> None:
+    if _size(field, text) > _LONGEST_LINE:
+        raise InvalidValue(f"{field} is longer than {_LONGEST_LINE} bytes", field=field)
     if "\n" in text or "\r" in text:
-        raise InvalidValue(f"{label} must be one line", field=label)
+        raise InvalidValue(f"{field} must be one line", field=field)
 
 
 def _check_json(label: str, value: Any, settings: Settings) -> None:
@@ -132,6 +138,9 @@ def _check_json(label: str, value: Any, settings: Settings) -> None:
         )
 
 
-def _check_seconds(label: str, seconds: float | None) -> None:
-    if seconds is not None and not 0 <= seconds < 1e10:
-        raise InvalidValue(f"{label} must lie in the future, at most 300 years away", field=label)
+def _check_times(after: float | None, expires: float | None) -> None:
+    for field, seconds in (("after", after), ("expires", expires)):
+        if seconds is not None and not 0 <= seconds < _LONGEST_DELAY:
+            raise InvalidValue(f"{field} must lie in the future, at most 300 years away", field=field)
+    if expires is not None and expires <= (after or 0):
+        raise InvalidValue("it would expire before it could be delivered", field="expires")

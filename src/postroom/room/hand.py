@@ -24,8 +24,11 @@ class Hand:
 
     def hold(self, fence: int, seq: int) -> None:
         """Note what is about to be shown; 0 for nothing."""
-        os.lseek(self._descriptor, 0, os.SEEK_SET)
-        os.write(self._descriptor, _NOTE.pack(fence, seq))
+        if hasattr(os, "pwrite"):
+            os.pwrite(self._descriptor, _NOTE.pack(fence, seq), 0)
+        else:
+            os.lseek(self._descriptor, 0, os.SEEK_SET)
+            os.write(self._descriptor, _NOTE.pack(fence, seq))
 
     def close(self) -> None:
         if self._descriptor >= 0:

@@ -6,7 +6,7 @@ from postroom import host
 from postroom.errors import MailboxLeased, StaleClaim, UnknownMessage
 from postroom.model import ids
 from postroom.model.ladder import Outcome, State, move
-from postroom.model.message import Agent, Lease, Mail
+from postroom.model.message import Agent, Delivery, Lease, Mail
 from postroom.room import directory
 from postroom.room.sweep import give_back, is_offered, reap
 from postroom.store.contract import ReadTx, WriteTx
@@ -30,9 +30,12 @@ def offer(
     A route that still has to write it out claims with a lease first.
     """
     with room.write() as tx:
-        who = directory.caller(tx, agent or room.agent, room.scope)
-        guard_lease(tx, who.id, room)
-        reap(tx, who.id, room.settings)
+        who = directory.caller_of(tx, agent or room.agent, room.scope)
+        holder, others = tx.standing(who.id, host.identity())
+        if holder is not None:
+            guard_lease(tx, who.id, room)
+        if others:
+            reap(tx, who.id, room.settings)
         mail = _next(tx, who.id) if ref is None else _named(tx, room, ref, who)
         if mail is None or mail.delivery.state is not State.STORED:
             return mail
@@ -52,17 +55,19 @@ def claim(
     """Write the claim; what comes back carries the nonce that proves whose it is."""
     message, delivery = mail.message, mail.delivery
     move(delivery.state, State.OFFERED)
-    nonce, n = ids.nonce(), delivery.attempts + 1
+    nonce, n, claimer = ids.nonce(), delivery.attempts + 1, claimer or host.identity()
     until = None if handed else tx.now + int(lease * 1000)
     payload = {
-        "n": n, "route": route, "context": context, "nonce": nonce, "claimer": claimer or host.identity(),
+        "n": n, "route": route, "context": context, "nonce": nonce, "claimer": claimer,
         "handed": handed, "lease_until": until,
     }  # fmt: skip
     tx.append("delivery.offered", delivery.recipient_id, about=message, payload=payload, status="offered")
-    return Mail(message, delivery._replace(
-        state=State.OFFERED, route=route, attempts=n, context=context, nonce=nonce, claimer=payload["claimer"],
-        offered_at=tx.now, handed_at=tx.now if handed else None, due_at=until, held=False, reason=None,
-    ))  # fmt: skip
+    # Spelled out because `_replace` costs as much as a statement. After offered_at nothing changes.
+    return Mail(message, Delivery._make((
+        *delivery[:4], State.OFFERED, route, delivery.evidence, n, delivery.unproven, None, delivery.priority,
+        False, delivery.shown_before, until, context, nonce, claimer, tx.now if handed else None,
+        delivery.stored_at, tx.now, *delivery[20:],
+    )))  # fmt: skip
 
 
 def _next(tx: ReadTx, recipient: str) -> Mail | None:

@@ -42,8 +42,8 @@ def compose(tx: WriteTx, author: Agent, wanted: Draft, project: str) -> Message:
         tx.next_seq, message_id, tx.tenant, author.project or project, author.id,
         "human:" + author.name if author.is_human else author.name, None, None, author.role or None,
         "unverified", wanted.to, wanted.type, wanted.cls, wanted.priority, wanted.subject, wanted.body,
-        wanted.payload, wanted.metadata, thread, wanted.reply_to, wanted.correlation, None, wanted.requires_ack,
-        _moment(now, wanted.after), _moment(now, wanted.expires), wanted.key, now, None,
+        wanted.payload, wanted.metadata, thread, wanted.reply_to, wanted.correlation, None,
+        wanted.requires_ack, _moment(now, wanted.after), _moment(now, wanted.expires), wanted.key, now, None,
     ))  # fmt: skip
 
 
@@ -103,10 +103,8 @@ def withdraw(room: "LocalRoom", ref: str, *, sender: str | None = None) -> list[
         if not open_ones:
             raise IllegalMove(f"message {message.handle} has been seen or has ended", message_ref=message.id)
         for delivery in open_ones:
-            attempt = (
-                tx.attempt(message.seq, delivery.recipient_id) if delivery.state is State.OFFERED else None
-            )
-            payload = {"n": attempt.n, "outcome": "refused"} if attempt else {}
+            offered = delivery.state is State.OFFERED
+            payload = {"n": delivery.attempts, "outcome": "refused"} if offered else {}
             tx.append(
                 "delivery.withdrawn",
                 delivery.recipient_id,

@@ -67,7 +67,7 @@ def give_back(tx: WriteTx, mail: Mail, settings: Settings, outcome: Outcome = Ou
 def reap(tx: WriteTx, recipient: str, settings: Settings) -> int:
     """Return what processes that are gone hold of a recipient's mail; how many came back."""
     returned = 0
-    for claimer in tx.claimers(recipient, host.identity()):
+    for claimer in tx.claimers(recipient):
         if host.is_gone(claimer):
             returned += _give_back_all(tx, recipient, claimer, settings)
     return returned

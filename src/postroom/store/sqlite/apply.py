@@ -4,7 +4,6 @@ An event carries all that its change needs, so replaying the events of a room re
 nothing here reads a clock, draws a random number or asks the outside world.
 """
 
-import json
 import sqlite3
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -12,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 from postroom.errors import HandleTaken
 from postroom.model.ladder import Outcome, State
 from postroom.model.message import Event
+from postroom.store.sqlite.read import SQL
+from postroom.text import encode
 
 if TYPE_CHECKING:
     from postroom.store.sqlite.write import WriteTx
@@ -19,11 +20,11 @@ if TYPE_CHECKING:
 # Values bound to statements are plain str and int: sqlite3 takes a slow path for enum members.
 _UNPROVEN = Outcome.UNPROVEN.value
 
-_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+_MESSAGE, _DELIVERY, _OFFER = SQL["message_insert"], SQL["delivery_insert"], SQL["delivery_offer"]
 
 
 def _json(value: Any) -> str | None:
-    return None if value is None else _encode(value)
+    return None if value is None else encode(value)
 
 
 def _message_sent(tx: "WriteTx", e: Event) -> None:
@@ -31,12 +32,12 @@ def _message_sent(tx: "WriteTx", e: Event) -> None:
     assert m is not None, "message.sent carries its message"
     priority = int(m.priority)
     try:
-        tx.run(
-            "message_insert",
+        tx.execute(
+            _MESSAGE,
             (m.seq, m.id, m.tenant, m.project, m.sender_id, m.sender_session, m.sender_runtime, m.sender_role,
-             m.verified, m.to, m.type, m.cls, priority, m.subject, m.body, _json(m.payload), _json(m.metadata),
-             m.thread, m.reply_to, m.correlation, _json(m.attachments), m.requires_ack, m.not_before,
-             m.expires_at, m.key, m.created_at, _json(m.redacted)),
+             m.verified, m.to, m.type, m.cls, priority, m.subject, m.body, _json(m.payload),
+             _json(m.metadata), m.thread, m.reply_to, m.correlation, _json(m.attachments), m.requires_ack,
+             m.not_before, m.expires_at, m.key, m.created_at, _json(m.redacted)),
         )  # fmt: skip
     except sqlite3.IntegrityError as exc:
         if "message_handle" in str(exc):
@@ -45,8 +46,8 @@ def _message_sent(tx: "WriteTx", e: Event) -> None:
     held = m.not_before is not None and m.not_before > e.timestamp
     due = m.not_before if held else m.expires_at
     for recipient in e.payload["recipients"]:
-        tx.run(
-            "delivery_insert",
+        tx.execute(
+            _DELIVERY,
             (tx.tenant, m.seq, recipient, priority, held, due, "scheduled" if held else None, e.timestamp),
         )
         # Even held mail stirs: the marker must not outlast its time.
@@ -54,7 +55,7 @@ def _message_sent(tx: "WriteTx", e: Event) -> None:
 
 
 def _message_redacted(tx: "WriteTx", e: Event) -> None:
-    tx.run("message_redact", (tx.tenant, e.refs["seq"], _encode(e.payload["hashes"])))
+    tx.run("message_redact", (tx.tenant, e.refs["seq"], encode(e.payload["hashes"])))
 
 
 def _key(tx: "WriteTx", e: Event) -> tuple[str, int, str, int]:
@@ -69,10 +70,10 @@ def _delivery_due(tx: "WriteTx", e: Event) -> None:
 
 def _delivery_offered(tx: "WriteTx", e: Event) -> None:
     p, at = e.payload, e.timestamp
-    tx.run(
-        "delivery_offer",
-        (*_key(tx, e), p["n"], p["route"], p["context"], p["nonce"], p["claimer"], at, at if p["handed"] else None,
-         p["lease_until"]),
+    tx.execute(
+        _OFFER,
+        (*_key(tx, e), p["n"], p["route"], p["context"], p["nonce"], p["claimer"], at,
+         at if p["handed"] else None, p["lease_until"]),
     )  # fmt: skip
 
 
@@ -120,7 +121,7 @@ def _agent_joined(tx: "WriteTx", e: Event) -> None:
     p = e.payload
     tx.run(
         "agent_insert",
-        (tx.tenant, e.party, p["project"], p["name"], p["role"], _encode(p["capabilities"]), p["description"],
+        (tx.tenant, e.party, p["project"], p["name"], p["role"], encode(p["capabilities"]), p["description"],
          p["supervisor"], e.timestamp),
     )  # fmt: skip
 
@@ -130,7 +131,7 @@ def _agent_updated(tx: "WriteTx", e: Event) -> None:
     p = e.payload
     tx.run(
         "agent_update",
-        (tx.tenant, e.party, p["role"], _encode(p["capabilities"]), p["description"], p["supervisor"]),
+        (tx.tenant, e.party, p["role"], encode(p["capabilities"]), p["description"], p["supervisor"]),
     )
 
 

@@ -9,7 +9,6 @@ from postroom.model.ids import handle
 from postroom.model.ladder import Evidence, Priority, State
 from postroom.model.message import (
     Agent,
-    Attempt,
     Delivery,
     Event,
     Json,
@@ -75,153 +74,154 @@ class ReadTx:
     def __init__(self, connection: sqlite3.Connection, tenant: str) -> None:
         self.connection = connection
         self.tenant = tenant
-        self._execute = connection.execute
+        self.execute = connection.execute
 
     # agents, projects, sessions
 
     def agent(self, agent_id: str) -> Agent | None:
-        row = self._execute(SQL["agent_by_id"], (self.tenant, agent_id)).fetchone()
+        row = self.execute(SQL["agent_by_id"], (self.tenant, agent_id)).fetchone()
         return to_agent(row) if row else None
 
     def agent_named(self, project: str, name: str) -> Agent | None:
-        row = self._execute(SQL["agent_by_name"], (self.tenant, project, name)).fetchone()
+        row = self.execute(SQL["agent_by_name"], (self.tenant, project, name)).fetchone()
         return to_agent(row) if row else None
 
     def agents(self, limit: int = PAGE, offset: int = 0) -> list[Agent]:
-        return [
-            to_agent(row) for row in self._execute(SQL["agents"], (self.tenant, limit, offset)).fetchall()
-        ]
+        return [to_agent(row) for row in self.execute(SQL["agents"], (self.tenant, limit, offset)).fetchall()]
 
     def project_at(self, root: str) -> Project | None:
-        row = self._execute(SQL["project_by_root"], (self.tenant, root)).fetchone()
+        row = self.execute(SQL["project_by_root"], (self.tenant, root)).fetchone()
         return Project._make(row) if row else None
 
     def project(self, name: str) -> Project | None:
-        row = self._execute(SQL["project_by_name"], (self.tenant, name)).fetchone()
+        row = self.execute(SQL["project_by_name"], (self.tenant, name)).fetchone()
         return Project._make(row) if row else None
 
     def projects(self) -> list[Project]:
-        return [Project._make(row) for row in self._execute(SQL["projects"], (self.tenant,)).fetchall()]
+        return [Project._make(row) for row in self.execute(SQL["projects"], (self.tenant,)).fetchall()]
 
     def lease(self, agent_id: str) -> Lease | None:
-        row = self._execute(SQL["lease_get"], (self.tenant, agent_id)).fetchone()
+        row = self.execute(SQL["lease_get"], (self.tenant, agent_id)).fetchone()
         return Lease._make(row) if row else None
 
     def session(self, session_id: str) -> Session | None:
-        row = self._execute(SQL["session_get"], (self.tenant, session_id)).fetchone()
+        row = self.execute(SQL["session_get"], (self.tenant, session_id)).fetchone()
         return Session._make(row) if row else None
 
     def sessions(self, agent_id: str) -> list[Session]:
         """The sessions of an agent that have not ended."""
-        rows = self._execute(SQL["sessions_running"], (self.tenant, agent_id)).fetchall()
+        rows = self.execute(SQL["sessions_running"], (self.tenant, agent_id)).fetchall()
         return [Session._make(row) for row in rows]
 
     # messages
 
     def message(self, ref: str) -> Message | None:
         """A message by its id or by its handle."""
-        row = self._execute(SQL["message_by_handle"], (self.tenant, handle(ref))).fetchone()
+        row = self.execute(SQL["message_by_handle"], (self.tenant, handle(ref))).fetchone()
         return to_message(row) if row and row[1].endswith(ref) else None
 
     def message_at(self, seq: int) -> Message | None:
-        row = self._execute(SQL["message_by_seq"], (seq,)).fetchone()
+        row = self.execute(SQL["message_by_seq"], (seq,)).fetchone()
         return to_message(row) if row and row[2] == self.tenant else None
 
     def message_by_key(self, sender: str, key: str) -> Message | None:
-        row = self._execute(SQL["message_by_key"], (self.tenant, sender, key)).fetchone()
+        row = self.execute(SQL["message_by_key"], (self.tenant, sender, key)).fetchone()
         return to_message(row) if row else None
 
     def thread(self, thread: str, after: int = 0, limit: int = PAGE) -> list[Message]:
         """A page of a conversation, oldest first. The message that began it bears its id."""
         first = self.message(thread) if after == 0 else None
-        rows = self._execute(SQL["messages_in_thread"], (self.tenant, thread, after, limit)).fetchall()
+        rows = self.execute(SQL["messages_in_thread"], (self.tenant, thread, after, limit)).fetchall()
         return [*([first] if first else []), *map(to_message, rows)]
 
     def sent(self, sender: str, before: int | None = None, limit: int = PAGE) -> list[Message]:
         """Newest first."""
-        rows = self._execute(SQL["messages_from"], (self.tenant, sender, before or 1 << 62, limit)).fetchall()
+        rows = self.execute(SQL["messages_from"], (self.tenant, sender, before or 1 << 62, limit)).fetchall()
         return [to_message(row) for row in rows]
 
     def prunable(self, before: int, after: int, limit: int = PAGE) -> list[int]:
         """Messages of which everything ended before a moment, after a seq."""
         return [
             row[0]
-            for row in self._execute(SQL["messages_prunable"], (self.tenant, before, after, limit)).fetchall()
+            for row in self.execute(SQL["messages_prunable"], (self.tenant, before, after, limit)).fetchall()
         ]
 
     def messages_in_project(self, project: str, after: int = 0, limit: int = PAGE) -> list[int]:
-        rows = self._execute(SQL["messages_in_project"], (self.tenant, project, after, limit)).fetchall()
+        rows = self.execute(SQL["messages_in_project"], (self.tenant, project, after, limit)).fetchall()
         return [row[0] for row in rows]
 
     # deliveries
 
     def ready(self, recipient: str, limit: int = 1) -> list[Mail]:
         """What can be offered now, in the order it will be."""
-        rows = self._execute(SQL["mail_ready"], (self.tenant, recipient, limit)).fetchall()
+        rows = self.execute(SQL["mail_ready"], (self.tenant, recipient, limit)).fetchall()
         return [to_mail(row) for row in rows]
 
     def mail(self, seq: int, recipient: str) -> Mail | None:
-        row = self._execute(SQL["mail_one"], (self.tenant, seq, recipient)).fetchone()
+        row = self.execute(SQL["mail_one"], (self.tenant, seq, recipient)).fetchone()
         return to_mail(row) if row else None
 
     def answer(self, correlation: str, after: int, recipient: str) -> Mail | None:
         """The first message to `recipient` that answers a correlation, after a message's seq."""
-        row = self._execute(SQL["mail_correlated"], (self.tenant, correlation, after, recipient)).fetchone()
+        row = self.execute(SQL["mail_correlated"], (self.tenant, correlation, after, recipient)).fetchone()
         return to_mail(row) if row else None
 
     def due(self, until: int) -> list[Mail]:
         """At most a page of what the clock must act on by `until`."""
-        return [to_mail(row) for row in self._execute(SQL["mail_due"], (self.tenant, until)).fetchall()]
+        return [to_mail(row) for row in self.execute(SQL["mail_due"], (self.tenant, until)).fetchall()]
 
     def next_due(self, recipient: str | None = None) -> int | None:
         if recipient is None:
-            return self._execute(SQL["next_due"], (self.tenant,)).fetchone()[0]
-        return self._execute(SQL["next_due_of"], (self.tenant, recipient)).fetchone()[0]
+            return self.execute(SQL["next_due"], (self.tenant,)).fetchone()[0]
+        return self.execute(SQL["next_due_of"], (self.tenant, recipient)).fetchone()[0]
 
-    def claimers(self, recipient: str, other_than: str = "") -> list[str]:
+    def standing(self, recipient: str, me: str) -> tuple[str | None, bool]:
+        """Who listens on a mailbox, and whether anyone but `me` holds claims on its mail."""
+        holder, others = self.execute(SQL["standing"], (self.tenant, recipient, me)).fetchone()
+        return holder, others == 1
+
+    def claimers(self, recipient: str) -> list[str]:
         """The processes that hold claims on a recipient's mail."""
-        rows = self._execute(SQL["claimers"], (self.tenant, recipient, other_than)).fetchall()
+        rows = self.execute(SQL["claimers"], (self.tenant, recipient)).fetchall()
         return [row[0] for row in rows]
 
     def offered(self, recipient: str, claimer: str) -> list[Mail]:
         """A page of what one process claims of a recipient's mail."""
-        rows = self._execute(SQL["mail_open"], (self.tenant, recipient, claimer)).fetchall()
+        rows = self.execute(SQL["mail_open"], (self.tenant, recipient, claimer)).fetchall()
         return [to_mail(row) for row in rows]
 
     def recipients_offered(self) -> list[str]:
-        return [row[0] for row in self._execute(SQL["recipients_open"], (self.tenant,)).fetchall()]
+        return [row[0] for row in self.execute(SQL["recipients_open"], (self.tenant,)).fetchall()]
 
     def deliveries(self, seq: int) -> list[Delivery]:
-        return [
-            to_delivery(row) for row in self._execute(SQL["deliveries_of"], (self.tenant, seq)).fetchall()
-        ]
+        return [to_delivery(row) for row in self.execute(SQL["deliveries_of"], (self.tenant, seq)).fetchall()]
 
     def dead(self, limit: int = PAGE) -> list[Mail]:
-        return [to_mail(row) for row in self._execute(SQL["mail_dead"], (self.tenant, limit)).fetchall()]
+        return [to_mail(row) for row in self.execute(SQL["mail_dead"], (self.tenant, limit)).fetchall()]
 
     def history(self, seq: int, recipient: str) -> list[Event]:
         """The events of one delivery after it was stored, oldest first."""
-        rows = self._execute(SQL["events_of_delivery"], (self.tenant, seq, recipient)).fetchall()
+        rows = self.execute(SQL["events_of_delivery"], (self.tenant, seq, recipient)).fetchall()
         return [to_event(row) for row in rows]
 
     def restless(self, recipient: str) -> bool:
         """Whether anything is ready for, or offered to, a recipient."""
-        return bool(self._execute(SQL["restless"], (self.tenant, recipient)).fetchone()[0])
+        return bool(self.execute(SQL["restless"], (self.tenant, recipient)).fetchone()[0])
 
     def counts(self, recipient: str) -> tuple[int, int]:
         """(ready, offered)."""
-        return self._execute(SQL["counts"], (self.tenant, recipient)).fetchone()
+        return self.execute(SQL["counts"], (self.tenant, recipient)).fetchone()
 
     # events
 
     def events(self, after: str = "", limit: int = PAGE) -> list[Event]:
         """Events in order, after an opaque cursor (`cursor`)."""
-        rows = self._execute(SQL["events_after"], (self.tenant, int(after or 0), limit)).fetchall()
+        rows = self.execute(SQL["events_after"], (self.tenant, int(after or 0), limit)).fetchall()
         return [self._whole(to_event(row)) for row in rows]
 
     def events_before(self, before: str = "", limit: int = PAGE, party: str | None = None) -> list[Event]:
         """Events backwards from a cursor, newest first, of one agent or person or of all."""
-        rows = self._execute(
+        rows = self.execute(
             SQL["events_before"], (self.tenant, int(before or 1 << 62), limit, party)
         ).fetchall()
         return [self._whole(to_event(row)) for row in rows]
@@ -230,21 +230,21 @@ class ReadTx:
         """A `message.sent` is kept as the message's own row: put it together again."""
         if event.type != "message.sent":
             return event
-        rows = self._execute(SQL["recipients_of"], (self.tenant, event.seq)).fetchall()
+        rows = self.execute(SQL["recipients_of"], (self.tenant, event.seq)).fetchall()
         return event._replace(
             payload={"recipients": [row[0] for row in rows]}, message=self.message_at(event.seq)
         )
 
     def last_cursor(self) -> str:
-        return str(self._execute(SQL["event_last"], (self.tenant,)).fetchone()[0] or 0)
+        return str(self.execute(SQL["event_last"], (self.tenant,)).fetchone()[0] or 0)
 
     def event_id(self, seq: int) -> str | None:
-        row = self._execute(SQL["event_id"], (self.tenant, seq)).fetchone()
+        row = self.execute(SQL["event_id"], (self.tenant, seq)).fetchone()
         return row[0] if row else None
 
     def position(self, follower: str) -> str:
         """The cursor up to which a follower of the events has come."""
-        row = self._execute(SQL["follower_get"], (self.tenant, follower)).fetchone()
+        row = self.execute(SQL["follower_get"], (self.tenant, follower)).fetchone()
         return str(row[0]) if row else ""
 
 

@@ -1,6 +1,5 @@
 """A write transaction: reads, appended events, and nothing else. State changes only through `apply`."""
 
-import json
 import sqlite3
 from typing import Any
 
@@ -8,8 +7,10 @@ from postroom.model.ids import uuid7
 from postroom.model.message import Event, Json, Message
 from postroom.store.sqlite.apply import APPLY
 from postroom.store.sqlite.read import SQL, ReadTx
+from postroom.text import encode
 
-_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+_EVENT = SQL["event_insert"]
+_DELIVERY_EVENT = SQL["delivery_event_insert"]
 
 
 class WriteTx(ReadTx):
@@ -37,13 +38,13 @@ class WriteTx(ReadTx):
         message: Message | None = None,
     ) -> Event:
         """Record one change: the event row and the state it causes, together."""
-        subject = message or about
-        human = party[:1] == "h"
-        event = Event(
-            self.next_seq, message.id if message else uuid7(), self.tenant, subject.thread if subject else None,
-            None if human or not party else party, party if human else None, None, type, role, self.now,
-            payload or {}, {"message": subject.id, "seq": subject.seq} if subject else {}, status, message,
-        )  # fmt: skip
+        initial, subject = party[:1], message or about
+        event = Event._make((
+            self.next_seq, message.id if message else uuid7(), self.tenant,
+            subject.thread if subject else None, None if initial in ("", "h") else party,
+            party if initial == "h" else None, None, type, role, self.now, payload or {},
+            {"message": subject.id, "seq": subject.seq} if subject else {}, status, message,
+        ))  # fmt: skip
         self.record(event)
         if about is not None:
             self.touched.add(about.sender_id)
@@ -53,11 +54,11 @@ class WriteTx(ReadTx):
         """Store an event and apply it. Live writes and replay both come through here."""
         kind = event.type
         if kind != "message.sent":  # a message's row is its own record
-            self._execute(
-                SQL["delivery_event_insert" if kind.startswith("delivery.") else "event_insert"],
-                (event.seq, event.id, event.tenant_id, event.conversation_id, event.agent_id, event.human_id,
-                 event.channel_id, kind, event.role, event.timestamp, event.refs.get("seq"),
-                 _encode(event.payload) if event.payload else None, event.status),
+            e = event
+            self.execute(
+                _DELIVERY_EVENT if kind[:9] == "delivery." else _EVENT,
+                (e.seq, e.id, e.tenant_id, e.conversation_id, e.agent_id, e.human_id, e.channel_id, kind,
+                 e.role, e.timestamp, e.refs.get("seq"), encode(e.payload) if e.payload else None, e.status),
             )  # fmt: skip
         APPLY[kind](self, event)
         self.next_seq = event.seq + 1
@@ -70,8 +71,8 @@ class WriteTx(ReadTx):
 
     def run(self, statement: str, parameters: tuple[Any, ...]) -> None:
         """For `apply` alone: execute one named statement."""
-        self._execute(SQL[statement], parameters)
+        self.execute(SQL[statement], parameters)
 
     def set_position(self, follower: str, cursor: str) -> None:
         self.wrote = True
-        self._execute(SQL["follower_set"], (self.tenant, follower, int(cursor or 0)))
+        self.execute(SQL["follower_set"], (self.tenant, follower, int(cursor or 0)))

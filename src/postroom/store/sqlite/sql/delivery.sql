@@ -20,14 +20,15 @@ ORDER BY d.priority, d.fresh, d.seq LIMIT ?3;
 SELECT {delivery}, {message} FROM delivery d CROSS JOIN message m ON m.seq = d.seq
 WHERE d.tenant = ?1 AND d.recipient = ?2 AND d.state = 'offered' AND d.claimer = ?3 ORDER BY d.seq LIMIT 500;
 
--- name: claimers
--- Who else holds claims on one recipient's mail.
+-- name: standing
 -- Two ranges instead of <>, so that a process's own claims, however many, are not walked through.
-SELECT DISTINCT claimer FROM (
-    SELECT claimer FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND state = 'offered' AND claimer < ?3
-    UNION ALL
-    SELECT claimer FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND state = 'offered' AND claimer > ?3)
-LIMIT 500;
+SELECT (SELECT holder FROM lease WHERE tenant = ?1 AND agent = ?2),
+       EXISTS (SELECT 1 FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND state = 'offered' AND claimer < ?3)
+    OR EXISTS (SELECT 1 FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND state = 'offered' AND claimer > ?3);
+
+-- name: claimers
+SELECT DISTINCT claimer FROM delivery
+WHERE tenant = ?1 AND recipient = ?2 AND state = 'offered' ORDER BY claimer LIMIT 500;
 
 -- name: mail_due
 SELECT {delivery}, {message} FROM delivery d CROSS JOIN message m ON m.seq = d.seq

@@ -1,0 +1,23 @@
+"""Compact JSON text, as the store and the journal keep it."""
+
+import json
+from collections.abc import Callable, Iterable
+from json import encoder
+from typing import Any
+
+
+def _make() -> Callable[[Any], str]:
+    """An encoder made once: `json.dumps` would build a new one for every value it writes."""
+    make: Callable[..., Callable[[Any, int], Iterable[str]]] | None = getattr(encoder, "c_make_encoder", None)
+    if make is None:
+        return json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+    basestring = getattr(encoder, "encode_basestring")  # noqa: B009 - typeshed does not know it
+    chunks = make(None, _refuse, basestring, None, ":", ",", False, False, True)
+    return lambda value: "".join(chunks(value, 0))
+
+
+def _refuse(value: object) -> None:
+    raise TypeError(f"{type(value).__name__} is not JSON")
+
+
+encode = _make()
