@@ -22,6 +22,8 @@ class QuietMarkers:
 
     def __init__(self, run: str) -> None:
         self._agents = os.path.join(run, "quiet", "a")
+        self._sessions = os.path.join(run, "quiet", "s")
+        self._life = os.path.join(run, "life")
 
     def path(self, agent: str) -> str:
         return f"{self._agents}/{agent}"
@@ -48,6 +50,21 @@ class QuietMarkers:
         os.utime(temporary, ns=(until * 1_000_000, until * 1_000_000))
         label.here("before-lower")
         os.replace(temporary, self.path(agent))
+
+    def link(self, key: str, agent: str) -> None:
+        """Let a session's hooks find their agent's marker, and have a place for their signs of life.
+
+        A key that turns out to serve two agents tells nothing: its link then dangles for good.
+        """
+        for directory in (self._agents, self._sessions, self._life):
+            os.makedirs(directory, mode=0o700, exist_ok=True)
+        path, target = f"{self._sessions}/{key}", f"../a/{agent}"
+        try:
+            os.symlink(target, path)
+        except FileExistsError:
+            if os.readlink(path) != target:
+                os.symlink("../a/.shared", path + ".new")
+                os.replace(path + ".new", path)
 
     def until(self, agent: str) -> int | None:
         """The moment until which quiet is promised, or None."""

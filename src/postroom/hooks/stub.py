@@ -1,0 +1,19 @@
+"""The shell half of a hook: leaves a sign of life, tests the quiet marker, and starts Python only when it must.
+
+With no mail this is all that runs, so it may cost little more than an empty shell. `-nt /proc/self`
+compares the marker's time with now without starting a process: what /proc/self shows was made this instant.
+"""
+
+import shlex
+
+
+def stub(run: str, event: str, command: str, key: str = "p$PPID") -> str:
+    """A POSIX shell command: quiet → exit 0, otherwise become `command`.
+
+    `key` is a shell word that names the session (its id from the runtime's environment, or the parent's pid).
+    """
+    directory = shlex.quote(run)
+    return (
+        f'r={directory} k="{key}"; echo {shlex.quote(event)} 2>/dev/null >"$r/life/$k"; '
+        f'[ "$r/quiet/s/$k" -nt /proc/self ] && exit 0; exec {command}'
+    )
