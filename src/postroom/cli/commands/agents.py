@@ -1,0 +1,43 @@
+"""`postroom agents`."""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import argparse
+
+    from postroom.cli.context import Context
+    from postroom.cli.parser import Parser
+    from postroom.model.message import AgentStatus
+
+HELP = "Who is here, what waits for each, and whether anything of theirs is listening now."
+EXAMPLES = """\
+  postroom agents
+  postroom agents --all --json"""
+
+
+def add_arguments(parser: "Parser") -> None:
+    parser.add_argument("--all", action="store_true", help="also those who have left")
+
+
+def run(args: "argparse.Namespace", context: "Context") -> int:
+    found = context.room().agents(everyone=args.all)
+    if context.json:
+        from postroom.protocol import wire
+
+        context.put_json({"agents": [wire.status(status) for status in found]})
+    elif found:
+        head = ("ADDRESS", "ROLE", "WAITING", "IN HAND", "REACH", "ABOUT")
+        rows = [_row(status) for status in found]
+        context.put(context.out.table(rows, ("bold", "", "cyan", "cyan", "green", "dim"), head))
+    else:
+        context.note("Nobody is here yet. Give somebody an address: postroom join NAME")
+    return 0
+
+
+def _row(status: "AgentStatus") -> tuple[str, ...]:
+    agent = status.agent
+    about = agent.description
+    if agent.capabilities:
+        about = f"[{', '.join(agent.capabilities)}] {about}"
+    reach = "listening" if status.reach == "live" else status.reach
+    return agent.address, agent.role or "–", str(status.waiting), str(status.offered), reach, about

@@ -1,0 +1,61 @@
+"""`postroom ask`."""
+
+from typing import TYPE_CHECKING
+
+from postroom.cli import content
+from postroom.cli.commands.send import add_content, content_options
+
+if TYPE_CHECKING:
+    import argparse
+
+    from postroom.cli.context import Context
+    from postroom.cli.parser import Parser
+    from postroom.model.message import Mail
+
+HELP = """\
+Send a request and wait for its answer, which is printed. When no answer comes in time the request stays
+on its way, and a late answer comes to your inbox."""
+EXAMPLES = """\
+  postroom ask builder "Which parser do you use?"
+  answer=$(postroom ask reviewer "May I merge T-1?" --timeout 5m)
+  postroom ask builder --payload '{"task_id": "T-1"}' "How far is it?" --json"""
+
+
+def add_arguments(parser: "Parser") -> None:
+    parser.add_argument(
+        "to", metavar="TO", help="an agent (builder, project/builder) or a person (human:ana)"
+    )
+    parser.add_argument(
+        "body", metavar="BODY", nargs="?", help="the question; - reads it from standard input"
+    )
+    add_content(parser)
+    parser.add_argument("--thread", metavar="ID", help="continue the conversation of that message")
+    parser.add_argument("--timeout", metavar="TIME", default="30s", help="how long to wait (30s)")
+
+
+def run(args: "argparse.Namespace", context: "Context") -> int:
+    from postroom.cli.moment import span
+
+    timeout = span(args.timeout)
+    options = content_options(args)
+    if args.thread is not None:
+        options["thread"] = args.thread
+    body = content.body(args.body, context, create=True)
+    answer = context.room(create=True).ask(args.to, body, timeout=timeout, **options)
+    if context.json:
+        from postroom.protocol import wire
+
+        context.put_json(wire.mail(answer))
+    else:
+        context.put(_text(answer, context))
+        context.note(f"{answer.sender} answered with {answer.handle}.")
+    return 0
+
+
+def _text(answer: "Mail", context: "Context") -> str:
+    """The answer alone, so that a script can use it."""
+    from postroom.cli.output import clean
+
+    if answer.body:
+        return clean(answer.body) + "\n"
+    return (clean(answer.subject) or context.to_json(answer.payload)) + "\n"

@@ -1,0 +1,34 @@
+"""`postroom reply`."""
+
+from typing import TYPE_CHECKING, cast
+
+from postroom.cli import content
+from postroom.cli.commands.send import add_content, content_options, show
+
+if TYPE_CHECKING:
+    import argparse
+
+    from postroom.cli.context import Context
+    from postroom.cli.parser import Parser
+    from postroom.room.options import ReplyOptions
+
+HELP = "Answer a message, to its sender and in its thread. That also acknowledges it, in the same step."
+EXAMPLES = """\
+  postroom reply 5f0c9a1e "Done."
+  postroom reply 5f0c9a1e - <<'EOF'
+  The parser is built. `make test` passes.
+  EOF
+  postroom reply 5f0c9a1e "Done." --type worker_done --payload '{"task_id": "T-1"}'"""
+
+
+def add_arguments(parser: "Parser") -> None:
+    parser.add_argument("id", metavar="ID", help="a message's id or its last 8 digits")
+    parser.add_argument("body", metavar="BODY", nargs="?", help="the answer; - reads it from standard input")
+    add_content(parser)
+
+
+def run(args: "argparse.Namespace", context: "Context") -> int:
+    options = cast("ReplyOptions", content_options(args))
+    body = content.body(args.body, context)
+    show(context.room().reply(args.id, body, **options), context)
+    return 0

@@ -1,0 +1,48 @@
+"""`postroom sent`."""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import argparse
+
+    from postroom.cli.context import Context
+    from postroom.cli.parser import Parser
+    from postroom.model.message import Delivery
+
+HELP = "What became of what you sent, newest first."
+EXAMPLES = """\
+  postroom sent
+  postroom sent --as planner --limit 5"""
+
+
+def add_arguments(parser: "Parser") -> None:
+    parser.add_limit(20)
+
+
+def run(args: "argparse.Namespace", context: "Context") -> int:
+    found = context.room().sent(limit=args.limit)
+    if context.json:
+        from postroom.protocol import wire
+
+        messages = [{**wire.message(m), "deliveries": [wire.delivery(d) for d in ds]} for m, ds in found]
+        context.put_json({"messages": messages})
+    elif found:
+        from postroom.cli.letter import gist
+        from postroom.cli.moment import age
+
+        rows = [(m.handle, m.to, m.type, age(m.created_at), rungs(ds), gist(m)) for m, ds in found]
+        head = ("ID", "TO", "TYPE", "AGE", "RUNG", "TEXT")
+        context.put(context.out.table(rows, ("cyan", "bold", "", "dim", "green"), head))
+    else:
+        context.note("Nothing was sent.")
+    return 0
+
+
+def rungs(deliveries: "list[Delivery]") -> str:
+    """`acked`, or `2 acked, 1 stored` where there are several."""
+    if len(deliveries) == 1:
+        return str(deliveries[0].state)
+    counts: dict[str, int] = {}
+    for delivery in deliveries:
+        counts[str(delivery.state)] = counts.get(str(delivery.state), 0) + 1
+    return ", ".join(f"{count} {state}" for state, count in counts.items())

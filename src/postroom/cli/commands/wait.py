@@ -1,0 +1,37 @@
+"""`postroom wait`."""
+
+from typing import TYPE_CHECKING
+
+from postroom.cli.commands.inbox import show
+from postroom.errors import TimedOut
+
+if TYPE_CHECKING:
+    import argparse
+
+    from postroom.cli.context import Context
+    from postroom.cli.parser import Parser
+
+HELP = """\
+Sleep, without using the processor, until there is mail; then list it as `inbox` does. Nothing is marked:
+take it with `postroom read`. Returns at once when mail is there already."""
+EXAMPLES = """\
+  postroom wait
+  postroom wait --timeout 10m && postroom read"""
+
+
+def add_arguments(parser: "Parser") -> None:
+    parser.add_argument("--timeout", metavar="TIME", help="give up after 90s, 10m, 2h … (never)")
+    parser.add_limit(50)
+
+
+def run(args: "argparse.Namespace", context: "Context") -> int:
+    from postroom.cli.moment import long, span
+
+    timeout = None if args.timeout is None else span(args.timeout)
+    mails = context.room().wait(timeout=timeout, limit=args.limit)
+    if not mails:
+        raise TimedOut(
+            f"no mail within {long(timeout or 0)}", hint="See what is on its way: postroom log --follow"
+        )
+    show(mails, context)
+    return 0

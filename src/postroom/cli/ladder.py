@@ -1,0 +1,118 @@
+"""The receipt ladder as a picture: what is reached, when, on what evidence, and every attempt."""
+
+from typing import TYPE_CHECKING
+
+from postroom.cli.letter import gist
+from postroom.cli.moment import clock, long
+from postroom.cli.output import one_line
+from postroom.model.ladder import RUNGS, Outcome, Priority, State, ended
+
+if TYPE_CHECKING:
+    from postroom.cli.output import Output
+    from postroom.model.message import Attempt, Delivery, Message, Receipts
+
+_EVIDENCE = {
+    "transcript": "its transcript has it, and an answer after it",
+    "runtime_ack": "its runtime ended a turn with it",
+    "boundary": "a later event of the same session",
+    "terminal": "its composer held it and was cleared",
+    "agent": "the agent's own act",
+}
+_OUTCOMES = {
+    Outcome.OPEN: ("in hand now", "yellow"),
+    Outcome.PROVEN: ("proven", "green"),
+    Outcome.LOST: ("never handed over", "red"),
+    Outcome.UNPROVEN: ("unproven: it may have been shown", "red"),
+    Outcome.UNCERTAIN: ("uncertain: it may have been typed", "yellow"),
+    Outcome.REFUSED: ("refused", "red"),
+}
+
+
+def picture(receipts: "Receipts", out: "Output") -> str:
+    """A message and the ladder of each of its deliveries."""
+    parts = [_head(receipts.message, out)]
+    for delivery in receipts.deliveries:
+        attempts = [a for a in receipts.attempts if a.recipient_id == delivery.recipient_id]
+        parts.append(_delivery(delivery, attempts, out))
+    return "\n".join(parts)
+
+
+def _head(message: "Message", out: "Output") -> str:
+    who = f"{out.paint(one_line(message.sender), 'bold')} → {out.paint(one_line(message.to), 'bold')}"
+    facts = [message.type]
+    if message.priority is not Priority.NORMAL:
+        facts.append(message.priority.name.lower())
+    if message.requires_ack:
+        facts.append("asks for an ack")
+    if message.expires_at is not None:
+        facts.append(f"expires {clock(message.expires_at)}")
+    first = f"{out.paint(message.handle, 'cyan')}  {who}  {out.paint(' · '.join(facts), 'dim')}"
+    return f"{first}\n          {one_line(gist(message, 66))}\n"
+
+
+def _delivery(delivery: "Delivery", attempts: "list[Attempt]", out: "Output") -> str:
+    names, times = rungs(delivery, out)
+    indent = " " * 10
+    lines = [
+        one_line(delivery.recipient) if len(delivery.recipient) > 8 else "",
+        indent + names,
+        indent + times,
+    ]
+    if not lines[0]:
+        lines[:2] = [out.paint(delivery.recipient.ljust(10), "bold") + names]
+    lines += [indent + line for line in _why(delivery)]
+    lines += [indent + _attempt(attempt, out) for attempt in attempts]
+    return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def rungs(delivery: "Delivery", out: "Output") -> tuple[str, str]:
+    """Two lines: the rungs, and under each the time it was reached."""
+    steps = _steps(delivery)
+    wide = max(9, *(len(clock(at)) for _, at, _ in steps))
+    names = times = ""
+    for n, (state, at, mark) in enumerate(steps):
+        style = {"●": "green", "✗": "red"}.get(mark, "dim")
+        tail = "" if n == len(steps) - 1 else " " + "─" * (wide - len(state) + 2) + " "
+        names += out.paint(f"{mark} {state}", style) + out.paint(tail, "dim")
+        times += "  " + clock(at).ljust(wide + 4)
+    return names, out.paint(times.rstrip(), "dim")
+
+
+def _steps(delivery: "Delivery") -> list[tuple[str, int | None, str]]:
+    """(rung, when, mark) from stored up; an exit takes the place of the rungs that will not come."""
+    at = {
+        State.STORED: delivery.stored_at,
+        State.OFFERED: delivery.offered_at,
+        State.SEEN: delivery.seen_at,
+        State.ACKED: delivery.acked_at,
+    }
+    state = delivery.state
+    if state in RUNGS:
+        top = RUNGS.index(state)
+        return [
+            (str(rung), at[rung] if n <= top else None, "●" if n <= top and at[rung] is not None else "○")
+            for n, rung in enumerate(RUNGS)
+        ]
+    climbed = [(str(rung), at[rung], "●") for rung in RUNGS if at[rung] is not None]
+    return [*climbed, (str(state), delivery.ended_at, "✗")]
+
+
+def _why(delivery: "Delivery") -> list[str]:
+    lines: list[str] = []
+    if delivery.reason and not (delivery.state in RUNGS and delivery.state is not State.STORED):
+        lines.append(("because: " if ended(delivery.state) else "waits: ") + one_line(delivery.reason))
+    if delivery.evidence is not None:
+        lines.append(f"evidence: {_EVIDENCE[delivery.evidence.value]} ({delivery.evidence})")
+    if delivery.shown_before:
+        lines.append("an earlier attempt may have shown it already")
+    return lines
+
+
+def _attempt(attempt: "Attempt", out: "Output") -> str:
+    what, style = _OUTCOMES[attempt.outcome]
+    pid = attempt.claimer.split(".")[0]
+    took = (
+        "" if attempt.ended_at is None else f" after {long((attempt.ended_at - attempt.claimed_at) / 1000)}"
+    )
+    start = f"attempt {attempt.n}: {clock(attempt.claimed_at)} by {attempt.route}, process {pid}: "
+    return start + out.paint(what, style) + took
