@@ -81,10 +81,16 @@ class RoomPeer:
         yield endpoint
 
     async def sender(self, endpoint: Endpoint, mailbox: int) -> RoomSender:
-        return RoomSender(self._open(endpoint, mailbox))
+        return RoomSender(self._connect(endpoint, mailbox))
 
     async def receiver(self, endpoint: Endpoint, mailbox: int, member: int) -> Receiver:
-        return self._receiver(self._open(endpoint, mailbox))
+        return self._receiver(self._connect(endpoint, mailbox))
+
+    def _connect(self, endpoint: Endpoint, mailbox: int) -> Any:
+        """A room that has opened its store, as the peers' clients have connected to their servers."""
+        room = self._open(endpoint, mailbox)
+        room.who()
+        return room
 
     def _open(self, endpoint: Endpoint, mailbox: int) -> Any:
         return postroom.open(
