@@ -4,6 +4,7 @@ A use case is one `write` transaction. State changes only by `append`: the event
 the state are stored together or not at all. Cursors are opaque strings; the clock is the store's own.
 """
 
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from typing import Protocol
 
@@ -90,6 +91,62 @@ class WriteTx(ReadTx, Protocol):
     def set_position(self, follower: str, cursor: str) -> None: ...
 
 
+class Whole(Protocol):
+    """A room as a whole, for what keeps its history. Works inside the caller's open transaction, if any."""
+
+    def rows(self, table: str) -> Iterator[Json]:
+        """All rows of `project`, `agent`, `session`, `message`, `delivery`, `lease` or `event`, by key."""
+        ...
+
+    def load(self, table: str, row: Json) -> None:
+        """Put such a row back as it was."""
+        ...
+
+    def first(self) -> int:
+        """The first event there still is; 0 when there is none."""
+        ...
+
+    def tails(self, until: int) -> dict[str, int]:
+        """The latest event of each agent, and of nobody (`""`), up to a seq."""
+        ...
+
+    def cut(self, before: int, most: int, end: int) -> int:
+        """The first event to keep when those before a moment may go, at most so many; `end` when all may."""
+        ...
+
+    def audit(self) -> Iterator[tuple[str, list[str]]]:
+        """Each fact that must hold, with a sentence about each place where it does not."""
+        ...
+
+
+class Upkeep(Protocol):
+    """What is done to the store's files as a whole. Not inside a transaction."""
+
+    def integrity(self, *, thorough: bool) -> list[str]:
+        """What is wrong with the files themselves."""
+        ...
+
+    def copy(self, path: str) -> None:
+        """A consistent copy, made while others write."""
+        ...
+
+    def flush(self) -> None:
+        """Make everything committed so far survive a power cut."""
+        ...
+
+    def overwrite(self) -> None:
+        """From now on, what this thread takes out is overwritten, not only marked as free."""
+        ...
+
+    def empty_wal(self) -> None:
+        """Leave nothing in the write-ahead log; `StoreBusy` when a reader holds on to it."""
+        ...
+
+    def rewrite(self) -> None:
+        """Write all files anew, so that their free space holds nothing."""
+        ...
+
+
 class Store(Protocol):
     """A room's durable half."""
 
@@ -107,5 +164,7 @@ class Store(Protocol):
     def abandon(self, exc: BaseException | None) -> None: ...
     def sync(self) -> None: ...
     def changed(self) -> int: ...
+    def whole(self) -> Whole: ...
+    def upkeep(self) -> Upkeep: ...
     def finish(self) -> None: ...
     def close(self) -> None: ...

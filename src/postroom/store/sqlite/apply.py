@@ -187,8 +187,8 @@ def _project_deleted(tx: "WriteTx", e: Event) -> None:
 
 def _room_pruned(tx: "WriteTx", e: Event) -> None:
     _forget(tx, e.payload["messages"])
-    if e.payload["last"]:
-        tx.run("events_prune", (tx.tenant, e.payload["before"], e.seq))
+    if cut := e.payload.get("cut"):
+        tx.run("events_prune", (tx.tenant, cut))
 
 
 APPLY: dict[str, Callable[["WriteTx", Event], None]] = {

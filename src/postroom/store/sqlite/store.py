@@ -4,7 +4,7 @@ import os
 import sqlite3
 from _thread import _local as ThreadLocal  # pyright: ignore[reportPrivateUsage] - `threading` would cost a millisecond at every start
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from postroom import errors, host
 from postroom.clock import Clock, wall
@@ -12,6 +12,10 @@ from postroom.store.sqlite import connection as link
 from postroom.store.sqlite import migrate
 from postroom.store.sqlite.read import SQL, ReadTx
 from postroom.store.sqlite.write import WriteTx
+
+if TYPE_CHECKING:
+    from postroom.store.sqlite.state import Whole
+    from postroom.store.sqlite.upkeep import Upkeep
 
 # Connections a forked child inherited: closing one there would disturb the parent, so they are kept, unused.
 _inherited: list[Any] = []
@@ -183,6 +187,18 @@ class SqliteStore:
         if self.readonly:
             return errors.StoreReadOnly(f"the room {self.path} cannot be written", path=self.path)
         return link.explain(exc, self.path)
+
+    # the room as a whole
+
+    def whole(self) -> "Whole":
+        from postroom.store.sqlite.state import Whole  # noqa: PLC0415 - not on the mail path
+
+        return Whole(self._connection(), self.tenant)
+
+    def upkeep(self) -> "Upkeep":
+        from postroom.store.sqlite.upkeep import Upkeep  # noqa: PLC0415 - not on the mail path
+
+        return Upkeep(self._connection(), self.path, self.patience)
 
     # upkeep
 

@@ -62,11 +62,8 @@ SELECT id FROM message WHERE +tenant = ?1 AND seq = ?2;
 SELECT max(coalesce((SELECT seq FROM event WHERE +tenant_id = ?1 ORDER BY seq DESC LIMIT 1), 0),
            coalesce((SELECT seq FROM message WHERE +tenant = ?1 ORDER BY seq DESC LIMIT 1), 0));
 
--- name: event_first
-SELECT min(seq) FROM event WHERE tenant_id = ?1;
-
 -- name: events_prune
-DELETE FROM event WHERE tenant_id = ?1 AND timestamp < ?2 AND seq < ?3;
+DELETE FROM event WHERE tenant_id = ?1 AND seq < ?2;
 
 -- name: follower_get
 SELECT position FROM follower WHERE tenant = ?1 AND name = ?2;

@@ -1,0 +1,244 @@
+"""The journals: every event once more as a line of JSON in its agent's file, following the store by a cursor.
+
+A transaction cannot span a file and a database, so a page of events is written to the files first and the
+cursor moves with the commit. A process killed between the two leaves lines that the next one recognises by
+their seq. Who mirrors holds the room's write lock: there is never more than one.
+
+Only a power loss (or an older file put in the store's place) can leave the files ahead of the store, or
+short of what the cursor says. `_head.json` tells: it names the last line written and the boot it was
+written in. Then `_recover` compares the two, takes back by a `journal.rewind` line what the store does not
+know, and writes again what the files lost.
+"""
+
+import contextlib
+import json
+import os
+from typing import TYPE_CHECKING, NamedTuple
+
+from postroom import host, label
+from postroom.clock import iso
+from postroom.errors import JournalBroken
+from postroom.room import line, segment
+from postroom.room.segment import ROOM, Segment
+from postroom.store.contract import ReadTx, WriteTx
+
+if TYPE_CHECKING:
+    from postroom.room.local import LocalRoom
+
+FOLLOWER = "journal"
+PAGE = 500  # events a transaction
+PAGE_BYTES = 8 << 20  # or fewer, when they are large
+_CHUNK = 50
+
+
+class Head(NamedTuple):
+    """The last line written: all events up to it are in the files."""
+
+    seq: int
+    id: str
+    boot: str
+
+
+def directory(room: "LocalRoom") -> str:
+    return os.path.join(room.home, "events")
+
+
+def paths(room: "LocalRoom") -> list[str]:
+    """The files of all journals, each journal's oldest first."""
+    return [found.path for files in segment.listed(directory(room)).values() for found in files]
+
+
+def lag(room: "LocalRoom") -> int:
+    """How many events the journals are behind."""
+    look = room.store.look()
+    return max(0, int(look.last_cursor()) - int(look.position(FOLLOWER) or 0))
+
+
+def sync(room: "LocalRoom") -> int:
+    """Bring the journals up to the moment of the call; how many events were mirrored."""
+    target = int(room.store.look().last_cursor())
+    if room.store.readonly:
+        return 0
+    os.makedirs(directory(room), mode=0o700, exist_ok=True)
+    if not _is_sound(room):
+        _recover(room)
+    mirrored = 0
+    while int(room.store.look().position(FOLLOWER) or 0) < target:
+        try:
+            with room.store.write() as tx:
+                mirrored += (count := mirror_page(room, tx))
+        except segment.Damaged:
+            _recover(room)
+            continue
+        label.here("journal-after-commit")
+        if not count:
+            break
+    _compress_closed(room)
+    return mirrored
+
+
+def drain(room: "LocalRoom", tx: WriteTx) -> None:
+    """Mirror all there is, in a transaction that changed nothing yet: only what is committed may be told."""
+    while mirror_page(room, tx):
+        pass
+
+
+def mirror_page(room: "LocalRoom", tx: WriteTx) -> int:
+    """Mirror the next page of events; how many. Done when the caller's transaction commits."""
+    texts: dict[str, list[tuple[int, bytes]]] = {}
+    position, seq, event_id, count, size = tx.position(FOLLOWER), 0, "", 0, 0
+    while count < PAGE and size < PAGE_BYTES and (chunk := tx.events(position, _CHUNK)):
+        for event in chunk:
+            text = line.encode(event)
+            texts.setdefault(event.agent_id or ROOM, []).append((event.seq, text))
+            size += len(text)
+            seq, event_id = event.seq, event.id
+        count += len(chunk)
+        position = str(seq)
+    if count:
+        closed = segment.listed(directory(room))
+        for stem, new in texts.items():
+            _extend(room, stem, new, max((found.last for found in closed.get(stem, ())), default=0))
+        if room.store.durability == "full":
+            segment.sync_directory(directory(room))
+        label.here("journal-before-head")
+        write_head(directory(room), Head(seq, event_id, host.boot()))
+        tx.set_position(FOLLOWER, position)
+        label.here("journal-before-commit")
+    return count
+
+
+def _extend(room: "LocalRoom", stem: str, texts: list[tuple[int, bytes]], closed: int) -> None:
+    path = segment.live_path(directory(room), stem)
+    reached = segment.mend(path) or closed
+    new = b"".join(text for seq, text in texts if seq > reached)
+    label.here("journal-before-append")
+    if new:
+        segment.append(path, new, durable=room.store.durability == "full")
+    label.here("journal-after-append")
+    if os.path.exists(path) and os.path.getsize(path) >= room.settings.journal_rotate_bytes:
+        _close(path, stem, max(reached, texts[-1][0]))
+
+
+def _close(path: str, stem: str, last: int) -> None:
+    """Give a file that has grown enough the name of a closed one. Compressing waits till the lock is free."""
+    whole = segment.lines(Segment(stem, 0, 0, path))
+    first = next((line.number(text) for _, text in whole if line.rewinds_to(text) is None), None)
+    if first is None:
+        return  # nothing but a rewind
+    segment.sync_file(path)  # closed files are not looked at again, so they must be whole
+    label.here("journal-before-close")
+    os.rename(path, os.path.join(os.path.dirname(path), f"{stem}.{first}-{last}.jsonl"))
+    label.here("journal-after-close")
+
+
+def _compress_closed(room: "LocalRoom") -> None:
+    segment.sweep_litter(directory(room))
+    for found in segment.uncompressed(directory(room)):
+        made = segment.temporary(found.path + ".gz")
+        try:
+            before = os.stat(found.path)
+            segment.write_whole(made, (text + b"\n" for _, text in segment.lines(found)), compressed=True)
+            label.here("journal-before-pack")
+            room.store.begin()
+            try:
+                if _same(before, os.stat(found.path)):
+                    segment.put(made, found.path + ".gz")
+                    label.here("journal-before-unlink")
+                    os.unlink(found.path)
+            finally:
+                room.store.rollback()
+        except (FileNotFoundError, segment.Moved):
+            pass  # another process was faster, or rewrote it
+        finally:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(made)
+
+
+def _same(one: os.stat_result, other: os.stat_result) -> bool:
+    return (one.st_ino, one.st_size, one.st_mtime_ns) == (other.st_ino, other.st_size, other.st_mtime_ns)
+
+
+# the head, and what is done when it does not fit
+
+
+def read_head(events: str) -> Head | None:
+    try:
+        with open(os.path.join(events, "_head.json"), "rb") as file:
+            return Head(**json.load(file))
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def write_head(events: str, head: Head) -> None:
+    path = os.path.join(events, "_head.json")
+    made = segment.temporary(path)
+    with open(os.open(made, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="ascii") as file:
+        json.dump(head._asdict(), file)
+    os.replace(made, path)
+
+
+def _is_sound(room: "LocalRoom") -> bool:
+    look, head = room.store.look(), read_head(directory(room))
+    position = int(look.position(FOLLOWER) or 0)
+    if head is None:
+        return position == 0
+    if position > head.seq or head.boot != host.boot():
+        return False
+    return _agrees(look, room.store.whole().first(), int(look.last_cursor()), head.seq, head.id)
+
+
+def _agrees(tx: ReadTx, first: int, last: int, seq: int, event_id: str) -> bool:
+    """Whether the store knows an event. What was pruned it need not know, nor a message that was removed."""
+    return seq < first or (seq <= last and tx.event_id(seq) in (event_id, None))
+
+
+def _recover(room: "LocalRoom") -> None:
+    """Make journals and store agree again after a power loss."""
+    events = directory(room)
+    with room.store.write() as tx:
+        found = segment.listed(events)
+        first, last = room.store.whole().first(), int(tx.last_cursor())
+        compared = {stem: _compare(tx, files, first, last) for stem, files in found.items()}
+        tails = {stem: agreed for stem, (agreed, _) in compared.items()}
+        ahead = [stem for stem, (_, is_ahead) in compared.items() if is_ahead]
+        if ahead and not any(tails.values()):
+            raise JournalBroken(
+                f"the journals in {events} tell of another room than {room.store.path}", path=events,
+                hint="Rebuild that room: postroom replay --into NEW_HOME; or move the journals away.",
+            )  # fmt: skip
+        for stem in ahead:
+            _take_back(tx, found[stem], tails[stem])
+        position = int(tx.position(FOLLOWER) or 0)
+        wanted = {party or ROOM: seq for party, seq in room.store.whole().tails(position).items()}
+        reached = min([position, *(tails.get(s, 0) for s, seq in wanted.items() if tails.get(s, 0) < seq)])
+        label.here("journal-before-recovered")
+        write_head(events, Head(reached, tx.event_id(reached) or "", host.boot()))
+        tx.set_position(FOLLOWER, str(reached))
+    label.here("journal-recovered")
+
+
+def _compare(tx: WriteTx, files: list[Segment], first: int, last: int) -> tuple[int, bool]:
+    """How far one journal tells what the store knows, and whether it goes on beyond that."""
+    if files[-1].is_open:
+        segment.cut_damage(files[-1])
+    limit, ahead = 1 << 62, False
+    for found in reversed(files):
+        for text in reversed([text for _, text in segment.lines(found)]):
+            if (to := line.rewinds_to(text)) is not None:
+                limit = min(limit, to)
+            elif (seq := line.number(text)) <= limit:
+                if _agrees(tx, first, last, seq, line.decode(text).id):
+                    return seq, ahead
+                ahead = True
+    return 0, ahead
+
+
+def _take_back(tx: WriteTx, files: list[Segment], agreed: int) -> None:
+    for found in files:
+        if found.first > agreed:
+            # Left among the others, it would be read after younger lines with smaller numbers.
+            os.rename(found.path, segment.void_path(found))
+    label.here("journal-before-rewind")
+    stem, events = files[0].stem, os.path.dirname(files[0].path)
+    segment.append(segment.live_path(events, stem), line.rewind(agreed, iso(tx.now)), durable=True)

@@ -1,0 +1,209 @@
+"""Replay: a room rebuilt from its journals alone, through the same `apply` that built it.
+
+The journals are merged by seq while they are read. Numbers may be missing for one reason only: a message that
+was removed before it could be mirrored. The event that removed it names it, so a gap that no event explains
+is damage.
+"""
+
+import heapq
+import os
+from collections.abc import Iterator
+from itertools import islice
+from typing import NamedTuple
+
+from postroom.errors import JournalBroken, PostroomError, Refused
+from postroom.room import digest, line, segment, snapshot
+from postroom.room.journal import read_head
+from postroom.room.segment import Segment
+from postroom.store.contract import ReadTx, Store, WriteTx
+from postroom.store.sqlite.scratch import ScratchStore
+
+BATCH = 2000  # events a transaction
+TRIES = 5
+
+_REMOVES = ("room.pruned", "project.deleted")
+
+
+class Replayed(NamedTuple):
+    """What a replay did."""
+
+    events: int  # applied, after the snapshot if there was one
+    last: int  # the seq the room now stands at
+    snapshot: int | None  # the seq it began with
+    digest: str
+
+
+class Line(NamedTuple):
+    """One event's line, and where it stands."""
+
+    seq: int
+    text: bytes
+    path: str
+    number: int
+
+
+def replay(events: str, target_home: str) -> Replayed:
+    """Rebuild the room whose journals are in `events`, in a home that has none."""
+    path = os.path.join(target_home, "room.db")
+    if os.path.exists(path):
+        hint = "Choose an empty directory: --into NEW_HOME"
+        raise Refused(f"{target_home} holds a room already", path=path, hint=hint)
+    os.makedirs(target_home, mode=0o700, exist_ok=True)
+    made = segment.temporary(path)
+    try:
+        store, done = rebuilt(events, made)
+        try:
+            if done.snapshot:  # the new room's log begins where the old one's did, and so will its journals
+                snapshot.write(store, os.path.join(target_home, "events"), done.last)
+        finally:
+            store.close()
+        segment.sync_file(made)
+        segment.put(made, path)
+    finally:
+        _remove(made)
+    return done
+
+
+def rebuilt(events: str, path: str = "") -> tuple[ScratchStore, Replayed]:
+    """A store filled from journals, while others may still write, close and rewrite them."""
+    for _ in range(TRIES):
+        if path:
+            _remove(path)
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        store = ScratchStore(path)
+        try:
+            return store, _fill(store, events)
+        except segment.Moved:
+            store.close()
+        except BaseException:
+            store.close()
+            raise
+    raise JournalBroken(
+        f"the journals in {events} were rewritten again and again", path=events, hint="Try again."
+    )
+
+
+def _remove(path: str) -> None:
+    for name in (path, path + "-wal", path + "-shm"):
+        if os.path.exists(name):
+            os.unlink(name)
+
+
+def _fill(store: Store, events: str) -> Replayed:
+    head = read_head(events)  # before the files: all up to it is in them, whatever is written meanwhile
+    taken = snapshot.listed(events)
+    start = taken[-1].seq if taken else 0
+    if taken:
+        snapshot.load(taken[-1], store)
+    journals = segment.listed(events)
+    if not taken and not journals:
+        raise JournalBroken(f"there are no journals in {events}", path=events)
+    merged = heapq.merge(*(_stream(files) for files in journals.values()))
+    story = _Story(start, head.seq if head else None)
+    story.tell((found for found in merged if found.seq > start), store)
+    return Replayed(story.count, story.last, start or None, digest.digest(store.whole()))
+
+
+class _Story:
+    """The events of all journals in order, each checked to be the next."""
+
+    def __init__(self, last: int, promised: int | None) -> None:
+        self.last = last
+        self.count = 0
+        self._promised = promised  # up to here nothing may be missing
+        self._id = ""
+        self._missing: dict[int, Line] = {}  # seq: the line before which it is missing
+        self._is_torn = False
+
+    def tell(self, lines: Iterator[Line], store: Store) -> None:
+        """Apply the lines, many in one transaction."""
+        while not self._is_torn and (batch := list(islice(lines, BATCH))):
+            found = batch[0]
+            try:
+                with store.write() as tx:
+                    for found in batch:
+                        self._take(tx, found)
+                        if self._is_torn:
+                            break
+            except JournalBroken:
+                raise
+            except (PostroomError, KeyError, TypeError) as exc:
+                raise _broken(found, f"this cannot follow what came before it ({exc})") from exc
+        self._check_end()
+
+    def _check_end(self) -> None:
+        for seq, found in self._missing.items():
+            raise _broken(found, f"event {seq} is missing before this line")
+        if self._promised is not None and self.last < self._promised:
+            raise JournalBroken(
+                f"the journals end at event {self.last}, but were written up to {self._promised}"
+            )
+
+    def _take(self, tx: WriteTx, found: Line) -> None:
+        try:
+            event = line.decode(found.text)
+        except (ValueError, KeyError, TypeError, AttributeError) as exc:
+            raise _broken(found, f"not an event ({exc})") from exc
+        if event.seq <= self.last:
+            if event.id != self._id:
+                raise _broken(found, f"event {event.seq} was told before, and differently")
+            return
+        gap = range(self.last + 1, event.seq)
+        if gap and self._promised is not None and self.last >= self._promised:
+            self._is_torn = True  # of the page being written, some files have their part and some do not
+            return
+        self._missing |= dict.fromkeys(gap, found)
+        tx.record(event)
+        if event.type in _REMOVES:
+            for seq in event.payload["messages"]:
+                self._missing.pop(seq, None)
+        self.last, self._id = event.seq, event.id
+        self.count += 1
+
+
+def _broken(found: Line, why: str) -> JournalBroken:
+    return JournalBroken(f"{found.path}:{found.number}: {why}", path=found.path, line=found.number)
+
+
+def _stream(files: list[Segment]) -> Iterator[Line]:
+    """The lines of one journal that still count, in the order of their seq."""
+    limits = _rewinds(files)
+    index = 0
+    for found in files:
+        for number, text in segment.lines(found):
+            index += 1
+            while limits and limits[0][0] <= index:
+                limits.pop(0)
+            if line.rewinds_to(text) is not None:
+                continue
+            try:
+                seq = line.number(text)
+            except ValueError as exc:
+                raise _broken(Line(0, text, found.path, number), str(exc)) from exc
+            if not limits or seq <= limits[0][1]:
+                yield Line(seq, text, found.path, number)
+
+
+def _rewinds(files: list[Segment]) -> list[tuple[int, int]]:
+    """Each rewind of a journal: its place, and the lowest seq that it or a later one goes back to."""
+    found: list[tuple[int, int]] = []
+    index = 0
+    for one in files:
+        for _, text in segment.lines(one):
+            index += 1
+            if (to := line.rewinds_to(text)) is not None:
+                found.append((index, to))
+    lowest = 1 << 62
+    for n in reversed(range(len(found))):
+        lowest = min(lowest, found[n][1])
+        found[n] = (found[n][0], lowest)
+    return found
+
+
+def forward(tx: ReadTx, since: int, store: Store) -> None:
+    """Bring a rebuilt store up to what the room itself has recorded meanwhile."""
+    while page := tx.events(str(since)):
+        with store.write() as target:
+            for event in page:
+                target.record(event)
+        since = page[-1].seq

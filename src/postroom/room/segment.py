@@ -1,0 +1,271 @@
+"""The files of the journals: what their names say, and how they are read, mended, closed and rewritten.
+
+    <agent>.jsonl                          an agent's journal, being written; `_room` for no agent's events
+    <agent>.<first>-<last>.jsonl           closed, not compressed yet
+    <agent>.<first>-<last>.jsonl.gz        closed and compressed
+    <agent>.<first>-<last>.void1.jsonl.gz  taken back as a whole after a power loss (see `journal`)
+    .<name>.<process>                      not finished; litter once its process is gone
+
+A closed file covers the events `first` to `last` as they were when it was closed. Whoever changes a file
+holds the room's write lock.
+"""
+
+import contextlib
+import gzip
+import os
+import re
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+from postroom import host
+from postroom.errors import JournalBroken
+from postroom.room import line
+
+ROOM = "_room"
+BLOCK = 1 << 16
+
+_NAME = re.compile(r"(\w+?)(?:\.(\d+)-(\d+))?\.jsonl(\.gz)?", re.ASCII)
+
+
+class Moved(Exception):
+    """A file was closed or rewritten while it was being read: begin again."""
+
+
+class Damaged(Exception):
+    """The end of an open file is not what was written."""
+
+
+class Segment(NamedTuple):
+    """One file of one journal."""
+
+    stem: str
+    first: int
+    last: int  # 0 while it is being written
+    path: str
+
+    @property
+    def is_open(self) -> bool:
+        return self.last == 0
+
+    @property
+    def is_compressed(self) -> bool:
+        return self.path.endswith(".gz")
+
+
+def live_path(directory: str, stem: str) -> str:
+    return os.path.join(directory, f"{stem}.jsonl")
+
+
+def listed(directory: str) -> dict[str, list[Segment]]:
+    """The files of each journal, oldest first, each range once: compressed, if it is there in both forms."""
+    journals: dict[str, dict[tuple[int, int], Segment]] = {}
+    for name in _names(directory):
+        segment = _parsed(directory, name)
+        if segment is None:
+            continue
+        ranges = journals.setdefault(segment.stem, {})
+        if segment.is_compressed or (segment.first, segment.last) not in ranges:
+            ranges[segment.first, segment.last] = segment
+    return {stem: sorted(ranges.values(), key=_order) for stem, ranges in sorted(journals.items())}
+
+
+def uncompressed(directory: str) -> list[Segment]:
+    """Closed files that are still to be compressed, or have been and are still there."""
+    found = [_parsed(directory, name) for name in _names(directory)]
+    return [one for one in found if one and not one.is_open and not one.is_compressed]
+
+
+def drop_twins(directory: str) -> None:
+    """Remove what is there in both forms, so that a change of one cannot be undone by the other."""
+    for one in uncompressed(directory):
+        if os.path.exists(one.path + ".gz"):
+            os.unlink(one.path)
+
+
+def void_path(segment: Segment) -> str:
+    """A free name for a file that was taken back as a whole."""
+    before, after = segment.path.split(".jsonl")
+    n = 1
+    while os.path.exists(path := f"{before}.void{n}.jsonl{after}"):
+        n += 1
+    return path
+
+
+def _parsed(directory: str, name: str) -> Segment | None:
+    found = _NAME.fullmatch(name)
+    if found is None or (found[4] and not found[2]):
+        return None
+    return Segment(found[1], int(found[2] or 0), int(found[3] or 0), os.path.join(directory, name))
+
+
+def _order(segment: Segment) -> tuple[bool, int, int]:
+    return segment.is_open, segment.first, segment.last
+
+
+def _names(directory: str) -> list[str]:
+    with contextlib.suppress(FileNotFoundError):
+        return sorted(os.listdir(directory))
+    return []
+
+
+def lines(segment: Segment) -> Iterator[tuple[int, bytes]]:
+    """The whole lines of a file, numbered from 1. No file stays open between two blocks.
+
+    What follows the last line feed of an open file is a line that was never finished, and is left out.
+    """
+    rest, count = b"", 0
+    for block in _blocks(segment):
+        *whole, rest = (rest + block).split(b"\n") if b"\n" in block else (rest + block,)
+        for text in whole:
+            count += 1
+            yield count, text
+    if rest and not segment.is_open:
+        raise JournalBroken(f"{segment.path}:{count + 1}: the last line is cut off", path=segment.path)
+
+
+def _blocks(segment: Segment) -> Iterator[bytes]:
+    inflate = zlib.decompressobj(31) if segment.is_compressed else None
+    offset, inode = 0, None
+    while True:
+        try:
+            with open(segment.path, "rb") as file:
+                about = os.fstat(file.fileno())
+                if inode not in (None, (about.st_dev, about.st_ino)):
+                    raise Moved(segment.path)
+                inode = (about.st_dev, about.st_ino)
+                file.seek(offset)
+                block = file.read(BLOCK)
+        except FileNotFoundError:
+            raise Moved(segment.path) from None
+        if not block:
+            break
+        offset += len(block)
+        try:
+            yield inflate.decompress(block) if inflate else block
+        except zlib.error as exc:
+            raise JournalBroken(f"{segment.path}: {exc}", path=segment.path) from exc
+    if inflate and not inflate.eof:
+        raise JournalBroken(f"{segment.path}: the compressed file is cut off", path=segment.path)
+
+
+def mend(path: str) -> int:
+    """Cut off a last line that was never finished; the seq up to which the file goes, 0 when it is empty."""
+    try:
+        file = open(path, "r+b")  # noqa: SIM115 - closed just below
+    except FileNotFoundError:
+        return 0
+    with file:
+        size = file.seek(0, os.SEEK_END)
+        want = BLOCK
+        while True:
+            start = max(0, size - want)
+            file.seek(start)
+            block = file.read(size - start)
+            end = block.rfind(b"\n")
+            begin = block.rfind(b"\n", 0, end) if end >= 0 else -1
+            if begin >= 0 or start == 0:
+                break
+            want *= 8
+        if start + end + 1 < size:
+            file.truncate(start + end + 1)
+        if end < 0:
+            return 0
+        last = block[begin + 1 : end]
+    try:
+        to = line.rewinds_to(last)
+        return line.number(last) if to is None else to
+    except (ValueError, KeyError) as exc:
+        raise Damaged(path) from exc
+
+
+def cut_damage(segment: Segment) -> None:
+    """Cut an open file before the first line that cannot be what was written."""
+    size = 0
+    for _, text in lines(segment):
+        if not line.is_whole(text):
+            break
+        size += len(text) + 1
+    if size < os.path.getsize(segment.path):
+        os.truncate(segment.path, size)
+
+
+def append(path: str, data: bytes, *, durable: bool) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o600)
+    try:
+        rest = memoryview(data)
+        while rest:
+            rest = rest[os.write(descriptor, rest) :]
+        if durable:
+            os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def temporary(path: str) -> str:
+    directory, name = os.path.split(path)
+    return os.path.join(directory, f".{name}.{host.identity()}")
+
+
+def write_whole(path: str, content: Iterable[bytes], *, compressed: bool) -> None:
+    """Make a complete, durable file at `path`, which must be a temporary one."""
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        if compressed:
+            with gzip.GzipFile(filename="", fileobj=file, mode="wb", compresslevel=6, mtime=0) as packed:
+                for text in content:
+                    packed.write(text)
+        else:
+            file.writelines(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def put(made: str, path: str) -> None:
+    """Move a complete file into place, durably."""
+    os.replace(made, path)
+    sync_directory(os.path.dirname(path))
+
+
+def sync_directory(path: str) -> None:
+    with contextlib.suppress(OSError):  # Windows cannot open a directory
+        sync_file(path, os.O_RDONLY)
+
+
+def sync_file(path: str, flags: int = os.O_RDWR) -> None:
+    descriptor = os.open(path, flags)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def rewrite(segment: Segment, change: Callable[[bytes], bytes | None]) -> int:
+    """Change or drop lines of a file, all at once; how many. A file without lines goes away."""
+    changed = kept = 0
+
+    def content() -> Iterator[bytes]:
+        nonlocal changed, kept
+        for _, text in lines(segment):
+            new = change(text)
+            changed += new != text
+            if new is not None:
+                kept += 1
+                yield new + b"\n"
+
+    made = temporary(segment.path)
+    write_whole(made, content(), compressed=segment.is_compressed)
+    if changed and kept:
+        put(made, segment.path)
+        return changed
+    os.unlink(made)
+    if not kept:
+        os.unlink(segment.path)
+    return changed
+
+
+def sweep_litter(directory: str) -> None:
+    """Remove what processes that are gone did not finish."""
+    for name in _names(directory):
+        if name.startswith(".") and host.is_gone(".".join(name.split(".")[-4:])):
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(os.path.join(directory, name))

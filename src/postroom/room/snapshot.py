@@ -1,0 +1,148 @@
+"""A snapshot: everything a room holds at one seq, in one file, so that older journals may go.
+
+`_snapshot.<seq>.jsonl.gz`: a header, each row of each table, and the digest of the state. A replay begins
+with the latest and goes on with the events after its seq.
+"""
+
+import json
+import os
+import re
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple
+
+from postroom import label
+from postroom.errors import JournalBroken
+from postroom.model.message import Json
+from postroom.room import digest, journal, segment
+from postroom.store.contract import ReadTx, Store
+from postroom.text import encode
+
+if TYPE_CHECKING:
+    from postroom.room.local import LocalRoom
+
+FORMAT = 1
+_TABLES = (*digest.TABLES, "event")
+_NAME = re.compile(r"_snapshot\.(\d+)\.jsonl\.gz", re.ASCII)
+_BATCH = 2000
+
+
+class Snapshot(NamedTuple):
+    """One snapshot's file."""
+
+    seq: int
+    path: str
+
+
+def listed(events: str) -> list[Snapshot]:
+    """All snapshots, oldest first."""
+    names = os.listdir(events) if os.path.isdir(events) else []
+    found = [
+        Snapshot(int(match[1]), os.path.join(events, match[0]))
+        for n in names
+        if (match := _NAME.fullmatch(n))
+    ]
+    return sorted(found)
+
+
+def take(room: "LocalRoom") -> Snapshot:
+    """Put a snapshot of the room as it is beside its journals; older ones go."""
+    events = journal.directory(room)
+    while True:
+        with room.store.read() as tx:
+            seq = int(tx.last_cursor())
+            made = _make(room.store, events, seq)
+        label.here("snapshot-written")
+        # What a snapshot tells must survive in the store, and be in the journals, before it is believed.
+        room.store.upkeep().flush()
+        with room.store.write() as tx:
+            journal.drain(room, tx)
+            if not _redacted_since(tx, seq):
+                segment.put(made, path(events, seq))
+                label.here("snapshot-put")
+                break
+    for older in listed(events):
+        if older.seq != seq:
+            os.unlink(older.path)
+            label.here("snapshot-older-gone")
+    return Snapshot(seq, path(events, seq))
+
+
+def write(store: Store, events: str, seq: int) -> None:
+    """Write a snapshot of a store that nobody else uses."""
+    os.makedirs(events, mode=0o700, exist_ok=True)
+    segment.put(_make(store, events, seq), path(events, seq))
+
+
+def path(events: str, seq: int) -> str:
+    return os.path.join(events, f"_snapshot.{seq}.jsonl.gz")
+
+
+def _make(store: Store, events: str, seq: int) -> str:
+    made = segment.temporary(path(events, seq))
+    segment.write_whole(made, _content(store, seq), compressed=True)
+    return made
+
+
+def _redacted_since(tx: ReadTx, seq: int) -> bool:
+    """Whether content has been taken away that a snapshot of that seq would bring back."""
+    while page := tx.events(str(seq)):
+        if any(event.type == "message.redacted" for event in page):
+            return True
+        seq = page[-1].seq
+    return False
+
+
+def _content(store: Store, seq: int) -> Iterator[bytes]:
+    whole = store.whole()
+    yield _line({"type": "journal.snapshot", "format": FORMAT, "seq": seq})
+    for table in _TABLES:
+        for row in whole.rows(table):
+            yield _line({"table": table, "row": row})
+    yield _line({"digest": digest.digest(whole)})
+
+
+def _line(document: Json) -> bytes:
+    return encode(document).encode() + b"\n"
+
+
+def load(snapshot: Snapshot, store: Store) -> None:
+    """Fill an empty store with what a snapshot holds; `JournalBroken` if that is not what was written."""
+    documents = (_document(snapshot, number, text) for number, text in segment.lines(_as_segment(snapshot)))
+    header = next(documents, Json())
+    if header.get("type") != "journal.snapshot" or header.get("format") != FORMAT:
+        raise JournalBroken(f"{snapshot.path}:1: not a snapshot that this version reads", path=snapshot.path)
+    expected = ""
+    while batch := list(islice(documents, _BATCH)):
+        with store.write():
+            whole = store.whole()
+            for document in batch:
+                if "digest" in document:
+                    expected = document["digest"]
+                else:
+                    whole.load(document["table"], document["row"])
+    if expected != digest.digest(store.whole()):
+        raise JournalBroken(f"{snapshot.path}: its digest is not that of its rows", path=snapshot.path)
+
+
+def _document(snapshot: Snapshot, number: int, text: bytes) -> Json:
+    try:
+        return json.loads(text)
+    except ValueError as exc:
+        raise JournalBroken(f"{snapshot.path}:{number}: {exc}", path=snapshot.path) from exc
+
+
+def _as_segment(snapshot: Snapshot) -> segment.Segment:
+    return segment.Segment("_snapshot", snapshot.seq, snapshot.seq, snapshot.path)
+
+
+def rewrite(snapshot: Snapshot, change: Callable[[Json], Json | None]) -> int:
+    """Change message rows of a snapshot, all at once; how many."""
+
+    def line_changed(text: bytes) -> bytes:
+        document: Json = json.loads(text)
+        if document.get("table") == "message" and (row := change(document["row"])) is not None:
+            return _line({"table": "message", "row": row})[:-1]
+        return text
+
+    return segment.rewrite(_as_segment(snapshot), line_changed)

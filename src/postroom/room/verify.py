@@ -1,0 +1,98 @@
+"""Verify: whether a room is what it must be, said in sentences."""
+
+import os
+from typing import TYPE_CHECKING, NamedTuple
+
+from postroom.clock import iso
+from postroom.errors import JournalBroken
+from postroom.room import digest, journal, replay
+
+if TYPE_CHECKING:
+    from postroom.room.local import LocalRoom
+
+DEEP_LIMIT = 200_000  # events up to which a replay is made without being asked for
+
+
+class Verified(NamedTuple):
+    """What was found."""
+
+    problems: list[str]
+    checked: list[str]  # the facts that were looked at
+    skipped: list[str]  # what was not, and why
+    digest: str | None  # of the state, when it was compared with a replay
+
+
+def verify(room: "LocalRoom", *, deep: bool | None = None) -> Verified:
+    """Check the file, the invariants of the state, the quiet markers, and that the journals tell the same.
+
+    The last takes a replay: `deep` asks for it or forbids it; by default rooms of moderate size get one.
+    """
+    problems, checked, skipped = list[str](), list[str](), list[str]()
+
+    def note(fact: str, found: list[str]) -> None:
+        checked.append(fact)
+        problems.extend(found)
+
+    events = int(room.store.look().last_cursor())
+    wanted = events < DEEP_LIMIT if deep is None else deep
+    note("the file is sound", room.store.upkeep().integrity(thorough=wanted))
+    if problems:
+        skipped.append("everything else, because the file is damaged")
+        return Verified(problems, checked, skipped, None)
+    for fact, found in room.store.whole().audit():
+        note(fact, found)
+    if room.store.readonly:
+        skipped.append("quiet markers and journals, because the room can only be read")
+        return Verified(problems, checked, skipped, None)
+    note("a quiet marker stands only where nothing is due", _markers(room))
+    if not wanted:
+        skipped.append(f"a replay of the journals, because there are {events:,} events")
+        return Verified(problems, checked, skipped, None)
+    state, found = _compare(room)
+    note("the journals alone rebuild the same state", found)
+    return Verified(problems, checked, skipped, state)
+
+
+def _markers(room: "LocalRoom") -> list[str]:
+    problems: list[str] = []
+    tx = room.store.begin()
+    try:
+        for agent in _agents_with_markers(room):
+            until = room.quiet.until(agent)
+            if until is None or until <= tx.now:
+                continue
+            if tx.restless(agent):
+                problems.append(f"the marker of {agent} promises quiet, and mail is waiting or offered")
+            elif (due := tx.next_due(agent)) is not None and due < until:
+                problems.append(
+                    f"the marker of {agent} promises quiet until {iso(until)}, but mail is due at {iso(due)}"
+                )
+    finally:
+        room.store.rollback()
+    return problems
+
+
+def _agents_with_markers(room: "LocalRoom") -> list[str]:
+    try:
+        return [name for name in os.listdir(os.path.dirname(room.quiet.path("any"))) if name[0] != "."]
+    except FileNotFoundError:
+        return []
+
+
+def _compare(room: "LocalRoom") -> tuple[str | None, list[str]]:
+    """The state's digest, and how it differs from that of a replay."""
+    try:
+        journal.sync(room)
+        store, done = replay.rebuilt(journal.directory(room))
+    except JournalBroken as exc:
+        return None, [f"the journals are broken: {exc}"]
+    try:
+        with room.store.read() as tx:
+            replay.forward(tx, done.last, store)
+            state = digest.digest(room.store.whole())
+        rebuilt = digest.digest(store.whole())
+    finally:
+        store.close()
+    if rebuilt == state:
+        return state, []
+    return state, [f"the journals rebuild another state ({rebuilt[:12]}) than the room has ({state[:12]})"]

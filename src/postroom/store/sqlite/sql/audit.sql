@@ -1,0 +1,137 @@
+-- The invariants of a room. A statement's name is the fact it checks; each row it gives is a sentence about a violation.
+
+-- fragment: delivery
+'the delivery of message ' || d.seq || ' to ' || d.recipient
+
+-- fragment: first
+(SELECT coalesce(min(seq), 0) FROM event)
+
+-- name: every delivery has its message
+SELECT {delivery} || ' has no message' FROM delivery d LEFT JOIN message m ON m.seq = d.seq AND m.tenant = d.tenant
+WHERE d.tenant = ?1 AND m.seq IS NULL LIMIT 20;
+
+-- name: every delivery has its recipient
+SELECT {delivery} || ' is for nobody in the room' FROM delivery d LEFT JOIN agent a ON a.tenant = d.tenant AND a.id = d.recipient
+WHERE d.tenant = ?1 AND a.id IS NULL LIMIT 20;
+
+-- name: every message has a delivery
+SELECT 'message ' || m.seq || ' (' || m.id || ') has no delivery' FROM message m
+WHERE m.tenant = ?1 AND NOT EXISTS (SELECT 1 FROM delivery d WHERE d.tenant = m.tenant AND d.seq = m.seq) LIMIT 20;
+
+-- name: every delivery has its message's priority
+SELECT {delivery} || ' has another priority than its message' FROM delivery d JOIN message m ON m.seq = d.seq
+WHERE d.tenant = ?1 AND d.priority <> m.priority LIMIT 20;
+
+-- name: every delivery stands where its latest event left it
+SELECT {delivery} || ' is ' || d.state || ', but its latest event (' || coalesce(d.last, 'none') || ') is '
+       || coalesce(e.type || ' of message ' || e.message || ' for ' || coalesce(e.agent_id, e.human_id), 'not there')
+FROM delivery d LEFT JOIN event e ON e.seq = d.last
+WHERE d.tenant = ?1 AND CASE
+    WHEN d.last IS NULL THEN d.state <> 'stored'
+    WHEN e.seq IS NULL THEN d.last >= {first}
+    ELSE e.status <> d.state OR e.message IS NOT d.seq OR coalesce(e.agent_id, e.human_id) IS NOT d.recipient END LIMIT 20;
+
+-- name: every history is one chain
+SELECT 'event ' || e.seq || ' follows event ' || e.prev || ', which is no earlier event of the same delivery'
+FROM event e LEFT JOIN event p ON p.seq = e.prev
+WHERE e.tenant_id = ?1 AND e.prev >= {first} AND (p.seq IS NULL OR p.seq >= e.seq OR p.message IS NOT e.message
+    OR coalesce(p.agent_id, p.human_id) IS NOT coalesce(e.agent_id, e.human_id)) LIMIT 20;
+
+-- name: every attempt is counted
+SELECT {delivery} || ' counts ' || d.attempts || ' attempts, and its history has ' || coalesce(o.n, 0)
+FROM delivery d LEFT JOIN (
+    SELECT message, coalesce(agent_id, human_id) AS party, count(*) AS n FROM event
+    WHERE tenant_id = ?1 AND type = 'delivery.offered' GROUP BY 1, 2) o ON o.message = d.seq AND o.party = d.recipient
+WHERE d.tenant = ?1 AND d.seq >= {first} AND d.attempts <> coalesce(o.n, 0) LIMIT 20;
+
+-- name: every unproven attempt is counted
+-- A person's retry forgives what was counted before it.
+SELECT {delivery} || ' counts ' || d.unproven || ' unproven attempts, and its history has ' || coalesce(u.n, 0)
+FROM delivery d LEFT JOIN (
+    SELECT e.message, coalesce(e.agent_id, e.human_id) AS party, count(*) AS n FROM event e
+    LEFT JOIN (SELECT message, coalesce(agent_id, human_id) AS party, max(seq) AS seq FROM event
+               WHERE tenant_id = ?1 AND type = 'delivery.retried' GROUP BY 1, 2) r
+        ON r.message = e.message AND r.party = coalesce(e.agent_id, e.human_id)
+    WHERE e.tenant_id = ?1 AND e.type = 'delivery.returned' AND json_extract(e.payload, '$.outcome') = 'unproven'
+      AND e.seq > coalesce(r.seq, 0)
+    GROUP BY 1, 2) u ON u.message = d.seq AND u.party = d.recipient
+WHERE d.tenant = ?1 AND d.seq >= {first} AND d.unproven <> coalesce(u.n, 0) LIMIT 20;
+
+-- name: what is offered is under one claim
+SELECT {delivery} || ' is offered without a whole claim' FROM delivery d
+WHERE d.tenant = ?1 AND d.state = 'offered' AND (d.attempts < 1 OR d.claimer IS NULL OR d.nonce IS NULL OR d.context IS NULL
+    OR d.route IS NULL OR d.offered_at IS NULL) LIMIT 20;
+
+-- name: a claim lapses by the clock until it is handed over, and never after
+SELECT {delivery} || ' is offered, ' || CASE WHEN d.handed_at IS NULL THEN 'not handed over, and never lapses'
+    ELSE 'handed over, and yet lapses' END FROM delivery d
+WHERE d.tenant = ?1 AND d.state = 'offered' AND (d.handed_at IS NULL) <> (d.due_at IS NOT NULL) LIMIT 20;
+
+-- name: what is seen or acked has its evidence
+SELECT {delivery} || ' is ' || d.state || ' without evidence or time' FROM delivery d
+WHERE d.tenant = ?1 AND d.state IN ('seen', 'acked') AND (d.evidence IS NULL OR d.seen_at IS NULL
+    OR (d.state = 'acked' AND d.acked_at IS NULL)) LIMIT 20;
+
+-- name: what was never shown has no evidence
+SELECT {delivery} || ' is ' || d.state || ' and carries evidence' FROM delivery d
+WHERE d.tenant = ?1 AND d.state NOT IN ('seen', 'acked', 'bounced') AND (d.evidence IS NOT NULL OR d.seen_at IS NOT NULL
+    OR d.acked_at IS NOT NULL) LIMIT 20;
+
+-- name: what has ended says when, and nothing else does
+SELECT {delivery} || ' is ' || d.state || CASE WHEN d.ended_at IS NULL THEN ' and does not say since when' ELSE ' and has an end' END
+FROM delivery d WHERE d.tenant = ?1
+  AND (d.state IN ('acked', 'bounced', 'expired', 'withdrawn', 'dead')) <> (d.ended_at IS NOT NULL) LIMIT 20;
+
+-- name: only stored deliveries are held, until a time
+SELECT {delivery} || ' is held, but ' || CASE d.state WHEN 'stored' THEN 'for no time' ELSE d.state END FROM delivery d
+WHERE d.tenant = ?1 AND d.held = 1 AND (d.state <> 'stored' OR d.due_at IS NULL) LIMIT 20;
+
+-- name: the clock acts only on what is open
+SELECT {delivery} || ' is ' || d.state || ' and due at ' || d.due_at FROM delivery d
+WHERE d.tenant = ?1 AND d.due_at IS NOT NULL AND d.state NOT IN ('stored', 'offered') LIMIT 20;
+
+-- name: what waits in the queue is due when its message expires
+SELECT {delivery} || ' is due at ' || d.due_at || ', which is not when its message expires' FROM delivery d
+JOIN message m ON m.seq = d.seq
+WHERE d.tenant = ?1 AND d.state = 'stored' AND d.held = 0 AND d.due_at IS NOT NULL AND d.due_at IS NOT m.expires_at LIMIT 20;
+
+-- name: only what was never offered counts as fresh
+SELECT {delivery} || ' counts as fresh after ' || d.attempts || ' attempts' FROM delivery d
+WHERE d.tenant = ?1 AND d.fresh = 1 AND d.attempts > 0 LIMIT 20;
+
+-- name: every handle names one message
+SELECT 'the handle ' || substr(id, -8) || ' names ' || count(*) || ' messages' FROM message
+WHERE tenant = ?1 GROUP BY substr(id, -8) HAVING count(*) > 1 LIMIT 20;
+
+-- name: a redacted message has no content
+SELECT 'message ' || seq || ' is redacted and still has content' FROM message
+WHERE tenant = ?1 AND redacted IS NOT NULL
+  AND (subject <> '' OR body <> '' OR payload IS NOT NULL OR metadata IS NOT NULL OR attachments IS NOT NULL) LIMIT 20;
+
+-- name: the log has no gap
+-- A message that was removed took its record with it; the event that removed it says so.
+SELECT 'nothing is recorded between ' || before || ' and ' || seq FROM (
+    SELECT seq, lag(seq) OVER (ORDER BY seq) AS before FROM (
+        SELECT seq FROM event
+        UNION SELECT seq FROM message WHERE seq >= {first}
+        UNION SELECT j.value FROM event e, json_each(e.payload, '$.messages') j
+              WHERE e.type IN ('room.pruned', 'project.deleted') AND j.value >= {first}))
+WHERE seq - before > 1 AND ?1 IS NOT NULL LIMIT 20;
+
+-- name: the log begins at the beginning, or where it was pruned
+SELECT 'the log begins at ' || {first} || ', and no event says that it was pruned'
+WHERE {first} > 1 AND ?1 IS NOT NULL AND NOT EXISTS (
+    SELECT 1 FROM event WHERE type = 'room.pruned' AND json_extract(payload, '$.cut') IS NOT NULL);
+
+-- name: no number is used twice
+SELECT 'both an event and a message have the number ' || e.seq FROM event e JOIN message m ON m.seq = e.seq
+WHERE e.tenant_id = ?1 LIMIT 20;
+
+-- name: every lease is one agent's, and has a holder with a context or none
+SELECT 'the lease on the mailbox of ' || l.agent || ' makes no sense' FROM lease l
+LEFT JOIN agent a ON a.tenant = l.tenant AND a.id = l.agent
+WHERE l.tenant = ?1 AND (l.fence < 1 OR (l.holder IS NULL) <> (l.context IS NULL) OR (a.id IS NULL AND l.holder IS NOT NULL)) LIMIT 20;
+
+-- name: no follower is ahead of the log
+SELECT 'the follower ' || name || ' stands at ' || position || ', beyond the end of the log' FROM follower
+WHERE tenant = ?1 AND position > max((SELECT coalesce(max(seq), 0) FROM event), (SELECT coalesce(max(seq), 0) FROM message)) LIMIT 20;

@@ -1,0 +1,61 @@
+"""A room as a whole: every row of its state in key order, the ends of its log, and what must always hold.
+
+Loaded only by what keeps history (journal, digest, snapshot, verify), never on a message's way.
+"""
+
+import sqlite3
+from collections.abc import Iterator
+from typing import Any
+
+from postroom.store.sqlite.statement import load
+
+SQL = load("state")
+AUDIT = load("audit")
+
+# Each table's key below the tenant, with a value that lies before all others.
+_KEYS: dict[str, dict[str, int | str]] = {
+    "project": {"name": ""},
+    "agent": {"id": ""},
+    "session": {"id": ""},
+    "message": {"seq": -1},
+    "delivery": {"seq": -1, "recipient": ""},
+    "lease": {"agent": ""},
+    "event": {"seq": -1},
+}
+
+
+class Whole:
+    """See `postroom.store.contract.Whole`. Works inside whatever transaction its thread has open."""
+
+    def __init__(self, connection: sqlite3.Connection, tenant: str) -> None:
+        self._execute = connection.execute
+        self._tenant = tenant
+
+    def rows(self, table: str) -> Iterator[dict[str, Any]]:
+        statement, key = SQL[f"{table}_rows"], _KEYS[table]
+        after = tuple(key.values())
+        while True:
+            cursor = self._execute(statement, (self._tenant, *after))
+            names = [column[0] for column in cursor.description]
+            page = [dict(zip(names, values, strict=True)) for values in cursor.fetchall()]
+            if not page:
+                return
+            yield from page
+            after = tuple(page[-1][column] for column in key)
+
+    def load(self, table: str, row: dict[str, Any]) -> None:
+        self._execute(SQL[f"{table}_load"], row)
+
+    def first(self) -> int:
+        return self._execute(SQL["log_first"], (self._tenant,)).fetchone()[0] or 0
+
+    def tails(self, until: int) -> dict[str, int]:
+        rows = self._execute(SQL["log_tails"], (self._tenant, until)).fetchall()
+        return {party or "": seq for party, seq in rows}
+
+    def cut(self, before: int, most: int, end: int) -> int:
+        return self._execute(SQL["log_cut"], (self._tenant, before, most, end)).fetchone()[0]
+
+    def audit(self) -> Iterator[tuple[str, list[str]]]:
+        for fact, statement in AUDIT.items():
+            yield fact, [row[0] for row in self._execute(statement, (self._tenant,)).fetchall()]
