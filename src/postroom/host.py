@@ -108,6 +108,17 @@ def owner_is_other(path: str) -> bool:
         return False
 
 
+def private_directory(path: str) -> None:
+    """Make a directory for our eyes only, and each one above it that is missing (`makedirs` opens those)."""
+    try:
+        os.mkdir(path, 0o700)
+    except FileExistsError:
+        return
+    except FileNotFoundError:
+        private_directory(os.path.dirname(path))
+        os.makedirs(path, 0o700, exist_ok=True)
+
+
 def unsafe_file_system(path: str, mounts: str | None = None) -> str:
     """The name of the network or FUSE file system a path lies on, or an empty string."""
     real = os.path.realpath(path)

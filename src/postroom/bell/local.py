@@ -12,8 +12,10 @@ import time
 from collections.abc import Iterable, Iterator
 
 from postroom import host
+from postroom.bell.polling import PollingWaiter
 
 _AT_REST = 100_000_000  # nanoseconds
+_LONGEST_POLL = 86_400_000  # milliseconds
 _LONGEST_PATH = 103  # 104 bytes with the closing NUL, on macOS; Linux has 108
 
 
@@ -29,61 +31,76 @@ class LocalBell:
         self._known: dict[str, tuple[int, list[str]]] = {}
         self.errors = 0
 
-    def waiter(self, party: str) -> "LocalWaiter":
-        return LocalWaiter(os.path.join(self._directory, party))
+    def waiter(self, party: str) -> "LocalWaiter | PollingWaiter":
+        try:
+            return LocalWaiter(os.path.join(self._directory, party))
+        except OSError:  # a read-only or full disk, or a path that no socket address can hold
+            self.errors += 1
+            return PollingWaiter()
 
     def ring(self, parties: Iterable[str]) -> dict[str, int]:
-        return {party: self._ring(f"{self._directory}/{party}") for party in parties}
+        reached: dict[str, int] = {}
+        for party in parties:
+            directory = f"{self._directory}/{party}"
+            try:
+                changed = os.stat(directory).st_mtime_ns
+            except OSError:
+                continue  # nobody ever waited there
+            known = self._known.get(directory)
+            if known is None or known[0] != changed:
+                known = self._list(directory, changed)
+            reached[party] = self._ring_all(known[1]) if known[1] else 0
+        return reached
+
+    def _list(self, directory: str, changed: int) -> tuple[int, list[str]]:
+        """The sockets in a directory as it was at a time.
+
+        Kept only if the directory had been at rest for a while: two changes in one tick of the file
+        system's clock bear the same time.
+        """
+        try:
+            paths = [f"{directory}/{name}" for name in os.listdir(directory)]
+        except OSError:
+            paths = []
+        known = (changed, paths)
+        if time.time_ns() - changed > _AT_REST:
+            self._known[directory] = known
+        return known
+
+    def _ring_all(self, paths: list[str]) -> int:
+        if self._socket is None or self._pid != os.getpid():
+            self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+            self._socket.setblocking(False)
+            self._pid = os.getpid()
+        reached = 0
+        for path in _reachable(paths):
+            try:
+                self._socket.sendmsg((b"",), (), 0, path)
+            except OSError as exc:
+                reached += self._failed(path, exc)
+            else:
+                reached += 1
+        return reached
+
+    def _failed(self, path: str, exc: OSError) -> int:
+        """How many waiters a ring that failed has reached all the same."""
+        if isinstance(exc, BlockingIOError):
+            return 1  # its queue is full of rings: it is awake, or will be
+        if isinstance(exc, ConnectionRefusedError):
+            self._remove_if_ours(path)
+        elif not isinstance(exc, FileNotFoundError):
+            self.errors += 1
+        return 0
 
     def waiting(self, party: str) -> int:
         """Counted by connecting, which tells a live socket from a dead one without waking anybody."""
-        directory = os.path.join(self._directory, party)
-        try:
-            return sum(map(_is_live, _reachable(directory, os.listdir(directory))))
-        except OSError:
-            return 0
+        _, paths = self._list(f"{self._directory}/{party}", time.time_ns())
+        return sum(map(_is_live, _reachable(paths)))
 
-    def _ring(self, directory: str) -> int:
-        paths = self._waiters(directory)
-        if not paths:
-            return 0
-        ringer = self._ringer()
-        if len(paths[0]) > _LONGEST_PATH:
-            paths = _reachable(directory, [path.rpartition("/")[2] for path in paths])
-        return sum([self._ring_one(ringer, path) for path in paths])
-
-    def _waiters(self, directory: str) -> list[str]:
-        """The sockets in a directory, listed anew when it changed.
-
-        A listing is kept only if the directory had been at rest for a while: two changes in one
-        tick of the file system's clock bear the same time.
-        """
-        try:
-            changed = os.stat(directory).st_mtime_ns
-            known = self._known.get(directory)
-            if known is not None and known[0] == changed:
-                return known[1]
-            paths = [f"{directory}/{name}" for name in os.listdir(directory)]
-        except OSError:
-            return []
-        if time.time_ns() - changed > _AT_REST:
-            self._known[directory] = (changed, paths)
-        return paths
-
-    def _ring_one(self, ringer: socket.socket, path: str) -> int:
-        try:
-            ringer.sendmsg((b"",), (), 0, path)
-        except BlockingIOError:
-            return 1  # its queue is full of rings: it is awake, or will be
-        except ConnectionRefusedError:
-            self._remove_if_ours(path)
-        except FileNotFoundError:
-            pass
-        except OSError:
-            self.errors += 1
-        else:
-            return 1
-        return 0
+    def close(self) -> None:
+        if self._socket is not None and self._pid == os.getpid():
+            self._socket.close()
+        self._socket = None
 
     def _remove_if_ours(self, path: str) -> None:
         """Nobody holds that socket any more. Only this boot can know that."""
@@ -91,28 +108,22 @@ class LocalBell:
             with contextlib.suppress(OSError):
                 os.unlink(path)
 
-    def _ringer(self) -> socket.socket:
-        if self._socket is None or self._pid != os.getpid():
-            self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-            self._socket.setblocking(False)
-            self._pid = os.getpid()
-        return self._socket
-
 
 def _boot() -> str:
     return (host.boot() or "0") + "-"
 
 
-def _reachable(directory: str, names: list[str]) -> Iterator[str]:
-    """Paths that fit a socket address: a long one does when it goes through a descriptor."""
-    if len(directory) + 1 + max(map(len, names), default=0) <= _LONGEST_PATH:
-        for name in names:
-            yield f"{directory}/{name}"
-        return
-    descriptor = os.open(directory, os.O_RDONLY)
+def _reachable(paths: list[str]) -> Iterable[str]:
+    """Paths that fit a socket address."""
+    return paths if not paths or len(paths[0]) <= _LONGEST_PATH else _through_descriptor(paths)
+
+
+def _through_descriptor(paths: list[str]) -> Iterator[str]:
+    """A long path fits a socket address when it goes through a descriptor, open while it is used."""
+    descriptor = os.open(os.path.dirname(paths[0]), os.O_RDONLY)
     try:
-        for name in names:
-            yield f"/proc/self/fd/{descriptor}/{name}"
+        for path in paths:
+            yield f"/proc/self/fd/{descriptor}/{os.path.basename(path)}"
     finally:
         os.close(descriptor)
 
@@ -130,15 +141,14 @@ class LocalWaiter:
     """A bound socket. A forked child must make its own: it would steal its parent's rings."""
 
     def __init__(self, directory: str) -> None:
-        os.makedirs(directory, mode=0o700, exist_ok=True)
+        host.private_directory(directory)
         self._remove_earlier_boots(directory)
-        name = _boot() + os.urandom(6).hex()
-        self._path = f"{directory}/{name}"
+        self._path = f"{directory}/{_boot()}{os.urandom(6).hex()}"
         self._pid = os.getpid()
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._socket.setblocking(False)
         try:
-            for path in _reachable(directory, [name]):
+            for path in _reachable([self._path]):
                 self._socket.bind(path)
         except OSError:
             self._socket.close()
@@ -147,7 +157,7 @@ class LocalWaiter:
         self._poll.register(self._socket, select.POLLIN)
 
     def _remove_earlier_boots(self, directory: str) -> None:
-        for name in os.listdir(directory):
+        for name in os.listdir(directory) if host.boot() else ():
             if not name.startswith(_boot()):
                 with contextlib.suppress(OSError):
                     os.unlink(f"{directory}/{name}")
@@ -156,7 +166,7 @@ class LocalWaiter:
         return self._socket.fileno()
 
     def wait(self, timeout: float | None) -> bool:
-        if not self._poll.poll(None if timeout is None else max(0, timeout * 1000)):
+        if not self._poll.poll(None if timeout is None else min(max(0, timeout * 1000), _LONGEST_POLL)):
             return False
         # One is enough: if more rings wait, the next wait returns at once and there is one look too many.
         try:

@@ -21,6 +21,8 @@ class PollingBell:
     def waiting(self, party: str) -> int:
         return 0
 
+    def close(self) -> None: ...
+
 
 class PollingWaiter:
     """Sleeps at most 100 ms at a time, and then asks to look."""

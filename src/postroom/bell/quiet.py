@@ -12,7 +12,7 @@ import contextlib
 import os
 from collections.abc import Iterable
 
-from postroom import label
+from postroom import host, label
 
 LONGEST = 3_600_000  # one hour, in milliseconds
 
@@ -44,7 +44,7 @@ class QuietMarkers:
 
     def lower(self, agent: str, until: int) -> None:
         """Promise quiet until a moment. Call with the write lock held and nothing due or offered."""
-        os.makedirs(self._agents, mode=0o700, exist_ok=True)
+        host.private_directory(self._agents)
         temporary = f"{self._agents}/.{agent}.{os.getpid()}"
         os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT, 0o600))
         os.utime(temporary, ns=(until * 1_000_000, until * 1_000_000))
@@ -57,7 +57,7 @@ class QuietMarkers:
         A key that turns out to serve two agents tells nothing: its link then dangles for good.
         """
         for directory in (self._agents, self._sessions, self._life):
-            os.makedirs(directory, mode=0o700, exist_ok=True)
+            host.private_directory(directory)
         path, target = f"{self._sessions}/{key}", f"../a/{agent}"
         try:
             os.symlink(target, path)

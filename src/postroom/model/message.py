@@ -19,7 +19,7 @@ class Message(NamedTuple):
     tenant: str
     project: str
     sender_id: str
-    sender: str  # the sender's address as it is now; the id above is what endures
+    sender: str  # the sender's address when it wrote; the id above is what endures
     sender_session: str | None
     sender_runtime: str | None
     sender_role: str | None
@@ -74,6 +74,15 @@ class Delivery(NamedTuple):
     seen_at: int | None
     acked_at: int | None
     ended_at: int | None
+
+
+def first_delivery(m: Message, recipient: str, address: str, *, held: bool = False) -> Delivery:
+    """The delivery of a message that has not been offered yet."""
+    return Delivery._make((
+        m.seq, m.id, recipient, address, State.STORED, None, None, 0, 0, "scheduled" if held else None,
+        m.priority, held, False, m.not_before if held else m.expires_at, None, None, None, None, m.created_at,
+        None, None, None, None,
+    ))  # fmt: skip
 
 
 class Attempt(NamedTuple):

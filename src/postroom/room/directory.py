@@ -8,6 +8,7 @@ from postroom.model import ids
 from postroom.model.address import Address, Kind, name, parse
 from postroom.model.message import Agent, Json
 from postroom.room.bounce import ROOM
+from postroom.room.draft import check_text
 from postroom.store.contract import ReadTx, WriteTx
 
 if TYPE_CHECKING:
@@ -29,16 +30,18 @@ class Scope:
         self._root = "" if explicit else config.project_root(start)
         self._known: tuple[int, dict[str, Agent]] = (-1, {})
 
-    def recall(self, tx: WriteTx, text: str) -> Agent | None:
-        generation, known = self._known
-        return known.get(text) if generation == tx.directory else None
+    def names(self, tx: WriteTx) -> dict[str, Agent]:
+        """Whom names mean, as far as it is known; add what you find out.
 
-    def remember(self, tx: WriteTx, text: str, agent: Agent) -> None:
-        if tx.directory is None:
-            return  # this transaction changed the directory, and may yet be rolled back
-        if self._known[0] != tx.directory or len(self._known[1]) > _MOST_REMEMBERED:
-            self._known = (tx.directory, {})
-        self._known[1][text] = agent
+        A transaction that changed the directory gets a dictionary of its own: it may yet be rolled back.
+        """
+        generation, names = self._known
+        if generation == tx.directory and len(names) < _MOST_REMEMBERED:
+            return names
+        names = dict[str, Agent]()
+        if tx.directory is not None:
+            self._known = (tx.directory, names)
+        return names
 
     def find(self, tx: ReadTx) -> str:
         """The project's name, as far as the room knows it or would name it."""
@@ -46,14 +49,13 @@ class Scope:
             if known := tx.project_at(self._root):
                 self._name = known.name
             else:
-                return config.slug(self._root)
+                return _free_name(tx, config.slug(self._root))
         return self._name or DEFAULT_PROJECT
 
     def ensure(self, tx: WriteTx) -> str:
         """The project's name, made known to the room if it is new."""
         project = self.find(tx)
         if tx.project(project) is None or (self._root and not self._name):
-            project = _free_name(tx, project) if self._root else project
             tx.append("project.created", payload={"name": project, "root": self._root})
         return project
 
@@ -88,10 +90,10 @@ def caller(tx: ReadTx, who: str | None, scope: Scope) -> Agent:
 
 def caller_of(tx: WriteTx, who: str | None, scope: Scope) -> Agent:
     """As `caller`, from memory where that is still true."""
-    agent = scope.recall(tx, who) if who else None
+    names = scope.names(tx)
+    agent = names.get(who or "")
     if agent is None:
-        agent = caller(tx, who, scope)
-        scope.remember(tx, who or "", agent)
+        agent = names[who or ""] = caller(tx, who, scope)
     return agent
 
 
@@ -99,23 +101,19 @@ def caller_or_new(tx: WriteTx, who: str | None, scope: Scope) -> Agent:
     """As `caller`, but somebody new is given an address: whoever sends must be able to get answers."""
     if not who:
         raise NoIdentity
-    agent = scope.recall(tx, who)
-    if agent is None:
-        agent = find(tx, personal(who), scope.find(tx)) or join(tx, who, scope, {})
-        scope.remember(tx, who, agent)
+    agent = find(tx, personal(who), scope.find(tx)) or join(tx, who, scope, {})
+    scope.names(tx)[who] = agent
     return agent
 
 
 def recipients(tx: WriteTx, to: str, scope: Scope) -> list[Agent]:
     """Whom an address reaches now. Never empty."""
-    agent = scope.recall(tx, to)
+    agent = find(tx, personal(to), scope.find(tx))
     if agent is None:
-        agent = find(tx, personal(to), scope.find(tx))
-        if agent is None:
-            raise UnknownRecipient(
-                f"nobody has the address {to!r}", address=to, near=near(tx, to), hint=_near_hint(tx, to)
-            )
-        scope.remember(tx, to, agent)
+        raise UnknownRecipient(
+            f"nobody has the address {to!r}", address=to, near=near(tx, to), hint=_near_hint(tx, to)
+        )
+    scope.names(tx)[to] = agent
     return [agent]
 
 
@@ -155,6 +153,8 @@ def join(tx: WriteTx, who: str, scope: Scope, about: "About") -> Agent:
 
 
 def _facts(tx: ReadTx, known: Agent | None, about: "About", scope: Scope) -> Json:
+    for text in (about.get("role"), about.get("description"), *(about.get("capabilities") or ())):
+        check_text("what is said of an agent", text or "")
     supervisor = about.get("supervisor")
     if supervisor:
         supervisor = caller(tx, supervisor, scope).id

@@ -12,8 +12,9 @@ _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",",
 
 CLASSES = ("turn", "tool", "interrupt")
 _ALIASES = {"medium": Priority.NORMAL, "action": Priority.HIGH}
-_PRIORITIES = {priority.name.lower(): priority for priority in Priority} | _ALIASES
+_PRIORITIES = {p.name.lower(): p for p in Priority} | _ALIASES
 _LONGEST_LINE = 1000
+_LONGEST_TEXT = 10_000
 _LONGEST_DELAY = 1e10  # seconds
 
 
@@ -57,10 +58,17 @@ def draft(
     cls: str = "turn",
 ) -> Draft:
     """A draft whose every field is sound; raises a `UsageError` that names the one that is not."""
-    _check_body(body, settings, empty_is_fine=bool(subject or payload))
-    _check_line("type", type)
-    if not type:
-        raise InvalidValue("type is empty", field="type")
+    if not body and not subject and not payload:
+        raise InvalidBody("the body is empty", hint="Write something, or give a --payload or a --subject.")
+    size = len(body) if body.isascii() and "\0" not in body else _size("body", body)
+    if size > settings.max_body_bytes:
+        raise InvalidBody(
+            f"the body has {size:,} bytes; the limit is {settings.max_body_bytes:,}",
+            size=size, limit=settings.max_body_bytes,
+            hint="Put the rest in a file and send its path, or raise max_body_bytes.",
+        )  # fmt: skip
+    if type != "note":
+        _check_type(type)
     if subject or key or correlation:
         _check_line("subject", subject)
         _check_line("key", key or "")
@@ -74,32 +82,18 @@ def draft(
     if after is not None or expires is not None:
         _check_times(after, expires)
     return Draft._make((
-        to, body, type, payload, subject, to_priority(priority), thread, reply_to, correlation,
-        bool(requires_ack), after, expires, key, metadata, cls,
+        to, body, type, payload, subject, to_priority(priority), thread, reply_to, correlation, bool(requires_ack), after,
+        expires, key, metadata, cls,
     ))  # fmt: skip
 
 
 def to_priority(value: str | Priority) -> Priority:
     if isinstance(value, Priority):
         return value
-    try:
-        return _PRIORITIES[value.lower()]
-    except (KeyError, AttributeError):
-        raise InvalidValue(
-            f"priority must be urgent, high, normal or low, not {value!r}", field="priority"
-        ) from None
-
-
-def _check_body(body: str, settings: Settings, *, empty_is_fine: bool) -> None:
-    if not body and not empty_is_fine:
-        raise InvalidBody("the body is empty", hint="Write something, or give a --payload or a --subject.")
-    size = _size("body", body)
-    if size > settings.max_body_bytes:
-        raise InvalidBody(
-            f"the body has {size:,} bytes; the limit is {settings.max_body_bytes:,}",
-            size=size, limit=settings.max_body_bytes,
-            hint="Put the rest in a file and send its path, or raise max_body_bytes.",
-        )  # fmt: skip
+    priority = _PRIORITIES.get(str(value).lower())
+    if priority is None:
+        raise InvalidValue(f"priority must be urgent, high, normal or low, not {value!r}", field="priority")
+    return priority
 
 
 def _size(field: str, text: str) -> int:
@@ -116,6 +110,18 @@ def _size(field: str, text: str) -> int:
         raise InvalidBody(
             f"the {field} is not valid UTF-8", hint="Send text; encode binary data as base64."
         ) from None
+
+
+def check_text(field: str, text: str) -> None:
+    """Text that people write beside a message: any number of lines, but not a book."""
+    if _size(field, text) > _LONGEST_TEXT:
+        raise InvalidValue(f"{field} is longer than {_LONGEST_TEXT} bytes", field=field)
+
+
+def _check_type(type: str) -> None:
+    if not type:
+        raise InvalidValue("type is empty", field="type")
+    _check_line("type", type)
 
 
 def _check_line(field: str, text: str) -> None:

@@ -7,6 +7,9 @@ listener's death, not a power cut; without them, everything that waits is labell
 import os
 import struct
 
+from postroom import host
+from postroom.errors import StoreReadOnly
+
 _NOTE = struct.Struct("<QQ")
 
 
@@ -17,10 +20,12 @@ class Hand:
         self._path = path
         self._descriptor = -1
 
-    def open(self, fence: int) -> None:
-        os.makedirs(os.path.dirname(self._path), mode=0o700, exist_ok=True)
-        self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
-        self.hold(fence, 0)
+    def open(self) -> None:
+        try:
+            host.private_directory(os.path.dirname(self._path))
+            self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as exc:
+            raise StoreReadOnly(f"cannot note what is in hand: {exc}", path=self._path) from exc
 
     def hold(self, fence: int, seq: int) -> None:
         """Note what is about to be shown; 0 for nothing."""

@@ -24,10 +24,10 @@ def events(room: "LocalRoom", *, follow: bool, agent: str | None, after: str | N
         while True:
             page = watch_with(room, waiter, EVERYONE, partial(room.store.look().events, cursor), None)
             yield from (event for event in page if party is None or event.party == party)
-            cursor = str(page[-1].seq)
+            cursor = room.store.look().cursor(page[-1])
 
 
 def _page_through(tx: ReadTx, cursor: str, party: str | None) -> Iterator[Event]:
     while page := tx.events(cursor):
         yield from (event for event in page if party is None or event.party == party)
-        cursor = str(page[-1].seq)
+        cursor = tx.cursor(page[-1])

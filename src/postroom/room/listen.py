@@ -14,6 +14,7 @@ from postroom.model.ladder import State
 from postroom.model.message import Mail
 from postroom.room.offer import claim, context, guard_lease
 from postroom.room.settle import see
+from postroom.room.sweep import reap
 from postroom.room.wait import watch_with
 from postroom.store.contract import WriteTx
 
@@ -26,47 +27,62 @@ class Listening(Iterator[Mail]):
 
     def __init__(self, room: "LocalRoom", agent: str | None, timeout: float | None) -> None:
         self._room = room
-        self._agent = room.who(agent).id
+        who = room.who(agent)
+        self.agent, self._name = who.id, who.name
         self._timeout = timeout
-        self._hand = room.hand(self._agent)
+        self._hand = room.hand(self.agent)
         self._in_hand: Mail | None = None
-        self._waiter = room.bell.waiter(self._agent)
+        self.waiter = room.bell.waiter(self.agent)
+        self._closed = True
         try:
+            self._hand.open()
             self._fence = self._take_lease()
+            self._hand.hold(self._fence, 0)
         except BaseException:
-            self._waiter.close()
+            self._hand.close()
+            self.waiter.close()
             raise
-        self._hand.open(self._fence)
         self._closed = False
 
     def _take_lease(self) -> int:
         with self._room.write() as tx:
-            guard_lease(tx, self._agent, self._room)
-            lease = tx.lease(self._agent)
+            guard_lease(tx, self.agent, self._room)
+            reap(tx, self.agent, self._room.settings)
+            lease = tx.lease(self.agent)
             if lease and lease.holder == host.identity():
                 from postroom.errors import MailboxLeased  # noqa: PLC0415
 
                 raise MailboxLeased("this process is already listening on this mailbox")
             fence = (lease.fence if lease else 0) + 1
             payload = {"fence": fence, "holder": host.identity(), "context": context()}
-            tx.append("lease.taken", self._agent, payload=payload)
+            tx.append("lease.taken", self.agent, payload=payload)
             return fence
 
     def __next__(self) -> Mail:
         if self._closed:
             raise StopIteration
         self.settle()
-        mail = self._look() or watch_with(self._room, self._waiter, self._agent, self._look, self._timeout)
+        mail = self.look() or watch_with(self._room, self.waiter, self.agent, self.look, self._timeout)
         if mail is None:
             self.close()
             raise StopIteration
-        self._hand.hold(self._fence, mail.delivery.seq)
-        label.here("in-hand")
-        self._in_hand = mail
         return mail
 
-    def _look(self) -> Mail | None:
-        waiting = self._room.store.look().ready(self._agent, 1)
+    def look(self) -> Mail | None:
+        """The next message, which is now in hand; None when nothing waits."""
+        mail = self._first()
+        expires = mail and mail.delivery.due_at
+        if expires is not None and expires <= self._room.store.clock():
+            self._room.sweep(self.agent)  # nobody had noticed yet
+            mail = self._first()
+        if mail is not None:
+            self._hand.hold(self._fence, mail.delivery.seq)
+            label.here("in-hand")
+            self._in_hand = mail
+        return mail
+
+    def _first(self) -> Mail | None:
+        waiting = self._room.store.look().ready(self.agent, 1, self._name)
         return waiting[0] if waiting else None
 
     def settle(self) -> None:
@@ -76,14 +92,14 @@ class Listening(Iterator[Mail]):
             return
         with self._room.write() as tx:
             self._check_fence(tx)
-            current = tx.mail(mail.delivery.seq, self._agent)
+            current = tx.mail(mail.delivery.seq, self.agent)
             if current is not None and current.delivery.state is State.STORED:
                 taken = claim(tx, current, route="listen", context=context(), handed=True, lease=0)
                 see(tx, taken)
         self._hand.hold(self._fence, 0)
 
     def _check_fence(self, tx: WriteTx) -> None:
-        lease = tx.lease(self._agent)
+        lease = tx.lease(self.agent)
         if lease is None or lease.fence != self._fence or lease.holder != host.identity():
             raise StaleClaim("the lease on this mailbox is no longer held here")
 
@@ -96,15 +112,15 @@ class Listening(Iterator[Mail]):
             with self._room.write() as tx:
                 self._check_fence(tx)
                 if self._in_hand is not None:
-                    current = tx.mail(self._in_hand.delivery.seq, self._agent)
+                    current = tx.mail(self._in_hand.delivery.seq, self.agent)
                     if current is not None and current.delivery.state is State.STORED:
-                        tx.append("delivery.labelled", self._agent, about=current.message, status="stored")
-                tx.append("lease.ended", self._agent, payload={"fence": self._fence, "clean": True})
+                        tx.append("delivery.labelled", self.agent, about=current.message, status="stored")
+                tx.append("lease.ended", self.agent, payload={"fence": self._fence, "clean": True})
         except StaleClaim:
             pass
         finally:
             self._hand.close()
-            self._waiter.close()
+            self.waiter.close()
 
     def __enter__(self) -> "Listening":
         return self

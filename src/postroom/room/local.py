@@ -79,6 +79,7 @@ class LocalRoom:
         )  # fmt: skip
         self.bell = _bell(run)
         self.quiet = QuietMarkers(run)
+        self.next_sweep = 0.0  # by the monotonic clock; waiters share it
         self._run = run
 
     # sending
@@ -127,7 +128,7 @@ class LocalRoom:
             return offer.offer(self, agent, ref=id, route=route, handed=handed)
         from postroom.room.wait import take  # noqa: PLC0415 - only who waits
 
-        return take(self, agent, timeout)
+        return take(self, agent, timeout, route=route, handed=handed)
 
     def give_up(self, mail: Mail) -> None:
         offer.give_up(self, mail)
@@ -251,21 +252,26 @@ class LocalRoom:
     def write(self) -> Unit:
         return Unit(self)
 
-    def sweep(self) -> int:
-        """Do what the clock asks, and return what gone processes held; how many deliveries came back."""
+    def sweep(self, party: str | None = None) -> int:
+        """Do what the clock asks, and return what gone processes held (of one party, or of all).
+
+        How many deliveries came back.
+        """
         if self.store.readonly:
             return 0
         look = self.store.look()
         due = look.next_due()
         recipients = [
-            party for party in look.recipients_offered() if any(map(host.is_gone, look.claimers(party)))
+            recipient
+            for recipient in ([party] if party else look.recipients_offered())
+            if any(map(host.is_gone, look.claimers(recipient)))
         ]
-        if not recipients and (due is None or due > wall()):
+        if not recipients and (due is None or due > self.store.clock()):
             return 0
         from postroom.room.sweep import reap  # noqa: PLC0415 - only when there is something
 
         with self.write() as tx:
-            return sum(reap(tx, party, self.settings) for party in recipients)
+            return sum(reap(tx, recipient, self.settings) for recipient in recipients)
 
     def hush(self, agent: str | None = None) -> int | None:
         """Promise an agent's hooks quiet, if nothing is due or offered; until when (milliseconds)."""
@@ -303,6 +309,7 @@ class LocalRoom:
         self.store.finish()
 
     def close(self) -> None:
+        self.bell.close()
         self.store.close()
 
     def __enter__(self) -> "LocalRoom":

@@ -18,7 +18,13 @@ if TYPE_CHECKING:
 def peek(room: "LocalRoom", agent: str | None, limit: int) -> list[Mail]:
     """What waits, in the order it will be offered. Marks nothing."""
     with room.store.read() as tx:
-        return tx.ready(directory.caller(tx, agent or room.agent, room.scope).id, limit)
+        who = directory.caller(tx, agent or room.agent, room.scope)
+        due = tx.next_due()
+        is_fresh = (due is None or due > room.store.clock()) and not tx.standing(who.id, "")[1]
+        if is_fresh or room.store.readonly:
+            return tx.ready(who.id, limit, who.name)
+    room.sweep(who.id)  # a moment has come, or what somebody holds may have to come back
+    return room.store.look().ready(who.id, limit, who.name)
 
 
 def offer(
@@ -33,10 +39,14 @@ def offer(
         who = directory.caller_of(tx, agent or room.agent, room.scope)
         holder, others = tx.standing(who.id, host.identity())
         if holder is not None:
+            if holder == host.identity() and ref is None:
+                raise MailboxLeased(
+                    "this process is listening on this mailbox: its listener has the next one"
+                )
             guard_lease(tx, who.id, room)
         if others:
             reap(tx, who.id, room.settings)
-        mail = _next(tx, who.id) if ref is None else _named(tx, room, ref, who)
+        mail = _next(tx, who) if ref is None else _named(tx, room, ref, who)
         if mail is None or mail.delivery.state is not State.STORED:
             return mail
         return claim(
@@ -70,8 +80,8 @@ def claim(
     )))  # fmt: skip
 
 
-def _next(tx: ReadTx, recipient: str) -> Mail | None:
-    waiting = tx.ready(recipient, 1)
+def _next(tx: ReadTx, who: Agent) -> Mail | None:
+    waiting = tx.ready(who.id, 1, who.name)
     return waiting[0] if waiting else None
 
 
@@ -112,12 +122,13 @@ def break_lease(tx: WriteTx, lease: Lease, room: "LocalRoom") -> None:
     assert lease.holder is not None
     assert lease.context is not None
     in_hand = room.hand(lease.agent).read(lease.fence)
-    for mail in tx.ready(lease.agent, 500):
-        if in_hand is None:
-            tx.append("delivery.labelled", lease.agent, about=mail.message, status="stored")
-        elif mail.delivery.seq == in_hand:
-            taken = claim(
-                tx, mail, route="listen", context=lease.context, handed=True, lease=0, claimer=lease.holder
-            )
-            give_back(tx, taken, room.settings)
+    if in_hand is None:
+        while page := tx.unlabelled(lease.agent):
+            for mail in page:
+                tx.append("delivery.labelled", lease.agent, about=mail.message, status="stored")
+    elif (mail := tx.mail(in_hand, lease.agent)) and mail.delivery.state is State.STORED:
+        taken = claim(
+            tx, mail, route="listen", context=lease.context, handed=True, lease=0, claimer=lease.holder
+        )
+        give_back(tx, taken, room.settings)
     tx.append("lease.ended", lease.agent, payload={"fence": lease.fence, "clean": False})

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from postroom.errors import IllegalMove, InvalidValue, KeyConflict, UnknownMessage
 from postroom.model import ids
 from postroom.model.ladder import RUNGS, State, ended, reached
-from postroom.model.message import Agent, Delivery, Message, Sent
+from postroom.model.message import Agent, Delivery, Message, Sent, first_delivery
 from postroom.room import directory
 from postroom.room.draft import Draft, draft
 from postroom.room.post import post
@@ -25,10 +25,12 @@ def send(
     wanted = draft(room.settings, to, body, **options)
     unit = room.write()
     with unit as tx:
-        author = directory.caller_or_new(tx, sender or room.agent, room.scope)
+        names, who = room.scope.names(tx), sender or room.agent or ""
+        author = names.get(who) or directory.caller_or_new(tx, who, room.scope)
         if wanted.key and (earlier := tx.message_by_key(author.id, wanted.key)):
-            return _duplicate(tx, earlier, wanted)
-        recipients = directory.recipients(tx, to, room.scope)
+            return duplicate(tx, earlier, wanted)
+        known = names.get(to)
+        recipients = [known] if known else directory.recipients(tx, to, room.scope)
         message = compose(tx, author, wanted, author.project or room.scope.find(tx))
         message = post(tx, message, [agent.id for agent in recipients])
     return answer(message, recipients, unit.reached)
@@ -37,47 +39,48 @@ def send(
 def compose(tx: WriteTx, author: Agent, wanted: Draft, project: str) -> Message:
     """The message a draft becomes when it is the next thing that happens in the room."""
     message_id, now = ids.uuid7(), tx.now
-    thread = message_id if wanted.thread is None and wanted.reply_to is None else _thread(tx, wanted)
+    thread, reply_to = message_id, None
+    if wanted.thread is not None or wanted.reply_to is not None:
+        thread, reply_to = _continued(tx, wanted)
+    not_before = None if wanted.after is None else now + int(wanted.after * 1000)
+    expires_at = None if wanted.expires is None else now + int(wanted.expires * 1000)
     return Message._make((
         tx.next_seq, message_id, tx.tenant, author.project or project, author.id,
-        "human:" + author.name if author.is_human else author.name, None, None, author.role or None,
+        author.name if author.id[0] == "a" else author.address, None, None, author.role or None,
         "unverified", wanted.to, wanted.type, wanted.cls, wanted.priority, wanted.subject, wanted.body,
-        wanted.payload, wanted.metadata, thread, wanted.reply_to, wanted.correlation, None,
-        wanted.requires_ack, _moment(now, wanted.after), _moment(now, wanted.expires), wanted.key, now, None,
+        wanted.payload, wanted.metadata, thread, reply_to, wanted.correlation, None,
+        wanted.requires_ack, not_before, expires_at, wanted.key, now, None,
     ))  # fmt: skip
 
 
-def _thread(tx: ReadTx, wanted: Draft) -> str:
-    """The thread to continue: named by any message of it, or by what is replied to."""
-    ref = wanted.thread or wanted.reply_to or ""
+def _continued(tx: ReadTx, wanted: Draft) -> tuple[str, str | None]:
+    """The thread to continue, named by any message of it or by what is replied to; and what is replied to."""
+    answered = None if wanted.reply_to is None else _named(tx, wanted.reply_to)
+    begun = answered if wanted.thread is None else _named(tx, wanted.thread)
+    assert begun is not None
+    return begun.thread, answered and answered.id
+
+
+def _named(tx: ReadTx, ref: str) -> Message:
     found = tx.message(ref) if ids.is_uuid(ref) or ids.is_handle(ref) else None
     if found is None:
         raise UnknownMessage(f"there is no message {ref!r} to continue", message_ref=ref)
-    return found.thread
-
-
-def _moment(now: int, seconds: float | None) -> int | None:
-    return None if seconds is None else now + int(seconds * 1000)
+    return found
 
 
 def answer(message: Message, recipients: list[Agent], rung: dict[str, int]) -> Sent:
     """What is true now: stored for each, and who of them is listening."""
     held = message.not_before is not None and message.not_before > message.created_at
-    due = message.not_before if held else message.expires_at
-    deliveries = [
-        Delivery(
-            message.seq, message.id, agent.id,
-            agent.name if agent.project == message.project else agent.address,
-            State.STORED, None, None, 0, 0, "scheduled" if held else None, message.priority, held, False, due,
-            None, None, None, None, message.created_at, None, None, None, None,
-        )
-        for agent in recipients
-    ]  # fmt: skip
-    reach = ["live" if rung.get(agent.id) else "left" if agent.left_at else "stored" for agent in recipients]
+    deliveries: list[Delivery] = []
+    reach: list[str] = []
+    for agent in recipients:
+        address = agent.name if agent.project == message.project else agent.address
+        deliveries.append(first_delivery(message, agent.id, address, held=held))
+        reach.append("live" if rung.get(agent.id) else "left" if agent.left_at else "stored")
     return Sent(message, deliveries, reach)
 
 
-def _duplicate(tx: ReadTx, earlier: Message, wanted: Draft) -> Sent:
+def duplicate(tx: ReadTx, earlier: Message, wanted: Draft) -> Sent:
     same = (earlier.to, earlier.type, earlier.body, earlier.payload) == (
         wanted.to,
         wanted.type,

@@ -7,9 +7,9 @@ from postroom.model.ladder import Evidence, State, move
 from postroom.model.message import Agent, Delivery, Json, Mail, Message, Sent
 from postroom.room import directory
 from postroom.room.bounce import ROOM, bounce
-from postroom.room.draft import draft
+from postroom.room.draft import check_text, draft
 from postroom.room.post import post
-from postroom.room.send import answer, compose
+from postroom.room.send import answer, compose, duplicate
 from postroom.store.contract import ReadTx, WriteTx
 
 if TYPE_CHECKING:
@@ -78,6 +78,7 @@ def acknowledge(tx: WriteTx, mail: Mail) -> Delivery:
 
 def nack(room: "LocalRoom", what: Mail | str, reason: str, agent: str | None) -> Delivery:
     """Refuse a message; its sender gets one bounce with the reason."""
+    check_text("reason", reason)
     with room.write() as tx:
         mail = _own(tx, room, what, agent)
         if mail.delivery.state is not State.BOUNCED:
@@ -105,6 +106,8 @@ def reply(
             room.settings, asked.message.sender, body, **options,
             reply_to=asked.id, correlation=asked.message.correlation or asked.id,
         )  # fmt: skip
+        if wanted.key and (earlier := tx.message_by_key(author.id, wanted.key)):
+            return duplicate(tx, earlier, wanted)
         if asked.delivery.state in (State.STORED, State.OFFERED, State.SEEN):
             acknowledge(tx, asked)
         message = compose(tx, author, wanted, asked.message.project)

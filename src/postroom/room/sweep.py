@@ -26,9 +26,9 @@ def _act(tx: WriteTx, mail: Mail, settings: Settings) -> None:
         give_back(tx, mail, settings)
 
 
-def expire(tx: WriteTx, mail: Mail) -> None:
+def expire(tx: WriteTx, mail: Mail, outcome: Outcome = Outcome.UNPROVEN) -> None:
     move(mail.delivery.state, State.EXPIRED)
-    payload = {"n": mail.delivery.attempts, "outcome": Outcome.UNPROVEN.value} if is_offered(mail) else {}
+    payload = {"n": mail.delivery.attempts, "outcome": outcome.value} if is_offered(mail) else {}
     tx.append(
         "delivery.expired", mail.delivery.recipient_id, about=mail.message, payload=payload, status="expired"
     )
@@ -41,8 +41,12 @@ def is_offered(mail: Mail) -> bool:
 def give_back(tx: WriteTx, mail: Mail, settings: Settings, outcome: Outcome = Outcome.UNPROVEN) -> None:
     """Return an offered delivery to the queue; after too many unproven attempts it is dead instead.
 
-    It is labelled "may have been shown before" unless the attempt is known to have failed.
+    It is labelled "may have been shown before" unless the attempt is known to have failed. What expired
+    meanwhile does not come back.
     """
+    if mail.message.expires_at is not None and mail.message.expires_at <= tx.now:
+        expire(tx, mail, outcome)
+        return
     delivery, unproven = mail.delivery, outcome is Outcome.UNPROVEN
     if unproven and delivery.unproven + 1 >= settings.max_unproven:
         move(delivery.state, State.DEAD)

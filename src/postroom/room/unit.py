@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from postroom import label
+from postroom.errors import StoreReadOnly
 from postroom.store.contract import WriteTx
 
 if TYPE_CHECKING:
@@ -33,8 +34,8 @@ class Unit:
                 from postroom.room.sweep import act_on_due  # noqa: PLC0415 - rarely needed
 
                 act_on_due(tx, self._room.settings)
-        except BaseException:
-            self._room.store.rollback()
+        except BaseException as exc:
+            self._room.store.abandon(exc)
             raise
         return tx
 
@@ -52,6 +53,9 @@ class Unit:
             if tx.stirred:
                 room.quiet.lift(tx.stirred)
             label.here("before-commit")
+        except OSError as cause:
+            room.store.rollback()
+            raise StoreReadOnly(f"a quiet marker cannot be lifted: {cause}", path=room.home) from cause
         except BaseException:
             room.store.rollback()
             raise

@@ -5,11 +5,10 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
-from postroom.clock import wall
 from postroom.errors import Refused, TimedOut
 from postroom.model.ladder import State, ended, reached
 from postroom.model.message import Delivery, Mail
-from postroom.room.offer import offer
+from postroom.room.offer import offer, peek
 from postroom.room.send import check_rung, send
 
 if TYPE_CHECKING:
@@ -45,25 +44,32 @@ def watch_with(
 
 
 def _sleep(room: "LocalRoom", waiter: "Waiter", party: str, left: float | None, version: int) -> int:
-    """Until there is a reason to look: a ring, a change, a moment that has come, or no time left."""
+    """Until there is a reason to look: a ring, a change, a moment that has come, or no time left.
+
+    The death of a process rings no bell: the sweep, done first of all and then now and again, finds it.
+    """
+    now = time.monotonic()
+    until = None if left is None else now + left
     while True:
         due = room.store.look().next_due(party)
-        pause = sweep_pause(room.settings.sweep_seconds)
+        pause = room.next_sweep - now
         if due is not None:
-            pause = min(pause, max(0.0, (due - wall()) / 1000))
-        if left is not None:
-            pause = min(pause, left)
-        started = time.monotonic()
-        rung = waiter.wait(pause)
-        if due is not None and due <= wall():
+            pause = min(pause, (due - room.store.clock()) / 1000)
+        if until is not None:
+            pause = min(pause, until - now)
+        rung = waiter.wait(max(0.0, pause))
+        if due is not None and due <= room.store.clock() and not room.store.readonly:
             room.sweep()
             return room.store.changed()
         if rung and not room.bell.polls:
             return version
+        now = time.monotonic()
+        if now >= room.next_sweep:
+            room.next_sweep = now + sweep_pause(room.settings.sweep_seconds)
+            if room.sweep():
+                return room.store.changed()
         now_version = room.store.changed()
-        if left is not None:
-            left -= time.monotonic() - started
-        if now_version != version or (left is not None and left <= 0):
+        if now_version != version or (until is not None and now >= until):
             return now_version
 
 
@@ -74,15 +80,14 @@ def sweep_pause(seconds: float) -> float:
 
 def wait(room: "LocalRoom", agent: str | None, timeout: float | None, limit: int = 50) -> list[Mail]:
     """Sleep until mail is there; peeks, so that nothing is marked."""
-    party = room.who(agent).id
-    return watch(room, party, lambda: room.store.look().ready(party, limit), timeout)
+    return watch(room, room.who(agent).id, lambda: peek(room, agent, limit), timeout)
 
 
-def take(room: "LocalRoom", agent: str | None, timeout: float | None) -> Mail | None:
+def take(
+    room: "LocalRoom", agent: str | None, timeout: float | None, *, route: str, handed: bool
+) -> Mail | None:
     """Claim the next delivery, waiting for one if need be."""
-    if timeout is not None and timeout <= 0:
-        return offer(room, agent)
-    return watch(room, room.who(agent).id, lambda: offer(room, agent), timeout)
+    return watch(room, room.who(agent).id, lambda: offer(room, agent, route=route, handed=handed), timeout)
 
 
 def until_rung(room: "LocalRoom", ref: str, rung: str, timeout: float | None) -> list[Delivery]:

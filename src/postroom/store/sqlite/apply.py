@@ -6,7 +6,7 @@ nothing here reads a clock, draws a random number or asks the outside world.
 
 import sqlite3
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from postroom.errors import HandleTaken
 from postroom.model.ladder import Outcome, State
@@ -23,10 +23,6 @@ _UNPROVEN = Outcome.UNPROVEN.value
 _MESSAGE, _DELIVERY, _OFFER = SQL["message_insert"], SQL["delivery_insert"], SQL["delivery_offer"]
 
 
-def _json(value: Any) -> str | None:
-    return None if value is None else encode(value)
-
-
 def _message_sent(tx: "WriteTx", e: Event) -> None:
     m = e.message
     assert m is not None, "message.sent carries its message"
@@ -34,10 +30,12 @@ def _message_sent(tx: "WriteTx", e: Event) -> None:
     try:
         tx.execute(
             _MESSAGE,
-            (m.seq, m.id, m.tenant, m.project, m.sender_id, m.sender_session, m.sender_runtime, m.sender_role,
-             m.verified, m.to, m.type, m.cls, priority, m.subject, m.body, _json(m.payload),
-             _json(m.metadata), m.thread, m.reply_to, m.correlation, _json(m.attachments), m.requires_ack,
-             m.not_before, m.expires_at, m.key, m.created_at, _json(m.redacted)),
+            (m.seq, m.id, m.tenant, m.project, m.sender_id, m.sender, m.sender_session, m.sender_runtime,
+             m.sender_role, m.verified, m.to, m.type, m.cls, priority, m.subject, m.body,
+             None if m.payload is None else encode(m.payload),
+             None if m.metadata is None else encode(m.metadata), m.thread, m.reply_to, m.correlation,
+             None if m.attachments is None else encode(m.attachments), m.requires_ack, m.not_before,
+             m.expires_at, m.key, m.created_at, None if m.redacted is None else encode(m.redacted)),
         )  # fmt: skip
     except sqlite3.IntegrityError as exc:
         if "message_handle" in str(exc):

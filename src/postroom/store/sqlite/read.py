@@ -5,6 +5,7 @@ import sqlite3
 from collections.abc import Iterable
 from typing import Any
 
+from postroom.errors import InvalidValue
 from postroom.model.ids import handle
 from postroom.model.ladder import Evidence, Priority, State
 from postroom.model.message import (
@@ -17,11 +18,13 @@ from postroom.model.message import (
     Message,
     Project,
     Session,
+    first_delivery,
 )
 from postroom.store.sqlite.statement import load
 
 SQL = load("event", "agent", "message", "delivery")
 PAGE = 500
+_READY = SQL["mail_ready"]
 
 _STATE = {str(state): state for state in State}
 _EVIDENCE = {str(evidence): evidence for evidence in Evidence} | {None: None}
@@ -34,7 +37,22 @@ _JSON_COLUMNS = tuple(
 _PRIORITY_COLUMN = Message._fields.index("priority")
 _ACK_COLUMN = Message._fields.index("requires_ack")
 
+_LAST = 1 << 62
+
 Row = tuple[Any, ...]
+
+
+def _page(limit: int) -> int:
+    """Nobody gets more than a page at once; to SQLite a negative limit would be none at all."""
+    return PAGE if limit < 0 else min(limit, PAGE)
+
+
+def _position(cursor: str, default: int) -> int:
+    if not cursor:
+        return default
+    if not (cursor.isascii() and cursor.isdigit() and len(cursor) < 19):
+        raise InvalidValue(f"{cursor!r} is not a cursor", field="after")
+    return int(cursor)
 
 
 def to_message(row: Iterable[Any]) -> Message:
@@ -87,7 +105,10 @@ class ReadTx:
         return to_agent(row) if row else None
 
     def agents(self, limit: int = PAGE, offset: int = 0) -> list[Agent]:
-        return [to_agent(row) for row in self.execute(SQL["agents"], (self.tenant, limit, offset)).fetchall()]
+        return [
+            to_agent(row)
+            for row in self.execute(SQL["agents"], (self.tenant, _page(limit), offset)).fetchall()
+        ]
 
     def project_at(self, root: str) -> Project | None:
         row = self.execute(SQL["project_by_root"], (self.tenant, root)).fetchone()
@@ -131,31 +152,44 @@ class ReadTx:
     def thread(self, thread: str, after: int = 0, limit: int = PAGE) -> list[Message]:
         """A page of a conversation, oldest first. The message that began it bears its id."""
         first = self.message(thread) if after == 0 else None
-        rows = self.execute(SQL["messages_in_thread"], (self.tenant, thread, after, limit)).fetchall()
-        return [*([first] if first else []), *map(to_message, rows)]
+        found = [first] if first is not None and first.thread == thread else []
+        rows = self.execute(SQL["messages_in_thread"], (self.tenant, thread, after, _page(limit))).fetchall()
+        return [*found, *map(to_message, rows)][: _page(limit)]
 
     def sent(self, sender: str, before: int | None = None, limit: int = PAGE) -> list[Message]:
         """Newest first."""
-        rows = self.execute(SQL["messages_from"], (self.tenant, sender, before or 1 << 62, limit)).fetchall()
+        rows = self.execute(
+            SQL["messages_from"], (self.tenant, sender, before or _LAST, _page(limit))
+        ).fetchall()
         return [to_message(row) for row in rows]
 
     def prunable(self, before: int, after: int, limit: int = PAGE) -> list[int]:
         """Messages of which everything ended before a moment, after a seq."""
         return [
             row[0]
-            for row in self.execute(SQL["messages_prunable"], (self.tenant, before, after, limit)).fetchall()
+            for row in self.execute(
+                SQL["messages_prunable"], (self.tenant, before, after, _page(limit))
+            ).fetchall()
         ]
 
     def messages_in_project(self, project: str, after: int = 0, limit: int = PAGE) -> list[int]:
-        rows = self.execute(SQL["messages_in_project"], (self.tenant, project, after, limit)).fetchall()
+        rows = self.execute(
+            SQL["messages_in_project"], (self.tenant, project, after, _page(limit))
+        ).fetchall()
         return [row[0] for row in rows]
 
     # deliveries
 
-    def ready(self, recipient: str, limit: int = 1) -> list[Mail]:
-        """What can be offered now, in the order it will be."""
-        rows = self.execute(SQL["mail_ready"], (self.tenant, recipient, limit)).fetchall()
-        return [to_mail(row) for row in rows]
+    def ready(self, recipient: str, limit: int = 1, address: str = "") -> list[Mail]:
+        """What can be offered now, in the order it will be. `address` is how the recipient is written."""
+        found: list[Mail] = []
+        for row in self.execute(_READY, (self.tenant, recipient, limit)).fetchall():
+            message = to_message(row[1:])
+            if row[0]:
+                found.append(Mail(message, first_delivery(message, recipient, address or recipient)))
+            elif mail := self.mail(message.seq, recipient):
+                found.append(mail)
+        return found
 
     def mail(self, seq: int, recipient: str) -> Mail | None:
         row = self.execute(SQL["mail_one"], (self.tenant, seq, recipient)).fetchone()
@@ -197,7 +231,9 @@ class ReadTx:
         return [to_delivery(row) for row in self.execute(SQL["deliveries_of"], (self.tenant, seq)).fetchall()]
 
     def dead(self, limit: int = PAGE) -> list[Mail]:
-        return [to_mail(row) for row in self.execute(SQL["mail_dead"], (self.tenant, limit)).fetchall()]
+        return [
+            to_mail(row) for row in self.execute(SQL["mail_dead"], (self.tenant, _page(limit))).fetchall()
+        ]
 
     def history(self, seq: int, recipient: str) -> list[Event]:
         """The events of one delivery after it was stored, oldest first."""
@@ -216,14 +252,14 @@ class ReadTx:
 
     def events(self, after: str = "", limit: int = PAGE) -> list[Event]:
         """Events in order, after an opaque cursor (`cursor`)."""
-        rows = self.execute(SQL["events_after"], (self.tenant, int(after or 0), limit)).fetchall()
+        position = _position(after, 0)
+        rows = self.execute(SQL["events_after"], (self.tenant, position, _page(limit))).fetchall()
         return [self._whole(to_event(row)) for row in rows]
 
     def events_before(self, before: str = "", limit: int = PAGE, party: str | None = None) -> list[Event]:
         """Events backwards from a cursor, newest first, of one agent or person or of all."""
-        rows = self.execute(
-            SQL["events_before"], (self.tenant, int(before or 1 << 62), limit, party)
-        ).fetchall()
+        position = _position(before, _LAST)
+        rows = self.execute(SQL["events_before"], (self.tenant, position, _page(limit), party)).fetchall()
         return [self._whole(to_event(row)) for row in rows]
 
     def _whole(self, event: Event) -> Event:
@@ -234,6 +270,10 @@ class ReadTx:
         return event._replace(
             payload={"recipients": [row[0] for row in rows]}, message=self.message_at(event.seq)
         )
+
+    def cursor(self, event: Event) -> str:
+        """The opaque cursor that stands after an event."""
+        return str(event.seq)
 
     def last_cursor(self) -> str:
         return str(self.execute(SQL["event_last"], (self.tenant,)).fetchone()[0] or 0)
@@ -246,8 +286,3 @@ class ReadTx:
         """The cursor up to which a follower of the events has come."""
         row = self.execute(SQL["follower_get"], (self.tenant, follower)).fetchone()
         return str(row[0]) if row else ""
-
-
-def cursor(event: Event) -> str:
-    """The opaque cursor that stands after an event."""
-    return str(event.seq)

@@ -2,6 +2,7 @@
 
 import os
 import sqlite3
+import time
 from _thread import _local as ThreadLocal  # pyright: ignore[reportPrivateUsage] - `threading` would cost a millisecond at every start
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,11 @@ if TYPE_CHECKING:
 
 # Connections a forked child inherited: closing one there would disturb the parent, so they are kept, unused.
 _inherited: list[Any] = []
+
+
+COMMITS_A_ROUND = 64  # own commits between two looks at the length of the WAL
+
+_BEGIN = SQL["begin"]
 
 
 class SqliteStore:
@@ -44,6 +50,7 @@ class SqliteStore:
         self._pid = os.getpid()
         self._threads = ThreadLocal()
         self._checkpointer: Any = None
+        self._commits = 0
         self._wal = -1
 
     # connections
@@ -73,13 +80,18 @@ class SqliteStore:
             if not self._create:
                 raise errors.NoRoom(f"there is no room at {self.path}", path=self.path)
             link.create(self.path)
-        try:
-            return self._checked(link.connect(self.path))
-        except sqlite3.Error as exc:
-            problem = link.explain(exc, self.path)
-            if isinstance(problem, errors.StoreReadOnly):
-                return self._open_readonly(exc)
-            raise problem from exc
+        deadline = time.monotonic() + self.patience
+        while True:
+            try:
+                return self._checked(link.connect(self.path))
+            except sqlite3.Error as exc:
+                problem = link.explain(exc, self.path)
+                if isinstance(problem, errors.StoreReadOnly):
+                    return self._open_readonly(exc)
+                # Another makes the room, mends it after a crash or is the last to close it: all soon done.
+                if not link.is_busy(exc) or time.monotonic() > deadline:
+                    raise problem from exc
+            link.pause()
 
     def _open_readonly(self, cause: sqlite3.Error) -> sqlite3.Connection:
         try:
@@ -91,6 +103,14 @@ class SqliteStore:
 
     def _checked(self, connection: sqlite3.Connection) -> sqlite3.Connection:
         """A connection whose schema this process understands."""
+        try:
+            self._check(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _check(self, connection: sqlite3.Connection) -> None:
         version = migrate.version(connection)
         if version < migrate.VERSION:
             migrate.migrate(connection, self.path, self.clock(), self.patience)
@@ -99,7 +119,6 @@ class SqliteStore:
             or connection.execute("PRAGMA application_id").fetchone()[0] != migrate.APPLICATION_ID
         ):
             self._check_reader(connection)
-        return connection
 
     def _check_reader(self, connection: sqlite3.Connection) -> None:
         if connection.execute("PRAGMA application_id").fetchone()[0] != migrate.APPLICATION_ID:
@@ -134,15 +153,11 @@ class SqliteStore:
         tx: WriteTx = self._threads.write
         try:
             link.begin(connection, self.patience)
-        except sqlite3.Error as exc:
-            raise self._explain_write(exc) from exc
-        try:
-            min_writer, tx.directory, event, message, tx.earliest_due = connection.execute(
-                SQL["begin"], (self.tenant,)
-            ).fetchone()
+            row = connection.execute(_BEGIN, (self.tenant,)).fetchone()
         except sqlite3.Error as exc:
             self.rollback()
-            raise link.explain(exc, self.path) from exc
+            raise self._explain_write(exc) from exc
+        min_writer, tx.directory, event, message, tx.earliest_due = row
         if min_writer > migrate.VERSION:
             self.rollback()
             raise errors.StoreNewer(f"{self.path} is now written by a newer Postroom", path=self.path)
@@ -159,7 +174,9 @@ class SqliteStore:
         except sqlite3.Error as exc:
             self.rollback()
             raise link.explain(exc, self.path) from exc
-        self._count_commit()
+        self._commits += 1
+        if self._commits % COMMITS_A_ROUND == 0:
+            self._checkpoint_soon()
 
     def rollback(self) -> None:
         connection = self._threads.connection
@@ -202,26 +219,29 @@ class SqliteStore:
 
     # upkeep
 
-    def _count_commit(self) -> None:
+    def _checkpoint_soon(self) -> None:
         if self._checkpointer is None:
-            from postroom.store.sqlite.checkpoint import Checkpointer  # noqa: PLC0415 - writers only
+            from postroom.store.sqlite.checkpoint import Checkpointer  # noqa: PLC0415 - long lives only
 
             self._checkpointer = Checkpointer(self.path)
-        self._checkpointer.committed()
+        self._checkpointer.wake()
 
     def finish(self) -> None:
         """The end of a short-lived process: leaves the WAL to others unless it has grown long."""
-        if self._checkpointer is not None:
-            self._checkpointer.finish(self._threads.connection)
+        if self._commits:
+            from postroom.store.sqlite.checkpoint import finish  # noqa: PLC0415 - writers only
+
+            finish(self._threads.connection, self.path)
 
     def close(self) -> None:
         """Close this thread's connection and stop the upkeep."""
+        connection = getattr(self._threads, "connection", None)
+        if connection is not None and self._pid == os.getpid():
+            self.finish()
+            connection.close()
         if self._checkpointer is not None:
             self._checkpointer.stop()
             self._checkpointer = None
-        connection = getattr(self._threads, "connection", None)
-        if connection is not None and self._pid == os.getpid():
-            connection.close()
         if self._wal >= 0:
             os.close(self._wal)
         self._threads, self._wal = ThreadLocal(), -1

@@ -79,6 +79,7 @@ CREATE TABLE message (
     tenant         TEXT NOT NULL,
     project        TEXT NOT NULL,
     sender         TEXT NOT NULL,
+    sender_name    TEXT NOT NULL,           -- its address when it wrote
     sender_session TEXT,
     sender_runtime TEXT,
     sender_role    TEXT,

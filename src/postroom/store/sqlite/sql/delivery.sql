@@ -12,7 +12,8 @@ INSERT INTO delivery (tenant, seq, recipient, state, priority, fresh, held, show
 VALUES (?1, ?2, ?3, 'stored', ?4, 1, ?5, 0, 0, 0, ?6, ?7, ?8);
 
 -- name: mail_ready
-SELECT {delivery}, {message} FROM delivery d CROSS JOIN message m ON m.seq = d.seq
+-- Reads no delivery row: one that was never offered has nothing to tell that its index entry and message do not.
+SELECT d.fresh, {message} FROM delivery d INDEXED BY delivery_ready CROSS JOIN message m ON m.seq = d.seq
 WHERE d.tenant = ?1 AND d.recipient = ?2 AND d.state = 'stored' AND d.held = 0
 ORDER BY d.priority, d.fresh, d.seq LIMIT ?3;
 

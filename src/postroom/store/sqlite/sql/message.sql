@@ -1,17 +1,13 @@
 -- fragment: message
-m.seq, m.id, m.tenant, m.project, m.sender,
-coalesce((SELECT CASE WHEN substr(s.id, 1, 1) = 'h' THEN 'human:' || s.name WHEN s.project = m.project THEN s.name
-                      ELSE s.project || '/' || s.name END
-          FROM agent s WHERE s.tenant = m.tenant AND s.id = m.sender), m.sender),
-m.sender_session, m.sender_runtime, m.sender_role, m.verified, m.address, m.type, m.class, m.priority, m.subject, m.body,
-m.payload, m.metadata, m.thread, m.reply_to, m.correlation, m.attachments, m.requires_ack, m.not_before, m.expires_at,
-m.key, m.created_at, m.redacted
+m.seq, m.id, m.tenant, m.project, m.sender, m.sender_name, m.sender_session, m.sender_runtime, m.sender_role, m.verified,
+m.address, m.type, m.class, m.priority, m.subject, m.body, m.payload, m.metadata, m.thread, m.reply_to, m.correlation,
+m.attachments, m.requires_ack, m.not_before, m.expires_at, m.key, m.created_at, m.redacted
 
 -- name: message_insert
-INSERT INTO message (seq, id, tenant, project, sender, sender_session, sender_runtime, sender_role, verified, address,
+INSERT INTO message (seq, id, tenant, project, sender, sender_name, sender_session, sender_runtime, sender_role, verified, address,
     type, class, priority, subject, body, payload, metadata, thread, reply_to, correlation, attachments, requires_ack,
     not_before, expires_at, key, created_at, redacted)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: message_by_handle
 SELECT {message} FROM message m WHERE m.tenant = ?1 AND substr(m.id, -8) = ?2;
