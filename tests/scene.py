@@ -15,6 +15,7 @@ from postroom.errors import PostroomError
 from postroom.model.message import Mail
 from postroom.room.local import LocalRoom
 
+NOBODY = {"project": "p", "role": "", "capabilities": [], "description": "", "supervisor": None}
 SCENES: dict[str, Callable[..., None]] = {}
 
 
@@ -112,11 +113,45 @@ def send(home: str, sender: str, to: str, count: str) -> None:
 
 
 @scene
+def send_keyed(home: str, sender: str, to: str, count: str) -> None:
+    """As `send`, with a key for each that others use too."""
+    room = enter(home, sender)
+    room.peek()
+    say("ready")
+    cue()
+    say([room.send(to, str(n), key=f"key {n}").id for n in range(int(count))])
+
+
+@scene
+def send_on_cue(home: str, sender: str, to: str) -> None:
+    """Send one message for each cue, and say what became of it."""
+    room = enter(home, sender)
+    room.peek()
+    say("ready")
+    while cue():
+        try:
+            say({"sent": room.send(to, "hello").id})
+        except PostroomError as exc:
+            say({"refused": exc.code})
+
+
+@scene
 def hold_the_lock(home: str) -> None:
     """Take the write lock and keep it."""
     room = enter(home)
     with room.store.write():
         say("locked")
+        cue()
+
+
+@scene
+def write_and_stay(home: str) -> None:
+    """Write a good deal, and never commit it."""
+    room = enter(home)
+    with room.store.write() as tx:
+        for n in range(200):
+            tx.append("agent.joined", f"a{n:014}", payload={**NOBODY, "name": f"ghost-{n}"})
+        say("written")
         cue()
 
 

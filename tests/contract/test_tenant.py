@@ -1,0 +1,149 @@
+"""Two tenants in one store: nothing of the one is ever visible to the other, not even by its number."""
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from postroom.errors import NotFound
+from postroom.room.local import LocalRoom
+from postroom.store import contract
+from postroom.store.contract import ReadTx
+from tests.clockwork import Clock
+from tests.contract.conftest import Enter, everything
+
+Ask = Callable[[ReadTx, dict[str, Any]], Any]
+
+# Every question of the contract, asked by a stranger who knows all of the other tenant's ids.
+QUESTIONS: dict[str, Ask] = {
+    "agent": lambda tx, it: tx.agent(it["builder"]),
+    "agent_named": lambda tx, it: tx.agent_named("p", "builder"),
+    "agents": lambda tx, it: tx.agents(),
+    "answer": lambda tx, it: tx.answer("c", 0, it["builder"]),
+    "claimers": lambda tx, it: tx.claimers(it["builder"]),
+    "counts": lambda tx, it: any(tx.counts(it["builder"])),
+    "dead": lambda tx, it: tx.dead(),
+    "deliveries": lambda tx, it: [d for seq in it["seqs"] for d in tx.deliveries(seq)],
+    "due": lambda tx, it: tx.due(1 << 60),
+    "event_id": lambda tx, it: [found for seq in it["seqs"] if (found := tx.event_id(seq))],
+    "events": lambda tx, it: tx.events(),
+    "events_before": lambda tx, it: tx.events_before(),
+    "history": lambda tx, it: [e for seq in it["seqs"] for e in tx.history(seq, it["builder"])],
+    "last_cursor": lambda tx, it: tx.last_cursor() != "0",
+    "lease": lambda tx, it: tx.lease(it["builder"]),
+    "mail": lambda tx, it: [m for seq in it["seqs"] if (m := tx.mail(seq, it["builder"]))],
+    "message": lambda tx, it: tx.message(it["id"]) or tx.message(it["id"][-8:]),
+    "message_at": lambda tx, it: [m for seq in it["seqs"] if (m := tx.message_at(seq))],
+    "message_by_key": lambda tx, it: tx.message_by_key(it["planner"], "k"),
+    "messages_in_project": lambda tx, it: tx.messages_in_project("p"),
+    "next_due": lambda tx, it: tx.next_due() or tx.next_due(it["builder"]),
+    "offered": lambda tx, it: tx.offered(it["builder"], it["claimer"]),
+    "position": lambda tx, it: tx.position("journal"),
+    "project": lambda tx, it: tx.project("p"),
+    "project_at": lambda tx, it: tx.project_at("/repo"),
+    "projects": lambda tx, it: tx.projects(),
+    "prunable": lambda tx, it: tx.prunable(1 << 60, 0),
+    "ready": lambda tx, it: tx.ready(it["builder"], 500),
+    "recipients_offered": lambda tx, it: tx.recipients_offered(),
+    "restless": lambda tx, it: tx.restless(it["builder"]),
+    "unlabelled": lambda tx, it: tx.unlabelled(it["builder"]),
+    "sent": lambda tx, it: tx.sent(it["planner"]),
+    "session": lambda tx, it: tx.session("s1"),
+    "sessions": lambda tx, it: tx.sessions(it["builder"]),
+    "standing": lambda tx, it: any(tx.standing(it["builder"], "nobody")),
+    "thread": lambda tx, it: tx.thread(it["id"]),
+}
+
+
+@pytest.fixture
+def furnished(room: LocalRoom, clock: Clock) -> dict[str, Any]:
+    """One tenant's room with something of everything in it."""
+    from postroom import host
+
+    builder, planner = room.who("builder").id, room.who("planner").id
+    with room.write() as tx:
+        tx.append("project.created", payload={"name": "repo", "root": "/repo"})
+        process = {"id": "s1", "runtime": "claude", "process": "1.1.b.n", "epoch": 0}
+        tx.append("session.started", builder, payload=process)
+        tx.set_position("journal", "3")
+    first = room.send("builder", "one", key="k", correlation="c", payload={"secret": 1})
+    room.reply(room.send("builder", "done").id, "thanks", agent="builder")
+    room.settle(room.take("planner") or pytest.fail("no answer"))
+    room.ack(room.sent("builder")[0][0].id, agent="planner")
+    room.take("builder")
+    for _ in range(2):
+        room.send("builder", "waits")
+    room.send("builder", "later", after=60)
+    doomed = room.send("builder", "doomed")
+    listening = room.listen("planner")
+    listening.close()  # type: ignore[attr-defined]
+    with room.write() as tx:
+        mail = tx.mail(doomed.message.seq, builder)
+        assert mail is not None
+        tx.append("delivery.dead", builder, about=mail.message, payload={"reason": "x"})
+        tx.append("lease.taken", builder, payload={"fence": 1, "holder": "1.1.b.n", "context": "c"})
+    clock.advance(1)
+    return {
+        "builder": builder,
+        "planner": planner,
+        "id": first.id,
+        "claimer": host.identity(),
+        "seqs": range(60),
+    }
+
+
+def test_every_question_of_the_contract_is_asked():
+    asked = {name for name, _ in inspect.getmembers(contract.ReadTx, inspect.isfunction) if name[0] != "_"}
+    assert set(QUESTIONS) == asked - {"cursor"}  # which asks nothing of the store
+
+
+@pytest.mark.promise("tenants")
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_a_question_finds_its_own_tenants_things_and_never_anothers(
+    room: LocalRoom, enter: Enter, furnished: dict[str, Any], question: str
+):
+    ask = QUESTIONS[question]
+    with room.store.read() as tx:
+        assert ask(tx, furnished), "the question must find something at home, or it proves nothing"
+    stranger = enter(tenant="stranger")
+    with stranger.store.read() as tx:
+        assert not ask(tx, furnished)
+    with stranger.store.write() as tx:
+        assert not ask(tx, furnished)
+        assert tx.earliest_due is None
+
+
+@pytest.mark.promise("tenants")
+def test_nothing_a_tenant_does_changes_what_another_sees(
+    room: LocalRoom, enter: Enter, furnished, clock: Clock
+):
+    before = everything(room.store)
+    stranger = enter("planner", tenant="stranger")
+    for name in ("planner", "builder"):  # the same names, in the same project
+        stranger.join(name)
+    stranger.send("builder", "mine", key="k", correlation="c")
+    clock.advance(3600)
+    assert stranger.take("builder") is not None
+    stranger.rename("somebody", agent="builder")
+    stranger.sweep()
+    assert [mail.body for mail in stranger.peek("planner")] == []
+    for id in (furnished["id"], furnished["id"][-8:]):
+        for act in (stranger.receipts, stranger.withdraw, stranger.ack, stranger.thread, stranger.retry):
+            with pytest.raises(NotFound):
+                act(id)
+    with pytest.raises(NotFound):
+        stranger.send("builder", "into your thread", thread=furnished["id"])
+    stranger.delete_project("p")
+    clock.advance(-3600)
+    assert everything(room.store) == before
+
+
+@pytest.mark.promise("tenants")
+def test_sequence_numbers_are_shared_and_that_is_all(room: LocalRoom, enter: Enter):
+    stranger = enter("planner", tenant="stranger")
+    stranger.join("planner")
+    mine = [event.seq for event in room.events()]
+    theirs = [event.seq for event in stranger.events()]
+    assert set(mine).isdisjoint(theirs)
+    assert sorted(mine + theirs) == list(range(1, len(mine) + len(theirs) + 1))
