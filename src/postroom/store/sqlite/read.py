@@ -183,13 +183,18 @@ class ReadTx:
     def ready(self, recipient: str, limit: int = 1, address: str = "") -> list[Mail]:
         """What can be offered now, in the order it will be. `address` is how the recipient is written."""
         found: list[Mail] = []
-        for row in self.execute(_READY, (self.tenant, recipient, limit)).fetchall():
+        for row in self.execute(_READY, (self.tenant, recipient, _page(limit))).fetchall():
             message = to_message(row[1:])
             if row[0]:
                 found.append(Mail(message, first_delivery(message, recipient, address or recipient)))
             elif mail := self.mail(message.seq, recipient):
                 found.append(mail)
         return found
+
+    def unlabelled(self, recipient: str, limit: int = PAGE) -> list[Mail]:
+        """What can be offered now and, as far as is known, nobody has been shown."""
+        rows = self.execute(SQL["mail_unlabelled"], (self.tenant, recipient, _page(limit))).fetchall()
+        return [to_mail(row) for row in rows]
 
     def mail(self, seq: int, recipient: str) -> Mail | None:
         row = self.execute(SQL["mail_one"], (self.tenant, seq, recipient)).fetchone()

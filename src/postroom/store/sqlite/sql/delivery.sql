@@ -17,6 +17,11 @@ SELECT d.fresh, {message} FROM delivery d INDEXED BY delivery_ready CROSS JOIN m
 WHERE d.tenant = ?1 AND d.recipient = ?2 AND d.state = 'stored' AND d.held = 0
 ORDER BY d.priority, d.fresh, d.seq LIMIT ?3;
 
+-- name: mail_unlabelled
+SELECT {delivery}, {message} FROM delivery d CROSS JOIN message m ON m.seq = d.seq
+WHERE d.tenant = ?1 AND d.recipient = ?2 AND d.state = 'stored' AND d.held = 0 AND d.shown_before = 0
+ORDER BY d.priority, d.fresh, d.seq LIMIT ?3;
+
 -- name: mail_open
 SELECT {delivery}, {message} FROM delivery d CROSS JOIN message m ON m.seq = d.seq
 WHERE d.tenant = ?1 AND d.recipient = ?2 AND d.state = 'offered' AND d.claimer = ?3 ORDER BY d.seq LIMIT 500;
