@@ -1,0 +1,273 @@
+"""A busy room: everything that can happen in one happens, in an order that a seed decides.
+
+Also run as a program, to let actions on a room be killed at labelled steps: see `Steps`.
+"""
+
+import contextlib
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Generator
+
+from postroom import host, label
+from postroom.config import Settings
+from postroom.errors import PostroomError
+from postroom.model.message import Mail
+from postroom.room import backup, journal, keep
+from postroom.room.local import LocalRoom
+from tests.clockwork import Clock
+from tests.process import ROOT, environment
+
+AGENTS = ("planner", "builder", "reviewer", "human:ana")
+WORDS = ("plan", "Bäume", "done?", "{}", "a\nb", "line\u2028feed", "日本", '"quoted"', "\\", "tab\there")
+
+
+@contextlib.contextmanager
+def gone_process() -> Generator[None]:
+    """Within, this process claims as one that has died since: of an earlier boot of the machine."""
+    mine = host.identity
+    namespace = mine().split(".")[3]
+    host.identity = lambda: f"4711.1.long-ago.{namespace}"
+    try:
+        yield
+    finally:
+        host.identity = mine
+
+
+class Activity:
+    """Does one thing after another in a room."""
+
+    def __init__(self, room: LocalRoom, clock: Clock, seed: int) -> None:
+        self.room = room
+        self.clock = clock
+        self.chance = random.Random(seed)
+        self.taken: list[tuple[str, Mail]] = []
+        self.ids: list[str] = []
+        self.counter = 0
+        for agent in AGENTS:
+            room.join(agent, role=agent.rpartition(":")[2], capabilities=["x"])
+
+    def run(self, steps: int) -> "Activity":
+        for _ in range(steps):
+            self.clock.advance(self.chance.choice((0, 0.001, 0.5, 3)))
+            action = self.chance.choice(self.actions)
+            with contextlib.suppress(PostroomError):
+                action(self)
+        return self
+
+    def agent(self) -> str:
+        return self.chance.choice(AGENTS)
+
+    def text(self) -> str:
+        self.counter += 1
+        return f"{self.chance.choice(WORDS)} {self.counter} " + "x" * self.chance.randrange(200)
+
+    def send(self) -> None:
+        flip = self.chance.random
+        sent = self.room.send(
+            self.agent(), self.text(), sender=self.agent(),
+            priority=self.chance.choice(("urgent", "high", "normal", "low")),
+            subject=self.chance.choice(("", "a subject", "Größe")),
+            payload={"n": self.counter, "f": 0.1, "deep": [None, {"ü": True}]} if flip() < 0.3 else None,
+            metadata={"by": "test"} if flip() < 0.2 else None,
+            type=self.chance.choice(("note", "request")),
+            key=f"key-{self.chance.randrange(1000)}" if flip() < 0.2 else None,
+            after=self.chance.choice((2, 30)) if flip() < 0.15 else None,
+            expires=self.chance.choice((40, 90)) if flip() < 0.15 else None,
+            reply_to=self.chance.choice(self.ids) if self.ids and flip() < 0.2 else None,
+        )  # fmt: skip
+        self.ids.append(sent.id)
+
+    def take(self) -> None:
+        agent = self.agent()
+        mail = self.room.take(agent, handed=self.chance.random() < 0.7)
+        if mail:
+            self.taken.append((agent, mail))
+
+    def take_and_die(self) -> None:
+        with gone_process():
+            self.room.take(self.agent())
+
+    def some_taken(self) -> tuple[str, Mail]:
+        if not self.taken:
+            self.take()
+        return self.taken.pop(self.chance.randrange(len(self.taken))) if self.taken else ("planner", None)  # type: ignore[return-value]
+
+    def settle(self) -> None:
+        _, mail = self.some_taken()
+        if mail:
+            self.room.settle(mail)
+
+    def ack(self) -> None:
+        agent, mail = self.some_taken()
+        if mail:
+            self.room.ack(mail, agent=agent)
+
+    def nack(self) -> None:
+        agent, mail = self.some_taken()
+        if mail:
+            self.room.nack(mail, f"no: {self.text()}", agent=agent)
+
+    def reply(self) -> None:
+        agent, mail = self.some_taken()
+        if mail:
+            self.ids.append(self.room.reply(mail, self.text(), agent=agent).id)
+
+    def give_up(self) -> None:
+        _, mail = self.some_taken()
+        if mail:
+            self.room.give_up(mail)
+
+    def listen(self) -> None:
+        listening = self.room.listen(self.agent(), timeout=0)
+        for _ in range(self.chance.randrange(4)):
+            next(listening, None)
+        listening.close()  # type: ignore[attr-defined]
+
+    def listen_and_die(self) -> None:
+        with gone_process():
+            listening = self.room.listen(self.agent(), timeout=0)
+            for _ in range(self.chance.randrange(3)):
+                next(listening, None)
+
+    def withdraw(self) -> None:
+        if self.ids:
+            message = self.room.find_message(self.room.store.look(), self.chance.choice(self.ids))
+            author = self.room.store.look().agent(message.sender_id)
+            self.room.withdraw(message.id, sender=author.address if author else None)
+
+    def rename(self) -> None:
+        self.room.join("fleeting")
+        self.room.rename(f"renamed-{self.counter}-{self.chance.randrange(99)}", agent="fleeting")
+
+    def come_and_go(self) -> None:
+        self.room.join("guest", description=self.text())
+        self.room.leave("guest")
+
+    def retry_dead(self) -> None:
+        if dead := self.room.dead():
+            self.room.retry(dead[0].id)
+
+    def purge_dead(self) -> None:
+        if dead := self.room.dead():
+            self.room.purge(dead[0].id)
+
+    def delete_project(self) -> None:
+        self.room.join("brief/one")
+        self.room.send("brief/one", self.text(), sender="brief/one")
+        self.room.delete_project("brief")
+
+    def let_time_pass(self) -> None:
+        self.clock.advance(self.chance.choice((16, 60)))
+
+    def hush(self) -> None:
+        self.room.hush(self.agent())
+
+    actions: tuple[Callable[["Activity"], None], ...] = (
+        send, send, send, send, send, take, take, take, take_and_die, take_and_die, settle, settle, ack, ack,
+        nack, reply, reply, give_up, listen, listen_and_die, withdraw, rename, come_and_go, retry_dead,
+        purge_dead, delete_project, let_time_pass, hush,
+    )  # fmt: skip
+
+
+def busy_room(home: str, *, steps: int = 150, seed: int = 0, rotate: int = 1 << 23, **settings: object) -> LocalRoom:
+    """A room in which much has happened, opened for `planner`; close it when done."""
+    chosen = Settings(journal_rotate_bytes=rotate, max_unproven=2, **settings)  # type: ignore[arg-type]
+    clock = Clock()
+    room = LocalRoom(home, chosen, agent="planner", project="p", clock=clock)
+    Activity(room, clock, seed).run(steps)
+    return room
+
+
+def reopened(home: str, **settings: object) -> LocalRoom:
+    """The same room, later."""
+    return LocalRoom(
+        home, Settings(max_unproven=2, **settings), agent="planner", project="p", clock=Clock(Clock().now + 10**7),  # type: ignore[arg-type]
+    )  # fmt: skip
+
+
+# Killing at labelled steps. A child process forks once for each job: the fork works on a copy of the home, and
+# kills itself when it comes to the n-th occurrence of a step.
+
+ACTIONS: dict[str, Callable[..., object]] = {
+    "sync": journal.sync,
+    "prune": keep.prune,
+    "redact": keep.redact,
+    "backup": backup.backup,
+    "restore": backup.restore,
+}
+
+
+class Steps:
+    """The labelled steps of one action on one room, and what is left when it is killed at each."""
+
+    def __init__(self, home: str, action: str, *arguments: object, rotate: int = 1 << 23) -> None:
+        self.job = {"home": home, "action": action, "arguments": arguments, "rotate": rotate}
+
+    def killed_at_each(self, most: int = 3) -> dict[str, str]:
+        """For each step (`label:n`): the home of a room whose process was killed there."""
+        home = self.job["home"]
+        [counted] = self._run([{**self.job, "copy": f"{home}-counted", "step": "", "n": 0}])
+        places = [(step, n) for step, total in counted.items() for n in _spread(total, most)]
+        jobs = [{**self.job, "copy": f"{home}-{step}-{n}", "step": step, "n": n} for step, n in places]
+        ends = self._run(jobs)
+        assert all(end == "killed" for end in ends), list(zip(places, ends, strict=True))
+        return {f"{job['step']}:{job['n']}": job["copy"] for job in jobs}
+
+    @staticmethod
+    def _run(jobs: list[dict]) -> list:
+        done = subprocess.run(
+            [sys.executable, "-m", "tests.room_activity"], input=json.dumps(jobs), capture_output=True, text=True,
+            cwd=ROOT, env=environment(), timeout=100, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        return [json.loads(text) for text in done.stdout.splitlines()]
+
+
+def _spread(total: int, most: int) -> list[int]:
+    """The first, the last, and some between."""
+    return sorted({1 + (total - 1) * k // max(1, most - 1) for k in range(most)} | {1})
+
+
+def _play(job: dict) -> None:
+    counted: Counter[str] = Counter()
+
+    def here(step: str) -> None:
+        counted[step] += 1
+        if step == job["step"] and counted[step] == job["n"]:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    room = reopened(job["copy"], journal_rotate_bytes=job["rotate"])
+    room.store.look().last_cursor()
+    label.here = here
+    ACTIONS[job["action"]](room, *job["arguments"])
+    mine = ("journal", "snapshot", "prune", "redact", "backup", "restore")
+    os.write(1, json.dumps({s: n for s, n in counted.items() if s.startswith(mine)}).encode() + b"\n")
+    os._exit(0)
+
+
+def main() -> None:
+    for job in json.load(sys.stdin):
+        shutil.copytree(job["home"], job["copy"], symlinks=True)
+        child = os.fork()
+        if child == 0:
+            try:
+                _play(job)
+            finally:
+                os._exit(1)
+        _, status = os.waitpid(child, 0)
+        if os.WIFSIGNALED(status):
+            os.write(1, b'"killed"\n')
+        elif os.WEXITSTATUS(status):
+            sys.exit(f"the action failed in {job['copy']}")
+        elif job["step"]:
+            os.write(1, b'"finished"\n')
+
+
+if __name__ == "__main__":
+    main()
