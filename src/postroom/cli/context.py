@@ -40,6 +40,9 @@ class Context:
             from postroom.room.local import open_room
 
             args = self._args
+            home = args.home or os.environ.get("POSTROOM_HOME")
+            if home and os.path.isfile(home):
+                raise UsageError(f"{home} is a file, not a directory", hint="Give a directory: --home DIR")
             self._room = open_room(args.home, agent=args.caller, project=args.project, create=create)
         return self._room
 

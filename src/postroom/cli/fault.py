@@ -29,6 +29,10 @@ def tell(exc: Exception, *, as_json: bool) -> int:
         sys.stderr.flush()
     except (OSError, ValueError, AttributeError):
         pass  # standard error is closed: the exit code has to do
+    return exit_code(problem)
+
+
+def exit_code(problem: errors.PostroomError) -> int:
     return next((code for kind, code in _CODES if isinstance(problem, kind)), FAILED)
 
 

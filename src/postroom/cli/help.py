@@ -60,7 +60,7 @@ def overview(out: Output) -> str:
     lines += [
         "",
         out.paint("Everywhere", "bold"),
-        "  --as NAME   who is calling        --json    print JSON          --project NAME",
+        "  --as NAME   who is calling        --json    print JSON          --project PROJECT",
         "  --home DIR  where the room is     --quiet   print data alone",
         "",
         "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not found, 4 timed out, 5 refused.",

@@ -13,7 +13,7 @@ _ONE_LINE: dict[int, str | None] = {**_HARMFUL, 9: " ", 10: " ", 13: " ", 0x2028
 _STYLES = {"bold": "1", "dim": "2"} | {
     name: str(30 + n) for n, name in enumerate(["black", "red", "green", "yellow", "blue", "magenta", "cyan"])
 }
-_PLAIN = str.maketrans("─│·→…●○×✓✗–", "-|->~*oxvx-")  # for a stream that is not UTF-8
+_PLAIN = str.maketrans("─│·→…●○×✓✗–↻“”", '-|->~*oxvx-@""')  # for a stream that is not UTF-8
 
 
 def clean(text: str) -> str:
@@ -24,6 +24,11 @@ def clean(text: str) -> str:
 def one_line(text: str) -> str:
     """A text as one line, without what could harm a terminal."""
     return text.translate(_ONE_LINE)
+
+
+def count(number: int, noun: str) -> str:
+    """`1 message`, `2 messages`."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def width(text: str) -> int:
@@ -66,6 +71,14 @@ class Output:
             return max(40, os.get_terminal_size(self._stream.fileno()).columns)
         except (OSError, ValueError):
             return 80
+
+    @property
+    def rows(self) -> int:
+        """The height of the terminal; 0 where there is none."""
+        try:
+            return os.get_terminal_size(self._stream.fileno()).lines if self.is_terminal else 0
+        except (OSError, ValueError):
+            return 24
 
     def paint(self, text: str, *styles: str) -> str:
         """A text in colour, where that is wanted."""

@@ -27,7 +27,7 @@ class Parser(argparse.ArgumentParser):
         self._positionals.title = "arguments"
 
     def format_help(self) -> str:
-        words = [_usage(action) for action in self._get_positional_actions()]
+        words = [_usage(action) for action in self.words()]
         self.usage = " ".join(["%(prog)s", *words, "[OPTIONS]"])
         return super().format_help()
 
@@ -36,7 +36,7 @@ class Parser(argparse.ArgumentParser):
         group = self.add_argument_group("options of every command")
         group.add_argument("--as", dest="caller", metavar="NAME", help="who is calling (else POSTROOM_AGENT)")
         group.add_argument(
-            "--project", metavar="NAME", help="the project to stand in (else that of this directory)"
+            "--project", metavar="PROJECT", help="the project to stand in (else that of this directory)"
         )
         group.add_argument("--home", metavar="DIR", help="where the room is (else POSTROOM_HOME)")
         group.add_argument(
@@ -44,6 +44,14 @@ class Parser(argparse.ArgumentParser):
         )
         group.add_argument("--quiet", action="store_true", help="print the data alone")
         group.add_argument("-h", "--help", action="store_true", help="show this text")
+
+    def options(self) -> list[argparse.Action]:
+        """What can be given by name, but what is not for people."""
+        return [action for action in self._get_optional_actions() if action.help != argparse.SUPPRESS]
+
+    def words(self) -> list[argparse.Action]:
+        """What is given by its place."""
+        return self._get_positional_actions()
 
     def add_limit(self, default: int) -> None:
         self.add_argument(

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from postroom.cli.output import count
 from postroom.errors import UsageError
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ def add_arguments(parser: "Parser") -> None:
     parser.add_argument(
         "action", metavar="list|delete", nargs="?", default="list", choices=("list", "delete")
     )
-    parser.add_argument("name", metavar="NAME", nargs="?", help="the project to delete")
+    parser.add_argument("name", metavar="PROJECT", nargs="?", help="the project to delete")
     parser.add_argument("--yes", action="store_true", help="really delete")
 
 
@@ -48,15 +49,15 @@ def _list(args: "argparse.Namespace", context: "Context") -> int:
 
 def _delete(args: "argparse.Namespace", context: "Context") -> int:
     if not args.name:
-        raise UsageError("projects delete needs NAME", hint="List them: postroom projects")
+        raise UsageError("projects delete needs PROJECT", hint="List them: postroom projects")
     if not args.yes:
         raise UsageError(
             f"deleting {args.name} removes its agents and their mail",
             hint=f"If so: postroom projects delete {args.name} --yes",
         )
-    count = context.room().delete_project(args.name)
+    messages = context.room().delete_project(args.name)
     if context.json:
-        context.put_json({"deleted": args.name, "messages": count})
+        context.put_json({"deleted": args.name, "messages": messages})
     elif not context.quiet:
-        context.put(f"{args.name} deleted, with {count:,} message{'' if count == 1 else 's'}\n")
+        context.put(f"{args.name} deleted, with {count(messages, 'message')}\n")
     return 0

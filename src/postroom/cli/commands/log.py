@@ -1,0 +1,103 @@
+"""`postroom log`."""
+
+from typing import TYPE_CHECKING
+
+from postroom.cli.moment import clock
+from postroom.cli.output import one_line
+from postroom.protocol import wire
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterable
+
+    from postroom.cli.context import Context
+    from postroom.cli.parser import Parser
+    from postroom.model.message import Event
+    from postroom.room.local import LocalRoom
+
+HELP = """\
+Every change in the room, in order: the latest ones, and with --follow each new one as it happens. With a
+name, only what concerns that agent."""
+EXAMPLES = """\
+  postroom log
+  postroom log builder --limit 10
+  postroom log --follow --json | grep delivery.dead"""
+
+_STYLES = {
+    "sent": "cyan",
+    "seen": "green",
+    "acked": "green",
+    "dead": "red",
+    "bounced": "red",
+    "returned": "yellow",
+}
+
+
+def add_arguments(parser: "Parser") -> None:
+    parser.add_argument("name", metavar="NAME", nargs="?", help="an agent or a person")
+    parser.add_argument("-f", "--follow", action="store_true", help="go on with what happens from now on")
+    parser.add_limit(50)
+
+
+def run(args: "argparse.Namespace", context: "Context") -> int:
+    room = context.room()
+    party = room.who(args.name).id if args.name else None
+    look = room.store.look()
+    cursor = look.last_cursor()
+    latest = look.events_before(limit=args.limit, party=party)[::-1]
+    _print(latest, room, context)
+    if args.follow:
+        _follow(room.events(follow=True, agent=args.name, after=cursor), room, context)
+    return 0
+
+
+def _follow(events: "Iterable[Event]", room: "LocalRoom", context: "Context") -> None:
+    for event in events:
+        _print([event], room, context)
+
+
+def _print(events: "list[Event]", room: "LocalRoom", context: "Context") -> None:
+    if context.json:
+        context.put("".join(context.to_json(wire.event(event)) + "\n" for event in events))
+    else:
+        names: dict[str, str] = {}
+        context.put("".join(_line(event, room, names, context) for event in events))
+
+
+def _line(event: "Event", room: "LocalRoom", names: dict[str, str], context: "Context") -> str:
+    style = _STYLES.get(event.type.rpartition(".")[2], "")
+    handle = event.refs.get("message") or ""
+    cells = [
+        context.out.paint(clock(event.timestamp), "dim"),
+        context.out.paint(event.type.ljust(18), style),
+        one_line(_name(event.party, room, names)).ljust(16),
+        context.out.paint(handle[-8:].ljust(8), "cyan"),
+        one_line(_detail(event, room))[:200],
+    ]
+    return "  ".join(cells).rstrip() + "\n"
+
+
+def _name(party: str, room: "LocalRoom", names: dict[str, str]) -> str:
+    if party and party not in names:
+        agent = room.store.look().agent(party)
+        names[party] = agent.address if agent else party
+    return names.get(party, "–")
+
+
+def _detail(event: "Event", room: "LocalRoom") -> str:
+    payload = event.payload
+    if event.type == "message.sent":
+        message = room.store.look().message(event.refs["message"])
+        if message is None:
+            return "(pruned)"
+        from postroom.cli.letter import gist
+
+        return f"→ {message.to}  {message.type}: {gist(message, 80)}"
+    if event.type == "delivery.offered":
+        return f"attempt {payload.get('n')} by {payload.get('route')}"
+    facts = [
+        f"{key} {payload[key]}"
+        for key in ("evidence", "outcome", "reason", "was", "name")
+        if payload.get(key)
+    ]
+    return ", ".join(facts)

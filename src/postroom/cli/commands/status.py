@@ -1,0 +1,130 @@
+"""`postroom status`."""
+
+import os
+from typing import TYPE_CHECKING, Any, cast
+
+from postroom.cli.output import count
+from postroom.clock import iso
+
+if TYPE_CHECKING:
+    import argparse
+
+    from postroom.cli.context import Context
+    from postroom.cli.parser import Parser
+    from postroom.model.message import AgentStatus
+    from postroom.room.local import LocalRoom
+
+HELP = "Where the room is, how large it is, what waits in it, who listens, and what needs attention."
+EXAMPLES = """\
+  postroom status
+  postroom status --json"""
+
+WAL_LIMIT = 64 << 20
+
+
+def add_arguments(parser: "Parser") -> None: ...
+
+
+def run(args: "argparse.Namespace", context: "Context") -> int:
+    del args  # every command is called alike
+    report = gather(context.room())
+    if context.json:
+        context.put_json(report)
+    else:
+        context.put(_text(report, context))
+    return 0
+
+
+def gather(room: "LocalRoom") -> dict[str, Any]:
+    """Everything `status` knows, as it is in JSON."""
+    from postroom import __version__
+    from postroom.bell.polling import SECONDS
+    from postroom.store.sqlite.about import about
+
+    agents = room.agents()
+    facts = about(cast("Any", room.store.look()))
+    report: dict[str, Any] = {
+        "version": __version__,
+        "home": room.home,
+        "room": facts.room,
+        "created_at": iso(facts.created_at),
+        "store": {
+            "path": room.store.path,
+            "bytes": _size(room.store.path),
+            "wal_bytes": _size(room.store.path + "-wal"),
+            "durability": room.settings.durability,
+            "schema": facts.version,
+            "readonly": room.store.readonly,
+        },
+        "counts": {
+            "agents": len(agents),
+            "projects": len(room.projects()),
+            "messages": facts.messages,
+            "events": facts.events,
+            "waiting": sum(status.waiting for status in agents),
+            "offered": sum(status.offered for status in agents),
+            "dead": facts.dead,
+        },
+        "bell": {"kind": "polling", "seconds": SECONDS} if room.bell.polls else {"kind": "unix sockets"},
+        "listeners": [_listener(status) for status in agents if status.reach == "live"],
+    }
+    return report | {"warnings": _warnings(report)}
+
+
+def _size(path: str) -> int:
+    try:
+        return os.path.getsize(path)
+    except OSError:
+        return 0
+
+
+def _listener(status: "AgentStatus") -> dict[str, Any]:
+    holder = status.listening
+    return {"agent": status.agent.address, "process": int(holder.split(".")[0]) if holder else None}
+
+
+def _warnings(report: dict[str, Any]) -> list[str]:
+    store, counts = report["store"], report["counts"]
+    found: list[str] = []
+    if store["wal_bytes"] > WAL_LIMIT:
+        size = _bytes(store["wal_bytes"])
+        found.append(f"the WAL has grown to {size}: some reader keeps it from starting over")
+    if store["readonly"]:
+        found.append("the room can be read but not written")
+    if counts["dead"]:
+        found.append(f"dead letters: {counts['dead']}; see: postroom dead")
+    return found
+
+
+def _text(report: dict[str, Any], context: "Context") -> str:
+    store, counts, bell = report["store"], report["counts"], report["bell"]
+    polls = f"polls every {bell.get('seconds', 0) * 1000:.0f} ms: there are no Unix sockets here"
+    listeners = ", ".join(
+        one["agent"] + (f" (process {one['process']})" if one["process"] else "")
+        for one in report["listeners"]
+    )
+    rows = [
+        ("home", report["home"]),
+        ("store", f"{store['path']}, {_bytes(store['bytes'])}, WAL {_bytes(store['wal_bytes'])}"),
+        ("room", f"{report['room']}, schema {store['schema']}, durability {store['durability']}"),
+        ("here", f"{count(counts['agents'], 'agent')} in {count(counts['projects'], 'project')}"),
+        ("mail", f"{count(counts['messages'], 'message')}, {_open(counts)}"),
+        ("dead letters", f"{counts['dead']:,}"),
+        ("events", f"{counts['events'] + counts['messages']:,}"),
+        ("bell", "rings by Unix sockets" if bell["kind"] != "polling" else polls),
+        ("listening", listeners or "nobody"),
+    ]
+    paint = context.out.paint
+    text = "".join(f"{paint(name.ljust(13), 'dim')} {value}\n" for name, value in rows)
+    return text + "".join(paint(f"warning: {warning}\n", "yellow") for warning in report["warnings"])
+
+
+def _open(counts: dict[str, int]) -> str:
+    return f"{counts['waiting']:,} waiting, {counts['offered']:,} in hand"
+
+
+def _bytes(size: int) -> str:
+    for limit, unit in ((1 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "kB")):
+        if size >= limit:
+            return f"{size / limit:.1f} {unit}"
+    return f"{size} bytes"

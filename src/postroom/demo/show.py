@@ -1,0 +1,157 @@
+"""The demo: puts the agents on the stage, follows the room's events, and kills the builder on the way."""
+
+import signal
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from types import FrameType
+from typing import Any
+
+from postroom.demo import script
+from postroom.demo.account import account
+from postroom.demo.board import Board
+from postroom.demo.screen import Output, Screen
+from postroom.demo.stage import Stage
+from postroom.errors import TimedOut
+from postroom.model.message import Event, Message
+
+UNIT = 0.5  # seconds a unit of work takes when people watch
+LONGEST = 20.0
+TICK = 0.1
+
+
+class Show:
+    """One run of the demo."""
+
+    def __init__(self, stage: Stage, screen: Screen, board: Board, pace: script.Pace) -> None:
+        self._stage = stage
+        self._screen = screen
+        self._board = board
+        self._pace = pace
+        self._deadline = time.monotonic() + LONGEST
+        self._names: dict[str, str] = {}
+        self._cursor = ""
+        self._killed = False
+        self._later: list[tuple[float, Callable[[], None]]] = []
+
+    def run(self) -> None:
+        self._stage.start(script.REVIEWER)
+        self._stage.start(script.BUILDER, stuck_on=script.FATAL)
+        self._await_joined(script.BUILDER, script.REVIEWER)
+        self._stage.start(script.PLANNER)
+        left = 0
+        for event in self._events():
+            left += event.type == "agent.left"
+            if left == len(script.NAMES):
+                return
+
+    def _await_joined(self, *names: str) -> None:
+        """Who is written to must have an address."""
+        waiting = set(names)
+        for event in self._events():
+            if event.type == "agent.joined":
+                waiting.discard(self._name(event.party))
+            if not waiting:
+                return
+
+    def _events(self) -> Iterator[Event]:
+        """Events as they come, each shown; between them the picture moves, and nobody waits for ever."""
+        room = self._stage.room
+        with room.waiter() as bell:
+            while True:
+                for event in room.store.look().events(self._cursor):
+                    self._cursor = str(event.seq)
+                    self._take_in(event)
+                    yield event
+                self._tick()
+                bell.wait(TICK)
+
+    def _take_in(self, event: Event) -> None:
+        message = self._message(event)
+        row = self._board.feed(event, message, self._name(event.party))
+        if row is not None:
+            self._screen.changed(row)
+        if message is not None and self._is_fatal(event, message):
+            self._killed = True
+            self._in(2.6, partial(self._kill, _task(message)))
+        if event.type == "delivery.offered" and event.payload["n"] > 1:
+            note = f"↻ builder is back: {_task(message)} offered again, labelled “may have been shown before”"
+            self._screen.changed(self._board.note(note, "yellow"))
+
+    def _is_fatal(self, event: Event, message: Message) -> bool:
+        return event.type == "delivery.offered" and not self._killed and _task(message) == script.FATAL and (
+            self._name(event.party) == script.BUILDER
+        )  # fmt: skip
+
+    def _kill(self, task: str) -> None:
+        """The builder has the task in hand, and will not let go by itself."""
+        pid = self._stage.kill(script.BUILDER)
+        self._board.killed(script.BUILDER)
+        note = f"✗ SIGKILL: builder (process {pid}) dies with {task} in its hands"
+        self._screen.changed(self._board.note(note, "red"))
+        self._in(2.6, self._start_again)
+
+    def _start_again(self) -> None:
+        self._stage.start(script.BUILDER)
+        self._board.started(script.BUILDER)
+
+    def _in(self, units: float, action: Callable[[], None]) -> None:
+        """Do something later: people need time to look."""
+        self._later.append((time.monotonic() + units * self._pace.unit, action))
+
+    def _tick(self) -> None:
+        self._stage.check()
+        if time.monotonic() > self._deadline:
+            raise TimedOut(
+                f"the demo did not end within {LONGEST:g} s", hint="Is the machine very busy? Try again."
+            )
+        due = [action for at, action in self._later if at <= time.monotonic()]
+        self._later = [one for one in self._later if one[1] not in due]
+        for action in due:
+            action()
+        self._screen.draw()
+
+    def _name(self, party: str) -> str:
+        if party not in self._names:
+            agent = self._stage.room.store.look().agent(party)
+            self._names[party] = agent.name if agent else ""
+        return self._names[party]
+
+    def _message(self, event: Event) -> Message | None:
+        ref = event.refs.get("message")
+        return self._stage.room.store.look().message(ref) if ref else None
+
+
+def _task(message: Message | None) -> str:
+    return (message.payload or {}).get("task_id", "") if message else ""
+
+
+def run(out: Output, *, fast: bool = False, keep: bool = False) -> dict[str, Any]:
+    """Play the demo on an output; the account of what happened to every message."""
+    pace = script.Pace(0.0 if fast else UNIT)
+    board = Board(script.NAMES)
+    started = time.monotonic()
+    before = _end_in_order()
+    try:
+        with Stage(pace=pace.unit, keep=keep) as stage:
+            with Screen(out, board) as screen:
+                Show(stage, screen, board, pace).run()
+            report = account(stage.room)
+            return report | {
+                "seconds": round(time.monotonic() - started, 2),
+                "home": stage.home if keep else None,
+            }
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _end_in_order() -> dict[int, Any]:
+    """A request to end becomes an exception, so that the stage is cleared; the handlers there were before."""
+    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    return {number: signal.signal(number, _end) for number in numbers}
+
+
+def _end(number: int, _: FrameType | None) -> None:
+    signal.signal(number, signal.SIG_IGN)  # once is enough: the second must not disturb the clearing up
+    raise SystemExit(128 + number)
