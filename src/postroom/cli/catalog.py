@@ -36,6 +36,7 @@ COMMANDS: dict[str, Entry] = {
     "journal": ("journal", ROOM, "the events as JSONL files: sync, status, path"),
     "replay": ("replay", ROOM, "rebuild a room from its journals alone"),
     "backup": ("backup", ROOM, "copy the room while it is in use"),
+    "restore": ("restore", ROOM, "put a backup in the room's place"),
     "prune": ("prune", ROOM, "remove what ended long ago"),
     "redact": ("redact", ROOM, "take the content out of one message"),
     "demo": ("demo", TRY, "watch three agents exchange mail, one of them killed on the way"),

@@ -39,6 +39,7 @@ def gather(room: "LocalRoom") -> dict[str, Any]:
     """Everything `status` knows, as it is in JSON."""
     from postroom import __version__
     from postroom.bell.polling import SECONDS
+    from postroom.room import journal
     from postroom.store.sqlite.about import about
 
     agents = room.agents()
@@ -66,6 +67,7 @@ def gather(room: "LocalRoom") -> dict[str, Any]:
             "dead": facts.dead,
         },
         "bell": {"kind": "polling", "seconds": SECONDS} if room.bell.polls else {"kind": "unix sockets"},
+        "journal": {"path": journal.directory(room), "behind": journal.lag(room)},
         "listeners": [_listener(status) for status in agents if status.reach == "live"],
     }
     return report | {"warnings": _warnings(report)}
@@ -111,6 +113,10 @@ def _text(report: dict[str, Any], context: "Context") -> str:
         ("mail", f"{count(counts['messages'], 'message')}, {_open(counts)}"),
         ("dead letters", f"{counts['dead']:,}"),
         ("events", f"{counts['events'] + counts['messages']:,}"),
+        (
+            "journal",
+            f"{count(report['journal']['behind'], 'event')} behind; bring it up to date: postroom journal",
+        ),
         ("bell", "rings by Unix sockets" if bell["kind"] != "polling" else polls),
         ("listening", listeners or "nobody"),
     ]
