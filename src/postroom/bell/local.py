@@ -42,10 +42,12 @@ class LocalBell:
         reached: dict[str, int] = {}
         for party in parties:
             directory = f"{self._directory}/{party}"
+            if not os.access(directory, os.F_OK):
+                continue  # nobody ever waited there
             try:
                 changed = os.stat(directory).st_mtime_ns
             except OSError:
-                continue  # nobody ever waited there
+                continue
             known = self._known.get(directory)
             if known is None or known[0] != changed:
                 known = self._list(directory, changed)
