@@ -51,7 +51,10 @@ class LocalBell:
             known = self._known.get(directory)
             if known is None or known[0] != changed:
                 known = self._list(directory, changed)
-            reached[party] = self._ring_all(known[1]) if known[1] else 0
+            try:
+                reached[party] = self._ring_all(known[1]) if known[1] else 0
+            except OSError:  # no descriptor left. What was committed must not look as if it had failed
+                self.errors += 1
         return reached
 
     def _list(self, directory: str, changed: int) -> tuple[int, list[str]]:
