@@ -82,7 +82,7 @@ def take_many(home: str, agent: str) -> None:
 @scene
 def listen(home: str, agent: str) -> None:
     """Hold a mailbox; show one message for each cue."""
-    room = enter(home, agent)
+    room = enter(home, agent, sweep_seconds=3600.0)
     listening = room.listen()
     say("listening")
     while cue() != "close":
@@ -93,13 +93,59 @@ def listen(home: str, agent: str) -> None:
 
 
 @scene
-def wait(home: str, agent: str, timeout: str = "20") -> None:
+def wait(home: str, agent: str, sweep: str = "3600") -> None:
     """Wait for mail, and say what came."""
-    room = enter(home, agent)
+    room = enter(home, agent, sweep_seconds=float(sweep))
     room.peek()
-    say("waiting")
-    say([mail.body for mail in room.wait(timeout=float(timeout))])
+    announce_when_asleep(room)
+    say([mail.body for mail in room.wait(timeout=20)])
     cue()
+
+
+@scene
+def take_waiting(home: str, agent: str, sweep: str = "3600") -> None:
+    """Wait for a message and take it; settle on the next cue."""
+    room = enter(home, agent, sweep_seconds=float(sweep))
+    room.peek()
+    announce_when_asleep(room)
+    mail = room.take(timeout=20)
+    say(shown(mail))
+    cue()
+    assert mail is not None
+    room.settle(mail)
+    say("settled")
+    cue()
+
+
+@scene
+def wait_idle(home: str, agent: str, seconds: str) -> None:
+    """Wait in vain, and say what it cost."""
+    room = enter(home, agent)
+    room.wait(timeout=0.01)  # everything is imported and opened now
+    before = os.times()
+    found = room.wait(timeout=float(seconds))
+    after = os.times()
+    say({"found": len(found), "cpu": after.user + after.system - before.user - before.system})
+
+
+def announce_when_asleep(room: LocalRoom) -> None:
+    """Say `waiting` the first time the bell's waiter is about to sleep."""
+    make = room.bell.waiter
+
+    def waiter(party: str) -> Any:
+        made = make(party)
+        sleep, announced = made.wait, []
+
+        def wait(timeout: float | None) -> bool:
+            if not announced and timeout:
+                announced.append(True)
+                say("waiting")
+            return sleep(timeout)
+
+        made.wait = wait  # type: ignore[method-assign]
+        return made
+
+    room.bell.waiter = waiter  # type: ignore[method-assign]
 
 
 @scene
