@@ -15,18 +15,21 @@ from benchmarks.result import Result
 
 RESULTS = Path(__file__).parent / "results"
 SCRATCH = RESULTS / "scratch"
-"""Where a quick or partial run writes, so that it never replaces the figures of a complete one."""
+"""Where a quick, partial or broken run writes, so that it never replaces the figures of a complete one."""
 
 
 def main() -> int:
     options = _options()
-    out: Path = options.out or (SCRATCH if options.quick or options.case or options.peer else RESULTS)
-    out.mkdir(parents=True, exist_ok=True)
     signal.signal(signal.SIGTERM, _stop)
-    with tempfile.TemporaryDirectory(prefix=".work-", dir=out, ignore_cleanup_errors=True) as folder:
+    work: Path = options.out or RESULTS
+    work.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".work-", dir=work, ignore_cleanup_errors=True) as folder:
         bench = Bench(options.quick, Path(folder), options.peer or tuple(peers.MODULES))
-        known = facts.gather(out, options.quick)
+        known = facts.gather(work, options.quick)
         results = list(_run(bench, options.case or cases.NAMES))
+    complete = not (options.quick or options.case or options.peer or bench.broken)
+    out: Path = options.out or (RESULTS if complete else SCRATCH)
+    out.mkdir(exist_ok=True)
     known |= {f"left out: {name}": reason for name, reason in bench.skipped.items()}
     verdicts = target.judge({result.case: result for result in results})
     text = report.markdown(results, verdicts, known)

@@ -18,6 +18,13 @@ def supported() -> bool:
     return os.path.exists("/proc/self/schedstat") and os.path.exists("/proc/self/smaps_rollup")
 
 
+def is_running(pid: int) -> bool:
+    try:
+        return _read(f"/proc/{pid}/stat").rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
 def cpu_ns(pid: int) -> int:
     """Nanoseconds on a CPU, over all threads."""
     return sum(int(_read(f"/proc/{pid}/task/{task}/schedstat").split()[0]) for task in _tasks(pid))

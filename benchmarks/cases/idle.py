@@ -55,6 +55,7 @@ def run(bench: Bench) -> Result:
         before = [_read(group) for group in groups]
         time.sleep(seconds)
         after = [_read(group) for group in groups]
+        _check_all_wait(groups)
         rows = [
             Row(group.name, group.label, _values(group, start, end, seconds))
             for group, start, end in zip(groups, before, after, strict=True)
@@ -102,6 +103,14 @@ def _wait_in_shell(bench: Bench, stack: ExitStack) -> list[Group]:
 def _end(process: "subprocess.Popen[bytes]") -> None:
     process.terminate()
     process.wait(STOP_LIMIT)
+
+
+def _check_all_wait(groups: list[Group]) -> None:
+    for group in groups:
+        if not all(map(proc.is_running, group.pids)):
+            raise RuntimeError(
+                f"{group.label}: some waiters ended instead of waiting; their errors are above"
+            )
 
 
 def _read(group: Group) -> Reading:
