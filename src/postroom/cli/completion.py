@@ -87,9 +87,9 @@ _postroom() {{
 {cases}
     esac
     case $prev in
-        --as) values=@addresses; cur=${{cur#=}} ;;
+        --as) values=@addresses ;;
         --home) values=@files ;;
-        *) if [[ -n $cmd && $cur == -* || -z $cmd && $cur == -* ]]; then values=$options; fi ;;
+        *) if [[ $cur == -* ]]; then values=$options; fi ;;
     esac
     case $values in
         @addresses) values=$(postroom completion --list addresses 2>/dev/null) ;;
@@ -222,7 +222,8 @@ def _fish(table: list[Command]) -> str:
 
 def _fish_option(option: Option) -> str:
     names = [f"-l {name[2:]}" if name.startswith("--") else f"-s {name[1:]}" for name in option.names]
-    value = "" if option.values is None else f" -r {_fish_arguments(option.values)}".rstrip()
+    takes = "-r" if option.values == FILES else "-x"
+    value = "" if option.values is None else f" {takes} {_fish_arguments(option.values)}".rstrip()
     return " ".join(names) + value + f" -d {_fish_quoted(option.help)}"
 
 

@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from postroom.cli.parser import Parser
 
 HELP = """\
-Take subject, body, payload, metadata and attachments out of one message: out of the store, its free pages, its
-WAL and the journals. Hashes stay in their place, and its receipts. This cannot be undone."""
+Take subject, body, payload, metadata and attachments out of one message: out of the store, its free pages,
+its WAL and the journals. Hashes stay in their place, and its receipts. This cannot be undone."""
 EXAMPLES = """\
   postroom redact 5f0c9a1e"""
 

@@ -113,10 +113,7 @@ def _text(report: dict[str, Any], context: "Context") -> str:
         ("mail", f"{count(counts['messages'], 'message')}, {_open(counts)}"),
         ("dead letters", f"{counts['dead']:,}"),
         ("events", f"{counts['events'] + counts['messages']:,}"),
-        (
-            "journal",
-            f"{count(report['journal']['behind'], 'event')} behind; bring it up to date: postroom journal",
-        ),
+        ("journal", f"{count(report['journal']['behind'], 'event')} behind, in {report['journal']['path']}"),
         ("bell", "rings by Unix sockets" if bell["kind"] != "polling" else polls),
         ("listening", listeners or "nobody"),
     ]
