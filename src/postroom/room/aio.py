@@ -38,8 +38,10 @@ class AsyncRoom:
             self._worker, partial(function, *args, **kwargs)
         )
 
-    async def send(self, to: str, body: str, **options: "Unpack[SendOptions]") -> Sent:
-        return await self._call(self.room.send, to, body, **options)
+    async def send(
+        self, to: str, body: str, *, sender: str | None = None, **options: "Unpack[SendOptions]"
+    ) -> Sent:
+        return await self._call(self.room.send, to, body, sender=sender, **options)
 
     async def peek(self, agent: str | None = None, *, limit: int = 50) -> list[Mail]:
         return await self._call(self.room.peek, agent, limit=limit)
@@ -75,12 +77,22 @@ class AsyncRoom:
     async def nack(self, what: Mail | str, reason: str, *, agent: str | None = None) -> Delivery:
         return await self._call(self.room.nack, what, reason, agent=agent)
 
-    async def reply(self, what: Mail | str, body: str, **options: "Unpack[ReplyOptions]") -> Sent:
-        return await self._call(self.room.reply, what, body, **options)
+    async def reply(
+        self, what: Mail | str, body: str, *, agent: str | None = None, **options: "Unpack[ReplyOptions]"
+    ) -> Sent:
+        return await self._call(self.room.reply, what, body, agent=agent, **options)
 
-    async def ask(self, to: str, body: str, **options: "Unpack[SendOptions]") -> Mail:
+    async def ask(
+        self,
+        to: str,
+        body: str,
+        *,
+        sender: str | None = None,
+        timeout: float | None = 30.0,
+        **options: "Unpack[SendOptions]",
+    ) -> Mail:
         """Blocks its own thread, so that other calls go on meanwhile."""
-        return await asyncio.to_thread(self.room.ask, to, body, **options)
+        return await asyncio.to_thread(self.room.ask, to, body, sender=sender, timeout=timeout, **options)
 
     async def wait(self, agent: str | None = None, *, timeout: float | None = None) -> list[Mail]:
         return await self._watch(agent, partial(self._call, self.room.peek, agent), timeout)
