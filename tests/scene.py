@@ -142,10 +142,10 @@ def announce_when_asleep(room: LocalRoom) -> None:
                 say("waiting")
             return sleep(timeout)
 
-        made.wait = wait  # type: ignore[method-assign]
+        made.wait = wait
         return made
 
-    room.bell.waiter = waiter  # type: ignore[method-assign]
+    room.bell.waiter = waiter
 
 
 @scene

@@ -103,15 +103,14 @@ def test_a_hundred_waiters_need_no_thread_each(open_room: OpenRoom, room: LocalR
         async with asyncio.timeout(30), postroom.AsyncRoom(open_room(settings=NEVER)) as there:
             await there.agents()
             waiting = [asyncio.create_task(there.wait(name)) for name in names]
-            waiting += [asyncio.create_task(_next_of(there.listen(name))) for name in names]
+            listening = [asyncio.create_task(_next_of(there.listen(name))) for name in names]
             while len(_waiting(room, names)) < 100:
                 await asyncio.sleep(0)
             assert threading.active_count() <= before + 1
             for name in names:
                 await there.send(name, name, sender="planner")
-            found = await asyncio.gather(*waiting)
-            assert [mail[0].body for mail in found[:50]] == names
-            assert [mail.body for mail in found[50:]] == names
+            assert [mails[0].body for mails in await asyncio.gather(*waiting)] == names
+            assert [mail.body for mail in await asyncio.gather(*listening)] == names
 
     before = threading.active_count()
     asyncio.run(story())
@@ -224,7 +223,7 @@ def test_asking_lets_other_calls_go_on(tell, room: LocalRoom):
         await there.reply(waiting[0].id, "42", agent="planner")
         assert (await asking).body == "42"
         with pytest.raises(TimedOut):
-            await there.ask("planner", "and now?", timeout=0.01)  # type: ignore[call-arg]
+            await there.ask("planner", "and now?", timeout=0.01)
 
     tell(story)
 
