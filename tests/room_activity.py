@@ -4,6 +4,7 @@ Also run as a program, to let actions on a room be killed at labelled steps: see
 """
 
 import contextlib
+import gzip
 import json
 import os
 import random
@@ -25,6 +26,12 @@ from tests.process import ROOT, environment
 
 AGENTS = ("planner", "builder", "reviewer", "human:ana")
 WORDS = ("plan", "Bäume", "done?", "{}", "a\nb", "line\u2028feed", "日本", '"quoted"', "\\", "tab\there")
+
+DEEDS = {
+    "send": 5, "take": 3, "take_and_die": 2, "settle": 2, "ack": 2, "nack": 1, "reply": 2, "give_up": 1,
+    "listen": 1, "listen_and_die": 1, "withdraw": 1, "rename": 1, "come_and_go": 1, "retry_dead": 1,
+    "purge_dead": 1, "delete_project": 1, "let_time_pass": 1, "hush": 1,
+}  # fmt: skip
 
 
 @contextlib.contextmanager
@@ -55,9 +62,8 @@ class Activity:
     def run(self, steps: int) -> "Activity":
         for _ in range(steps):
             self.clock.advance(self.chance.choice((0, 0.001, 0.5, 3)))
-            action = self.chance.choice(self.actions)
             with contextlib.suppress(PostroomError):
-                action(self)
+                getattr(self, *self.chance.choices(list(DEEDS), list(DEEDS.values())))()
         return self
 
     def agent(self) -> str:
@@ -168,14 +174,10 @@ class Activity:
     def hush(self) -> None:
         self.room.hush(self.agent())
 
-    actions: tuple[Callable[["Activity"], None], ...] = (
-        send, send, send, send, send, take, take, take, take_and_die, take_and_die, settle, settle, ack, ack,
-        nack, reply, reply, give_up, listen, listen_and_die, withdraw, rename, come_and_go, retry_dead,
-        purge_dead, delete_project, let_time_pass, hush,
-    )  # fmt: skip
 
-
-def busy_room(home: str, *, steps: int = 150, seed: int = 0, rotate: int = 1 << 23, **settings: object) -> LocalRoom:
+def busy_room(
+    home: str, *, steps: int = 150, seed: int = 0, rotate: int = 1 << 23, **settings: object
+) -> LocalRoom:
     """A room in which much has happened, opened for `planner`; close it when done."""
     chosen = Settings(journal_rotate_bytes=rotate, max_unproven=2, **settings)  # type: ignore[arg-type]
     clock = Clock()
@@ -186,13 +188,36 @@ def busy_room(home: str, *, steps: int = 150, seed: int = 0, rotate: int = 1 << 
 
 def reopened(home: str, **settings: object) -> LocalRoom:
     """The same room, later."""
-    return LocalRoom(
-        home, Settings(max_unproven=2, **settings), agent="planner", project="p", clock=Clock(Clock().now + 10**7),  # type: ignore[arg-type]
-    )  # fmt: skip
+    chosen = Settings(max_unproven=2, **settings)  # type: ignore[arg-type]
+    return LocalRoom(home, chosen, agent="planner", project="p", clock=Clock(Clock().now + 10**7))
 
 
-# Killing at labelled steps. A child process forks once for each job: the fork works on a copy of the home, and
-# kills itself when it comes to the n-th occurrence of a step.
+def told(home: str) -> list[tuple[str, dict]]:
+    """Every line of every journal, as (whose journal, document), read without any of our code."""
+    events = os.path.join(home, "events")
+    found = []
+    for name in sorted(os.listdir(events)):
+        if name.startswith((".", "_head", "_snapshot")) or ".void" in name:
+            continue
+        with (gzip.open if name.endswith(".gz") else open)(os.path.join(events, name), "rb") as file:
+            found += [(name.split(".")[0], json.loads(text)) for text in file.read().splitlines()]
+    return found
+
+
+def occurrences(home: str, needle: bytes) -> list[str]:
+    """The files under a home that hold these bytes, as they are or unpacked."""
+    found = []
+    for directory, _, names in os.walk(home):
+        for name in names:
+            with contextlib.suppress(FileNotFoundError), open(os.path.join(directory, name), "rb") as file:
+                content = file.read()
+                if needle in content or (name.endswith(".gz") and needle in gzip.decompress(content)):
+                    found.append(os.path.join(directory, name))
+    return found
+
+
+# Killing at labelled steps. A child process forks once for each job: the fork works on a copy of the home,
+# and kills itself when it comes to the n-th occurrence of a step.
 
 ACTIONS: dict[str, Callable[..., object]] = {
     "sync": journal.sync,
@@ -222,8 +247,8 @@ class Steps:
     @staticmethod
     def _run(jobs: list[dict]) -> list:
         done = subprocess.run(
-            [sys.executable, "-m", "tests.room_activity"], input=json.dumps(jobs), capture_output=True, text=True,
-            cwd=ROOT, env=environment(), timeout=100, check=False,
+            [sys.executable, "-m", "tests.room_activity"], input=json.dumps(jobs), capture_output=True,
+            text=True, cwd=ROOT, env=environment(), timeout=100, check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
         return [json.loads(text) for text in done.stdout.splitlines()]
@@ -245,6 +270,12 @@ def _play(job: dict) -> None:
     room = reopened(job["copy"], journal_rotate_bytes=job["rotate"])
     room.store.look().last_cursor()
     label.here = here
+    journal.PAGE, journal._CHUNK, keep.MESSAGES, keep.EVENTS = (
+        15,
+        5,
+        10,
+        50,
+    )  # small, so that there are many steps
     ACTIONS[job["action"]](room, *job["arguments"])
     mine = ("journal", "snapshot", "prune", "redact", "backup", "restore")
     os.write(1, json.dumps({s: n for s, n in counted.items() if s.startswith(mine)}).encode() + b"\n")

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from postroom import host, label
 from postroom.clock import iso
 from postroom.errors import JournalBroken
-from postroom.room import line, segment
+from postroom.room import file, line, segment
 from postroom.room.segment import ROOM, Segment
 from postroom.store.contract import ReadTx, WriteTx
 
@@ -54,12 +54,13 @@ def lag(room: "LocalRoom") -> int:
     return max(0, int(look.last_cursor()) - int(look.position(FOLLOWER) or 0))
 
 
+@file.tells_of_files
 def sync(room: "LocalRoom") -> int:
     """Bring the journals up to the moment of the call; how many events were mirrored."""
     target = int(room.store.look().last_cursor())
     if room.store.readonly:
         return 0
-    os.makedirs(directory(room), mode=0o700, exist_ok=True)
+    host.private_directory(directory(room))
     if not _is_sound(room):
         _recover(room)
     mirrored = 0
@@ -100,7 +101,7 @@ def mirror_page(room: "LocalRoom", tx: WriteTx) -> int:
         for stem, new in texts.items():
             _extend(room, stem, new, max((found.last for found in closed.get(stem, ())), default=0))
         if room.store.durability == "full":
-            segment.sync_directory(directory(room))
+            file.sync_directory(directory(room))
         label.here("journal-before-head")
         write_head(directory(room), Head(seq, event_id, host.boot()))
         tx.set_position(FOLLOWER, position)
@@ -126,24 +127,24 @@ def _close(path: str, stem: str, last: int) -> None:
     first = next((line.number(text) for _, text in whole if line.rewinds_to(text) is None), None)
     if first is None:
         return  # nothing but a rewind
-    segment.sync_file(path)  # closed files are not looked at again, so they must be whole
+    file.sync_file(path)  # closed files are not looked at again, so they must be whole
     label.here("journal-before-close")
     os.rename(path, os.path.join(os.path.dirname(path), f"{stem}.{first}-{last}.jsonl"))
     label.here("journal-after-close")
 
 
 def _compress_closed(room: "LocalRoom") -> None:
-    segment.sweep_litter(directory(room))
+    file.sweep_litter(directory(room))
     for found in segment.uncompressed(directory(room)):
-        made = segment.temporary(found.path + ".gz")
+        made = file.temporary(found.path + ".gz")
         try:
             before = os.stat(found.path)
-            segment.write_whole(made, (text + b"\n" for _, text in segment.lines(found)), compressed=True)
+            file.write_whole(made, (text + b"\n" for _, text in segment.lines(found)), compressed=True)
             label.here("journal-before-pack")
             room.store.begin()
             try:
                 if _same(before, os.stat(found.path)):
-                    segment.put(made, found.path + ".gz")
+                    file.put(made, found.path + ".gz")
                     label.here("journal-before-unlink")
                     os.unlink(found.path)
             finally:
@@ -164,17 +165,17 @@ def _same(one: os.stat_result, other: os.stat_result) -> bool:
 
 def read_head(events: str) -> Head | None:
     try:
-        with open(os.path.join(events, "_head.json"), "rb") as file:
-            return Head(**json.load(file))
+        with open(os.path.join(events, "_head.json"), "rb") as opened:
+            return Head(**json.load(opened))
     except (OSError, ValueError, TypeError):
         return None
 
 
 def write_head(events: str, head: Head) -> None:
     path = os.path.join(events, "_head.json")
-    made = segment.temporary(path)
-    with open(os.open(made, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="ascii") as file:
-        json.dump(head._asdict(), file)
+    made = file.temporary(path)
+    with open(os.open(made, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="ascii") as opened:
+        json.dump(head._asdict(), opened)
     os.replace(made, path)
 
 
@@ -208,7 +209,7 @@ def _recover(room: "LocalRoom") -> None:
                 hint="Rebuild that room: postroom replay --into NEW_HOME; or move the journals away.",
             )  # fmt: skip
         for stem in ahead:
-            _take_back(tx, found[stem], tails[stem])
+            _take_back(tx, events, stem, tails[stem])
         position = int(tx.position(FOLLOWER) or 0)
         wanted = {party or ROOM: seq for party, seq in room.store.whole().tails(position).items()}
         reached = min([position, *(tails.get(s, 0) for s, seq in wanted.items() if tails.get(s, 0) < seq)])
@@ -234,11 +235,17 @@ def _compare(tx: WriteTx, files: list[Segment], first: int, last: int) -> tuple[
     return 0, ahead
 
 
-def _take_back(tx: WriteTx, files: list[Segment], agreed: int) -> None:
-    for found in files:
+def _take_back(tx: WriteTx, events: str, stem: str, agreed: int) -> None:
+    """Void all lines of one journal after those that agree.
+
+    The rewind stands at the head of a new file, so that every file's own lines ascend and its name is true.
+    """
+    path = segment.live_path(events, stem)
+    if last := segment.mend(path):
+        _close(path, stem, last)
+    for found in segment.listed(events).get(stem, ()):
         if found.first > agreed:
             # Left among the others, it would be read after younger lines with smaller numbers.
             os.rename(found.path, segment.void_path(found))
     label.here("journal-before-rewind")
-    stem, events = files[0].stem, os.path.dirname(files[0].path)
-    segment.append(segment.live_path(events, stem), line.rewind(agreed, iso(tx.now)), durable=True)
+    segment.append(path, line.rewind(agreed, iso(tx.now)), durable=True)

@@ -64,8 +64,9 @@ def _message(seq: int, d: Json) -> Message:
         sender_role=d["sender_role"], verified=d["verified"], to=d["to"], type=d["type"], cls=d["class"],
         priority=Priority[d["priority"].upper()], subject=d["subject"], body=d["body"], payload=d["payload"],
         metadata=d["metadata"], thread=d["thread"], reply_to=d["reply_to"], correlation=d["correlation"],
-        attachments=d["attachments"], requires_ack=d["requires_ack"], not_before=milliseconds(d["not_before"]),
-        expires_at=milliseconds(d["expires_at"]), key=d["key"], created_at=_required(d["created_at"]),
+        attachments=d["attachments"], requires_ack=d["requires_ack"],
+        not_before=milliseconds(d["not_before"]), expires_at=milliseconds(d["expires_at"]),
+        key=d["key"], created_at=_required(d["created_at"]),
         redacted=d.get("redacted"),
     )  # fmt: skip
 

@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import NamedTuple
 
+from postroom import host
 from postroom.errors import JournalBroken, PostroomError, Refused
-from postroom.room import digest, line, segment, snapshot
+from postroom.room import digest, file, line, segment, snapshot
 from postroom.room.journal import read_head
 from postroom.room.segment import Segment
 from postroom.store.contract import ReadTx, Store, WriteTx
@@ -42,14 +43,15 @@ class Line(NamedTuple):
     number: int
 
 
+@file.tells_of_files
 def replay(events: str, target_home: str) -> Replayed:
     """Rebuild the room whose journals are in `events`, in a home that has none."""
     path = os.path.join(target_home, "room.db")
     if os.path.exists(path):
         hint = "Choose an empty directory: --into NEW_HOME"
         raise Refused(f"{target_home} holds a room already", path=path, hint=hint)
-    os.makedirs(target_home, mode=0o700, exist_ok=True)
-    made = segment.temporary(path)
+    host.private_directory(target_home)
+    made = file.temporary(path)
     try:
         store, done = rebuilt(events, made)
         try:
@@ -57,10 +59,10 @@ def replay(events: str, target_home: str) -> Replayed:
                 snapshot.write(store, os.path.join(target_home, "events"), done.last)
         finally:
             store.close()
-        segment.sync_file(made)
-        segment.put(made, path)
+        file.sync_file(made)
+        file.put(made, path)
     finally:
-        _remove(made)
+        file.remove_database(made)
     return done
 
 
@@ -68,7 +70,7 @@ def rebuilt(events: str, path: str = "") -> tuple[ScratchStore, Replayed]:
     """A store filled from journals, while others may still write, close and rewrite them."""
     for _ in range(TRIES):
         if path:
-            _remove(path)
+            file.remove_database(path)
             os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         store = ScratchStore(path)
         try:
@@ -81,12 +83,6 @@ def rebuilt(events: str, path: str = "") -> tuple[ScratchStore, Replayed]:
     raise JournalBroken(
         f"the journals in {events} were rewritten again and again", path=events, hint="Try again."
     )
-
-
-def _remove(path: str) -> None:
-    for name in (path, path + "-wal", path + "-shm"):
-        if os.path.exists(name):
-            os.unlink(name)
 
 
 def _fill(store: Store, events: str) -> Replayed:

@@ -4,28 +4,28 @@
     <agent>.<first>-<last>.jsonl           closed, not compressed yet
     <agent>.<first>-<last>.jsonl.gz        closed and compressed
     <agent>.<first>-<last>.void1.jsonl.gz  taken back as a whole after a power loss (see `journal`)
-    .<name>.<process>                      not finished; litter once its process is gone
 
 A closed file covers the events `first` to `last` as they were when it was closed. Whoever changes a file
 holds the room's write lock.
 """
 
 import contextlib
-import gzip
 import os
 import re
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from postroom import host
 from postroom.errors import JournalBroken
-from postroom.room import line
+from postroom.room import file, line
 
 ROOM = "_room"
 BLOCK = 1 << 16
 
 _NAME = re.compile(r"(\w+?)(?:\.(\d+)-(\d+))?\.jsonl(\.gz)?", re.ASCII)
+
+
+_VOID = re.compile(r"(\w+?)\.(\d+)-(\d+)\.void\d+\.jsonl(?:\.gz)?", re.ASCII)
 
 
 class Moved(Exception):
@@ -74,6 +74,12 @@ def uncompressed(directory: str) -> list[Segment]:
     """Closed files that are still to be compressed, or have been and are still there."""
     found = [_parsed(directory, name) for name in _names(directory)]
     return [one for one in found if one and not one.is_open and not one.is_compressed]
+
+
+def voids(directory: str, stem: str) -> list[Segment]:
+    """Files of one journal that were taken back as a whole."""
+    found = [(_VOID.fullmatch(name), os.path.join(directory, name)) for name in _names(directory)]
+    return [Segment(stem, int(m[2]), int(m[3]), path) for m, path in found if m and m[1] == stem]
 
 
 def drop_twins(directory: str) -> None:
@@ -129,13 +135,13 @@ def _blocks(segment: Segment) -> Iterator[bytes]:
     offset, inode = 0, None
     while True:
         try:
-            with open(segment.path, "rb") as file:
-                about = os.fstat(file.fileno())
+            with open(segment.path, "rb") as opened:
+                about = os.fstat(opened.fileno())
                 if inode not in (None, (about.st_dev, about.st_ino)):
                     raise Moved(segment.path)
                 inode = (about.st_dev, about.st_ino)
-                file.seek(offset)
-                block = file.read(BLOCK)
+                opened.seek(offset)
+                block = opened.read(BLOCK)
         except FileNotFoundError:
             raise Moved(segment.path) from None
         if not block:
@@ -152,23 +158,23 @@ def _blocks(segment: Segment) -> Iterator[bytes]:
 def mend(path: str) -> int:
     """Cut off a last line that was never finished; the seq up to which the file goes, 0 when it is empty."""
     try:
-        file = open(path, "r+b")  # noqa: SIM115 - closed just below
+        opened = open(path, "r+b")  # noqa: SIM115 - closed just below
     except FileNotFoundError:
         return 0
-    with file:
-        size = file.seek(0, os.SEEK_END)
+    with opened:
+        size = opened.seek(0, os.SEEK_END)
         want = BLOCK
         while True:
             start = max(0, size - want)
-            file.seek(start)
-            block = file.read(size - start)
+            opened.seek(start)
+            block = opened.read(size - start)
             end = block.rfind(b"\n")
             begin = block.rfind(b"\n", 0, end) if end >= 0 else -1
             if begin >= 0 or start == 0:
                 break
             want *= 8
         if start + end + 1 < size:
-            file.truncate(start + end + 1)
+            opened.truncate(start + end + 1)
         if end < 0:
             return 0
         last = block[begin + 1 : end]
@@ -202,43 +208,6 @@ def append(path: str, data: bytes, *, durable: bool) -> None:
         os.close(descriptor)
 
 
-def temporary(path: str) -> str:
-    directory, name = os.path.split(path)
-    return os.path.join(directory, f".{name}.{host.identity()}")
-
-
-def write_whole(path: str, content: Iterable[bytes], *, compressed: bool) -> None:
-    """Make a complete, durable file at `path`, which must be a temporary one."""
-    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-        if compressed:
-            with gzip.GzipFile(filename="", fileobj=file, mode="wb", compresslevel=6, mtime=0) as packed:
-                for text in content:
-                    packed.write(text)
-        else:
-            file.writelines(content)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def put(made: str, path: str) -> None:
-    """Move a complete file into place, durably."""
-    os.replace(made, path)
-    sync_directory(os.path.dirname(path))
-
-
-def sync_directory(path: str) -> None:
-    with contextlib.suppress(OSError):  # Windows cannot open a directory
-        sync_file(path, os.O_RDONLY)
-
-
-def sync_file(path: str, flags: int = os.O_RDWR) -> None:
-    descriptor = os.open(path, flags)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 def rewrite(segment: Segment, change: Callable[[bytes], bytes | None]) -> int:
     """Change or drop lines of a file, all at once; how many. A file without lines goes away."""
     changed = kept = 0
@@ -252,20 +221,12 @@ def rewrite(segment: Segment, change: Callable[[bytes], bytes | None]) -> int:
                 kept += 1
                 yield new + b"\n"
 
-    made = temporary(segment.path)
-    write_whole(made, content(), compressed=segment.is_compressed)
+    made = file.temporary(segment.path)
+    file.write_whole(made, content(), compressed=segment.is_compressed)
     if changed and kept:
-        put(made, segment.path)
+        file.put(made, segment.path)
         return changed
     os.unlink(made)
     if not kept:
         os.unlink(segment.path)
     return changed
-
-
-def sweep_litter(directory: str) -> None:
-    """Remove what processes that are gone did not finish."""
-    for name in _names(directory):
-        if name.startswith(".") and host.is_gone(".".join(name.split(".")[-4:])):
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(os.path.join(directory, name))

@@ -7,14 +7,14 @@ with the latest and goes on with the events after its seq.
 import json
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
-from postroom import label
+from postroom import host, label
 from postroom.errors import JournalBroken
 from postroom.model.message import Json
-from postroom.room import digest, journal, segment
+from postroom.room import digest, file, journal, segment
 from postroom.store.contract import ReadTx, Store
 from postroom.text import encode
 
@@ -58,7 +58,7 @@ def take(room: "LocalRoom") -> Snapshot:
         with room.store.write() as tx:
             journal.drain(room, tx)
             if not _redacted_since(tx, seq):
-                segment.put(made, path(events, seq))
+                file.put(made, path(events, seq))
                 label.here("snapshot-put")
                 break
     for older in listed(events):
@@ -70,8 +70,8 @@ def take(room: "LocalRoom") -> Snapshot:
 
 def write(store: Store, events: str, seq: int) -> None:
     """Write a snapshot of a store that nobody else uses."""
-    os.makedirs(events, mode=0o700, exist_ok=True)
-    segment.put(_make(store, events, seq), path(events, seq))
+    host.private_directory(events)
+    file.put(_make(store, events, seq), path(events, seq))
 
 
 def path(events: str, seq: int) -> str:
@@ -79,8 +79,8 @@ def path(events: str, seq: int) -> str:
 
 
 def _make(store: Store, events: str, seq: int) -> str:
-    made = segment.temporary(path(events, seq))
-    segment.write_whole(made, _content(store, seq), compressed=True)
+    made = file.temporary(path(events, seq))
+    file.write_whole(made, _content(store, seq), compressed=True)
     return made
 
 
@@ -136,13 +136,14 @@ def _as_segment(snapshot: Snapshot) -> segment.Segment:
     return segment.Segment("_snapshot", snapshot.seq, snapshot.seq, snapshot.path)
 
 
-def rewrite(snapshot: Snapshot, change: Callable[[Json], Json | None]) -> int:
-    """Change message rows of a snapshot, all at once; how many."""
+def redact(snapshot: Snapshot, message_id: str, hashes: Json) -> int:
+    """Take a message's content out of a snapshot; how many rows held it."""
+    emptied = dict.fromkeys(digest.CONTENT[2:]) | {"subject": "", "body": "", "redacted": encode(hashes)}
 
-    def line_changed(text: bytes) -> bytes:
+    def line_without(text: bytes) -> bytes:
         document: Json = json.loads(text)
-        if document.get("table") == "message" and (row := change(document["row"])) is not None:
-            return _line({"table": "message", "row": row})[:-1]
-        return text
+        if document.get("table") != "message" or document["row"]["id"] != message_id:
+            return text
+        return _line({"table": "message", "row": document["row"] | emptied})[:-1]
 
-    return segment.rewrite(_as_segment(snapshot), line_changed)
+    return segment.rewrite(_as_segment(snapshot), line_without)

@@ -108,6 +108,10 @@ class Whole(Protocol):
         """Put such a row back as it was."""
         ...
 
+    def replace(self) -> None:
+        """Put all that a room `beside` this one holds in the place of what this one holds."""
+        ...
+
     def first(self) -> int:
         """The first event there still is; 0 when there is none."""
         ...
@@ -140,16 +144,19 @@ class Upkeep(Protocol):
         """Make everything committed so far survive a power cut."""
         ...
 
-    def overwrite(self) -> None:
-        """From now on, what this thread takes out is overwritten, not only marked as free."""
+    def overwriting(self) -> AbstractContextManager[None]:
+        """Within, what this thread takes out of the room is overwritten, not only marked as free."""
         ...
 
-    def empty_wal(self) -> None:
-        """Leave nothing in the write-ahead log; `StoreBusy` when a reader holds on to it."""
+    def scrub(self, samples: list[bytes]) -> bool:
+        """Leave no trace in the files of what was taken out; whether they hold any of the samples still.
+
+        `StoreBusy` when a reader keeps the write-ahead log from being emptied.
+        """
         ...
 
-    def rewrite(self) -> None:
-        """Write all files anew, so that their free space holds nothing."""
+    def beside(self, path: str) -> AbstractContextManager[None]:
+        """Within, another room's file is at hand for `Whole.replace`."""
         ...
 
 

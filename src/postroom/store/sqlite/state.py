@@ -30,6 +30,7 @@ class Whole:
     def __init__(self, connection: sqlite3.Connection, tenant: str) -> None:
         self._execute = connection.execute
         self._tenant = tenant
+        self._inserts: dict[tuple[str, frozenset[str]], str] = {}
 
     def rows(self, table: str) -> Iterator[dict[str, Any]]:
         statement, key = SQL[f"{table}_rows"], _KEYS[table]
@@ -44,7 +45,21 @@ class Whole:
             after = tuple(page[-1][column] for column in key)
 
     def load(self, table: str, row: dict[str, Any]) -> None:
-        self._execute(SQL[f"{table}_load"], row)
+        self._execute(self._insert(table, frozenset(row)), row)
+
+    def _insert(self, table: str, given: frozenset[str]) -> str:
+        """Built, not written, so that no column is forgotten; of names that the schema itself gives."""
+        if (table, given) not in self._inserts:
+            about = self._execute("SELECT name FROM pragma_table_info(?)", (table,)).fetchall()
+            names = [name for (name,) in about if name in given and table in _KEYS]
+            marks = ", ".join(f":{name}" for name in names)
+            self._inserts[table, given] = f"INSERT INTO {table} ({', '.join(names)}) VALUES ({marks})"  # noqa: S608
+        return self._inserts[table, given]
+
+    def replace(self) -> None:
+        for name, statement in SQL.items():
+            if name.endswith(("_clear", "_copy")):
+                self._execute(statement)
 
     def first(self) -> int:
         return self._execute(SQL["log_first"], (self._tenant,)).fetchone()[0] or 0

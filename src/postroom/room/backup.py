@@ -1,0 +1,97 @@
+"""Backups: a copy of a room made while it is in use, and the way back."""
+
+import os
+from typing import TYPE_CHECKING, NamedTuple
+
+from postroom import label
+from postroom.errors import Refused, StoreCorrupt
+from postroom.room import file, journal, snapshot
+from postroom.room.unit import EVERYONE
+from postroom.store.sqlite.store import SqliteStore
+
+if TYPE_CHECKING:
+    from postroom.room.local import LocalRoom
+
+
+class BackedUp(NamedTuple):
+    """A backup that was made and looked at."""
+
+    path: str
+    last: int  # the event it goes up to
+    size: int
+
+
+class Restored(NamedTuple):
+    """What `restore` did."""
+
+    last: int
+    kept: str  # where the room as it was before is now
+
+
+@file.tells_of_files
+def backup(room: "LocalRoom", path: str, *, force: bool = False) -> BackedUp:
+    """Copy the room as it is now to a file, which is complete, checked and private when it appears."""
+    path = os.path.abspath(path)
+    if os.path.exists(path) and not force:
+        raise Refused(f"{path} exists", path=path, hint="Choose another name, or overwrite it: --force")
+    file.sweep_litter(os.path.dirname(path), os.path.basename(path) + ".")
+    made = file.temporary(path)
+    try:
+        os.close(os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        room.store.upkeep().copy(made)
+        label.here("backup-copied")
+        last = _checked(made)
+        file.sync_file(made)
+        file.put(made, path)
+    finally:
+        file.remove_database(made)
+    return BackedUp(path, last, os.path.getsize(path))
+
+
+def _checked(path: str) -> int:
+    """The event a sound copy of a room goes up to."""
+    store = SqliteStore(path, create=False)
+    try:
+        if problems := store.upkeep().integrity(thorough=False):
+            raise StoreCorrupt(f"{path} is damaged: {problems[0]}", path=path)
+        return int(store.look().last_cursor())
+    finally:
+        store.close()
+
+
+@file.tells_of_files
+def restore(room: "LocalRoom", path: str) -> Restored:
+    """Put a backup in the place of what the room holds, for all who have it open, in one transaction.
+
+    The room and its journals as they were go to `before-restore-<seq>` beside it; the journals begin anew.
+    """
+    made = file.temporary(os.path.join(room.home, "restored.db"))
+    kept = _place(os.path.join(room.home, f"before-restore-{room.store.look().last_cursor()}"))
+    try:
+        file.copy_file(path, made)
+        last = _checked(made)
+        os.mkdir(kept, 0o700)
+        backup(room, os.path.join(kept, "room.db"))
+        label.here("restore-kept")
+        with room.store.upkeep().beside(made), room.store.write() as tx:
+            room.quiet.lift_all()
+            room.store.whole().replace()
+            tx.set_position(journal.FOLLOWER, "")
+            if os.path.isdir(journal.directory(room)):
+                os.rename(journal.directory(room), os.path.join(kept, "events"))
+            label.here("restore-before-commit")
+    finally:
+        file.remove_database(made)
+    journal.sync(room)
+    if room.store.whole().first() > 1:
+        snapshot.take(room)
+    room.bell.ring((EVERYONE,))
+    return Restored(last, kept)
+
+
+def _place(wanted: str) -> str:
+    path, n = wanted, 1
+    while os.path.exists(path):
+        n += 1
+        path = f"{wanted}-{n}"
+    return path

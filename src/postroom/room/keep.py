@@ -1,0 +1,176 @@
+"""Keeping a room: `prune` forgets what is over, `redact` takes one message's content away for good.
+
+Both leave a room whose journals still rebuild it to the same digest, wherever they are interrupted: what was
+begun is finished by calling them again.
+"""
+
+import os
+from typing import TYPE_CHECKING, NamedTuple
+
+from postroom import label
+from postroom.model.message import Message
+from postroom.room import digest, file, journal, line, segment, snapshot
+from postroom.room.unit import EVERYONE
+from postroom.text import encode
+
+if TYPE_CHECKING:
+    from postroom.room.local import LocalRoom
+
+MESSAGES, EVENTS = 500, 5000  # removed in one transaction
+_SAMPLE, _SHORTEST = 48, 12
+
+
+class Pruned(NamedTuple):
+    """What `prune` removed."""
+
+    messages: int
+    first: int  # the log now begins here
+    lines: int  # taken out of the journals; whole files are not counted
+    snapshot: int | None
+
+
+class Redacted(NamedTuple):
+    """What `redact` did."""
+
+    message: str
+    lines: int  # of journals and snapshots that held the content
+    elsewhere: bool  # the same words are still in the room: something else says them, too
+    copies: list[str]  # of the room before a restore, under the same home; they were left alone
+
+
+@file.tells_of_files
+def prune(room: "LocalRoom", before: int) -> Pruned:
+    """Forget messages all of whose deliveries ended before a moment, and the events up to then."""
+    journal.sync(room)
+    messages = after = 0
+    done = True
+    while (batch := _prune_batch(room, before, after)) is not None:
+        label.here("prune-batch")
+        done = False
+        messages += len(batch)
+        after = batch[-1] if batch else after
+    events = journal.directory(room)
+    if not done or (room.store.whole().first() > 1 and not snapshot.listed(events)):
+        snapshot.take(room)
+    lines = _trim(room)
+    room.bell.ring((EVERYONE,))
+    taken = snapshot.listed(events)
+    return Pruned(messages, room.store.whole().first(), lines, taken[-1].seq if taken else None)
+
+
+def _prune_batch(room: "LocalRoom", before: int, after: int) -> list[int] | None:
+    """Remove a page of messages and of events; None when there was nothing to remove."""
+    with room.store.write() as tx:
+        journal.drain(room, tx)  # what is forgotten must have been told
+        whole, before = room.store.whole(), min(before, tx.now)
+        batch = tx.prunable(before, after, MESSAGES)
+        cut = whole.cut(before, EVENTS, tx.next_seq)
+        if cut <= whole.first():
+            cut = None
+        if not batch and cut is None:
+            return None
+        room.quiet.lift_all()
+        tx.append("room.pruned", payload={"before": before, "messages": batch, "cut": cut})
+        label.here("prune-before-commit")
+    return batch
+
+
+def _trim(room: "LocalRoom") -> int:
+    """Take out of the journals what the store has forgotten. The snapshot stands for it."""
+    events, first, dropped = journal.directory(room), room.store.whole().first(), 0
+
+    def kept(text: bytes) -> bytes | None:
+        return text if line.rewinds_to(text) is not None or line.number(text) >= first else None
+
+    for stem in segment.listed(events):
+        room.store.begin()
+        try:
+            segment.drop_twins(events)
+            for found in [*segment.listed(events).get(stem, ()), *segment.voids(events, stem)]:
+                if not found.is_open and found.last < first:
+                    os.unlink(found.path)
+                elif _oldest(found) < first:
+                    dropped += segment.rewrite(found, kept)
+                label.here("prune-trimmed")
+        finally:
+            room.store.rollback()
+    return dropped
+
+
+def _oldest(found: segment.Segment) -> int:
+    numbers = (line.number(text) for _, text in segment.lines(found) if line.rewinds_to(text) is None)
+    return next(numbers, 1 << 62)
+
+
+@file.tells_of_files
+def redact(room: "LocalRoom", ref: str) -> Redacted:
+    """Take a message's subject, body, payload, metadata and attachments out of the store and the journals.
+
+    Hashes stay in their place, and its receipts. What others quoted of it is theirs, and stays.
+    """
+    journal.sync(room)
+    upkeep = room.store.upkeep()
+    with upkeep.overwriting():
+        with room.store.write() as tx:
+            journal.drain(room, tx)
+            message = room.find_message(tx, ref)
+            if message.redacted is None:
+                room.quiet.lift_all()
+                party = message.sender_id if message.sender_id[0] in "ah" else ""
+                tx.append(
+                    "message.redacted", party, about=message, payload={"hashes": digest.hashes(message)},
+                    status="redacted",
+                )  # fmt: skip
+                label.here("redact-before-commit")
+        label.here("redact-stored")
+        lines = _redact_lines(room, message)
+        elsewhere = upkeep.scrub(_samples(message))
+    journal.sync(room)
+    room.bell.ring((EVERYONE, message.sender_id))
+    copies = [os.path.join(room.home, n) for n in os.listdir(room.home) if n.startswith("before-restore-")]
+    return Redacted(message.id, lines, elsewhere, sorted(copies))
+
+
+def _redact_lines(room: "LocalRoom", message: Message) -> int:
+    events, stem = journal.directory(room), message.sender_id if message.sender_id[0] == "a" else segment.ROOM
+    hashes = message.redacted or digest.hashes(message)
+
+    def line_without(text: bytes) -> bytes:
+        if line.rewinds_to(text) is not None or line.number(text) != message.seq:
+            return text
+        event = line.decode(text)
+        if event.message is None or event.message.id != message.id:
+            return text
+        emptied = event.message._replace(
+            subject="", body="", payload=None, metadata=None, attachments=None, redacted=hashes
+        )
+        return line.encode(event._replace(message=emptied))[:-1]
+
+    room.store.begin()
+    try:
+        segment.drop_twins(events)
+        file.sweep_litter(events)
+        file.sweep_litter(room.home, "restored.db.")
+        files = [*segment.listed(events).get(stem, ()), *segment.voids(events, stem)]
+        changed = 0
+        for found in files:
+            if found.is_open or found.first <= message.seq <= found.last:
+                changed += segment.rewrite(found, line_without)
+                label.here("redact-rewritten")
+        for taken in snapshot.listed(events):
+            changed += snapshot.redact(taken, message.id, hashes)
+            label.here("redact-rewritten")
+    finally:
+        room.store.rollback()
+    return changed
+
+
+def _samples(message: Message) -> list[bytes]:
+    """Pieces of the content by which a trace of it would be known. None: it was taken away before."""
+    structured = (message.payload, message.metadata, message.attachments)
+    texts = [message.subject, message.body, *(encode(value) for value in structured if value)]
+    found: set[bytes] = set()
+    for text in map(str.encode, texts):
+        if len(text) >= _SHORTEST:
+            found |= {text[at : at + _SAMPLE] for at in (0, len(text) // 2, max(0, len(text) - _SAMPLE))}
+    return sorted(found)

@@ -1,0 +1,299 @@
+"""Replay: the journals alone rebuild the room, and say where they cannot."""
+
+import os
+import resource
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from postroom.errors import JournalBroken, Refused, UnknownMessage
+from postroom.room import digest, journal, keep, line, replay, segment
+from postroom.room.local import LocalRoom
+from postroom.room.verify import verify
+from tests.room_activity import busy_room, reopened
+
+pytestmark = pytest.mark.timeout(60)
+
+
+@pytest.fixture
+def target(tmp_path: os.PathLike[str]) -> str:
+    return os.path.join(tmp_path, "rebuilt")
+
+
+def events_of(room: LocalRoom) -> str:
+    journal.sync(room)
+    return journal.directory(room)
+
+
+def state(room: LocalRoom) -> str:
+    return digest.digest(room.store.whole())
+
+
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(seed=st.integers(0, 10**6), rotate=st.sampled_from([1, 2000, 1 << 23]))
+def test_whatever_happened_in_a_room_its_journals_rebuild_it(
+    tmp_path_factory: pytest.TempPathFactory, seed: int, rotate: int
+) -> None:
+    home = str(tmp_path_factory.mktemp("home"))
+    with busy_room(f"{home}/a", seed=seed, rotate=rotate) as room:
+        done = replay.replay(events_of(room), f"{home}/b")
+        with reopened(f"{home}/b") as rebuilt:
+            assert state(rebuilt) == state(room) == done.digest
+            assert list(rebuilt.events()) == list(room.events())
+            assert done.last == int(room.store.look().last_cursor())
+            assert verify(rebuilt).problems == []
+
+
+def test_a_rebuilt_room_goes_on(home: str, target: str) -> None:
+    with busy_room(home) as room:
+        done = replay.replay(events_of(room), target)
+    with reopened(target) as rebuilt:
+        sent = rebuilt.send("builder", "after the rebuild")
+        assert sent.message.seq > done.last
+        assert rebuilt.take("builder", id=sent.id)
+        assert verify(rebuilt).problems == []
+
+
+def test_a_home_that_holds_a_room_is_refused(home: str) -> None:
+    with busy_room(home, steps=10) as room:
+        events, before = events_of(room), state(room)
+        with pytest.raises(Refused):
+            replay.replay(events, home)
+        assert state(room) == before
+
+
+def test_a_home_without_journals_is_refused(home: str, target: str) -> None:
+    with pytest.raises(JournalBroken, match="no journals"):
+        replay.replay(os.path.join(home, "events"), target)
+    assert not os.path.exists(os.path.join(target, "room.db"))
+
+
+def test_a_replay_that_fails_leaves_nothing_behind(
+    home: str, target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with busy_room(home, steps=30) as room:
+        events = events_of(room)
+
+    def out_of_order(_: Any) -> str:
+        raise MemoryError
+
+    monkeypatch.setattr(digest, "digest", out_of_order)
+    with pytest.raises(MemoryError):
+        replay.replay(events, target)
+    assert os.listdir(target) == []
+
+
+# Damage
+
+
+def damaged(home: str, change: Callable[[list[bytes]], Iterator[bytes] | list[bytes]]) -> str:
+    """The journals of a room after one of them, the builder's, was changed; its path and theirs."""
+    with busy_room(home, steps=100, seed=1) as room:
+        path = segment.live_path(events_of(room), room.who("builder").id)
+    with open(path, "rb") as file:
+        lines = file.read().splitlines(keepends=True)
+    assert len(lines) > 8
+    with open(path, "wb") as file:
+        file.writelines(change(lines))
+    return path
+
+
+def test_a_missing_line_is_named_by_the_one_after_it(home: str, target: str) -> None:
+    path = damaged(home, lambda lines: lines[:4] + lines[5:])
+    with pytest.raises(JournalBroken, match=r"\.jsonl:\d+: event \d+ is missing before this line"):
+        replay.replay(os.path.dirname(path), target)
+
+
+def test_a_line_that_is_no_event_is_named(home: str, target: str) -> None:
+    path = damaged(home, lambda lines: [*lines[:4], b"{oops\n", *lines[5:]])
+    with pytest.raises(JournalBroken) as broken:
+        replay.replay(os.path.dirname(path), target)
+    assert str(broken.value).startswith(f"{path}:5: ")
+    assert broken.value.facts["line"] == 5
+
+
+def test_a_line_that_is_half_an_event_is_named(home: str, target: str) -> None:
+    path = damaged(home, lambda lines: [*lines[:4], lines[4][:-30] + b"\n", *lines[5:]])
+    with pytest.raises(JournalBroken, match=f"{path}:5: not an event"):
+        replay.replay(os.path.dirname(path), target)
+
+
+def test_another_event_of_the_same_number_is_named(home: str, target: str) -> None:
+    def twice(lines: list[bytes]) -> list[bytes]:
+        event = line.decode(lines[4])
+        return [*lines[:5], line.encode(event._replace(id="another")), *lines[5:]]
+
+    path = damaged(home, twice)
+    with pytest.raises(JournalBroken, match="was told before, and differently"):
+        replay.replay(os.path.dirname(path), target)
+
+
+def test_an_event_of_an_unknown_type_is_named(home: str, target: str) -> None:
+    def strange(lines: list[bytes]) -> list[bytes]:
+        event = line.decode(lines[4])
+        return [*lines[:4], line.encode(event._replace(type="delivery.vanished", message=None)), *lines[5:]]
+
+    path = damaged(home, strange)
+    with pytest.raises(JournalBroken, match=f"{path}:5: "):
+        replay.replay(os.path.dirname(path), target)
+
+
+def test_a_move_that_the_ladder_does_not_have_is_named(room: LocalRoom, target: str) -> None:
+    room.send("builder", "hello")
+    room.ack(room.send("builder", "hello").id, agent="builder")
+    path = segment.live_path(events_of(room), room.who("builder").id)
+    with open(path, "rb") as file:
+        last = file.read().splitlines()[-1]
+    event = line.decode(last)
+    seen = event._replace(seq=event.seq + 1, id="other", type="delivery.seen", status="seen")
+    segment.append(path, line.encode(seen), durable=False)
+    with pytest.raises(JournalBroken, match=r":\d+: this cannot follow"):
+        replay.replay(journal.directory(room), target)
+
+
+def test_the_same_line_twice_is_taken_once(home: str, target: str) -> None:
+    path = damaged(home, lambda lines: [*lines[:5], lines[4], *lines[5:]])
+    done = replay.replay(os.path.dirname(path), target)
+    with reopened(home) as room:
+        assert done.digest == state(room)
+
+
+def test_a_last_line_that_was_never_finished_counts_for_nothing(home: str, target: str) -> None:
+    path = damaged(home, lambda lines: [*lines, b'{"seq":99999,"id":'])
+    done = replay.replay(os.path.dirname(path), target)
+    with reopened(home) as room:
+        assert done.digest == state(room)
+
+
+def test_journals_that_end_too_early_are_noticed(room: LocalRoom, target: str) -> None:
+    room.send("builder", "the last")
+    path = segment.live_path(events_of(room), room.who("planner").id)
+    os.truncate(path, os.path.getsize(path) - 10)
+    with pytest.raises(JournalBroken, match="end at event 3, but were written up to 4"):
+        replay.replay(journal.directory(room), target)
+
+
+@pytest.mark.parametrize("harm", ["cut", "flip"])
+def test_a_damaged_compressed_journal_is_noticed(home: str, target: str, harm: str) -> None:
+    with busy_room(home, rotate=1000) as room:
+        path = next(
+            path for path in map(str, (events_of(room), *journal.paths(room))) if path.endswith(".gz")
+        )
+    with open(path, "r+b") as file:
+        size = file.seek(0, os.SEEK_END)
+        if harm == "cut":
+            file.truncate(size - 9)
+        else:
+            file.seek(size // 2)
+            byte = file.read(1)[0]
+            file.seek(size // 2)
+            file.write(bytes([byte ^ 0x55]))
+    with pytest.raises(JournalBroken, match=os.path.basename(path)):
+        replay.replay(os.path.dirname(path), target)
+
+
+# What is no damage
+
+
+def test_a_message_removed_before_it_was_told_leaves_a_gap_that_is_explained(
+    room: LocalRoom, target: str
+) -> None:
+    room.join("brief/one")
+    room.send("brief/one", "never told", sender="brief/one")
+    room.delete_project("brief")
+    done = replay.replay(events_of(room), target)
+    assert done.digest == state(room)
+
+
+def test_a_page_that_is_being_written_does_not_disturb(home: str, target: str) -> None:
+    with busy_room(home, steps=60) as room:
+        events = events_of(room)
+        before = state(room)
+        for n in range(8):
+            room.send("builder", f"new {n}", sender="planner" if n % 2 else "reviewer")
+        head = journal.read_head(events)
+        assert head
+        journal.mirror_page(room, room.store.begin())
+        room.store.rollback()  # as when it was killed here, and one of the files was not finished
+        last = segment.live_path(events, room.who("planner").id)
+        os.truncate(last, os.path.getsize(last) - 700)
+        journal.write_head(events, head)
+        done = replay.replay(events, target)
+        assert done.last < int(room.store.look().last_cursor())
+        journal.sync(room)
+        assert verify(room).problems == []
+        assert before != state(room)
+
+
+def test_journals_closed_while_they_are_read_are_read_again(
+    home: str, target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with busy_room(home) as room:
+        events = events_of(room)
+        listed, moved = segment.listed, []
+
+        def listed_then_moved(directory: str) -> dict[str, list[segment.Segment]]:
+            found = listed(directory)
+            if not moved:
+                moved.append(path := segment.live_path(events, room.who("planner").id))
+                os.rename(path, path.replace(".jsonl", f".1-{segment.mend(path)}.jsonl"))
+            return found
+
+        monkeypatch.setattr(segment, "listed", listed_then_moved)
+        assert replay.replay(events, target).digest == state(room)
+
+
+def test_more_journals_than_open_files_are_allowed(room: LocalRoom, target: str) -> None:
+    for n in range(150):
+        room.join(f"agent-{n}")
+    events = events_of(room)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    in_use = len(os.listdir("/proc/self/fd"))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (in_use + 30, hard))
+    try:
+        assert replay.replay(events, target).digest == state(room)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+# The digest
+
+
+class Rows:
+    """A room as a whole that is only its rows."""
+
+    def __init__(self, tables: dict[str, list[dict[str, Any]]]) -> None:
+        self.tables = tables
+
+    def rows(self, table: str) -> Iterator[dict[str, Any]]:
+        return iter(self.tables[table])
+
+
+def test_every_column_of_the_state_enters_the_digest(home: str) -> None:
+    with busy_room(home, seed=6) as room:
+        with room.write() as tx:
+            payload = {"id": "s1", "runtime": "test", "process": "1", "epoch": 1}
+            tx.append("session.started", room.who("builder").id, payload=payload)
+        tables = {table: list(room.store.whole().rows(table)) for table in digest.TABLES}
+        before = state(room)
+    assert digest.digest(Rows(tables)) == before  # type: ignore[arg-type]
+    for table, rows in tables.items():
+        for column in rows[0]:
+            if column != "redacted":
+                changed = [{**rows[0], column: '"changed"'}, *rows[1:]]
+                assert digest.digest(Rows({**tables, table: changed})) != before, (table, column)  # type: ignore[arg-type]
+        assert digest.digest(Rows({**tables, table: rows[1:]})) != before, table  # type: ignore[arg-type]
+
+
+def test_redaction_does_not_change_the_digest(room: LocalRoom) -> None:
+    sent = room.send("builder", "secret", subject="s", payload={"a": [1.5, "ü"]}, metadata={"b": None})
+    bare = room.send("builder", "only a body")
+    before = state(room)
+    for ref in (sent.id, bare.id):
+        keep.redact(room, ref)
+        assert state(room) == before
+    with pytest.raises(UnknownMessage):
+        keep.redact(room, "00000000")
