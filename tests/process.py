@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any
 
@@ -19,6 +19,14 @@ def environment(**extra: str) -> dict[str, str]:
     """The environment of a child: untraced, because what is killed or measured must not be slowed."""
     kept = {key: value for key, value in os.environ.items() if not key.startswith("COV")}
     return {**kept, "PYTHONDONTWRITEBYTECODE": "1", **extra}
+
+
+def until(condition: Callable[[], object], bound: float = BOUND) -> None:
+    """Ask until it is so, for what gives no signal."""
+    deadline = time.monotonic() + bound
+    while not condition():
+        assert time.monotonic() < deadline, "it never became so"
+        os.sched_yield()
 
 
 class Child:

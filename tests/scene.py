@@ -211,6 +211,106 @@ def create(home: str) -> None:
     cue()
 
 
+# families: processes that fork while they use a room
+
+
+def forked(act: Callable[[], Any]) -> Callable[[], Any]:
+    """Fork a child that acts; what is returned waits for it and gives what it found."""
+    reading, writing = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            os.close(reading)
+            with os.fdopen(writing, "w") as stream:
+                json.dump(act(), stream)
+            code = 0
+        finally:
+            os._exit(code)
+    os.close(writing)
+
+    def result() -> Any:
+        with os.fdopen(reading) as stream:
+            text = stream.read()
+        assert os.waitpid(pid, 0)[1] == 0, "a forked child failed"
+        return json.loads(text)
+
+    return result
+
+
+@scene
+def family(home: str, children: str, count: str) -> None:
+    """One room object, used by a process and by all the children it forks, at the same time."""
+    room = enter(home, "planner")
+    for n in range(70):  # enough for the checkpoint thread to run when the children are born
+        room.ack(room.send("planner", f"warm {n}").id)
+
+    def live(who: str) -> dict[str, Any]:
+        sent = [room.send("builder", f"{who} {n}", sender="planner").id for n in range(int(count))]
+        taken = []
+        while (mail := room.take("builder")) is not None:
+            taken.append([mail.id, mail.shown_before])
+            room.settle(mail)
+        return {"who": host.identity(), "sent": sent, "taken": taken}
+
+    born = [forked(lambda n=n: live(f"child {n}")) for n in range(int(children))]
+    say([live("parent"), *[result() for result in born]])
+
+
+@scene
+def fork_while_listening(home: str) -> None:
+    """The parent listens; its child uses the same objects, and ends."""
+    room = enter(home, "builder", sweep_seconds=3600.0)
+    listening = room.listen()
+    first = next(listening)
+
+    def child() -> list[str]:
+        found = []
+        for act in (lambda: next(listening), room.take, room.listen):
+            try:
+                act()
+                found.append("done")
+            except PostroomError as exc:
+                found.append(exc.code)
+        listening.close()  # type: ignore[attr-defined]
+        return found
+
+    say({"first": first.body, "child": forked(child)()})
+    room.send("builder", "two", sender="planner")  # rings the parent's own bell
+    say(next(listening).body)
+    say(room.receipts(first.id).deliveries[0].state.value)
+
+
+@scene
+def fork_while_waiting(home: str) -> None:
+    """A forked child waits too: each must be woken by a ring of its own."""
+    room = enter(home, "builder", sweep_seconds=3600.0)
+    room.peek()
+    with room.waiter(room.who().id) as waiter:
+        child = forked(lambda: [mail.body for mail in room.wait(timeout=20)])
+        say("waiting")
+        rung = waiter.wait(20)
+        say({"parent": rung, "child": child()})
+        say(waiter.wait(0) in (True, False))
+
+
+@scene
+def fork_in_a_transaction(home: str) -> None:
+    """A child born inside its parent's transaction neither ends it nor writes into it."""
+    room = enter(home, "planner", busy_seconds=0.05)
+
+    def child() -> str:
+        try:
+            return room.send("builder", "from the child").id
+        except PostroomError as exc:
+            return exc.code
+
+    with room.write() as tx:
+        tx.append("agent.left", room.who("builder").id)
+        during = forked(child)()
+    say({"during": during, "left": room.who("builder").left_at is not None, "after": forked(child)()})
+
+
 def play(name: str, *args: str) -> None:
     try:
         SCENES[name](*args)
