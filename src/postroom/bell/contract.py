@@ -1,7 +1,12 @@
 """What a bell is: a hint to look. The store is the truth; a ring may be missed, or come twice."""
 
 from collections.abc import Iterable
-from typing import Protocol
+from typing import TYPE_CHECKING
+
+if not TYPE_CHECKING:
+    Protocol = object  # a real one costs every start half a millisecond a class
+else:
+    from typing import Protocol
 
 
 class Waiter(Protocol):

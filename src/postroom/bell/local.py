@@ -4,10 +4,10 @@ Waiter: bind, look in the store, sleep, drain, look again. Ringer: after commit,
 datagram to each socket there. A full queue means it is rung already; a dead socket is removed.
 """
 
+import _socket as socket  # what `socket` wraps, at a tenth of its cost to a start
 import contextlib
 import os
 import select
-import socket
 import time
 from collections.abc import Iterable, Iterator
 
@@ -134,12 +134,14 @@ def _through_descriptor(paths: list[str]) -> Iterator[str]:
 
 
 def _is_live(path: str) -> bool:
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as probe:
-        try:
-            probe.connect(path)
-        except OSError:
-            return False
-        return True
+    probe = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    try:
+        probe.connect(path)
+    except OSError:
+        return False
+    finally:
+        probe.close()
+    return True
 
 
 class LocalWaiter:

@@ -6,6 +6,11 @@ from typing import NoReturn
 from postroom.errors import UsageError
 
 WIDTH = 96
+PAGE = 500  # no list the room gives is longer
+
+# argparse has its words translated while it is built, which costs more than all its other work; and `error`
+# below must know them.
+argparse.__dict__["_"] = str
 
 
 class Formatter(argparse.RawDescriptionHelpFormatter):
@@ -109,8 +114,8 @@ def _usage(action: argparse.Action) -> str:
 
 
 def _count(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) <= 6 and int(text) >= 1):
-        raise argparse.ArgumentTypeError(f"must be a number from 1 to 999999, not {text!r}")
+    if not (text.isascii() and text.isdigit() and len(text) <= 3 and 1 <= int(text) <= PAGE):
+        raise argparse.ArgumentTypeError(f"must be a number from 1 to {PAGE}, not {text!r}")
     return int(text)
 
 

@@ -6,7 +6,7 @@ the state are stored together or not at all. Cursors are opaque strings; the clo
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from postroom.clock import Clock
 from postroom.model.message import (
@@ -20,6 +20,11 @@ from postroom.model.message import (
     Project,
     Session,
 )
+
+if not TYPE_CHECKING:
+    Protocol = object  # a real one costs every start half a millisecond a class
+else:
+    from typing import Protocol
 
 
 class ReadTx(Protocol):
