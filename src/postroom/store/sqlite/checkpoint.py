@@ -47,10 +47,13 @@ class Checkpointer:
 
 
 def finish(connection: sqlite3.Connection, path: str) -> None:
-    """At the end of a short life. Failing is harmless: the WAL stays and is read by the next process."""
+    """At the end of a short life. Failing is harmless: the WAL stays and is read by the next process.
+
+    Truncated, not only copied: the next process would not know that it was, and copy all of it again.
+    """
     with contextlib.suppress(OSError, sqlite3.Error):
         if os.path.getsize(path + "-wal") > SHORT_LIVED_BYTES:
-            checkpoint(connection)
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
 
 
 def checkpoint(connection: sqlite3.Connection) -> None:
