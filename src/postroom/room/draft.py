@@ -38,6 +38,17 @@ class Draft(NamedTuple):
     cls: str
 
 
+# What a draft of nothing but a body says in its other fields, from `type` on.
+_PLAIN = ("note", None, "", Priority.NORMAL, None, None, None, False, None, None, None, None, "turn")
+
+
+def plain(settings: Settings, to: str, body: str) -> Draft:
+    """A draft with no options, as most are."""
+    if not body or len(body) > settings.max_body_bytes or not body.isascii() or "\0" in body:
+        return draft(settings, to, body)  # says what is wrong, or that all is well
+    return Draft._make((to, body, *_PLAIN))
+
+
 def draft(
     settings: Settings,
     to: str,
@@ -82,8 +93,8 @@ def draft(
     if after is not None or expires is not None:
         _check_times(after, expires)
     return Draft._make((
-        to, body, type, payload, subject, to_priority(priority), thread, reply_to, correlation, bool(requires_ack), after,
-        expires, key, metadata, cls,
+        to, body, type, payload, subject, to_priority(priority), thread, reply_to, correlation,
+        bool(requires_ack), after, expires, key, metadata, cls,
     ))  # fmt: skip
 
 

@@ -20,11 +20,14 @@ def events(room: "LocalRoom", *, follow: bool, agent: str | None, after: str | N
     if not follow:
         yield from _page_through(room.store.look(), cursor, party)
         return
-    with room.waiter(EVERYONE) as waiter:
+    waiter = room.bell.waiter(EVERYONE)  # its own: the program may wait for other things between two events
+    try:
         while True:
             page = watch_with(room, waiter, EVERYONE, partial(room.store.look().events, cursor), None)
             yield from (event for event in page if party is None or event.party == party)
             cursor = room.store.look().cursor(page[-1])
+    finally:
+        waiter.close()
 
 
 def _page_through(tx: ReadTx, cursor: str, party: str | None) -> Iterator[Event]:

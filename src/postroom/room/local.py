@@ -26,7 +26,8 @@ from postroom.room import directory, offer, settle
 from postroom.room import send as sending
 from postroom.room.directory import Scope
 from postroom.room.hand import Hand
-from postroom.room.unit import EVERYONE, Unit
+from postroom.room.unit import Unit
+from postroom.room.waiter import Waiters
 from postroom.store.contract import ReadTx, Store
 from postroom.store.sqlite.store import SqliteStore
 
@@ -79,6 +80,7 @@ class LocalRoom:
         )  # fmt: skip
         self.bell = _bell(run)
         self.quiet = QuietMarkers(run)
+        self._waiters = Waiters(self.bell)
         self.next_sweep = 0.0  # by the monotonic clock; waiters share it
         self._run = run
 
@@ -301,14 +303,16 @@ class LocalRoom:
     def hand(self, party: str) -> Hand:
         return Hand(os.path.join(self._run, "hand", party))
 
-    def waiter(self, party: str = EVERYONE) -> "Waiting":
-        return Waiting(self.bell.waiter(party))
+    def waiter(self, party: str) -> Waiter:
+        """This thread's waiter for a party's bell; stays bound for the next call."""
+        return self._waiters.get(party)
 
     def finish(self) -> None:
         """The end of a short-lived process."""
         self.store.finish()
 
     def close(self) -> None:
+        self._waiters.close()
         self.bell.close()
         self.store.close()
 
@@ -319,23 +323,6 @@ class LocalRoom:
         self, kind: type[BaseException] | None, exc: BaseException | None, _: TracebackType | None
     ) -> None:
         self.close()
-
-
-class Waiting:
-    """A waiter for the length of a `with` block."""
-
-    __slots__ = ("_waiter",)
-
-    def __init__(self, waiter: Waiter) -> None:
-        self._waiter = waiter
-
-    def __enter__(self) -> Waiter:
-        return self._waiter
-
-    def __exit__(
-        self, kind: type[BaseException] | None, exc: BaseException | None, _: TracebackType | None
-    ) -> None:
-        self._waiter.close()
 
 
 def _bell(run: str) -> Bell:

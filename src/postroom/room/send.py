@@ -7,7 +7,7 @@ from postroom.model import ids
 from postroom.model.ladder import RUNGS, State, ended, reached
 from postroom.model.message import Agent, Delivery, Message, Sent, first_delivery
 from postroom.room import directory
-from postroom.room.draft import Draft, draft
+from postroom.room.draft import Draft, draft, plain
 from postroom.room.post import post
 from postroom.store.contract import ReadTx, WriteTx
 
@@ -22,7 +22,7 @@ def send(
     room: "LocalRoom", to: str, body: str, *, sender: str | None = None, **options: "Unpack[SendOptions]"
 ) -> Sent:
     """Store a message for whoever has the address, then ring."""
-    wanted = draft(room.settings, to, body, **options)
+    wanted = draft(room.settings, to, body, **options) if options else plain(room.settings, to, body)
     unit = room.write()
     with unit as tx:
         names, who = room.scope.names(tx), sender or room.agent or ""

@@ -4,7 +4,7 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from postroom.clock import iso
-from postroom.errors import JournalBroken
+from postroom.errors import JournalBroken, StoreCorrupt
 from postroom.room import digest, journal, replay
 
 if TYPE_CHECKING:
@@ -33,9 +33,14 @@ def verify(room: "LocalRoom", *, deep: bool | None = None) -> Verified:
         checked.append(fact)
         problems.extend(found)
 
-    events = int(room.store.look().last_cursor())
-    wanted = events < DEEP_LIMIT if deep is None else deep
-    note("the file is sound", room.store.upkeep().integrity(thorough=wanted))
+    events, wanted = 0, False
+    try:
+        with room.store.read() as tx:
+            events = int(tx.last_cursor())
+        wanted = events < DEEP_LIMIT if deep is None else deep
+        note("the file is sound", room.store.upkeep().integrity(thorough=wanted))
+    except StoreCorrupt as exc:
+        note("the file is sound", [str(exc)])
     if problems:
         skipped.append("everything else, because the file is damaged")
         return Verified(problems, checked, skipped, None)

@@ -25,8 +25,7 @@ def watch(room: "LocalRoom", party: str, look: Callable[[], T], timeout: float |
     """Call `look` until it finds something or time is up; the last answer either way."""
     if timeout is not None and timeout <= 0:
         return look()
-    with room.waiter(party) as waiter:
-        return watch_with(room, waiter, party, look, timeout)
+    return watch_with(room, room.waiter(party), party, look, timeout)
 
 
 def watch_with(
@@ -115,19 +114,19 @@ def ask(
 ) -> Mail:
     """Send a request and wait for its answer, which is then seen."""
     author = room.ensure(sender)
-    with room.waiter(author.id) as waiter:
-        options.setdefault("type", "request")
-        options.setdefault("requires_ack", True)
-        sent = send(room, to, body, sender=sender, **options)
-        request = sent.message
-        correlation = request.correlation or request.id
-        found = watch_with(
-            room,
-            waiter,
-            author.id,
-            lambda: room.store.look().answer(correlation, request.seq, author.id),
-            timeout,
-        )
+    waiter = room.waiter(author.id)
+    options.setdefault("type", "request")
+    options.setdefault("requires_ack", True)
+    sent = send(room, to, body, sender=sender, **options)
+    request = sent.message
+    correlation = request.correlation or request.id
+    found = watch_with(
+        room,
+        waiter,
+        author.id,
+        lambda: room.store.look().answer(correlation, request.seq, author.id),
+        timeout,
+    )
     if found is None:
         raise TimedOut(
             f"no answer from {to} to {request.handle} within {timeout:g} s", message_ref=request.id,

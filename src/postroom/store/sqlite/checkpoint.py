@@ -8,7 +8,6 @@ to the next one, unless it has grown so long that reading it back would slow eve
 import contextlib
 import os
 import sqlite3
-import threading
 import time
 
 from postroom.store.sqlite import connection as link
@@ -22,6 +21,8 @@ class Checkpointer:
     """One per process and room; costs nothing until the process has committed a good deal."""
 
     def __init__(self, path: str) -> None:
+        import threading  # noqa: PLC0415 - `finish` runs at the end of every short life, and needs none
+
         self.path = path
         self._stopping = False
         self._wake = threading.Event()
