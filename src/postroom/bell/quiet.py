@@ -64,8 +64,9 @@ class QuietMarkers:
             os.symlink(target, path)
         except FileExistsError:
             if os.readlink(path) != target:
-                os.symlink("../a/.shared", path + ".new")
-                os.replace(path + ".new", path)
+                temporary = f"{path}.{os.urandom(4).hex()}"
+                os.symlink("../a/.shared", temporary)
+                os.replace(temporary, path)
 
     def until(self, agent: str) -> int | None:
         """The moment until which quiet is promised, or None."""
