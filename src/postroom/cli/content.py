@@ -9,14 +9,16 @@ from postroom.errors import InvalidBody, InvalidPayload
 if TYPE_CHECKING:
     from postroom.cli.context import Context
 
-STDIN = "-"
 _BASE64 = "Send text; encode binary data as base64."
 
 
 def body(given: str | None, context: "Context", *, create: bool = False) -> str:
     """The body as given, or all of standard input when it is `-`."""
-    if given != STDIN:
-        return given or ""
+    return standard_input(context, create=create) if given == "-" else given or ""
+
+
+def standard_input(context: "Context", *, create: bool = False) -> str:
+    """All of standard input, as far as a body may be long."""
     limit = context.room(create=create).settings.max_body_bytes
     if not hasattr(sys.stdin, "buffer"):
         raise InvalidBody(

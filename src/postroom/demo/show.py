@@ -14,6 +14,7 @@ from postroom.demo.screen import Output, Screen
 from postroom.demo.stage import Stage
 from postroom.errors import TimedOut
 from postroom.model.message import Event, Message
+from postroom.room.unit import EVERYONE
 
 UNIT = 0.5  # seconds a unit of work takes when people watch
 LONGEST = 20.0
@@ -57,14 +58,17 @@ class Show:
     def _events(self) -> Iterator[Event]:
         """Events as they come, each shown; between them the picture moves, and nobody waits for ever."""
         room = self._stage.room
-        with room.waiter() as bell:
+        bell = room.bell.waiter(EVERYONE)
+        try:
             while True:
                 for event in room.store.look().events(self._cursor):
-                    self._cursor = str(event.seq)
+                    self._cursor = room.store.look().cursor(event)
                     self._take_in(event)
                     yield event
                 self._tick()
                 bell.wait(TICK)
+        finally:
+            bell.close()
 
     def _take_in(self, event: Event) -> None:
         message = self._message(event)

@@ -2,8 +2,6 @@
 
 from typing import TYPE_CHECKING
 
-from postroom.cli import content
-
 if TYPE_CHECKING:
     import argparse
 
@@ -62,10 +60,11 @@ def content_options(args: "argparse.Namespace") -> "SendOptions":
     for name in ("type", "subject", "priority", "key", "cls"):
         if getattr(args, name) is not None:
             options[name] = getattr(args, name)
-    if args.payload is not None:
-        options["payload"] = content.json_object("payload", args.payload)
-    if args.metadata is not None:
-        options["metadata"] = content.json_object("metadata", args.metadata)
+    if args.payload is not None or args.metadata is not None:
+        from postroom.cli.content import json_object
+
+        options["payload"] = json_object("payload", args.payload)
+        options["metadata"] = json_object("metadata", args.metadata)
     if args.requires_ack:
         options["requires_ack"] = True
     if args.after is not None or args.expires is not None:
@@ -83,7 +82,11 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
         options["thread"] = args.thread
     if args.reply_to is not None:
         options["reply_to"] = args.reply_to
-    body = content.body(args.body, context, create=True)
+    body = args.body or ""
+    if body == "-":
+        from postroom.cli.content import standard_input
+
+        body = standard_input(context, create=True)
     sent = context.room(create=True).send(args.to, body, **options)
     if args.wait is None:
         show(sent, context)
