@@ -232,6 +232,7 @@ class Steps:
     """The labelled steps of one action on one room, and what is left when it is killed at each."""
 
     def __init__(self, home: str, action: str, *arguments: object, rotate: int = 1 << 23) -> None:
+        """`HOME` in an argument stands for the home of the room that is acted on."""
         self.job = {"home": home, "action": action, "arguments": arguments, "rotate": rotate}
 
     def killed_at_each(self, most: int = 3) -> dict[str, str]:
@@ -276,7 +277,8 @@ def _play(job: dict) -> None:
         10,
         50,
     )  # small, so that there are many steps
-    ACTIONS[job["action"]](room, *job["arguments"])
+    arguments = [a.replace("HOME", job["copy"]) if isinstance(a, str) else a for a in job["arguments"]]
+    ACTIONS[job["action"]](room, *arguments)
     mine = ("journal", "snapshot", "prune", "redact", "backup", "restore")
     os.write(1, json.dumps({s: n for s, n in counted.items() if s.startswith(mine)}).encode() + b"\n")
     os._exit(0)

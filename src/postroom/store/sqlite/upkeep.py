@@ -5,7 +5,7 @@ import sqlite3
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import BinaryIO, LiteralString
+from typing import LiteralString
 
 from postroom import errors
 from postroom.store.sqlite import connection as link
@@ -90,10 +90,10 @@ class Upkeep:
 
     def _holds(self, samples: list[bytes]) -> bool:
         """Whether the file holds any of these bytes, be it in its free space."""
-        file = _raw(self._path)
-        file.seek(0)
+        descriptor = _raw(self._path)
+        os.lseek(descriptor, 0, os.SEEK_SET)
         rest, longest = b"", max(map(len, samples), default=0)
-        while block := file.read(BLOCK):
+        while block := os.read(descriptor, BLOCK):
             block = rest + block
             if any(sample in block for sample in samples):
                 return True
@@ -111,12 +111,12 @@ class Upkeep:
 
 # Closing any descriptor of a file drops every lock this process has on it, SQLite's own among them.
 # So the one that reads a room's file past SQLite stays open.
-_open_files: dict[tuple[int, int], BinaryIO] = {}
+_open_files: dict[tuple[int, int], int] = {}
 
 
-def _raw(path: str) -> BinaryIO:
+def _raw(path: str) -> int:
     about = os.stat(path)
     key = (about.st_dev, about.st_ino)
     if key not in _open_files:
-        _open_files[key] = open(path, "rb", buffering=0)  # noqa: SIM115 - see above
+        _open_files[key] = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
     return _open_files[key]

@@ -1,0 +1,184 @@
+"""Backup and restore: a copy made under load is whole, and what it replaces is kept."""
+
+import os
+import shutil
+import stat
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
+
+import pytest
+
+from postroom.errors import NoRoom, Refused, StoreCorrupt, StoreReadOnly
+from postroom.room import journal, keep
+from postroom.room.backup import backup, restore
+from postroom.room.digest import digest
+from postroom.room.local import LocalRoom
+from postroom.room.verify import verify
+from tests.clockwork import START
+from tests.conftest import OpenRoom
+from tests.room_activity import Steps, busy_room, reopened
+
+pytestmark = pytest.mark.timeout(60)
+
+
+@pytest.fixture
+def copy(tmp_path: os.PathLike[str]) -> str:
+    return os.path.join(tmp_path, "copy.db")
+
+
+def state(room: LocalRoom) -> str:
+    return digest(room.store.whole())
+
+
+def opened(path: str, home: str) -> LocalRoom:
+    """The room that a backup holds, put into a home by hand."""
+    os.mkdir(home)
+    shutil.copy(path, os.path.join(home, "room.db"))
+    return reopened(home)
+
+
+def test_a_backup_holds_the_room(home: str, copy: str) -> None:
+    with busy_room(home) as room:
+        done = backup(room, copy)
+        assert done.last == int(room.store.look().last_cursor())
+        assert done.size == os.path.getsize(copy)
+        with opened(copy, f"{home}-2") as another:
+            assert state(another) == state(room)
+            assert verify(another).problems == []
+
+
+def test_a_backup_is_for_its_owner_only_and_alone(home: str, copy: str) -> None:
+    with busy_room(home, steps=20) as room:
+        backup(room, copy)
+    assert stat.S_IMODE(os.stat(copy).st_mode) == 0o600
+    assert [name for name in os.listdir(os.path.dirname(copy)) if "copy" in name] == ["copy.db"]
+
+
+def test_a_backup_does_not_overwrite_unless_told_to(home: str, copy: str) -> None:
+    with open(copy, "w") as file:
+        file.write("precious")
+    with busy_room(home, steps=20) as room:
+        with pytest.raises(Refused):
+            backup(room, copy)
+        with open(copy) as file:
+            assert file.read() == "precious"
+        backup(room, copy, force=True)
+        with opened(copy, f"{home}-2") as another:
+            assert state(another) == state(room)
+
+
+def test_a_place_that_cannot_be_written_is_a_clear_error(room: LocalRoom, home: str) -> None:
+    with pytest.raises(StoreReadOnly, match="No such file"):
+        backup(room, os.path.join(home, "nowhere", "copy.db"))
+
+
+def test_a_backup_made_while_others_write_is_whole_and_holds_nobody_up(
+    open_room: OpenRoom, room: LocalRoom, tmp_path: os.PathLike[str]
+) -> None:
+    enough = Event()
+
+    def write(name: str) -> int:
+        sent = 0
+        with LocalRoom(room.home, room.settings, agent=name, project="p") as mine:
+            while not enough.is_set():
+                mine.send("builder", "x" * 2000)
+                sent += 1
+        return sent
+
+    with ThreadPoolExecutor(2) as pool:
+        writers = [pool.submit(write, name) for name in ("planner", "reviewer")]
+        try:
+            sizes = [backup(room, os.path.join(tmp_path, f"{n}.db")).last for n in range(5)]
+        finally:
+            enough.set()
+        assert all(writer.result() > 0 for writer in writers)
+    assert sizes == sorted(sizes)
+    for n, last in enumerate(sizes):
+        with opened(os.path.join(tmp_path, f"{n}.db"), os.path.join(tmp_path, f"home-{n}")) as another:
+            assert int(another.store.look().last_cursor()) == last
+            assert verify(another).problems == []
+
+
+def test_a_backup_that_was_killed_leaves_nothing_at_its_path(home: str) -> None:
+    busy_room(home, steps=20).close()
+    for place, there in Steps(home, "backup", "HOME/copy.db").killed_at_each().items():
+        copy = os.path.join(there, "copy.db")
+        assert not os.path.exists(copy), place
+        with reopened(there) as room:
+            backup(room, copy)
+        assert [name for name in os.listdir(there) if "copy" in name] == ["copy.db"]
+
+
+def test_a_restored_room_is_what_it_was_for_everyone_who_has_it_open(home: str, copy: str) -> None:
+    with busy_room(home, rotate=3000) as room, reopened(home) as another:
+        backup(room, copy)
+        before, events = state(room), list(room.events())
+        another.join("latecomer")
+        another.send("latecomer", "will not have happened")
+        journal.sync(another)
+        done = restore(room, copy)
+        assert state(another) == state(room) == before
+        assert list(another.events()) == events
+        assert verify(another).problems == []
+        assert os.path.exists(os.path.join(done.kept, "room.db"))
+        assert os.listdir(os.path.join(done.kept, "events"))
+        another.send("builder", "and on it goes")
+        assert verify(room).problems == []
+
+
+def test_a_backup_from_before_a_prune_can_be_restored_after_it(home: str, copy: str) -> None:
+    with busy_room(home, steps=200, rotate=3000) as room:
+        backup(room, copy)
+        before = state(room)
+        keep.prune(room, START + 150_000)
+        restore(room, copy)
+        assert state(room) == before
+        assert verify(room).problems == []
+
+
+def test_a_backup_of_a_pruned_room_can_be_restored(home: str, copy: str) -> None:
+    with busy_room(home, steps=200, rotate=3000) as room:
+        keep.prune(room, START + 150_000)
+        backup(room, copy)
+        before = state(room)
+        room.send("builder", "later")
+        restore(room, copy)
+        assert state(room) == before
+        assert verify(room).problems == []
+
+
+def test_a_restore_lifts_the_promises_of_quiet(room: LocalRoom, copy: str) -> None:
+    sent = room.send("builder", "waiting")
+    backup(room, copy)
+    room.withdraw(sent.id)
+    assert room.hush("builder")
+    restore(room, copy)
+    assert room.quiet.until(room.who("builder").id) is None
+    assert verify(room).problems == []
+
+
+def test_what_is_no_room_is_not_restored(room: LocalRoom, copy: str) -> None:
+    before = state(room)
+    with pytest.raises(StoreReadOnly, match="No such file"):
+        restore(room, copy)
+    for content, error in ((b"", NoRoom), (os.urandom(9000), StoreCorrupt)):
+        with open(copy, "wb") as file:
+            file.write(content)
+        with pytest.raises(error):
+            restore(room, copy)
+    assert state(room) == before
+    assert sorted(name for name in os.listdir(room.home) if "restore" in name) == []
+
+
+def test_a_restore_killed_at_any_step_leaves_a_sound_room(home: str, copy: str) -> None:
+    with busy_room(home, steps=80, rotate=3000, seed=3) as room:
+        keep.prune(room, START + 60_000)
+        backup(room, copy)
+        earlier = state(room)
+        room.send("builder", "later")
+        later = state(room)
+    for place, there in Steps(home, "restore", copy, rotate=3000).killed_at_each().items():
+        with reopened(there, journal_rotate_bytes=3000) as room:
+            assert state(room) in (earlier, later), place
+            keep.prune(room, START + 60_000)  # brings the snapshot that a killed restore may still owe
+            assert verify(room).problems == [], place
