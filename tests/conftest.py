@@ -1,6 +1,7 @@
 """What every test may ask for: a home of its own, rooms in it, and an environment that says nothing."""
 
 import os
+import tempfile
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -28,6 +29,14 @@ def _own_environment(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pyte
 def home(tmp_path: os.PathLike[str]) -> str:
     """A directory in which a room may be made."""
     return os.path.join(tmp_path, "home")
+
+
+@pytest.fixture
+def scratch() -> Iterator[str]:
+    """A directory in memory where there is one: for what makes hundreds of rooms and no claim about disks."""
+    base = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    with tempfile.TemporaryDirectory(prefix="postroom-", dir=base) as directory:
+        yield directory
 
 
 @pytest.fixture

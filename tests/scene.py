@@ -182,6 +182,31 @@ def send_on_cue(home: str, sender: str, to: str) -> None:
 
 
 @scene
+def send_for_ever(home: str, sender: str) -> None:
+    """Send to the other one, again and again."""
+    room = enter(home, sender)
+    room.peek()
+    say("ready")
+    to = "builder" if sender == "planner" else "planner"
+    while True:
+        room.send(to, "hello", after=0.01 if os.urandom(1)[0] < 64 else None)
+        room.wait(timeout=0.01)
+
+
+@scene
+def serve_for_ever(home: str, agent: str) -> None:
+    """Take, settle and promise quiet, again and again."""
+    room = enter(home, agent)
+    room.peek()
+    say("ready")
+    while True:
+        mail = room.take(timeout=0.01)
+        if mail is not None:
+            (room.settle if os.urandom(1)[0] < 128 else room.ack)(mail)
+        room.hush()
+
+
+@scene
 def hold_the_lock(home: str) -> None:
     """Take the write lock and keep it."""
     room = enter(home)
