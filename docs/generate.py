@@ -9,7 +9,7 @@ import os
 from postroom import errors
 from postroom.cli import catalog
 from postroom.cli.fault import exit_code
-from postroom.cli.main import build, load
+from postroom.cli.catalog import build, load
 from postroom.config import HELP, Settings, environment_name
 from postroom.store.sqlite.apply import APPLY
 

@@ -1,5 +1,24 @@
 """Every command: its module under `commands/`, the group it is listed in, and what it does in one line."""
 
+from typing import TYPE_CHECKING, cast
+
+if TYPE_CHECKING:
+    import argparse
+    from typing import Protocol
+
+    from postroom.cli.context import Context
+    from postroom.cli.parser import Parser
+
+    class Command(Protocol):
+        """What each module under `commands/` offers."""
+
+        HELP: str
+        EXAMPLES: str
+
+        def add_arguments(self, parser: Parser) -> None: ...
+        def run(self, args: argparse.Namespace, context: Context) -> int: ...
+
+
 Entry = tuple[str, str, str]  # module, group, help; a NamedTuple would cost every start a class
 
 WRITE, READ, FOLLOW, PEOPLE, ROOM, TRY = (
@@ -56,3 +75,18 @@ def near(name: str) -> list[str]:
     import difflib
 
     return difflib.get_close_matches(name.lower(), [*COMMANDS, "help"], 3, 0.6)
+
+
+def load(entry: Entry) -> "Command":
+    """The module of one command; `importlib` would be one import more."""
+    return cast("Command", __import__(f"postroom.cli.commands.{entry[0]}", fromlist=["run"]))
+
+
+def build(name: str, command: "Command") -> "Parser":
+    """The parser of one command."""
+    from postroom.cli.parser import Parser
+
+    parser = Parser(name, command.HELP, command.EXAMPLES)
+    command.add_arguments(parser)
+    parser.add_everywhere()
+    return parser

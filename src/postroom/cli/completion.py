@@ -3,7 +3,6 @@
 from typing import NamedTuple
 
 from postroom.cli import catalog
-from postroom.cli.main import build, load
 
 ADDRESSES, IDS, FILES = "@addresses", "@ids", "@files"
 
@@ -41,7 +40,7 @@ class Command(NamedTuple):
 def commands() -> list[Command]:
     found: list[Command] = []
     for name, entry in catalog.COMMANDS.items():
-        parser = build(name, load(entry))
+        parser = catalog.build(name, catalog.load(entry))
         options = [
             Option(
                 list(action.option_strings),

@@ -28,12 +28,10 @@ def show(name: str | None, arguments: list[str]) -> int:
 
 
 def _of_command(name: str, out: Output) -> int:
-    from postroom.cli.main import build, load
-
     entry = catalog.find(name)
     if entry is None:
         raise unknown(name)
-    out.write(build(name, load(entry)).format_help())
+    out.write(catalog.build(name, catalog.load(entry)).format_help())
     return 0
 
 

@@ -2,26 +2,9 @@
 
 import os
 import sys
-from typing import TYPE_CHECKING, NoReturn, cast
+from typing import NoReturn
 
 from postroom.cli import catalog
-
-if TYPE_CHECKING:
-    import argparse
-    from typing import Protocol
-
-    from postroom.cli.context import Context
-    from postroom.cli.parser import Parser
-
-    class Command(Protocol):
-        """What each module under `commands/` offers."""
-
-        HELP: str
-        EXAMPLES: str
-
-        def add_arguments(self, parser: Parser) -> None: ...
-        def run(self, args: argparse.Namespace, context: Context) -> int: ...
-
 
 _VALUED = ("--as", "--project", "--home")
 _INTERRUPTED = 130  # as a shell reports it
@@ -68,8 +51,8 @@ def _run(argv: list[str]) -> int:
         raise unknown(name)
     from postroom.cli.context import Context
 
-    command = load(entry)
-    parser = build(name, command)
+    command = catalog.load(entry)
+    parser = catalog.build(name, command)
     args = parser.read(arguments)
     context = Context(args)
     if args.help:
@@ -80,21 +63,6 @@ def _run(argv: list[str]) -> int:
         return command.run(args, context)
     finally:
         context.finish()
-
-
-def load(entry: catalog.Entry) -> "Command":
-    """The module of one command; `importlib` would be one import more."""
-    return cast("Command", __import__(f"postroom.cli.commands.{entry[0]}", fromlist=["run"]))
-
-
-def build(name: str, command: "Command") -> "Parser":
-    """The parser of one command."""
-    from postroom.cli.parser import Parser
-
-    parser = Parser(name, command.HELP, command.EXAMPLES)
-    command.add_arguments(parser)
-    parser.add_everywhere()
-    return parser
 
 
 def split(argv: list[str]) -> tuple[str | None, list[str]]:

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from postroom.errors import Refused, TimedOut
+from postroom.errors import PostroomError, Refused, TimedOut
 from postroom.model.ladder import State, ended, reached
 
 if TYPE_CHECKING:
@@ -10,21 +10,20 @@ if TYPE_CHECKING:
     from postroom.model.message import Delivery, Sent
 
 
-def wait_and_show(sent: "Sent", rung: str, timeout: float, context: "Context") -> int:
-    """Wait until every delivery stands on the rung; raises when time ran out, or when one ended below it."""
-    from postroom.cli.commands.send import show
+def wait(sent: "Sent", rung: str, timeout: float, context: "Context") -> "tuple[Sent, PostroomError | None]":
+    """Wait until every delivery stands on the rung: how far they got, and what is wrong if one did not."""
     from postroom.cli.moment import long
 
     deliveries = context.room().until(sent.id, rung, timeout=timeout)
-    show(sent._replace(deliveries=deliveries), context)
     short = [d for d in deliveries if not reached(d.state, State(rung))]
-    hint = f"See how far it got: postroom receipts {sent.message.handle}"
+    facts = {"message_ref": sent.id, "hint": f"See how far it got: postroom receipts {sent.message.handle}"}
+    problem: PostroomError | None = None
     if lost := [d for d in short if ended(d.state)]:
-        raise Refused("; ".join(map(_fate, lost)), message_ref=sent.id, hint=hint)
-    if short:
+        problem = Refused("; ".join(map(_fate, lost)), **facts)
+    elif short:
         names = ", ".join(d.recipient for d in short)
-        raise TimedOut(f"not {rung} by {names} within {long(timeout)}", message_ref=sent.id, hint=hint)
-    return 0
+        problem = TimedOut(f"not {rung} by {names} within {long(timeout)}", **facts)
+    return sent._replace(deliveries=deliveries), problem
 
 
 def _fate(delivery: "Delivery") -> str:

@@ -88,12 +88,15 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
 
         body = standard_input(context, create=True)
     sent = context.room(create=True).send(args.to, body, **options)
-    if args.wait is None:
-        show(sent, context)
-        return 0
-    from postroom.cli.rung import wait_and_show
+    problem = None
+    if args.wait is not None:
+        from postroom.cli.rung import wait
 
-    return wait_and_show(sent, args.wait, timeout, context)
+        sent, problem = wait(sent, args.wait, timeout, context)
+    show(sent, context)
+    if problem is not None:
+        raise problem
+    return 0
 
 
 def _timeout(args: "argparse.Namespace") -> float:
