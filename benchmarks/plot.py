@@ -113,7 +113,7 @@ def _spreads(axis: Any, result: Result) -> None:
     axis.set_yticks(range(len(result.rows)), [_plain(row.label) for row in result.rows])
     axis.set_ylim(max(len(result.rows), FEWEST) - 0.4, -0.8)
     axis.set_xscale("log")
-    axis.set_xlim(left=min(row.values["p50"] for row in result.rows) / 2)
+    axis.set_xlim(left=min(row.values["p50"] for row in result.rows) / 3)
 
 
 def _pairs(axis: Any, result: Result) -> None:

@@ -17,6 +17,7 @@ SCALED_PEERS = ("nats", "redis", "sqlite-polled")
 
 PEERS = ("postroom-listen", *SCALED_PEERS)
 SETTLE = 2.0
+START_LIMIT = 60.0
 STOP_LIMIT = 5.0
 MEGABYTE = 1_000_000
 
@@ -97,7 +98,17 @@ def _wait_in_shell(bench: Bench, stack: ExitStack) -> list[Group]:
     ]
     for process in processes:
         stack.callback(_end, process)
+    _await_quiet([process.pid for process in processes])
     return [Group("postroom-wait", "`postroom wait` (command)", [process.pid for process in processes], [])]
+
+
+def _await_quiet(pids: list[int]) -> None:
+    """Return when they have all come to rest: nothing else tells that a command has finished starting."""
+    deadline = time.monotonic() + START_LIMIT
+    spent = -1
+    while (now := sum(map(proc.cpu_ns, pids))) != spent and time.monotonic() < deadline:
+        spent = now
+        time.sleep(SETTLE)
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:
