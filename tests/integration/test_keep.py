@@ -206,7 +206,7 @@ def test_a_reader_that_holds_on_delays_the_redaction_and_does_not_spoil_it(
     assert found_secrets(room.home) == set()
 
 
-@pytest.mark.parametrize("step", ["snapshot-written", "journal-before-pack"])
+@pytest.mark.parametrize("step", ["journal-read", "snapshot-written", "journal-before-pack"])
 def test_content_redacted_meanwhile_does_not_come_back(
     home: str, step: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

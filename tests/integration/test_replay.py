@@ -1,7 +1,7 @@
 """Replay: the journals alone rebuild the room, and say where they cannot."""
 
 import os
-import resource
+import sqlite3
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -13,7 +13,8 @@ from postroom.errors import JournalBroken, Refused, UnknownMessage
 from postroom.room import digest, journal, keep, line, replay, segment
 from postroom.room.local import LocalRoom
 from postroom.room.verify import verify
-from tests.room_activity import busy_room, reopened
+from tests.clockwork import START
+from tests.room_activity import busy_room, reopened, told
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -63,6 +64,36 @@ def test_a_home_that_holds_a_room_is_refused(home: str) -> None:
         with pytest.raises(Refused):
             replay.replay(events, home)
         assert state(room) == before
+
+
+def test_a_home_with_another_rooms_journals_is_refused(home: str, target: str) -> None:
+    for one in (home, target):
+        with busy_room(one, steps=10) as room:
+            journal.sync(room)
+    os.unlink(os.path.join(target, "room.db"))
+    with pytest.raises(Refused):
+        replay.replay(os.path.join(home, "events"), target)
+
+
+@pytest.mark.parametrize("pruned", [False, True])
+def test_a_room_whose_file_was_lost_is_rebuilt_where_it_was(home: str, pruned: bool) -> None:
+    with busy_room(home, steps=200, rotate=3000) as room:
+        if pruned:
+            keep.prune(room, START + 100_000)
+        room.send("builder", "the last")
+        journal.sync(room)
+        before = state(room)
+        connection = sqlite3.connect(room.store.path)  # as of a process that still has it open: the WAL stays
+        connection.execute("SELECT * FROM meta").fetchall()
+    os.unlink(os.path.join(home, "room.db"))
+    assert os.path.exists(os.path.join(home, "room.db-wal"))
+    assert replay.replay(os.path.join(home, "events"), home).digest == before
+    connection.close()
+    with reopened(home) as room:
+        room.send("builder", "and on")
+        assert verify(room).problems == []
+        seqs = [document["seq"] for _, document in told(home)]
+        assert len(seqs) == len(set(seqs))
 
 
 def test_a_home_without_journals_is_refused(home: str, target: str) -> None:
@@ -216,7 +247,7 @@ def test_a_page_that_is_being_written_does_not_disturb(home: str, target: str) -
             room.send("builder", f"new {n}", sender="planner" if n % 2 else "reviewer")
         head = journal.read_head(events)
         assert head
-        journal.mirror_page(room, room.store.begin())
+        journal.drain(room, room.store.begin())
         room.store.rollback()  # as when it was killed here, and one of the files was not finished
         last = segment.live_path(events, room.who("planner").id)
         os.truncate(last, os.path.getsize(last) - 700)
@@ -250,8 +281,10 @@ def test_more_journals_than_open_files_are_allowed(room: LocalRoom, target: str)
     for n in range(150):
         room.join(f"agent-{n}")
     events = events_of(room)
+    resource = pytest.importorskip("resource")
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    in_use = len(os.listdir("/proc/self/fd"))
+    in_use = os.dup(0)
+    os.close(in_use)
     resource.setrlimit(resource.RLIMIT_NOFILE, (in_use + 30, hard))
     try:
         assert replay.replay(events, target).digest == state(room)

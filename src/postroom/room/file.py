@@ -81,6 +81,12 @@ def remove_database(path: str) -> None:
             os.unlink(name)
 
 
+def set_aside(path: str) -> None:
+    """Give a file that must not be used here a name by which nothing will."""
+    with contextlib.suppress(FileNotFoundError):
+        os.replace(path, f"{path}.aside")
+
+
 def copy_file(path: str, to: str) -> None:
     with (
         open(path, "rb") as source,

@@ -65,48 +65,64 @@ def sync(room: "LocalRoom") -> int:
         _recover(room)
     mirrored = 0
     while int(room.store.look().position(FOLLOWER) or 0) < target:
+        with room.store.read() as reading:
+            page = _read_page(reading)  # outside the lock: others write meanwhile
+        if page is None:
+            break
+        label.here("journal-read")
         try:
             with room.store.write() as tx:
-                mirrored += (count := mirror_page(room, tx))
+                # Whoever redacts or prunes drains first, and so moves the cursor: no stale page is written.
+                if tx.position(FOLLOWER) == page.start:
+                    _write_page(room, tx, page)
+                    mirrored += page.events
         except segment.Damaged:
             _recover(room)
-            continue
         label.here("journal-after-commit")
-        if not count:
-            break
     _compress_closed(room)
     return mirrored
 
 
 def drain(room: "LocalRoom", tx: WriteTx) -> None:
     """Mirror all there is, in a transaction that changed nothing yet: only what is committed may be told."""
-    while mirror_page(room, tx):
-        pass
+    while page := _read_page(tx):
+        _write_page(room, tx, page)
 
 
-def mirror_page(room: "LocalRoom", tx: WriteTx) -> int:
-    """Mirror the next page of events; how many. Done when the caller's transaction commits."""
-    texts: dict[str, list[tuple[int, bytes]]] = {}
-    position, seq, event_id, count, size = tx.position(FOLLOWER), 0, "", 0, 0
-    while count < PAGE and size < PAGE_BYTES and (chunk := tx.events(position, _CHUNK)):
+class Page(NamedTuple):
+    """The next events to mirror, as lines."""
+
+    start: str  # the cursor's position before it
+    texts: dict[str, list[tuple[int, bytes]]]  # for each journal: (seq, line)
+    head: Head
+    events: int
+
+
+def _read_page(tx: ReadTx) -> Page | None:
+    start, texts = tx.position(FOLLOWER), dict[str, list[tuple[int, bytes]]]()
+    count, size, last = 0, 0, None
+    while (
+        count < PAGE and size < PAGE_BYTES and (chunk := tx.events(str(last.seq) if last else start, _CHUNK))
+    ):
         for event in chunk:
             text = line.encode(event)
             texts.setdefault(event.agent_id or ROOM, []).append((event.seq, text))
             size += len(text)
-            seq, event_id = event.seq, event.id
-        count += len(chunk)
-        position = str(seq)
-    if count:
-        closed = segment.listed(directory(room))
-        for stem, new in texts.items():
-            _extend(room, stem, new, max((found.last for found in closed.get(stem, ())), default=0))
-        if room.store.durability == "full":
-            file.sync_directory(directory(room))
-        label.here("journal-before-head")
-        write_head(directory(room), Head(seq, event_id, host.boot()))
-        tx.set_position(FOLLOWER, position)
-        label.here("journal-before-commit")
-    return count
+        count, last = count + len(chunk), chunk[-1]
+    return last and Page(start, texts, Head(last.seq, last.id, host.boot()), count)
+
+
+def _write_page(room: "LocalRoom", tx: WriteTx, page: Page) -> None:
+    """Append a page to the files. Done when the caller's transaction commits."""
+    closed = segment.listed(directory(room))
+    for stem, texts in page.texts.items():
+        _extend(room, stem, texts, max((found.last for found in closed.get(stem, ())), default=0))
+    if room.store.durability == "full":
+        file.sync_directory(directory(room))
+    label.here("journal-before-head")
+    write_head(directory(room), page.head)
+    tx.set_position(FOLLOWER, str(page.head.seq))
+    label.here("journal-before-commit")
 
 
 def _extend(room: "LocalRoom", stem: str, texts: list[tuple[int, bytes]], closed: int) -> None:

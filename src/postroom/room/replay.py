@@ -45,9 +45,9 @@ class Line(NamedTuple):
 
 @file.tells_of_files
 def replay(events: str, target_home: str) -> Replayed:
-    """Rebuild the room whose journals are in `events`, in a home that has none."""
-    path = os.path.join(target_home, "room.db")
-    if os.path.exists(path):
+    """Rebuild the room whose journals are in `events`, in a home that has none; be it the one they are in."""
+    path, own = os.path.join(target_home, "room.db"), os.path.join(target_home, "events")
+    if os.path.exists(path) or (segment.listed(own) and not os.path.samefile(own, events)):
         hint = "Choose an empty directory: --into NEW_HOME"
         raise Refused(f"{target_home} holds a room already", path=path, hint=hint)
     host.private_directory(target_home)
@@ -56,10 +56,11 @@ def replay(events: str, target_home: str) -> Replayed:
         store, done = rebuilt(events, made)
         try:
             if done.snapshot:  # the new room's log begins where the old one's did, and so will its journals
-                snapshot.write(store, os.path.join(target_home, "events"), done.last)
+                snapshot.write(store, own, done.last)
         finally:
             store.close()
         file.sync_file(made)
+        file.set_aside(path + "-wal")  # of a room that was lost: SQLite would take it for this one's
         file.put(made, path)
     finally:
         file.remove_database(made)

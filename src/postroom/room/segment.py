@@ -28,11 +28,11 @@ _NAME = re.compile(r"(\w+?)(?:\.(\d+)-(\d+))?\.jsonl(\.gz)?", re.ASCII)
 _VOID = re.compile(r"(\w+?)\.(\d+)-(\d+)\.void\d+\.jsonl(?:\.gz)?", re.ASCII)
 
 
-class Moved(Exception):
+class Moved(JournalBroken):
     """A file was closed or rewritten while it was being read: begin again."""
 
 
-class Damaged(Exception):
+class Damaged(JournalBroken):
     """The end of an open file is not what was written."""
 
 
