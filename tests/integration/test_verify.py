@@ -210,6 +210,14 @@ def test_a_large_room_is_not_replayed_unless_asked(room: LocalRoom, monkeypatch:
     assert verify(room, deep=True).skipped == []
 
 
+def test_a_room_that_can_only_be_read_is_checked_as_far_as_that_goes(room: LocalRoom) -> None:
+    room.store.readonly = True
+    found = verify(room)
+    assert found.problems == []
+    assert found.skipped == ["quiet markers and journals, because the room can only be read"]
+    assert journal.sync(room) == 0
+
+
 def test_a_room_can_be_verified_while_others_write(open_room: OpenRoom, room: LocalRoom) -> None:
     def write() -> None:
         with LocalRoom(room.home, room.settings, agent="planner", project="p") as another:

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from postroom import host, label
-from postroom.errors import JournalBroken
+from postroom.errors import JournalBroken, StoreError
 from postroom.model.message import Json
 from postroom.room import digest, file, journal, segment
 from postroom.store.contract import ReadTx, Store
@@ -114,13 +114,18 @@ def load(snapshot: Snapshot, store: Store) -> None:
         raise JournalBroken(f"{snapshot.path}:1: not a snapshot that this version reads", path=snapshot.path)
     expected = ""
     while batch := list(islice(documents, _BATCH)):
-        with store.write():
-            whole = store.whole()
-            for document in batch:
-                if "digest" in document:
-                    expected = document["digest"]
-                else:
-                    whole.load(document["table"], document["row"])
+        try:
+            with store.write():
+                whole = store.whole()
+                for document in batch:
+                    if "digest" in document:
+                        expected = document["digest"]
+                    else:
+                        whole.load(document["table"], document["row"])
+        except (StoreError, KeyError, TypeError) as exc:
+            raise JournalBroken(
+                f"{snapshot.path}: a row cannot be put back ({exc})", path=snapshot.path
+            ) from exc
     if expected != digest.digest(store.whole()):
         raise JournalBroken(f"{snapshot.path}: its digest is not that of its rows", path=snapshot.path)
 

@@ -50,8 +50,8 @@ class Whole:
     def _insert(self, table: str, given: frozenset[str]) -> str:
         """Built, not written, so that no column is forgotten; of names that the schema itself gives."""
         if (table, given) not in self._inserts:
-            about = self._execute("SELECT name FROM pragma_table_info(?)", (table,)).fetchall()
-            names = [name for (name,) in about if name in given and table in _KEYS]
+            known = self._execute("SELECT name FROM pragma_table_info(?)", (table,)).fetchall()
+            names = [name for (name,) in known if name in given and _KEYS[table]]
             marks = ", ".join(f":{name}" for name in names)
             self._inserts[table, given] = f"INSERT INTO {table} ({', '.join(names)}) VALUES ({marks})"  # noqa: S608
         return self._inserts[table, given]
