@@ -259,9 +259,9 @@ class LocalRoom:
 
         How many deliveries came back.
         """
-        if self.store.readonly:
-            return 0
         look = self.store.look()
+        if self.store.readonly:  # which is known once it has been opened
+            return 0
         due = look.next_due()
         recipients = [
             recipient
