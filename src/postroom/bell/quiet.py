@@ -13,6 +13,7 @@ import os
 from collections.abc import Iterable
 
 from postroom import host, label
+from postroom.errors import StoreReadOnly
 
 LONGEST = 3_600_000  # one hour, in milliseconds
 
@@ -45,12 +46,15 @@ class QuietMarkers:
 
     def lower(self, agent: str, until: int) -> None:
         """Promise quiet until a moment. Call with the write lock held and nothing due or offered."""
-        host.private_directory(self._agents)
-        temporary = f"{self._agents}/.{agent}.{os.getpid()}"
-        os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT, 0o600))
-        os.utime(temporary, ns=(until * 1_000_000, until * 1_000_000))
-        label.here("before-lower")
-        os.replace(temporary, self.path(agent))
+        try:
+            host.private_directory(self._agents)
+            temporary = f"{self._agents}/.{agent}.{os.getpid()}"
+            os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT, 0o600))
+            os.utime(temporary, ns=(until * 1_000_000, until * 1_000_000))
+            label.here("before-lower")
+            os.replace(temporary, self.path(agent))
+        except OSError as exc:
+            raise StoreReadOnly(f"a quiet marker cannot be written: {exc}", path=self._agents) from exc
 
     def link(self, key: str, agent: str) -> None:
         """Let a session's hooks find their agent's marker, and have a place for their signs of life.

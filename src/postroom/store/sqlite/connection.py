@@ -12,9 +12,13 @@ from postroom import errors, host
 BUSY, LOCKED, READONLY, IOERR, CORRUPT, FULL, CANTOPEN, NOTADB = 5, 6, 8, 10, 11, 13, 14, 26
 
 
-def explain(exc: sqlite3.Error, path: str) -> errors.PostroomError:  # noqa: PLR0911 - one per cause
+# What the driver raises: the latter when a damaged file has put nonsense into an error's own text.
+TROUBLE = (sqlite3.Error, UnicodeDecodeError)
+
+
+def explain(exc: Exception, path: str) -> errors.PostroomError:  # noqa: PLR0911 - one per cause
     """The error of ours that says what a driver's error means."""
-    code = getattr(exc, "sqlite_errorcode", 0) & 0xFF
+    code = CORRUPT if isinstance(exc, UnicodeDecodeError) else getattr(exc, "sqlite_errorcode", 0) & 0xFF
     facts = {"path": path, "cause": str(exc)}
     match code:
         case 5 | 6:
@@ -45,14 +49,16 @@ def connect(path: str, *, readonly: bool = False) -> sqlite3.Connection:
 
 def _open(path: str, query: str) -> sqlite3.Connection:
     return sqlite3.connect(
-        f"file:{_quote(path)}?{query}", uri=True, timeout=0, isolation_level=None, check_same_thread=False,
+        f"file://{_quote(path)}?{query}", uri=True, timeout=0, isolation_level=None, check_same_thread=False,
         cached_statements=256,
     )  # fmt: skip
 
 
 def _quote(path: str) -> str:
     """A path inside a SQLite URI. `urllib.parse` would triple the cost of opening a room."""
-    return path.replace("\\", "/").replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+    if os.sep != "/":
+        path = "/" + path.replace(os.sep, "/")  # C:\\rooms becomes /C:/rooms
+    return path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
 
 
 def _connect_readonly(path: str) -> sqlite3.Connection:
@@ -72,12 +78,15 @@ def create(path: str) -> None:
     """Make an empty file for a room: private, on a file system whose locks can be trusted."""
     directory = os.path.dirname(path)
     try:
-        os.makedirs(directory, mode=0o700, exist_ok=True)
+        host.private_directory(directory)
         if kind := host.unsafe_file_system(directory):
             raise errors.StoreNetworked(
                 f"{directory} is on a {kind} file system", path=path, file_system=kind
             )
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+        # Never open what is there: closing it again would drop this process's locks on it.
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+    except FileExistsError:
+        pass
     except OSError as exc:
         raise _cannot_create(exc, path) from exc
 
@@ -88,7 +97,7 @@ def _cannot_create(exc: OSError, path: str) -> errors.PostroomError:
     return errors.StoreReadOnly(f"cannot make a room at {path}: {exc.strerror}", path=path)
 
 
-def is_busy(exc: sqlite3.Error) -> bool:
+def is_busy(exc: Exception) -> bool:
     return (getattr(exc, "sqlite_errorcode", 0) & 0xFF) in (BUSY, LOCKED)
 
 

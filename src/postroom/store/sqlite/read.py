@@ -1,9 +1,8 @@
 """What can be asked of a room. Every method reads whole results: an open cursor would pin the WAL."""
 
 import json
-import sqlite3
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Protocol
 
 from postroom.errors import InvalidValue
 from postroom.model.ids import handle
@@ -86,10 +85,23 @@ def to_event(row: Row) -> Event:
     return Event._make((*row[:10], payload, refs, row[13], None))
 
 
+class Cursor(Protocol):
+    """What a statement found."""
+
+    def fetchone(self) -> Any: ...
+    def fetchall(self) -> list[Any]: ...
+
+
+class Connection(Protocol):
+    """What questions are put to."""
+
+    def execute(self, statement: str, parameters: tuple[Any, ...] = ..., /) -> Cursor: ...
+
+
 class ReadTx:
     """A consistent look at one tenant's part of a room."""
 
-    def __init__(self, connection: sqlite3.Connection, tenant: str) -> None:
+    def __init__(self, connection: Connection, tenant: str) -> None:
         self.connection = connection
         self.tenant = tenant
         self.execute = connection.execute

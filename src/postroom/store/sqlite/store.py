@@ -62,7 +62,8 @@ class SqliteStore:
         if connection is None:
             connection = self._threads.connection = self._open()
             self._threads.write = WriteTx(connection, self.tenant)
-            self._threads.read = ReadTx(connection, self.tenant)
+            self._threads.read = ReadTx(Guarded(connection, self.path), self.tenant)
+            self._threads.end = Ending(connection)
         return connection
 
     def _after_fork(self) -> None:
@@ -83,8 +84,12 @@ class SqliteStore:
         deadline = time.monotonic() + self.patience
         while True:
             try:
-                return self._checked(link.connect(self.path))
-            except sqlite3.Error as exc:
+                connection = self._checked(link.connect(self.path))
+                self.readonly = not os.access(
+                    self.path, os.W_OK
+                )  # which SQLite would tell at the first write
+                return connection
+            except link.TROUBLE as exc:
                 problem = link.explain(exc, self.path)
                 if isinstance(problem, errors.StoreReadOnly):
                     return self._open_readonly(exc)
@@ -93,10 +98,10 @@ class SqliteStore:
                     raise problem from exc
             link.pause()
 
-    def _open_readonly(self, cause: sqlite3.Error) -> sqlite3.Connection:
+    def _open_readonly(self, cause: Exception) -> sqlite3.Connection:
         try:
             connection = self._checked(link.connect(self.path, readonly=True))
-        except sqlite3.Error as exc:
+        except link.TROUBLE as exc:
             raise link.explain(exc, self.path) from cause
         self.readonly = True
         return connection
@@ -146,17 +151,22 @@ class SqliteStore:
 
     def changed(self) -> int:
         """A number that changes when another connection has committed."""
-        return self._connection().execute("PRAGMA data_version").fetchone()[0]
+        return self.look().execute("PRAGMA data_version").fetchone()[0]
 
     def begin(self) -> WriteTx:
         connection = self._connection()
         tx: WriteTx = self._threads.write
+        if self.readonly:
+            raise errors.StoreReadOnly(f"the room {self.path} cannot be written", path=self.path)
         try:
             link.begin(connection, self.patience)
             row = connection.execute(_BEGIN, (self.tenant,)).fetchone()
-        except sqlite3.Error as exc:
+        except link.TROUBLE as exc:
             self.rollback()
-            raise self._explain_write(exc) from exc
+            raise link.explain(exc, self.path) from exc
+        if row is None:
+            self.rollback()
+            raise errors.StoreCorrupt(f"{self.path} is damaged: it has forgotten its version", path=self.path)
         min_writer, tx.directory, event, message, tx.earliest_due = row
         if min_writer > migrate.VERSION:
             self.rollback()
@@ -171,7 +181,7 @@ class SqliteStore:
     def commit(self) -> None:
         try:
             self._threads.connection.execute("COMMIT")
-        except sqlite3.Error as exc:
+        except link.TROUBLE as exc:
             self.rollback()
             raise link.explain(exc, self.path) from exc
         self._commits += 1
@@ -186,7 +196,7 @@ class SqliteStore:
     def abandon(self, exc: BaseException | None) -> None:
         """Roll back after an exception; a driver's error is raised again as one of ours."""
         self.rollback()
-        if isinstance(exc, sqlite3.Error):
+        if isinstance(exc, link.TROUBLE):
             raise link.explain(exc, self.path) from exc
 
     def sync(self) -> None:
@@ -199,11 +209,6 @@ class SqliteStore:
             if self._wal < 0:
                 self._wal = os.open(self.path + "-wal", os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
             getattr(os, "fdatasync", os.fsync)(self._wal)
-
-    def _explain_write(self, exc: sqlite3.Error) -> errors.PostroomError:
-        if self.readonly:
-            return errors.StoreReadOnly(f"the room {self.path} cannot be written", path=self.path)
-        return link.explain(exc, self.path)
 
     # the room as a whole
 
@@ -234,17 +239,71 @@ class SqliteStore:
             finish(self._threads.connection, self.path)
 
     def close(self) -> None:
-        """Close this thread's connection and stop the upkeep."""
-        connection = getattr(self._threads, "connection", None)
-        if connection is not None and self._pid == os.getpid():
+        """Close this thread's connection and stop the upkeep. Other threads keep theirs until they end."""
+        if self._pid != os.getpid():
+            self._after_fork()
+        if getattr(self._threads, "connection", None) is not None:
             self.finish()
-            connection.close()
+            self._threads.connection.close()
+            self._threads.__dict__.clear()
         if self._checkpointer is not None:
             self._checkpointer.stop()
             self._checkpointer = None
         if self._wal >= 0:
             os.close(self._wal)
-        self._threads, self._wal = ThreadLocal(), -1
+            self._wal = -1
+
+
+class Guarded:
+    """A connection for looking, whose errors are told as ours: there is no transaction to do it."""
+
+    __slots__ = ("_execute", "_path")
+
+    def __init__(self, connection: sqlite3.Connection, path: str) -> None:
+        self._execute = connection.execute
+        self._path = path
+
+    def execute(self, statement: str, parameters: tuple[Any, ...] = ()) -> "GuardedCursor":
+        try:
+            return GuardedCursor(self._execute(statement, parameters), self._path)
+        except link.TROUBLE as exc:
+            raise link.explain(exc, self._path) from exc
+
+
+class GuardedCursor:
+    """What was found; a damaged page may show itself at any row."""
+
+    __slots__ = ("_cursor", "_path")
+
+    def __init__(self, cursor: sqlite3.Cursor, path: str) -> None:
+        self._cursor = cursor
+        self._path = path
+
+    def fetchone(self) -> Any:
+        try:
+            return self._cursor.fetchone()
+        except link.TROUBLE as exc:
+            raise link.explain(exc, self._path) from exc
+
+    def fetchall(self) -> list[Any]:
+        try:
+            return self._cursor.fetchall()
+        except link.TROUBLE as exc:
+            raise link.explain(exc, self._path) from exc
+
+
+class Ending:
+    """Closes a thread's connection when the thread ends; the collector might leave it open for long."""
+
+    __slots__ = ("_connection", "_pid")
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._pid = os.getpid()
+
+    def __del__(self) -> None:
+        if self._pid == os.getpid():
+            self._connection.close()
 
 
 class Reading:
@@ -257,10 +316,7 @@ class Reading:
 
     def __enter__(self) -> ReadTx:
         tx = self._store.look()
-        try:
-            tx.connection.execute("BEGIN")
-        except sqlite3.Error as exc:
-            raise link.explain(exc, self._store.path) from exc
+        tx.execute("BEGIN")
         return tx
 
     def __exit__(
