@@ -182,6 +182,30 @@ def send_on_cue(home: str, sender: str, to: str) -> None:
 
 
 @scene
+def peek_for_ever(home: str, agent: str) -> None:
+    room = enter(home, agent)
+    room.peek()
+    say("ready")
+    while True:
+        room.peek(limit=20)
+        list(room.events(after=room.store.look().last_cursor()))
+
+
+@scene
+def open_and_close(home: str, times: str) -> None:
+    """Open the room, look, write and close it, so many times."""
+    say("ready")
+    cue()
+    for number in range(int(times)):
+        room = enter(home, "planner")
+        room.peek("builder")
+        if number % 3 == 0:
+            room.hush("planner")
+        room.close()
+    say(int(times))
+
+
+@scene
 def send_for_ever(home: str, sender: str) -> None:
     """Send to the other one, again and again."""
     room = enter(home, sender)
