@@ -4,7 +4,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from postroom.cli.output import Output
+from postroom.cli.output import standard_output
 from postroom.errors import PostroomError, UsageError
 
 if TYPE_CHECKING:
@@ -17,13 +17,9 @@ class Context:
     """One call of the command line."""
 
     def __init__(self, args: "argparse.Namespace") -> None:
-        if not hasattr(sys.stdout, "write"):  # it is None when descriptor 1 was closed
-            raise PostroomError(
-                "standard output is closed: nothing was done", hint="Send it to /dev/null instead."
-            )
         self._args = args
         self._room: LocalRoom | None = None
-        self.out = Output(sys.stdout)
+        self.out = standard_output()
         self.json = bool(getattr(args, "json", False))
         self.quiet = bool(getattr(args, "quiet", False))
 
@@ -46,9 +42,11 @@ class Context:
             self._room = open_room(args.home, agent=args.caller, project=args.project, create=create)
         return self._room
 
-    def finish(self) -> None:
+    def finish(self, *, closing: bool) -> None:
         if self._room is not None:
             self._room.finish()
+            if closing:
+                self._room.close()
 
     # printing
 

@@ -3,14 +3,14 @@
 import sys
 
 from postroom.cli import catalog
-from postroom.cli.output import Output
+from postroom.cli.output import Output, standard_output
 from postroom.errors import UsageError
 
 
 def show(name: str | None, arguments: list[str]) -> int:
     """Answer a call without a command; wrong usage is an exit code of 2."""
     wanted = [argument for argument in arguments if not argument.startswith("-")]
-    out = Output(sys.stdout)
+    out = standard_output()
     if name == "help" and wanted:
         return _of_command(wanted[0], out)
     if "--version" in arguments or "-V" in arguments:

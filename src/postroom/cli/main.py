@@ -15,7 +15,7 @@ def main() -> NoReturn:
 
     Closing the last SQLite connection would checkpoint, which costs two disk syncs.
     """
-    code = run(sys.argv[1:])
+    code = run(sys.argv[1:], closing=False)
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -24,10 +24,10 @@ def main() -> NoReturn:
     os._exit(code)
 
 
-def run(argv: list[str]) -> int:
-    """Do what the arguments ask; the exit code."""
+def run(argv: list[str], *, closing: bool = True) -> int:
+    """Do what the arguments ask; the exit code. The room is closed after it, unless the process ends."""
     try:
-        return _run(argv)
+        return _run(argv, closing)
     except KeyboardInterrupt:
         return _INTERRUPTED
     except BrokenPipeError:
@@ -38,7 +38,7 @@ def run(argv: list[str]) -> int:
         return tell(exc, as_json="--json" in argv)
 
 
-def _run(argv: list[str]) -> int:
+def _run(argv: list[str], closing: bool) -> int:
     name, arguments = split(argv)
     if name is None or name == "help":
         from postroom.cli.help import show
@@ -62,7 +62,7 @@ def _run(argv: list[str]) -> int:
     try:
         return command.run(args, context)
     finally:
-        context.finish()
+        context.finish(closing=closing)
 
 
 def split(argv: list[str]) -> tuple[str | None, list[str]]:

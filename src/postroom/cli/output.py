@@ -1,8 +1,11 @@
 """Printing: one place for colour, columns, and for making what strangers wrote harmless to a terminal."""
 
 import os
+import sys
 from collections.abc import Iterable, Sequence
 from typing import TextIO
+
+from postroom.errors import PostroomError
 
 # What could move the cursor, change colours or turn text around: control characters and bidi controls.
 _CONTROLS = (*range(9), *range(11, 32), *range(127, 160))
@@ -87,12 +90,18 @@ class Output:
         return f"\033[{';'.join(_STYLES[style] for style in styles if style)}m{text}\033[0m"
 
     def write(self, text: str) -> None:
-        """Write in one go, and be sure it is out: raises `OSError` when nobody takes it."""
+        """Write in one go, and be sure it is out: raises `OSError` when nobody takes it all."""
         if not self.utf8:
-            encoding = self._stream.encoding or "ascii"
-            text = text.translate(_PLAIN).encode(encoding, "backslashreplace").decode(encoding)
-        self._stream.write(text)
+            text = text.translate(_PLAIN)
+        left = memoryview(text.encode(self._stream.encoding or "utf-8", "backslashreplace"))
         self._stream.flush()
+        while left:
+            # An unbuffered stream may take a part only, and its text layer would not say so.
+            taken = self._stream.buffer.write(left)
+            if not taken:
+                raise BlockingIOError(11, "it takes no more")
+            left = left[taken:]
+        self._stream.buffer.flush()
 
     def table(
         self, rows: Iterable[Sequence[str]], styles: Sequence[str] = (), head: Sequence[str] = ()
@@ -118,3 +127,11 @@ class Output:
             else:
                 cells.append(self.paint(cell, style) + " " * (widths[at] - width(cell)))
         return "  ".join(cells).rstrip()
+
+
+def standard_output() -> Output:
+    """Where data goes. Whoever closed it is told before anything is done."""
+    if not hasattr(sys.stdout, "write"):  # it is None when descriptor 1 was closed
+        hint = "Send it to /dev/null instead."
+        raise PostroomError("standard output is closed: nothing was done", hint=hint)
+    return Output(sys.stdout)

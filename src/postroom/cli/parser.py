@@ -76,18 +76,18 @@ class Parser(argparse.ArgumentParser):
         words: list[str] = []
         rest = iter(arguments)
         for argument in rest:
-            name, equals, _ = argument.partition("=")
+            name, equals, value = argument.partition("=")
             if argument == "--":
                 words.extend(rest)
             elif not _is_option(name):
                 words.append(argument)
             elif (action := self._option_string_actions.get(name)) is None:
                 self.error(self._unknown(name))
-            elif equals or action.nargs == 0:
+            elif action.nargs == 0:
                 options.append(argument)
             else:
-                value = next(rest, None)
-                if value is None or value in self._option_string_actions:
+                value = value if equals else next(rest, "--")
+                if value == "--" or (not equals and value in self._option_string_actions):
                     self.error(f"{name} needs a value")
                 options.append(f"{name}={value}")
         return options, words

@@ -1,0 +1,124 @@
+"""Agents, people and projects by the command line."""
+
+import os
+
+import pytest
+
+from tests.commandline import CommandLine, is_told_well
+
+
+@pytest.fixture
+def cli(home: str) -> CommandLine:
+    cli = CommandLine(home)
+    cli.ok("join", "builder", "--role", "builder", "--capability", "python", "--capability", "sql")
+    return cli
+
+
+def test_agents_shows_who_is_here_and_what_waits_for_them(cli: CommandLine):
+    cli.ok("join", "reviewer", "--description", "before you merge", "--supervisor", "builder")
+    cli.sent("reviewer", "please look")
+    lines = cli.ok("agents").out.splitlines()
+    [reviewer] = [line for line in lines if "p/reviewer" in line]
+    assert reviewer.split()[2:5] == ["1", "0", "stored"]
+    assert "before you merge" in reviewer
+    found = {agent["name"]: agent for agent in cli.ok("agents", "--json").json["agents"]}
+    assert found["builder"]["capabilities"] == ["python", "sql"]
+    assert found["reviewer"]["supervisor"] == found["builder"]["id"]
+    assert found["reviewer"]["waiting"] == 1
+
+
+def test_whoever_is_waiting_is_live(cli: CommandLine):
+    with cli.start("wait", "--as", "builder") as waiter:
+        while not (live := [a for a in cli.ok("agents", "--json").json["agents"] if a["reach"] == "live"]):
+            assert waiter.poll() is None
+        assert [agent["name"] for agent in live] == ["builder"]
+        assert "builder: stored, listening now" in cli.ok("send", "builder", "hello", "--as", "planner").out
+
+
+def test_whoever_left_is_listed_only_when_asked_for(cli: CommandLine):
+    assert "has left" in cli.ok("leave", "--as", "builder").out
+    assert cli.ok("agents", "--json").json == {"agents": []}
+    [gone] = cli.ok("agents", "--all", "--json").json["agents"]
+    assert (gone["reach"], gone["left_at"] is None) == ("left", False)
+    assert "has left" in cli.ok("send", "builder", "still there?", "--as", "planner").out
+    cli.ok("join", "builder")
+    assert "still there?" in cli.ok("inbox", "--as", "builder").out
+
+
+def test_a_name_can_be_given_to_leave(cli: CommandLine):
+    cli.ok("leave", "builder")
+    assert cli.ok("agents").out == ""
+
+
+def test_a_new_name_keeps_the_mail(cli: CommandLine):
+    cli.sent("builder", "hello")
+    assert cli.ok("rename", "maker", "--as", "builder", "--json").json["name"] == "maker"
+    assert "hello" in cli.ok("read", "--as", "maker").out
+    cli.ok("join", "builder")
+    taken = cli("rename", "maker", "--as", "builder")
+    assert taken.code == 5
+    assert is_told_well(taken)
+
+
+def test_a_person_has_an_address_too(cli: CommandLine):
+    cli.ok("join", "human:ana")
+    cli.ok("send", "human:ana", "Tests are red.", "--as", "builder", "--priority", "urgent")
+    read = cli.ok("read", "--as", "human:ana").out
+    assert "builder → human:ana" in read
+    assert "urgent" in read
+
+
+def test_an_unknown_agent_is_not_found_and_near_ones_are_named(cli: CommandLine):
+    for command in (["inbox"], ["read"], ["sent"], ["wait"], ["leave"], ["rename", "x"]):
+        result = cli(*command, "--as", "bilder")
+        assert result.code == 3, command
+        assert "p/builder" in result.err, command
+    wrong = cli("send", "bilder", "hello", "--as", "planner", "--json")
+    assert (wrong.code, wrong.error["error"], wrong.error["near"]) == (3, "unknown_recipient", ["p/builder"])
+
+
+def test_without_a_name_it_is_not_clear_who_calls(cli: CommandLine):
+    for command in (
+        ["inbox"],
+        ["read"],
+        ["send", "builder", "hello"],
+        ["ask", "builder", "hello"],
+        ["sent"],
+        ["leave"],
+    ):
+        result = cli(*command)
+        assert result.code == 2, command
+        assert "--as NAME" in result.err, command
+
+
+def test_projects_keep_equal_names_apart(cli: CommandLine):
+    cli.ok("join", "builder", "--project", "other")
+    cli.ok("send", "other/builder", "over there", "--as", "builder")
+    assert cli.ok("inbox", "--as", "builder").out == ""
+    assert "over there" in cli.ok("inbox", "--as", "builder", "--project", "other").out
+    assert [project["name"] for project in cli.ok("projects", "--json").json["projects"]] == ["other", "p"]
+
+
+def test_the_project_is_that_of_the_repository_around_the_caller(
+    home: str, tmp_path: os.PathLike[str], monkeypatch: pytest.MonkeyPatch
+):
+    repository = os.path.join(tmp_path, "My Site")
+    os.makedirs(os.path.join(repository, ".git"))
+    os.makedirs(os.path.join(repository, "src"))
+    monkeypatch.chdir(os.path.join(repository, "src"))
+    cli = CommandLine(home)
+    joined = cli.ok("join", "builder", "--json", env={"POSTROOM_PROJECT": ""}).json
+    assert joined["address"] == "my-site/builder"
+    assert repository in cli.ok("projects").out
+
+
+def test_deleting_a_project_must_be_meant(cli: CommandLine):
+    cli.sent("builder", "hello")
+    unsure = cli("projects", "delete", "p")
+    assert unsure.code == 2
+    assert "--yes" in unsure.err
+    assert cli.ok("projects", "delete", "p", "--yes", "--json").json == {"deleted": "p", "messages": 1}
+    assert cli.ok("projects", "--json").json == {"projects": []}
+    assert cli("projects", "delete", "p", "--yes").code == 3
+    assert cli("projects", "delete").code == 2
+    assert cli("projects", "list", "p").code == 2

@@ -1,0 +1,142 @@
+"""The command line as the process it is: pipes that break, disks that fill, and what a start loads."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.commandline import CommandLine, is_told_well
+from tests.machine import unshare
+from tests.process import BOUND
+
+# What would cost a start more than the whole of sending: measured, see docs/explanation/performance.md.
+HEAVY = frozenset((
+    "asyncio", "concurrent", "contextvars", "ctypes", "dataclasses", "decimal", "difflib", "email",
+    "getpass", "hashlib", "http", "importlib.metadata", "importlib.resources", "inspect", "ipaddress",
+    "locale", "logging", "multiprocessing", "pathlib", "platform", "pprint", "queue", "random",
+    "secrets", "selectors", "shutil", "signal", "socket", "ssl", "statistics", "string", "subprocess",
+    "tempfile", "textwrap", "threading", "tomllib", "traceback", "unittest", "urllib", "uuid", "zipfile",
+))  # fmt: skip
+
+
+@pytest.fixture
+def cli(home: str) -> CommandLine:
+    cli = CommandLine(home)
+    cli.ok("join", "planner")
+    cli.ok("join", "builder")
+    return cli
+
+
+def loaded_by(cli: CommandLine, *argv: str) -> set[str]:
+    """The modules a command has loaded when it ends."""
+    script = (
+        "import os, sys; sys.argv[1:] = " + repr(list(argv)) + "; end = os._exit\n"
+        "def leave(code):\n"
+        "    sys.stderr.write('\\n' + ' '.join(sys.modules)); sys.stderr.flush(); end(code)\n"
+        "os._exit = leave\n"
+        "from postroom.cli.main import main; main()"
+    )
+    env = {name: value for name, value in os.environ.items() if not name.startswith("COV")} | cli.environment
+    done = subprocess.run(
+        [sys.executable, "-c", script], env=env, capture_output=True, timeout=BOUND, check=True
+    )
+    return set(done.stderr.decode().splitlines()[-1].split())
+
+
+@pytest.mark.parametrize("command", ["send", "inbox", "read", "ack", "wait"])
+def test_the_commands_agents_use_all_day_load_little(cli: CommandLine, command: str):
+    message = cli.sent("builder", "hello")
+    arguments = {"send": ["builder", "again"], "ack": [message]}.get(command, [])
+    loaded = loaded_by(cli, command, *arguments, "--as", "builder")
+    assert sorted(HEAVY & loaded) == []
+    assert len([name for name in loaded if name.startswith("postroom.cli.commands.")]) <= 2
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_message_counts_as_seen_only_after_all_of_it_was_written(cli: CommandLine, unbuffered: str):
+    message = cli.sent("builder", "x" * 1_000_000)
+    pipe = "postroom read --as builder | head -c 10 >/dev/null; echo ${PIPESTATUS[0]}"
+    result = cli.shell(f"export PYTHONUNBUFFERED={unbuffered}; {pipe}")
+    assert (result.out, result.err) == ("1\n", "")
+    assert cli.receipt(message)["state"] == "stored"
+    history = cli.ok("receipts", message, "--json").json["deliveries"][0]["history"]
+    assert [attempt["outcome"] for attempt in history] == ["lost"]
+    assert len(cli.ok("read", "--as", "builder", "--json").json["body"]) == 1_000_000
+    assert "may have been shown" not in cli.ok("read", message, "--as", "builder").out, "it never was"
+
+
+def test_a_full_disk_behind_the_output_leaves_the_message_unread(cli: CommandLine):
+    if not os.path.exists("/dev/full"):
+        pytest.skip("no /dev/full here")
+    message = cli.sent("builder", "hello")
+    result = cli.shell("postroom read --as builder >/dev/full")
+    assert result.code == 1
+    assert "cannot write to standard output: No space left on device" in result.err
+    assert is_told_well(result)
+    assert cli.receipt(message)["state"] == "stored"
+
+
+def test_nothing_is_done_when_standard_output_is_closed(cli: CommandLine):
+    message = cli.sent("builder", "hello")
+    for command in (
+        "read --as builder",
+        "send builder hi --as planner",
+        "inbox --as builder",
+        "--version",
+        "help send",
+    ):
+        result = cli.shell(f"postroom {command} >&-")
+        assert result.code == 1, command
+        assert "standard output is closed: nothing was done" in result.err
+    assert [m["id"] for m in cli.ok("inbox", "--as", "builder", "--json").json["messages"]] == [message]
+
+
+def test_closed_standard_input_and_error_are_no_trouble(cli: CommandLine):
+    assert cli.shell("postroom send builder hi --as planner --quiet <&- 2>&-").code == 0
+    result = cli.shell("postroom send builder - --as planner <&-")
+    assert result.code == 2
+    assert "standard input is closed" in result.err
+    assert cli.shell("postroom inbox --as nobody 2>&-").code == 3
+
+
+def test_a_reader_that_has_enough_ends_the_command_in_silence(cli: CommandLine):
+    cli.sent("builder", "x" * 1_000_000)
+    result = cli.shell("postroom inbox --as builder --json | head -c 1; echo ${PIPESTATUS[0]}")
+    assert (result.out, result.err) == ("{1\n", "")
+
+
+def test_a_home_that_cannot_be_written_can_be_read(cli: CommandLine):
+    cli.sent("builder", "hello")
+    cli.ok("journal")
+    frozen = f"mount --bind '{cli.home}' '{cli.home}' && mount -o remount,ro,bind '{cli.home}' && "
+    for command, code in (
+        ("inbox --as builder", 0),
+        ("agents", 0),
+        ("status", 0),
+        ("log", 0),
+        ("send builder hi --as planner", 1),
+        ("read --as builder", 1),
+        ("join newcomer", 1),
+        ("journal", 0),
+    ):
+        result = cli.shell(f"{frozen} postroom {command}", unshare("-m"))
+        assert result.code == code, (command, result)
+        assert code == 0 or is_told_well(result), (command, result)
+    assert [m["body"] for m in cli.ok("inbox", "--as", "builder", "--json").json["messages"]] == ["hello"]
+
+
+def test_a_room_that_cannot_be_made_is_told(cli: CommandLine, tmp_path: os.PathLike[str]):
+    result = cli.process("join", "x", "--home", "/proc/no/such/place")
+    assert result.code == 1
+    assert is_told_well(result)
+
+
+def test_python_can_run_it_as_a_module(cli: CommandLine):
+    assert json.loads(cli.process("agents", "--json").out)["agents"]
+
+
+def test_a_directory_that_is_gone_is_no_trouble(cli: CommandLine):
+    script = 'd=$(mktemp -d); cd "$d"; rmdir "$d"; postroom agents --project p'
+    assert cli.shell(script).code == 0
