@@ -188,7 +188,12 @@ class LocalWaiter:
                 self._socket.recv(1)
 
     def close(self) -> None:
-        if self._pid == os.getpid():
+        if self._pid == os.getpid() and self._socket.fileno() >= 0:
             with contextlib.suppress(OSError):
                 os.unlink(self._path)
         self._socket.close()
+
+    def __del__(self) -> None:
+        """Of a thread that has ended, and kept it until then."""
+        if hasattr(self, "_socket"):
+            self.close()

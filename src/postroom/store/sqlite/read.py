@@ -2,9 +2,9 @@
 
 import json
 from collections.abc import Iterable
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
-from postroom.errors import InvalidValue
+from postroom.errors import InvalidValue, StoreCorrupt
 from postroom.model.ids import handle
 from postroom.model.ladder import Evidence, Priority, State
 from postroom.model.message import (
@@ -25,8 +25,18 @@ SQL = load("event", "agent", "message", "delivery")
 PAGE = 500
 _READY = SQL["mail_ready"]
 
-_STATE = {str(state): state for state in State}
-_EVIDENCE = {str(evidence): evidence for evidence in Evidence} | {None: None}
+T = TypeVar("T")
+
+
+class _Words(dict[str | None, T]):
+    """The words a column may hold. Any other is damage."""
+
+    def __missing__(self, word: str | None) -> T:
+        raise StoreCorrupt(f"the room is damaged: {word!r} stands where it cannot")
+
+
+_STATE = _Words({str(state): state for state in State})
+_EVIDENCE = _Words({str(evidence): evidence for evidence in Evidence} | {None: None})
 _PRIORITY = tuple(Priority)
 _DELIVERY_WIDTH = len(Delivery._fields)
 _MAIL_WIDTH = _DELIVERY_WIDTH + len(Message._fields)
@@ -39,6 +49,13 @@ _ACK_COLUMN = Message._fields.index("requires_ack")
 _LAST = 1 << 62
 
 Row = tuple[Any, ...]
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        raise StoreCorrupt("the room is damaged: what should be JSON is not") from None
 
 
 def _page(limit: int) -> int:
@@ -60,7 +77,7 @@ def to_message(row: Iterable[Any]) -> Message:
     values[_ACK_COLUMN] = values[_ACK_COLUMN] == 1
     for column in _JSON_COLUMNS:
         if values[column] is not None:
-            values[column] = json.loads(values[column])
+            values[column] = _json(values[column])
     return Message._make(values)
 
 
@@ -76,11 +93,11 @@ def to_mail(row: Row) -> Mail:
 
 
 def to_agent(row: Row) -> Agent:
-    return Agent._make((*row[:6], json.loads(row[6]), *row[7:]))
+    return Agent._make((*row[:6], _json(row[6]), *row[7:]))
 
 
 def to_event(row: Row) -> Event:
-    payload: Json = json.loads(row[10]) if row[10] else {}
+    payload: Json = _json(row[10]) if row[10] else {}
     refs: Json = {} if row[11] is None else {"message": row[12], "seq": row[11]}
     return Event._make((*row[:10], payload, refs, row[13], None))
 
