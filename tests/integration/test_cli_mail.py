@@ -39,16 +39,16 @@ def test_send_answers_with_the_id_and_how_each_recipient_can_be_reached(cli: Com
 def test_every_flag_of_send_arrives(cli: CommandLine):
     first = cli.sent("builder", "first")
     cli.ok(
-        "send", "builder", "second", "--as", "planner", "--type", "dispatch",
-        "--payload", '{"task_id": "T-1"}', "--subject", "Parser", "--priority", "HIGH", "--thread", first,
-        "--reply-to", first, "--requires-ack", "--expires", "1h", "--key", "k-1", "--metadata", '{"mine": 1}', "--class", "tool",
+        "send", "builder", "second", "--as", "planner", "--type", "dispatch", "--subject", "Parser",
+        "--payload", '{"task_id": "T-1"}', "--priority", "HIGH", "--thread", first, "--reply-to", first,
+        "--requires-ack", "--expires", "1h", "--key", "k-1", "--metadata", '{"mine": 1}', "--class", "tool",
     )  # fmt: skip
     message = cli.ok("read", "--as", "builder", "--json").json
     assert message["id"] != first, "high goes first"
     expected = {
-        "type": "dispatch", "payload": {"task_id": "T-1"}, "subject": "Parser", "priority": "high",
+        "type": "dispatch", "subject": "Parser", "payload": {"task_id": "T-1"}, "priority": "high",
         "thread": first, "reply_to": first, "requires_ack": True, "key": "k-1", "metadata": {"mine": 1},
-        "class": "tool", "body": "second", "sender": "planner", "to": "builder", "project": "p", "tenant": "local",
+        "class": "tool", "body": "second", "sender": "planner", "to": "builder", "project": "p",
     }  # fmt: skip
     assert {name: message[name] for name in expected} == expected
     assert message["expires_at"] > message["created_at"]
