@@ -5,6 +5,8 @@ from typing import NamedTuple
 
 from postroom.errors import InvalidAddress, InvalidName
 
+ROOM = "postroom"  # the room itself as a sender; no agent may take this name
+
 _FIRST = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
 _REST = _FIRST | frozenset("-_")
 _LONGEST = 64

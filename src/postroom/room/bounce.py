@@ -1,15 +1,18 @@
 """A bounce: the one letter a sender gets about a delivery that failed. A bounce never bounces."""
 
+from typing import TYPE_CHECKING
+
+from postroom.model.address import ROOM
 from postroom.model.ids import uuid7
 from postroom.model.ladder import Priority
 from postroom.model.message import Mail, Message
 from postroom.room.post import post
-from postroom.store.contract import WriteTx
 
-ROOM = "postroom"  # the room itself as a sender; no agent may take this name
+if TYPE_CHECKING:
+    from postroom.store.contract import WriteTx
 
 
-def bounce(tx: WriteTx, mail: Mail, reason: str) -> None:
+def bounce(tx: "WriteTx", mail: Mail, reason: str) -> None:
     """Tell the sender that a delivery came to nothing, in the same transaction."""
     lost, recipient = mail.message, mail.delivery.recipient
     if lost.sender_id == ROOM or tx.agent(lost.sender_id) is None:

@@ -5,14 +5,13 @@ from typing import TYPE_CHECKING
 from postroom import config
 from postroom.errors import InvalidAddress, NoIdentity, UnknownAgent, UnknownRecipient
 from postroom.model import ids
-from postroom.model.address import Address, Kind, name, parse
+from postroom.model.address import ROOM, Address, Kind, name, parse
 from postroom.model.message import Agent, Json
-from postroom.room.bounce import ROOM
 from postroom.room.draft import check_text
-from postroom.store.contract import ReadTx, WriteTx
 
 if TYPE_CHECKING:
     from postroom.room.options import About
+    from postroom.store.contract import ReadTx, WriteTx
 
 DEFAULT_PROJECT = "default"
 _MOST_REMEMBERED = 1000
@@ -30,7 +29,7 @@ class Scope:
         self._root = "" if explicit else config.project_root(start)
         self._known: tuple[int, dict[str, Agent]] = (-1, {})
 
-    def names(self, tx: WriteTx) -> dict[str, Agent]:
+    def names(self, tx: "WriteTx") -> dict[str, Agent]:
         """Whom names mean, as far as it is known; add what you find out.
 
         A transaction that changed the directory gets a dictionary of its own: it may yet be rolled back.
@@ -43,7 +42,7 @@ class Scope:
             self._known = (tx.directory, names)
         return names
 
-    def find(self, tx: ReadTx) -> str:
+    def find(self, tx: "ReadTx") -> str:
         """The project's name, as far as the room knows it or would name it."""
         if not self._name and self._root:
             if known := tx.project_at(self._root):
@@ -52,7 +51,7 @@ class Scope:
                 return _free_name(tx, config.slug(self._root))
         return self._name or DEFAULT_PROJECT
 
-    def ensure(self, tx: WriteTx) -> str:
+    def ensure(self, tx: "WriteTx") -> str:
         """The project's name, made known to the room if it is new."""
         project = self.find(tx)
         if tx.project(project) is None or (self._root and not self._name):
@@ -60,7 +59,7 @@ class Scope:
         return project
 
 
-def _free_name(tx: ReadTx, wanted: str) -> str:
+def _free_name(tx: "ReadTx", wanted: str) -> str:
     project, n = wanted, 1
     while tx.project(project) is not None:
         n += 1
@@ -68,14 +67,14 @@ def _free_name(tx: ReadTx, wanted: str) -> str:
     return project
 
 
-def find(tx: ReadTx, address: Address, project: str) -> Agent | None:
+def find(tx: "ReadTx", address: Address, project: str) -> Agent | None:
     """The agent or person an address names."""
     if address.kind is Kind.HUMAN:
         return tx.agent_named(_PEOPLE, address.name)
     return tx.agent_named(address.project or project, address.name)
 
 
-def caller(tx: ReadTx, who: str | None, scope: Scope) -> Agent:
+def caller(tx: "ReadTx", who: str | None, scope: Scope) -> Agent:
     """The agent or person on whose behalf a call is made; must exist."""
     if not who:
         raise NoIdentity
@@ -88,7 +87,7 @@ def caller(tx: ReadTx, who: str | None, scope: Scope) -> Agent:
     return agent
 
 
-def caller_of(tx: WriteTx, who: str | None, scope: Scope) -> Agent:
+def caller_of(tx: "WriteTx", who: str | None, scope: Scope) -> Agent:
     """As `caller`, from memory where that is still true."""
     names = scope.names(tx)
     agent = names.get(who or "")
@@ -97,7 +96,7 @@ def caller_of(tx: WriteTx, who: str | None, scope: Scope) -> Agent:
     return agent
 
 
-def caller_or_new(tx: WriteTx, who: str | None, scope: Scope) -> Agent:
+def caller_or_new(tx: "WriteTx", who: str | None, scope: Scope) -> Agent:
     """As `caller`, but somebody new is given an address: whoever sends must be able to get answers."""
     if not who:
         raise NoIdentity
@@ -106,7 +105,7 @@ def caller_or_new(tx: WriteTx, who: str | None, scope: Scope) -> Agent:
     return agent
 
 
-def recipients(tx: WriteTx, to: str, scope: Scope) -> list[Agent]:
+def recipients(tx: "WriteTx", to: str, scope: Scope) -> list[Agent]:
     """Whom an address reaches now. Never empty."""
     agent = find(tx, personal(to), scope.find(tx))
     if agent is None:
@@ -125,7 +124,7 @@ def personal(text: str) -> Address:
     return address
 
 
-def join(tx: WriteTx, who: str, scope: Scope, about: "About") -> Agent:
+def join(tx: "WriteTx", who: str, scope: Scope, about: "About") -> Agent:
     """Give somebody an address, or bring what is known of them up to date."""
     address = personal(who)
     if address.name == ROOM:
@@ -152,7 +151,7 @@ def join(tx: WriteTx, who: str, scope: Scope, about: "About") -> Agent:
     return joined
 
 
-def _facts(tx: ReadTx, known: Agent | None, about: "About", scope: Scope) -> Json:
+def _facts(tx: "ReadTx", known: Agent | None, about: "About", scope: Scope) -> Json:
     for text in (about.get("role"), about.get("description"), *(about.get("capabilities") or ())):
         check_text("what is said of an agent", text or "")
     supervisor = about.get("supervisor")
@@ -166,7 +165,7 @@ def _facts(tx: ReadTx, known: Agent | None, about: "About", scope: Scope) -> Jso
     }
 
 
-def near(tx: ReadTx, wanted: str) -> list[str]:
+def near(tx: "ReadTx", wanted: str) -> list[str]:
     """Addresses a caller may have meant."""
     import difflib  # noqa: PLC0415 - only to word an error
 
@@ -177,7 +176,7 @@ def near(tx: ReadTx, wanted: str) -> list[str]:
     return [address for address, agent in known.items() if agent.name in by_name][:5]
 
 
-def _near_hint(tx: ReadTx, wanted: str) -> str:
+def _near_hint(tx: "ReadTx", wanted: str) -> str:
     meant = near(tx, wanted)
     return (
         f"Did you mean {', '.join(meant)}?"
@@ -186,7 +185,7 @@ def _near_hint(tx: ReadTx, wanted: str) -> str:
     )
 
 
-def _join_hint(tx: ReadTx, wanted: str) -> str:
+def _join_hint(tx: "ReadTx", wanted: str) -> str:
     meant = near(tx, wanted)
     return (
         f"Did you mean {', '.join(meant)}?" if meant else f"Give it an address first: postroom join {wanted}"

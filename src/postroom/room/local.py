@@ -6,7 +6,6 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from postroom import config, host
-from postroom.bell.contract import Bell, Waiter
 from postroom.bell.quiet import LONGEST, QuietMarkers
 from postroom.clock import Clock, wall
 from postroom.errors import UnknownMessage, UsageError
@@ -22,19 +21,20 @@ from postroom.model.message import (
     Receipts,
     Sent,
 )
-from postroom.room import directory, offer, settle
+from postroom.room import directory
 from postroom.room import send as sending
 from postroom.room.directory import Scope
-from postroom.room.hand import Hand
 from postroom.room.unit import Unit
-from postroom.room.waiter import Waiters
-from postroom.store.contract import ReadTx, Store
 from postroom.store.sqlite.store import SqliteStore
 
 if TYPE_CHECKING:
     from typing import Unpack
 
+    from postroom.bell.contract import Bell, Waiter
+    from postroom.room.hand import Hand
     from postroom.room.options import About, ReplyOptions, SendOptions
+    from postroom.room.waiter import Waiters
+    from postroom.store.contract import ReadTx, Store
 
 
 def open_room(
@@ -80,7 +80,7 @@ class LocalRoom:
         )  # fmt: skip
         self.bell = _bell(run)
         self.quiet = QuietMarkers(run)
-        self._waiters = Waiters(self.bell)
+        self._waiters: Waiters | None = None
         self.next_sweep = 0.0  # by the monotonic clock; waiters share it
         self._run = run
 
@@ -115,6 +115,8 @@ class LocalRoom:
     # receiving
 
     def peek(self, agent: str | None = None, *, limit: int = 50) -> list[Mail]:
+        from postroom.room import offer  # noqa: PLC0415 - each command loads what it does
+
         return offer.peek(self, agent, limit)
 
     def take(
@@ -126,6 +128,8 @@ class LocalRoom:
         route: str = "api",
         handed: bool = True,
     ) -> Mail | None:
+        from postroom.room import offer  # noqa: PLC0415 - each command loads what it does
+
         if id is not None or timeout == 0:
             return offer.offer(self, agent, ref=id, route=route, handed=handed)
         from postroom.room.wait import take  # noqa: PLC0415 - only who waits
@@ -133,20 +137,30 @@ class LocalRoom:
         return take(self, agent, timeout, route=route, handed=handed)
 
     def give_up(self, mail: Mail) -> None:
+        from postroom.room import offer  # noqa: PLC0415 - each command loads what it does
+
         offer.give_up(self, mail)
 
     def settle(self, mail: Mail) -> Delivery:
+        from postroom.room import settle  # noqa: PLC0415 - each command loads what it does
+
         return settle.settle(self, mail)
 
     def ack(self, what: Mail | str, *, agent: str | None = None) -> Delivery:
+        from postroom.room import settle  # noqa: PLC0415 - each command loads what it does
+
         return settle.ack(self, what, agent)
 
     def nack(self, what: Mail | str, reason: str, *, agent: str | None = None) -> Delivery:
+        from postroom.room import settle  # noqa: PLC0415 - each command loads what it does
+
         return settle.nack(self, what, reason, agent)
 
     def reply(
         self, what: Mail | str, body: str, *, agent: str | None = None, **options: "Unpack[ReplyOptions]"
     ) -> Sent:
+        from postroom.room import settle  # noqa: PLC0415 - each command loads what it does
+
         return settle.reply(self, what, body, agent, **options)
 
     def wait(self, agent: str | None = None, *, timeout: float | None = None, limit: int = 50) -> list[Mail]:
@@ -285,10 +299,13 @@ class LocalRoom:
             until = min(tx.now + LONGEST, tx.next_due(party) or tx.now + LONGEST)
             self.quiet.lower(party, until)
             return until
+        except Exception as exc:
+            self.store.abandon(exc)
+            raise
         finally:
             self.store.rollback()
 
-    def find_message(self, tx: ReadTx, ref: str) -> Message:
+    def find_message(self, tx: "ReadTx", ref: str) -> Message:
         """A message by id or handle, or a clear error."""
         if not ids.is_uuid(ref) and not ids.is_handle(ref):
             raise UsageError(
@@ -300,11 +317,17 @@ class LocalRoom:
             raise UnknownMessage(f"there is no message {ref}", message_ref=ref)
         return message
 
-    def hand(self, party: str) -> Hand:
+    def hand(self, party: str) -> "Hand":
+        from postroom.room.hand import Hand  # noqa: PLC0415 - only for listeners
+
         return Hand(os.path.join(self._run, "hand", party))
 
-    def waiter(self, party: str) -> Waiter:
+    def waiter(self, party: str) -> "Waiter":
         """This thread's waiter for a party's bell; stays bound for the next call."""
+        if self._waiters is None:
+            from postroom.room.waiter import Waiters  # noqa: PLC0415 - only who waits
+
+            self._waiters = Waiters(self.bell)
         return self._waiters.get(party)
 
     def finish(self) -> None:
@@ -312,7 +335,9 @@ class LocalRoom:
         self.store.finish()
 
     def close(self) -> None:
-        self._waiters.close()
+        if self._waiters is not None:
+            self._waiters.close()
+            self._waiters = None
         self.bell.close()
         self.store.close()
 
@@ -325,7 +350,7 @@ class LocalRoom:
         self.close()
 
 
-def _bell(run: str) -> Bell:
+def _bell(run: str) -> "Bell":
     if host.has_unix_sockets():
         from postroom.bell.local import LocalBell  # noqa: PLC0415 - one or the other
 

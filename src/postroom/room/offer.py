@@ -9,10 +9,10 @@ from postroom.model.ladder import Outcome, State, move
 from postroom.model.message import Agent, Delivery, Lease, Mail
 from postroom.room import directory
 from postroom.room.sweep import give_back, is_offered, reap
-from postroom.store.contract import ReadTx, WriteTx
 
 if TYPE_CHECKING:
     from postroom.room.local import LocalRoom
+    from postroom.store.contract import ReadTx, WriteTx
 
 
 def peek(room: "LocalRoom", agent: str | None, limit: int) -> list[Mail]:
@@ -60,7 +60,7 @@ def context() -> str:
 
 
 def claim(
-    tx: WriteTx, mail: Mail, *, route: str, context: str, handed: bool, lease: float, claimer: str = ""
+    tx: "WriteTx", mail: Mail, *, route: str, context: str, handed: bool, lease: float, claimer: str = ""
 ) -> Mail:
     """Write the claim; what comes back carries the nonce that proves whose it is."""
     message, delivery = mail.message, mail.delivery
@@ -80,12 +80,12 @@ def claim(
     )))  # fmt: skip
 
 
-def _next(tx: ReadTx, who: Agent) -> Mail | None:
+def _next(tx: "ReadTx", who: Agent) -> Mail | None:
     waiting = tx.ready(who.id, 1, who.name)
     return waiting[0] if waiting else None
 
 
-def _named(tx: ReadTx, room: "LocalRoom", ref: str, who: Agent) -> Mail:
+def _named(tx: "ReadTx", room: "LocalRoom", ref: str, who: Agent) -> Mail:
     mail = tx.mail(room.find_message(tx, ref).seq, who.id)
     if mail is None or mail.delivery.held:
         raise UnknownMessage(f"message {ref} was not sent to {who.name}", message_ref=ref)
@@ -103,7 +103,7 @@ def give_up(room: "LocalRoom", mail: Mail) -> None:
             give_back(tx, current, room.settings, Outcome.LOST)
 
 
-def guard_lease(tx: WriteTx, agent_id: str, room: "LocalRoom") -> None:
+def guard_lease(tx: "WriteTx", agent_id: str, room: "LocalRoom") -> None:
     """Refuse while somebody else listens on the mailbox; clear up after one who died listening."""
     lease = tx.lease(agent_id)
     if lease is None or lease.holder is None or lease.holder == host.identity():
@@ -114,7 +114,7 @@ def guard_lease(tx: WriteTx, agent_id: str, room: "LocalRoom") -> None:
     break_lease(tx, lease, room)
 
 
-def break_lease(tx: WriteTx, lease: Lease, room: "LocalRoom") -> None:
+def break_lease(tx: "WriteTx", lease: Lease, room: "LocalRoom") -> None:
     """End the lease of a process that is gone. What it had in hand counts as an unproven attempt.
 
     After a power cut nobody knows what it had in hand: then all that waits is labelled.

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 from postroom import host
 from postroom.errors import NameTaken
 from postroom.model import address
+from postroom.model.address import ROOM
 from postroom.model.message import Agent, AgentStatus
 from postroom.room import directory
-from postroom.room.bounce import ROOM
 
 if TYPE_CHECKING:
     from postroom.room.local import LocalRoom

@@ -9,13 +9,13 @@ from postroom.model.message import Agent, Delivery, Message, Sent, first_deliver
 from postroom.room import directory
 from postroom.room.draft import Draft, draft, plain
 from postroom.room.post import post
-from postroom.store.contract import ReadTx, WriteTx
 
 if TYPE_CHECKING:
     from typing import Unpack
 
     from postroom.room.local import LocalRoom
     from postroom.room.options import SendOptions
+    from postroom.store.contract import ReadTx, WriteTx
 
 
 def send(
@@ -36,7 +36,7 @@ def send(
     return answer(message, recipients, unit.reached)
 
 
-def compose(tx: WriteTx, author: Agent, wanted: Draft, project: str) -> Message:
+def compose(tx: "WriteTx", author: Agent, wanted: Draft, project: str) -> Message:
     """The message a draft becomes when it is the next thing that happens in the room."""
     message_id, now = ids.uuid7(), tx.now
     thread, reply_to = message_id, None
@@ -53,7 +53,7 @@ def compose(tx: WriteTx, author: Agent, wanted: Draft, project: str) -> Message:
     ))  # fmt: skip
 
 
-def _continued(tx: ReadTx, wanted: Draft) -> tuple[str, str | None]:
+def _continued(tx: "ReadTx", wanted: Draft) -> tuple[str, str | None]:
     """The thread to continue, named by any message of it or by what is replied to; and what is replied to."""
     answered = None if wanted.reply_to is None else _named(tx, wanted.reply_to)
     begun = answered if wanted.thread is None else _named(tx, wanted.thread)
@@ -61,7 +61,7 @@ def _continued(tx: ReadTx, wanted: Draft) -> tuple[str, str | None]:
     return begun.thread, answered and answered.id
 
 
-def _named(tx: ReadTx, ref: str) -> Message:
+def _named(tx: "ReadTx", ref: str) -> Message:
     found = tx.message(ref) if ids.is_uuid(ref) or ids.is_handle(ref) else None
     if found is None:
         raise UnknownMessage(f"there is no message {ref!r} to continue", message_ref=ref)
@@ -80,7 +80,7 @@ def answer(message: Message, recipients: list[Agent], rung: dict[str, int]) -> S
     return Sent(message, deliveries, reach)
 
 
-def duplicate(tx: ReadTx, earlier: Message, wanted: Draft) -> Sent:
+def duplicate(tx: "ReadTx", earlier: Message, wanted: Draft) -> Sent:
     same = (earlier.to, earlier.type, earlier.body, earlier.payload) == (
         wanted.to,
         wanted.type,

@@ -3,20 +3,21 @@
 from typing import TYPE_CHECKING
 
 from postroom.errors import StaleClaim, UnknownMessage
+from postroom.model.address import ROOM
 from postroom.model.ladder import Evidence, State, move
 from postroom.model.message import Agent, Delivery, Json, Mail, Message, Sent
 from postroom.room import directory
-from postroom.room.bounce import ROOM, bounce
+from postroom.room.bounce import bounce
 from postroom.room.draft import check_text, draft
 from postroom.room.post import post
 from postroom.room.send import answer, compose, duplicate
-from postroom.store.contract import ReadTx, WriteTx
 
 if TYPE_CHECKING:
     from typing import Unpack
 
     from postroom.room.local import LocalRoom
     from postroom.room.options import ReplyOptions
+    from postroom.store.contract import ReadTx, WriteTx
 
 _AGENT = Evidence.AGENT.value
 
@@ -34,7 +35,7 @@ def settle(room: "LocalRoom", mail: Mail) -> Delivery:
         return see(tx, current)
 
 
-def see(tx: WriteTx, mail: Mail) -> Delivery:
+def see(tx: "WriteTx", mail: Mail) -> Delivery:
     move(mail.delivery.state, State.SEEN)
     payload = {"n": mail.delivery.attempts, "evidence": _AGENT}
     tx.append(
@@ -56,7 +57,7 @@ def ack(room: "LocalRoom", what: Mail | str, agent: str | None) -> Delivery:
         return acknowledge(tx, _own(tx, room, what, agent))
 
 
-def acknowledge(tx: WriteTx, mail: Mail) -> Delivery:
+def acknowledge(tx: "WriteTx", mail: Mail) -> Delivery:
     was = mail.delivery
     if was.state is State.ACKED:
         return was
@@ -115,20 +116,20 @@ def reply(
     return answer(message, recipients, unit.reached)
 
 
-def _sender_of(tx: ReadTx, message: Message) -> list[Agent]:
+def _sender_of(tx: "ReadTx", message: Message) -> list[Agent]:
     sender = tx.agent(message.sender_id)
     if sender is None:
         raise UnknownMessage(f"{message.sender} is no longer here", message_ref=message.id)
     return [sender]
 
 
-def _recipient_of(tx: ReadTx, mail: Mail) -> Agent:
+def _recipient_of(tx: "ReadTx", mail: Mail) -> Agent:
     agent = tx.agent(mail.delivery.recipient_id)
     assert agent is not None
     return agent
 
 
-def _own(tx: ReadTx, room: "LocalRoom", what: Mail | str, agent: str | None) -> Mail:
+def _own(tx: "ReadTx", room: "LocalRoom", what: Mail | str, agent: str | None) -> Mail:
     """The caller's own delivery of a message, as it stands now."""
     if isinstance(what, Mail):
         return _current(tx, what)
@@ -139,7 +140,7 @@ def _own(tx: ReadTx, room: "LocalRoom", what: Mail | str, agent: str | None) -> 
     return mail
 
 
-def _current(tx: ReadTx, mail: Mail) -> Mail:
+def _current(tx: "ReadTx", mail: Mail) -> Mail:
     current = tx.mail(mail.delivery.seq, mail.delivery.recipient_id)
     if current is None:
         raise UnknownMessage(f"message {mail.handle} is no longer in the room", message_ref=mail.id)

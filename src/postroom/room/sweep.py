@@ -1,21 +1,25 @@
 """What the clock and the deaths of others do to deliveries: release, expiry, lapse, return."""
 
+from typing import TYPE_CHECKING
+
 from postroom import host
 from postroom.config import Settings
 from postroom.model.ladder import Outcome, Reason, State, move
 from postroom.model.message import Mail
 from postroom.room.bounce import bounce
-from postroom.store.contract import WriteTx
+
+if TYPE_CHECKING:
+    from postroom.store.contract import WriteTx
 
 
-def act_on_due(tx: WriteTx, settings: Settings) -> None:
+def act_on_due(tx: "WriteTx", settings: Settings) -> None:
     """Do everything whose time has come. Runs at the start of whatever transaction comes next."""
     while page := tx.due(tx.now):
         for mail in page:
             _act(tx, mail, settings)
 
 
-def _act(tx: WriteTx, mail: Mail, settings: Settings) -> None:
+def _act(tx: "WriteTx", mail: Mail, settings: Settings) -> None:
     message, delivery = mail.message, mail.delivery
     if message.expires_at is not None and message.expires_at <= tx.now:
         expire(tx, mail)
@@ -26,7 +30,7 @@ def _act(tx: WriteTx, mail: Mail, settings: Settings) -> None:
         give_back(tx, mail, settings)
 
 
-def expire(tx: WriteTx, mail: Mail, outcome: Outcome = Outcome.UNPROVEN) -> None:
+def expire(tx: "WriteTx", mail: Mail, outcome: Outcome = Outcome.UNPROVEN) -> None:
     move(mail.delivery.state, State.EXPIRED)
     payload = {"n": mail.delivery.attempts, "outcome": outcome.value} if is_offered(mail) else {}
     tx.append(
@@ -38,7 +42,7 @@ def is_offered(mail: Mail) -> bool:
     return mail.delivery.state is State.OFFERED
 
 
-def give_back(tx: WriteTx, mail: Mail, settings: Settings, outcome: Outcome = Outcome.UNPROVEN) -> None:
+def give_back(tx: "WriteTx", mail: Mail, settings: Settings, outcome: Outcome = Outcome.UNPROVEN) -> None:
     """Return an offered delivery to the queue; after too many unproven attempts it is dead instead.
 
     It is labelled "may have been shown before" unless the attempt is known to have failed. What expired
@@ -68,7 +72,7 @@ def give_back(tx: WriteTx, mail: Mail, settings: Settings, outcome: Outcome = Ou
     )
 
 
-def reap(tx: WriteTx, recipient: str, settings: Settings) -> int:
+def reap(tx: "WriteTx", recipient: str, settings: Settings) -> int:
     """Return what processes that are gone hold of a recipient's mail; how many came back."""
     returned = 0
     for claimer in tx.claimers(recipient):
@@ -77,7 +81,7 @@ def reap(tx: WriteTx, recipient: str, settings: Settings) -> int:
     return returned
 
 
-def _give_back_all(tx: WriteTx, recipient: str, claimer: str, settings: Settings) -> int:
+def _give_back_all(tx: "WriteTx", recipient: str, claimer: str, settings: Settings) -> int:
     returned = 0
     while page := tx.offered(recipient, claimer):
         for mail in page:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from postroom import label
 from postroom.errors import StoreReadOnly
-from postroom.store.contract import WriteTx
 
 if TYPE_CHECKING:
     from postroom.room.local import LocalRoom
+    from postroom.store.contract import WriteTx
 
 EVERYONE = "_events"  # the bell of those who follow the events themselves
 
@@ -26,7 +26,7 @@ class Unit:
         self._room = room
         self.reached: dict[str, int] = {}
 
-    def __enter__(self) -> WriteTx:
+    def __enter__(self) -> "WriteTx":
         label.here("before-begin")
         self._tx = tx = self._room.store.begin()
         try:
