@@ -296,7 +296,10 @@ class LocalRoom:
         try:
             if tx.restless(party):
                 return None
-            until = min(tx.now + LONGEST, tx.next_due(party) or tx.now + LONGEST)
+            due = tx.next_due(party)
+            if due is not None and not host.boot():
+                return None  # without /proc a hook cannot tell when the promise ends
+            until = min(tx.now + LONGEST, due or tx.now + LONGEST)
             self.quiet.lower(party, until)
             return until
         except Exception as exc:
