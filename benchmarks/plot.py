@@ -41,6 +41,7 @@ def draw(results: Sequence[Result], path: Path) -> None:
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     by_case = {result.case: result for result in results}
     panels = [panel for panel in PANELS if panel.case in by_case and by_case[panel.case].rows]
@@ -50,8 +51,9 @@ def draw(results: Sequence[Result], path: Path) -> None:
         {"font.size": 9.5, "font.family": "DejaVu Sans", "text.color": INK, "axes.labelcolor": INK}
     )
     lines = (len(panels) + 1) // 2
+    layout = ConstrainedLayoutEngine(w_pad=0.2, h_pad=0.2)
     size = (WIDTH, PANEL_HEIGHT * lines)
-    figure, axes = plt.subplots(lines, 2, figsize=size, squeeze=False, layout="constrained")
+    figure, axes = plt.subplots(lines, 2, figsize=size, squeeze=False, layout=layout)
     for axis, panel in zip(axes.flat, panels, strict=False):
         panel.draw(axis, by_case[panel.case])
         _dress(axis, panel)
@@ -59,7 +61,6 @@ def draw(results: Sequence[Result], path: Path) -> None:
         axis.axis("off")
     title = "Postroom and its peers, measured in one run"
     figure.suptitle(title, fontsize=16, fontweight="bold", x=0.012, ha="left")
-    figure.get_layout_engine().set(w_pad=0.2, h_pad=0.2)
     figure.savefig(path, dpi=130, facecolor="white")
     plt.close(figure)
 
