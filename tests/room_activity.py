@@ -211,7 +211,7 @@ def occurrences(home: str, needle: bytes) -> list[str]:
         for name in names:
             with contextlib.suppress(FileNotFoundError), open(os.path.join(directory, name), "rb") as file:
                 content = file.read()
-                if needle in content or (name.endswith(".gz") and needle in gzip.decompress(content)):
+                if needle in content or (content[:2] == b"\x1f\x8b" and needle in gzip.decompress(content)):
                     found.append(os.path.join(directory, name))
     return found
 

@@ -305,6 +305,24 @@ def test_journals_closed_while_they_are_read_are_read_again(
         assert replay.replay(events, target).digest == state(room)
 
 
+def test_journals_pruned_while_they_are_read_are_read_again(
+    home: str, target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with busy_room(home, steps=200, rotate=3000) as room:
+        events = events_of(room)
+        listed, pruned = snapshot.listed, []
+
+        def listed_then_pruned(directory: str) -> list[snapshot.Snapshot]:
+            found = listed(directory)
+            if not pruned:
+                pruned.append(True)
+                keep.prune(room, START + 100_000)
+            return found
+
+        monkeypatch.setattr(snapshot, "listed", listed_then_pruned)
+        assert replay.replay(events, target).digest == state(room)
+
+
 def test_more_journals_than_open_files_are_allowed(room: LocalRoom, target: str) -> None:
     for n in range(150):
         room.join(f"agent-{n}")

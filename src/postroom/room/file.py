@@ -74,11 +74,16 @@ def sync_file(path: str, flags: int = os.O_RDWR) -> None:
         os.close(descriptor)
 
 
+def remove(path: str) -> None:
+    """Remove a file, if it is there."""
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(path)
+
+
 def remove_database(path: str) -> None:
     """Remove a SQLite file that nobody has open, with what may lie beside it."""
     for name in (path, path + "-wal", path + "-shm"):
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(name)
+        remove(name)
 
 
 def set_aside(path: str) -> None:
@@ -100,5 +105,4 @@ def sweep_litter(directory: str, name: str = "") -> None:
     for found in os.listdir(directory):
         process = found.removesuffix("-wal").removesuffix("-shm").split(".")[-4:]
         if found.startswith(f".{name}") and host.is_gone(".".join(process)):
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(os.path.join(directory, found))
+            remove(os.path.join(directory, found))

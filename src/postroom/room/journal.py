@@ -10,7 +10,6 @@ written in. Then `_recover` compares the two, takes back by a `journal.rewind` l
 know, and writes again what the files lost.
 """
 
-import contextlib
 import json
 import os
 from typing import TYPE_CHECKING, NamedTuple
@@ -168,8 +167,7 @@ def _compress_closed(room: "LocalRoom") -> None:
         except (FileNotFoundError, segment.Moved):
             pass  # another process was faster, or rewrote it
         finally:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(made)
+            file.remove(made)
 
 
 def _same(one: os.stat_result, other: os.stat_result) -> bool:

@@ -76,8 +76,10 @@ def _prune_batch(room: "LocalRoom", before: int, after: int) -> list[int] | None
 
 
 def _trim(room: "LocalRoom") -> int:
-    """Take out of the journals what the store has forgotten. The snapshot stands for it."""
-    events, first, dropped = journal.directory(room), room.store.whole().first(), 0
+    """Take out of the journals what the store has forgotten and a snapshot stands for."""
+    events, dropped = journal.directory(room), 0
+    covered = max((taken.seq for taken in snapshot.listed(events)), default=0)
+    first = min(room.store.whole().first(), covered + 1)  # another prune may be ahead of its snapshot
 
     def kept(text: bytes) -> bytes | None:
         return text if line.rewinds_to(text) is not None or line.number(text) >= first else None

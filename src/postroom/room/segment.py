@@ -222,11 +222,12 @@ def rewrite(segment: Segment, change: Callable[[bytes], bytes | None]) -> int:
                 yield new + b"\n"
 
     made = file.temporary(segment.path)
-    file.write_whole(made, content(), compressed=segment.is_compressed)
-    if changed and kept:
-        file.put(made, segment.path)
-        return changed
-    os.unlink(made)
-    if not kept:
-        os.unlink(segment.path)
+    try:
+        file.write_whole(made, content(), compressed=segment.is_compressed)
+        if not kept:
+            os.unlink(segment.path)
+        elif changed:
+            file.put(made, segment.path)
+    finally:
+        file.remove(made)
     return changed

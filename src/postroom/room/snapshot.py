@@ -48,40 +48,48 @@ def listed(events: str) -> list[Snapshot]:
 def take(room: "LocalRoom") -> Snapshot:
     """Put a snapshot of the room as it is beside its journals; older ones go."""
     events = journal.directory(room)
-    while True:
+    while (taken := _take(room, events)) is None:
+        pass
+    for older in listed(events):
+        if older.seq < taken.seq:
+            file.remove(older.path)
+            label.here("snapshot-older-gone")
+    return taken
+
+
+def _take(room: "LocalRoom", events: str) -> Snapshot | None:
+    """The latest snapshot, made now or by another meanwhile; None when one must be made again."""
+    made = file.temporary(os.path.join(events, "_snapshot"))
+    try:
         with room.store.read() as tx:
             seq = int(tx.last_cursor())
-            made = _make(room.store, events, seq)
+            file.write_whole(made, _content(room.store, seq), compressed=True)
         label.here("snapshot-written")
         # What a snapshot tells must survive in the store, and be in the journals, before it is believed.
         room.store.upkeep().flush()
         with room.store.write() as tx:
             journal.drain(room, tx)
-            if not _redacted_since(tx, seq):
-                file.put(made, path(events, seq))
-                label.here("snapshot-put")
-                break
-    for older in listed(events):
-        if older.seq != seq:
-            os.unlink(older.path)
-            label.here("snapshot-older-gone")
+            if (others := listed(events)) and others[-1].seq >= seq:
+                return others[-1]
+            if _redacted_since(tx, seq):
+                return None
+            file.put(made, path(events, seq))
+            label.here("snapshot-put")
+    finally:
+        file.remove(made)
     return Snapshot(seq, path(events, seq))
 
 
 def write(store: Store, events: str, seq: int) -> None:
     """Write a snapshot of a store that nobody else uses."""
     host.private_directory(events)
-    file.put(_make(store, events, seq), path(events, seq))
+    made = file.temporary(path(events, seq))
+    file.write_whole(made, _content(store, seq), compressed=True)
+    file.put(made, path(events, seq))
 
 
 def path(events: str, seq: int) -> str:
     return os.path.join(events, f"_snapshot.{seq}.jsonl.gz")
-
-
-def _make(store: Store, events: str, seq: int) -> str:
-    made = file.temporary(path(events, seq))
-    file.write_whole(made, _content(store, seq), compressed=True)
-    return made
 
 
 def _redacted_since(tx: ReadTx, seq: int) -> bool:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from postroom.clock import iso
 from postroom.errors import JournalBroken, StoreCorrupt
 from postroom.room import digest, journal, replay
+from postroom.room.segment import Moved
 
 if TYPE_CHECKING:
     from postroom.room.local import LocalRoom
@@ -53,7 +54,11 @@ def verify(room: "LocalRoom", *, deep: bool | None = None) -> Verified:
     if not wanted:
         skipped.append(f"a replay of the journals, because there are {events:,} events")
         return Verified(problems, checked, skipped, None)
-    state, found = _compare(room)
+    try:
+        state, found = _compare(room)
+    except Moved as exc:
+        skipped.append(f"a replay of the journals, because {exc}")
+        return Verified(problems, checked, skipped, None)
     note("the journals alone rebuild the same state", found)
     return Verified(problems, checked, skipped, state)
 
@@ -90,6 +95,8 @@ def _compare(room: "LocalRoom") -> tuple[str | None, list[str]]:
     try:
         journal.sync(room)
         store, done = replay.rebuilt(journal.directory(room))
+    except Moved:
+        raise
     except JournalBroken as exc:
         return None, [f"the journals are broken: {exc}"]
     try:
