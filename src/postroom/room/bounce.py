@@ -23,7 +23,7 @@ def bounce(tx: "WriteTx", mail: Mail, reason: str) -> None:
         type="system", cls="turn", priority=Priority.NORMAL, subject=f"Not delivered to {recipient}",
         body=f"Your message {lost.handle} to {recipient} was not delivered: {reason}",
         payload={"bounce": {"message": lost.id, "recipient": recipient, "reason": reason}}, metadata=None,
-        thread=lost.thread, reply_to=lost.id, correlation=lost.correlation, attachments=None,
+        thread=lost.thread, reply_to=lost.id, correlation=lost.correlation or lost.id, attachments=None,
         requires_ack=False, not_before=None, expires_at=None, key=None, created_at=tx.now, redacted=None,
     )  # fmt: skip
     post(tx, letter, [lost.sender_id])
