@@ -277,14 +277,14 @@ def lift_after_commit() -> None:
                 try:
                     lift(self, *args)
                 finally:
-                    markers.lift = real  # type: ignore[method-assign]
+                    markers.lift = real
                 label.here("late-lift")
                 real(lifted)
 
         return Late(self)
 
     assert commit is not write
-    LocalRoom.write = write  # type: ignore[method-assign]
+    LocalRoom.write = write
 
 
 def lower_while_settling() -> None:
@@ -299,7 +299,7 @@ def lower_while_settling() -> None:
                 self.quiet.lower(mail.delivery.recipient_id, tx.now + 3_600_000)
             return seen
 
-    LocalRoom.settle = settle  # type: ignore[method-assign]
+    LocalRoom.settle = settle
 
 
 WRONG = {"lift_after_commit": lift_after_commit, "lower_while_settling": lower_while_settling}

@@ -231,6 +231,48 @@ def serve_for_ever(home: str, agent: str) -> None:
 
 
 @scene
+def answer(home: str, agent: str, body: str) -> None:
+    """Answer the first question that comes."""
+    room = enter(home, agent)
+    say("ready")
+    mail = room.take(timeout=20)
+    assert mail is not None
+    room.reply(mail, body)
+    cue()
+
+
+@scene
+def refuse(home: str, agent: str, reason: str) -> None:
+    """Refuse the first message that comes."""
+    room = enter(home, agent)
+    say("ready")
+    mail = room.take(timeout=20)
+    assert mail is not None
+    room.nack(mail, reason)
+    cue()
+
+
+@scene
+def example(page: str, number: str) -> None:
+    """Run an example of the docs as it stands there, and say what it prints."""
+    import re
+
+    import postroom
+
+    with open(page, encoding="utf-8") as file:
+        code = re.findall(r"```python\n(.*?)```", file.read(), re.DOTALL)[int(number)]
+    agent = "builder" if "take(" in code else "planner"
+    say("ready")
+    cue()
+    room = postroom.open(agent=agent)
+
+    def printed(*words: object) -> None:
+        say(" ".join(map(str, words)) + "\n")
+
+    exec(code, {"room": room, "postroom": postroom, "print": printed})
+
+
+@scene
 def hold_the_lock(home: str) -> None:
     """Take the write lock and keep it."""
     room = enter(home)
