@@ -39,6 +39,7 @@ def test_status_says_where_the_room_is_and_what_is_in_it(cli: CommandLine):
     cli.sent("builder", "hello")
     report = cli.ok("status", "--json").json
     assert report["home"] == cli.home
+    assert report["config"] == os.path.join(cli.home, "config.toml")
     assert report["store"]["path"] == os.path.join(cli.home, "room.db")
     assert (report["store"]["durability"], report["store"]["schema"]) == ("normal", 1)
     assert report["counts"] == {

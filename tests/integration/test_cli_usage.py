@@ -11,6 +11,7 @@ import pytest
 from postroom import __version__
 from postroom.cli import catalog
 from postroom.cli.output import Output, clean, cut, one_line, width
+from postroom.config import Settings
 from tests.commandline import COMMAND, CommandLine, is_told_well
 from tests.process import BOUND, ROOT
 
@@ -33,6 +34,14 @@ def test_every_command_has_help_with_an_example(cli: CommandLine, name: str):
     assert text.startswith(f"usage: postroom {name}")
     assert "examples:\n  " in text
     assert max(map(len, text.splitlines())) <= 110
+
+
+def test_the_settings_are_told_as_they_are_here(cli: CommandLine):
+    text = cli.ok("help", "settings", env={"POSTROOM_DURABILITY": "full"}).out
+    assert os.path.join(cli.home, "config.toml") in text
+    [durability] = [line for line in text.splitlines() if line.startswith("durability")]
+    assert durability.split()[1:3] == ["full", "POSTROOM_DURABILITY"]
+    assert all(f"POSTROOM_{key.upper()}" in text for key in Settings._fields)
 
 
 def test_the_version_is_told(cli: CommandLine):

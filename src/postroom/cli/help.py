@@ -28,11 +28,27 @@ def show(name: str | None, arguments: list[str]) -> int:
 
 
 def _of_command(name: str, out: Output) -> int:
+    if name == "settings":
+        out.write(settings(out))
+        return 0
     entry = catalog.find(name)
     if entry is None:
         raise unknown(name)
     out.write(catalog.build(name, catalog.load(entry)).format_help())
     return 0
+
+
+def settings(out: Output) -> str:
+    """Every setting: what it is here, what it does, and where to set it."""
+    from postroom import config
+
+    home = config.home()
+    rows = [
+        (key, str(value), config.environment_name(key), config.HELP[key])
+        for key, value in config.settings(home)._asdict().items()
+    ]
+    table = out.table(rows, ("bold", "cyan", "dim"), ("SETTING", "NOW", "ENVIRONMENT", "MEANING"))
+    return f"Set in {config.config_path(home)}, or in the environment, which wins.\n\n{table}"
 
 
 def unknown(name: str) -> UsageError:
@@ -61,6 +77,7 @@ def overview(out: Output) -> str:
         "  --as NAME   who is calling        --json    print JSON          --project PROJECT",
         "  --home DIR  where the room is     --quiet   print data alone",
         "",
+        "Settings: postroom help settings.",
         "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not found, 4 timed out, 5 refused.",
     ]
     return "\n".join(lines) + "\n"

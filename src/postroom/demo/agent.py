@@ -22,7 +22,7 @@ def main(name: str, pace: str, stuck_on: str = "") -> None:
 
 def _end_with_parent() -> None:
     """Standard input is a pipe from the demo: however that ends, this process does not outlive it."""
-    sys.stdin.buffer.read()
+    os.read(0, 1)  # not sys.stdin: its lock would be held while the interpreter ends
     os._exit(1)
 
 

@@ -44,7 +44,8 @@ class Show:
         for event in self._events():
             left += event.type == "agent.left"
             if left == len(script.NAMES):
-                return
+                break
+        self._stage.finish(self._deadline - time.monotonic())
 
     def _await_joined(self, *names: str) -> None:
         """Who is written to must have an address."""

@@ -55,8 +55,14 @@ class Stage:
             if process.poll():
                 raise PostroomError(f"the demo's {name} failed", hint=self._last_words(name))
 
-    def finished(self) -> bool:
-        return all(process.poll() is not None for process in self._running.values())
+    def finish(self, patience: float) -> None:
+        """Let the agents end by themselves: they have said that they leave."""
+        for name, process in self._running.items():
+            try:
+                process.wait(patience)
+            except subprocess.TimeoutExpired:
+                raise PostroomError(f"the demo's {name} did not end") from None
+        self.check()
 
     def _trouble(self, name: str) -> str:
         return os.path.join(self.home, f"{name}.stderr")

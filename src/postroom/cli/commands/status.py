@@ -39,6 +39,7 @@ def gather(room: "LocalRoom") -> dict[str, Any]:
     """Everything `status` knows, as it is in JSON."""
     from postroom import __version__
     from postroom.bell.polling import SECONDS
+    from postroom.config import config_path
     from postroom.room import journal
     from postroom.store.sqlite.about import about
 
@@ -47,6 +48,7 @@ def gather(room: "LocalRoom") -> dict[str, Any]:
     report: dict[str, Any] = {
         "version": __version__,
         "home": room.home,
+        "config": config_path(room.home),
         "room": facts.room,
         "created_at": iso(facts.created_at),
         "store": {
@@ -107,6 +109,7 @@ def _text(report: dict[str, Any], context: "Context") -> str:
     )
     rows = [
         ("home", report["home"]),
+        ("config", report["config"] + ("" if os.path.exists(report["config"]) else " (there is none)")),
         ("store", f"{store['path']}, {_bytes(store['bytes'])}, WAL {_bytes(store['wal_bytes'])}"),
         ("room", f"{report['room']}, schema {store['schema']}, durability {store['durability']}"),
         ("here", f"{count(counts['agents'], 'agent')} in {count(counts['projects'], 'project')}"),
