@@ -187,6 +187,15 @@ def test_ask_without_an_answer_exits_4(cli: CommandLine):
     assert is_told_well(result)
 
 
+def test_ask_that_is_refused_exits_5_with_the_reason(cli: CommandLine):
+    with cli.start("ask", "builder", "which?", "--as", "planner") as asker:
+        [mail] = cli.ok("wait", "--as", "builder", "--json").json["messages"]
+        cli.ok("nack", mail["id"], "--reason", "ask somebody else", "--as", "builder")
+        _, err = asker.communicate(timeout=BOUND)
+    assert asker.returncode == 5
+    assert b"ask somebody else" in err
+
+
 def test_wait_returns_at_once_when_mail_is_there_and_marks_nothing(cli: CommandLine):
     message = cli.sent("builder", "hello")
     [mail] = cli.ok("wait", "--as", "builder", "--json").json["messages"]

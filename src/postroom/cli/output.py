@@ -57,13 +57,18 @@ def cut(text: str, columns: int) -> str:
 class Output:
     """One stream, and what it can show."""
 
-    __slots__ = ("_stream", "colour", "is_terminal", "utf8")
+    __slots__ = ("_descriptor", "_stream", "colour", "is_terminal", "taken", "utf8")
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
         self.is_terminal = stream.isatty()
         self.colour = self.is_terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
         self.utf8 = (stream.encoding or "").lower() in ("utf-8", "utf8")
+        self.taken = 0  # how many bytes of the last text are out
+        try:
+            self._descriptor = stream.fileno() if os.name == "posix" else -1
+        except (OSError, ValueError):
+            self._descriptor = -1
 
     @property
     def columns(self) -> int:
@@ -90,18 +95,18 @@ class Output:
         return f"\033[{';'.join(_STYLES[style] for style in styles if style)}m{text}\033[0m"
 
     def write(self, text: str) -> None:
-        """Write in one go, and be sure it is out: raises `OSError` when nobody takes it all."""
+        """Write in one go, and be sure it is out: raises `OSError` when not all of it was taken."""
         if not self.utf8:
             text = text.translate(_PLAIN)
-        left = memoryview(text.encode(self._stream.encoding or "utf-8", "backslashreplace"))
+        data = text.encode(self._stream.encoding or "utf-8", "backslashreplace")
         self._stream.flush()
-        while left:
-            # An unbuffered stream may take a part only, and its text layer would not say so.
-            taken = self._stream.buffer.write(left)
-            if not taken:
-                raise BlockingIOError(11, "it takes no more")
-            left = left[taken:]
-        self._stream.buffer.flush()
+        self.taken = 0
+        if self._descriptor < 0:
+            self.taken = len(data)  # if it fails now, nobody knows how far it got
+            self._stream.buffer.write(data)
+            self._stream.buffer.flush()
+        while self.taken < len(data):
+            self.taken += os.write(self._descriptor, data[self.taken :] if self.taken else data)
 
     def table(
         self, rows: Iterable[Sequence[str]], styles: Sequence[str] = (), head: Sequence[str] = ()

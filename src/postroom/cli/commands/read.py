@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from postroom.errors import NotFound, UsageError
+from postroom.errors import NotFound, PostroomError, UsageError
 from postroom.model.ladder import State
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 HELP = """\
 Take the next message, or the one named, and print it. It counts as seen only after all of it was
-written; if that fails, it waits for you as before."""
+written; if that fails, it waits for you again."""
 EXAMPLES = """\
   postroom read
   postroom read 5f0c9a1e
@@ -51,8 +51,11 @@ def _take(ref: str | None, context: "Context") -> "Mail | None":
         return mail
     try:
         context.put(text)
-    except BaseException:
-        room.give_up(mail)
+    except (OSError, PostroomError):
+        if not context.out.taken:
+            room.give_up(
+                mail
+            )  # else a part may have been seen: when this process is gone, it returns with a label
         raise
     room.settle(mail)
     return mail
