@@ -1,4 +1,4 @@
-"""The shell half of a hook: leaves a sign of life, tests the quiet marker, and starts Python only when it must.
+"""The shell half of a hook: a sign of life, a test of the quiet marker, and Python only when it must be.
 
 With no mail this is all that runs, so it may cost little more than an empty shell. `-nt /proc/self`
 compares the marker's time with now without starting a process: what /proc/self shows was made this instant.

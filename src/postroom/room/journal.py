@@ -65,7 +65,7 @@ def sync(room: "LocalRoom") -> int:
     mirrored = 0
     while int(room.store.look().position(FOLLOWER) or 0) < target:
         with room.store.read() as reading:
-            page = _read_page(reading)  # outside the lock: others write meanwhile
+            page = _read_page(reading, room.store.whole().first())  # outside the lock: others write meanwhile
         if page is None:
             break
         label.here("journal-read")
@@ -84,7 +84,7 @@ def sync(room: "LocalRoom") -> int:
 
 def drain(room: "LocalRoom", tx: WriteTx) -> None:
     """Mirror all there is, in a transaction that changed nothing yet: only what is committed may be told."""
-    while page := _read_page(tx):
+    while page := _read_page(tx, room.store.whole().first()):
         _write_page(room, tx, page)
 
 
@@ -97,16 +97,20 @@ class Page(NamedTuple):
     events: int
 
 
-def _read_page(tx: ReadTx) -> Page | None:
+def _read_page(tx: ReadTx, first: int) -> Page | None:
+    """The next page. The log has gaps where messages were removed; the journals say so, and have none."""
     start, texts = tx.position(FOLLOWER), dict[str, list[tuple[int, bytes]]]()
-    count, size, last = 0, 0, None
+    count, size, last, expected = 0, 0, None, max(int(start or 0) + 1, first)
     while (
         count < PAGE and size < PAGE_BYTES and (chunk := tx.events(str(last.seq) if last else start, _CHUNK))
     ):
         for event in chunk:
+            for seq in range(expected, event.seq):
+                texts.setdefault(ROOM, []).append((seq, line.removed(seq)))
             text = line.encode(event)
             texts.setdefault(event.agent_id or ROOM, []).append((event.seq, text))
             size += len(text)
+            expected = max(expected, event.seq + 1)
         count, last = count + len(chunk), chunk[-1]
     return last and Page(start, texts, Head(last.seq, last.id, host.boot()), count)
 
@@ -243,7 +247,8 @@ def _compare(tx: WriteTx, files: list[Segment], first: int, last: int) -> tuple[
             if (to := line.rewinds_to(text)) is not None:
                 limit = min(limit, to)
             elif (seq := line.number(text)) <= limit:
-                if _agrees(tx, first, last, seq, line.decode(text).id):
+                event_id = "" if line.is_removed(text) else line.decode(text).id
+                if _agrees(tx, first, last, seq, event_id):
                     return seq, ahead
                 ahead = True
     return 0, ahead

@@ -138,7 +138,7 @@ def _redact_lines(room: "LocalRoom", message: Message) -> int:
     hashes = message.redacted or digest.hashes(message)
 
     def line_without(text: bytes) -> bytes:
-        if line.rewinds_to(text) is not None or line.number(text) != message.seq:
+        if line.rewinds_to(text) is not None or line.is_removed(text) or line.number(text) != message.seq:
             return text
         event = line.decode(text)
         if event.message is None or event.message.id != message.id:

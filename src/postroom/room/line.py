@@ -11,6 +11,7 @@ from postroom.text import encode as compact
 
 _REWIND = b'{"type":"journal.rewind",'
 _EVENT = b'{"seq":'
+_REMOVED = b',"type":"journal.removed"}'
 
 
 def encode(event: Event) -> bytes:
@@ -19,6 +20,15 @@ def encode(event: Event) -> bytes:
     if event.message is not None:
         document["payload"]["message"]["attachments"] = event.message.attachments  # none is not an empty list
     return compact(document).encode() + b"\n"
+
+
+def removed(seq: int) -> bytes:
+    """The line that stands for a message which was removed before it could be told."""
+    return compact({"seq": seq, "type": "journal.removed"}).encode() + b"\n"
+
+
+def is_removed(line: bytes) -> bool:
+    return line.endswith(_REMOVED) and line.count(b":") == 2
 
 
 def rewind(to: int, at: str | None) -> bytes:

@@ -90,13 +90,18 @@ class Listening(Iterator[Mail]):
         mail, self._in_hand = self._in_hand, None
         if mail is None:
             return
+        now = self._room.store.look().refresh(mail)
+        if now is not None and now.delivery.state is State.STORED:
+            self._settle(mail)
+        self._hand.hold(self._fence, 0)
+
+    def _settle(self, mail: Mail) -> None:
         with self._room.write() as tx:
             self._check_fence(tx)
-            current = tx.mail(mail.delivery.seq, self.agent)
+            current = tx.refresh(mail)
             if current is not None and current.delivery.state is State.STORED:
                 taken = claim(tx, current, route="listen", context=context(), handed=True, lease=0)
                 see(tx, taken)
-        self._hand.hold(self._fence, 0)
 
     def _check_fence(self, tx: WriteTx) -> None:
         lease = tx.lease(self.agent)

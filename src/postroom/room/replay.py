@@ -1,8 +1,7 @@
 """Replay: a room rebuilt from its journals alone, through the same `apply` that built it.
 
-The journals are merged by seq while they are read. Numbers may be missing for one reason only: a message that
-was removed before it could be mirrored. The event that removed it names it, so a gap that no event explains
-is damage.
+The journals are merged by seq while they are read. Together they tell every number once, so that a gap, or
+two stories about one number, is damage.
 """
 
 import heapq
@@ -13,6 +12,7 @@ from typing import NamedTuple
 
 from postroom import host
 from postroom.errors import JournalBroken, PostroomError, Refused
+from postroom.model.message import Event
 from postroom.room import digest, file, line, segment, snapshot
 from postroom.room.journal import read_head
 from postroom.room.segment import Segment
@@ -21,8 +21,6 @@ from postroom.store.sqlite.scratch import ScratchStore
 
 BATCH = 2000  # events a transaction
 TRIES = 10
-
-_REMOVES = ("room.pruned", "project.deleted")
 
 
 class Replayed(NamedTuple):
@@ -92,7 +90,7 @@ def _fill(store: Store, events: str, taken: list[snapshot.Snapshot]) -> Replayed
     start = taken[-1].seq if taken else 0
     if taken:
         snapshot.load(taken[-1], store)
-    journals = segment.listed(events)
+    journals = segment.settled(events)
     merged = heapq.merge(*(_stream(files) for files in journals.values()))
     story = _Story(start, head.seq if head else None)
     story.tell((found for found in merged if found.seq > start), store)
@@ -107,7 +105,6 @@ class _Story:
         self.count = 0
         self._promised = promised  # up to here nothing may be missing
         self._id = ""
-        self._missing: dict[int, Line] = {}  # seq: the line before which it is missing
         self._is_torn = False
 
     def tell(self, lines: Iterator[Line], store: Store) -> None:
@@ -124,36 +121,35 @@ class _Story:
                 raise
             except (PostroomError, KeyError, TypeError) as exc:
                 raise _broken(found, f"this cannot follow what came before it ({exc})") from exc
-        self._check_end()
-
-    def _check_end(self) -> None:
-        for seq, found in self._missing.items():
-            raise _broken(found, f"event {seq} is missing before this line")
         if self._promised is not None and self.last < self._promised:
             raise JournalBroken(
                 f"the journals end at event {self.last}, but were written up to {self._promised}"
             )
 
     def _take(self, tx: WriteTx, found: Line) -> None:
-        try:
-            event = line.decode(found.text)
-        except (ValueError, KeyError, TypeError, AttributeError) as exc:
-            raise _broken(found, f"not an event ({exc})") from exc
-        if event.seq <= self.last:
-            if event.id != self._id:
-                raise _broken(found, f"event {event.seq} was told before, and differently")
-            return
-        gap = range(self.last + 1, event.seq)
-        if gap and self._promised is not None and self.last >= self._promised:
+        if found.seq > self.last + 1:
+            if self._promised is None or self.last < self._promised:
+                raise _broken(found, f"event {self.last + 1} is missing before this line")
             self._is_torn = True  # of the page being written, some files have their part and some do not
             return
-        self._missing |= dict.fromkeys(gap, found)
-        tx.record(event)
-        if event.type in _REMOVES:
-            for seq in event.payload["messages"]:
-                self._missing.pop(seq, None)
-        self.last, self._id = event.seq, event.id
+        removed = line.is_removed(found.text)
+        event = None if removed else _event(found)
+        event_id = event.id if event else ""
+        if found.seq <= self.last:
+            if event_id != self._id and event_id and self._id:
+                raise _broken(found, f"event {found.seq} was told before, and differently")
+            return
+        if event:
+            tx.record(event)
+        self.last, self._id = found.seq, event_id
         self.count += 1
+
+
+def _event(found: Line) -> Event:
+    try:
+        return line.decode(found.text)
+    except (ValueError, KeyError, TypeError, AttributeError) as exc:
+        raise _broken(found, f"not an event ({exc})") from exc
 
 
 def _broken(found: Line, why: str) -> JournalBroken:

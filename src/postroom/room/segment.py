@@ -70,6 +70,14 @@ def listed(directory: str) -> dict[str, list[Segment]]:
     return {stem: sorted(ranges.values(), key=_order) for stem, ranges in sorted(journals.items())}
 
 
+def settled(directory: str) -> dict[str, list[Segment]]:
+    """As `listed`, for who does not hold the lock: a file renamed during a listing may be in it by no name."""
+    before = listed(directory)
+    while (now := listed(directory)) != before:
+        before = now
+    return now
+
+
 def uncompressed(directory: str) -> list[Segment]:
     """Closed files that are still to be compressed, or have been and are still there."""
     found = [_parsed(directory, name) for name in _names(directory)]

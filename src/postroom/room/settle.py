@@ -141,7 +141,7 @@ def _own(tx: "ReadTx", room: "LocalRoom", what: Mail | str, agent: str | None) -
 
 
 def _current(tx: "ReadTx", mail: Mail) -> Mail:
-    current = tx.mail(mail.delivery.seq, mail.delivery.recipient_id)
+    current = tx.refresh(mail)
     if current is None:
         raise UnknownMessage(f"message {mail.handle} is no longer in the room", message_ref=mail.id)
     return current

@@ -3,9 +3,9 @@
 from typing import NamedTuple
 
 from postroom.store.sqlite.read import ReadTx
-from postroom.store.sqlite.statement import load
+from postroom.store.sqlite.statement import Statements
 
-SQL = load("about")
+SQL = Statements("about")
 
 
 class About(NamedTuple):

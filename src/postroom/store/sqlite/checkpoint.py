@@ -32,14 +32,14 @@ class Checkpointer:
         self._wake.set()
 
     def _run(self) -> None:
-        connection = link.connect(self.path)
-        try:
-            while self._wake.wait() and not self._stopping:
-                time.sleep(SECONDS_A_ROUND)
-                self._wake.clear()
-                with contextlib.suppress(sqlite3.Error):
-                    checkpoint(connection)
-        finally:
+        connection: sqlite3.Connection | None = None
+        while self._wake.wait() and not self._stopping:
+            time.sleep(SECONDS_A_ROUND)
+            self._wake.clear()
+            with contextlib.suppress(sqlite3.Error):  # busy: there is always a next time
+                connection = connection or link.connect(self.path)
+                checkpoint(connection)
+        if connection is not None:
             connection.close()
 
     def stop(self) -> None:

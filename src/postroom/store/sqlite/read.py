@@ -19,9 +19,9 @@ from postroom.model.message import (
     Session,
     first_delivery,
 )
-from postroom.store.sqlite.statement import load
+from postroom.store.sqlite.statement import Statements
 
-SQL = load("event", "agent", "message", "delivery")
+SQL = Statements("event", "agent", "message", "delivery")
 PAGE = 500
 _READY = SQL["mail_ready"]
 
@@ -228,6 +228,14 @@ class ReadTx:
     def mail(self, seq: int, recipient: str) -> Mail | None:
         row = self.execute(SQL["mail_one"], (self.tenant, seq, recipient)).fetchone()
         return to_mail(row) if row else None
+
+    def refresh(self, mail: Mail) -> Mail | None:
+        """The same mail with its delivery as it stands now."""
+        message, d = mail.message, mail.delivery
+        row = self.execute(
+            SQL["delivery_now"], (self.tenant, d.seq, d.recipient_id, message.id, d.recipient)
+        ).fetchone()
+        return Mail(message, to_delivery(row)) if row else None
 
     def answer(self, correlation: str, after: int, recipient: str) -> Mail | None:
         """The first message to `recipient` that answers a correlation, after a message's seq."""

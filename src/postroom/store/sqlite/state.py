@@ -7,10 +7,10 @@ import sqlite3
 from collections.abc import Iterator
 from typing import Any
 
-from postroom.store.sqlite.statement import load
+from postroom.store.sqlite.statement import Statements
 
-SQL = load("state")
-AUDIT = load("audit")
+SQL = Statements("state")
+AUDIT = Statements("audit")
 
 # Each table's key below the tenant, with a value that lies before all others.
 _KEYS: dict[str, dict[str, int | str]] = {
@@ -57,7 +57,8 @@ class Whole:
         return self._inserts[table, given]
 
     def replace(self) -> None:
-        for name, statement in SQL.items():
+        for name in SQL.names():
+            statement = SQL[name]
             if name.endswith(("_clear", "_copy")):
                 self._execute(statement)
 
@@ -72,5 +73,6 @@ class Whole:
         return self._execute(SQL["log_cut"], (self._tenant, before, most, end)).fetchone()[0]
 
     def audit(self) -> Iterator[tuple[str, list[str]]]:
-        for fact, statement in AUDIT.items():
+        for fact in AUDIT.names():
+            statement = AUDIT[fact]
             yield fact, [row[0] for row in self._execute(statement, (self._tenant,)).fetchall()]

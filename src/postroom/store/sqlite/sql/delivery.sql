@@ -40,6 +40,13 @@ WHERE tenant = ?1 AND recipient = ?2 AND state = 'offered' ORDER BY claimer LIMI
 SELECT {delivery}, {message} FROM delivery d CROSS JOIN message m ON m.seq = d.seq
 WHERE d.tenant = ?1 AND d.due_at <= ?2 AND d.due_at IS NOT NULL ORDER BY d.due_at, d.seq LIMIT 200;
 
+-- name: delivery_now
+-- A delivery as it stands now, for one who has its message (?4) and the recipient's address (?5) in hand.
+SELECT d.seq, ?4, d.recipient, ?5, d.state, d.route, d.evidence, d.attempts, d.unproven, d.reason, d.priority, d.held,
+       d.shown_before, d.due_at, d.context, d.nonce, d.claimer, d.handed_at, d.stored_at, d.offered_at, d.seen_at,
+       d.acked_at, d.ended_at
+FROM delivery d WHERE d.tenant = ?1 AND d.seq = ?2 AND d.recipient = ?3;
+
 -- name: mail_one
 SELECT {delivery}, {message} FROM delivery d CROSS JOIN message m ON m.seq = d.seq
 WHERE d.tenant = ?1 AND d.seq = ?2 AND d.recipient = ?3;
