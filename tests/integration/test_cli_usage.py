@@ -1,7 +1,6 @@
 """Help, errors, colours and completion: what every command has in common."""
 
 import os
-import pty
 import shutil
 import subprocess
 import sys
@@ -154,7 +153,7 @@ def test_texts_are_cut_by_the_columns_they_take():
 
 def on_a_terminal(argv: list[str], env: dict[str, str]) -> str:
     """What a command shows on a terminal of its own."""
-    parent, child = pty.openpty()
+    parent, child = pytest.importorskip("pty").openpty()
     process = subprocess.Popen([*COMMAND, *argv], stdin=child, stdout=child, stderr=child, env=env, cwd=ROOT)
     os.close(child)
     shown = b""

@@ -1,7 +1,6 @@
 """The demo, as people run it: three real processes, one of them killed, nothing lost."""
 
 import os
-import pty
 import select
 import signal
 import subprocess
@@ -99,12 +98,11 @@ def _children(pid: int) -> list[int]:
 
 
 def test_on_a_terminal_the_ladders_move_in_place(cli: CommandLine):
-    parent, child = pty.openpty()
-    import fcntl
+    parent, child = pytest.importorskip("pty").openpty()
     import struct
-    import termios
 
-    fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    terminal, control = pytest.importorskip("termios"), pytest.importorskip("fcntl")
+    control.ioctl(child, terminal.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
     env = {**os.environ, **cli.environment, "TERM": "xterm-256color"}
     demo = subprocess.Popen(
         [*COMMAND, "demo", "--fast"], stdin=child, stdout=child, stderr=child, env=env, cwd=ROOT
