@@ -290,5 +290,6 @@ def test_a_message_whose_reader_was_killed_says_that_it_may_have_been_shown(cli:
     again = cli.ok("read", "--as", "builder")
     assert "(may have been shown before)" in again.out
     text = cli.ok("receipts", message).out
-    assert "unproven: it may have been shown" in text
+    assert "unproven after" in text
+    assert "an earlier attempt may have shown it already" in text
     assert "attempt 2" in text

@@ -22,8 +22,8 @@ _OUTCOMES = {
     Outcome.OPEN: ("in hand now", "yellow"),
     Outcome.PROVEN: ("proven", "green"),
     Outcome.LOST: ("never handed over", "red"),
-    Outcome.UNPROVEN: ("unproven: it may have been shown", "red"),
-    Outcome.UNCERTAIN: ("uncertain: it may have been typed", "yellow"),
+    Outcome.UNPROVEN: ("unproven", "red"),
+    Outcome.UNCERTAIN: ("uncertain", "yellow"),
     Outcome.REFUSED: ("refused", "red"),
 }
 
@@ -114,5 +114,5 @@ def _attempt(attempt: "Attempt", out: "Output") -> str:
     took = (
         "" if attempt.ended_at is None else f" after {long((attempt.ended_at - attempt.claimed_at) / 1000)}"
     )
-    start = f"attempt {attempt.n}: {clock(attempt.claimed_at)} by {attempt.route}, process {pid}: "
+    start = f"attempt {attempt.n}: {clock(attempt.claimed_at)} by {attempt.route}, process {pid}, "
     return start + out.paint(what, style) + took

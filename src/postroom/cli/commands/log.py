@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from postroom.cli.moment import clock
-from postroom.cli.output import one_line
+from postroom.cli.output import cut, one_line
 from postroom.protocol import wire
 
 if TYPE_CHECKING:
@@ -72,8 +72,10 @@ def _line(event: "Event", room: "LocalRoom", names: dict[str, str], context: "Co
         context.out.paint(event.type.ljust(18), style),
         one_line(_name(event.party, room, names)).ljust(16),
         context.out.paint(handle[-8:].ljust(8), "cyan"),
-        one_line(_detail(event, room))[:200],
     ]
+    left = max(20, context.out.columns - 8 - 18 - 16 - 8 - 2 * len(cells))
+    detail = one_line(_detail(event, room))
+    cells.append(cut(detail, left) if context.out.is_terminal else detail)
     return "  ".join(cells).rstrip() + "\n"
 
 
@@ -95,6 +97,8 @@ def _detail(event: "Event", room: "LocalRoom") -> str:
         return f"→ {message.to}  {message.type}: {gist(message, 80)}"
     if event.type == "delivery.offered":
         return f"attempt {payload.get('n')} by {payload.get('route')}"
+    if payload.get("reason") == payload.get("outcome"):
+        payload = {**payload, "reason": None}
     facts = [
         f"{key} {payload[key]}"
         for key in ("evidence", "outcome", "reason", "was", "name")
