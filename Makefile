@@ -35,6 +35,7 @@ check: $(BIN)/.synced ## style, types and layers, without running anything
 fix: $(BIN)/.synced ## repair what can be repaired by itself
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
+	$(BIN)/python docs/generate.py
 
 bench: $(BIN)/.synced-bench redis ## measure Postroom and its peers in one run
 	@$(BIN)/python -m benchmarks $(ARGS)

@@ -46,6 +46,7 @@ QUESTIONS: dict[str, Ask] = {
     "prunable": lambda tx, it: tx.prunable(1 << 60, 0),
     "ready": lambda tx, it: tx.ready(it["builder"], 500),
     "recipients_offered": lambda tx, it: tx.recipients_offered(),
+    "refresh": lambda tx, it: tx.refresh(it["letter"]),
     "restless": lambda tx, it: tx.restless(it["builder"]),
     "unlabelled": lambda tx, it: tx.unlabelled(it["builder"]),
     "sent": lambda tx, it: tx.sent(it["planner"]),
@@ -89,6 +90,7 @@ def furnished(room: LocalRoom, clock: Clock) -> dict[str, Any]:
         "planner": planner,
         "id": first.id,
         "claimer": host.identity(),
+        "letter": mail,
         "seqs": range(60),
     }
 
