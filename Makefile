@@ -30,7 +30,7 @@ check: $(BIN)/.synced ## style, types and layers, without running anything
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/pyright
-	$(BIN)/lint-imports --no-logo
+	$(BIN)/lint-imports --no-logo --no-cache
 
 fix: $(BIN)/.synced ## repair what can be repaired by itself
 	$(BIN)/ruff check --fix
