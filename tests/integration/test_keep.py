@@ -106,6 +106,23 @@ def test_a_prune_killed_at_any_step_leaves_a_room_that_its_journals_rebuild(home
             assert not [name for name in os.listdir(journal.directory(room)) if name.startswith(".")], place
 
 
+def test_two_who_prune_at_once_leave_the_later_snapshot(home: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with busy_room(home, steps=250, rotate=3000, seed=2) as room:
+        others = list[keep.Pruned]()
+
+        def prune_here(place: str) -> None:
+            if place == "snapshot-written" and not others:
+                others.append(keep.Pruned(0, 0, 0, None))
+                with reopened(home, journal_rotate_bytes=3000) as another:
+                    another.send("builder", "meanwhile")
+                    others.append(keep.prune(another, CUT + 100_000))
+
+        monkeypatch.setattr(label, "here", prune_here)
+        done = keep.prune(room, CUT)
+        assert done.snapshot == others[-1].snapshot
+        assert verify(room).problems == []
+
+
 # Redact
 
 SECRETS = ("zebra in the subject", "Löwe-" * 3000, "tiger in the payload", "lynx in the metadata")

@@ -287,22 +287,28 @@ def test_a_page_that_is_being_written_does_not_disturb(home: str, target: str) -
         assert before != state(room)
 
 
+@pytest.mark.parametrize("reused", [False, True])
 def test_journals_closed_while_they_are_read_are_read_again(
-    home: str, target: str, monkeypatch: pytest.MonkeyPatch
+    home: str, target: str, reused: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with busy_room(home) as room:
         events = events_of(room)
-        listed, moved = segment.listed, []
+        settled, moved = segment.settled, []
+        path = segment.live_path(events, room.who("planner").id)
 
-        def listed_then_moved(directory: str) -> dict[str, list[segment.Segment]]:
-            found = listed(directory)
+        def settled_then_moved(directory: str) -> dict[str, list[segment.Segment]]:
+            found = settled(directory)
             if not moved:
-                moved.append(path := segment.live_path(events, room.who("planner").id))
+                moved.append(path)
                 os.rename(path, path.replace(".jsonl", f".1-{segment.mend(path)}.jsonl"))
+                if reused:  # another file takes its name
+                    room.send("builder", "the first of a new file")
+                    journal.sync(room)
             return found
 
-        monkeypatch.setattr(segment, "listed", listed_then_moved)
+        monkeypatch.setattr(segment, "settled", settled_then_moved)
         assert replay.replay(events, target).digest == state(room)
+        assert moved
 
 
 def test_journals_pruned_while_they_are_read_are_read_again(

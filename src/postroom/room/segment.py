@@ -14,7 +14,7 @@ import os
 import re
 import zlib
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 from postroom.errors import JournalBroken
 from postroom.room import file, line
@@ -43,6 +43,7 @@ class Segment(NamedTuple):
     first: int
     last: int  # 0 while it is being written
     path: str
+    identity: tuple[int, bytes] | None = None
 
     @property
     def is_open(self) -> bool:
@@ -71,11 +72,26 @@ def listed(directory: str) -> dict[str, list[Segment]]:
 
 
 def settled(directory: str) -> dict[str, list[Segment]]:
-    """As `listed`, for who does not hold the lock: a file renamed during a listing may be in it by no name."""
-    before = listed(directory)
-    while (now := listed(directory)) != before:
+    """As `listed`, for who does not hold the lock, with the identity of each file that is being written.
+
+    A file renamed during a listing may be in it by no name, and another may take its name before it is read.
+    """
+    before = None
+    while (now := {stem: _identified(files) for stem, files in listed(directory).items()}) != before:
         before = now
     return now
+
+
+def _identified(files: list[Segment]) -> list[Segment]:
+    if files[-1].is_open:
+        with contextlib.suppress(FileNotFoundError), open(files[-1].path, "rb") as opened:
+            return [*files[:-1], files[-1]._replace(identity=_identity(opened))]
+    return files
+
+
+def _identity(opened: BinaryIO) -> tuple[int, bytes]:
+    """Tells a file from one that took its name, and even its inode: no two begin with the same event."""
+    return os.fstat(opened.fileno()).st_ino, opened.read(64)
 
 
 def uncompressed(directory: str) -> list[Segment]:
@@ -140,14 +156,13 @@ def lines(segment: Segment) -> Iterator[tuple[int, bytes]]:
 
 def _blocks(segment: Segment) -> Iterator[bytes]:
     inflate = zlib.decompressobj(31) if segment.is_compressed else None
-    offset, inode = 0, None
+    offset, identity = 0, segment.identity
     while True:
         try:
             with open(segment.path, "rb") as opened:
-                about = os.fstat(opened.fileno())
-                if inode not in (None, (about.st_dev, about.st_ino)):
+                if identity not in (None, now := _identity(opened)):
                     raise Moved(segment.path)
-                inode = (about.st_dev, about.st_ino)
+                identity = now
                 opened.seek(offset)
                 block = opened.read(BLOCK)
         except FileNotFoundError:
