@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from postroom import host, label
 from postroom.errors import StaleClaim
 from postroom.model.ladder import State
-from postroom.model.message import Mail
+from postroom.model.message import Mail, first_delivery
+from postroom.protocol.letter import from_bytes
 from postroom.room.offer import claim, context, guard_lease
 from postroom.room.settle import see
 from postroom.room.sweep import reap
@@ -32,7 +33,8 @@ class Listening(Iterator[Mail]):
         self._timeout = timeout
         self._hand = room.hand(self.agent)
         self._in_hand: Mail | None = None
-        self.waiter = room.bell.waiter(self.agent)
+        self._newest = 0  # the highest seq it has had in hand
+        self.waiter = room.bell.waiter(self.agent, letters=True)
         self._closed = True
         try:
             self._hand.open()
@@ -62,6 +64,7 @@ class Listening(Iterator[Mail]):
         if self._closed:
             raise StopIteration
         self.settle()
+        self.waiter.drain()  # before looking: what rings from here on is news
         mail = self.look() or watch_with(self._room, self.waiter, self.agent, self.look, self._timeout)
         if mail is None:
             self.close()
@@ -70,16 +73,29 @@ class Listening(Iterator[Mail]):
 
     def look(self) -> Mail | None:
         """The next message, which is now in hand; None when nothing waits."""
-        mail = self._first()
+        mail = self._brought() or self._first()
         expires = mail and mail.delivery.due_at
         if expires is not None and expires <= self._room.store.clock():
             self._room.sweep(self.agent)  # nobody had noticed yet
             mail = self._first()
         if mail is not None:
+            self._newest = max(self._newest, mail.delivery.seq)
             self._hand.hold(self._fence, mail.delivery.seq)
             label.here("in-hand")
             self._in_hand = mail
         return mail
+
+    def _brought(self) -> Mail | None:
+        """What the ring brought along: committed, and next in the queue when it was.
+
+        It is stale only if the store was looked at in between, and then its seq is no news.
+        """
+        if not self.waiter.letter:
+            return None
+        message, self.waiter.letter = from_bytes(self.waiter.letter), b""
+        if message.seq <= self._newest:
+            return None
+        return Mail(message, first_delivery(message, self.agent, self._name))
 
     def _first(self) -> Mail | None:
         waiting = self._room.store.look().ready(self.agent, 1, self._name)

@@ -6,7 +6,8 @@ from postroom import host
 from postroom.errors import MailboxLeased, StaleClaim, UnknownMessage
 from postroom.model import ids
 from postroom.model.ladder import Outcome, State, move
-from postroom.model.message import Agent, Delivery, Lease, Mail
+from postroom.model.message import Agent, Delivery, Lease, Mail, first_delivery
+from postroom.protocol.letter import from_bytes
 from postroom.room import directory
 from postroom.room.sweep import give_back, is_offered, reap
 
@@ -28,12 +29,19 @@ def peek(room: "LocalRoom", agent: str | None, limit: int) -> list[Mail]:
 
 
 def offer(
-    room: "LocalRoom", agent: str | None, *, ref: str | None = None, route: str = "api", handed: bool = True
+    room: "LocalRoom",
+    agent: str | None,
+    *,
+    ref: str | None = None,
+    route: str = "api",
+    handed: bool = True,
+    letter: bytes = b"",
 ) -> Mail | None:
     """Claim the next delivery, or the one named; None when nothing waits.
 
     `handed` says that returning it is handing it over, as it is to the program that called.
-    A route that still has to write it out claims with a lease first.
+    A route that still has to write it out claims with a lease first. `letter` is what a ring
+    brought along: if it is the next one, it need not be read again.
     """
     with room.write() as tx:
         who = directory.caller_of(tx, agent or room.agent, room.scope)
@@ -46,7 +54,7 @@ def offer(
             guard_lease(tx, who.id, room)
         if others:
             reap(tx, who.id, room.settings)
-        mail = _next(tx, who) if ref is None else _named(tx, room, ref, who)
+        mail = _next(tx, who, letter) if ref is None else _named(tx, room, ref, who)
         if mail is None or mail.delivery.state is not State.STORED:
             return mail
         return claim(
@@ -80,7 +88,11 @@ def claim(
     )))  # fmt: skip
 
 
-def _next(tx: "ReadTx", who: Agent) -> Mail | None:
+def _next(tx: "ReadTx", who: Agent, letter: bytes) -> Mail | None:
+    if letter:
+        message = from_bytes(letter)
+        if tx.head(who.id) == (message.seq, True):
+            return Mail(message, first_delivery(message, who.id, who.name))
     waiting = tx.ready(who.id, 1, who.name)
     return waiting[0] if waiting else None
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from postroom import label
 from postroom.errors import StoreReadOnly
+from postroom.protocol import letter
 
 if TYPE_CHECKING:
     from postroom.room.local import LocalRoom
@@ -61,7 +62,15 @@ class Unit:
             raise
         room.store.commit()
         label.here("after-commit")
-        self.reached = room.bell.ring(tx.stirred)
+        self.reached = room.bell.ring(tx.stirred, self._letter)
         room.bell.ring((tx.touched - tx.stirred) | {EVERYONE})
         label.here("after-ring")
         room.store.sync()
+
+    def _letter(self, party: str) -> bytes:
+        """What a listener may take from the ring itself: the message just stored, if it is its next one."""
+        posted = self._tx.posted
+        if posted is None or len(posted.body) > letter.LONGEST:
+            return b""
+        is_next = self._room.store.look().head(party) == (posted.seq, True)
+        return letter.to_bytes(posted) if is_next else b""

@@ -26,7 +26,8 @@ def migrate(connection: sqlite3.Connection, path: str, now: int, patience: float
             _stamp(connection, number, now)
         connection.execute("COMMIT")
     except BaseException:
-        connection.execute("ROLLBACK")
+        if connection.in_transaction:  # a full disk ends it by itself, and must be what is told
+            connection.execute("ROLLBACK")
         raise
 
 

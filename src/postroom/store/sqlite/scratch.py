@@ -20,5 +20,6 @@ class ScratchStore(SqliteStore):
         migrate.migrate(connection, self.path, self.clock(), self.patience)
         return connection
 
-    def _count_commit(self) -> None:
-        """Checkpoints are SQLite's own here: there is nobody to hold up."""
+    def _checkpoint_soon(self) -> None:
+        """Checkpoints are SQLite's own here. A second connection would keep the last close from emptying the WAL,
+        and the file is moved without it."""

@@ -23,6 +23,7 @@ class WriteTx(ReadTx):
         self.earliest_due: int | None = None
         self.directory: int | None = None
         self.wrote = False
+        self.posted: Message | None = None
         self.stirred: set[str] = set()  # who has something due because of this transaction
         self.touched: set[str] = set()  # whose messages moved on the ladder
 

@@ -22,6 +22,10 @@ SELECT {delivery}, {message} FROM delivery d CROSS JOIN message m ON m.seq = d.s
 WHERE d.tenant = ?1 AND d.recipient = ?2 AND d.state = 'stored' AND d.held = 0 AND d.shown_before = 0
 ORDER BY d.priority, d.fresh, d.seq LIMIT ?3;
 
+-- name: head
+SELECT seq, fresh FROM delivery INDEXED BY delivery_ready
+WHERE tenant = ?1 AND recipient = ?2 AND state = 'stored' AND held = 0 ORDER BY priority, fresh, seq LIMIT 1;
+
 -- name: mail_open
 SELECT {delivery}, {message} FROM delivery d CROSS JOIN message m ON m.seq = d.seq
 WHERE d.tenant = ?1 AND d.recipient = ?2 AND d.state = 'offered' AND d.claimer = ?3 ORDER BY d.seq LIMIT 500;
