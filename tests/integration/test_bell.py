@@ -14,6 +14,8 @@ from postroom.bell.local import LocalBell
 from postroom.config import Settings
 from postroom.errors import StoreError
 from postroom.model.ladder import State
+from postroom.protocol.letter import from_bytes, to_bytes
+from postroom.room.listen import Listening
 from postroom.room.local import LocalRoom
 from tests.conftest import OpenRoom
 from tests.process import Child
@@ -31,7 +33,7 @@ def sockets(room: LocalRoom, agent: str) -> list[str]:
 @pytest.fixture
 def silent(monkeypatch: pytest.MonkeyPatch) -> None:
     """This process rings no bells."""
-    monkeypatch.setattr(LocalBell, "ring", lambda self, parties: {})
+    monkeypatch.setattr(LocalBell, "ring", lambda self, parties, letter=None: {})
 
 
 @pytest.mark.promise("pushed")
@@ -271,3 +273,37 @@ def test_a_waiting_process_uses_no_cpu(room: LocalRoom, home: str):
         cost = child.hear()
     assert cost["found"] == 0
     assert cost["cpu"] <= 0.02  # two ticks of the system's clock
+
+
+def test_a_letter_is_taken_from_the_ring_only_when_it_is_the_next_one(room: LocalRoom, home: str):
+    """Whoever listens gets the same mail in the same order, whether a ring brought it or the store."""
+    room.join("builder")
+    listening = iter(room.listen("builder", timeout=5))
+    assert isinstance(listening, Listening)
+    room.send("builder", "one", priority="low")
+    room.send("builder", "two", priority="urgent")
+    first = next(listening)
+    assert first.body == "two", "what was stored before it looked goes by priority, whatever rang"
+    room.ack(first)
+    room.send("builder", "three", priority="urgent")  # rings while it is busy: stale when it looks again
+    second = next(listening)
+    assert second.body == "three"
+    room.withdraw(room.send("builder", "four").id)  # its letter lies in the socket, its delivery is gone
+    assert next(listening).body == "one"
+    listening.close()
+
+
+def test_a_letter_that_was_withdrawn_before_the_listener_slept_is_not_shown(room: LocalRoom):
+    room.join("builder")
+    listening = iter(room.listen("builder", timeout=0.05))
+    room.withdraw(room.send("builder", "never mind").id)
+    assert next(listening, None) is None
+
+
+def test_a_letter_and_the_store_tell_the_same(room: LocalRoom, home: str):
+    """What a ring brings is the row, field by field."""
+    sent = room.send(
+        "builder", "häuser", payload={"a": [1, None]}, metadata={"m": True}, expires=60, sender="planner"
+    )
+    stored = room.store.look().message(sent.id)
+    assert from_bytes(to_bytes(sent.message)) == stored
