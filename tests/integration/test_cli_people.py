@@ -99,6 +99,13 @@ def test_projects_keep_equal_names_apart(cli: CommandLine):
     assert [project["name"] for project in cli.ok("projects", "--json").json["projects"]] == ["other", "p"]
 
 
+def test_a_writer_of_another_project_is_shown_with_it(cli: CommandLine):
+    cli.ok("join", "builder", "--project", "other")
+    cli.ok("send", "p/builder", "from over there", "--as", "builder", "--project", "other")
+    assert " other/builder " in cli.ok("inbox", "--as", "builder").out
+    assert " other/builder → " in cli.ok("read", "--as", "builder").out
+
+
 def test_the_project_is_that_of_the_repository_around_the_caller(
     home: str, tmp_path: os.PathLike[str], monkeypatch: pytest.MonkeyPatch
 ):

@@ -42,6 +42,11 @@ class Context:
             self._room = open_room(args.home, agent=args.caller, project=args.project, create=create)
         return self._room
 
+    def project(self) -> str:
+        """The project the caller stands in: its agents go by their bare names."""
+        room = self.room()
+        return room.scope.find(room.store.look())
+
     def finish(self, *, closing: bool) -> None:
         if self._room is not None:
             self._room.finish()

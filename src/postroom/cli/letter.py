@@ -8,16 +8,22 @@ from postroom.model.ladder import Priority
 
 if TYPE_CHECKING:
     from postroom.cli.context import Context
-    from postroom.cli.output import Output
     from postroom.model.message import Mail, Message
 
 SHOWN_BEFORE = "(may have been shown before)"
 _COLOURS = {Priority.URGENT: "red", Priority.HIGH: "yellow", Priority.LOW: "dim"}
 
 
-def listing(mails: "list[Mail]", out: "Output") -> str:
+def writer(message: "Message", here: str) -> str:
+    """Whoever wrote it, as the project `here` would have to write back."""
+    elsewhere = message.project != here and message.sender_id[:1] == "a"  # neither a person nor the room
+    return f"{message.project}/{message.sender}" if elsewhere else message.sender
+
+
+def listing(mails: "list[Mail]", context: "Context") -> str:
     """One line for each."""
-    rows = [(m.handle, m.sender, m.type, age(m.message.created_at), _gist(m)) for m in mails]
+    out, here = context.out, context.project()
+    rows = [(m.handle, writer(m.message, here), m.type, age(m.message.created_at), _gist(m)) for m in mails]
     return out.table(rows, ("cyan", "bold", "", "dim"), ("ID", "FROM", "TYPE", "AGE", "TEXT"))
 
 
@@ -46,7 +52,7 @@ def whole(message: "Message", context: "Context", *, shown_before: bool = False)
     paint = context.out.paint
     head = [
         paint(message.handle, "cyan"),
-        f"{paint(one_line(message.sender), 'bold')} → {one_line(message.to)}",
+        f"{paint(one_line(writer(message, context.project())), 'bold')} → {one_line(message.to)}",
     ]
     head.append(one_line(message.type))
     if message.priority is not Priority.NORMAL:

@@ -33,6 +33,6 @@ def show(mails: "list[Mail]", context: "Context") -> None:
     elif mails:
         from postroom.cli.letter import listing
 
-        context.put(listing(mails, context.out))
+        context.put(listing(mails, context))
     else:
         context.note("No mail.")
