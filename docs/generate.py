@@ -10,7 +10,7 @@ from postroom import errors
 from postroom.cli import catalog
 from postroom.cli.fault import exit_code
 from postroom.cli.catalog import build, load
-from postroom.config import HELP, Settings, environment_name
+from postroom.config import ENVIRONMENT, HELP, Settings, environment_name
 from postroom.store.sqlite.apply import APPLY
 
 HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "reference")
@@ -39,10 +39,12 @@ def settings() -> str:
         f"| `{key}` | `{default}` | `{environment_name(key)}` | {HELP[key]} |\n"
         for key, default in Settings._field_defaults.items()
     ]
+    alone = [f"| `{name}` | {what} |\n" for name, what in ENVIRONMENT.items()]
     return (
-        "# Settings\n\n" + NOTE + "In `config.toml` in the room's home (`postroom status` shows where), or in the "
-        "environment, which wins.\n\n| key | default | environment | meaning |\n| --- | --- | --- | --- |\n"
-        + "".join(rows)
+        "# Settings\n\n" + NOTE + "In `config.toml` (`postroom status` shows where it is: in `POSTROOM_HOME`, else in "
+        "`~/.config/postroom` on Linux), or in the environment, which wins.\n\n"
+        "| key | default | environment | meaning |\n| --- | --- | --- | --- |\n" + "".join(rows) + "\n"
+        "Only in the environment:\n\n| variable | meaning |\n| --- | --- |\n" + "".join(alone)
     )
 
 

@@ -35,6 +35,15 @@ HELP = {
     "journal_rotate_bytes": "the size at which a journal file is closed and gzipped",
 }
 
+# What is set in the environment alone.
+ENVIRONMENT = {
+    "POSTROOM_AGENT": "who is calling, as `--as` says it",
+    "POSTROOM_HOME": "where the room is, as `--home` says it",
+    "POSTROOM_PROJECT": "the project to stand in, as `--project` says it",
+    "POSTROOM_DEBUG": "any value shows the traceback of an error",
+    "NO_COLOR": "any value takes the colours away",
+}
+
 _CHOICES = {"durability": ("normal", "full")}
 _SMALLEST = {
     "lease_seconds": 0.001,

@@ -197,7 +197,14 @@ def test_a_backup_can_be_put_back(cli: CommandLine, tmp_path: os.PathLike[str]):
     assert cli("restore", path).code == 2, "it must be meant"
     assert "before-restore-" in cli.ok("restore", path, "--yes").out
     assert "precious" in cli.ok("inbox", "--as", "builder").out
-    assert cli("restore", os.path.join(tmp_path, "nothing.db"), "--yes").code == 1
+    assert cli("restore", os.path.join(tmp_path, "nothing.db"), "--yes").code == 3
+    other = os.path.join(tmp_path, "other.txt")
+    with open(other, "w") as file:
+        file.write("no room")
+    damaged = cli("restore", other, "--yes")
+    assert damaged.code == 1
+    assert f"{other} is damaged" in damaged.err
+    assert "Nothing was changed" in damaged.err
 
 
 def test_prune_removes_what_ended_and_keeps_what_may_still_arrive(cli: CommandLine):

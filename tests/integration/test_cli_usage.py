@@ -66,6 +66,8 @@ def test_an_unknown_command_suggests_near_ones(cli: CommandLine):
     [
         (["send"], "send needs TO"),
         (["send", "builder", "several", "words"], "too many arguments: words"),
+        (["inbox", "more"], "too many arguments: more"),
+        (["restore", "room.db", "--force"], "there is no option '--force'\n"),
         (["send", "builder", "hi", "--prority", "high"], "did you mean --priority?"),
         (["send", "builder", "hi", "--subject"], "--subject needs a value"),
         (["send", "builder", "hi", "--subject", "--json"], "--subject needs a value"),

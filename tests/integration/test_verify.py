@@ -226,6 +226,9 @@ def test_a_large_room_is_not_replayed_unless_asked(room: LocalRoom, monkeypatch:
     found = verify(room)
     assert found.skipped == ["a replay of the journals, because there are 3 events"]
     assert verify(room, deep=True).skipped == []
+    assert verify(room, deep=False).skipped == [
+        "a replay of the journals, because only a quick check was wanted"
+    ]
 
 
 def test_a_room_that_can_only_be_read_is_checked_as_far_as_that_goes(room: LocalRoom) -> None:

@@ -43,12 +43,12 @@ def settings(out: Output) -> str:
     from postroom import config
 
     home = config.home()
-    rows = [
-        (key, str(value), config.environment_name(key), config.HELP[key])
-        for key, value in config.settings(home)._asdict().items()
-    ]
-    table = out.table(rows, ("bold", "cyan", "dim"), ("SETTING", "NOW", "ENVIRONMENT", "MEANING"))
-    return f"Set in {config.config_path(home)}, or in the environment, which wins.\n\n{table}"
+    lines = [f"Set in {config.config_path(home)}, or in the environment, which wins.", ""]
+    for key, value in config.settings(home)._asdict().items():
+        now = f"{out.paint(key.ljust(21), 'bold')} {out.paint(str(value).ljust(8), 'cyan')}"
+        lines += [f"{now} {out.paint(config.environment_name(key), 'dim')}", f"    {config.HELP[key]}"]
+    alone = out.table(list(config.ENVIRONMENT.items()), ("bold",))
+    return "\n".join([*lines, "", "Only in the environment:", "", alone])
 
 
 def unknown(name: str) -> UsageError:

@@ -95,14 +95,15 @@ class Parser(argparse.ArgumentParser):
     def _unknown(self, name: str) -> str:
         import difflib
 
-        meant = difflib.get_close_matches(name, self._option_string_actions, 1)
+        meant = difflib.get_close_matches(name, self._option_string_actions, 1, 0.7)
         return f"there is no option {name!r}" + (f"; did you mean {meant[0]}?" if meant else "")
 
     def error(self, message: str) -> NoReturn:
         hint = f"See: postroom help {self.command}"
         if message.startswith("unrecognized arguments:"):
-            message = "too many" + message.removeprefix("unrecognized")
-            hint = f"Put a text of several words in quotes. {hint}"
+            message = "too many" + message.removeprefix("unrecognized").replace(" -- ", " ", 1)
+            if any(action.dest == "body" for action in self.words()):
+                hint = f"Put a text of several words in quotes. {hint}"
         elif message.startswith("the following arguments are required:"):
             message = f"{self.command} needs{message.partition(':')[2]}"
         raise UsageError(message, hint=hint)

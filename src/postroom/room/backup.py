@@ -59,6 +59,15 @@ def _checked(path: str) -> int:
         store.close()
 
 
+def _sound(copy: str, path: str) -> int:
+    """As `_checked`, but it is the backup that is spoken of, not its copy."""
+    try:
+        return _checked(copy)
+    except StoreCorrupt as exc:
+        hint = "Nothing was changed. Give a file that `postroom backup` made."
+        raise StoreCorrupt(f"{path} is damaged, or is not a room", path=path, hint=hint) from exc
+
+
 @file.tells_of_files
 def restore(room: "LocalRoom", path: str) -> Restored:
     """Put a backup in the place of what the room holds, for all who have it open, in one transaction.
@@ -69,7 +78,7 @@ def restore(room: "LocalRoom", path: str) -> Restored:
     kept = _place(os.path.join(room.home, f"before-restore-{room.store.look().last_cursor()}"))
     try:
         file.copy_file(path, made)
-        last = _checked(made)
+        last = _sound(made, path)
         os.mkdir(kept, 0o700)
         backup(room, os.path.join(kept, "room.db"))
         label.here("restore-kept")

@@ -28,7 +28,7 @@ def add_arguments(parser: "Parser") -> None:
     parser.add_argument(
         "body", metavar="BODY", nargs="?", help="the question; - reads it from standard input"
     )
-    add_content(parser)
+    add_content(parser, "request")
     parser.add_argument("--thread", metavar="ID", help="continue the conversation of that message")
     parser.add_argument("--timeout", metavar="TIME", default="30s", help="how long to wait (30s)")
 

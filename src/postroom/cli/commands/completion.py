@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
 HELP = "Print a script that completes commands, options, addresses and message ids in your shell."
 EXAMPLES = """\
-  eval "$(postroom completion bash)"          in ~/.bashrc
-  source <(postroom completion zsh)           in ~/.zshrc, after compinit
-  postroom completion fish | source           in ~/.config/fish/config.fish"""
+  eval "$(postroom completion bash)"          # in ~/.bashrc
+  source <(postroom completion zsh)           # in ~/.zshrc, after compinit
+  postroom completion fish | source           # in ~/.config/fish/config.fish"""
 
 SHELLS = ("bash", "zsh", "fish")
 

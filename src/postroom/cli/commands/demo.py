@@ -17,7 +17,7 @@ became of each. Takes about ten seconds, and touches nothing of yours."""
 EXAMPLES = """\
   postroom demo
   postroom demo --fast --json
-  postroom demo --keep          then look around: postroom log --home DIR"""
+  postroom demo --keep          # then look around: postroom log --home DIR"""
 
 
 def add_arguments(parser: "Parser") -> None:

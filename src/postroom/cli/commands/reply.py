@@ -24,7 +24,7 @@ EXAMPLES = """\
 def add_arguments(parser: "Parser") -> None:
     parser.add_argument("id", metavar="ID", help="a message's id or its last 8 digits")
     parser.add_argument("body", metavar="BODY", nargs="?", help="the answer; - reads it from standard input")
-    add_content(parser)
+    add_content(parser, "response")
 
 
 def run(args: "argparse.Namespace", context: "Context") -> int:

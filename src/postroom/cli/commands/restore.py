@@ -21,9 +21,13 @@ def add_arguments(parser: "Parser") -> None:
 
 
 def run(args: "argparse.Namespace", context: "Context") -> int:
-    from postroom.errors import UsageError
+    import os
+
+    from postroom.errors import NotFound, UsageError
     from postroom.room.backup import restore
 
+    if not os.path.exists(args.path):
+        raise NotFound(f"there is no file {args.path}", hint="Give one that `postroom backup` made.")
     if not args.yes:
         hint = f"If so: postroom restore {args.path} --yes"
         raise UsageError("restoring replaces what the room holds now", hint=hint)

@@ -29,7 +29,7 @@ def add_arguments(parser: "Parser") -> None:
         "to", metavar="TO", help="an agent (builder, project/builder) or a person (human:ana)"
     )
     parser.add_argument("body", metavar="BODY", nargs="?", help="the text; - reads it from standard input")
-    add_content(parser)
+    add_content(parser, "note")
     parser.add_argument("--thread", metavar="ID", help="continue the conversation of that message")
     parser.add_argument("--reply-to", metavar="ID", help="the message this one answers")
     parser.add_argument(
@@ -38,9 +38,9 @@ def add_arguments(parser: "Parser") -> None:
     parser.add_argument("--timeout", metavar="TIME", help="how long to --wait (30s)")
 
 
-def add_content(parser: "Parser") -> None:
+def add_content(parser: "Parser", type: str) -> None:
     """The options that say what a message is; `send`, `ask` and `reply` share them."""
-    parser.add_argument("--type", metavar="TYPE", help="what kind of message it is (note)")
+    parser.add_argument("--type", metavar="TYPE", help=f"what kind of message it is ({type})")
     parser.add_argument("--payload", metavar="JSON", help="a JSON object that goes with it")
     parser.add_argument("--subject", metavar="TEXT", help="what it is about, in one line")
     parser.add_argument("--priority", metavar="LEVEL", help="urgent, high, normal or low")
