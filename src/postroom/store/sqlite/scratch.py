@@ -21,5 +21,5 @@ class ScratchStore(SqliteStore):
         return connection
 
     def _checkpoint_soon(self) -> None:
-        """Checkpoints are SQLite's own here. A second connection would keep the last close from emptying the WAL,
-        and the file is moved without it."""
+        """Checkpoints are SQLite's own here. A second connection would keep the last close from emptying the
+        WAL, and the file is moved without it."""
