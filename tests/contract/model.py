@@ -178,10 +178,10 @@ class Model:
 
     def settle(self, letter: Letter, attempt: int) -> None:
         self.tick()
-        if letter.state in ("seen", "acked"):
-            return
-        if letter.state != "offered" or letter.attempts != attempt:
+        if letter.state not in ("offered", "seen", "acked") or letter.attempts != attempt:
             raise No("stale_claim")
+        if letter.state != "offered":
+            return
         letter.state, letter.due = "seen", None
 
     def ack(self, letter: Letter) -> None:

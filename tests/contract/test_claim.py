@@ -124,6 +124,8 @@ def test_a_lapsed_lease_returns_the_delivery_to_the_queue_labelled(room: LocalRo
     with pytest.raises(StaleClaim):
         room.settle(first)
     assert room.settle(second).state is State.SEEN
+    with pytest.raises(StaleClaim):
+        room.settle(first)
     outcomes = [attempt.outcome for attempt in room.receipts(first.id).attempts]
     assert outcomes == [Outcome.UNPROVEN, Outcome.PROVEN]
 

@@ -1,5 +1,6 @@
 """A use case is one transaction: its state and its events are there together, or not at all."""
 
+import os
 import threading
 
 import pytest
@@ -180,6 +181,26 @@ def test_a_process_killed_inside_a_transaction_leaves_nothing(room: LocalRoom, h
         child.kill()
     assert everything(room.store) == before
     room.send("builder", "the lock is free")
+
+
+@pytest.mark.promise("durability")
+def test_a_room_set_to_full_waits_for_the_disk_before_it_tells(
+    room: LocalRoom, enter: Enter, monkeypatch: pytest.MonkeyPatch
+):
+    """After the commit, so that others go on meanwhile, and before the answer."""
+    other = enter("builder")
+    synced: list[list[str]] = []
+
+    def sync(descriptor: int) -> None:
+        assert os.readlink(f"/proc/self/fd/{descriptor}").endswith("-wal")
+        synced.append([mail.body for mail in other.peek()])
+        os.fsync(descriptor)
+
+    monkeypatch.setattr(os, "fdatasync", sync)
+    for body in ("one", "two"):
+        room.send("builder", body)
+    expected = [["one"], ["one", "two"]] if room.store.durability == "full" else []
+    assert synced == expected
 
 
 @pytest.mark.promise("lossless-ids")
