@@ -32,6 +32,8 @@ class PostroomError(Exception):
         super().__init__(message or (type(self).__doc__ or "").strip())
         if hint is not None:
             self.hint = hint
+        if self.hint:
+            self.add_note(self.hint)  # a traceback shows it too
         self.facts = facts
 
     def as_json(self) -> dict[str, Any]:
