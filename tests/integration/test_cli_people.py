@@ -104,6 +104,9 @@ def test_a_writer_of_another_project_is_shown_with_it(cli: CommandLine):
     cli.ok("send", "p/builder", "from over there", "--as", "builder", "--project", "other")
     assert " other/builder " in cli.ok("inbox", "--as", "builder").out
     assert " other/builder → " in cli.ok("read", "--as", "builder").out
+    [mail] = cli.ok("sent", "--as", "builder", "--project", "other", "--json").json["messages"]
+    cli.ok("reply", mail["id"], "welcome", "--as", "builder")
+    assert " other/builder " in cli.ok("sent", "--as", "builder").out
 
 
 def test_the_project_is_that_of_the_repository_around_the_caller(

@@ -7,7 +7,7 @@ if TYPE_CHECKING:
 
     from postroom.cli.context import Context
     from postroom.cli.parser import Parser
-    from postroom.model.message import Delivery
+    from postroom.model.message import Delivery, Message
 
 HELP = "What became of what you sent, newest first."
 EXAMPLES = """\
@@ -30,12 +30,17 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
         from postroom.cli.letter import gist
         from postroom.cli.moment import age
 
-        rows = [(m.handle, m.to, m.type, age(m.created_at), rungs(ds), gist(m)) for m, ds in found]
+        rows = [(m.handle, _whom(m, ds), m.type, age(m.created_at), rungs(ds), gist(m)) for m, ds in found]
         head = ("ID", "TO", "TYPE", "AGE", "RUNG", "TEXT")
         context.put(context.out.table(rows, ("cyan", "bold", "", "dim", "green"), head))
     else:
         context.note("Nothing was sent.")
     return 0
+
+
+def _whom(message: "Message", deliveries: "list[Delivery]") -> str:
+    """Whom it went to; that is more than what was written, where a reply crosses projects."""
+    return deliveries[0].recipient if len(deliveries) == 1 else message.to
 
 
 def rungs(deliveries: "list[Delivery]") -> str:
