@@ -17,6 +17,7 @@ from postroom.model.ladder import State
 from postroom.protocol.letter import from_bytes, to_bytes
 from postroom.room.listen import Listening
 from postroom.room.local import LocalRoom
+from postroom.room.offer import offer
 from tests.conftest import OpenRoom
 from tests.process import Child
 
@@ -184,6 +185,36 @@ def test_a_full_queue_holds_nobody_up(room: LocalRoom):
     waiter.drain()
     assert not waiter.wait(0)
     assert len(room.peek("builder", limit=500)) == 300
+
+
+@pytest.mark.parametrize("size", [10, 140_000, 230_000])
+def test_a_ring_wakes_whether_or_not_the_message_fits_into_it(room: LocalRoom, size: int):
+    waiter = room.waiter(room.who("builder").id)
+    sent = room.send("builder", "hello", payload={"data": "x" * size})
+    assert sent.reach == ["live"]
+    assert waiter.wait(0)
+    assert bool(waiter.letter) == (size == 10)
+    mail = offer(room, "builder", letter=waiter.letter)
+    assert mail is not None
+    assert mail.message == sent.message
+
+
+@pytest.mark.parametrize("letter", [b"[1, 2", b"[]", b"{}", b"7", b"[1, 2, 3]", b"\xff"])
+def test_a_letter_that_is_none_is_read_as_a_ring(letter: bytes):
+    assert from_bytes(letter) is None
+
+
+def test_what_others_have_not_taken_yet_costs_nobody_else_its_ring(tmp_path):
+    bell = LocalBell(str(tmp_path))
+    busy = [bell.waiter(f"busy{n}", letters=True) for n in range(40)]
+    idle = bell.waiter("idle")
+    bell.ring([f"busy{n}" for n in range(40)], lambda party: b"x" * 16_000)
+    assert bell.ring(["idle"]) == {"idle": 1}
+    assert idle.wait(0)
+    assert all(one.wait(0) for one in busy)
+    for one in (idle, *busy):
+        one.close()
+    bell.close()
 
 
 @pytest.mark.promise("told-after-commit")

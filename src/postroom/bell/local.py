@@ -77,9 +77,7 @@ class LocalBell:
 
     def _ring_all(self, party: str, paths: list[str], letter: Callable[[str], bytes] | None) -> int:
         if self._socket is None or self._pid != os.getpid():
-            self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-            self._socket.setblocking(False)
-            self._pid = os.getpid()
+            self._socket, self._pid = _sender(), os.getpid()
         reached = 0
         for path in _reachable(paths):
             content = letter(party) if letter and path.endswith(_LETTERS) else b""
@@ -93,13 +91,36 @@ class LocalBell:
 
     def _failed(self, path: str, exc: OSError) -> int:
         """How many waiters a ring that failed has reached all the same."""
-        if isinstance(exc, BlockingIOError):
-            return 1  # its queue is full of rings: it is awake, or will be
+        if isinstance(exc, FileNotFoundError):
+            return 0
         if isinstance(exc, ConnectionRefusedError):
             self._remove_if_ours(path)
-        elif not isinstance(exc, FileNotFoundError):
+            return 0
+        if isinstance(exc, BlockingIOError) and self._has_room():
+            return 1  # its queue is full of rings: it is awake, or will be
+        return self._ring_anew(path)
+
+    def _has_room(self) -> bool:
+        """What others have not received yet takes room in the socket it was sent from."""
+        if self._socket is None:
+            return False
+        room = select.poll()
+        room.register(self._socket, select.POLLOUT)
+        return bool(room.poll(0))
+
+    def _ring_anew(self, path: str) -> int:
+        """From another socket, without a letter: there was no room for it, or it was too long here."""
+        sender = _sender()
+        try:
+            sender.sendmsg((b"",), (), 0, path)
+        except BlockingIOError:
+            return 1
+        except OSError:
             self.errors += 1
-        return 0
+            return 0
+        finally:
+            sender.close()
+        return 1
 
     def waiting(self, party: str) -> int:
         """Counted by connecting, which tells a live socket from a dead one without waking anybody."""
@@ -116,6 +137,12 @@ class LocalBell:
         if os.path.basename(path).startswith(_boot()):
             with contextlib.suppress(OSError):
                 os.unlink(path)
+
+
+def _sender() -> socket.socket:
+    sender = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    sender.setblocking(False)
+    return sender
 
 
 def _boot() -> str:

@@ -93,7 +93,7 @@ class Listening(Iterator[Mail]):
         if not self.waiter.letter:
             return None
         message, self.waiter.letter = from_bytes(self.waiter.letter), b""
-        if message.seq <= self._newest:
+        if message is None or message.seq <= self._newest:
             return None
         return Mail(message, first_delivery(message, self.agent, self._name))
 

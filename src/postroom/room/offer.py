@@ -89,10 +89,9 @@ def claim(
 
 
 def _next(tx: "ReadTx", who: Agent, letter: bytes) -> Mail | None:
-    if letter:
-        message = from_bytes(letter)
-        if tx.head(who.id) == (message.seq, True):
-            return Mail(message, first_delivery(message, who.id, who.name))
+    message = from_bytes(letter) if letter else None
+    if message is not None and tx.head(who.id) == (message.seq, True):
+        return Mail(message, first_delivery(message, who.id, who.name))
     waiting = tx.ready(who.id, 1, who.name)
     return waiting[0] if waiting else None
 
