@@ -238,7 +238,7 @@ class Sent(NamedTuple):
 
     message: Message
     deliveries: list[Delivery]
-    reach: list[str]  # per delivery: `live`, or `stored` when nobody is listening there now
+    reach: list[str]  # per delivery: `live`, `stored` when nobody is listening there now, or `left`
     duplicate: bool = False  # the idempotency key had been used: this is the earlier message
 
     @property

@@ -15,7 +15,7 @@ from postroom.bell.polling import SECONDS
 from postroom.model.message import AgentStatus, Delivery, Mail, Receipts, Sent
 from postroom.room.listen import Listening
 from postroom.room.local import LocalRoom
-from postroom.room.wait import sweep_pause
+from postroom.room.wait import next_due, sweep_pause
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -147,7 +147,7 @@ class AsyncRoom:
             left = None if deadline is None else deadline - now()
             if left is not None and left <= 0:
                 break
-            due = await self._call(lambda: self.room.store.look().next_due(party))
+            due = await self._call(next_due, self.room, party)
             await self._rung(waiter, left, due)
         return found
 

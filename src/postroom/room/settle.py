@@ -26,12 +26,11 @@ def settle(room: "LocalRoom", mail: Mail) -> Delivery:
     """Mark as seen what this claim took. Repeating it is harmless; an old claim is refused."""
     with room.write() as tx:
         current = _current(tx, mail)
-        if current.delivery.state in (State.SEEN, State.ACKED):
+        state, is_ours = current.delivery.state, current.delivery.nonce == mail.delivery.nonce
+        if is_ours and state in (State.SEEN, State.ACKED):
             return current.delivery
-        if current.delivery.state is not State.OFFERED or current.delivery.nonce != mail.delivery.nonce:
-            raise StaleClaim(
-                f"message {mail.handle} is {current.delivery.state}: the claim lapsed", message_ref=mail.id
-            )
+        if not is_ours or state is not State.OFFERED:
+            raise StaleClaim(f"message {mail.handle} is {state}: the claim lapsed", message_ref=mail.id)
         return see(tx, current)
 
 

@@ -50,14 +50,14 @@ def _sleep(room: "LocalRoom", waiter: "Waiter", party: str, left: float | None, 
     now = time.monotonic()
     until = None if left is None else now + left
     while True:
-        due = room.store.look().next_due(party)
+        due = next_due(room, party)
         pause = room.next_sweep - now
         if due is not None:
             pause = min(pause, (due - room.store.clock()) / 1000)
         if until is not None:
             pause = min(pause, until - now)
         rung = waiter.wait(max(0.0, pause))
-        if due is not None and due <= room.store.clock() and not room.store.readonly:
+        if due is not None and due <= room.store.clock():
             room.sweep()
             return room.store.changed()
         if rung and not room.bell.polls:
@@ -70,6 +70,12 @@ def _sleep(room: "LocalRoom", waiter: "Waiter", party: str, left: float | None, 
         now_version = room.store.changed()
         if now_version != version or (until is not None and now >= until):
             return now_version
+
+
+def next_due(room: "LocalRoom", party: str) -> int | None:
+    """When the clock next acts on a party's mail; never where it cannot: a wait for that would not sleep."""
+    look = room.store.look()
+    return None if room.store.readonly else look.next_due(party)
 
 
 def sweep_pause(seconds: float) -> float:

@@ -9,8 +9,7 @@ import time
 
 from postroom import errors, host
 
-BUSY, LOCKED, READONLY, IOERR, CORRUPT, FULL, CANTOPEN, NOTADB = 5, 6, 8, 10, 11, 13, 14, 26
-
+BUSY, LOCKED, CORRUPT = 5, 6, 11
 
 # What the driver raises: the latter when a damaged file has put nonsense into an error's own text.
 TROUBLE = (sqlite3.Error, UnicodeDecodeError)
@@ -44,6 +43,7 @@ def connect(path: str, *, readonly: bool = False) -> sqlite3.Connection:
     connection = _open(path, "mode=rw")
     connection.execute("PRAGMA synchronous = NORMAL")
     connection.execute("PRAGMA wal_autocheckpoint = 0")
+    connection.execute("PRAGMA journal_size_limit = 67108864")
     return connection
 
 
