@@ -25,7 +25,8 @@ def retry(room: "LocalRoom", ref: str, recipient: str | None) -> list[Mail]:
             raise IllegalMove(f"message {message.handle} has no dead delivery", message_ref=message.id)
         for delivery in dead:
             move(delivery.state, State.STORED)
-            tx.append("delivery.retried", delivery.recipient_id, about=message, status="stored")
+            payload = {"expires_at": message.expires_at}
+            tx.append("delivery.retried", delivery.recipient_id, about=message, payload=payload, status="stored")
         return [mail for d in dead if (mail := tx.mail(message.seq, d.recipient_id))]
 
 
@@ -40,7 +41,7 @@ def purge(room: "LocalRoom", ref: str) -> None:
 
 
 def delete_project(room: "LocalRoom", name: str) -> int:
-    """Remove a project with its agents and their messages; how many messages went."""
+    """Remove a project with its agents, what they wrote, and what was for them; how many messages went."""
     with room.write() as tx:
         if tx.project(name) is None:
             raise UnknownProject(f"there is no project {name!r}", project=name)

@@ -102,7 +102,7 @@ def _delivery_labelled(tx: "WriteTx", e: Event) -> None:
 
 
 def _delivery_retried(tx: "WriteTx", e: Event) -> None:
-    tx.run("delivery_retry", _key(tx, e))
+    tx.run("delivery_retry", (*_key(tx, e), e.payload.get("expires_at")))
     tx.stirred.add(e.party)
 
 
@@ -180,7 +180,8 @@ def _forget(tx: "WriteTx", seqs: list[int]) -> None:
 def _project_deleted(tx: "WriteTx", e: Event) -> None:
     tx.change_directory()
     _forget(tx, e.payload["messages"])
-    tx.run("agents_delete_in_project", (tx.tenant, e.payload["name"]))
+    for what in ("deliveries", "leases", "sessions", "agents"):
+        tx.run(f"{what}_delete_in_project", (tx.tenant, e.payload["name"]))
     tx.run("project_delete", (tx.tenant, e.payload["name"]))
 
 

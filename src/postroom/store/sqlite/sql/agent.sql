@@ -26,6 +26,15 @@ UPDATE agent SET name = ?3 WHERE tenant = ?1 AND id = ?2;
 -- name: agent_leave
 UPDATE agent SET left_at = ?3 WHERE tenant = ?1 AND id = ?2;
 
+-- name: deliveries_delete_in_project
+DELETE FROM delivery WHERE tenant = ?1 AND recipient IN (SELECT id FROM agent WHERE tenant = ?1 AND project = ?2);
+
+-- name: leases_delete_in_project
+DELETE FROM lease WHERE tenant = ?1 AND agent IN (SELECT id FROM agent WHERE tenant = ?1 AND project = ?2);
+
+-- name: sessions_delete_in_project
+DELETE FROM session WHERE tenant = ?1 AND agent IN (SELECT id FROM agent WHERE tenant = ?1 AND project = ?2);
+
 -- name: agents_delete_in_project
 DELETE FROM agent WHERE tenant = ?1 AND project = ?2;
 

@@ -118,7 +118,7 @@ UPDATE delivery SET state = ?5, last = ?4, reason = ?6, ended_at = ?7, due_at = 
 WHERE tenant = ?1 AND seq = ?2 AND recipient = ?3;
 
 -- name: delivery_retry
-UPDATE delivery SET state = 'stored', last = ?4, unproven = 0, reason = NULL, ended_at = NULL, due_at = NULL
+UPDATE delivery SET state = 'stored', last = ?4, unproven = 0, reason = NULL, ended_at = NULL, due_at = ?5
 WHERE tenant = ?1 AND seq = ?2 AND recipient = ?3;
 
 -- name: delivery_label

@@ -44,4 +44,10 @@ DELETE FROM message WHERE tenant = ?1 AND seq = ?2;
 DELETE FROM delivery WHERE tenant = ?1 AND seq = ?2;
 
 -- name: messages_in_project
-SELECT m.seq FROM message m WHERE m.tenant = ?1 AND m.project = ?2 AND m.seq > ?3 ORDER BY m.seq LIMIT ?4;
+-- What belongs to a project: what its agents wrote, and what was for nobody else.
+SELECT m.seq FROM message m
+WHERE m.tenant = ?1 AND m.seq > ?3
+  AND (m.project = ?2
+       OR NOT EXISTS (SELECT 1 FROM delivery d JOIN agent a ON a.tenant = d.tenant AND a.id = d.recipient
+                      WHERE d.tenant = m.tenant AND d.seq = m.seq AND a.project <> ?2))
+ORDER BY m.seq LIMIT ?4;
