@@ -3,12 +3,15 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 
 import pytest
 
+from postroom import host
 from postroom.bell.quiet import LONGEST
+from postroom.hooks.stub import stub
 from postroom.room.local import LocalRoom
 from tests import kill_at
 from tests.clockwork import Clock
@@ -170,3 +173,71 @@ def test_a_link_that_serves_two_agents_promises_nothing(room: LocalRoom):
         room.quiet.link("shared", agent)
     assert os.path.islink(link)
     assert not os.path.exists(link)
+
+
+# what a hook does with it
+
+
+def hook(room: LocalRoom, shell: str) -> bool:
+    """Run the shell stub of a hook of session `s1`; whether it went on to start the command."""
+    script = stub(os.path.join(room.home, "run"), "PostToolUse", "echo started", key="s1")
+    ran = subprocess.run([shell, "-c", script], capture_output=True, text=True, check=True, timeout=30)
+    assert ran.stderr == ""
+    return ran.stdout == "started\n"
+
+
+@pytest.fixture(params=["sh", "dash", "bash"])
+def shell(request: pytest.FixtureRequest) -> str:
+    found = shutil.which(request.param)
+    if found is None:
+        pytest.skip(f"NOT TESTED HERE: no {request.param}")
+    return found
+
+
+@pytest.mark.promise("quiet")
+def test_a_hook_starts_nothing_while_quiet_is_promised_and_something_otherwise(room: LocalRoom, shell: str):
+    builder = room.who("builder").id
+    assert hook(room, shell), "no marker, no link"
+    room.quiet.link("s1", builder)
+    assert hook(room, shell), "no marker"
+    room.hush("builder")
+    assert not hook(room, shell)
+    room.send("builder", "one")
+    assert hook(room, shell), "mail is there"
+    mail = room.take("builder")
+    assert mail is not None
+    room.hush("builder")
+    assert hook(room, shell), "it is offered"
+    room.settle(mail)
+    room.hush("builder")
+    assert not hook(room, shell)
+    os.utime(room.quiet.path(builder), (1, 1))
+    assert hook(room, shell), "the promise has ended"
+
+
+def test_a_hook_leaves_a_sign_of_life(room: LocalRoom, shell: str):
+    room.quiet.link("s1", room.who("builder").id)
+    room.hush("builder")
+    hook(room, shell)
+    with open(os.path.join(room.home, "run", "life", "s1"), encoding="utf-8") as file:
+        assert file.read() == "PostToolUse\n"
+
+
+@pytest.mark.promise("quiet")
+def test_scheduled_mail_starts_a_hook_at_its_moment(room: LocalRoom, shell: str):
+    room.quiet.link("s1", room.who("builder").id)
+    room.send("builder", "soon", after=0.3)
+    until = room.hush("builder")
+    assert until is not None
+    assert not hook(room, shell)
+    room.wait("builder", timeout=10)
+    assert hook(room, shell)
+
+
+def test_without_proc_no_quiet_is_promised_while_something_is_scheduled(room: LocalRoom, monkeypatch):
+    """A hook cannot tell the time there, so that the promise must hold until it is withdrawn."""
+    monkeypatch.setattr(host, "_boot", "")
+    assert room.hush("builder") is not None
+    room.send("builder", "later", after=60)
+    assert room.hush("builder") is None
+    assert room.quiet.until(room.who("builder").id) is None
