@@ -66,11 +66,10 @@ def is_gone(process: str) -> bool:
     """
     if process == identity():
         return False
-    pid_text, start, its_boot, namespace = [*process.split("."), "", "", ""][:4]
-    _, _, my_boot, my_namespace = identity().split(".")
-    if its_boot and my_boot and its_boot != my_boot:
+    if is_of_earlier_boot(process):
         return True
-    if namespace != my_namespace or not (pid_text.isascii() and pid_text.isdigit()):
+    pid_text, start, _, namespace = [*process.split("."), "", "", ""][:4]
+    if namespace != identity().split(".")[3] or not (pid_text.isascii() and pid_text.isdigit()):
         return False
     pid = int(pid_text)
     if start:
@@ -78,6 +77,12 @@ def is_gone(process: str) -> bool:
         if now_start:
             return now_start != start or state in "ZX"
     return not _pid_exists(pid)
+
+
+def is_of_earlier_boot(process: str) -> bool:
+    """True only when it is certain that the machine was started anew since that process ran."""
+    its_boot, my_boot = [*process.split("."), "", ""][2], identity().split(".")[2]
+    return bool(its_boot and my_boot) and its_boot != my_boot
 
 
 def _pid_exists(pid: int) -> bool:

@@ -43,6 +43,24 @@ def play(scene: str, *args: object, prefix: list[str] | None = None) -> Any:
         return child.hear(60)
 
 
+# a power cut
+
+
+def test_what_is_made_durable_is_the_log_that_was_written(
+    open_room: OpenRoom, room: LocalRoom, monkeypatch: pytest.MonkeyPatch
+):
+    """The last connection to close removes the WAL; a thread that comes later writes another."""
+    room.close()
+    links: list[int] = []
+    monkeypatch.setattr(os, "fdatasync", lambda wal: links.append(os.fstat(wal).st_nlink))
+    durable = open_room("planner", settings=Settings(durability="full"))
+    for _ in range(2):
+        thread = threading.Thread(target=lambda: durable.send("builder", "hello"))
+        thread.start()
+        thread.join(20)
+    assert links == [1, 1]
+
+
 # a full disk
 
 

@@ -128,11 +128,13 @@ def guard_lease(tx: "WriteTx", agent_id: str, room: "LocalRoom") -> None:
 def break_lease(tx: "WriteTx", lease: Lease, room: "LocalRoom") -> None:
     """End the lease of a process that is gone. What it had in hand counts as an unproven attempt.
 
-    After a power cut nobody knows what it had in hand: then all that waits is labelled.
+    After a power cut nobody knows what it had in hand (the note on the disk may be an older one): then all
+    that waits is labelled.
     """
     assert lease.holder is not None
     assert lease.context is not None
-    in_hand = room.hand(lease.agent).read(lease.fence)
+    noted = room.hand(lease.agent).read(lease.fence)
+    in_hand = None if host.is_of_earlier_boot(lease.holder) else noted
     if in_hand is None:
         while page := tx.unlabelled(lease.agent):
             for mail in page:

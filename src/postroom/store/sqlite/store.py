@@ -51,7 +51,6 @@ class SqliteStore:
         self._threads = ThreadLocal()
         self._checkpointer: Any = None
         self._commits = 0
-        self._wal = -1
 
     # connections
 
@@ -67,8 +66,8 @@ class SqliteStore:
         return connection
 
     def _after_fork(self) -> None:
-        _inherited.append((self._threads, self._checkpointer, self._wal))
-        self._threads, self._checkpointer, self._wal, self._pid = ThreadLocal(), None, -1, os.getpid()
+        _inherited.append((self._threads, self._checkpointer))
+        self._threads, self._checkpointer, self._pid = ThreadLocal(), None, os.getpid()
 
     def _open(self) -> sqlite3.Connection:
         try:
@@ -206,9 +205,7 @@ class SqliteStore:
         the caller as `synchronous=FULL` at more than twice the throughput.
         """
         if self.durability == "full":
-            if self._wal < 0:
-                self._wal = os.open(self.path + "-wal", os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
-            getattr(os, "fdatasync", os.fsync)(self._wal)
+            self._threads.end.sync_wal(self.path + "-wal")
 
     # the room as a whole
 
@@ -249,9 +246,6 @@ class SqliteStore:
         if self._checkpointer is not None:
             self._checkpointer.stop()
             self._checkpointer = None
-        if self._wal >= 0:
-            os.close(self._wal)
-            self._wal = -1
 
 
 class Guarded:
@@ -293,17 +287,29 @@ class GuardedCursor:
 
 
 class Ending:
-    """Closes a thread's connection when the thread ends; the collector might leave it open for long."""
+    """Closes a thread's connection when the thread ends; the collector might leave it open for long.
 
-    __slots__ = ("_connection", "_pid")
+    And its descriptor of the WAL: the file stays the same only while the connection is open, because the
+    last one in the room to close removes it.
+    """
+
+    __slots__ = ("_connection", "_pid", "_wal")
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._pid = os.getpid()
+        self._wal = -1
+
+    def sync_wal(self, path: str) -> None:
+        if self._wal < 0:
+            self._wal = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+        getattr(os, "fdatasync", os.fsync)(self._wal)
 
     def __del__(self) -> None:
         if self._pid == os.getpid():
             self._connection.close()
+            if self._wal >= 0:
+                os.close(self._wal)
 
 
 class Reading:
