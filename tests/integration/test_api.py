@@ -259,7 +259,8 @@ def test_agents_of_one_name_in_two_projects_are_two(open_room: OpenRoom, room: L
     room.send("builder", "for this one")
     assert [mail.body for mail in room.peek("builder")] == ["for this one"]
     assert [mail.body for mail in room.peek("other/builder")] == ["for the other one"]
-    assert room.peek("other/builder")[0].sender == "planner"
+    assert room.peek("other/builder")[0].sender == "p/planner", "an address it can write back to"
+    assert room.peek("builder")[0].sender == "planner"
 
 
 @pytest.mark.promise("project")

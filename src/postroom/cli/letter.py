@@ -17,7 +17,8 @@ _COLOURS = {Priority.URGENT: "red", Priority.HIGH: "yellow", Priority.LOW: "dim"
 def writer(message: "Message", here: str) -> str:
     """Whoever wrote it, as the project `here` would have to write back."""
     elsewhere = message.project != here and message.sender_id[:1] == "a"  # neither a person nor the room
-    return f"{message.project}/{message.sender}" if elsewhere else message.sender
+    bare = elsewhere and "/" not in message.sender
+    return f"{message.project}/{message.sender}" if bare else message.sender
 
 
 def listing(mails: "list[Mail]", context: "Context") -> str:

@@ -26,7 +26,9 @@ def retry(room: "LocalRoom", ref: str, recipient: str | None) -> list[Mail]:
         for delivery in dead:
             move(delivery.state, State.STORED)
             payload = {"expires_at": message.expires_at}
-            tx.append("delivery.retried", delivery.recipient_id, about=message, payload=payload, status="stored")
+            tx.append(
+                "delivery.retried", delivery.recipient_id, about=message, payload=payload, status="stored"
+            )
         return [mail for d in dead if (mail := tx.mail(message.seq, d.recipient_id))]
 
 

@@ -191,6 +191,7 @@ class LocalRoom:
     def sent(
         self, agent: str | None = None, *, limit: int = 50, before: int | None = None
     ) -> list[tuple[Message, list[Delivery]]]:
+        self.sweep()
         with self.store.read() as tx:
             sender = directory.caller(tx, agent or self.agent, self.scope)
             return [(message, tx.deliveries(message.seq)) for message in tx.sent(sender.id, before, limit)]

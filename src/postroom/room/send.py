@@ -31,14 +31,19 @@ def send(
             return duplicate(tx, earlier, wanted)
         known = names.get(to)
         recipients = [known] if known else directory.recipients(tx, to, room.scope)
-        message = compose(tx, author, wanted, author.project or room.scope.find(tx))
+        message = compose(tx, author, recipients, wanted, author.project or room.scope.find(tx))
         message = post(tx, message, [agent.id for agent in recipients])
     return answer(message, recipients, unit.reached)
 
 
-def compose(tx: "WriteTx", author: Agent, wanted: Draft, project: str) -> Message:
+def compose(tx: "WriteTx", author: Agent, recipients: list[Agent], wanted: Draft, project: str) -> Message:
     """The message a draft becomes when it is the next thing that happens in the room."""
     message_id, now = ids.uuid7(), tx.now
+    # Under this name every one of them can write back.
+    sender = author.name
+    for recipient in recipients:
+        if recipient.project != author.project:
+            sender = author.address
     thread, reply_to = message_id, None
     if wanted.thread is not None or wanted.reply_to is not None:
         thread, reply_to = _continued(tx, wanted)
@@ -46,7 +51,7 @@ def compose(tx: "WriteTx", author: Agent, wanted: Draft, project: str) -> Messag
     expires_at = None if wanted.expires is None else now + int(wanted.expires * 1000)
     return Message._make((
         tx.next_seq, message_id, tx.tenant, author.project or project, author.id,
-        author.name if author.id[0] == "a" else author.address, None, None, author.role or None,
+        sender if author.id[0] == "a" else author.address, None, None, author.role or None,
         "unverified", wanted.to, wanted.type, wanted.cls, wanted.priority, wanted.subject, wanted.body,
         wanted.payload, wanted.metadata, thread, reply_to, wanted.correlation, None,
         wanted.requires_ack, not_before, expires_at, wanted.key, now, None,

@@ -110,7 +110,7 @@ def reply(
             return duplicate(tx, earlier, wanted)
         if asked.delivery.state in (State.STORED, State.OFFERED, State.SEEN):
             acknowledge(tx, asked)
-        message = compose(tx, author, wanted, asked.message.project)
+        message = compose(tx, author, recipients, wanted, asked.message.project)
         message = post(tx, message, [agent.id for agent in recipients])
     return answer(message, recipients, unit.reached)
 

@@ -12,8 +12,9 @@ if TYPE_CHECKING:
     from postroom.cli.parser import Parser
 
 HELP = """\
-Remove messages that ended before a moment, and the events up to then. What may still arrive is kept. A
-snapshot stands for what is gone, so that the journals still rebuild the room."""
+Remove messages that ended before a moment (or were seen, where no acknowledgement was asked for), and the
+events up to then. What may still arrive is kept. A snapshot stands for what is gone, so that the journals
+still rebuild the room."""
 EXAMPLES = """\
   postroom prune --before 30d
   postroom prune --before 2026-10-01"""

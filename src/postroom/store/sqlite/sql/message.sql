@@ -30,11 +30,12 @@ UPDATE message SET subject = '', body = '', payload = NULL, metadata = NULL, att
 WHERE tenant = ?1 AND seq = ?2;
 
 -- name: messages_prunable
--- Messages of which no delivery can still move, all of whose deliveries ended before the cut.
+-- Messages all of whose deliveries ended before the cut, or were seen before it where nobody asked for more.
 SELECT m.seq FROM message m
 WHERE m.tenant = ?1 AND m.created_at < ?2 AND m.seq > ?3
   AND NOT EXISTS (SELECT 1 FROM delivery d WHERE d.tenant = m.tenant AND d.seq = m.seq
-                  AND (d.ended_at IS NULL OR d.ended_at >= ?2 OR d.state NOT IN ('acked', 'bounced', 'expired', 'withdrawn')))
+                  AND NOT (d.state IN ('acked', 'bounced', 'expired', 'withdrawn') AND d.ended_at < ?2)
+                  AND NOT (d.state = 'seen' AND m.requires_ack = 0 AND d.seen_at < ?2))
 ORDER BY m.seq LIMIT ?4;
 
 -- name: message_delete
