@@ -5,6 +5,7 @@ was opened for. Every method that takes a message takes its id or its 8-characte
 """
 
 from collections.abc import Iterator
+from types import TracebackType
 from typing import TYPE_CHECKING, Protocol
 
 from postroom.model.message import Agent, AgentStatus, Delivery, Event, Mail, Message, Project, Receipts, Sent
@@ -129,3 +130,9 @@ class Room(Protocol):
     def rename(self, name: str, *, agent: str | None = None) -> Agent: ...
 
     def close(self) -> None: ...
+
+    def __enter__(self) -> "Room": ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, _: TracebackType | None, /
+    ) -> None: ...

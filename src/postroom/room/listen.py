@@ -153,7 +153,7 @@ class Listening(Iterator[Mail]):
 
     def __del__(self) -> None:
         if not getattr(self, "_closed", True):
-            import contextlib  # noqa: PLC0415
-
-            with contextlib.suppress(Exception):
+            try:  # no import: the interpreter may be ending
                 self.close()
+            except Exception:
+                pass
