@@ -85,7 +85,9 @@ def listen(home: str, agent: str) -> None:
     room = enter(home, agent, sweep_seconds=3600.0)
     listening = room.listen()
     say("listening")
-    while cue() != "close":
+    while (what := cue()) != "close":
+        if what == "sleep":
+            announce_sleep(listening.waiter)  # type: ignore[attr-defined]
         say(shown(next(listening)))
     listening.close()  # type: ignore[attr-defined]
     say("closed")
@@ -134,18 +136,22 @@ def announce_when_asleep(room: LocalRoom) -> None:
 
     def waiter(party: str, *, letters: bool = False) -> Any:
         made = make(party, letters=letters)
-        sleep, announced = made.wait, []
-
-        def wait(timeout: float | None) -> bool:
-            if not announced and timeout:
-                announced.append(True)
-                say("waiting")
-            return sleep(timeout)
-
-        made.wait = wait
+        announce_sleep(made)
         return made
 
     room.bell.waiter = waiter
+
+
+def announce_sleep(waiter: Any) -> None:
+    sleep, announced = waiter.wait, []
+
+    def wait(timeout: float | None) -> bool:
+        if not announced and timeout:
+            announced.append(True)
+            say("waiting")
+        return sleep(timeout)
+
+    waiter.wait = wait
 
 
 @scene

@@ -13,6 +13,7 @@ PROMISES: dict[str, str] = {
     "told-after-commit": "What was stored is told as stored, even when nobody could be woken for it.",
     "scheduled": "Scheduled mail is offered from its moment on, and not before.",
     "expiry": "What has expired is never shown to anybody.",
+    "withdraw": "What the sender has taken back is not shown to anybody afterwards.",
     "bad-input": "Input that cannot be stored is refused with a sentence about it, and nothing is stored.",
     # the ladder
     "ladder": "A delivery makes only the legal moves: the code, the schema and the docs say the same ones.",

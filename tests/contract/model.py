@@ -159,6 +159,8 @@ class Model:
             letter = self.letters[name]
             if letter.to != agent or letter.held:
                 raise No("unknown_message")
+            if letter.state == "withdrawn":
+                raise No("illegal_move")
             if letter.state == "offered" and letter.claimer != me:
                 raise No("stale_claim")
             if letter.state != "stored":
@@ -213,7 +215,9 @@ class Model:
 
     def withdraw(self, letter: Letter) -> None:
         self.tick()
-        if letter.state not in ("stored", "offered"):
+        lease = self.leases.get(letter.to)
+        in_hand = lease is not None and lease.in_hand == letter.name
+        if letter.state not in ("stored", "offered") or in_hand:
             raise No("illegal_move")
         self.end(letter, "withdrawn")
 
@@ -221,7 +225,7 @@ class Model:
         self.tick()
         if letter.state != "dead":
             raise No("illegal_move")
-        letter.state, letter.unproven, letter.due = "stored", 0, None
+        letter.state, letter.unproven, letter.due = "stored", 0, letter.expires
 
     # listening
 

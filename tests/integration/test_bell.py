@@ -3,6 +3,7 @@
 import os
 import resource
 import shutil
+import signal
 import socket
 import threading
 from collections.abc import Callable
@@ -338,3 +339,27 @@ def test_a_letter_and_the_store_tell_the_same(room: LocalRoom, home: str):
     )
     stored = room.store.look().message(sent.id)
     assert from_bytes(to_bytes(sent.message)) == stored
+
+
+@pytest.mark.promise("withdraw")
+@pytest.mark.parametrize("scene", ["listen", "take_waiting"])
+@pytest.mark.parametrize("act", ["withdraw", "ack"])
+def test_who_was_stopped_is_not_shown_what_came_to_an_end_meanwhile(
+    room: LocalRoom, home: str, scene: str, act: str
+):
+    """The ring waits in its socket, letter and all; the store knows better."""
+    with Child(scene, home, "builder") as child:
+        if scene == "listen":
+            child.hear()
+            child.tell("sleep")
+        assert child.hear() == "waiting"
+        child.signal(signal.SIGSTOP)
+        os.waitpid(child.pid, os.WUNTRACED)
+        sent = room.send("builder", "too late")
+        if act == "withdraw":
+            assert room.withdraw(sent.id)[0].state is State.WITHDRAWN
+        else:
+            assert room.ack(sent.id, agent="builder").state is State.ACKED
+        child.signal(signal.SIGCONT)
+        room.send("builder", "in time")
+        assert child.hear(10)["body"] == "in time"

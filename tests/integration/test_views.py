@@ -199,6 +199,7 @@ def test_a_message_for_several_is_a_row_for_each(room: LocalRoom, client):
     room.join("reviewer")
     with room.write() as tx:
         wanted = draft(room.settings, "builder", "for two")
-        recipients = [room.who("builder").id, room.who("reviewer").id]
-        post(tx, compose(tx, room.who("planner"), wanted, "p"), recipients)
+        recipients = [room.who("builder"), room.who("reviewer")]
+        message = compose(tx, room.who("planner"), recipients, wanted, "p")
+        post(tx, message, [agent.id for agent in recipients])
     assert sorted(row["to_agent"] for row in rows(client, "queue")) == ["builder", "reviewer"]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from postroom.bell.contract import Waiter
 from postroom.bell.polling import SECONDS
-from postroom.model.message import AgentStatus, Delivery, Mail, Receipts, Sent
+from postroom.model.message import Agent, AgentStatus, Delivery, Mail, Receipts, Sent
 from postroom.room.listen import Listening
 from postroom.room.local import LocalRoom
 from postroom.room.wait import next_due, sweep_pause
@@ -20,7 +20,7 @@ from postroom.room.wait import next_due, sweep_pause
 if TYPE_CHECKING:
     from typing import Unpack
 
-    from postroom.room.options import ReplyOptions, SendOptions
+    from postroom.room.options import About, ReplyOptions, SendOptions
 
 T = TypeVar("T")
 
@@ -123,6 +123,9 @@ class AsyncRoom:
 
     async def withdraw(self, ref: str, *, sender: str | None = None) -> list[Delivery]:
         return await self._call(self.room.withdraw, ref, sender=sender)
+
+    async def join(self, name: str, **about: "Unpack[About]") -> Agent:
+        return await self._call(self.room.join, name, **about)
 
     async def agents(self) -> list[AgentStatus]:
         return await self._call(self.room.agents)

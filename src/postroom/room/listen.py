@@ -33,7 +33,6 @@ class Listening(Iterator[Mail]):
         self._timeout = timeout
         self._hand = room.hand(self.agent)
         self._in_hand: Mail | None = None
-        self._newest = 0  # the highest seq it has had in hand
         self.waiter = room.bell.waiter(self.agent, letters=True)
         self._closed = True
         try:
@@ -64,8 +63,7 @@ class Listening(Iterator[Mail]):
         if self._closed:
             raise StopIteration
         self.settle()
-        self.waiter.drain()  # before looking: what rings from here on is news
-        mail = self.look() or watch_with(self._room, self.waiter, self.agent, self.look, self._timeout)
+        mail = watch_with(self._room, self.waiter, self.agent, self.look, self._timeout)
         if mail is None:
             self.close()
             raise StopIteration
@@ -79,21 +77,17 @@ class Listening(Iterator[Mail]):
             self._room.sweep(self.agent)  # nobody had noticed yet
             mail = self._first()
         if mail is not None:
-            self._newest = max(self._newest, mail.delivery.seq)
             self._hand.hold(self._fence, mail.delivery.seq)
             label.here("in-hand")
             self._in_hand = mail
         return mail
 
     def _brought(self) -> Mail | None:
-        """What the ring brought along: committed, and next in the queue when it was.
-
-        It is stale only if the store was looked at in between, and then its seq is no news.
-        """
+        """What the ring brought, if the store agrees that it is the next one: then it need not be read."""
         if not self.waiter.letter:
             return None
         message, self.waiter.letter = from_bytes(self.waiter.letter), b""
-        if message is None or message.seq <= self._newest:
+        if message is None or self._room.store.look().head(self.agent) != (message.seq, True):
             return None
         return Mail(message, first_delivery(message, self.agent, self._name))
 

@@ -45,7 +45,13 @@ def open_room(
     durability: str | None = None,
     create: bool = True,
 ) -> "LocalRoom":
-    """Open a room, making it if it is not there."""
+    """Open a room, making it if it is not there.
+
+    `home` is its directory (default: `POSTROOM_HOME`, or the platform's place for data). `agent` is whom
+    calls are made for unless they say otherwise (default: `POSTROOM_AGENT`), `project` the project its names
+    belong to (default: `POSTROOM_PROJECT`, or the repository around the current directory). `durability`
+    is `normal` or `full`. With `create=False` a room that is not there is an error.
+    """
     where = config.home(home)
     settings = config.settings(where)
     if durability is not None:

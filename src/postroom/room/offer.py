@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from postroom import host
-from postroom.errors import MailboxLeased, StaleClaim, UnknownMessage
+from postroom.errors import IllegalMove, MailboxLeased, StaleClaim, UnknownMessage
 from postroom.model import ids
 from postroom.model.ladder import Outcome, State, move
 from postroom.model.message import Agent, Delivery, Lease, Mail, first_delivery
@@ -100,6 +100,8 @@ def _named(tx: "ReadTx", room: "LocalRoom", ref: str, who: Agent) -> Mail:
     mail = tx.mail(room.find_message(tx, ref).seq, who.id)
     if mail is None or mail.delivery.held:
         raise UnknownMessage(f"message {ref} was not sent to {who.name}", message_ref=ref)
+    if mail.delivery.state is State.WITHDRAWN:
+        raise IllegalMove(f"message {mail.handle} was withdrawn by its sender", message_ref=mail.id)
     if mail.delivery.state is State.OFFERED and mail.delivery.claimer != host.identity():
         pid = (mail.delivery.claimer or "?").split(".")[0]
         raise StaleClaim(f"message {mail.handle} is being read by process {pid}", message_ref=mail.id)

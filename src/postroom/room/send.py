@@ -106,13 +106,16 @@ def withdraw(room: "LocalRoom", ref: str, *, sender: str | None = None) -> list[
         if message.sender_id != author.id:
             raise IllegalMove(f"message {message.handle} is not yours to withdraw", message_ref=message.id)
         open_ones = [
-            d for d in tx.deliveries(message.seq) if not ended(d.state) and not reached(d.state, State.SEEN)
+            d
+            for d in tx.deliveries(message.seq)
+            if not ended(d.state) and not reached(d.state, State.SEEN) and not _in_hand(tx, room, d)
         ]
         if not open_ones:
             raise IllegalMove(f"message {message.handle} has been seen or has ended", message_ref=message.id)
         for delivery in open_ones:
+            outcome = "unproven" if delivery.handed_at else "refused"
             offered = delivery.state is State.OFFERED
-            payload = {"n": delivery.attempts, "outcome": "refused"} if offered else {}
+            payload = {"n": delivery.attempts, "outcome": outcome} if offered else {}
             tx.append(
                 "delivery.withdrawn",
                 delivery.recipient_id,
@@ -121,6 +124,14 @@ def withdraw(room: "LocalRoom", ref: str, *, sender: str | None = None) -> list[
                 status="withdrawn",
             )
         return tx.deliveries(message.seq)
+
+
+def _in_hand(tx: "ReadTx", room: "LocalRoom", delivery: Delivery) -> bool:
+    """Whether a listener is showing it right now; the store does not know that yet."""
+    lease = tx.lease(delivery.recipient_id)
+    if lease is None or lease.holder is None:
+        return False
+    return room.hand(delivery.recipient_id).read(lease.fence) == delivery.seq
 
 
 def check_rung(rung: str) -> State:

@@ -31,6 +31,8 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
     from postroom.room.replay import replay
 
     source = os.path.abspath(args.source) if args.source else home(args.home)
+    if not args.source:
+        _bring_up_to_date(context, source)
     if os.path.isdir(os.path.join(source, "events")):
         source = os.path.join(source, "events")
     target = os.path.abspath(args.into)
@@ -42,3 +44,15 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
         context.put(f"{count(done.events, 'event')} replayed{since} into {target}\n")
         context.put(context.out.paint(f"state {done.digest}\n", "dim"))
     return 0
+
+
+def _bring_up_to_date(context: "Context", source: str) -> None:
+    """Let the journals catch up with their room, unless it is lost: then they are all there is."""
+    from postroom.errors import StoreError
+    from postroom.room.journal import sync
+
+    if os.path.exists(os.path.join(source, "room.db")):
+        try:
+            sync(context.room())
+        except StoreError:
+            pass

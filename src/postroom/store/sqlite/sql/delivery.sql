@@ -38,7 +38,7 @@ SELECT (SELECT holder FROM lease WHERE tenant = ?1 AND agent = ?2),
 
 -- name: claimers
 SELECT DISTINCT claimer FROM delivery
-WHERE tenant = ?1 AND recipient = ?2 AND state = 'offered' ORDER BY claimer LIMIT 500;
+WHERE tenant = ?1 AND recipient = ?2 AND state = 'offered' ORDER BY claimer LIMIT 10000;
 
 -- name: mail_due
 SELECT {delivery}, {message} FROM delivery d CROSS JOIN message m ON m.seq = d.seq
@@ -69,7 +69,7 @@ SELECT {delivery} FROM delivery d CROSS JOIN message m ON m.seq = d.seq WHERE d.
 ORDER BY d.recipient;
 
 -- name: recipients_open
-SELECT DISTINCT recipient FROM delivery WHERE tenant = ?1 AND state = 'offered' LIMIT 500;
+SELECT DISTINCT recipient FROM delivery WHERE tenant = ?1 AND state = 'offered' LIMIT 10000;
 
 -- name: next_due
 SELECT min(due_at) FROM delivery WHERE tenant = ?1 AND due_at IS NOT NULL;
