@@ -71,25 +71,38 @@ class Listening(Iterator[Mail]):
 
     def look(self) -> Mail | None:
         """The next message, which is now in hand; None when nothing waits."""
-        mail = self._brought() or self._first()
-        expires = mail and mail.delivery.due_at
+        mail = self._brought()
+        if mail is not None and self._grasp(mail, is_fresh=True):
+            return mail
+        while (mail := self._first()) is not None:
+            if self._grasp(mail):
+                return mail
+        return None
+
+    def _grasp(self, mail: Mail, *, is_fresh: bool = False) -> bool:
+        """Take it in hand, where others see it, and only then ask whether it still is the next one.
+
+        The other way round, what was withdrawn in between would be shown all the same.
+        """
+        seq, expires = mail.delivery.seq, mail.delivery.due_at
         if expires is not None and expires <= self._room.store.clock():
             self._room.sweep(self.agent)  # nobody had noticed yet
-            mail = self._first()
-        if mail is not None:
-            self._hand.hold(self._fence, mail.delivery.seq)
-            label.here("in-hand")
-            self._in_hand = mail
-        return mail
+            return False
+        self._hand.hold(self._fence, seq)
+        head = self._room.store.look().head(self.agent)
+        if head is None or head[0] != seq or (is_fresh and not head[1]):
+            self._hand.hold(self._fence, 0)
+            return False
+        label.here("in-hand")
+        self._in_hand = mail
+        return True
 
     def _brought(self) -> Mail | None:
-        """What the ring brought, if the store agrees that it is the next one: then it need not be read."""
+        """What the ring brought: if the store agrees that it is the next one, it need not be read."""
         if not self.waiter.letter:
             return None
         message, self.waiter.letter = from_bytes(self.waiter.letter), b""
-        if message is None or self._room.store.look().head(self.agent) != (message.seq, True):
-            return None
-        return Mail(message, first_delivery(message, self.agent, self._name))
+        return message and Mail(message, first_delivery(message, self.agent, self._name))
 
     def _first(self) -> Mail | None:
         waiting = self._room.store.look().ready(self.agent, 1, self._name)
