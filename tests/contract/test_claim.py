@@ -3,7 +3,7 @@
 import pytest
 
 from postroom import host
-from postroom.errors import MailboxLeased, StaleClaim, UnknownMessage
+from postroom.errors import IllegalMove, MailboxLeased, StaleClaim, UnknownMessage
 from postroom.model.ladder import Evidence, Outcome, State
 from postroom.model.message import Mail
 from postroom.room.local import LocalRoom
@@ -398,3 +398,40 @@ def test_a_listener_gets_what_a_dead_taker_held(room: LocalRoom, enter: Enter, o
     others.become(3)
     found = [(mail.body, mail.shown_before) for mail in room.listen("builder", timeout=0.01)]
     assert found == [("one", True)]
+
+
+@pytest.mark.promise("withdraw")
+@pytest.mark.parametrize("act", ["withdraw", "ack"])
+def test_what_ends_while_a_listener_reaches_for_it_is_not_shown(
+    room: LocalRoom, enter: Enter, monkeypatch: pytest.MonkeyPatch, act: str
+):
+    """Between the listener's look and its note, somebody else was faster, and was told so."""
+    from postroom.room.hand import Hand
+
+    first, second = room.send("builder", "one"), room.send("builder", "two")
+    other, hold = enter("planner"), Hand.hold
+    told: list[State] = []
+
+    def faster(self: Hand, fence: int, seq: int) -> None:
+        if seq == first.message.seq and not told:
+            if act == "withdraw":
+                told.append(other.withdraw(first.id)[0].state)
+            else:
+                told.append(other.ack(first.id, agent="builder").state)
+        hold(self, fence, seq)
+
+    monkeypatch.setattr(Hand, "hold", faster)
+    listening = room.listen("builder", timeout=0.01)
+    assert [mail.id for mail in listening] == [second.id]
+    assert told == [State.WITHDRAWN if act == "withdraw" else State.ACKED]
+
+
+@pytest.mark.promise("withdraw")
+def test_what_a_listener_has_in_hand_cannot_be_withdrawn(room: LocalRoom, enter: Enter):
+    sent = room.send("builder", "one")
+    listening = room.listen("builder")
+    assert next(listening).id == sent.id
+    with pytest.raises(IllegalMove):
+        enter("planner").withdraw(sent.id)
+    listening.close()  # type: ignore[attr-defined]
+    assert room.withdraw(sent.id)[0].state is State.WITHDRAWN
