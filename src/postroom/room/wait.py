@@ -33,7 +33,7 @@ def watch_with(
 ) -> T:
     """As `watch`, with a waiter that is bound already."""
     deadline = None if timeout is None else time.monotonic() + timeout
-    version = room.store.changed()
+    version: int | None = None  # not known: the first sweep looks in any case
     while not (found := look()):
         left = None if deadline is None else deadline - time.monotonic()
         if left is not None and left <= 0:
@@ -42,7 +42,9 @@ def watch_with(
     return found
 
 
-def _sleep(room: "LocalRoom", waiter: "Waiter", party: str, left: float | None, version: int) -> int:
+def _sleep(
+    room: "LocalRoom", waiter: "Waiter", party: str, left: float | None, version: int | None
+) -> int | None:
     """Until there is a reason to look: a ring, a change, a moment that has come, or no time left.
 
     The death of a process rings no bell: the sweep, done first of all and then now and again, finds it.
