@@ -23,8 +23,6 @@ from tests.process import BOUND, ROOT, environment
 ROUNDS = int(os.environ.get("POSTROOM_TEST_CRASHES", "300"))
 WHOLE_GROUP = 20  # every so many rounds
 
-pytestmark = pytest.mark.xdist_group("crash")  # one aftermath for all of them
-
 
 class Troupe:
     """The processes of `tests.crash`, as they are now."""
