@@ -25,7 +25,7 @@ from tests.contract.model import LAST, LEASE, PRIORITIES, ROOM, Letter, Model, N
 
 AGENTS = ("planner", "builder")
 PROCESSES: tuple[str, ...] = ("101.1.b.n", "102.1.b.n", "103.1.b.n")
-EXAMPLES = int(os.environ.get("POSTROOM_TEST_EXAMPLES", "150"))
+EXAMPLES = int(os.environ.get("POSTROOM_TEST_EXAMPLES", "100"))
 STEPS = int(os.environ.get("POSTROOM_TEST_STEPS", "50"))
 
 agents, processes = st.sampled_from(AGENTS), st.sampled_from(range(len(PROCESSES)))

@@ -11,6 +11,7 @@ import pytest
 
 from postroom import host
 from postroom.bell.quiet import LONGEST
+from postroom.clock import wall
 from postroom.hooks.stub import stub
 from postroom.room.local import LocalRoom
 from tests import kill_at
@@ -229,7 +230,8 @@ def test_scheduled_mail_starts_a_hook_at_its_moment(room: LocalRoom, shell: str)
     room.send("builder", "soon", after=0.3)
     until = room.hush("builder")
     assert until is not None
-    assert not hook(room, shell)
+    started = hook(room, shell)
+    assert not started or wall() >= until  # a slow machine may be late
     room.wait("builder", timeout=10)
     assert hook(room, shell)
 
