@@ -41,9 +41,13 @@ def connect(path: str, *, readonly: bool = False) -> sqlite3.Connection:
     if readonly:
         return _connect_readonly(path)
     connection = _open(path, "mode=rw")
-    connection.execute("PRAGMA synchronous = NORMAL")
-    connection.execute("PRAGMA wal_autocheckpoint = 0")
-    connection.execute("PRAGMA journal_size_limit = 67108864")
+    try:
+        connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute("PRAGMA wal_autocheckpoint = 0")
+        connection.execute("PRAGMA journal_size_limit = 67108864")
+    except BaseException:
+        connection.close()
+        raise
     return connection
 
 
