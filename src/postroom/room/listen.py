@@ -38,12 +38,13 @@ class Listening(Iterator[Mail]):
         try:
             self._hand.open()
             self._fence = self._take_lease()
+            self._closed = False
             self._hand.hold(self._fence, 0)
         except BaseException:
+            self.close()  # the lease too, once it is taken
             self._hand.close()
             self.waiter.close()
             raise
-        self._closed = False
 
     def _take_lease(self) -> int:
         with self._room.write() as tx:

@@ -205,7 +205,14 @@ class SqliteStore:
         the caller as `synchronous=FULL` at more than twice the throughput.
         """
         if self.durability == "full":
-            self._threads.end.sync_wal(self.path + "-wal")
+            try:
+                self._threads.end.sync_wal(self.path + "-wal")
+            except OSError as exc:
+                raise errors.StoreError(
+                    f"it is stored, but the disk did not confirm it: {exc}",
+                    hint="It survives any crash of a process, perhaps not a power cut. Check the disk.",
+                    path=self.path,
+                ) from exc
 
     # the room as a whole
 
