@@ -18,7 +18,6 @@ from postroom.model.ladder import State
 from postroom.protocol.letter import from_bytes, to_bytes
 from postroom.room.listen import Listening
 from postroom.room.local import LocalRoom
-from postroom.room.offer import offer
 from tests.conftest import OpenRoom
 from tests.process import Child
 
@@ -190,14 +189,14 @@ def test_a_full_queue_holds_nobody_up(room: LocalRoom):
 
 @pytest.mark.parametrize("size", [10, 140_000, 230_000])
 def test_a_ring_wakes_whether_or_not_the_message_fits_into_it(room: LocalRoom, size: int):
-    waiter = room.waiter(room.who("builder").id)
+    waiter = room.bell.waiter(room.who("builder").id, letters=True)
     sent = room.send("builder", "hello", payload={"data": "x" * size})
     assert sent.reach == ["live"]
     assert waiter.wait(0)
     assert bool(waiter.letter) == (size == 10)
-    mail = offer(room, "builder", letter=waiter.letter)
-    assert mail is not None
-    assert mail.message == sent.message
+    waiter.close()
+    with room.listen("builder", timeout=0) as listening:  # type: ignore[attr-defined]
+        assert next(listening).message == sent.message
 
 
 @pytest.mark.parametrize("letter", [b"[1, 2", b"[]", b"{}", b"7", b"[1, 2, 3]", b"\xff"])

@@ -6,8 +6,7 @@ from postroom import host
 from postroom.errors import IllegalMove, MailboxLeased, StaleClaim, UnknownMessage
 from postroom.model import ids
 from postroom.model.ladder import Outcome, State, move
-from postroom.model.message import Agent, Delivery, Lease, Mail, first_delivery
-from postroom.protocol.letter import from_bytes
+from postroom.model.message import Agent, Delivery, Lease, Mail
 from postroom.room import directory
 from postroom.room.sweep import give_back, is_offered, reap
 
@@ -35,13 +34,11 @@ def offer(
     ref: str | None = None,
     route: str = "api",
     handed: bool = True,
-    letter: bytes = b"",
 ) -> Mail | None:
     """Claim the next delivery, or the one named; None when nothing waits.
 
     `handed` says that returning it is handing it over, as it is to the program that called.
-    A route that still has to write it out claims with a lease first. `letter` is what a ring
-    brought along: if it is the next one, it need not be read again.
+    A route that still has to write it out claims with a lease first.
     """
     with room.write() as tx:
         who = directory.caller_of(tx, agent or room.agent, room.scope)
@@ -54,7 +51,7 @@ def offer(
             guard_lease(tx, who.id, room)
         if others:
             reap(tx, who.id, room.settings)
-        mail = _next(tx, who, letter) if ref is None else _named(tx, room, ref, who)
+        mail = _next(tx, who) if ref is None else _named(tx, room, ref, who)
         if mail is None or mail.delivery.state is not State.STORED:
             return mail
         return claim(
@@ -88,10 +85,7 @@ def claim(
     )))  # fmt: skip
 
 
-def _next(tx: "ReadTx", who: Agent, letter: bytes) -> Mail | None:
-    message = from_bytes(letter) if letter else None
-    if message is not None and tx.head(who.id) == (message.seq, True):
-        return Mail(message, first_delivery(message, who.id, who.name))
+def _next(tx: "ReadTx", who: Agent) -> Mail | None:
     waiting = tx.ready(who.id, 1, who.name)
     return waiting[0] if waiting else None
 

@@ -94,14 +94,7 @@ def take(
     room: "LocalRoom", agent: str | None, timeout: float | None, *, route: str, handed: bool
 ) -> Mail | None:
     """Claim the next delivery, waiting for one if need be."""
-    party = room.who(agent).id
-    waiter = room.waiter(party)
-
-    def look() -> Mail | None:
-        letter, waiter.letter = waiter.letter, b""
-        return offer(room, agent, route=route, handed=handed, letter=letter)
-
-    return watch_with(room, waiter, party, look, timeout)
+    return watch(room, room.who(agent).id, lambda: offer(room, agent, route=route, handed=handed), timeout)
 
 
 def until_rung(room: "LocalRoom", ref: str, rung: str, timeout: float | None) -> list[Delivery]:

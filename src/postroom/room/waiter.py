@@ -27,7 +27,7 @@ class Waiters:
             return waiter
         if len(held) >= _MOST:
             held.pop(next(iter(held))).close()
-        waiter = held[party] = self._bell.waiter(party, letters=True)
+        waiter = held[party] = self._bell.waiter(party)
         return waiter
 
     def _held(self) -> "dict[str, Waiter]":
