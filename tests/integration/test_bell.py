@@ -15,7 +15,6 @@ from postroom.bell.local import LocalBell
 from postroom.config import Settings
 from postroom.errors import StoreError
 from postroom.model.ladder import State
-from postroom.protocol.letter import from_bytes, to_bytes
 from postroom.room.listen import Listening
 from postroom.room.local import LocalRoom
 from tests.conftest import OpenRoom
@@ -34,7 +33,7 @@ def sockets(room: LocalRoom, agent: str) -> list[str]:
 @pytest.fixture
 def silent(monkeypatch: pytest.MonkeyPatch) -> None:
     """This process rings no bells."""
-    monkeypatch.setattr(LocalBell, "ring", lambda self, parties, letter=None: {})
+    monkeypatch.setattr(LocalBell, "ring", lambda self, parties: {})
 
 
 @pytest.mark.promise("pushed")
@@ -187,36 +186,6 @@ def test_a_full_queue_holds_nobody_up(room: LocalRoom):
     assert len(room.peek("builder", limit=500)) == 300
 
 
-@pytest.mark.parametrize("size", [10, 140_000, 230_000])
-def test_a_ring_wakes_whether_or_not_the_message_fits_into_it(room: LocalRoom, size: int):
-    waiter = room.bell.waiter(room.who("builder").id, letters=True)
-    sent = room.send("builder", "hello", payload={"data": "x" * size})
-    assert sent.reach == ["live"]
-    assert waiter.wait(0)
-    assert bool(waiter.letter) == (size == 10)
-    waiter.close()
-    with room.listen("builder", timeout=0) as listening:  # type: ignore[attr-defined]
-        assert next(listening).message == sent.message
-
-
-@pytest.mark.parametrize("letter", [b"[1, 2", b"[]", b"{}", b"7", b"[1, 2, 3]", b"\xff"])
-def test_a_letter_that_is_none_is_read_as_a_ring(letter: bytes):
-    assert from_bytes(letter) is None
-
-
-def test_what_others_have_not_taken_yet_costs_nobody_else_its_ring(tmp_path):
-    bell = LocalBell(str(tmp_path))
-    busy = [bell.waiter(f"busy{n}", letters=True) for n in range(40)]
-    idle = bell.waiter("idle")
-    bell.ring([f"busy{n}" for n in range(40)], lambda party: b"x" * 16_000)
-    assert bell.ring(["idle"]) == {"idle": 1}
-    assert idle.wait(0)
-    assert all(one.wait(0) for one in busy)
-    for one in (idle, *busy):
-        one.close()
-    bell.close()
-
-
 @pytest.mark.promise("told-after-commit")
 @pytest.mark.parametrize("known", [False, True])
 def test_without_a_descriptor_to_spare_what_was_stored_is_still_told(
@@ -306,8 +275,7 @@ def test_a_waiting_process_uses_no_cpu(room: LocalRoom, home: str):
     assert cost["cpu"] <= 0.02  # two ticks of the system's clock
 
 
-def test_a_letter_is_taken_from_the_ring_only_when_it_is_the_next_one(room: LocalRoom, home: str):
-    """Whoever listens gets the same mail in the same order, whether a ring brought it or the store."""
+def test_a_listener_gets_what_is_next_whatever_rang(room: LocalRoom, home: str):
     room.join("builder")
     listening = iter(room.listen("builder", timeout=5))
     assert isinstance(listening, Listening)
@@ -316,28 +284,19 @@ def test_a_letter_is_taken_from_the_ring_only_when_it_is_the_next_one(room: Loca
     first = next(listening)
     assert first.body == "two", "what was stored before it looked goes by priority, whatever rang"
     room.ack(first)
-    room.send("builder", "three", priority="urgent")  # rings while it is busy: stale when it looks again
+    room.send("builder", "three", priority="urgent")  # rings while it is busy
     second = next(listening)
     assert second.body == "three"
-    room.withdraw(room.send("builder", "four").id)  # its letter lies in the socket, its delivery is gone
+    room.withdraw(room.send("builder", "four").id)  # its ring lies in the socket, its delivery is gone
     assert next(listening).body == "one"
     listening.close()
 
 
-def test_a_letter_that_was_withdrawn_before_the_listener_slept_is_not_shown(room: LocalRoom):
+def test_what_was_withdrawn_before_the_listener_looked_is_not_shown(room: LocalRoom):
     room.join("builder")
     listening = iter(room.listen("builder", timeout=0.05))
     room.withdraw(room.send("builder", "never mind").id)
     assert next(listening, None) is None
-
-
-def test_a_letter_and_the_store_tell_the_same(room: LocalRoom, home: str):
-    """What a ring brings is the row, field by field."""
-    sent = room.send(
-        "builder", "häuser", payload={"a": [1, None]}, metadata={"m": True}, expires=60, sender="planner"
-    )
-    stored = room.store.look().message(sent.id)
-    assert from_bytes(to_bytes(sent.message)) == stored
 
 
 @pytest.mark.promise("withdraw")
@@ -346,7 +305,7 @@ def test_a_letter_and_the_store_tell_the_same(room: LocalRoom, home: str):
 def test_who_was_stopped_is_not_shown_what_came_to_an_end_meanwhile(
     room: LocalRoom, home: str, scene: str, act: str
 ):
-    """The ring waits in its socket, letter and all; the store knows better."""
+    """The ring waits in its socket; the store knows better."""
     with Child(scene, home, "builder") as child:
         if scene == "listen":
             child.hear()

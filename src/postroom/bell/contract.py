@@ -1,6 +1,6 @@
 """What a bell is: a hint to look. The store is the truth; a ring may be missed, or come twice."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 if not TYPE_CHECKING:
@@ -11,8 +11,6 @@ else:
 
 class Waiter(Protocol):
     """One process waiting for one agent's bell. Must exist before the store is looked at."""
-
-    letter: bytes  # what the latest ring brought along; mostly nothing
 
     def wait(self, timeout: float | None) -> bool:
         """Sleep until rung or until `timeout` seconds passed; whether it was rung."""
@@ -34,15 +32,10 @@ class Bell(Protocol):
 
     polls: bool
 
-    def waiter(self, party: str, *, letters: bool = False) -> Waiter:
-        """One that takes letters gets what is rung for it along with the ring, when the ringer has it."""
-        ...
+    def waiter(self, party: str) -> Waiter: ...
 
-    def ring(self, parties: Iterable[str], letter: Callable[[str], bytes] | None = None) -> dict[str, int]:
-        """Ring for each; how many waiters each ring reached.
-
-        `letter` is asked, for a party one of whose waiters takes letters, what to put into its ring.
-        """
+    def ring(self, parties: Iterable[str]) -> dict[str, int]:
+        """Ring for each; how many waiters each ring reached."""
         ...
 
     def waiting(self, party: str) -> int:

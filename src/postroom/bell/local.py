@@ -1,8 +1,7 @@
 """The bell on one machine: each waiter is a Unix datagram socket under `run/bell/<agent>/`.
 
-Waiter: bind, look in the store, sleep, drain, look again. Ringer: after commit, one datagram to
-each socket there, empty but for a socket that takes letters. A full queue means it is rung already;
-a dead socket is removed.
+Waiter: bind, look in the store, sleep, drain, look again. Ringer: after commit, one empty
+datagram to each socket there. A full queue means it is rung already; a dead socket is removed.
 """
 
 import _socket as socket  # what `socket` wraps, at a tenth of its cost to a start
@@ -10,13 +9,11 @@ import contextlib
 import os
 import select
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 from postroom import host
 from postroom.bell.polling import PollingWaiter
 
-_LETTERS = ".letters"  # the end of the name of a socket that takes them
-_LONGEST_LETTER = 1 << 17  # bytes
 _AT_REST = 100_000_000  # nanoseconds
 _LONGEST_POLL = 86_400_000  # milliseconds
 _LONGEST_PATH = 103  # 104 bytes with the closing NUL, on macOS; Linux has 108
@@ -34,14 +31,14 @@ class LocalBell:
         self._known: dict[str, tuple[int, list[str]]] = {}
         self.errors = 0
 
-    def waiter(self, party: str, *, letters: bool = False) -> "LocalWaiter | PollingWaiter":
+    def waiter(self, party: str) -> "LocalWaiter | PollingWaiter":
         try:
-            return LocalWaiter(os.path.join(self._directory, party), _LETTERS if letters else "")
+            return LocalWaiter(os.path.join(self._directory, party))
         except OSError:  # a read-only or full disk, or a path that no socket address can hold
             self.errors += 1
             return PollingWaiter()
 
-    def ring(self, parties: Iterable[str], letter: Callable[[str], bytes] | None = None) -> dict[str, int]:
+    def ring(self, parties: Iterable[str]) -> dict[str, int]:
         reached: dict[str, int] = {}
         for party in parties:
             directory = f"{self._directory}/{party}"
@@ -55,7 +52,7 @@ class LocalBell:
             if known is None or known[0] != changed:
                 known = self._list(directory, changed)
             try:
-                reached[party] = self._ring_all(party, known[1], letter) if known[1] else 0
+                reached[party] = self._ring_all(known[1]) if known[1] else 0
             except OSError:  # no descriptor left. What was committed must not look as if it had failed
                 self.errors += 1
         return reached
@@ -75,14 +72,13 @@ class LocalBell:
             self._known[directory] = known
         return known
 
-    def _ring_all(self, party: str, paths: list[str], letter: Callable[[str], bytes] | None) -> int:
+    def _ring_all(self, paths: list[str]) -> int:
         if self._socket is None or self._pid != os.getpid():
             self._socket, self._pid = _sender(), os.getpid()
         reached = 0
         for path in _reachable(paths):
-            content = letter(party) if letter and path.endswith(_LETTERS) else b""
             try:
-                self._socket.sendmsg((content,), (), 0, path)
+                self._socket.sendmsg((b"",), (), 0, path)
             except OSError as exc:
                 reached += self._failed(path, exc)
             else:
@@ -109,7 +105,7 @@ class LocalBell:
         return bool(room.poll(0))
 
     def _ring_anew(self, path: str) -> int:
-        """From another socket, without a letter: there was no room for it, or it was too long here."""
+        """From another socket: there was no room in the usual one."""
         sender = _sender()
         try:
             sender.sendmsg((b"",), (), 0, path)
@@ -178,11 +174,10 @@ def _is_live(path: str) -> bool:
 class LocalWaiter:
     """A bound socket. A forked child must make its own: it would steal its parent's rings."""
 
-    def __init__(self, directory: str, suffix: str = "") -> None:
-        self.letter = b""
+    def __init__(self, directory: str) -> None:
         host.private_directory(directory)
         self._remove_earlier_boots(directory)
-        self._path = f"{directory}/{_boot()}{os.urandom(6).hex()}{suffix}"
+        self._path = f"{directory}/{_boot()}{os.urandom(6).hex()}"
         self._pid = os.getpid()
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._socket.setblocking(False)
@@ -209,13 +204,12 @@ class LocalWaiter:
             return False
         # One is enough: if more rings wait, the next wait returns at once and there is one look too many.
         try:
-            self.letter = self._socket.recv(_LONGEST_LETTER)
+            self._socket.recv(1)
         except BlockingIOError:
             pass  # a forked child took it
         return True
 
     def drain(self) -> None:
-        self.letter = b""
         with contextlib.suppress(OSError):
             while True:
                 self._socket.recv(1)

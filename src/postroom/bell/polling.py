@@ -1,7 +1,7 @@
 """The bell where Unix sockets do not exist: waiters look every 100 ms, and `status` says so."""
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 SECONDS = 0.1
 
@@ -12,10 +12,10 @@ class PollingBell:
     polls = True
     errors = 0
 
-    def waiter(self, party: str, *, letters: bool = False) -> "PollingWaiter":
+    def waiter(self, party: str) -> "PollingWaiter":
         return PollingWaiter()
 
-    def ring(self, parties: Iterable[str], letter: Callable[[str], bytes] | None = None) -> dict[str, int]:
+    def ring(self, parties: Iterable[str]) -> dict[str, int]:
         return dict.fromkeys(parties, 0)
 
     def waiting(self, party: str) -> int:
@@ -26,8 +26,6 @@ class PollingBell:
 
 class PollingWaiter:
     """Sleeps at most 100 ms at a time, and then asks to look."""
-
-    letter = b""
 
     def fileno(self) -> int:
         return -1

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 from postroom import host, label
 from postroom.errors import StaleClaim
 from postroom.model.ladder import State
-from postroom.model.message import Mail, first_delivery
-from postroom.protocol.letter import from_bytes
+from postroom.model.message import Mail
 from postroom.room.offer import claim, context, guard_lease
 from postroom.room.settle import see
 from postroom.room.sweep import reap
@@ -33,7 +32,7 @@ class Listening(Iterator[Mail]):
         self._timeout = timeout
         self._hand = room.hand(self.agent)
         self._in_hand: Mail | None = None
-        self.waiter = room.bell.waiter(self.agent, letters=True)
+        self.waiter = room.bell.waiter(self.agent)
         self._closed = True
         try:
             self._hand.open()
@@ -72,15 +71,12 @@ class Listening(Iterator[Mail]):
 
     def look(self) -> Mail | None:
         """The next message, which is now in hand; None when nothing waits."""
-        mail = self._brought()
-        if mail is not None and self._grasp(mail, is_fresh=True):
-            return mail
         while (mail := self._first()) is not None:
             if self._grasp(mail):
                 return mail
         return None
 
-    def _grasp(self, mail: Mail, *, is_fresh: bool = False) -> bool:
+    def _grasp(self, mail: Mail) -> bool:
         """Take it in hand, where others see it, and only then ask whether it still is the next one.
 
         The other way round, what was withdrawn in between would be shown all the same.
@@ -91,19 +87,12 @@ class Listening(Iterator[Mail]):
             return False
         self._hand.hold(self._fence, seq)
         head = self._room.store.look().head(self.agent)
-        if head is None or head[0] != seq or (is_fresh and not head[1]):
+        if head != seq:
             self._hand.hold(self._fence, 0)
             return False
         label.here("in-hand")
         self._in_hand = mail
         return True
-
-    def _brought(self) -> Mail | None:
-        """What the ring brought: if the store agrees that it is the next one, it need not be read."""
-        if not self.waiter.letter:
-            return None
-        message, self.waiter.letter = from_bytes(self.waiter.letter), b""
-        return message and Mail(message, first_delivery(message, self.agent, self._name))
 
     def _first(self) -> Mail | None:
         waiting = self._room.store.look().ready(self.agent, 1, self._name)

@@ -8,8 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from postroom import label
-from postroom.errors import PostroomError, StoreReadOnly
-from postroom.protocol import letter
+from postroom.errors import StoreReadOnly
 
 if TYPE_CHECKING:
     from postroom.room.local import LocalRoom
@@ -62,17 +61,7 @@ class Unit:
             raise
         room.store.commit()
         label.here("after-commit")
-        self.reached = room.bell.ring(tx.stirred, self._letter)
+        self.reached = room.bell.ring(tx.stirred)
         room.bell.ring((tx.touched - tx.stirred) | {EVERYONE})
         label.here("after-ring")
         room.store.sync()
-
-    def _letter(self, party: str) -> bytes:
-        """What a listener may take from the ring itself: the message just stored, if it is its next one."""
-        posted = self._tx.posted
-        try:
-            if posted is None or self._room.store.look().head(party) != (posted.seq, True):
-                return b""
-        except PostroomError:  # what was committed must not look as if it had failed
-            return b""
-        return letter.to_bytes(posted)

@@ -42,7 +42,6 @@ def _message_sent(tx: "WriteTx", e: Event) -> None:
             raise HandleTaken from exc
         raise
     held = m.not_before is not None and m.not_before > e.timestamp
-    tx.posted = None if held or tx.posted else m
     due = m.not_before if held else m.expires_at
     for recipient in e.payload["recipients"]:
         tx.execute(

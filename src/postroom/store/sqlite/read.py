@@ -225,10 +225,10 @@ class ReadTx:
         rows = self.execute(SQL["mail_unlabelled"], (self.tenant, recipient, _page(limit))).fetchall()
         return [to_mail(row) for row in rows]
 
-    def head(self, recipient: str) -> tuple[int, bool] | None:
-        """What would be offered next: its seq, and whether for the first time."""
+    def head(self, recipient: str) -> int | None:
+        """The seq of what would be offered next."""
         row = self.execute(SQL["head"], (self.tenant, recipient)).fetchone()
-        return (row[0], row[1] == 1) if row else None
+        return row[0] if row else None
 
     def mail(self, seq: int, recipient: str) -> Mail | None:
         row = self.execute(SQL["mail_one"], (self.tenant, seq, recipient)).fetchone()

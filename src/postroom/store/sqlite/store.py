@@ -172,7 +172,7 @@ class SqliteStore:
             raise errors.StoreNewer(f"{self.path} is now written by a newer Postroom", path=self.path)
         tx.now = self.clock()
         tx.next_seq = max(event or 0, message or 0) + 1
-        tx.wrote, tx.posted = False, None
+        tx.wrote = False
         if tx.stirred or tx.touched:
             tx.stirred, tx.touched = set(), set()
         return tx

@@ -23,7 +23,6 @@ class WriteTx(ReadTx):
         self.earliest_due: int | None = None
         self.directory: int | None = None
         self.wrote = False
-        self.posted: Message | None = None
         self.stirred: set[str] = set()  # who has something due because of this transaction
         self.touched: set[str] = set()  # whose messages moved on the ladder
 

@@ -23,7 +23,7 @@ WHERE d.tenant = ?1 AND d.recipient = ?2 AND d.state = 'stored' AND d.held = 0 A
 ORDER BY d.priority, d.fresh, d.seq LIMIT ?3;
 
 -- name: head
-SELECT seq, fresh FROM delivery INDEXED BY delivery_ready
+SELECT seq FROM delivery INDEXED BY delivery_ready
 WHERE tenant = ?1 AND recipient = ?2 AND state = 'stored' AND held = 0 ORDER BY priority, fresh, seq LIMIT 1;
 
 -- name: mail_open
