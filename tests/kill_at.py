@@ -175,7 +175,7 @@ def rename(room: LocalRoom) -> None:
 # the promise
 
 
-UNSETTLED = "SELECT state, held, due_at FROM delivery WHERE recipient = ? AND state IN ('stored', 'offered')"
+UNSETTLED = "SELECT state, place = 8, due_at FROM delivery WHERE recipient = ? AND place < 10"
 
 
 def broken(home: str) -> list[str]:
@@ -266,7 +266,7 @@ def _die_at(number: int, act: Scenario, home: str) -> str:
 def lift_after_commit() -> None:
     lift, commit = unit.Unit.__exit__, LocalRoom.write
 
-    def write(self: LocalRoom) -> Any:
+    def write(self: LocalRoom, *, prompt: bool = True) -> Any:
         lifted: list[str] = []
         markers = self.quiet
         real = markers.lift
@@ -281,7 +281,7 @@ def lift_after_commit() -> None:
                 label.here("late-lift")
                 real(lifted)
 
-        return Late(self)
+        return Late(self, prompt=prompt)
 
     assert commit is not write
     LocalRoom.write = write

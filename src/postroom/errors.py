@@ -10,7 +10,7 @@
     ├── TimedOut                nothing happened in the time given
     ├── Refused                 it exists, but a rule forbids it
     │   ├── IllegalMove         ├── MailboxLeased      ├── StaleClaim
-    │   ├── KeyConflict         ├── NameTaken          └── HandleTaken
+    │   ├── KeyConflict         └── NameTaken
     └── StoreError              the room's file cannot serve
         ├── StoreBusy           ├── StoreFull          ├── StoreReadOnly
         ├── StoreCorrupt        ├── StoreNewer         ├── StoreForeign
@@ -165,12 +165,6 @@ class KeyConflict(Refused):
 
     code = "key_conflict"
     hint = "Use a new --key for new content."
-
-
-class HandleTaken(Refused):
-    """Another message has that handle; draw another id."""
-
-    code = "handle_taken"
 
 
 class NameTaken(Refused):

@@ -61,7 +61,6 @@ class Model:
 
     def send(self, letter: Letter) -> Letter:
         """The letter that is there afterwards: this one, or the one the key was used for."""
-        self.tick()
         for earlier in self.letters.values():
             if letter.key and (earlier.sender, earlier.key) == (letter.sender, letter.key):
                 if (earlier.to, earlier.body) != (letter.to, letter.body):
@@ -75,7 +74,7 @@ class Model:
     # what the clock and deaths do
 
     def tick(self) -> None:
-        """All whose time has come, as at the start of every transaction."""
+        """All whose time has come, as at the start of every transaction but a send."""
         while due := [one for one in self.letters.values() if one.due is not None and one.due <= self.now]:
             for letter in sorted(due, key=lambda one: (one.due, one.seq)):
                 if letter.expires is not None and letter.expires <= self.now:

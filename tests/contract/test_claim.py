@@ -1,11 +1,16 @@
 """Claims: exclusive, leased until handed over, fenced by a nonce, given back when their process is gone."""
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 from postroom import host
 from postroom.errors import IllegalMove, MailboxLeased, StaleClaim, UnknownMessage
 from postroom.model.ladder import Evidence, Outcome, State
 from postroom.model.message import Mail
+from postroom.room.hand import Hand
+from postroom.room.listen import Listening
 from postroom.room.local import LocalRoom
 from tests.clockwork import Clock
 from tests.contract.conftest import Enter
@@ -401,29 +406,50 @@ def test_a_listener_gets_what_a_dead_taker_held(room: LocalRoom, enter: Enter, o
 
 
 @pytest.mark.promise("withdraw")
-@pytest.mark.parametrize("act", ["withdraw", "ack"])
-def test_what_ends_while_a_listener_reaches_for_it_is_not_shown(
-    room: LocalRoom, enter: Enter, monkeypatch: pytest.MonkeyPatch, act: str
+def test_what_is_withdrawn_while_a_listener_reaches_for_it_is_not_shown(
+    room: LocalRoom, enter: Enter, monkeypatch: pytest.MonkeyPatch
 ):
-    """Between the listener's look and its note, somebody else was faster, and was told so."""
-    from postroom.room.hand import Hand
-
+    """The sender saw an empty hand and has not committed yet; the listener has read the message meanwhile."""
     first, second = room.send("builder", "one"), room.send("builder", "two")
-    other, hold = enter("planner"), Hand.hold
-    told: list[State] = []
+    listening = room.listen("builder", timeout=5)
+    contested, read = threading.Event(), threading.Event()
+    contest, look = Hand.contest, Listening._first
 
-    def faster(self: Hand, fence: int, seq: int) -> None:
-        if seq == first.message.seq and not told:
-            if act == "withdraw":
-                told.append(other.withdraw(first.id)[0].state)
-            else:
-                told.append(other.ack(first.id, agent="builder").state)
-        hold(self, fence, seq)
+    def contest_slowly(self: Hand, fence: int) -> int | None:
+        found = contest(self, fence)
+        contested.set()
+        assert read.wait(10)
+        return found
 
-    monkeypatch.setattr(Hand, "hold", faster)
-    listening = room.listen("builder", timeout=0.01)
-    assert [mail.id for mail in listening] == [second.id]
-    assert told == [State.WITHDRAWN if act == "withdraw" else State.ACKED]
+    def read_meanwhile(self: Listening) -> Mail | None:
+        mail = look(self)
+        read.set()
+        return mail
+
+    monkeypatch.setattr(Hand, "contest", contest_slowly)
+    monkeypatch.setattr(Listening, "_first", read_meanwhile)
+    with ThreadPoolExecutor(1) as pool:
+        withdrawn = pool.submit(lambda: enter("planner").withdraw(first.id)[0].state)
+        assert contested.wait(10)
+        assert next(listening).id == second.id
+        assert withdrawn.result() is State.WITHDRAWN
+
+
+@pytest.mark.promise("withdraw")
+def test_what_a_listener_is_reaching_for_cannot_be_withdrawn(
+    room: LocalRoom, enter: Enter, monkeypatch: pytest.MonkeyPatch
+):
+    sent, other = room.send("builder", "one"), enter("planner")
+    look = Listening._first
+
+    def withdrawn_meanwhile(self: Listening) -> Mail | None:
+        mail = look(self)
+        with pytest.raises(IllegalMove):
+            other.withdraw(sent.id)
+        return mail
+
+    monkeypatch.setattr(Listening, "_first", withdrawn_meanwhile)
+    assert next(room.listen("builder")).id == sent.id
 
 
 @pytest.mark.promise("withdraw")

@@ -5,7 +5,6 @@ import pytest
 from postroom.model.ladder import Priority
 from postroom.model.message import Message
 from postroom.room.local import LocalRoom
-from postroom.room.post import post
 
 PAGE = 500
 MANY = 10_000
@@ -21,7 +20,8 @@ def crowded(room: LocalRoom) -> str:
             about = {"project": "p", "name": f"agent-{n}", "role": "", "capabilities": [], "description": ""}
             tx.append("agent.joined", f"a{n:014}", payload={**about, "supervisor": None})
             message = _message(tx, planner.id, thread)
-            thread = post(tx, message, [builder.id]).thread
+            tx.post(message, [builder.id])
+            thread = message.thread
         seqs = [mail.delivery.seq for _ in range(2) for mail in tx.ready(builder.id, PAGE)]
         for seq in sorted(set(seqs)):
             mail = tx.mail(seq, builder.id)
@@ -31,9 +31,9 @@ def crowded(room: LocalRoom) -> str:
 
 
 def _message(tx, sender: str, thread: str) -> Message:
-    from postroom.model.ids import uuid7
+    from postroom.model.ids import message_id
 
-    fresh = uuid7()
+    fresh = message_id(tx.now, tx.next_seq)
     return Message(
         tx.next_seq, fresh, tx.tenant, "p", sender, "planner", None, None, None, "unverified", "builder",
         "note", "turn", Priority.NORMAL, "", "x", None, None, thread or fresh, None, None, None, False,

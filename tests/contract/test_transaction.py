@@ -204,16 +204,20 @@ def test_a_room_set_to_full_waits_for_the_disk_before_it_tells(
 
 
 @pytest.mark.promise("lossless-ids")
-def test_a_message_whose_handle_is_taken_gets_another_id(room: LocalRoom, monkeypatch: pytest.MonkeyPatch):
+def test_a_handle_is_one_messages_alone_even_after_four_milliards_of_events(room: LocalRoom):
     from postroom.model import ids
 
     first = room.send("builder", "one")
-    fresh = ids.uuid7()
-    drawn = iter([fresh[:-8] + first.message.handle] * 3 + [fresh])
-    for module in ("postroom.room.send.ids", "postroom.room.post"):
-        monkeypatch.setattr(f"{module}.uuid7", lambda: next(drawn))
+    with room.store.write() as tx:
+        last = tx.append("project.created", payload={"name": "n", "root": ""})
+        tx.record(
+            last._replace(
+                seq=first.message.seq + (1 << 32) - 1, id=ids.uuid7(), payload={"name": "m", "root": ""}
+            )
+        )
     second = room.send("builder", "two")
-    assert second.id == fresh
-    assert second.message.thread == fresh
-    assert [mail.body for mail in room.peek("builder")] == ["one", "two"]
+    assert second.message.seq == first.message.seq + (1 << 32)
+    assert second.message.handle == first.message.handle
+    assert room.receipts(first.id).message.body == "one"
+    assert room.receipts(second.id).message.body == "two"
     assert room.receipts(first.message.handle).message.body == "one"

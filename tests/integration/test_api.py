@@ -55,7 +55,7 @@ def test_a_local_room_can_do_all_that_a_room_promises():
         if name.startswith("_"):
             continue
         done = inspect.signature(getattr(LocalRoom, name)).parameters
-        for parameter in inspect.signature(promised).parameters.values():
+        for parameter in list(inspect.signature(promised).parameters.values())[1:]:
             assert parameter.name in done, f"{name}({parameter.name})"
         assert inspect.getdoc(promised) or name in ("projects", "rename", "close"), name
 

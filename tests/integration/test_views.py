@@ -193,7 +193,6 @@ def test_a_client_can_read_while_others_write_and_cannot_write_itself(room: Loca
 
 def test_a_message_for_several_is_a_row_for_each(room: LocalRoom, client):
     from postroom.room.draft import draft
-    from postroom.room.post import post
     from postroom.room.send import compose
 
     room.join("reviewer")
@@ -201,5 +200,5 @@ def test_a_message_for_several_is_a_row_for_each(room: LocalRoom, client):
         wanted = draft(room.settings, "builder", "for two")
         recipients = [room.who("builder"), room.who("reviewer")]
         message = compose(tx, room.who("planner"), recipients, wanted, "p")
-        post(tx, message, [agent.id for agent in recipients])
+        tx.post(message, [agent.id for agent in recipients])
     assert sorted(row["to_agent"] for row in rows(client, "queue")) == ["builder", "reviewer"]

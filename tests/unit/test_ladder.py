@@ -13,6 +13,7 @@ from postroom.model.ladder import MOVES, RUNGS, Evidence, Outcome, State, ended,
 from postroom.store.sqlite import migrate
 
 ALL_MOVES = list(product(State, State))
+PLACE = {State.STORED: 5, State.OFFERED: 9, State.DEAD: 11}
 LEGAL = {(old, new) for old, news in MOVES.items() for new in news}
 PAGE = os.path.join(os.path.dirname(__file__), "..", "..", "docs", "explanation", "ladder.md")
 
@@ -24,7 +25,7 @@ def page() -> str:
 
 @pytest.fixture(scope="module")
 def database() -> Iterator[sqlite3.Connection]:
-    """A real delivery table, with its trigger."""
+    """A real delivery table, with its constraints."""
     connection = sqlite3.connect(":memory:", isolation_level=None)
     for number in range(1, migrate.VERSION + 1):
         migrate.run(connection, number)
@@ -35,9 +36,9 @@ def database() -> Iterator[sqlite3.Connection]:
 def put(database: sqlite3.Connection, state: State) -> None:
     database.execute("DELETE FROM delivery")
     database.execute(
-        "INSERT INTO delivery (tenant, seq, recipient, state, priority, fresh, held, shown_before, attempts,"
-        " unproven, stored_at) VALUES ('local', 1, 'a1', ?, 2, 1, 0, 0, 0, 0, 0)",
-        (state.value,),
+        "INSERT INTO delivery (tenant, seq, recipient, state, place, priority, shown_before, attempts,"
+        " unproven, stored_at) VALUES ('local', 1, 'a1', ?, ?, 2, 0, 0, 0, 0)",
+        (state.value, PLACE.get(state, 10)),
     )
 
 
@@ -48,15 +49,15 @@ def test_every_state_has_its_moves():
 
 @pytest.mark.promise("ladder")
 @pytest.mark.parametrize(("old", "new"), ALL_MOVES, ids=lambda state: state.value)
-def test_the_trigger_in_the_schema_allows_exactly_the_legal_moves(database, old: State, new: State):
+def test_the_check_in_the_schema_allows_exactly_the_legal_moves(database, old: State, new: State):
     put(database, old)
-    statement = "UPDATE delivery SET state = ? WHERE seq = 1"
+    statement = "UPDATE delivery SET was = state, state = ?, place = ? WHERE seq = 1"
     if (old, new) in LEGAL:
-        database.execute(statement, (new.value,))
+        database.execute(statement, (new.value, PLACE.get(new, 10)))
         assert database.execute("SELECT state FROM delivery").fetchone() == (new.value,)
     else:
         with pytest.raises(sqlite3.IntegrityError, match="illegal move on the ladder"):
-            database.execute(statement, (new.value,))
+            database.execute(statement, (new.value, PLACE.get(new, 10)))
         assert database.execute("SELECT state FROM delivery").fetchone() == (old.value,)
 
 
@@ -89,11 +90,30 @@ def test_the_docs_name_every_word_of_the_ladder(words):
     assert missing == []
 
 
+def test_every_statement_that_moves_a_delivery_says_where_from():
+    """Without that the CHECK could not judge the move."""
+    from postroom.store.sqlite.read import SQL
+
+    moves = re.compile(r"UPDATE delivery SET [^;]*\bstate = [^;]*WHERE")
+    moving = [name for name in SQL.names() if moves.search(SQL[name])]
+    assert len(moving) >= 6
+    assert [name for name in moving if "SET was = state, state = " not in SQL[name]] == []
+
+
+@pytest.mark.parametrize(
+    ("state", "place"), [("stored", 9), ("stored", 4), ("offered", 5), ("dead", 10), ("seen", 11)]
+)
+def test_no_delivery_can_lie_where_its_state_does_not_belong(database, state: str, place: int):
+    put(database, State(state))
+    with pytest.raises(sqlite3.IntegrityError):
+        database.execute("UPDATE delivery SET place = ?, priority = 1", (place,))
+
+
 def test_no_state_can_be_invented(database):
     with pytest.raises(sqlite3.IntegrityError):
         database.execute(
-            "INSERT INTO delivery (tenant, seq, recipient, state, priority, fresh, held, shown_before,"
-            " attempts, unproven, stored_at) VALUES ('local', 2, 'a1', 'lost', 2, 1, 0, 0, 0, 0, 0)"
+            "INSERT INTO delivery (tenant, seq, recipient, state, place, priority, shown_before,"
+            " attempts, unproven, stored_at) VALUES ('local', 2, 'a1', 'lost', 10, 2, 0, 0, 0, 0)"
         )
 
 

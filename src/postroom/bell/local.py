@@ -39,25 +39,26 @@ class LocalBell:
             return PollingWaiter()
 
     def ring(self, parties: Iterable[str]) -> dict[str, int]:
+        """Ring who is known to wait there; then those who have come since, if any have."""
         reached: dict[str, int] = {}
         for party in parties:
-            directory = f"{self._directory}/{party}"
-            if not os.access(directory, os.F_OK):
-                continue  # nobody ever waited there
+            known = self._known.get(party)
             try:
+                rung = self._ring_all(known[1]) if known else 0
+                directory = f"{self._directory}/{party}"
+                if not os.access(directory, os.F_OK):
+                    continue  # nobody ever waited there
                 changed = os.stat(directory).st_mtime_ns
-            except OSError:
-                continue
-            known = self._known.get(directory)
-            if known is None or known[0] != changed:
-                known = self._list(directory, changed)
-            try:
-                reached[party] = self._ring_all(known[1]) if known[1] else 0
+                if known is None or known[0] != changed:
+                    was = set(known[1]) if known else set[str]()
+                    _, paths = self._list(party, directory, changed)
+                    rung += self._ring_all([path for path in paths if path not in was])
+                reached[party] = rung
             except OSError:  # no descriptor left. What was committed must not look as if it had failed
                 self.errors += 1
         return reached
 
-    def _list(self, directory: str, changed: int) -> tuple[int, list[str]]:
+    def _list(self, party: str, directory: str, changed: int) -> tuple[int, list[str]]:
         """The sockets in a directory as it was at a time.
 
         Kept only if the directory had been at rest for a while: two changes in one tick of the file
@@ -69,10 +70,12 @@ class LocalBell:
             paths = []
         known = (changed, paths)
         if time.time_ns() - changed > _AT_REST:
-            self._known[directory] = known
+            self._known[party] = known
         return known
 
     def _ring_all(self, paths: list[str]) -> int:
+        if not paths:
+            return 0
         if self._socket is None or self._pid != os.getpid():
             self._socket, self._pid = _sender(), os.getpid()
         reached = 0
@@ -120,7 +123,7 @@ class LocalBell:
 
     def waiting(self, party: str) -> int:
         """Counted by connecting, which tells a live socket from a dead one without waking anybody."""
-        _, paths = self._list(f"{self._directory}/{party}", time.time_ns())
+        _, paths = self._list(party, f"{self._directory}/{party}", time.time_ns())
         return sum(map(_is_live, _reachable(paths)))
 
     def close(self) -> None:

@@ -7,12 +7,50 @@ _HEX = frozenset("0123456789abcdef")
 _UUID_LENGTH = 36
 HANDLE_LENGTH = 8
 
+_HANDLES = 1 << 32
+_SPREAD = 2654435761  # odd, so that multiplying by it is undone by multiplying by its inverse
+_GATHER = pow(_SPREAD, -1, _HANDLES)
+_MOST = (1 << 48) - 1  # milliseconds a UUIDv7 can tell
+
+_drawn: list[str] = []  # random halves of ids, drawn some at a time: the kernel is slow to be asked
+_DRAW = 16
+
+
+def _draw() -> str:
+    """The random half of a UUIDv7."""
+    try:
+        return _drawn.pop()
+    except IndexError:
+        digits = os.urandom(10 * _DRAW).hex()
+        for at in range(0, len(digits), 20):
+            r = digits[at : at + 20]
+            _drawn.append(f"7{r[:3]}-{'89ab'[int(r[3], 16) & 3]}{r[4:7]}-{r[7:19]}")
+        return _drawn.pop()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_drawn.clear)
+
 
 def uuid7() -> str:
     """A new UUIDv7. Built by hand because importing `uuid` costs more than sending a message."""
-    r = os.urandom(10).hex()
-    t = f"{time.time_ns() // 1_000_000:012x}"
-    return f"{t[:8]}-{t[8:]}-7{r[:3]}-{'89ab'[int(r[3], 16) & 3]}{r[4:7]}-{r[7:19]}"
+    at = (time.time_ns() // 1_000_000).to_bytes(6, "big").hex()
+    return f"{at[:8]}-{at[8:]}-{_draw()}"
+
+
+def message_id(now: int, seq: int) -> str:
+    """The id of the message with a number: a UUIDv7 that ends in that number's handle.
+
+    So nothing has to be looked up, or guarded, to know that a handle is one message's alone.
+    """
+    at = (now & _MOST).to_bytes(6, "big").hex()
+    scattered = (seq * _SPREAD % _HANDLES).to_bytes(4, "big").hex()
+    return f"{at[:8]}-{at[8:]}-{_draw()[:-HANDLE_LENGTH]}{scattered}"
+
+
+def number(ref: str) -> int:
+    """The number of the message with an id or a handle; beyond four milliards, modulo that many."""
+    return int(ref[-HANDLE_LENGTH:], 16) * _GATHER % _HANDLES
 
 
 def is_uuid(text: str) -> bool:
@@ -29,7 +67,7 @@ def is_handle(text: str) -> bool:
 
 
 def handle(message_id: str) -> str:
-    """The short name of a message: its last eight digits, which are random and unique in a room."""
+    """The short name of a message: its last eight digits, which are its number in the room, scattered."""
     return message_id[-HANDLE_LENGTH:]
 
 
@@ -45,4 +83,4 @@ def human_id() -> str:
 
 def nonce() -> str:
     """What marks one attempt in whatever a model received."""
-    return os.urandom(6).hex()
+    return _draw()[-12:]

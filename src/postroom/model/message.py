@@ -193,6 +193,14 @@ class Lease(NamedTuple):
     taken_at: int
 
 
+class Standing(NamedTuple):
+    """What decides whether mail may be offered from a mailbox just now."""
+
+    holder: str | None  # who listens on it
+    others: int  # whether anyone else holds claims on its mail
+    due: int | None  # when the clock next acts on anything in the room
+
+
 class Project(NamedTuple):
     """A scope for agents: usually one repository with all its worktrees."""
 

@@ -3,10 +3,9 @@
 from typing import TYPE_CHECKING
 
 from postroom.model.address import ROOM
-from postroom.model.ids import uuid7
+from postroom.model.ids import message_id
 from postroom.model.ladder import Priority
 from postroom.model.message import Mail, Message
-from postroom.room.post import post
 
 if TYPE_CHECKING:
     from postroom.store.contract import WriteTx
@@ -18,12 +17,13 @@ def bounce(tx: "WriteTx", mail: Mail, reason: str) -> None:
     if lost.sender_id == ROOM or tx.agent(lost.sender_id) is None:
         return
     letter = Message(
-        seq=tx.next_seq, id=uuid7(), tenant=tx.tenant, project=lost.project, sender_id=ROOM, sender=ROOM,
-        sender_session=None, sender_runtime=None, sender_role="system", verified="room", to=lost.sender,
-        type="system", cls="turn", priority=Priority.NORMAL, subject=f"Not delivered to {recipient}",
+        seq=tx.next_seq, id=message_id(tx.now, tx.next_seq), tenant=tx.tenant, project=lost.project,
+        sender_id=ROOM, sender=ROOM, sender_session=None, sender_runtime=None, sender_role="system",
+        verified="room", to=lost.sender, type="system", cls="turn", priority=Priority.NORMAL,
+        subject=f"Not delivered to {recipient}",
         body=f"Your message {lost.handle} to {recipient} was not delivered: {reason}",
         payload={"bounce": {"message": lost.id, "recipient": recipient, "reason": reason}}, metadata=None,
         thread=lost.thread, reply_to=lost.id, correlation=lost.correlation or lost.id, attachments=None,
         requires_ack=False, not_before=None, expires_at=None, key=None, created_at=tx.now, redacted=None,
     )  # fmt: skip
-    post(tx, letter, [lost.sender_id])
+    tx.post(letter, [lost.sender_id])

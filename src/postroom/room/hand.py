@@ -1,16 +1,26 @@
 """What a listener has in hand, noted outside the store so that taking stays a read.
 
-Sixteen bytes per mailbox: the lease's fence and the message's sequence number. They survive the
-listener's death, not a power cut; without them, everything that waits is labelled instead.
+Three words per mailbox: the lease's fence, the seq of what is in hand, and whether somebody has contested it.
+They survive the listener's death, not a power cut; without them, everything that waits is labelled instead.
+The listener writes into memory that is the file: a call to the kernel would cost as much as reading the mail.
+
+Who withdraws a message must not be told that it was in time while the listener shows it. So each says what it
+is about to do, and only then looks what the other does: the listener notes that it is `REACHING`, reads the
+store, and then looks whether it was contested; the other, under the write lock, contests and then looks at
+the note. One of them sees the other. A listener that was contested asks again under the write lock.
 """
 
+import mmap
 import os
 import struct
+from errno import ENOSPC
 
 from postroom import host
-from postroom.errors import StoreReadOnly
+from postroom.errors import StoreFull, StoreReadOnly
 
-_NOTE = struct.Struct("<QQ")
+NOTHING, REACHING = 0, (1 << 64) - 1
+_WORDS = struct.Struct("=QQQ")
+_FENCE, _SEQ, _CONTESTED = range(3)
 
 
 class Hand:
@@ -18,33 +28,68 @@ class Hand:
 
     def __init__(self, path: str) -> None:
         self._path = path
-        self._descriptor = -1
+        self._note: memoryview | None = None
+
+    # the listener's side
 
     def open(self) -> None:
         try:
             host.private_directory(os.path.dirname(self._path))
-            self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
-        except OSError as exc:
+            descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
+            try:
+                if os.fstat(descriptor).st_size < _WORDS.size:
+                    os.write(descriptor, bytes(_WORDS.size))
+                self._note = memoryview(mmap.mmap(descriptor, _WORDS.size)).cast("Q")
+            finally:
+                os.close(descriptor)
+        except (OSError, ValueError) as exc:
+            if getattr(exc, "errno", 0) == ENOSPC:
+                raise StoreFull(f"no space left to note what is in hand: {exc}", path=self._path) from exc
             raise StoreReadOnly(f"cannot note what is in hand: {exc}", path=self._path) from exc
 
-    def hold(self, fence: int, seq: int) -> None:
-        """Note what is about to be shown; 0 for nothing."""
-        if hasattr(os, "pwrite"):
-            os.pwrite(self._descriptor, _NOTE.pack(fence, seq), 0)
-        else:
-            os.lseek(self._descriptor, 0, os.SEEK_SET)
-            os.write(self._descriptor, _NOTE.pack(fence, seq))
+    def begin(self, fence: int) -> None:
+        """Nothing is in hand yet under this fence."""
+        assert self._note is not None
+        self._note[_SEQ] = NOTHING
+        self._note[_FENCE] = fence
+
+    def hold(self, seq: int) -> None:
+        """Note what is about to be shown: a message, `NOTHING`, or `REACHING` for whatever comes next."""
+        assert self._note is not None
+        self._note[_SEQ] = seq
+
+    def is_contested(self) -> bool:
+        assert self._note is not None
+        return self._note[_CONTESTED] != 0
+
+    def clear(self) -> None:
+        """Nobody contests it any more. Under the write lock that is certain."""
+        assert self._note is not None
+        self._note[_CONTESTED] = 0
 
     def close(self) -> None:
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
-            self._descriptor = -1
+        self._note = None
+
+    # the others' side
+
+    def contest(self, fence: int) -> int | None:
+        """Under the write lock, before taking something away: what is in hand, as with `read`."""
+        try:
+            descriptor = os.open(self._path, os.O_RDWR)
+        except OSError:
+            return None
+        try:
+            os.lseek(descriptor, _WORDS.size // 3 * _CONTESTED, os.SEEK_SET)
+            os.write(descriptor, (1).to_bytes(_WORDS.size // 3, "little"))
+        finally:
+            os.close(descriptor)
+        return self.read(fence)
 
     def read(self, fence: int) -> int | None:
-        """What was in hand under a fence (0 for nothing), or None when that is not known."""
+        """What is in hand under a fence, or None when that is not known."""
         try:
             with open(self._path, "rb") as file:
-                noted, seq = _NOTE.unpack(file.read())
+                noted, seq, _ = _WORDS.unpack(file.read())
         except (OSError, struct.error):
             return None
         return seq if noted == fence else None

@@ -13,6 +13,20 @@ if TYPE_CHECKING:
     from postroom.room.local import LocalRoom
 
 
+_TAIL, _BATCH = 1000, 20_000
+
+
+def index_sent(room: "LocalRoom") -> None:
+    """Enter who wrote what since somebody last asked, unless that is little; others may write in between."""
+    look = room.store.look()
+    while not room.store.readonly:
+        position, last = int(look.position("sent") or 0), int(look.last_cursor())
+        if last - position < _TAIL:
+            return
+        with room.store.write() as tx:
+            tx.index_sent(min(last, position + _BATCH))
+
+
 def events(room: "LocalRoom", *, follow: bool, agent: str | None, after: str | None) -> Iterator[Event]:
     """Events in order after a cursor; with `follow`, without end."""
     party = room.who(agent).id if agent else None

@@ -12,6 +12,7 @@ from postroom import host, label
 from postroom.errors import StaleClaim
 from postroom.model.ladder import State
 from postroom.model.message import Mail
+from postroom.room.hand import NOTHING, REACHING
 from postroom.room.offer import claim, context, guard_lease
 from postroom.room.settle import see
 from postroom.room.sweep import reap
@@ -38,7 +39,7 @@ class Listening(Iterator[Mail]):
             self._hand.open()
             self._fence = self._take_lease()
             self._closed = False
-            self._hand.hold(self._fence, 0)
+            self._hand.begin(self._fence)
         except BaseException:
             self.close()  # the lease too, once it is taken
             self._hand.close()
@@ -71,28 +72,27 @@ class Listening(Iterator[Mail]):
 
     def look(self) -> Mail | None:
         """The next message, which is now in hand; None when nothing waits."""
-        while (mail := self._first()) is not None:
-            if self._grasp(mail):
-                return mail
-        return None
+        while True:
+            self._hand.hold(REACHING)
+            mail = self._first()
+            if mail is None or self._is_still_next(mail):
+                break
+        self._hand.hold(NOTHING if mail is None else mail.delivery.seq)
+        if mail is not None:
+            label.here("in-hand")
+        self._in_hand = mail
+        return mail
 
-    def _grasp(self, mail: Mail) -> bool:
-        """Take it in hand, where others see it, and only then ask whether it still is the next one.
-
-        The other way round, what was withdrawn in between would be shown all the same.
-        """
-        seq, expires = mail.delivery.seq, mail.delivery.due_at
+    def _is_still_next(self, mail: Mail) -> bool:
+        expires = mail.delivery.due_at
         if expires is not None and expires <= self._room.store.clock():
             self._room.sweep(self.agent)  # nobody had noticed yet
             return False
-        self._hand.hold(self._fence, seq)
-        head = self._room.store.look().head(self.agent)
-        if head != seq:
-            self._hand.hold(self._fence, 0)
-            return False
-        label.here("in-hand")
-        self._in_hand = mail
-        return True
+        if not self._hand.is_contested():
+            return True
+        with self._room.store.write() as tx:
+            self._hand.clear()
+            return tx.head(self.agent) == mail.delivery.seq
 
     def _first(self) -> Mail | None:
         waiting = self._room.store.look().ready(self.agent, 1, self._name)
@@ -106,7 +106,7 @@ class Listening(Iterator[Mail]):
         now = self._room.store.look().refresh(mail)
         if now is not None and now.delivery.state is State.STORED:
             self._settle(mail)
-        self._hand.hold(self._fence, 0)
+        self._hand.hold(NOTHING)
 
     def _settle(self, mail: Mail) -> None:
         with self._room.write() as tx:

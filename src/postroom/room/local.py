@@ -92,13 +92,8 @@ class LocalRoom:
 
     # sending
 
-    def send(
-        self, to: str, body: str, *, sender: str | None = None, **options: "Unpack[SendOptions]"
-    ) -> Sent:
-        return sending.send(self, to, body, sender=sender, **options)
-
-    def withdraw(self, ref: str, *, sender: str | None = None) -> list[Delivery]:
-        return sending.withdraw(self, ref, sender=sender)
+    send = sending.send  # as they are: every call on the way of a message is felt
+    withdraw = sending.withdraw
 
     def until(self, ref: str, rung: str, *, timeout: float | None = None) -> list[Delivery]:
         from postroom.room.wait import until_rung  # noqa: PLC0415 - only who waits
@@ -197,7 +192,10 @@ class LocalRoom:
     def sent(
         self, agent: str | None = None, *, limit: int = 50, before: int | None = None
     ) -> list[tuple[Message, list[Delivery]]]:
+        from postroom.room.history import index_sent  # noqa: PLC0415 - not on the mail path
+
         self.sweep()
+        index_sent(self)
         with self.store.read() as tx:
             sender = directory.caller(tx, agent or self.agent, self.scope)
             return [(message, tx.deliveries(message.seq)) for message in tx.sent(sender.id, before, limit)]
@@ -272,8 +270,8 @@ class LocalRoom:
 
     # the room itself
 
-    def write(self) -> Unit:
-        return Unit(self)
+    def write(self, *, prompt: bool = True) -> Unit:
+        return Unit(self, prompt=prompt)
 
     def sweep(self, party: str | None = None) -> int:
         """Do what the clock asks, and return what gone processes held (of one party, or of all).

@@ -8,7 +8,7 @@ from postroom.model import ids
 from postroom.model.ladder import Outcome, State, move
 from postroom.model.message import Agent, Delivery, Lease, Mail
 from postroom.room import directory
-from postroom.room.sweep import give_back, is_offered, reap
+from postroom.room.sweep import act_on_due, give_back, is_due, is_offered, reap
 
 if TYPE_CHECKING:
     from postroom.room.local import LocalRoom
@@ -19,9 +19,8 @@ def peek(room: "LocalRoom", agent: str | None, limit: int) -> list[Mail]:
     """What waits, in the order it will be offered. Marks nothing."""
     with room.store.read() as tx:
         who = directory.caller(tx, agent or room.agent, room.scope)
-        due = tx.next_due()
-        is_fresh = (due is None or due > room.store.clock()) and not tx.standing(who.id, "")[1]
-        if is_fresh or room.store.readonly:
+        standing = tx.standing(who.id, "")
+        if not (standing.others or is_due(standing.due, room.store.clock())) or room.store.readonly:
             return tx.ready(who.id, limit, who.name)
     room.sweep(who.id)  # a moment has come, or what somebody holds may have to come back
     return room.store.look().ready(who.id, limit, who.name)
@@ -40,23 +39,29 @@ def offer(
     `handed` says that returning it is handing it over, as it is to the program that called.
     A route that still has to write it out claims with a lease first.
     """
-    with room.write() as tx:
+    with room.write(prompt=False) as tx:
         who = directory.caller_of(tx, agent or room.agent, room.scope)
-        holder, others = tx.standing(who.id, host.identity())
-        if holder is not None:
-            if holder == host.identity() and ref is None:
-                raise MailboxLeased(
-                    "this process is listening on this mailbox: its listener has the next one"
-                )
-            guard_lease(tx, who.id, room)
-        if others:
-            reap(tx, who.id, room.settings)
-        mail = _next(tx, who) if ref is None else _named(tx, room, ref, who)
+        standing, mail = tx.next(who.id, host.identity(), who.name)
+        if standing.holder is not None or standing.others or is_due(standing.due, tx.now):
+            mail = _put_in_order(tx, room, who, alone=ref is None)
+        if ref is not None:
+            mail = _named(tx, room, ref, who)
         if mail is None or mail.delivery.state is not State.STORED:
             return mail
         return claim(
             tx, mail, route=route, context=context(), handed=handed, lease=room.settings.lease_seconds
         )
+
+
+def _put_in_order(tx: "WriteTx", room: "LocalRoom", who: Agent, *, alone: bool) -> Mail | None:
+    """Do what the clock asks, end what gone processes hold, respect who listens; what is next then."""
+    act_on_due(tx, room.settings)
+    lease = tx.lease(who.id)
+    if alone and lease is not None and lease.holder == host.identity():
+        raise MailboxLeased("this process is listening on this mailbox: its listener has the next one")
+    guard_lease(tx, who.id, room)
+    reap(tx, who.id, room.settings)
+    return tx.next(who.id, host.identity(), who.name)[1]
 
 
 def context() -> str:
@@ -83,11 +88,6 @@ def claim(
         False, delivery.shown_before, until, context, nonce, claimer, tx.now if handed else None,
         delivery.stored_at, tx.now, *delivery[20:],
     )))  # fmt: skip
-
-
-def _next(tx: "ReadTx", who: Agent) -> Mail | None:
-    waiting = tx.ready(who.id, 1, who.name)
-    return waiting[0] if waiting else None
 
 
 def _named(tx: "ReadTx", room: "LocalRoom", ref: str, who: Agent) -> Mail:
@@ -124,13 +124,15 @@ def guard_lease(tx: "WriteTx", agent_id: str, room: "LocalRoom") -> None:
 def break_lease(tx: "WriteTx", lease: Lease, room: "LocalRoom") -> None:
     """End the lease of a process that is gone. What it had in hand counts as an unproven attempt.
 
-    After a power cut nobody knows what it had in hand (the note on the disk may be an older one): then all
-    that waits is labelled.
+    Sometimes nobody knows what it had in hand: it was just reaching for something, or after a power cut the
+    note on the disk may be an older one. Then all that waits is labelled.
     """
     assert lease.holder is not None
     assert lease.context is not None
+    from postroom.room.hand import REACHING  # noqa: PLC0415 - after a death only
+
     noted = room.hand(lease.agent).read(lease.fence)
-    in_hand = None if host.is_of_earlier_boot(lease.holder) else noted
+    in_hand = None if noted == REACHING or host.is_of_earlier_boot(lease.holder) else noted
     if in_hand is None:
         while page := tx.unlabelled(lease.agent):
             for mail in page:

@@ -9,7 +9,6 @@ from postroom.model.message import Agent, Delivery, Json, Mail, Message, Sent
 from postroom.room import directory
 from postroom.room.bounce import bounce
 from postroom.room.draft import check_text, draft
-from postroom.room.post import post
 from postroom.room.send import answer, compose, duplicate
 
 if TYPE_CHECKING:
@@ -111,7 +110,7 @@ def reply(
         if asked.delivery.state in (State.STORED, State.OFFERED, State.SEEN):
             acknowledge(tx, asked)
         message = compose(tx, author, recipients, wanted, asked.message.project)
-        message = post(tx, message, [agent.id for agent in recipients])
+        tx.post(message, [agent.id for agent in recipients])
     return answer(message, recipients, unit.reached)
 
 

@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from postroom.store.contract import WriteTx
 
 
+def is_due(moment: int | None, now: int) -> bool:
+    return moment is not None and moment <= now
+
+
 def act_on_due(tx: "WriteTx", settings: Settings) -> None:
     """Do everything whose time has come. Runs at the start of whatever transaction comes next."""
     while page := tx.due(tx.now):

@@ -18,25 +18,30 @@ EVERYONE = "_events"  # the bell of those who follow the events themselves
 
 
 class Unit:
-    """`with room.write() as tx`. After it, `reached` says how many waiters each ring woke."""
+    """`with room.write() as tx`. After it, `reached` says how many waiters each ring woke.
 
-    __slots__ = ("_room", "_tx", "reached")
+    What the clock asks for is done first, unless that is nothing to whoever writes (`prompt=False`).
+    """
 
-    def __init__(self, room: "LocalRoom") -> None:
+    __slots__ = ("_prompt", "_room", "_tx", "reached")
+
+    def __init__(self, room: "LocalRoom", *, prompt: bool) -> None:
         self._room = room
+        self._prompt = prompt
         self.reached: dict[str, int] = {}
 
     def __enter__(self) -> "WriteTx":
         label.here("before-begin")
         self._tx = tx = self._room.store.begin()
-        try:
-            if tx.earliest_due is not None and tx.earliest_due <= tx.now:
-                from postroom.room.sweep import act_on_due  # noqa: PLC0415 - rarely needed
+        if self._prompt:
+            try:
+                if (due := tx.next_due()) is not None and due <= tx.now:
+                    from postroom.room.sweep import act_on_due  # noqa: PLC0415 - rarely needed
 
-                act_on_due(tx, self._room.settings)
-        except BaseException as exc:
-            self._room.store.abandon(exc)
-            raise
+                    act_on_due(tx, self._room.settings)
+            except BaseException as exc:
+                self._room.store.abandon(exc)
+                raise
         return tx
 
     def __exit__(

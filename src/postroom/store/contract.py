@@ -1,7 +1,8 @@
 """What a store must be able to do. `tests/contract/` is the meaning of these words, run on every back end.
 
-A use case is one `write` transaction. State changes only by `append`: the event and what it does to
-the state are stored together or not at all. Cursors are opaque strings; the clock is the store's own.
+A use case is one `write` transaction. State changes only by `append` and `post`: the event and
+what it does to the state are stored together or not at all. Cursors are opaque strings; the clock is the
+store's own.
 """
 
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ from postroom.model.message import (
     Message,
     Project,
     Session,
+    Standing,
 )
 
 if not TYPE_CHECKING:
@@ -59,7 +61,8 @@ class ReadTx(Protocol):
     def answer(self, correlation: str, after: int, recipient: str) -> Mail | None: ...
     def due(self, until: int) -> list[Mail]: ...
     def next_due(self, recipient: str | None = None) -> int | None: ...
-    def standing(self, recipient: str, me: str) -> tuple[str | None, bool]: ...
+    def standing(self, recipient: str, me: str) -> Standing: ...
+    def next(self, recipient: str, me: str, address: str) -> tuple[Standing, Mail | None]: ...
     def claimers(self, recipient: str) -> list[str]: ...
     def offered(self, recipient: str, claimer: str) -> list[Mail]: ...
     def recipients_offered(self) -> list[str]: ...
@@ -83,7 +86,6 @@ class WriteTx(ReadTx, Protocol):
     tenant: str
     now: int  # the store's clock, one reading for the whole transaction
     next_seq: int  # the sequence number the next event will get
-    earliest_due: int | None
     directory: int | None  # names may be cached while this stays the same; None: not now
     wrote: bool
     stirred: set[str]  # who has something due because of this transaction
@@ -98,9 +100,10 @@ class WriteTx(ReadTx, Protocol):
         payload: Json | None = None,
         role: str = "system",
         status: str = "ok",
-        message: Message | None = None,
     ) -> Event: ...
+    def post(self, message: Message, recipients: list[str]) -> None: ...
     def record(self, event: Event) -> None: ...
+    def index_sent(self, until: int) -> None: ...
     def set_position(self, follower: str, cursor: str) -> None: ...
 
 

@@ -4,11 +4,9 @@ An event carries all that its change needs, so replaying the events of a room re
 nothing here reads a clock, draws a random number or asks the outside world.
 """
 
-import sqlite3
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from postroom.errors import HandleTaken
 from postroom.model.ladder import Outcome, State
 from postroom.model.message import Event
 from postroom.store.sqlite.read import SQL
@@ -20,45 +18,23 @@ if TYPE_CHECKING:
 # Values bound to statements are plain str and int: sqlite3 takes a slow path for enum members.
 _UNPROVEN = Outcome.UNPROVEN.value
 
-_MESSAGE, _DELIVERY, _OFFER = SQL["message_insert"], SQL["delivery_insert"], SQL["delivery_offer"]
+_OFFER = SQL["delivery_offer"]
 
 
 def _message_sent(tx: "WriteTx", e: Event) -> None:
-    m = e.message
-    assert m is not None, "message.sent carries its message"
-    priority = int(m.priority)
-    try:
-        tx.execute(
-            _MESSAGE,
-            (m.seq, m.id, m.tenant, m.project, m.sender_id, m.sender, m.sender_session, m.sender_runtime,
-             m.sender_role, m.verified, m.to, m.type, m.cls, priority, m.subject, m.body,
-             None if m.payload is None else encode(m.payload),
-             None if m.metadata is None else encode(m.metadata), m.thread, m.reply_to, m.correlation,
-             None if m.attachments is None else encode(m.attachments), m.requires_ack, m.not_before,
-             m.expires_at, m.key, m.created_at, None if m.redacted is None else encode(m.redacted)),
-        )  # fmt: skip
-    except sqlite3.IntegrityError as exc:
-        if "message_handle" in str(exc):
-            raise HandleTaken from exc
-        raise
-    held = m.not_before is not None and m.not_before > e.timestamp
-    due = m.not_before if held else m.expires_at
-    for recipient in e.payload["recipients"]:
-        tx.execute(
-            _DELIVERY,
-            (tx.tenant, m.seq, recipient, priority, held, due, "scheduled" if held else None, e.timestamp),
-        )
-        # Even held mail stirs: the marker must not outlast its time.
-        tx.stirred.add(recipient)
+    assert e.message is not None, "message.sent carries its message"
+    tx.post(e.message, e.payload["recipients"])
 
 
 def _message_redacted(tx: "WriteTx", e: Event) -> None:
     tx.run("message_redact", (tx.tenant, e.refs["seq"], encode(e.payload["hashes"])))
 
 
-def _key(tx: "WriteTx", e: Event) -> tuple[str, int, str, int]:
+def _key(tx: "WriteTx", e: Event) -> tuple[str, str, int, int, int]:
     """The delivery an event moves, and the event itself, which becomes the latest in its history."""
-    return tx.tenant, e.refs["seq"], e.party, e.seq
+    assert tx.spot is not None, "it was looked up to record the event"
+    seq, recipient, place, _ = tx.spot
+    return tx.tenant, recipient, place, seq, e.seq
 
 
 def _delivery_due(tx: "WriteTx", e: Event) -> None:
@@ -172,7 +148,7 @@ def _project_created(tx: "WriteTx", e: Event) -> None:
 
 def _forget(tx: "WriteTx", seqs: list[int]) -> None:
     for seq in seqs:
-        for statement in ("deliveries_delete", "message_delete"):
+        for statement in ("deliveries_delete", "sent_delete", "message_delete"):
             tx.run(statement, (tx.tenant, seq))
 
 

@@ -1,11 +1,11 @@
 """What can be asked of a room. Every method reads whole results: an open cursor would pin the WAL."""
 
 import json
-from collections.abc import Iterable
-from typing import Any, Protocol, TypeVar
+import sqlite3
+from typing import Any, TypeVar
 
 from postroom.errors import InvalidValue, StoreCorrupt
-from postroom.model.ids import handle
+from postroom.model.ids import number
 from postroom.model.ladder import Evidence, Priority, State
 from postroom.model.message import (
     Agent,
@@ -17,13 +17,15 @@ from postroom.model.message import (
     Message,
     Project,
     Session,
+    Standing,
     first_delivery,
 )
+from postroom.store.sqlite.connection import TROUBLE, explain
 from postroom.store.sqlite.statement import Statements
 
 SQL = Statements("event", "agent", "message", "delivery")
 PAGE = 500
-_READY = SQL["mail_ready"]
+_READY, _NEXT, _AT = SQL["mail_ready"], SQL["mail_next"], SQL["delivery_at"]
 
 T = TypeVar("T")
 
@@ -47,6 +49,11 @@ _PRIORITY_COLUMN = Message._fields.index("priority")
 _ACK_COLUMN = Message._fields.index("requires_ack")
 
 _LAST = 1 << 62
+_HANDLES = 1 << 32
+
+# Where a delivery lies in its mailbox (see schema.sql), unless it waits: that depends on its priority, too.
+_PLACE = {State.OFFERED: 9, State.DEAD: 11}
+_DONE = 10
 
 Row = tuple[Any, ...]
 
@@ -71,7 +78,7 @@ def _position(cursor: str, default: int) -> int:
     return int(cursor)
 
 
-def to_message(row: Iterable[Any]) -> Message:
+def to_message(row: Row) -> Message:
     values = list(row)
     values[_PRIORITY_COLUMN] = _PRIORITY[values[_PRIORITY_COLUMN]]
     values[_ACK_COLUMN] = values[_ACK_COLUMN] == 1
@@ -102,234 +109,246 @@ def to_event(row: Row) -> Event:
     return Event._make((*row[:10], payload, refs, row[13], None))
 
 
-class Cursor(Protocol):
-    """What a statement found."""
-
-    def fetchone(self) -> Any: ...
-    def fetchall(self) -> list[Any]: ...
-
-
-class Connection(Protocol):
-    """What questions are put to."""
-
-    def execute(self, statement: str, parameters: tuple[Any, ...] = ..., /) -> Cursor: ...
+# Where a delivery was found (seq, recipient, place), and its latest event. True while nobody else can write.
+Spot = tuple[int, str, int, int | None]
 
 
 class ReadTx:
     """A consistent look at one tenant's part of a room."""
 
-    def __init__(self, connection: Connection, tenant: str) -> None:
+    def __init__(self, connection: sqlite3.Connection, tenant: str, path: str) -> None:
         self.connection = connection
         self.tenant = tenant
+        self.path = path
         self.execute = connection.execute
+        self.spot: Spot | None = None  # of the delivery looked at last
+
+    def rows(self, statement: str, parameters: tuple[Any, ...] = ()) -> list[Row]:
+        """What a statement finds; a damaged page may show itself at any row."""
+        try:
+            return self.execute(statement, parameters).fetchall()
+        except TROUBLE as exc:
+            raise explain(exc, self.path) from exc
+
+    def row(self, statement: str, parameters: tuple[Any, ...] = ()) -> Any:
+        """The first of the rows, or None."""
+        try:
+            return self.execute(statement, parameters).fetchone()
+        except TROUBLE as exc:
+            raise explain(exc, self.path) from exc
 
     # agents, projects, sessions
 
     def agent(self, agent_id: str) -> Agent | None:
-        row = self.execute(SQL["agent_by_id"], (self.tenant, agent_id)).fetchone()
+        row = self.row(SQL["agent_by_id"], (self.tenant, agent_id))
         return to_agent(row) if row else None
 
     def agent_named(self, project: str, name: str) -> Agent | None:
-        row = self.execute(SQL["agent_by_name"], (self.tenant, project, name)).fetchone()
+        row = self.row(SQL["agent_by_name"], (self.tenant, project, name))
         return to_agent(row) if row else None
 
     def agents(self, limit: int = PAGE, offset: int = 0) -> list[Agent]:
-        return [
-            to_agent(row)
-            for row in self.execute(SQL["agents"], (self.tenant, _page(limit), offset)).fetchall()
-        ]
+        return [to_agent(row) for row in self.rows(SQL["agents"], (self.tenant, _page(limit), offset))]
 
     def project_at(self, root: str) -> Project | None:
-        row = self.execute(SQL["project_by_root"], (self.tenant, root)).fetchone()
+        row = self.row(SQL["project_by_root"], (self.tenant, root))
         return Project._make(row) if row else None
 
     def project(self, name: str) -> Project | None:
-        row = self.execute(SQL["project_by_name"], (self.tenant, name)).fetchone()
+        row = self.row(SQL["project_by_name"], (self.tenant, name))
         return Project._make(row) if row else None
 
     def projects(self) -> list[Project]:
-        return [Project._make(row) for row in self.execute(SQL["projects"], (self.tenant,)).fetchall()]
+        return [Project._make(row) for row in self.rows(SQL["projects"], (self.tenant,))]
 
     def lease(self, agent_id: str) -> Lease | None:
-        row = self.execute(SQL["lease_get"], (self.tenant, agent_id)).fetchone()
+        row = self.row(SQL["lease_get"], (self.tenant, agent_id))
         return Lease._make(row) if row else None
 
     def session(self, session_id: str) -> Session | None:
-        row = self.execute(SQL["session_get"], (self.tenant, session_id)).fetchone()
+        row = self.row(SQL["session_get"], (self.tenant, session_id))
         return Session._make(row) if row else None
 
     def sessions(self, agent_id: str) -> list[Session]:
         """The sessions of an agent that have not ended."""
-        rows = self.execute(SQL["sessions_running"], (self.tenant, agent_id)).fetchall()
+        rows = self.rows(SQL["sessions_running"], (self.tenant, agent_id))
         return [Session._make(row) for row in rows]
 
     # messages
 
     def message(self, ref: str) -> Message | None:
         """A message by its id or by its handle."""
-        row = self.execute(SQL["message_by_handle"], (self.tenant, handle(ref))).fetchone()
-        return to_message(row) if row and row[1].endswith(ref) else None
+        seq = number(ref)
+        while (found := self.message_at(seq)) is None or not found.id.endswith(ref):
+            seq += _HANDLES
+            if seq > int(self.last_cursor()):
+                return None
+        return found
 
     def message_at(self, seq: int) -> Message | None:
-        row = self.execute(SQL["message_by_seq"], (seq,)).fetchone()
+        row = self.row(SQL["message_by_seq"], (seq,))
         return to_message(row) if row and row[2] == self.tenant else None
 
     def message_by_key(self, sender: str, key: str) -> Message | None:
-        row = self.execute(SQL["message_by_key"], (self.tenant, sender, key)).fetchone()
+        row = self.row(SQL["message_by_key"], (self.tenant, sender, key))
         return to_message(row) if row else None
 
     def thread(self, thread: str, after: int = 0, limit: int = PAGE) -> list[Message]:
         """A page of a conversation, oldest first. The message that began it bears its id."""
         first = self.message(thread) if after == 0 else None
         found = [first] if first is not None and first.thread == thread else []
-        rows = self.execute(SQL["messages_in_thread"], (self.tenant, thread, after, _page(limit))).fetchall()
+        rows = self.rows(SQL["messages_in_thread"], (self.tenant, thread, after, _page(limit)))
         return [*found, *map(to_message, rows)][: _page(limit)]
 
     def sent(self, sender: str, before: int | None = None, limit: int = PAGE) -> list[Message]:
         """Newest first."""
-        rows = self.execute(
-            SQL["messages_from"], (self.tenant, sender, before or _LAST, _page(limit))
-        ).fetchall()
+        position = int(self.position("sent") or 0)
+        rows = self.rows(SQL["messages_from"], (self.tenant, sender, before or _LAST, _page(limit), position))
         return [to_message(row) for row in rows]
 
     def prunable(self, before: int, after: int, limit: int = PAGE) -> list[int]:
         """Messages of which everything ended before a moment, after a seq."""
         return [
-            row[0]
-            for row in self.execute(
-                SQL["messages_prunable"], (self.tenant, before, after, _page(limit))
-            ).fetchall()
+            row[0] for row in self.rows(SQL["messages_prunable"], (self.tenant, before, after, _page(limit)))
         ]
 
     def messages_in_project(self, project: str, after: int = 0, limit: int = PAGE) -> list[int]:
-        rows = self.execute(
-            SQL["messages_in_project"], (self.tenant, project, after, _page(limit))
-        ).fetchall()
+        rows = self.rows(SQL["messages_in_project"], (self.tenant, project, after, _page(limit)))
         return [row[0] for row in rows]
 
     # deliveries
 
     def ready(self, recipient: str, limit: int = 1, address: str = "") -> list[Mail]:
         """What can be offered now, in the order it will be. `address` is how the recipient is written."""
-        found: list[Mail] = []
-        for row in self.execute(_READY, (self.tenant, recipient, _page(limit))).fetchall():
-            message = to_message(row[1:])
-            if row[0]:
-                found.append(Mail(message, first_delivery(message, recipient, address or recipient)))
-            elif mail := self.mail(message.seq, recipient):
-                found.append(mail)
-        return found
+        rows = self.rows(_READY, (self.tenant, recipient, _page(limit)))
+        return [self._ready(row, recipient, address) for row in rows]
+
+    def _ready(self, row: Row, recipient: str, address: str) -> Mail:
+        place, last, seq = row[:3]
+        if place & 1:  # never offered
+            self.spot = (seq, recipient, place, last)
+            message = to_message(row[2:])
+            return Mail(message, first_delivery(message, recipient, address or recipient))
+        mail = self.mail(seq, recipient)
+        assert mail is not None, "it was there a moment ago"
+        return mail
 
     def unlabelled(self, recipient: str, limit: int = PAGE) -> list[Mail]:
         """What can be offered now and, as far as is known, nobody has been shown."""
-        rows = self.execute(SQL["mail_unlabelled"], (self.tenant, recipient, _page(limit))).fetchall()
+        rows = self.rows(SQL["mail_unlabelled"], (self.tenant, recipient, _page(limit)))
         return [to_mail(row) for row in rows]
 
     def head(self, recipient: str) -> int | None:
         """The seq of what would be offered next."""
-        row = self.execute(SQL["head"], (self.tenant, recipient)).fetchone()
+        row = self.row(SQL["head"], (self.tenant, recipient))
         return row[0] if row else None
 
     def mail(self, seq: int, recipient: str) -> Mail | None:
-        row = self.execute(SQL["mail_one"], (self.tenant, seq, recipient)).fetchone()
-        return to_mail(row) if row else None
+        row = self.row(SQL["mail_one"], (self.tenant, seq, recipient))
+        if row is None:
+            return None
+        self.spot = (seq, recipient, *row[_MAIL_WIDTH:])
+        return to_mail(row)
 
     def refresh(self, mail: Mail) -> Mail | None:
         """The same mail with its delivery as it stands now."""
         message, d = mail.message, mail.delivery
-        row = self.execute(
-            SQL["delivery_now"], (self.tenant, d.seq, d.recipient_id, message.id, d.recipient)
-        ).fetchone()
-        return Mail(message, to_delivery(row)) if row else None
+        place = d.priority * 2 if d.state is State.STORED else _PLACE.get(d.state, _DONE)
+        key = (self.tenant, d.seq, d.recipient_id, message.id, d.recipient)
+        row = self.row(_AT, (*key, place, place + 1)) or self.row(SQL["delivery_now"], key)
+        if row is None:
+            return None
+        self.spot = (d.seq, d.recipient_id, *row[_DELIVERY_WIDTH:])
+        return Mail(message, to_delivery(row))
 
     def answer(self, correlation: str, after: int, recipient: str) -> Mail | None:
         """The first message to `recipient` that answers a correlation, after a message's seq."""
-        row = self.execute(SQL["mail_correlated"], (self.tenant, correlation, after, recipient)).fetchone()
+        row = self.row(SQL["mail_correlated"], (self.tenant, correlation, after, recipient))
         return to_mail(row) if row else None
 
     def due(self, until: int) -> list[Mail]:
         """At most a page of what the clock must act on by `until`."""
-        return [to_mail(row) for row in self.execute(SQL["mail_due"], (self.tenant, until)).fetchall()]
+        return [to_mail(row) for row in self.rows(SQL["mail_due"], (self.tenant, until))]
 
     def next_due(self, recipient: str | None = None) -> int | None:
         if recipient is None:
-            return self.execute(SQL["next_due"], (self.tenant,)).fetchone()[0]
-        return self.execute(SQL["next_due_of"], (self.tenant, recipient)).fetchone()[0]
+            return self.row(SQL["next_due"], (self.tenant,))[0]
+        return self.row(SQL["next_due_of"], (self.tenant, recipient))[0]
 
-    def standing(self, recipient: str, me: str) -> tuple[str | None, bool]:
-        """Who listens on a mailbox, and whether anyone but `me` holds claims on its mail."""
-        holder, others = self.execute(SQL["standing"], (self.tenant, recipient, me)).fetchone()
-        return holder, others == 1
+    def standing(self, recipient: str, me: str) -> Standing:
+        return Standing._make(self.row(SQL["standing"], (self.tenant, recipient, me)))
+
+    def next(self, recipient: str, me: str, address: str) -> tuple[Standing, Mail | None]:
+        """How a mailbox stands, and what would be offered next."""
+        row = self.row(_NEXT, (self.tenant, recipient, me))
+        standing = Standing._make(row[:3])
+        return standing, None if row[3] is None else self._ready(row[3:], recipient, address)
 
     def claimers(self, recipient: str) -> list[str]:
         """The processes that hold claims on a recipient's mail."""
-        rows = self.execute(SQL["claimers"], (self.tenant, recipient)).fetchall()
+        rows = self.rows(SQL["claimers"], (self.tenant, recipient))
         return [row[0] for row in rows]
 
     def offered(self, recipient: str, claimer: str) -> list[Mail]:
         """A page of what one process claims of a recipient's mail."""
-        rows = self.execute(SQL["mail_open"], (self.tenant, recipient, claimer)).fetchall()
+        rows = self.rows(SQL["mail_open"], (self.tenant, recipient, claimer))
         return [to_mail(row) for row in rows]
 
     def recipients_offered(self) -> list[str]:
-        return [row[0] for row in self.execute(SQL["recipients_open"], (self.tenant,)).fetchall()]
+        return [row[0] for row in self.rows(SQL["recipients_open"], (self.tenant,))]
 
     def deliveries(self, seq: int) -> list[Delivery]:
-        return [to_delivery(row) for row in self.execute(SQL["deliveries_of"], (self.tenant, seq)).fetchall()]
+        return [to_delivery(row) for row in self.rows(SQL["deliveries_of"], (self.tenant, seq))]
 
     def dead(self, limit: int = PAGE) -> list[Mail]:
-        return [
-            to_mail(row) for row in self.execute(SQL["mail_dead"], (self.tenant, _page(limit))).fetchall()
-        ]
+        return [to_mail(row) for row in self.rows(SQL["mail_dead"], (self.tenant, _page(limit)))]
 
     def history(self, seq: int, recipient: str) -> list[Event]:
         """The events of one delivery after it was stored, oldest first."""
-        rows = self.execute(SQL["events_of_delivery"], (self.tenant, seq, recipient)).fetchall()
+        rows = self.rows(SQL["events_of_delivery"], (self.tenant, seq, recipient))
         return [to_event(row) for row in rows]
 
     def restless(self, recipient: str) -> bool:
         """Whether anything is ready for, or offered to, a recipient."""
-        return bool(self.execute(SQL["restless"], (self.tenant, recipient)).fetchone()[0])
+        return bool(self.row(SQL["restless"], (self.tenant, recipient))[0])
 
     def counts(self, recipient: str) -> tuple[int, int]:
         """(ready, offered)."""
-        return self.execute(SQL["counts"], (self.tenant, recipient)).fetchone()
+        return self.row(SQL["counts"], (self.tenant, recipient))
 
     # events
 
     def events(self, after: str = "", limit: int = PAGE) -> list[Event]:
         """Events in order, after an opaque cursor (`cursor`)."""
         position = _position(after, 0)
-        rows = self.execute(SQL["events_after"], (self.tenant, position, _page(limit))).fetchall()
+        rows = self.rows(SQL["events_after"], (self.tenant, position, _page(limit)))
         return [self._whole(to_event(row)) for row in rows]
 
     def events_before(self, before: str = "", limit: int = PAGE, party: str | None = None) -> list[Event]:
         """Events backwards from a cursor, newest first, of one agent or person or of all."""
         position = _position(before, _LAST)
-        rows = self.execute(SQL["events_before"], (self.tenant, position, _page(limit), party)).fetchall()
+        rows = self.rows(SQL["events_before"], (self.tenant, position, _page(limit), party))
         return [self._whole(to_event(row)) for row in rows]
 
     def _whole(self, event: Event) -> Event:
         """A `message.sent` is kept as the message's own row: put it together again."""
         if event.type != "message.sent":
             return event
-        rows = self.execute(SQL["recipients_of"], (self.tenant, event.seq)).fetchall()
-        return event._replace(
-            payload={"recipients": [row[0] for row in rows]}, message=self.message_at(event.seq)
-        )
+        row = self.row(SQL["recipients_of"], (self.tenant, event.seq))
+        return event._replace(payload={"recipients": _json(row[0])}, message=self.message_at(event.seq))
 
     def cursor(self, event: Event) -> str:
         """The opaque cursor that stands after an event."""
         return str(event.seq)
 
     def last_cursor(self) -> str:
-        return str(self.execute(SQL["event_last"], (self.tenant,)).fetchone()[0] or 0)
+        return str(self.row(SQL["event_last"], (self.tenant,))[0] or 0)
 
     def event_id(self, seq: int) -> str | None:
-        row = self.execute(SQL["event_id"], (self.tenant, seq)).fetchone()
+        row = self.row(SQL["event_id"], (self.tenant, seq))
         return row[0] if row else None
 
     def position(self, follower: str) -> str:
         """The cursor up to which a follower of the events has come."""
-        row = self.execute(SQL["follower_get"], (self.tenant, follower)).fetchone()
+        row = self.row(SQL["follower_get"], (self.tenant, follower))
         return str(row[0]) if row else ""

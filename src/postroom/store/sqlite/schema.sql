@@ -85,6 +85,7 @@ CREATE TABLE message (
     sender_role    TEXT,
     verified       TEXT NOT NULL,
     address        TEXT NOT NULL,
+    recipients     TEXT NOT NULL,           -- whom that meant then: a JSON array of ids
     type           TEXT NOT NULL,
     class          TEXT NOT NULL CHECK (instr('|turn|tool|interrupt|', '|' || class || '|')),
     priority       INTEGER NOT NULL CHECK (priority BETWEEN 0 AND 3),
@@ -104,22 +105,22 @@ CREATE TABLE message (
     redacted       TEXT
 ) STRICT;
 
--- The handle (last eight digits) is unique in a room, so this index also finds and guards the whole id.
-CREATE UNIQUE INDEX message_handle ON message (tenant, substr(id, -8));
+-- An id ends in its message's seq, scattered (postroom.model.ids), so that no index is needed to find one.
 CREATE INDEX message_thread ON message (tenant, thread, seq) WHERE thread <> id;  -- what begins a thread bears its id
-CREATE INDEX message_sender ON message (tenant, sender, seq);
 CREATE UNIQUE INDEX message_key ON message (tenant, sender, key) WHERE key IS NOT NULL;
 CREATE INDEX message_correlation ON message (tenant, correlation) WHERE correlation IS NOT NULL;
 
+-- A mailbox is one stretch of one tree: what waits lies in front, in the order in which it will be offered.
 -- Constant lists are tested with instr: IN would build an index for each statement.
 CREATE TABLE delivery (
     tenant       TEXT NOT NULL,
-    seq          INTEGER NOT NULL,
     recipient    TEXT NOT NULL,
+    place        INTEGER NOT NULL,           -- 0–7 waiting: priority × 2, + 1 until first offered; 8 held until its
+                                             -- time; 9 offered; 10 seen or ended; 11 dead
+    seq          INTEGER NOT NULL,
     state        TEXT NOT NULL CHECK (instr('|stored|offered|seen|acked|bounced|expired|withdrawn|dead|', '|' || state || '|')),
+    was          TEXT,                       -- the state it came from
     priority     INTEGER NOT NULL,
-    fresh        INTEGER NOT NULL,           -- 1 until first offered: what returned goes first
-    held         INTEGER NOT NULL,           -- 1 while its time has not come
     shown_before INTEGER NOT NULL,
     attempts     INTEGER NOT NULL,
     unproven     INTEGER NOT NULL,
@@ -138,24 +139,19 @@ CREATE TABLE delivery (
     seen_at      INTEGER,
     acked_at     INTEGER,
     ended_at     INTEGER,
-    PRIMARY KEY (tenant, seq, recipient)
+    PRIMARY KEY (tenant, recipient, place, seq),
+    CHECK (place = CASE state WHEN 'stored' THEN CASE place / 2 WHEN 4 THEN 8 ELSE priority * 2 + place % 2 END
+                              WHEN 'offered' THEN 9 WHEN 'dead' THEN 11 ELSE 10 END),
+    -- The ladder's legal moves; tests/unit/test_ladder.py proves this list equal to postroom.model.ladder.MOVES.
+    CONSTRAINT "illegal move on the ladder" CHECK (was IS NULL OR instr(
+        '|stored>offered|stored>acked|stored>bounced|stored>expired|stored>withdrawn|stored>dead'
+     || '|offered>stored|offered>seen|offered>acked'
+     || '|offered>bounced|offered>expired|offered>withdrawn|offered>dead'
+     || '|seen>acked|seen>bounced'
+     || '|dead>stored|', '|' || was || '>' || state || '|'))
 ) STRICT, WITHOUT ROWID;
 
-CREATE INDEX delivery_ready ON delivery (tenant, recipient, priority, fresh, seq) WHERE state = 'stored' AND held = 0;
-CREATE INDEX delivery_open ON delivery (tenant, recipient, claimer, seq) WHERE state = 'offered';
 CREATE INDEX delivery_timed ON delivery (tenant, due_at) WHERE due_at IS NOT NULL;
-CREATE INDEX delivery_dead ON delivery (tenant, recipient, seq) WHERE state = 'dead';
-
--- The ladder's legal moves; tests/unit/test_ladder.py proves this list equal to postroom.model.ladder.MOVES.
-CREATE TRIGGER delivery_move BEFORE UPDATE OF state ON delivery
-WHEN NOT instr('|stored>offered|stored>acked|stored>bounced|stored>expired|stored>withdrawn|stored>dead'
-            || '|offered>stored|offered>seen|offered>acked'
-            || '|offered>bounced|offered>expired|offered>withdrawn|offered>dead'
-            || '|seen>acked|seen>bounced'
-            || '|dead>stored|', '|' || OLD.state || '>' || NEW.state || '|')
-BEGIN
-    SELECT RAISE(ABORT, 'illegal move on the ladder');
-END;
 
 CREATE TABLE lease (
     tenant   TEXT NOT NULL,
@@ -165,6 +161,14 @@ CREATE TABLE lease (
     context  TEXT,
     taken_at INTEGER NOT NULL,
     PRIMARY KEY (tenant, agent)
+) STRICT, WITHOUT ROWID;
+
+-- Who wrote what. Filled by those who ask (see the follower `sent`), not by those who send; not part of the state.
+CREATE TABLE sent (
+    tenant TEXT NOT NULL,
+    sender TEXT NOT NULL,
+    seq    INTEGER NOT NULL,
+    PRIMARY KEY (tenant, sender, seq)
 ) STRICT, WITHOUT ROWID;
 
 -- How far a follower of the events (the journal, later the search index) has come. Not part of the state.

@@ -18,7 +18,7 @@ _KEYS: dict[str, dict[str, int | str]] = {
     "agent": {"id": ""},
     "session": {"id": ""},
     "message": {"seq": -1},
-    "delivery": {"seq": -1, "recipient": ""},
+    "delivery": {"recipient": "", "place": -1, "seq": -1},
     "lease": {"agent": ""},
     "event": {"seq": -1},
 }

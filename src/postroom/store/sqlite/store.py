@@ -60,8 +60,8 @@ class SqliteStore:
         connection = getattr(self._threads, "connection", None)
         if connection is None:
             connection = self._threads.connection = self._open()
-            self._threads.write = WriteTx(connection, self.tenant)
-            self._threads.read = ReadTx(Guarded(connection, self.path), self.tenant)
+            self._threads.write = WriteTx(connection, self.tenant, self.path)
+            self._threads.read = ReadTx(connection, self.tenant, self.path)
             self._threads.end = Ending(connection)
         return connection
 
@@ -150,7 +150,7 @@ class SqliteStore:
 
     def changed(self) -> int:
         """A number that changes when another connection has committed."""
-        return self.look().execute("PRAGMA data_version").fetchone()[0]
+        return self.look().row("PRAGMA data_version")[0]
 
     def begin(self) -> WriteTx:
         connection = self._connection()
@@ -159,20 +159,20 @@ class SqliteStore:
             raise errors.StoreReadOnly(f"the room {self.path} cannot be written", path=self.path)
         try:
             link.begin(connection, self.patience)
-            row = connection.execute(_BEGIN, (self.tenant,)).fetchone()
+            row = connection.execute(_BEGIN).fetchone()
         except link.TROUBLE as exc:
             self.rollback()
             raise link.explain(exc, self.path) from exc
         if row is None:
             self.rollback()
             raise errors.StoreCorrupt(f"{self.path} is damaged: it has forgotten its version", path=self.path)
-        min_writer, tx.directory, event, message, tx.earliest_due = row
+        min_writer, tx.directory, event, message = row
         if min_writer > migrate.VERSION:
             self.rollback()
             raise errors.StoreNewer(f"{self.path} is now written by a newer Postroom", path=self.path)
         tx.now = self.clock()
         tx.next_seq = max(event or 0, message or 0) + 1
-        tx.wrote = False
+        tx.wrote, tx.spot = False, None
         if tx.stirred or tx.touched:
             tx.stirred, tx.touched = set(), set()
         return tx
@@ -184,8 +184,6 @@ class SqliteStore:
             self.rollback()
             raise link.explain(exc, self.path) from exc
         self._commits += 1
-        if self._commits % COMMITS_A_ROUND == 0:
-            self._checkpoint_soon()
 
     def rollback(self) -> None:
         connection = self._threads.connection
@@ -199,11 +197,14 @@ class SqliteStore:
             raise link.explain(exc, self.path) from exc
 
     def sync(self) -> None:
-        """Make everything committed so far survive a power cut, where the room asks for that.
+        """What is left to do after a commit, once others have been told.
 
-        After the lock is released: others write while the disk works, and it is as durable for
-        the caller as `synchronous=FULL` at more than twice the throughput.
+        Where the room asks for it, everything committed so far is made to survive a power cut. After the
+        lock is released: others write while the disk works, and it is as durable for the caller as
+        `synchronous=FULL` at more than twice the throughput.
         """
+        if self._commits % COMMITS_A_ROUND == 0:
+            self._checkpoint_soon()
         if self.durability == "full":
             try:
                 self._threads.end.sync_wal(self.path + "-wal")
@@ -255,44 +256,6 @@ class SqliteStore:
             self._checkpointer = None
 
 
-class Guarded:
-    """A connection for looking, whose errors are told as ours: there is no transaction to do it."""
-
-    __slots__ = ("_execute", "_path")
-
-    def __init__(self, connection: sqlite3.Connection, path: str) -> None:
-        self._execute = connection.execute
-        self._path = path
-
-    def execute(self, statement: str, parameters: tuple[Any, ...] = ()) -> "GuardedCursor":
-        try:
-            return GuardedCursor(self._execute(statement, parameters), self._path)
-        except link.TROUBLE as exc:
-            raise link.explain(exc, self._path) from exc
-
-
-class GuardedCursor:
-    """What was found; a damaged page may show itself at any row."""
-
-    __slots__ = ("_cursor", "_path")
-
-    def __init__(self, cursor: sqlite3.Cursor, path: str) -> None:
-        self._cursor = cursor
-        self._path = path
-
-    def fetchone(self) -> Any:
-        try:
-            return self._cursor.fetchone()
-        except link.TROUBLE as exc:
-            raise link.explain(exc, self._path) from exc
-
-    def fetchall(self) -> list[Any]:
-        try:
-            return self._cursor.fetchall()
-        except link.TROUBLE as exc:
-            raise link.explain(exc, self._path) from exc
-
-
 class Ending:
     """Closes a thread's connection when the thread ends; the collector might leave it open for long.
 
@@ -329,7 +292,7 @@ class Reading:
 
     def __enter__(self) -> ReadTx:
         tx = self._store.look()
-        tx.execute("BEGIN")
+        tx.rows("BEGIN")
         return tx
 
     def __exit__(

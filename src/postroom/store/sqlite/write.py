@@ -6,21 +6,22 @@ from typing import Any
 from postroom.model.ids import uuid7
 from postroom.model.message import Event, Json, Message
 from postroom.store.sqlite.apply import APPLY
-from postroom.store.sqlite.read import SQL, ReadTx
+from postroom.store.sqlite.read import SQL, ReadTx, Spot
 from postroom.text import encode
 
-_EVENT = SQL["event_insert"]
-_DELIVERY_EVENT = SQL["delivery_event_insert"]
+_EVENT, _DELIVERY_EVENT, _SPOT = SQL["event_insert"], SQL["delivery_event_insert"], SQL["spot"]
+_MESSAGE, _PLAIN, _DELIVERY = SQL["message_insert"], SQL["message_insert_plain"], SQL["delivery_insert"]
+_HELD, _NOWHERE = 8, -1
+_NOTHING = (None,) * 11
 
 
 class WriteTx(ReadTx):
     """One use case. Holds the room's write lock from start to commit."""
 
-    def __init__(self, connection: sqlite3.Connection, tenant: str) -> None:
-        super().__init__(connection, tenant)
+    def __init__(self, connection: sqlite3.Connection, tenant: str, path: str) -> None:
+        super().__init__(connection, tenant, path)
         self.now = 0
         self.next_seq = 1
-        self.earliest_due: int | None = None
         self.directory: int | None = None
         self.wrote = False
         self.stirred: set[str] = set()  # who has something due because of this transaction
@@ -35,15 +36,13 @@ class WriteTx(ReadTx):
         payload: Json | None = None,
         role: str = "system",
         status: str = "ok",
-        message: Message | None = None,
     ) -> Event:
         """Record one change: the event row and the state it causes, together."""
-        initial, subject = party[:1], message or about
+        initial = party[:1]
         event = Event._make((
-            self.next_seq, message.id if message else uuid7(), self.tenant,
-            subject.thread if subject else None, None if initial in ("", "h") else party,
-            party if initial == "h" else None, None, type, role, self.now, payload or {},
-            {"message": subject.id, "seq": subject.seq} if subject else {}, status, message,
+            self.next_seq, uuid7(), self.tenant, about.thread if about else None,
+            None if initial in ("", "h") else party, party if initial == "h" else None, None, type, role,
+            self.now, payload or {}, {"message": about.id, "seq": about.seq} if about else {}, status, None,
         ))  # fmt: skip
         self.record(event)
         if about is not None:
@@ -52,16 +51,60 @@ class WriteTx(ReadTx):
 
     def record(self, event: Event) -> None:
         """Store an event and apply it. Live writes and replay both come through here."""
-        kind = event.type
-        if kind != "message.sent":  # a message's row is its own record
-            e = event
-            self.execute(
-                _DELIVERY_EVENT if kind[:9] == "delivery." else _EVENT,
-                (e.seq, e.id, e.tenant_id, e.conversation_id, e.agent_id, e.human_id, e.channel_id, kind,
-                 e.role, e.timestamp, e.refs.get("seq"), encode(e.payload) if e.payload else None, e.status),
-            )  # fmt: skip
-        APPLY[kind](self, event)
-        self.next_seq = event.seq + 1
+        (seq, id, tenant, conversation, agent, human, channel, kind, role, timestamp, payload, refs, status,
+         _) = event  # fmt: skip
+        if kind == "message.sent":  # a message's row is its own record
+            APPLY[kind](self, event)
+            return
+        about: int | None = refs.get("seq")
+        values = (seq, id, tenant, conversation, agent, human, channel, kind, role, timestamp, about,
+                  encode(payload) if payload else None, status)  # fmt: skip
+        if about is not None and kind[:9] == "delivery.":
+            self.spot = spot = self._find(about, agent or human or "")
+            self.execute(_DELIVERY_EVENT, (*values, spot[3]))
+            APPLY[kind](self, event)
+            self.spot = None
+        else:
+            self.execute(_EVENT, values)
+            APPLY[kind](self, event)
+        self.next_seq = seq + 1
+        self.wrote = True
+
+    def _find(self, seq: int, recipient: str) -> Spot:
+        """Where a delivery lies: as a rule it has just been looked at."""
+        spot = self.spot
+        if spot is not None and spot[0] == seq and spot[1] == recipient:
+            return spot
+        place, last = self.row(_SPOT, (self.tenant, recipient, seq)) or (_NOWHERE, None)
+        return seq, recipient, place, last
+
+    def post(self, message: Message, recipients: list[str]) -> None:
+        """Store a message and its deliveries. Its row is itself the record that it was sent."""
+        # Taken apart at once: that many lookups by name would cost as much as a statement.
+        (seq, id, tenant, project, sender_id, sender, session, runtime, sender_role, verified, to, type, cls,
+         level, subject, body, payload, metadata, thread, reply_to, correlation, attachments, requires_ack,
+         not_before, expires_at, key, at, redacted) = message  # fmt: skip
+        priority, only = int(level), recipients[0] if len(recipients) == 1 else ""
+        whom = f'["{only}"]' if only.isalnum() else encode(recipients)
+        plain = (
+            seq, id, tenant, project, sender_id, sender, sender_role, verified, to, whom, type, cls, priority,
+            subject, body, thread, 1 if requires_ack else 0, at,
+        )  # fmt: skip
+        rest = (
+            session, runtime, payload, metadata, reply_to, correlation, attachments, not_before, expires_at,
+            key, redacted,
+        )  # fmt: skip
+        if rest == _NOTHING:
+            self.execute(_PLAIN, plain)
+        else:
+            self.execute(_MESSAGE, (*plain, *(encode(v) if isinstance(v, (dict, list)) else v for v in rest)))
+        place, due, reason = priority * 2 + 1, expires_at, None
+        if not_before is not None and not_before > at:
+            place, due, reason = _HELD, not_before, "scheduled"
+        for recipient in recipients:
+            self.execute(_DELIVERY, (tenant, recipient, place, seq, priority, due, reason, at))
+        self.stirred.update(recipients)  # by held mail, too: the marker must not outlast its time
+        self.next_seq = seq + 1
         self.wrote = True
 
     def change_directory(self) -> None:
@@ -72,6 +115,13 @@ class WriteTx(ReadTx):
     def run(self, statement: str, parameters: tuple[Any, ...]) -> None:
         """For `apply` alone: execute one named statement."""
         self.execute(SQL[statement], parameters)
+
+    def index_sent(self, until: int) -> None:
+        """Enter who wrote the messages up to a number, as far as that has not been done."""
+        position = int(self.position("sent") or 0)
+        if until > position:
+            self.execute(SQL["sent_fill"], (self.tenant, position, until))
+            self.set_position("sent", str(until))
 
     def set_position(self, follower: str, cursor: str) -> None:
         self.wrote = True

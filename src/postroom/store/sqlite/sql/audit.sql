@@ -3,6 +3,9 @@
 -- fragment: delivery
 'the delivery of message ' || d.seq || ' to ' || d.recipient
 
+-- fragment: anywhere
+IN (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11)
+
 -- fragment: first
 (SELECT coalesce(min(seq), 0) FROM event)
 
@@ -14,9 +17,26 @@ WHERE d.tenant = ?1 AND m.seq IS NULL LIMIT 20;
 SELECT {delivery} || ' is for nobody in the room' FROM delivery d LEFT JOIN agent a ON a.tenant = d.tenant AND a.id = d.recipient
 WHERE d.tenant = ?1 AND a.id IS NULL LIMIT 20;
 
--- name: every message has a delivery
-SELECT 'message ' || m.seq || ' (' || m.id || ') has no delivery' FROM message m
-WHERE m.tenant = ?1 AND NOT EXISTS (SELECT 1 FROM delivery d WHERE d.tenant = m.tenant AND d.seq = m.seq) LIMIT 20;
+-- name: every message has its deliveries, and no others
+SELECT 'message ' || m.seq || ' (' || m.id || ') has no delivery to ' || r.value FROM message m, json_each(m.recipients) r
+WHERE m.tenant = ?1 AND EXISTS (SELECT 1 FROM agent a WHERE a.tenant = m.tenant AND a.id = r.value)
+  AND NOT EXISTS (SELECT 1 FROM delivery d WHERE d.tenant = m.tenant AND d.recipient = r.value AND d.place {anywhere} AND d.seq = m.seq)
+UNION ALL
+SELECT {delivery} || ' is not one of its message''s' FROM delivery d JOIN message m ON m.seq = d.seq
+WHERE d.tenant = ?1 AND NOT instr(m.recipients, '"' || d.recipient || '"')
+UNION ALL
+SELECT 'message ' || seq || ' (' || id || ') is for nobody' FROM message WHERE tenant = ?1 AND json_array_length(recipients) = 0
+LIMIT 20;
+
+-- name: every delivery is in its mailbox once
+SELECT {delivery} || ' is there ' || count(*) || ' times' FROM delivery d WHERE d.tenant = ?1
+GROUP BY d.recipient, d.seq HAVING count(*) > 1 LIMIT 20;
+
+-- name: every delivery lies where its state says
+SELECT {delivery} || ' is ' || d.state || ', and lies at ' || d.place FROM delivery d
+WHERE d.tenant = ?1 AND d.place <> CASE d.state
+    WHEN 'stored' THEN CASE d.place / 2 WHEN 4 THEN 8 ELSE d.priority * 2 + d.place % 2 END
+    WHEN 'offered' THEN 9 WHEN 'dead' THEN 11 ELSE 10 END LIMIT 20;
 
 -- name: every delivery has its message's priority
 SELECT {delivery} || ' has another priority than its message' FROM delivery d JOIN message m ON m.seq = d.seq
@@ -82,9 +102,9 @@ SELECT {delivery} || ' is ' || d.state || CASE WHEN d.ended_at IS NULL THEN ' an
 FROM delivery d WHERE d.tenant = ?1
   AND (d.state IN ('acked', 'bounced', 'expired', 'withdrawn', 'dead')) <> (d.ended_at IS NOT NULL) LIMIT 20;
 
--- name: only stored deliveries are held, until a time
-SELECT {delivery} || ' is held, but ' || CASE d.state WHEN 'stored' THEN 'for no time' ELSE d.state END FROM delivery d
-WHERE d.tenant = ?1 AND d.held = 1 AND (d.state <> 'stored' OR d.due_at IS NULL) LIMIT 20;
+-- name: what is held is held until a time
+SELECT {delivery} || ' is held, but for no time' FROM delivery d
+WHERE d.tenant = ?1 AND d.place = 8 AND d.due_at IS NULL LIMIT 20;
 
 -- name: the clock acts only on what is open
 SELECT {delivery} || ' is ' || d.state || ' and due at ' || d.due_at FROM delivery d
@@ -93,15 +113,25 @@ WHERE d.tenant = ?1 AND d.due_at IS NOT NULL AND d.state NOT IN ('stored', 'offe
 -- name: what waits in the queue is due when its message expires
 SELECT {delivery} || ' is due at ' || d.due_at || ', which is not when its message expires' FROM delivery d
 JOIN message m ON m.seq = d.seq
-WHERE d.tenant = ?1 AND d.state = 'stored' AND d.held = 0 AND d.due_at IS NOT NULL AND d.due_at IS NOT m.expires_at LIMIT 20;
+WHERE d.tenant = ?1 AND d.place < 8 AND d.due_at IS NOT NULL AND d.due_at IS NOT m.expires_at LIMIT 20;
 
 -- name: only what was never offered counts as fresh
 SELECT {delivery} || ' counts as fresh after ' || d.attempts || ' attempts' FROM delivery d
-WHERE d.tenant = ?1 AND d.fresh = 1 AND d.attempts > 0 LIMIT 20;
+WHERE d.tenant = ?1 AND d.place < 8 AND d.place % 2 = 1 AND d.attempts > 0 LIMIT 20;
 
--- name: every handle names one message
-SELECT 'the handle ' || substr(id, -8) || ' names ' || count(*) || ' messages' FROM message
-WHERE tenant = ?1 GROUP BY substr(id, -8) HAVING count(*) > 1 LIMIT 20;
+-- name: every message's id ends in its number
+-- Scattered as in postroom.model.ids.
+SELECT 'message ' || seq || ' has the id ' || id FROM message
+WHERE tenant = ?1 AND substr(id, -8) <> printf('%08x', (seq % 4294967296 * 40503 % 65536 * 65536 + seq % 4294967296 * 31153) % 4294967296) LIMIT 20;
+
+-- name: the index of who wrote what is right as far as it goes
+SELECT 'the index of who wrote what lacks message ' || m.seq FROM message m
+WHERE m.tenant = ?1 AND m.seq <= coalesce((SELECT position FROM follower WHERE tenant = ?1 AND name = 'sent'), 0)
+  AND NOT EXISTS (SELECT 1 FROM sent s WHERE s.tenant = m.tenant AND s.sender = m.sender AND s.seq = m.seq)
+UNION ALL
+SELECT 'the index of who wrote what names message ' || s.seq || ' of ' || s.sender || ', which is not there' FROM sent s
+LEFT JOIN message m ON m.seq = s.seq AND m.tenant = s.tenant AND m.sender = s.sender
+WHERE s.tenant = ?1 AND m.seq IS NULL LIMIT 20;
 
 -- name: a redacted message has no content
 SELECT 'message ' || seq || ' is redacted and still has content' FROM message

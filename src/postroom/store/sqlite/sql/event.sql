@@ -9,10 +9,8 @@ CASE WHEN m.sender GLOB 'a*' THEN 'agent' WHEN m.sender GLOB 'h*' THEN 'human' E
 m.created_at, NULL, m.seq, m.id, 'stored'
 
 -- name: begin
--- What every write transaction needs to know first: is this process too old, what comes next, is anything due.
-SELECT min_writer, directory, (SELECT max(seq) FROM event), (SELECT max(seq) FROM message),
-       (SELECT min(due_at) FROM delivery WHERE tenant = ?1 AND due_at IS NOT NULL)
-FROM meta;
+-- What every write transaction needs to know first: is this process too old, do names still mean the same, what comes next.
+SELECT min_writer, directory, (SELECT max(seq) FROM event), (SELECT max(seq) FROM message) FROM meta;
 
 -- name: directory_changed
 UPDATE meta SET directory = directory + 1;
@@ -25,8 +23,7 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 -- name: delivery_event_insert
 INSERT INTO event (seq, id, tenant_id, conversation_id, agent_id, human_id, channel_id, type, role, timestamp,
                    message, payload, status, prev)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13,
-        (SELECT last FROM delivery WHERE tenant = ?3 AND seq = ?11 AND recipient = coalesce(?5, ?6)));
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: events_after
 -- Messages are their own records, so the log is two tables merged in order. `+` keeps each on its primary key.
@@ -45,13 +42,10 @@ ORDER BY 1 DESC LIMIT ?3;
 -- name: events_of_delivery
 -- The history of one delivery, oldest first, along its chain.
 WITH RECURSIVE chain (seq) AS (
-    SELECT last FROM delivery WHERE tenant = ?1 AND seq = ?2 AND recipient = ?3
+    SELECT last FROM delivery WHERE tenant = ?1 AND recipient = ?3 AND place {anywhere} AND seq = ?2
     UNION ALL
     SELECT e.prev FROM chain c JOIN event e ON e.seq = c.seq WHERE e.prev IS NOT NULL LIMIT 5000)
 SELECT {event} FROM chain c CROSS JOIN event e ON e.seq = c.seq ORDER BY e.seq;
-
--- name: recipients_of
-SELECT recipient FROM delivery WHERE tenant = ?1 AND seq = ?2 ORDER BY recipient;
 
 -- name: event_id
 SELECT id FROM event WHERE +tenant_id = ?1 AND seq = ?2

@@ -3,14 +3,17 @@ m.seq, m.id, m.tenant, m.project, m.sender, m.sender_name, m.sender_session, m.s
 m.address, m.type, m.class, m.priority, m.subject, m.body, m.payload, m.metadata, m.thread, m.reply_to, m.correlation,
 m.attachments, m.requires_ack, m.not_before, m.expires_at, m.key, m.created_at, m.redacted
 
--- name: message_insert
-INSERT INTO message (seq, id, tenant, project, sender, sender_name, sender_session, sender_runtime, sender_role, verified, address,
-    type, class, priority, subject, body, payload, metadata, thread, reply_to, correlation, attachments, requires_ack,
-    not_before, expires_at, key, created_at, redacted)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+-- name: message_insert_plain
+-- Without the fields that most messages do not have: a value bound is a value paid for.
+INSERT INTO message (seq, id, tenant, project, sender, sender_name, sender_role, verified, address, recipients, type, class,
+    priority, subject, body, thread, requires_ack, created_at)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
--- name: message_by_handle
-SELECT {message} FROM message m WHERE m.tenant = ?1 AND substr(m.id, -8) = ?2;
+-- name: message_insert
+INSERT INTO message (seq, id, tenant, project, sender, sender_name, sender_role, verified, address, recipients, type, class,
+    priority, subject, body, thread, requires_ack, created_at,
+    sender_session, sender_runtime, payload, metadata, reply_to, correlation, attachments, not_before, expires_at, key, redacted)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: message_by_seq
 SELECT {message} FROM message m WHERE m.seq = ?1;
@@ -23,7 +26,22 @@ SELECT {message} FROM message m
 WHERE m.tenant = ?1 AND m.thread = ?2 AND m.thread <> m.id AND m.seq > ?3 ORDER BY m.seq LIMIT ?4;
 
 -- name: messages_from
-SELECT {message} FROM message m WHERE m.tenant = ?1 AND m.sender = ?2 AND m.seq < ?3 ORDER BY m.seq DESC LIMIT ?4;
+-- The index `sent`, and the messages that nobody has entered there yet.
+SELECT {message} FROM message m WHERE m.seq IN (
+    SELECT seq FROM sent WHERE tenant = ?1 AND sender = ?2 AND seq < ?3 ORDER BY seq DESC LIMIT ?4)
+UNION ALL
+SELECT {message} FROM message m WHERE m.seq > ?5 AND m.seq < ?3 AND +m.tenant = ?1 AND m.sender = ?2
+ORDER BY 1 DESC LIMIT ?4;
+
+-- name: sent_fill
+INSERT INTO sent (tenant, sender, seq) SELECT tenant, sender, seq FROM message
+WHERE seq > ?2 AND seq <= ?3 AND +tenant = ?1;
+
+-- name: sent_delete
+DELETE FROM sent WHERE tenant = ?1 AND sender = (SELECT sender FROM message WHERE seq = ?2) AND seq = ?2;
+
+-- name: recipients_of
+SELECT recipients FROM message WHERE +tenant = ?1 AND seq = ?2;
 
 -- name: message_redact
 UPDATE message SET subject = '', body = '', payload = NULL, metadata = NULL, attachments = NULL, redacted = ?3
@@ -33,7 +51,8 @@ WHERE tenant = ?1 AND seq = ?2;
 -- Messages all of whose deliveries ended before the cut, or were seen before it where nobody asked for more.
 SELECT m.seq FROM message m
 WHERE m.tenant = ?1 AND m.created_at < ?2 AND m.seq > ?3
-  AND NOT EXISTS (SELECT 1 FROM delivery d WHERE d.tenant = m.tenant AND d.seq = m.seq
+  AND NOT EXISTS (SELECT 1 FROM json_each(m.recipients) r CROSS JOIN delivery d
+                  WHERE d.tenant = m.tenant AND d.recipient = r.value AND d.place {anywhere} AND d.seq = m.seq
                   AND NOT (d.state IN ('acked', 'bounced', 'expired', 'withdrawn') AND d.ended_at < ?2)
                   AND NOT (d.state = 'seen' AND m.requires_ack = 0 AND d.seen_at < ?2))
 ORDER BY m.seq LIMIT ?4;
@@ -42,13 +61,14 @@ ORDER BY m.seq LIMIT ?4;
 DELETE FROM message WHERE tenant = ?1 AND seq = ?2;
 
 -- name: deliveries_delete
-DELETE FROM delivery WHERE tenant = ?1 AND seq = ?2;
+DELETE FROM delivery WHERE tenant = ?1 AND place {anywhere} AND seq = ?2
+  AND recipient IN (SELECT value FROM json_each((SELECT recipients FROM message WHERE seq = ?2)));
 
 -- name: messages_in_project
 -- What belongs to a project: what its agents wrote, and what was for nobody else.
 SELECT m.seq FROM message m
 WHERE m.tenant = ?1 AND m.seq > ?3
   AND (m.project = ?2
-       OR NOT EXISTS (SELECT 1 FROM delivery d JOIN agent a ON a.tenant = d.tenant AND a.id = d.recipient
-                      WHERE d.tenant = m.tenant AND d.seq = m.seq AND a.project <> ?2))
+       OR NOT EXISTS (SELECT 1 FROM json_each(m.recipients) r JOIN agent a ON a.tenant = m.tenant AND a.id = r.value
+                      WHERE a.project <> ?2))
 ORDER BY m.seq LIMIT ?4;

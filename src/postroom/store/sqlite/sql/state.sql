@@ -13,7 +13,7 @@ SELECT * FROM session WHERE tenant = ?1 AND id > ?2 ORDER BY id LIMIT 500;
 SELECT * FROM message WHERE +tenant = ?1 AND seq > ?2 ORDER BY seq LIMIT 100;
 
 -- name: delivery_rows
-SELECT * FROM delivery WHERE tenant = ?1 AND (seq, recipient) > (?2, ?3) ORDER BY seq, recipient LIMIT 500;
+SELECT * FROM delivery WHERE tenant = ?1 AND (recipient, place, seq) > (?2, ?3, ?4) ORDER BY recipient, place, seq LIMIT 500;
 
 -- name: lease_rows
 SELECT * FROM lease WHERE tenant = ?1 AND agent > ?2 ORDER BY agent LIMIT 500;
@@ -84,6 +84,9 @@ INSERT INTO main.event SELECT * FROM kept.event;
 
 -- name: follower_clear
 DELETE FROM main.follower;
+
+-- name: sent_clear
+DELETE FROM main.sent;
 
 -- name: names_clear
 -- Nobody may go on using the names they remember.
