@@ -117,7 +117,7 @@ def perform(role: str, home: str, log: int, progress: int) -> None:
         """Another listens: wait for a sign that it no longer does."""
         room.wait(agent, timeout=0.05)
 
-    label.here = here
+    label.here, label.armed = here, True
     room = open_room(home, role if role in SENDERS else None)
     room.until_free = until_free  # type: ignore[attr-defined]
     try:

@@ -246,7 +246,7 @@ def _die_at(number: int, act: Scenario, home: str) -> str:
     if (pid := os.fork()) == 0:
         try:
             room = open_room(home)
-            label.here = KillAt(number, writing)
+            label.here, label.armed = KillAt(number, writing), True
             act(room)
             os._exit(0)
         finally:

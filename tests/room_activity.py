@@ -270,7 +270,7 @@ def _play(job: dict) -> None:
 
     room = reopened(job["copy"], journal_rotate_bytes=job["rotate"])
     room.store.look().last_cursor()
-    label.here = here
+    label.here, label.armed = here, True
     journal.PAGE, journal._CHUNK, keep.MESSAGES, keep.EVENTS = (
         15,
         5,

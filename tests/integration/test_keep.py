@@ -122,6 +122,7 @@ def test_two_who_prune_at_once_leave_the_later_snapshot(home: str, monkeypatch: 
                     others.append(keep.prune(another, CUT + 100_000))
 
         monkeypatch.setattr(label, "here", prune_here)
+        monkeypatch.setattr(label, "armed", True)
         done = keep.prune(room, CUT)
         assert done.snapshot == others[-1].snapshot
         assert verify(room).problems == []
@@ -242,6 +243,7 @@ def test_content_redacted_meanwhile_does_not_come_back(
                     keep.redact(another, ref)
 
         monkeypatch.setattr(label, "here", redact_here)
+        monkeypatch.setattr(label, "armed", True)
         keep.prune(room, CUT)
         assert done
         assert found_secrets(home) == set()

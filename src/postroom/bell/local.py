@@ -27,8 +27,10 @@ class LocalBell:
     def __init__(self, directory: str) -> None:
         self._directory = directory
         self._socket: socket.socket | None = None
+        self._room = select.poll()
         self._pid = 0
-        self._known: dict[str, tuple[int, list[str]]] = {}
+        self._known: dict[str, tuple[int, list[str]]] = {}  # sockets by party, as of a time
+        self._parties: tuple[int, frozenset[str]] = (0, frozenset())
         self.errors = 0
 
     def waiter(self, party: str) -> "LocalWaiter | PollingWaiter":
@@ -43,20 +45,34 @@ class LocalBell:
         reached: dict[str, int] = {}
         for party in parties:
             known = self._known.get(party)
+            if known is None and not self._has_directory(party):
+                continue  # nobody ever waited there
             try:
                 rung = self._ring_all(known[1]) if known else 0
                 directory = f"{self._directory}/{party}"
-                if not os.access(directory, os.F_OK):
-                    continue  # nobody ever waited there
                 changed = os.stat(directory).st_mtime_ns
                 if known is None or known[0] != changed:
                     was = set(known[1]) if known else set[str]()
                     _, paths = self._list(party, directory, changed)
                     rung += self._ring_all([path for path in paths if path not in was])
                 reached[party] = rung
+            except FileNotFoundError:
+                self._known.pop(party, None)
             except OSError:  # no descriptor left. What was committed must not look as if it had failed
                 self.errors += 1
         return reached
+
+    def _has_directory(self, party: str) -> bool:
+        try:
+            changed = os.stat(self._directory).st_mtime_ns
+            if changed == self._parties[0]:
+                return party in self._parties[1]
+            names = frozenset(os.listdir(self._directory))
+        except OSError:
+            return False
+        if time.time_ns() - changed > _AT_REST:
+            self._parties = changed, names
+        return party in names
 
     def _list(self, party: str, directory: str, changed: int) -> tuple[int, list[str]]:
         """The sockets in a directory as it was at a time.
@@ -78,6 +94,8 @@ class LocalBell:
             return 0
         if self._socket is None or self._pid != os.getpid():
             self._socket, self._pid = _sender(), os.getpid()
+            self._room = select.poll()
+            self._room.register(self._socket, select.POLLOUT)
         reached = 0
         for path in _reachable(paths):
             try:
@@ -90,22 +108,18 @@ class LocalBell:
 
     def _failed(self, path: str, exc: OSError) -> int:
         """How many waiters a ring that failed has reached all the same."""
+        if isinstance(exc, BlockingIOError) and self._has_room():
+            return 1  # its queue is full of rings: it is awake, or will be
         if isinstance(exc, FileNotFoundError):
             return 0
         if isinstance(exc, ConnectionRefusedError):
             self._remove_if_ours(path)
             return 0
-        if isinstance(exc, BlockingIOError) and self._has_room():
-            return 1  # its queue is full of rings: it is awake, or will be
         return self._ring_anew(path)
 
     def _has_room(self) -> bool:
         """What others have not received yet takes room in the socket it was sent from."""
-        if self._socket is None:
-            return False
-        room = select.poll()
-        room.register(self._socket, select.POLLOUT)
-        return bool(room.poll(0))
+        return bool(self._room.poll(0))
 
     def _ring_anew(self, path: str) -> int:
         """From another socket: there was no room in the usual one."""

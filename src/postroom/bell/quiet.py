@@ -32,7 +32,8 @@ class QuietMarkers:
     def lift(self, agents: Iterable[str]) -> None:
         """Withdraw the promise. Call with the write lock held, before the commit."""
         for agent in agents:
-            label.here("before-lift")
+            if label.armed:
+                label.here("before-lift")
             path = f"{self._agents}/{agent}"
             # Nobody lowers while we hold the lock, so asking first is safe, and cheaper than an exception.
             if os.access(path, os.F_OK):

@@ -78,7 +78,7 @@ class Listening(Iterator[Mail]):
             if mail is None or self._is_still_next(mail):
                 break
         self._hand.hold(NOTHING if mail is None else mail.delivery.seq)
-        if mail is not None:
+        if label.armed and mail is not None:
             label.here("in-hand")
         self._in_hand = mail
         return mail
@@ -103,9 +103,10 @@ class Listening(Iterator[Mail]):
         mail, self._in_hand = self._in_hand, None
         if mail is None:
             return
-        now = self._room.store.look().refresh(mail)
-        if now is not None and now.delivery.state is State.STORED:
-            self._settle(mail)
+        if self._room.acked != (self.agent, mail.delivery.seq):  # or the program has said so itself
+            now = self._room.store.look().refresh(mail)
+            if now is not None and now.delivery.state is State.STORED:
+                self._settle(mail)
         self._hand.hold(NOTHING)
 
     def _settle(self, mail: Mail) -> None:

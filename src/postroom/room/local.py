@@ -88,6 +88,10 @@ class LocalRoom:
         self.quiet = QuietMarkers(run)
         self._waiters: Waiters | None = None
         self.next_sweep = 0.0  # by the monotonic clock; waiters share it
+        self.acked: tuple[str, int] = (
+            "",
+            0,
+        )  # whose delivery, of which message, was acked here last
         self._run = run
 
     # sending
@@ -148,9 +152,9 @@ class LocalRoom:
         return settle.settle(self, mail)
 
     def ack(self, what: Mail | str, *, agent: str | None = None) -> Delivery:
-        from postroom.room import settle  # noqa: PLC0415 - each command loads what it does
+        from postroom.room.settle import ack  # noqa: PLC0415 - each command loads what it does
 
-        return settle.ack(self, what, agent)
+        return ack(self, what, agent)
 
     def nack(self, what: Mail | str, reason: str, *, agent: str | None = None) -> Delivery:
         from postroom.room import settle  # noqa: PLC0415 - each command loads what it does

@@ -10,6 +10,7 @@ from postroom.room import directory
 from postroom.room.bounce import bounce
 from postroom.room.draft import check_text, draft
 from postroom.room.send import answer, compose, duplicate
+from postroom.room.sweep import act_on_due, is_due
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -51,28 +52,35 @@ def see(tx: "WriteTx", mail: Mail) -> Delivery:
 
 def ack(room: "LocalRoom", what: Mail | str, agent: str | None) -> Delivery:
     """The agent's own word that it has a message. Repeating it is harmless."""
-    with room.write() as tx:
-        return acknowledge(tx, _own(tx, room, what, agent))
-
-
-def acknowledge(tx: "WriteTx", mail: Mail) -> Delivery:
-    was = mail.delivery
+    with room.write(prompt=not isinstance(what, Mail)) as tx:
+        mail = _own(tx, room, what, agent)
+        if is_due(mail.delivery.due_at, tx.now):
+            act_on_due(tx, room.settings)
+            mail = _current(tx, mail)
+        acknowledge(tx, mail)
+    was, at = mail.delivery, tx.now
+    room.acked = was.recipient_id, was.seq
     if was.state is State.ACKED:
         return was
-    move(mail.delivery.state, State.ACKED)
-    payload = {"n": _open_attempt(mail), "evidence": _AGENT}
+    return was._replace(
+        state=State.ACKED, evidence=was.evidence or Evidence.AGENT, seen_at=was.seen_at or at,
+        acked_at=at, ended_at=at, due_at=None, reason=None, held=False,
+    )  # fmt: skip
+
+
+def acknowledge(tx: "WriteTx", mail: Mail) -> None:
+    state = mail.delivery.state
+    if state is State.ACKED:
+        return
+    move(state, State.ACKED)
     tx.append(
         "delivery.acked",
         mail.delivery.recipient_id,
         about=mail.message,
-        payload=payload,
+        payload={"n": _open_attempt(mail), "evidence": _AGENT},
         role=_role(mail),
         status="acked",
     )
-    return was._replace(
-        state=State.ACKED, evidence=was.evidence or Evidence.AGENT, seen_at=was.seen_at or tx.now,
-        acked_at=tx.now, ended_at=tx.now, due_at=None, reason=None, held=False,
-    )  # fmt: skip
 
 
 def nack(room: "LocalRoom", what: Mail | str, reason: str, agent: str | None) -> Delivery:

@@ -31,7 +31,8 @@ class Unit:
         self.reached: dict[str, int] = {}
 
     def __enter__(self) -> "WriteTx":
-        label.here("before-begin")
+        if label.armed:
+            label.here("before-begin")
         self._tx = tx = self._room.store.begin()
         if self._prompt:
             try:
@@ -57,7 +58,8 @@ class Unit:
         try:
             if tx.stirred:
                 room.quiet.lift(tx.stirred)
-            label.here("before-commit")
+            if label.armed:
+                label.here("before-commit")
         except OSError as cause:
             room.store.rollback()
             raise StoreReadOnly(f"a quiet marker cannot be lifted: {cause}", path=room.home) from cause
@@ -65,8 +67,11 @@ class Unit:
             room.store.rollback()
             raise
         room.store.commit()
-        label.here("after-commit")
-        self.reached = room.bell.ring(tx.stirred)
-        room.bell.ring((tx.touched - tx.stirred) | {EVERYONE})
-        label.here("after-ring")
+        if label.armed:
+            label.here("after-commit")
+        if tx.stirred:
+            self.reached = room.bell.ring(tx.stirred)
+        room.bell.ring((*(tx.touched - tx.stirred), EVERYONE))
+        if label.armed:
+            label.here("after-ring")
         room.store.sync()

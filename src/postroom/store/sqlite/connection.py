@@ -106,12 +106,12 @@ def is_busy(exc: Exception) -> bool:
 
 
 def pause(tries: int = 0) -> None:
-    """A uniform 0.2 to 1.5 ms, four times as long each time it was in vain, up to 32 times.
+    """A uniform 0.2 to 1.5 ms, 16 times as long the second time it was in vain, then 64 times.
 
-    Random, so that nobody is starved as by SQLite's own busy handler; longer and longer, because
-    forty writers at a steady pace would take the processor from the one who holds the lock.
+    Random, so that nobody is starved as by SQLite's own busy handler; soon much longer, because forty
+    writers at a steady pace would take the processor from the one who holds the lock.
     """
-    time.sleep((0.0002 + 0.0013 * os.urandom(1)[0] / 255) * min(4**tries, 32))
+    time.sleep((0.0002 + 0.0013 * os.urandom(1)[0] / 255) * min(16**tries, 64))
 
 
 def begin(connection: sqlite3.Connection, patience: float) -> None:

@@ -25,7 +25,8 @@ from postroom.store.sqlite.statement import Statements
 
 SQL = Statements("event", "agent", "message", "delivery")
 PAGE = 500
-_READY, _NEXT, _AT = SQL["mail_ready"], SQL["mail_next"], SQL["delivery_at"]
+_READY, _NEXT = SQL["mail_ready"], SQL["mail_next"]
+_AT, _FRESH = SQL["delivery_at"], SQL["delivery_fresh"]
 
 T = TypeVar("T")
 
@@ -253,6 +254,11 @@ class ReadTx:
     def refresh(self, mail: Mail) -> Mail | None:
         """The same mail with its delivery as it stands now."""
         message, d = mail.message, mail.delivery
+        if d.state is State.STORED and d.attempts == 0 and not d.shown_before:
+            place = d.priority * 2 + 1  # if it still lies there, nothing has happened to it
+            if row := self.row(_FRESH, (self.tenant, d.recipient_id, place, d.seq)):
+                self.spot = (d.seq, d.recipient_id, place, row[0])
+                return mail
         place = d.priority * 2 if d.state is State.STORED else _PLACE.get(d.state, _DONE)
         key = (self.tenant, d.seq, d.recipient_id, message.id, d.recipient)
         row = self.row(_AT, (*key, place, place + 1)) or self.row(SQL["delivery_now"], key)

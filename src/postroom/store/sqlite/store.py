@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _inherited: list[Any] = []
 
 
-COMMITS_A_ROUND = 64  # own commits between two looks at the length of the WAL
+COMMITS_A_ROUND = 256  # own commits between two looks at the length of the WAL
 
 _BEGIN = SQL["begin"]
 
@@ -159,7 +159,7 @@ class SqliteStore:
             raise errors.StoreReadOnly(f"the room {self.path} cannot be written", path=self.path)
         try:
             link.begin(connection, self.patience)
-            row = connection.execute(_BEGIN).fetchone()
+            row = tx.execute(_BEGIN).fetchone()
         except link.TROUBLE as exc:
             self.rollback()
             raise link.explain(exc, self.path) from exc

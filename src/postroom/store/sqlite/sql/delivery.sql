@@ -16,7 +16,7 @@ d.place, d.last
 -- fragment: standing
 (SELECT holder FROM lease WHERE tenant = ?1 AND agent = ?2),
 EXISTS (SELECT 1 FROM (SELECT claimer FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND place = 9
-                       ORDER BY seq LIMIT 100) WHERE claimer <> ?3),
+                       ORDER BY seq LIMIT 10) WHERE claimer <> ?3),
 (SELECT min(due_at) FROM delivery WHERE tenant = ?1 AND due_at IS NOT NULL)
 
 -- fragment: anywhere
@@ -57,6 +57,9 @@ SELECT DISTINCT claimer FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND p
 -- name: mail_due
 SELECT {delivery}, {message} FROM delivery d CROSS JOIN message m ON m.seq = d.seq
 WHERE d.tenant = ?1 AND d.due_at <= ?2 AND d.due_at IS NOT NULL ORDER BY d.due_at, d.seq LIMIT 200;
+
+-- name: delivery_fresh
+SELECT last FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND place = ?3 AND seq = ?4;
 
 -- name: delivery_at
 -- A delivery as it stands now, where it probably lies (?6 or ?7), for one who has its message (?4) and address (?5) in hand.
