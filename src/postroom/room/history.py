@@ -37,7 +37,9 @@ def events(room: "LocalRoom", *, follow: bool, agent: str | None, after: str | N
     waiter = room.bell.waiter(EVERYONE)  # its own: the program may wait for other things between two events
     try:
         while True:
-            page = watch_with(room, waiter, EVERYONE, partial(room.store.look().events, cursor), None)
+            page = watch_with(
+                room, waiter, EVERYONE, partial(room.store.look().events, cursor), None, others=True
+            )
             yield from (event for event in page if party is None or event.party == party)
             cursor = room.store.look().cursor(page[-1])
     finally:

@@ -277,6 +277,11 @@ class LocalRoom:
     def write(self, *, prompt: bool = True) -> Unit:
         return Unit(self, prompt=prompt)
 
+    def is_claimed(self, party: str | None) -> bool:
+        """Whether any process holds a claim (on the mail of one party, or of anybody)."""
+        look = self.store.look()
+        return bool(look.claimers(party) if party else look.recipients_offered())
+
     def sweep(self, party: str | None = None) -> int:
         """Do what the clock asks, and return what gone processes held (of one party, or of all).
 

@@ -21,57 +21,91 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def watch(room: "LocalRoom", party: str, look: Callable[[], T], timeout: float | None) -> T:
-    """Call `look` until it finds something or time is up; the last answer either way."""
+def watch(
+    room: "LocalRoom", party: str, look: Callable[[], T], timeout: float | None, *, others: bool = False
+) -> T:
+    """Call `look` until it finds something or time is up; the last answer either way.
+
+    `others` when what is waited for depends on what others do with their mail.
+    """
     if timeout is not None and timeout <= 0:
         return look()
-    return watch_with(room, room.waiter(party), party, look, timeout)
+    return watch_with(room, room.waiter(party), party, look, timeout, others=others)
 
 
 def watch_with(
-    room: "LocalRoom", waiter: "Waiter", party: str, look: Callable[[], T], timeout: float | None
+    room: "LocalRoom",
+    waiter: "Waiter",
+    party: str,
+    look: Callable[[], T],
+    timeout: float | None,
+    *,
+    others: bool = False,
 ) -> T:
     """As `watch`, with a waiter that is bound already."""
     deadline = None if timeout is None else time.monotonic() + timeout
-    version: int | None = None  # not known: the first sweep looks in any case
+    sleep: _Sleep | None = None
     while not (found := look()):
         left = None if deadline is None else deadline - time.monotonic()
         if left is not None and left <= 0:
             break
-        version = _sleep(room, waiter, party, left, version)
+        sleep = sleep or _Sleep(room, waiter, party, None if others else party)
+        sleep.until_reason(left)
     return found
 
 
-def _sleep(
-    room: "LocalRoom", waiter: "Waiter", party: str, left: float | None, version: int | None
-) -> int | None:
-    """Until there is a reason to look: a ring, a change, a moment that has come, or no time left.
+class _Sleep:
+    """Sleeping until there is a reason to look: a ring, a change, a moment that has come, or no time left.
 
-    The death of a process rings no bell: the sweep, done first of all and then now and again, finds it.
+    The death of a process rings no bell: the sweep, done first of all and then now and again, finds it. While
+    nothing was written and nobody holds a claim, there is nothing that it could find.
     """
-    now = time.monotonic()
-    until = None if left is None else now + left
-    while True:
-        due = next_due(room, party)
-        pause = room.next_sweep - now
-        if due is not None:
-            pause = min(pause, (due - room.store.clock()) / 1000)
+
+    __slots__ = ("_due", "_is_claimed", "_party", "_room", "_swept", "_version", "_waiter")
+
+    def __init__(self, room: "LocalRoom", waiter: "Waiter", party: str, swept: str | None) -> None:
+        self._room = room
+        self._waiter = waiter
+        self._party = party
+        self._swept = swept  # whose mail; None: everybody's
+        self._version: int | None = None  # not known: the first time, everything counts as changed
+        self._due: int | None = None
+        self._is_claimed = True
+
+    def until_reason(self, left: float | None) -> None:
+        room = self._room
+        now = time.monotonic()
+        until = None if left is None else now + left
+        self._due = next_due(room, self._party)
+        while True:
+            rung = self._waiter.wait(self._pause(now, until))
+            if self._due is not None and self._due <= room.store.clock():
+                room.sweep(self._swept)
+                return
+            if rung and not room.bell.polls:
+                return
+            now = time.monotonic()
+            if self._has_changed() or (until is not None and now >= until):
+                return
+
+    def _pause(self, now: float, until: float | None) -> float:
+        pause = self._room.next_sweep - now
+        if self._due is not None:
+            pause = min(pause, (self._due - self._room.store.clock()) / 1000)
         if until is not None:
             pause = min(pause, until - now)
-        rung = waiter.wait(max(0.0, pause))
-        if due is not None and due <= room.store.clock():
-            room.sweep()
-            return room.store.changed()
-        if rung and not room.bell.polls:
-            return version
-        now = time.monotonic()
+        return max(0.0, pause)
+
+    def _has_changed(self) -> bool:
+        room, was = self._room, self._version
+        self._version = room.store.changed()
+        changed, now = self._version != was, time.monotonic()
         if now >= room.next_sweep:
             room.next_sweep = now + sweep_pause(room.settings.sweep_seconds)
-            if room.sweep():
-                return room.store.changed()
-        now_version = room.store.changed()
-        if now_version != version or (until is not None and now >= until):
-            return now_version
+            if changed or self._is_claimed:
+                self._is_claimed = room.is_claimed(self._swept)
+                changed = room.sweep(self._swept) > 0 or changed
+        return changed
 
 
 def next_due(room: "LocalRoom", party: str) -> int | None:
@@ -107,7 +141,7 @@ def until_rung(room: "LocalRoom", ref: str, rung: str, timeout: float | None) ->
         done = all(reached(d.state, state) or ended(d.state) for d in deliveries)
         return deliveries if done else []
 
-    found = watch(room, message.sender_id, settled, timeout)
+    found = watch(room, message.sender_id, settled, timeout, others=True)
     return found or room.store.look().deliveries(message.seq)
 
 
@@ -134,6 +168,7 @@ def ask(
         author.id,
         lambda: room.store.look().answer(correlation, request.seq, author.id),
         timeout,
+        others=True,
     )
     if found is None:
         raise TimedOut(
