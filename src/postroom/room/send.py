@@ -37,24 +37,25 @@ def send(
 
 def compose(tx: "WriteTx", author: Agent, recipients: list[Agent], wanted: Draft, project: str) -> Message:
     """The message a draft becomes when it is the next thing that happens in the room."""
-    now = tx.now
-    message_id = ids.message_id(now, tx.next_seq)
+    (to, body, type, payload, subject, priority, begun, answered, correlation, requires_ack, after, expires,
+     key, metadata, cls) = wanted  # fmt: skip
+    id, _, home, name, address, role, *_ = author
+    now, seq = tx.now, tx.next_seq
+    message_id = ids.message_id(now, seq)
     # Under this name every one of them can write back.
-    sender = author.name
+    sender = name if id[0] == "a" else address
     for recipient in recipients:
-        if recipient.project != author.project:
-            sender = author.address
+        if recipient.project != home:
+            sender = address
     thread, reply_to = message_id, None
-    if wanted.thread is not None or wanted.reply_to is not None:
+    if begun is not None or answered is not None:
         thread, reply_to = _continued(tx, wanted)
-    not_before = None if wanted.after is None else now + int(wanted.after * 1000)
-    expires_at = None if wanted.expires is None else now + int(wanted.expires * 1000)
+    not_before = None if after is None else now + int(after * 1000)
+    expires_at = None if expires is None else now + int(expires * 1000)
     return Message._make((
-        tx.next_seq, message_id, tx.tenant, author.project or project, author.id,
-        sender if author.id[0] == "a" else author.address, None, None, author.role or None,
-        "unverified", wanted.to, wanted.type, wanted.cls, wanted.priority, wanted.subject, wanted.body,
-        wanted.payload, wanted.metadata, thread, reply_to, wanted.correlation, None,
-        wanted.requires_ack, not_before, expires_at, wanted.key, now, None,
+        seq, message_id, tx.tenant, home or project, id, sender, None, None, role or None, "unverified", to,
+        type, cls, priority, subject, body, payload, metadata, thread, reply_to, correlation, None,
+        requires_ack, not_before, expires_at, key, now, None,
     ))  # fmt: skip
 
 

@@ -119,13 +119,16 @@ def begin(connection: sqlite3.Connection, patience: float) -> None:
     try:
         connection.execute("BEGIN IMMEDIATE")
     except sqlite3.OperationalError as exc:
-        if not is_busy(exc):
-            raise
-        _begin_contended(connection, time.monotonic() + patience)
+        begin_contended(connection, exc, patience)
 
 
-def _begin_contended(connection: sqlite3.Connection, deadline: float) -> None:
-    tries = 0
+def begin_contended(
+    connection: sqlite3.Connection, refusal: sqlite3.OperationalError, patience: float
+) -> None:
+    """Take the write lock after it was refused once."""
+    if not is_busy(refusal):
+        raise refusal
+    tries, deadline = 0, time.monotonic() + patience
     while True:
         pause(tries)
         tries += 1

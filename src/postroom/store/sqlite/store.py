@@ -153,12 +153,15 @@ class SqliteStore:
         return self.look().row("PRAGMA data_version")[0]
 
     def begin(self) -> WriteTx:
-        connection = self._connection()
-        tx: WriteTx = self._threads.write
+        self._connection()
         if self.readonly:
             raise errors.StoreReadOnly(f"the room {self.path} cannot be written", path=self.path)
+        tx: WriteTx = self._threads.write
         try:
-            link.begin(connection, self.patience)
+            try:
+                tx.execute("BEGIN IMMEDIATE")
+            except sqlite3.OperationalError as exc:
+                link.begin_contended(tx.connection, exc, self.patience)
             row = tx.execute(_BEGIN).fetchone()
         except link.TROUBLE as exc:
             self.rollback()
