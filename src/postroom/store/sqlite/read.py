@@ -40,14 +40,11 @@ class _Words(dict[str | None, T]):
 
 _STATE = _Words({str(state): state for state in State})
 _EVIDENCE = _Words({str(evidence): evidence for evidence in Evidence} | {None: None})
-_PRIORITY = tuple(Priority)
+_PRIORITY = {priority.value: priority for priority in Priority}
 _DELIVERY_WIDTH = len(Delivery._fields)
-_MAIL_WIDTH = _DELIVERY_WIDTH + len(Message._fields)
-_JSON_COLUMNS = tuple(
-    Message._fields.index(name) for name in ("payload", "metadata", "attachments", "redacted")
-)
-_PRIORITY_COLUMN = Message._fields.index("priority")
-_ACK_COLUMN = Message._fields.index("requires_ack")
+_MESSAGE_WIDTH = 18
+_MAIL_WIDTH = _DELIVERY_WIDTH + _MESSAGE_WIDTH
+_NOTHING = (None,) * 11
 
 _LAST = 1 << 62
 _HANDLES = 1 << 32
@@ -80,13 +77,24 @@ def _position(cursor: str, default: int) -> int:
 
 
 def to_message(row: Row) -> Message:
-    values = list(row)
-    values[_PRIORITY_COLUMN] = _PRIORITY[values[_PRIORITY_COLUMN]]
-    values[_ACK_COLUMN] = values[_ACK_COLUMN] == 1
-    for column in _JSON_COLUMNS:
-        if values[column] is not None:
-            values[column] = _json(values[column])
-    return Message._make(values)
+    (seq, id, tenant, project, sender_id, sender, sender_role, verified, to, type, cls, priority, subject,
+     body, thread, requires_ack, created_at, rest) = row  # fmt: skip
+    (session, runtime, payload, metadata, reply_to, correlation, attachments, not_before, expires_at, key,
+     redacted) = _NOTHING if rest is None else _rest(rest)  # fmt: skip
+    return Message._make((
+        seq, id, tenant, project, sender_id, sender, session, runtime, sender_role, verified, to, type, cls,
+        _PRIORITY[priority], subject, body, payload, metadata, thread, reply_to, correlation, attachments,
+        requires_ack == 1, not_before, expires_at, key, created_at, redacted,
+    ))  # fmt: skip
+
+
+def _rest(text: str) -> tuple[Any, ...]:
+    """The fields that most messages do not have."""
+    session, runtime, payload, metadata, reply_to, correlation, attachments, *others, redacted = _json(text)
+    payload, metadata, attachments, redacted = (
+        None if value is None else _json(value) for value in (payload, metadata, attachments, redacted)
+    )
+    return session, runtime, payload, metadata, reply_to, correlation, attachments, *others, redacted
 
 
 def to_delivery(row: Row) -> Delivery:
@@ -121,7 +129,7 @@ class ReadTx:
         self.connection = connection
         self.tenant = tenant
         self.path = path
-        self.execute = connection.execute
+        self.execute = connection.cursor().execute  # one cursor: a new one for each statement would be felt
         self.spot: Spot | None = None  # of the delivery looked at last
 
     def rows(self, statement: str, parameters: tuple[Any, ...] = ()) -> list[Row]:

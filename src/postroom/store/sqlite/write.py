@@ -21,7 +21,7 @@ class WriteTx(ReadTx):
     def __init__(self, connection: sqlite3.Connection, tenant: str, path: str) -> None:
         super().__init__(connection, tenant, path)
         self.now = 0
-        self.next_seq = 1
+        self.first_seq = self.next_seq = 1
         self.directory: int | None = None
         self.wrote = False
         self.stirred: set[str] = set()  # who has something due because of this transaction

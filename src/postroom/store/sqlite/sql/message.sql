@@ -1,7 +1,11 @@
 -- fragment: message
-m.seq, m.id, m.tenant, m.project, m.sender, m.sender_name, m.sender_session, m.sender_runtime, m.sender_role, m.verified,
-m.address, m.type, m.class, m.priority, m.subject, m.body, m.payload, m.metadata, m.thread, m.reply_to, m.correlation,
-m.attachments, m.requires_ack, m.not_before, m.expires_at, m.key, m.created_at, m.redacted
+-- What most messages do not have comes as one column, NULL for them: the driver describes each column at each call.
+m.seq, m.id, m.tenant, m.project, m.sender, m.sender_name, m.sender_role, m.verified, m.address, m.type, m.class, m.priority,
+m.subject, m.body, m.thread, m.requires_ack, m.created_at,
+CASE WHEN coalesce(m.sender_session, m.sender_runtime, m.payload, m.metadata, m.reply_to, m.correlation, m.attachments,
+                   m.not_before, m.expires_at, m.key, m.redacted) IS NOT NULL
+     THEN json_array(m.sender_session, m.sender_runtime, m.payload, m.metadata, m.reply_to, m.correlation, m.attachments,
+                     m.not_before, m.expires_at, m.key, m.redacted) END
 
 -- name: message_insert_plain
 -- Without the fields that most messages do not have: a value bound is a value paid for.
