@@ -1,6 +1,6 @@
 """The receipt ladder: where a delivery stands, which moves are legal, and what counts as evidence.
 
-`MOVES` is the one definition. The trigger in the SQL schema and the diagram in
+`MOVES` is the one definition. The CHECK in the SQL schema and the diagram in
 docs/explanation/ladder.md are proven equal to it by tests/unit/test_ladder.py.
 """
 

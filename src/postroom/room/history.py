@@ -1,9 +1,11 @@
 """The events of a room, from a cursor on, and as they happen."""
 
+import contextlib
 from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
+from postroom.errors import StoreError
 from postroom.model.message import Event
 from postroom.room.unit import EVERYONE
 from postroom.room.wait import watch_with
@@ -17,14 +19,18 @@ _TAIL, _BATCH = 1000, 20_000
 
 
 def index_sent(room: "LocalRoom") -> None:
-    """Enter who wrote what since somebody last asked, unless that is little; others may write in between."""
+    """Enter who wrote what since somebody last asked, unless that is little; others may write in between.
+
+    It only makes the answer faster: where nothing can be written, that is no reason not to answer.
+    """
     look = room.store.look()
-    while not room.store.readonly:
-        position, last = int(look.position("sent") or 0), int(look.last_cursor())
-        if last - position < _TAIL:
-            return
-        with room.store.write() as tx:
-            tx.index_sent(min(last, position + _BATCH))
+    with contextlib.suppress(StoreError):
+        while not room.store.readonly:
+            position, last = int(look.position("sent") or 0), int(look.last_cursor())
+            if last - position < _TAIL:
+                return
+            with room.store.write() as tx:
+                tx.index_sent(min(last, position + _BATCH))
 
 
 def events(room: "LocalRoom", *, follow: bool, agent: str | None, after: str | None) -> Iterator[Event]:

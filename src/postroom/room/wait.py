@@ -101,10 +101,13 @@ class _Sleep:
         self._version = room.store.changed()
         changed, now = self._version != was, time.monotonic()
         if now >= room.next_sweep:
-            room.next_sweep = now + sweep_pause(room.settings.sweep_seconds)
+            seconds = room.settings.sweep_seconds
             if changed or self._is_claimed:
                 self._is_claimed = room.is_claimed(self._swept)
                 changed = room.sweep(self._swept) > 0 or changed
+            else:
+                seconds *= 2  # where nothing happens at all
+            room.next_sweep = now + sweep_pause(seconds)
         return changed
 
 
