@@ -219,9 +219,15 @@ def test_a_hook_starts_nothing_while_quiet_is_promised_and_something_otherwise(r
 def test_a_hook_leaves_a_sign_of_life(room: LocalRoom, shell: str):
     room.quiet.link("s1", room.who("builder").id)
     room.hush("builder")
-    hook(room, shell)
-    with open(os.path.join(room.home, "run", "life", "s1"), encoding="utf-8") as file:
-        assert file.read() == "PostToolUse\n"
+    path = os.path.join(room.home, "run", "life", "s1")
+    for earlier in ("", "a longer word that was there before\n"):
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(earlier)
+        os.utime(path, (1, 1))
+        hook(room, shell)
+        assert os.path.getmtime(path) > 1
+        with open(path, encoding="utf-8") as file:
+            assert file.readline() == "PostToolUse\n"
 
 
 @pytest.mark.promise("quiet")

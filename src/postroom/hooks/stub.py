@@ -2,6 +2,8 @@
 
 With no mail this is all that runs, so it may cost little more than an empty shell. `-nt /proc/self`
 compares the marker's time with now without starting a process: what /proc/self shows was made this instant.
+The sign of life is the first line of its file, written over the last one: some file systems take half a
+millisecond to make a file empty first.
 """
 
 import shlex
@@ -14,6 +16,6 @@ def stub(run: str, event: str, command: str, key: str = "p$PPID") -> str:
     """
     directory = shlex.quote(run)
     return (
-        f'r={directory} k="{key}"; echo {shlex.quote(event)} 2>/dev/null >"$r/life/$k"; '
+        f'r={directory} k="{key}"; echo {shlex.quote(event)} 2>/dev/null 1<>"$r/life/$k"; '
         f'[ "$r/quiet/s/$k" -nt /proc/self ] && exit 0; exec {command}'
     )
