@@ -28,7 +28,7 @@ HELP = {
     "durability": "`normal` survives any process crash; `full` also power loss, at one disk sync a write",
     "lease_seconds": "how long a claim may stand before it is handed over",
     "max_unproven": "after how many unproven attempts a delivery is dead and its sender gets one bounce",
-    "sweep_seconds": "how often a waiter looks though nothing rang (±20 %; half as often if nobody writes)",
+    "sweep_seconds": "how often a waiter looks though nothing rang (±20 %; half as often in a quiet room)",
     "busy_seconds": "how long to try for the room's write lock",
     "max_body_bytes": "the largest body accepted",
     "max_payload_bytes": "the largest payload or metadata accepted, as JSON",

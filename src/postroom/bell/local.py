@@ -27,10 +27,10 @@ class LocalBell:
     def __init__(self, directory: str) -> None:
         self._directory = directory
         self._socket: socket.socket | None = None
-        self._room = select.poll()
+        self._outlet = select.poll()
         self._pid = 0
         self._known: dict[str, tuple[int, list[str]]] = {}  # sockets by party, as of a time
-        self._parties: tuple[int, frozenset[str]] = (0, frozenset())
+        self._parties: tuple[int, frozenset[str]] = (0, frozenset())  # who has a directory, as of a time
         self.errors = 0
 
     def waiter(self, party: str) -> "LocalWaiter | PollingWaiter":
@@ -53,7 +53,7 @@ class LocalBell:
                 changed = os.stat(directory).st_mtime_ns
                 if known is None or known[0] != changed:
                     was = set(known[1]) if known else set[str]()
-                    _, paths = self._list(party, directory, changed)
+                    paths = self._list(party, directory, changed)
                     rung += self._ring_all([path for path in paths if path not in was])
                 reached[party] = rung
             except FileNotFoundError:
@@ -74,7 +74,7 @@ class LocalBell:
             self._parties = changed, names
         return party in names
 
-    def _list(self, party: str, directory: str, changed: int) -> tuple[int, list[str]]:
+    def _list(self, party: str, directory: str, changed: int) -> list[str]:
         """The sockets in a directory as it was at a time.
 
         Kept only if the directory had been at rest for a while: two changes in one tick of the file
@@ -84,18 +84,17 @@ class LocalBell:
             paths = [f"{directory}/{name}" for name in os.listdir(directory)]
         except OSError:
             paths = []
-        known = (changed, paths)
         if time.time_ns() - changed > _AT_REST:
-            self._known[party] = known
-        return known
+            self._known[party] = changed, paths
+        return paths
 
     def _ring_all(self, paths: list[str]) -> int:
         if not paths:
             return 0
         if self._socket is None or self._pid != os.getpid():
             self._socket, self._pid = _sender(), os.getpid()
-            self._room = select.poll()
-            self._room.register(self._socket, select.POLLOUT)
+            self._outlet = select.poll()
+            self._outlet.register(self._socket, select.POLLOUT)
         reached = 0
         for path in _reachable(paths):
             try:
@@ -119,7 +118,7 @@ class LocalBell:
 
     def _has_room(self) -> bool:
         """What others have not received yet takes room in the socket it was sent from."""
-        return bool(self._room.poll(0))
+        return bool(self._outlet.poll(0))
 
     def _ring_anew(self, path: str) -> int:
         """From another socket: there was no room in the usual one."""
@@ -137,7 +136,7 @@ class LocalBell:
 
     def waiting(self, party: str) -> int:
         """Counted by connecting, which tells a live socket from a dead one without waking anybody."""
-        _, paths = self._list(party, f"{self._directory}/{party}", time.time_ns())
+        paths = self._list(party, f"{self._directory}/{party}", time.time_ns())
         return sum(map(_is_live, _reachable(paths)))
 
     def close(self) -> None:

@@ -7,9 +7,9 @@ _HEX = frozenset("0123456789abcdef")
 _UUID_LENGTH = 36
 HANDLE_LENGTH = 8
 
-_HANDLES = 1 << 32
+HANDLES = 1 << 32
 _SPREAD = 2654435761  # odd, so that multiplying by it is undone by multiplying by its inverse
-_GATHER = pow(_SPREAD, -1, _HANDLES)
+_GATHER = pow(_SPREAD, -1, HANDLES)
 _MOST = (1 << 48) - 1  # milliseconds a UUIDv7 can tell
 
 _drawn: list[str] = []  # random halves of ids, drawn some at a time: the kernel is slow to be asked
@@ -44,13 +44,13 @@ def message_id(now: int, seq: int) -> str:
     So nothing has to be looked up, or guarded, to know that a handle is one message's alone.
     """
     at = (now & _MOST).to_bytes(6, "big").hex()
-    scattered = (seq * _SPREAD % _HANDLES).to_bytes(4, "big").hex()
+    scattered = (seq * _SPREAD % HANDLES).to_bytes(4, "big").hex()
     return f"{at[:8]}-{at[8:]}-{_draw()[:-HANDLE_LENGTH]}{scattered}"
 
 
 def number(ref: str) -> int:
-    """The number of the message with an id or a handle; beyond four milliards, modulo that many."""
-    return int(ref[-HANDLE_LENGTH:], 16) * _GATHER % _HANDLES
+    """The number of the message with an id or a handle; beyond four thousand million, modulo that many."""
+    return int(ref[-HANDLE_LENGTH:], 16) * _GATHER % HANDLES
 
 
 def is_uuid(text: str) -> bool:

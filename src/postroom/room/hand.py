@@ -19,7 +19,7 @@ from postroom import host
 from postroom.errors import StoreFull, StoreReadOnly
 
 NOTHING, REACHING = 0, (1 << 64) - 1
-_WORDS = struct.Struct("=QQQ")
+_WORD, _WORDS = struct.Struct("=Q"), struct.Struct("=QQQ")
 _FENCE, _SEQ, _CONTESTED = range(3)
 
 
@@ -79,8 +79,8 @@ class Hand:
         except OSError:
             return None
         try:
-            os.lseek(descriptor, _WORDS.size // 3 * _CONTESTED, os.SEEK_SET)
-            os.write(descriptor, (1).to_bytes(_WORDS.size // 3, "little"))
+            os.lseek(descriptor, _WORD.size * _CONTESTED, os.SEEK_SET)
+            os.write(descriptor, _WORD.pack(1))
         finally:
             os.close(descriptor)
         return self.read(fence)

@@ -72,12 +72,16 @@ class Listening(Iterator[Mail]):
 
     def look(self) -> Mail | None:
         """The next message, which is now in hand; None when nothing waits."""
-        while True:
-            self._hand.hold(REACHING)
-            mail = self._first()
-            if mail is None or self._is_still_next(mail):
-                break
-        self._hand.hold(NOTHING if mail is None else mail.delivery.seq)
+        mail: Mail | None = None
+        try:
+            while True:
+                self._hand.hold(REACHING)
+                mail = self._first()
+                if mail is None or self._is_still_next(mail):
+                    break
+                mail = None
+        finally:
+            self._hand.hold(NOTHING if mail is None else mail.delivery.seq)
         if label.armed and mail is not None:
             label.here("in-hand")
         self._in_hand = mail
@@ -90,9 +94,12 @@ class Listening(Iterator[Mail]):
             return False
         if not self._hand.is_contested():
             return True
-        with self._room.store.write() as tx:
+        tx = self._room.store.begin()
+        try:
             self._hand.clear()
             return tx.head(self.agent) == mail.delivery.seq
+        finally:
+            self._room.store.rollback()
 
     def _first(self) -> Mail | None:
         waiting = self._room.store.look().ready(self.agent, 1, self._name)

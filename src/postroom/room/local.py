@@ -87,11 +87,10 @@ class LocalRoom:
         self.bell = _bell(run)
         self.quiet = QuietMarkers(run)
         self._waiters: Waiters | None = None
-        self.next_sweep = 0.0  # by the monotonic clock; waiters share it
-        self.acked: tuple[str, int] = (
-            "",
-            0,
-        )  # whose delivery, of which message, was acked here last
+        # When a party's mail (None: everybody's) is swept next, by the monotonic clock; waiters share it.
+        self.next_sweeps: dict[str | None, float] = {}
+        # Whose delivery, and of which message, was acknowledged here last.
+        self.acked: tuple[str, int] = ("", 0)
         self._run = run
 
     # sending

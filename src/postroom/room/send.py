@@ -109,10 +109,13 @@ def withdraw(room: "LocalRoom", ref: str, *, sender: str | None = None) -> list[
         open_ones = [
             d
             for d in tx.deliveries(message.seq)
-            if not ended(d.state) and not reached(d.state, State.SEEN) and not _in_hand(tx, room, d)
+            if not ended(d.state) and not reached(d.state, State.SEEN) and not _may_be_in_hand(tx, room, d)
         ]
         if not open_ones:
-            raise IllegalMove(f"message {message.handle} has been seen or has ended", message_ref=message.id)
+            raise IllegalMove(
+                f"message {message.handle} has been seen, is being shown, or has ended",
+                message_ref=message.id,
+            )
         for delivery in open_ones:
             outcome = "unproven" if delivery.handed_at else "refused"
             offered = delivery.state is State.OFFERED
@@ -127,8 +130,8 @@ def withdraw(room: "LocalRoom", ref: str, *, sender: str | None = None) -> list[
         return tx.deliveries(message.seq)
 
 
-def _in_hand(tx: "ReadTx", room: "LocalRoom", delivery: Delivery) -> bool:
-    """Whether a listener is showing it right now; the store does not know that yet."""
+def _may_be_in_hand(tx: "ReadTx", room: "LocalRoom", delivery: Delivery) -> bool:
+    """Whether a listener is showing it, or reaching for whatever is next; the store does not know that."""
     lease = tx.lease(delivery.recipient_id)
     if lease is None or lease.holder is None:
         return False

@@ -20,7 +20,8 @@ EVERYONE = "_events"  # the bell of those who follow the events themselves
 class Unit:
     """`with room.write() as tx`. After it, `reached` says how many waiters each ring woke.
 
-    What the clock asks for is done first, unless that is nothing to whoever writes (`prompt=False`).
+    What the clock asks for is done first. `prompt=False`: the use case sees to that itself, or leaves it to
+    the next one that reads.
     """
 
     __slots__ = ("_prompt", "_room", "_tx", "reached")

@@ -85,29 +85,31 @@ class _Sleep:
             if rung and not room.bell.polls:
                 return
             now = time.monotonic()
-            if self._has_changed() or (until is not None and now >= until):
+            if self._look_around() or (until is not None and now >= until):
                 return
 
     def _pause(self, now: float, until: float | None) -> float:
-        pause = self._room.next_sweep - now
+        pause = self._room.next_sweeps.get(self._swept, 0.0) - now
         if self._due is not None:
             pause = min(pause, (self._due - self._room.store.clock()) / 1000)
         if until is not None:
             pause = min(pause, until - now)
         return max(0.0, pause)
 
-    def _has_changed(self) -> bool:
+    def _look_around(self) -> bool:
+        """Whether anything was written; from time to time, what gone processes hold is returned."""
         room, was = self._room, self._version
         self._version = room.store.changed()
         changed, now = self._version != was, time.monotonic()
-        if now >= room.next_sweep:
+        self._is_claimed = self._is_claimed or changed  # perhaps, since something was written
+        if now >= room.next_sweeps.get(self._swept, 0.0):
             seconds = room.settings.sweep_seconds
-            if changed or self._is_claimed:
+            if self._is_claimed:
                 self._is_claimed = room.is_claimed(self._swept)
                 changed = room.sweep(self._swept) > 0 or changed
             else:
                 seconds *= 2  # where nothing happens at all
-            room.next_sweep = now + sweep_pause(seconds)
+            room.next_sweeps[self._swept] = now + sweep_pause(seconds)
         return changed
 
 

@@ -1,4 +1,4 @@
-"""What each kind of event does to the state. The one place where state rows change.
+"""What each kind of event does to the state, which changes here and in `WriteTx.post`, and nowhere else.
 
 An event carries all that its change needs, so replaying the events of a room rebuilds it exactly:
 nothing here reads a clock, draws a random number or asks the outside world.
@@ -147,6 +147,7 @@ def _project_created(tx: "WriteTx", e: Event) -> None:
 
 
 def _forget(tx: "WriteTx", seqs: list[int]) -> None:
+    """The message goes last: the others are found by what its row says."""
     for seq in seqs:
         for statement in ("deliveries_delete", "sent_delete", "message_delete"):
             tx.run(statement, (tx.tenant, seq))

@@ -18,7 +18,7 @@ SHORT_LIVED_BYTES = 1 << 20  # a start reads the whole WAL when nobody else hold
 
 
 class Checkpointer:
-    """One per process and room; costs nothing until the process has committed a good deal."""
+    """One per process and room, made when this process is the one to pass the room's mark."""
 
     def __init__(self, path: str) -> None:
         import threading  # noqa: PLC0415 - `finish` runs at the end of every short life, and needs none

@@ -5,7 +5,7 @@ import sqlite3
 from typing import Any, TypeVar
 
 from postroom.errors import InvalidValue, StoreCorrupt
-from postroom.model.ids import number
+from postroom.model.ids import HANDLES, number
 from postroom.model.ladder import Evidence, Priority, State
 from postroom.model.message import (
     Agent,
@@ -44,10 +44,9 @@ _PRIORITY = {priority.value: priority for priority in Priority}
 _DELIVERY_WIDTH = len(Delivery._fields)
 _MESSAGE_WIDTH = 18
 _MAIL_WIDTH = _DELIVERY_WIDTH + _MESSAGE_WIDTH
-_NOTHING = (None,) * 11
+NOTHING = (None,) * 11  # in the fields that most messages do not have
 
 _LAST = 1 << 62
-_HANDLES = 1 << 32
 
 # Where a delivery lies in its mailbox (see schema.sql), unless it waits: that depends on its priority, too.
 _PLACE = {State.OFFERED: 9, State.DEAD: 11}
@@ -80,7 +79,7 @@ def to_message(row: Row) -> Message:
     (seq, id, tenant, project, sender_id, sender, sender_role, verified, to, type, cls, priority, subject,
      body, thread, requires_ack, created_at, rest) = row  # fmt: skip
     (session, runtime, payload, metadata, reply_to, correlation, attachments, not_before, expires_at, key,
-     redacted) = _NOTHING if rest is None else _rest(rest)  # fmt: skip
+     redacted) = NOTHING if rest is None else _rest(rest)  # fmt: skip
     return Message._make((
         seq, id, tenant, project, sender_id, sender, session, runtime, sender_role, verified, to, type, cls,
         _PRIORITY[priority], subject, body, payload, metadata, thread, reply_to, correlation, attachments,
@@ -108,6 +107,11 @@ def to_mail(row: Row) -> Mail:
     return Mail(to_message(row[_DELIVERY_WIDTH:_MAIL_WIDTH]), to_delivery(row))
 
 
+def _to_standing(row: Row) -> Standing:
+    holder, others, due = row
+    return Standing(holder, others == 1, due)
+
+
 def to_agent(row: Row) -> Agent:
     return Agent._make((*row[:6], _json(row[6]), *row[7:]))
 
@@ -118,7 +122,8 @@ def to_event(row: Row) -> Event:
     return Event._make((*row[:10], payload, refs, row[13], None))
 
 
-# Where a delivery was found (seq, recipient, place), and its latest event. True while nobody else can write.
+# Where a delivery was found (seq, recipient, place), and its latest event. Of use to a write transaction only,
+# which forgets it when it begins and when it records an event: in between nobody can have moved it.
 Spot = tuple[int, str, int, int | None]
 
 
@@ -189,7 +194,7 @@ class ReadTx:
         """A message by its id or by its handle."""
         seq = number(ref)
         while (found := self.message_at(seq)) is None or not found.id.endswith(ref):
-            seq += _HANDLES
+            seq += HANDLES
             if seq > int(self.last_cursor()):
                 return None
         return found
@@ -262,18 +267,27 @@ class ReadTx:
     def refresh(self, mail: Mail) -> Mail | None:
         """The same mail with its delivery as it stands now."""
         message, d = mail.message, mail.delivery
-        if d.state is State.STORED and d.attempts == 0 and not d.shown_before:
-            place = d.priority * 2 + 1  # if it still lies there, nothing has happened to it
-            if row := self.row(_FRESH, (self.tenant, d.recipient_id, place, d.seq)):
-                self.spot = (d.seq, d.recipient_id, place, row[0])
-                return mail
-        place = d.priority * 2 if d.state is State.STORED else _PLACE.get(d.state, _DONE)
+        if self._is_untouched(d):
+            return mail
         key = (self.tenant, d.seq, d.recipient_id, message.id, d.recipient)
-        row = self.row(_AT, (*key, place, place + 1)) or self.row(SQL["delivery_now"], key)
+        # Where it was, and where it would be by now: a claim that was settled, something that came back.
+        place = d.priority * 2 if d.state is State.STORED else _PLACE.get(d.state, _DONE)
+        after = place + 1 if d.state is State.STORED else _DONE
+        row = self.row(_AT, (*key, place, after)) or self.row(SQL["delivery_now"], key)
         if row is None:
             return None
         self.spot = (d.seq, d.recipient_id, *row[_DELIVERY_WIDTH:])
         return Mail(message, to_delivery(row))
+
+    def _is_untouched(self, d: Delivery) -> bool:
+        """Whether one that was never offered still lies where such ones do: then nothing happened to it."""
+        if d.state is not State.STORED or d.attempts or d.shown_before or d.held:
+            return False
+        place = d.priority * 2 + 1
+        row = self.row(_FRESH, (self.tenant, d.recipient_id, place, d.seq))
+        if row:
+            self.spot = (d.seq, d.recipient_id, place, row[0])
+        return row is not None
 
     def answer(self, correlation: str, after: int, recipient: str) -> Mail | None:
         """The first message to `recipient` that answers a correlation, after a message's seq."""
@@ -290,12 +304,12 @@ class ReadTx:
         return self.row(SQL["next_due_of"], (self.tenant, recipient))[0]
 
     def standing(self, recipient: str, me: str) -> Standing:
-        return Standing._make(self.row(SQL["standing"], (self.tenant, recipient, me)))
+        return _to_standing(self.row(SQL["standing"], (self.tenant, recipient, me)))
 
     def next(self, recipient: str, me: str, address: str) -> tuple[Standing, Mail | None]:
         """How a mailbox stands, and what would be offered next."""
         row = self.row(_NEXT, (self.tenant, recipient, me))
-        standing = Standing._make(row[:3])
+        standing = _to_standing(row[:3])
         return standing, None if row[3] is None else self._ready(row[3:], recipient, address)
 
     def claimers(self, recipient: str) -> list[str]:

@@ -119,7 +119,7 @@ CREATE TABLE delivery (
                                              -- time; 9 offered; 10 seen or ended; 11 dead
     seq          INTEGER NOT NULL,
     state        TEXT NOT NULL CHECK (instr('|stored|offered|seen|acked|bounced|expired|withdrawn|dead|', '|' || state || '|')),
-    was          TEXT,                       -- the state it came from
+    was          TEXT,                       -- the state it came from: whatever sets `state` says `was = state`
     priority     INTEGER NOT NULL,
     shown_before INTEGER NOT NULL,
     attempts     INTEGER NOT NULL,

@@ -50,7 +50,7 @@ class SqliteStore:
         self._pid = os.getpid()
         self._threads = ThreadLocal()
         self._checkpointer: Any = None
-        self._commits = 0
+        self._has_committed = False
 
     # connections
 
@@ -187,7 +187,7 @@ class SqliteStore:
         except link.TROUBLE as exc:
             self.rollback()
             raise link.explain(exc, self.path) from exc
-        self._commits += 1
+        self._has_committed = True
 
     def rollback(self) -> None:
         connection = self._threads.connection
@@ -236,14 +236,14 @@ class SqliteStore:
 
     def _checkpoint_soon(self) -> None:
         if self._checkpointer is None:
-            from postroom.store.sqlite.checkpoint import Checkpointer  # noqa: PLC0415 - long lives only
+            from postroom.store.sqlite.checkpoint import Checkpointer  # noqa: PLC0415 - one commit in a thousand
 
             self._checkpointer = Checkpointer(self.path)
         self._checkpointer.wake()
 
     def finish(self) -> None:
         """The end of a short-lived process: leaves the WAL to others unless it has grown long."""
-        if self._commits:
+        if self._has_committed:
             from postroom.store.sqlite.checkpoint import finish  # noqa: PLC0415 - writers only
 
             finish(self._threads.connection, self.path)

@@ -1,4 +1,4 @@
-"""A write transaction: reads, appended events, and nothing else. State changes only through `apply`."""
+"""A write transaction: reads, posted messages, appended events. State changes by `post` and in `apply` only."""
 
 import sqlite3
 from typing import Any
@@ -6,13 +6,12 @@ from typing import Any
 from postroom.model.ids import uuid7
 from postroom.model.message import Event, Json, Message
 from postroom.store.sqlite.apply import APPLY
-from postroom.store.sqlite.read import SQL, ReadTx, Spot
+from postroom.store.sqlite.read import NOTHING, SQL, ReadTx, Spot
 from postroom.text import encode
 
 _EVENT, _DELIVERY_EVENT, _SPOT = SQL["event_insert"], SQL["delivery_event_insert"], SQL["spot"]
 _MESSAGE, _PLAIN, _DELIVERY = SQL["message_insert"], SQL["message_insert_plain"], SQL["delivery_insert"]
 _HELD, _NOWHERE = 8, -1
-_NOTHING = (None,) * 11
 
 
 class WriteTx(ReadTx):
@@ -94,7 +93,7 @@ class WriteTx(ReadTx):
             session, runtime, payload, metadata, reply_to, correlation, attachments, not_before, expires_at,
             key, redacted,
         )  # fmt: skip
-        if rest == _NOTHING:
+        if rest == NOTHING:
             self.execute(_PLAIN, plain)
         else:
             self.execute(_MESSAGE, (*plain, *(encode(v) if isinstance(v, (dict, list)) else v for v in rest)))

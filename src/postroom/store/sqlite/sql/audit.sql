@@ -120,7 +120,7 @@ SELECT {delivery} || ' counts as fresh after ' || d.attempts || ' attempts' FROM
 WHERE d.tenant = ?1 AND d.place < 8 AND d.place % 2 = 1 AND d.attempts > 0 LIMIT 20;
 
 -- name: every message's id ends in its number
--- Scattered as in postroom.model.ids.
+-- Scattered as in postroom.model.ids: times 2654435761, which is 40503 * 65536 + 31153, in halves so that nothing overflows.
 SELECT 'message ' || seq || ' has the id ' || id FROM message
 WHERE tenant = ?1 AND substr(id, -8) <> printf('%08x', (seq % 4294967296 * 40503 % 65536 * 65536 + seq % 4294967296 * 31153) % 4294967296) LIMIT 20;
 

@@ -14,6 +14,8 @@ d.shown_before, d.due_at, d.context, d.nonce, d.claimer, d.handed_at, d.stored_a
 d.place, d.last
 
 -- fragment: standing
+-- Of the claims only the oldest ten are asked, so that a program that takes much and settles nothing does not walk through
+-- its own each time; the sweep looks at all.
 (SELECT holder FROM lease WHERE tenant = ?1 AND agent = ?2),
 EXISTS (SELECT 1 FROM (SELECT claimer FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND place = 9
                        ORDER BY seq LIMIT 10) WHERE claimer <> ?3),
