@@ -122,7 +122,7 @@ def to_event(row: Row) -> Event:
     return Event._make((*row[:10], payload, refs, row[13], None))
 
 
-# Where a delivery was found (seq, recipient, place), and its latest event. Of use to a write transaction only,
+# Where a delivery was found (seq, recipient, place), and its latest event. For a write transaction only,
 # which forgets it when it begins and when it records an event: in between nobody can have moved it.
 Spot = tuple[int, str, int, int | None]
 

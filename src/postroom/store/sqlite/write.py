@@ -1,4 +1,4 @@
-"""A write transaction: reads, posted messages, appended events. State changes by `post` and in `apply` only."""
+"""A write transaction: reads, posted messages, appended events. `post` and `apply` alone change the state."""
 
 import sqlite3
 from typing import Any
