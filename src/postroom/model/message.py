@@ -197,7 +197,7 @@ class Standing(NamedTuple):
     """What decides whether mail may be offered from a mailbox just now."""
 
     holder: str | None  # who listens on it
-    others: bool  # whether anyone else holds claims on its mail, as far as the oldest ten tell
+    others: bool  # whether anyone else holds claims on its mail
     due: int | None  # when the clock next acts on anything in the room
 
 

@@ -107,13 +107,14 @@ class Listening(Iterator[Mail]):
 
     def settle(self) -> None:
         """What is in hand has been seen."""
-        mail, self._in_hand = self._in_hand, None
+        mail = self._in_hand
         if mail is None:
             return
-        if self._room.acked != (self.agent, mail.delivery.seq):  # or the program has said so itself
+        if self._room.acked != (self.agent, mail.id):  # or the program has said so itself
             now = self._room.store.look().refresh(mail)
             if now is not None and now.delivery.state is State.STORED:
                 self._settle(mail)
+        self._in_hand = None  # not before: if that failed, it is still what was shown
         self._hand.hold(NOTHING)
 
     def _settle(self, mail: Mail) -> None:

@@ -90,7 +90,7 @@ class LocalRoom:
         # When a party's mail (None: everybody's) is swept next, by the monotonic clock; waiters share it.
         self.next_sweeps: dict[str | None, float] = {}
         # Whose delivery, and of which message, was acknowledged here last.
-        self.acked: tuple[str, int] = ("", 0)
+        self.acked: tuple[str, str] = ("", "")
         self._run = run
 
     # sending

@@ -59,7 +59,7 @@ def ack(room: "LocalRoom", what: Mail | str, agent: str | None) -> Delivery:
             mail = _current(tx, mail)
         acknowledge(tx, mail)
     was, at = mail.delivery, tx.now
-    room.acked = was.recipient_id, was.seq
+    room.acked = was.recipient_id, mail.id
     if was.state is State.ACKED:
         return was
     return was._replace(

@@ -49,7 +49,7 @@ def watch_with(
         left = None if deadline is None else deadline - time.monotonic()
         if left is not None and left <= 0:
             break
-        sleep = sleep or _Sleep(room, waiter, party, None if others else party)
+        sleep = sleep or _Sleep(room, waiter, None if others else party)
         sleep.until_reason(left)
     return found
 
@@ -61,12 +61,11 @@ class _Sleep:
     nothing was written and nobody holds a claim, there is nothing that it could find.
     """
 
-    __slots__ = ("_due", "_is_claimed", "_party", "_room", "_swept", "_version", "_waiter")
+    __slots__ = ("_due", "_is_claimed", "_room", "_swept", "_version", "_waiter")
 
-    def __init__(self, room: "LocalRoom", waiter: "Waiter", party: str, swept: str | None) -> None:
+    def __init__(self, room: "LocalRoom", waiter: "Waiter", swept: str | None) -> None:
         self._room = room
         self._waiter = waiter
-        self._party = party
         self._swept = swept  # whose mail; None: everybody's
         self._version: int | None = None  # not known: the first time, everything counts as changed
         self._due: int | None = None
@@ -76,7 +75,7 @@ class _Sleep:
         room = self._room
         now = time.monotonic()
         until = None if left is None else now + left
-        self._due = next_due(room, self._party)
+        self._due = next_due(room, self._swept)
         while True:
             rung = self._waiter.wait(self._pause(now, until))
             if self._due is not None and self._due <= room.store.clock():
@@ -113,8 +112,11 @@ class _Sleep:
         return changed
 
 
-def next_due(room: "LocalRoom", party: str) -> int | None:
-    """When the clock next acts on a party's mail; never where it cannot: a wait for that would not sleep."""
+def next_due(room: "LocalRoom", party: str | None) -> int | None:
+    """When the clock next acts on a party's mail, or on anybody's.
+
+    Never where it cannot: a wait for that would not sleep.
+    """
     look = room.store.look()
     return None if room.store.readonly else look.next_due(party)
 

@@ -42,6 +42,7 @@ _STATE = _Words({str(state): state for state in State})
 _EVIDENCE = _Words({str(evidence): evidence for evidence in Evidence} | {None: None})
 _PRIORITY = {priority.value: priority for priority in Priority}
 _DELIVERY_WIDTH = len(Delivery._fields)
+_STORED_AT = Delivery._fields.index("stored_at")
 _MESSAGE_WIDTH = 18
 _MAIL_WIDTH = _DELIVERY_WIDTH + _MESSAGE_WIDTH
 NOTHING = (None,) * 11  # in the fields that most messages do not have
@@ -274,7 +275,7 @@ class ReadTx:
         place = d.priority * 2 if d.state is State.STORED else _PLACE.get(d.state, _DONE)
         after = place + 1 if d.state is State.STORED else _DONE
         row = self.row(_AT, (*key, place, after)) or self.row(SQL["delivery_now"], key)
-        if row is None:
+        if row is None or row[_STORED_AT] != d.stored_at:  # another has its number since a restore
             return None
         self.spot = (d.seq, d.recipient_id, *row[_DELIVERY_WIDTH:])
         return Mail(message, to_delivery(row))
@@ -284,7 +285,7 @@ class ReadTx:
         if d.state is not State.STORED or d.attempts or d.shown_before or d.held:
             return False
         place = d.priority * 2 + 1
-        row = self.row(_FRESH, (self.tenant, d.recipient_id, place, d.seq))
+        row = self.row(_FRESH, (self.tenant, d.recipient_id, place, d.seq, d.stored_at))
         if row:
             self.spot = (d.seq, d.recipient_id, place, row[0])
         return row is not None

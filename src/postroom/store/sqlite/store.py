@@ -23,6 +23,7 @@ _inherited: list[Any] = []
 
 
 EVENTS_A_ROUND = 1024  # of the whole room between two checkpoints; who passes the mark makes the next
+BYTES_A_ROUND = 8_000_000  # of long messages, of this process: they fill the WAL sooner
 
 _BEGIN = SQL["begin"]
 
@@ -208,7 +209,8 @@ class SqliteStore:
         `synchronous=FULL` at more than twice the throughput.
         """
         tx: WriteTx = self._threads.write
-        if tx.next_seq // EVENTS_A_ROUND != tx.first_seq // EVENTS_A_ROUND:
+        if tx.next_seq // EVENTS_A_ROUND != tx.first_seq // EVENTS_A_ROUND or tx.weight > BYTES_A_ROUND:
+            tx.weight = 0
             self._checkpoint_soon()
         if self.durability == "full":
             try:

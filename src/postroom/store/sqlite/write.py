@@ -21,6 +21,7 @@ class WriteTx(ReadTx):
         super().__init__(connection, tenant, path)
         self.now = 0
         self.first_seq = self.next_seq = 1
+        self.weight = 0  # bytes of the bodies and payloads posted since the last checkpoint
         self.directory: int | None = None
         self.wrote = False
         self.stirred: set[str] = set()  # who has something due because of this transaction
@@ -96,7 +97,10 @@ class WriteTx(ReadTx):
         if rest == NOTHING:
             self.execute(_PLAIN, plain)
         else:
-            self.execute(_MESSAGE, (*plain, *(encode(v) if isinstance(v, (dict, list)) else v for v in rest)))
+            texts = [encode(value) if isinstance(value, (dict, list)) else value for value in rest]
+            self.execute(_MESSAGE, (*plain, *texts))
+            self.weight += len(str(texts[2]))
+        self.weight += len(body)
         place, due, reason = priority * 2 + 1, expires_at, None
         if not_before is not None and not_before > at:
             place, due, reason = _HELD, not_before, "scheduled"

@@ -14,11 +14,8 @@ d.shown_before, d.due_at, d.context, d.nonce, d.claimer, d.handed_at, d.stored_a
 d.place, d.last
 
 -- fragment: standing
--- Of the claims only the oldest ten are asked, so that a program that takes much and settles nothing does not walk through
--- its own each time; the sweep looks at all.
 (SELECT holder FROM lease WHERE tenant = ?1 AND agent = ?2),
-EXISTS (SELECT 1 FROM (SELECT claimer FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND place = 9
-                       ORDER BY seq LIMIT 10) WHERE claimer <> ?3),
+EXISTS (SELECT 1 FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND place = 9 AND claimer <> ?3),
 (SELECT min(due_at) FROM delivery WHERE tenant = ?1 AND due_at IS NOT NULL)
 
 -- fragment: anywhere
@@ -61,7 +58,8 @@ SELECT {delivery}, {message} FROM delivery d CROSS JOIN message m ON m.seq = d.s
 WHERE d.tenant = ?1 AND d.due_at <= ?2 AND d.due_at IS NOT NULL ORDER BY d.due_at, d.seq LIMIT 200;
 
 -- name: delivery_fresh
-SELECT last FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND place = ?3 AND seq = ?4;
+-- The time tells it from another that has its number since a restore.
+SELECT last FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND place = ?3 AND seq = ?4 AND stored_at = ?5;
 
 -- name: delivery_at
 -- A delivery as it stands now, where it probably lies (?6 or ?7), for one who has its message (?4) and address (?5) in hand.
