@@ -2,11 +2,13 @@
 
 import os
 import sqlite3
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
+from postroom import host
 from postroom.config import Settings
 from postroom.room.local import LocalRoom
 from postroom.store.contract import Store
@@ -85,6 +87,27 @@ def room(enter: Enter) -> LocalRoom:
     room.join("planner")
     room.join("builder")
     return room
+
+
+class Others:
+    """Who this process, or one thread of it, pretends to be, and which of its former selves are gone."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._thread = threading.local()
+        self._gone: set[str] = set()
+        monkeypatch.setattr(host, "identity", lambda: getattr(self._thread, "me", "1.1.boot.ns"))
+        monkeypatch.setattr(host, "is_gone", lambda process: process in self._gone)
+
+    def become(self, pid: int) -> None:
+        self._thread.me = f"{pid}.1.boot.ns"
+
+    def die(self, pid: int) -> None:
+        self._gone.add(f"{pid}.1.boot.ns")
+
+
+@pytest.fixture
+def others(monkeypatch: pytest.MonkeyPatch) -> Others:
+    return Others(monkeypatch)
 
 
 def everything(store: Store) -> dict[str, Any]:

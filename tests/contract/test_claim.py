@@ -13,7 +13,7 @@ from postroom.room.hand import Hand
 from postroom.room.listen import Listening
 from postroom.room.local import LocalRoom
 from tests.clockwork import Clock
-from tests.contract.conftest import Enter
+from tests.contract.conftest import Enter, Others
 from tests.process import Child
 
 
@@ -21,27 +21,6 @@ def take(room: LocalRoom, **options) -> Mail:
     mail = room.take("builder", **options)
     assert mail is not None
     return mail
-
-
-class Others:
-    """Who this process pretends to be, and which of its former selves are gone."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.me = "1.1.boot.ns"
-        self.gone: set[str] = set()
-        monkeypatch.setattr(host, "identity", lambda: self.me)
-        monkeypatch.setattr(host, "is_gone", lambda process: process in self.gone)
-
-    def become(self, pid: int) -> None:
-        self.me = f"{pid}.1.boot.ns"
-
-    def die(self, pid: int) -> None:
-        self.gone.add(f"{pid}.1.boot.ns")
-
-
-@pytest.fixture
-def others(monkeypatch: pytest.MonkeyPatch) -> Others:
-    return Others(monkeypatch)
 
 
 @pytest.mark.promise("exclusive")
@@ -84,8 +63,8 @@ def test_a_claim_names_its_route_context_claimer_and_nonce(room: LocalRoom, othe
     clock.advance(1)
     take(room, route="hook", handed=False)
     [attempt] = room.receipts(sent.id).attempts
-    assert (attempt.n, attempt.route, attempt.claimer) == (1, "hook", others.me)
-    assert others.me in attempt.context
+    assert (attempt.n, attempt.route, attempt.claimer) == (1, "hook", host.identity())
+    assert host.identity() in attempt.context
     assert attempt.nonce
     assert attempt.claimed_at == clock.now
     assert attempt.handed_at is None

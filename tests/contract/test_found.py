@@ -5,66 +5,44 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from postroom import host
 from postroom.bell.polling import PollingBell
 from postroom.errors import StoreBusy, UnknownMessage
 from postroom.model.ladder import State
 from postroom.room import backup
 from postroom.room.local import LocalRoom
-from tests.contract.conftest import Enter
-
-
-class Deaths:
-    """Which of the processes we pretend to be are gone."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self._me = threading.local()
-        self.gone: set[str] = set()
-        monkeypatch.setattr(host, "identity", lambda: getattr(self._me, "name", "1.1.b.n"))
-        monkeypatch.setattr(host, "is_gone", lambda process: process in self.gone)
-
-    def become(self, pid: int) -> None:
-        self._me.name = f"{pid}.1.b.n"
-
-    def die(self, pid: int) -> None:
-        self.gone.add(f"{pid}.1.b.n")
-
-
-@pytest.fixture
-def deaths(monkeypatch: pytest.MonkeyPatch) -> Deaths:
-    return Deaths(monkeypatch)
+from tests.contract.conftest import Enter, Others
 
 
 @pytest.mark.promise("never-stuck")
 def test_what_a_dead_process_holds_is_found_behind_ones_own_many_claims(
-    room: LocalRoom, enter, deaths: Deaths
+    room: LocalRoom, enter, others: Others
 ):
     for n in range(15):
         room.send("builder", str(n))
     for _ in range(14):
         assert room.take("builder")
-    deaths.become(2)
+    others.become(2)
     assert (enter("builder").take() or pytest.fail("nothing")).body == "14"
-    deaths.become(1)
+    others.become(1)
     assert room.take("builder") is None
-    deaths.die(2)
+    others.die(2)
     assert (room.take("builder") or pytest.fail("it is stuck")).body == "14"
 
 
 @pytest.mark.promise("never-stuck")
 @pytest.mark.parametrize("polls", [False, True])
 def test_a_claim_made_while_one_waits_comes_back_when_its_process_dies(
-    room: LocalRoom, enter: Enter, deaths: Deaths, polls: bool
+    room: LocalRoom, enter: Enter, others: Others, polls: bool
 ):
     """However many others wait in the same process, and wherever there are no bells."""
     room.settings = room.settings._replace(sweep_seconds=0.05)
     if polls:
         room.bell = PollingBell()
-    others = [room.join(f"other-{n}").name for n in range(6)]
+    names = [room.join(f"other-{n}").name for n in range(6)]
     claimed = threading.Event()
 
     def claim() -> None:
-        deaths.become(7)
+        others.become(7)
         other = enter("planner")
         other.send("builder", "one")
         while other.take("builder") is None:
@@ -72,11 +50,11 @@ def test_a_claim_made_while_one_waits_comes_back_when_its_process_dies(
         claimed.set()
 
     with ThreadPoolExecutor(8) as pool:
-        waits = [pool.submit(room.wait, name, timeout=1) for name in others]
+        waits = [pool.submit(room.wait, name, timeout=1) for name in names]
         waiting = pool.submit(lambda: [room.wait("builder", timeout=20) for _ in range(2)][-1])
         pool.submit(claim).result()
         assert claimed.wait(10)
-        deaths.die(7)
+        others.die(7)
         found = waiting.result()
         assert [wait.result() for wait in waits] == [[]] * 6
     assert [mail.body for mail in found] == ["one"]

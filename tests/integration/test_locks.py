@@ -109,6 +109,15 @@ def test_under_load_and_with_readers_the_log_does_not_grow_without_bound(room: L
 
 
 @pytest.mark.promise("wal")
+def test_long_messages_fill_the_log_no_further_than_short_ones(room: LocalRoom, home: str):
+    largest = 0
+    for _ in range(250):
+        room.send("builder", "x" * 1_000_000)
+        largest = max(largest, wal(home))
+    assert largest < 64 << 20, largest
+
+
+@pytest.mark.promise("wal")
 def test_short_lives_beside_a_long_one_do_not_let_the_log_grow_either(room: LocalRoom, home: str, open_room):
     for _ in range(60):
         short = open_room("planner")

@@ -1,5 +1,6 @@
 """A room in one SQLite file: WAL mode, one connection a thread, safe across forks."""
 
+import contextlib
 import os
 import sqlite3
 import time
@@ -23,7 +24,9 @@ _inherited: list[Any] = []
 
 
 EVENTS_A_ROUND = 1024  # of the whole room between two checkpoints; who passes the mark makes the next
-BYTES_A_ROUND = 8_000_000  # of long messages, of this process: they fill the WAL sooner
+BYTES_A_ROUND = (
+    8_000_000  # of messages of this process: long ones fill the WAL faster than a thread empties it
+)
 
 _BEGIN = SQL["begin"]
 
@@ -209,8 +212,10 @@ class SqliteStore:
         `synchronous=FULL` at more than twice the throughput.
         """
         tx: WriteTx = self._threads.write
-        if tx.next_seq // EVENTS_A_ROUND != tx.first_seq // EVENTS_A_ROUND or tx.weight > BYTES_A_ROUND:
+        if tx.weight > BYTES_A_ROUND:
             tx.weight = 0
+            self._checkpoint_now()
+        elif tx.next_seq // EVENTS_A_ROUND != tx.first_seq // EVENTS_A_ROUND:
             self._checkpoint_soon()
         if self.durability == "full":
             try:
@@ -242,6 +247,12 @@ class SqliteStore:
 
             self._checkpointer = Checkpointer(self.path)
         self._checkpointer.wake()
+
+    def _checkpoint_now(self) -> None:
+        from postroom.store.sqlite.checkpoint import checkpoint  # noqa: PLC0415 - after megabytes
+
+        with contextlib.suppress(sqlite3.Error):  # busy: there is always a next time
+            checkpoint(self._threads.connection)
 
     def finish(self) -> None:
         """The end of a short-lived process: leaves the WAL to others unless it has grown long."""
