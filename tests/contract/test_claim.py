@@ -10,8 +10,8 @@ from postroom.errors import IllegalMove, MailboxLeased, StaleClaim, UnknownMessa
 from postroom.model.ladder import Evidence, Outcome, State
 from postroom.model.message import Mail
 from postroom.room.hand import Hand
-from postroom.room.listen import Listening
 from postroom.room.local import LocalRoom
+from postroom.store.sqlite.read import ReadTx
 from tests.clockwork import Clock
 from tests.contract.conftest import Enter, Others
 from tests.process import Child
@@ -392,7 +392,7 @@ def test_what_is_withdrawn_while_a_listener_reaches_for_it_is_not_shown(
     first, second = room.send("builder", "one"), room.send("builder", "two")
     listening = room.listen("builder", timeout=5)
     contested, read = threading.Event(), threading.Event()
-    contest, look = Hand.contest, Listening._first
+    contest, look = Hand.contest, ReadTx.first
 
     def contest_slowly(self: Hand, fence: int) -> int | None:
         found = contest(self, fence)
@@ -400,13 +400,13 @@ def test_what_is_withdrawn_while_a_listener_reaches_for_it_is_not_shown(
         assert read.wait(10)
         return found
 
-    def read_meanwhile(self: Listening) -> Mail | None:
-        mail = look(self)
+    def read_meanwhile(self: ReadTx, recipient: str, address: str) -> Mail | None:
+        mail = look(self, recipient, address)
         read.set()
         return mail
 
     monkeypatch.setattr(Hand, "contest", contest_slowly)
-    monkeypatch.setattr(Listening, "_first", read_meanwhile)
+    monkeypatch.setattr(ReadTx, "first", read_meanwhile)
     with ThreadPoolExecutor(1) as pool:
         withdrawn = pool.submit(lambda: enter("planner").withdraw(first.id)[0].state)
         assert contested.wait(10)
@@ -419,15 +419,15 @@ def test_what_a_listener_is_reaching_for_cannot_be_withdrawn(
     room: LocalRoom, enter: Enter, monkeypatch: pytest.MonkeyPatch
 ):
     sent, other = room.send("builder", "one"), enter("planner")
-    look = Listening._first
+    look = ReadTx.first
 
-    def withdrawn_meanwhile(self: Listening) -> Mail | None:
-        mail = look(self)
+    def withdrawn_meanwhile(self: ReadTx, recipient: str, address: str) -> Mail | None:
+        mail = look(self, recipient, address)
         with pytest.raises(IllegalMove):
             other.withdraw(sent.id)
         return mail
 
-    monkeypatch.setattr(Listening, "_first", withdrawn_meanwhile)
+    monkeypatch.setattr(ReadTx, "first", withdrawn_meanwhile)
     assert next(room.listen("builder")).id == sent.id
 
 

@@ -35,9 +35,8 @@ def _message(tx, sender: str, thread: str) -> Message:
 
     fresh = message_id(tx.now, tx.next_seq)
     return Message(
-        tx.next_seq, fresh, tx.tenant, "p", sender, "planner", None, None, None, "unverified", "builder",
-        "note", "turn", Priority.NORMAL, "", "x", None, None, thread or fresh, None, None, None, False,
-        None, None, None, tx.now, None,
+        tx.next_seq, fresh, tx.tenant, "p", sender, "planner", None, "unverified", "builder", "note", "turn",
+        "", "x", thread or fresh, tx.now, Priority.NORMAL, False, *[None] * 11,
     )  # fmt: skip
 
 

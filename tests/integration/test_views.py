@@ -192,6 +192,7 @@ def test_a_client_can_read_while_others_write_and_cannot_write_itself(room: Loca
 
 
 def test_a_message_for_several_is_a_row_for_each(room: LocalRoom, client):
+    from postroom.room.directory import lane
     from postroom.room.draft import draft
     from postroom.room.send import compose
 
@@ -199,6 +200,6 @@ def test_a_message_for_several_is_a_row_for_each(room: LocalRoom, client):
     with room.write() as tx:
         wanted = draft(room.settings, "builder", "for two")
         recipients = [room.who("builder"), room.who("reviewer")]
-        message = compose(tx, room.who("planner"), recipients, wanted, "p")
-        tx.post(message, [agent.id for agent in recipients])
+        to_both = lane(room.who("planner"), recipients, "p")
+        tx.post(compose(tx, to_both, wanted), to_both.ids)
     assert sorted(row["to_agent"] for row in rows(client, "queue")) == ["builder", "reviewer"]

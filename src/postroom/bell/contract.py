@@ -1,6 +1,6 @@
 """What a bell is: a hint to look. The store is the truth; a ring may be missed, or come twice."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if not TYPE_CHECKING:
@@ -34,7 +34,7 @@ class Bell(Protocol):
 
     def waiter(self, party: str) -> Waiter: ...
 
-    def ring(self, parties: Iterable[str]) -> dict[str, int]:
+    def ring(self, parties: Sequence[str]) -> dict[str, int]:
         """Ring for each; how many waiters each ring reached."""
         ...
 

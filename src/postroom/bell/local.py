@@ -9,13 +9,14 @@ import contextlib
 import os
 import select
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from postroom import host
 from postroom.bell.polling import PollingWaiter
 
 _AT_REST = 100_000_000  # nanoseconds
-_LONGEST_POLL = 86_400_000  # milliseconds
+_LONGEST_SLEEP = 86_400.0  # seconds
+_FOREVER = 0  # as the kernel writes it
 _LONGEST_PATH = 103  # 104 bytes with the closing NUL, on macOS; Linux has 108
 
 
@@ -28,7 +29,7 @@ class LocalBell:
         self._directory = directory
         self._socket: socket.socket | None = None
         self._outlet = select.poll()
-        self._pid = 0
+        self._forks = host.forks
         self._known: dict[str, tuple[int, list[str]]] = {}  # sockets by party, as of a time
         self._parties: tuple[int, frozenset[str]] = (0, frozenset())  # who has a directory, as of a time
         self.errors = 0
@@ -40,39 +41,48 @@ class LocalBell:
             self.errors += 1
             return PollingWaiter()
 
-    def ring(self, parties: Iterable[str]) -> dict[str, int]:
+    def ring(self, parties: Sequence[str]) -> dict[str, int]:
         """Ring who is known to wait there; then those who have come since, if any have."""
         reached: dict[str, int] = {}
         for party in parties:
-            known = self._known.get(party)
-            if known is None and not self._has_directory(party):
-                continue  # nobody ever waited there
-            try:
-                rung = self._ring_all(known[1]) if known else 0
-                directory = f"{self._directory}/{party}"
-                changed = os.stat(directory).st_mtime_ns
-                if known is None or known[0] != changed:
-                    was = set(known[1]) if known else set[str]()
-                    paths = self._list(party, directory, changed)
-                    rung += self._ring_all([path for path in paths if path not in was])
+            if party in self._known and (rung := self._ring_all(self._known[party][1])):
                 reached[party] = rung
-            except FileNotFoundError:
-                self._known.pop(party, None)
-            except OSError:  # no descriptor left. What was committed must not look as if it had failed
-                self.errors += 1
+        if reached:
+            _give_way()
+        names: frozenset[str] | None = None
+        for party in parties:
+            known = self._known.get(party)
+            if known is None:
+                names = names or self._names()
+                if party not in names:
+                    continue  # nobody ever waited there
+            reached[party] = reached.get(party, 0) + self._ring_newcomers(party, known)
         return reached
 
-    def _has_directory(self, party: str) -> bool:
+    def _names(self) -> frozenset[str]:
+        """Who has a directory."""
         try:
             changed = os.stat(self._directory).st_mtime_ns
             if changed == self._parties[0]:
-                return party in self._parties[1]
+                return self._parties[1]
             names = frozenset(os.listdir(self._directory))
         except OSError:
-            return False
+            return frozenset()
         if time.time_ns() - changed > _AT_REST:
             self._parties = changed, names
-        return party in names
+        return names
+
+    def _ring_newcomers(self, party: str, known: tuple[int, list[str]] | None) -> int:
+        directory = f"{self._directory}/{party}"
+        try:
+            changed = os.stat(directory).st_mtime_ns
+        except OSError:
+            self._known.pop(party, None)
+            return 0
+        if known is not None and known[0] == changed:
+            return 0
+        was = known[1] if known else ()
+        return self._ring_all([path for path in self._list(party, directory, changed) if path not in was])
 
     def _list(self, party: str, directory: str, changed: int) -> list[str]:
         """The sockets in a directory as it was at a time.
@@ -89,14 +99,20 @@ class LocalBell:
         return paths
 
     def _ring_all(self, paths: list[str]) -> int:
-        if not paths:
+        """How many were reached. What was committed must not look as if it had failed: nothing is raised."""
+        try:
+            return self._try_all(paths) if paths else 0
+        except OSError:  # no descriptor left
+            self.errors += 1
             return 0
-        if self._socket is None or self._pid != os.getpid():
-            self._socket, self._pid = _sender(), os.getpid()
+
+    def _try_all(self, paths: list[str]) -> int:
+        if self._socket is None or self._forks != host.forks:
+            self._socket, self._forks = _sender(), host.forks
             self._outlet = select.poll()
             self._outlet.register(self._socket, select.POLLOUT)
         reached = 0
-        for path in _reachable(paths):
+        for path in paths if len(paths[0]) <= _LONGEST_PATH else _through_descriptor(paths):
             try:
                 self._socket.sendmsg((b"",), (), 0, path)
             except OSError as exc:
@@ -140,7 +156,7 @@ class LocalBell:
         return sum(map(_is_live, _reachable(paths)))
 
     def close(self) -> None:
-        if self._socket is not None and self._pid == os.getpid():
+        if self._socket is not None and self._forks == host.forks:
             self._socket.close()
         self._socket = None
 
@@ -155,6 +171,17 @@ def _sender() -> socket.socket:
     sender = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     sender.setblocking(False)
     return sender
+
+
+def _give_way() -> None:
+    """Let those who were woken run now.
+
+    The kernel expects a process that wakes another to go to sleep, and on a virtual machine, where a halted
+    processor does not count as idle, it puts the other behind it. There it would wait for as long as the
+    ringer had something else to do.
+    """
+    if hasattr(os, "sched_yield"):
+        os.sched_yield()
 
 
 def _boot() -> str:
@@ -196,15 +223,15 @@ class LocalWaiter:
         self._path = f"{directory}/{_boot()}{os.urandom(6).hex()}"
         self._pid = os.getpid()
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        self._socket.setblocking(False)
+        self._socket.setblocking(True)
+        self._limit = _FOREVER
         try:
+            self._sleep_at_most(None)
             for path in _reachable([self._path]):
                 self._socket.bind(path)
         except OSError:
             self._socket.close()
             raise
-        self._poll = select.poll()
-        self._poll.register(self._socket, select.POLLIN)
 
     def _remove_earlier_boots(self, directory: str) -> None:
         for name in os.listdir(directory) if host.boot() else ():
@@ -216,19 +243,33 @@ class LocalWaiter:
         return self._socket.fileno()
 
     def wait(self, timeout: float | None) -> bool:
-        if not self._poll.poll(None if timeout is None else min(max(0, timeout * 1000), _LONGEST_POLL)):
-            return False
-        # One is enough: if more rings wait, the next wait returns at once and there is one look too many.
+        """One ring is enough: if more wait, the next wait returns at once and there is one look too many."""
         try:
-            self._socket.recv(1)
+            self._socket.recv(1, self._sleep_at_most(timeout))
         except BlockingIOError:
-            pass  # a forked child took it
+            return False
         return True
+
+    def _sleep_at_most(self, timeout: float | None) -> int:
+        """Have the kernel keep the time: a poll would be one call more between a ring and who waits for it.
+
+        The flags for receiving.
+        """
+        if timeout is not None and timeout <= 0:
+            return socket.MSG_DONTWAIT
+        limit = _FOREVER if timeout is None else max(1, int(min(timeout, _LONGEST_SLEEP) * 1e6))
+        if limit != self._limit:
+            import struct  # noqa: PLC0415 - only who waits
+
+            packed = struct.pack("@ll", *divmod(limit, 1_000_000))
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, packed)
+            self._limit = limit
+        return 0
 
     def drain(self) -> None:
         with contextlib.suppress(OSError):
             while True:
-                self._socket.recv(1)
+                self._socket.recv(1, socket.MSG_DONTWAIT)
 
     def close(self) -> None:
         if self._pid == os.getpid() and self._socket.fileno() >= 0:

@@ -3,12 +3,24 @@
 NamedTuples, and no future import: this module is loaded by every hook and every command.
 """
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from postroom.model.ids import handle
 from postroom.model.ladder import Evidence, Outcome, Priority, State
 
 Json = dict[str, Any]
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import TypeVar
+
+    T = TypeVar("T")
+
+    def make(cls: type[T], values: Iterable[Any], /) -> T:
+        """As `_make`, which counts the values first: for the way of every message."""
+        ...
+else:
+    make = tuple.__new__
 
 
 class Message(NamedTuple):
@@ -20,32 +32,36 @@ class Message(NamedTuple):
     project: str
     sender_id: str
     sender: str  # the sender's address when it wrote; the id above is what endures
-    sender_session: str | None
-    sender_runtime: str | None
     sender_role: str | None
     verified: str
     to: str
     type: str
     cls: str
-    priority: Priority
     subject: str
     body: str
+    thread: str
+    created_at: int
+    priority: Priority
+    requires_ack: bool
+    # what most messages do not have
+    sender_session: str | None
+    sender_runtime: str | None
     payload: Json | None
     metadata: Json | None
-    thread: str
     reply_to: str | None
     correlation: str | None
     attachments: list[Json] | None
-    requires_ack: bool
     not_before: int | None
     expires_at: int | None
     key: str | None
-    created_at: int
     redacted: Json | None  # hashes of what was taken away
 
     @property
     def handle(self) -> str:
         return handle(self.id)
+
+
+NOTHING = (None,) * 11  # in the fields that most messages do not have
 
 
 class Delivery(NamedTuple):
@@ -78,7 +94,7 @@ class Delivery(NamedTuple):
 
 def first_delivery(m: Message, recipient: str, address: str, *, held: bool = False) -> Delivery:
     """The delivery of a message that has not been offered yet."""
-    return Delivery._make((
+    return make(Delivery, (
         m.seq, m.id, recipient, address, State.STORED, None, None, 0, 0, "scheduled" if held else None,
         m.priority, held, False, m.not_before if held else m.expires_at, None, None, None, None, m.created_at,
         None, None, None, None,

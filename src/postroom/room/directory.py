@@ -1,6 +1,6 @@
 """Who an address is, and which project a caller stands in."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from postroom import config
 from postroom.errors import InvalidAddress, NoIdentity, UnknownAgent, UnknownRecipient
@@ -21,26 +21,26 @@ _PEOPLE = ""  # people belong to no project
 class Scope:
     """The project a caller stands in: named, or found from the directory it runs in.
 
-    It also remembers whom names mean, for as long as the room's directory does not change.
+    It also remembers whom names mean.
     """
 
     def __init__(self, explicit: str | None, start: str | None = None) -> None:
         self._name = name(explicit) if explicit else ""
         self._root = "" if explicit else config.project_root(start)
-        self._known: tuple[int, dict[str, Agent]] = (-1, {})
+        self._memory = Memory(-1)
 
-    def names(self, tx: "WriteTx") -> dict[str, Agent]:
-        """Whom names mean, as far as it is known; add what you find out.
+    def memory(self, tx: "WriteTx") -> "Memory":
+        """What is known of names and lanes; add what you find out.
 
-        A transaction that changed the directory gets a dictionary of its own: it may yet be rolled back.
+        A transaction that changed the directory gets a memory of its own: it may yet be rolled back.
         """
-        generation, names = self._known
-        if generation == tx.directory and len(names) < _MOST_REMEMBERED:
-            return names
-        names = dict[str, Agent]()
+        memory = self._memory
+        if memory.generation == tx.directory and len(memory.lanes) < _MOST_REMEMBERED:
+            return memory
+        memory = Memory(tx.directory)
         if tx.directory is not None:
-            self._known = (tx.directory, names)
-        return names
+            self._memory = memory
+        return memory
 
     def find(self, tx: "ReadTx") -> str:
         """The project's name, as far as the room knows it or would name it."""
@@ -57,6 +57,36 @@ class Scope:
         if tx.project(project) is None or (self._root and not self._name):
             tx.append("project.created", payload={"name": project, "root": self._root})
         return project
+
+
+class Lane(NamedTuple):
+    """From somebody to somebody, and what all messages between them have in common."""
+
+    author: Agent
+    recipients: list[Agent]
+    ids: list[str]  # of the recipients
+    head: tuple[str | None, ...]  # a message's fields from `tenant` to `verified`
+
+
+def lane(author: Agent, recipients: list[Agent], project: str) -> Lane:
+    """The lane of mail that belongs to a project, unless its author has one."""
+    home, sender = author.project, author.name
+    for recipient in recipients:
+        if recipient.project != home or author.is_human:
+            sender = author.address  # under this name every one of them can write back
+    head = (author.tenant, home or project, author.id, sender, author.role or None, "unverified")
+    return Lane(author, recipients, [agent.id for agent in recipients], head)
+
+
+class Memory:
+    """Whom names mean, true as long as the room's directory has not changed."""
+
+    __slots__ = ("generation", "lanes", "names")
+
+    def __init__(self, generation: int | None) -> None:
+        self.generation = generation
+        self.names: dict[str, Agent] = {}
+        self.lanes: dict[tuple[str, str], Lane] = {}  # by author and address
 
 
 def _free_name(tx: "ReadTx", wanted: str) -> str:
@@ -89,7 +119,7 @@ def caller(tx: "ReadTx", who: str | None, scope: Scope) -> Agent:
 
 def caller_of(tx: "WriteTx", who: str | None, scope: Scope) -> Agent:
     """As `caller`, from memory where that is still true."""
-    names = scope.names(tx)
+    names = scope.memory(tx).names
     agent = names.get(who or "")
     if agent is None:
         agent = names[who or ""] = caller(tx, who, scope)
@@ -100,9 +130,7 @@ def caller_or_new(tx: "WriteTx", who: str | None, scope: Scope) -> Agent:
     """As `caller`, but somebody new is given an address: whoever sends must be able to get answers."""
     if not who:
         raise NoIdentity
-    agent = find(tx, personal(who), scope.find(tx)) or join(tx, who, scope, {})
-    scope.names(tx)[who] = agent
-    return agent
+    return find(tx, personal(who), scope.find(tx)) or join(tx, who, scope, {})
 
 
 def recipients(tx: "WriteTx", to: str, scope: Scope) -> list[Agent]:
@@ -112,8 +140,14 @@ def recipients(tx: "WriteTx", to: str, scope: Scope) -> list[Agent]:
         raise UnknownRecipient(
             f"nobody has the address {to!r}", address=to, near=near(tx, to), hint=_near_hint(tx, to)
         )
-    scope.names(tx)[to] = agent
     return [agent]
+
+
+def lane_between(tx: "WriteTx", who: str | None, to: str, scope: Scope) -> Lane:
+    """The lane from somebody, who may be new, to whoever has an address."""
+    found = lane(caller_or_new(tx, who, scope), recipients(tx, to, scope), scope.find(tx))
+    scope.memory(tx).lanes[who or "", to] = found
+    return found
 
 
 def personal(text: str) -> Address:

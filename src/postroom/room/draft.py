@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from postroom.config import Settings
 from postroom.errors import InvalidBody, InvalidPayload, InvalidValue
 from postroom.model.ladder import Priority
-from postroom.model.message import Json
+from postroom.model.message import Json, make
 
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 
@@ -22,31 +22,33 @@ class Draft(NamedTuple):
     """A message that may be sent, not yet anyone's."""
 
     to: str
-    body: str
     type: str
-    payload: Json | None
+    cls: str
     subject: str
+    body: str
     priority: Priority
+    requires_ack: bool
+    # what most messages do not have
+    payload: Json | None
+    metadata: Json | None
     thread: str | None
     reply_to: str | None
     correlation: str | None
-    requires_ack: bool
     after: float | None
     expires: float | None
     key: str | None
-    metadata: Json | None
-    cls: str
 
 
-# What a draft of nothing but a body says in its other fields, from `type` on.
-_PLAIN = ("note", None, "", Priority.NORMAL, None, None, None, False, None, None, None, None, "turn")
+# The fields of a draft that most do not have, when it has none of them.
+BARE = (None,) * 8
+_PLAIN = (Priority.NORMAL, False, *BARE)  # of a draft that is nothing but a body
 
 
 def plain(settings: Settings, to: str, body: str) -> Draft:
     """A draft with no options, as most are."""
     if not body or len(body) > settings.max_body_bytes or not body.isascii() or "\0" in body:
         return draft(settings, to, body)  # says what is wrong, or that all is well
-    return Draft._make((to, body, *_PLAIN))
+    return make(Draft, (to, "note", "turn", "", body, *_PLAIN))
 
 
 def draft(
@@ -93,8 +95,8 @@ def draft(
     if after is not None or expires is not None:
         _check_times(after, expires)
     return Draft._make((
-        to, body, type, payload, subject, to_priority(priority), thread, reply_to, correlation,
-        bool(requires_ack), after, expires, key, metadata, cls,
+        to, type, cls, subject, body, to_priority(priority), bool(requires_ack),
+        payload, metadata, thread, reply_to, correlation, after, expires, key,
     ))  # fmt: skip
 
 

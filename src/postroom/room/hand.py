@@ -26,9 +26,10 @@ _FENCE, _SEQ, _CONTESTED = range(3)
 class Hand:
     """The note of one mailbox."""
 
+    _note: memoryview
+
     def __init__(self, path: str) -> None:
         self._path = path
-        self._note: memoryview | None = None
 
     # the listener's side
 
@@ -49,26 +50,23 @@ class Hand:
 
     def begin(self, fence: int) -> None:
         """Nothing is in hand yet under this fence."""
-        assert self._note is not None
         self._note[_SEQ] = NOTHING
         self._note[_FENCE] = fence
 
     def hold(self, seq: int) -> None:
         """Note what is about to be shown: a message, `NOTHING`, or `REACHING` for whatever comes next."""
-        assert self._note is not None
         self._note[_SEQ] = seq
 
     def is_contested(self) -> bool:
-        assert self._note is not None
         return self._note[_CONTESTED] != 0
 
     def clear(self) -> None:
         """Nobody contests it any more. Under the write lock that is certain."""
-        assert self._note is not None
         self._note[_CONTESTED] = 0
 
     def close(self) -> None:
-        self._note = None
+        if hasattr(self, "_note"):
+            del self._note
 
     # the others' side
 

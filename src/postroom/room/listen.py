@@ -76,7 +76,7 @@ class Listening(Iterator[Mail]):
         try:
             while True:
                 self._hand.hold(REACHING)
-                mail = self._first()
+                mail = self._room.store.look().first(self.agent, self._name)
                 if mail is None or self._is_still_next(mail):
                     break
                 mail = None
@@ -100,10 +100,6 @@ class Listening(Iterator[Mail]):
             return tx.head(self.agent) == mail.delivery.seq
         finally:
             self._room.store.rollback()
-
-    def _first(self) -> Mail | None:
-        waiting = self._room.store.look().ready(self.agent, 1, self._name)
-        return waiting[0] if waiting else None
 
     def settle(self) -> None:
         """What is in hand has been seen."""

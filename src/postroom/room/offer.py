@@ -6,9 +6,10 @@ from postroom import host
 from postroom.errors import IllegalMove, MailboxLeased, StaleClaim, UnknownMessage
 from postroom.model import ids
 from postroom.model.ladder import Outcome, State, move
-from postroom.model.message import Agent, Delivery, Lease, Mail
+from postroom.model.message import Agent, Delivery, Lease, Mail, make
 from postroom.room import directory
 from postroom.room.sweep import act_on_due, give_back, is_due, is_offered, reap
+from postroom.room.unit import Unit
 
 if TYPE_CHECKING:
     from postroom.room.local import LocalRoom
@@ -39,7 +40,7 @@ def offer(
     `handed` says that returning it is handing it over, as it is to the program that called.
     A route that still has to write it out claims with a lease first.
     """
-    with room.write(prompt=False) as tx:
+    with Unit(room, prompt=False) as tx:
         who = directory.caller_of(tx, agent or room.agent, room.scope)
         standing, mail = tx.next(who.id, host.identity(), who.name)
         if standing.holder is not None or standing.others or is_due(standing.due, tx.now):
@@ -83,11 +84,11 @@ def claim(
     }  # fmt: skip
     tx.append("delivery.offered", delivery.recipient_id, about=message, payload=payload, status="offered")
     # Spelled out because `_replace` costs as much as a statement. After offered_at nothing changes.
-    return Mail(message, Delivery._make((
+    return make(Mail, (message, make(Delivery, (
         *delivery[:4], State.OFFERED, route, delivery.evidence, n, delivery.unproven, None, delivery.priority,
         False, delivery.shown_before, until, context, nonce, claimer, tx.now if handed else None,
         delivery.stored_at, tx.now, *delivery[20:],
-    )))  # fmt: skip
+    ))))  # fmt: skip
 
 
 def _named(tx: "ReadTx", room: "LocalRoom", ref: str, who: Agent) -> Mail:

@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING
 from postroom.errors import IllegalMove, InvalidValue, KeyConflict, UnknownMessage
 from postroom.model import ids
 from postroom.model.ladder import RUNGS, State, ended, reached
-from postroom.model.message import Agent, Delivery, Message, Sent, first_delivery
+from postroom.model.message import NOTHING, Agent, Delivery, Message, Sent, first_delivery, make
 from postroom.room import directory
-from postroom.room.draft import Draft, draft, plain
+from postroom.room.draft import BARE, Draft, draft, plain
+from postroom.room.unit import Unit
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -22,40 +23,31 @@ def send(
 ) -> Sent:
     """Store a message for whoever has the address, then ring."""
     wanted = draft(room.settings, to, body, **options) if options else plain(room.settings, to, body)
-    unit = room.write(prompt=False)
+    unit = Unit(room, prompt=False)
     with unit as tx:
-        names, who = room.scope.names(tx), sender or room.agent or ""
-        author = names.get(who) or directory.caller_or_new(tx, who, room.scope)
-        if wanted.key and (earlier := tx.message_by_key(author.id, wanted.key)):
+        who = sender or room.agent or ""
+        lane = room.scope.memory(tx).lanes.get((who, to)) or directory.lane_between(tx, who, to, room.scope)
+        if wanted.key and (earlier := tx.message_by_key(lane.author.id, wanted.key)):
             return duplicate(tx, earlier, wanted)
-        known = names.get(to)
-        recipients = [known] if known else directory.recipients(tx, to, room.scope)
-        message = compose(tx, author, recipients, wanted, author.project or room.scope.find(tx))
-        tx.post(message, [agent.id for agent in recipients])
-    return answer(message, recipients, unit.reached)
+        message = compose(tx, lane, wanted)
+        tx.post(message, lane.ids)
+    return answer(message, lane.recipients, unit.reached)
 
 
-def compose(tx: "WriteTx", author: Agent, recipients: list[Agent], wanted: Draft, project: str) -> Message:
+def compose(tx: "WriteTx", lane: directory.Lane, wanted: Draft) -> Message:
     """The message a draft becomes when it is the next thing that happens in the room."""
-    (to, body, type, payload, subject, priority, begun, answered, correlation, requires_ack, after, expires,
-     key, metadata, cls) = wanted  # fmt: skip
-    id, _, home, name, address, role, *_ = author
     now, seq = tx.now, tx.next_seq
-    message_id = ids.message_id(now, seq)
-    # Under this name every one of them can write back.
-    sender = name if id[0] == "a" else address
-    for recipient in recipients:
-        if recipient.project != home:
-            sender = address
-    thread, reply_to = message_id, None
-    if begun is not None or answered is not None:
-        thread, reply_to = _continued(tx, wanted)
-    not_before = None if after is None else now + int(after * 1000)
-    expires_at = None if expires is None else now + int(expires * 1000)
-    return Message._make((
-        seq, message_id, tx.tenant, home or project, id, sender, None, None, role or None, "unverified", to,
-        type, cls, priority, subject, body, payload, metadata, thread, reply_to, correlation, None,
-        requires_ack, not_before, expires_at, key, now, None,
+    thread = message_id = ids.message_id(now, seq)
+    more = NOTHING
+    if (rest := wanted[7:]) != BARE:
+        payload, metadata, begun, answered, correlation, after, expires, key = rest
+        if begun is not None or answered is not None:
+            thread, answered = _continued(tx, wanted)
+        not_before = None if after is None else now + int(after * 1000)
+        expires_at = None if expires is None else now + int(expires * 1000)
+        more = (None, None, payload, metadata, answered, correlation, None, not_before, expires_at, key, None)
+    return make(Message, (
+        seq, message_id, *lane.head, *wanted[:5], thread, now, *wanted[5:7], *more,
     ))  # fmt: skip
 
 
@@ -83,7 +75,7 @@ def answer(message: Message, recipients: list[Agent], rung: dict[str, int]) -> S
         address = agent.name if agent.project == message.project else agent.address
         deliveries.append(first_delivery(message, agent.id, address, held=held))
         reach.append("live" if rung.get(agent.id) else "left" if agent.left_at else "stored")
-    return Sent(message, deliveries, reach)
+    return make(Sent, (message, deliveries, reach, False))
 
 
 def duplicate(tx: "ReadTx", earlier: Message, wanted: Draft) -> Sent:

@@ -11,6 +11,7 @@ from postroom.room.bounce import bounce
 from postroom.room.draft import check_text, draft
 from postroom.room.send import answer, compose, duplicate
 from postroom.room.sweep import act_on_due, is_due
+from postroom.room.unit import Unit
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -52,7 +53,7 @@ def see(tx: "WriteTx", mail: Mail) -> Delivery:
 
 def ack(room: "LocalRoom", what: Mail | str, agent: str | None) -> Delivery:
     """The agent's own word that it has a message. Repeating it is harmless."""
-    with room.write(prompt=not isinstance(what, Mail)) as tx:
+    with Unit(room, prompt=not isinstance(what, Mail)) as tx:
         mail = _own(tx, room, what, agent)
         if is_due(mail.delivery.due_at, tx.now):
             act_on_due(tx, room.settings)
@@ -107,19 +108,19 @@ def reply(
         asked = _own(tx, room, what, agent)
         if asked.message.sender_id == ROOM:
             raise UnknownMessage("the room itself takes no answers", message_ref=asked.id, hint="")
-        recipients, author = _sender_of(tx, asked.message), _recipient_of(tx, asked)
+        lane = directory.lane(_recipient_of(tx, asked), _sender_of(tx, asked.message), asked.message.project)
         options.setdefault("type", "response")
         wanted = draft(
             room.settings, asked.message.sender, body, **options,
             reply_to=asked.id, correlation=asked.message.correlation or asked.id,
         )  # fmt: skip
-        if wanted.key and (earlier := tx.message_by_key(author.id, wanted.key)):
+        if wanted.key and (earlier := tx.message_by_key(lane.author.id, wanted.key)):
             return duplicate(tx, earlier, wanted)
         if asked.delivery.state in (State.STORED, State.OFFERED, State.SEEN):
             acknowledge(tx, asked)
-        message = compose(tx, author, recipients, wanted, asked.message.project)
-        tx.post(message, [agent.id for agent in recipients])
-    return answer(message, recipients, unit.reached)
+        message = compose(tx, lane, wanted)
+        tx.post(message, lane.ids)
+    return answer(message, lane.recipients, unit.reached)
 
 
 def _sender_of(tx: "ReadTx", message: Message) -> list[Agent]:

@@ -70,9 +70,7 @@ class Unit:
         room.store.commit()
         if label.armed:
             label.here("after-commit")
-        if tx.stirred:
-            self.reached = room.bell.ring(tx.stirred)
-        room.bell.ring((*(tx.touched - tx.stirred), EVERYONE))
+        self.reached = room.bell.ring((*tx.stirred, *tx.touched, EVERYONE))
         if label.armed:
             label.here("after-ring")
         room.store.sync()

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 # Values bound to statements are plain str and int: sqlite3 takes a slow path for enum members.
 _UNPROVEN = Outcome.UNPROVEN.value
 
-_OFFER = SQL["delivery_offer"]
+_OFFER, _ACK = SQL["delivery_offer"], SQL["delivery_ack"]
 
 
 def _message_sent(tx: "WriteTx", e: Event) -> None:
@@ -30,62 +30,59 @@ def _message_redacted(tx: "WriteTx", e: Event) -> None:
     tx.run("message_redact", (tx.tenant, e.refs["seq"], encode(e.payload["hashes"])))
 
 
-def _key(tx: "WriteTx", e: Event) -> tuple[str, str, int, int, int]:
-    """The delivery an event moves, and the event itself, which becomes the latest in its history."""
-    assert tx.spot is not None, "it was looked up to record the event"
-    seq, recipient, place, _ = tx.spot
-    return tx.tenant, recipient, place, seq, e.seq
+# The delivery an event moves, and the event itself, which becomes the latest in its history.
+Key = tuple[str, str, int, int, int]
 
 
-def _delivery_due(tx: "WriteTx", e: Event) -> None:
-    tx.run("delivery_release", (*_key(tx, e), e.payload.get("expires_at")))
+def _delivery_due(tx: "WriteTx", e: Event, key: Key) -> None:
+    tx.run("delivery_release", (*key, e.payload.get("expires_at")))
     tx.stirred.add(e.party)
 
 
-def _delivery_offered(tx: "WriteTx", e: Event) -> None:
+def _delivery_offered(tx: "WriteTx", e: Event, key: Key) -> None:
     p, at = e.payload, e.timestamp
     tx.execute(
         _OFFER,
-        (*_key(tx, e), p["n"], p["route"], p["context"], p["nonce"], p["claimer"], at,
-         at if p["handed"] else None, p["lease_until"]),
+        (*key, p["n"], p["route"], p["context"], p["nonce"], p["claimer"], at, at if p["handed"] else None,
+         p["lease_until"]),
     )  # fmt: skip
 
 
-def _delivery_handed(tx: "WriteTx", e: Event) -> None:
-    tx.run("delivery_hand", (*_key(tx, e), e.timestamp))
+def _delivery_handed(tx: "WriteTx", e: Event, key: Key) -> None:
+    tx.run("delivery_hand", (*key, e.timestamp))
 
 
-def _delivery_seen(tx: "WriteTx", e: Event) -> None:
-    tx.run("delivery_see", (*_key(tx, e), e.payload["evidence"], e.timestamp))
+def _delivery_seen(tx: "WriteTx", e: Event, key: Key) -> None:
+    tx.run("delivery_see", (*key, e.payload["evidence"], e.timestamp))
 
 
-def _delivery_acked(tx: "WriteTx", e: Event) -> None:
-    tx.run("delivery_ack", (*_key(tx, e), e.payload["evidence"], e.timestamp))
+def _delivery_acked(tx: "WriteTx", e: Event, key: Key) -> None:
+    tx.execute(_ACK, (*key, e.payload["evidence"], e.timestamp))
 
 
-def _delivery_returned(tx: "WriteTx", e: Event) -> None:
+def _delivery_returned(tx: "WriteTx", e: Event, key: Key) -> None:
     p = e.payload
     tx.run(
         "delivery_return",
-        (*_key(tx, e), p["label"], p["outcome"] == _UNPROVEN, p.get("reason"), p.get("expires_at")),
+        (*key, p["label"], p["outcome"] == _UNPROVEN, p.get("reason"), p.get("expires_at")),
     )
     tx.stirred.add(e.party)
 
 
-def _delivery_labelled(tx: "WriteTx", e: Event) -> None:
-    tx.run("delivery_label", _key(tx, e))
+def _delivery_labelled(tx: "WriteTx", _: Event, key: Key) -> None:
+    tx.run("delivery_label", key)
 
 
-def _delivery_retried(tx: "WriteTx", e: Event) -> None:
-    tx.run("delivery_retry", (*_key(tx, e), e.payload.get("expires_at")))
+def _delivery_retried(tx: "WriteTx", e: Event, key: Key) -> None:
+    tx.run("delivery_retry", (*key, e.payload.get("expires_at")))
     tx.stirred.add(e.party)
 
 
-def _exit(state: State) -> Callable[["WriteTx", Event], None]:
+def _exit(state: State) -> Callable[["WriteTx", Event, Key], None]:
     value = state.value
 
-    def apply(tx: "WriteTx", e: Event) -> None:
-        tx.run("delivery_exit", (*_key(tx, e), value, e.payload.get("reason"), e.timestamp))
+    def apply(tx: "WriteTx", e: Event, key: Key) -> None:
+        tx.run("delivery_exit", (*key, value, e.payload.get("reason"), e.timestamp))
 
     return apply
 
@@ -172,6 +169,19 @@ APPLY: dict[str, Callable[["WriteTx", Event], None]] = {
     "agent.left": _agent_left,
     "agent.renamed": _agent_renamed,
     "agent.updated": _agent_updated,
+    "lease.ended": _lease_ended,
+    "lease.taken": _lease_taken,
+    "message.redacted": _message_redacted,
+    "message.sent": _message_sent,
+    "project.created": _project_created,
+    "project.deleted": _project_deleted,
+    "room.pruned": _room_pruned,
+    "session.ended": _session_ended,
+    "session.started": _session_started,
+}
+
+# Moves on the ladder.
+MOVE: dict[str, Callable[["WriteTx", Event, Key], None]] = {
     "delivery.acked": _delivery_acked,
     "delivery.bounced": _exit(State.BOUNCED),
     "delivery.dead": _exit(State.DEAD),
@@ -184,13 +194,4 @@ APPLY: dict[str, Callable[["WriteTx", Event], None]] = {
     "delivery.returned": _delivery_returned,
     "delivery.seen": _delivery_seen,
     "delivery.withdrawn": _exit(State.WITHDRAWN),
-    "lease.ended": _lease_ended,
-    "lease.taken": _lease_taken,
-    "message.redacted": _message_redacted,
-    "message.sent": _message_sent,
-    "project.created": _project_created,
-    "project.deleted": _project_deleted,
-    "room.pruned": _room_pruned,
-    "session.ended": _session_ended,
-    "session.started": _session_started,
 }

@@ -8,6 +8,7 @@ from postroom.errors import InvalidValue, StoreCorrupt
 from postroom.model.ids import HANDLES, number
 from postroom.model.ladder import Evidence, Priority, State
 from postroom.model.message import (
+    NOTHING,
     Agent,
     Delivery,
     Event,
@@ -19,6 +20,7 @@ from postroom.model.message import (
     Session,
     Standing,
     first_delivery,
+    make,
 )
 from postroom.store.sqlite.connection import TROUBLE, explain
 from postroom.store.sqlite.statement import Statements
@@ -43,10 +45,9 @@ _EVIDENCE = _Words({str(evidence): evidence for evidence in Evidence} | {None: N
 _PRIORITY = {priority.value: priority for priority in Priority}
 _DELIVERY_WIDTH = len(Delivery._fields)
 _STORED_AT = Delivery._fields.index("stored_at")
-_MESSAGE_WIDTH = 18
-_MAIL_WIDTH = _DELIVERY_WIDTH + _MESSAGE_WIDTH
-NOTHING = (None,) * 11  # in the fields that most messages do not have
-
+_PLAIN_WIDTH = 17  # fields that every message has; the others come as one column
+_PLACE_AT = _PLAIN_WIDTH + 1  # where it lies, then its latest event
+_MAIL_WIDTH = _DELIVERY_WIDTH + _PLAIN_WIDTH + 1
 _LAST = 1 << 62
 
 # Where a delivery lies in its mailbox (see schema.sql), unless it waits: that depends on its priority, too.
@@ -77,14 +78,9 @@ def _position(cursor: str, default: int) -> int:
 
 
 def to_message(row: Row) -> Message:
-    (seq, id, tenant, project, sender_id, sender, sender_role, verified, to, type, cls, priority, subject,
-     body, thread, requires_ack, created_at, rest) = row  # fmt: skip
-    (session, runtime, payload, metadata, reply_to, correlation, attachments, not_before, expires_at, key,
-     redacted) = NOTHING if rest is None else _rest(rest)  # fmt: skip
-    return Message._make((
-        seq, id, tenant, project, sender_id, sender, session, runtime, sender_role, verified, to, type, cls,
-        _PRIORITY[priority], subject, body, payload, metadata, thread, reply_to, correlation, attachments,
-        requires_ack == 1, not_before, expires_at, key, created_at, redacted,
+    rest = row[_PLAIN_WIDTH]
+    return make(Message, (
+        *row[:15], _PRIORITY[row[15]], row[16] == 1, *(NOTHING if rest is None else _rest(rest)),
     ))  # fmt: skip
 
 
@@ -98,10 +94,10 @@ def _rest(text: str) -> tuple[Any, ...]:
 
 
 def to_delivery(row: Row) -> Delivery:
-    return Delivery(
-        row[0], row[1], row[2], row[3], _STATE[row[4]], row[5], _EVIDENCE[row[6]], row[7], row[8], row[9],
-        _PRIORITY[row[10]], row[11] == 1, row[12] == 1, *row[13:_DELIVERY_WIDTH],
-    )  # fmt: skip
+    return make(Delivery, (
+        *row[:4], _STATE[row[4]], row[5], _EVIDENCE[row[6]], *row[7:10], _PRIORITY[row[10]], row[11] == 1,
+        row[12] == 1, *row[13:_DELIVERY_WIDTH],
+    ))  # fmt: skip
 
 
 def to_mail(row: Row) -> Mail:
@@ -110,7 +106,7 @@ def to_mail(row: Row) -> Mail:
 
 def _to_standing(row: Row) -> Standing:
     holder, others, due = row
-    return Standing(holder, others == 1, due)
+    return make(Standing, (holder, others == 1, due))
 
 
 def to_agent(row: Row) -> Agent:
@@ -238,12 +234,17 @@ class ReadTx:
         rows = self.rows(_READY, (self.tenant, recipient, _page(limit)))
         return [self._ready(row, recipient, address) for row in rows]
 
+    def first(self, recipient: str, address: str) -> Mail | None:
+        """The first of `ready`."""
+        row = self.row(_READY, (self.tenant, recipient, 1))
+        return None if row is None else self._ready(row, recipient, address)
+
     def _ready(self, row: Row, recipient: str, address: str) -> Mail:
-        place, last, seq = row[:3]
+        seq, place = row[0], row[_PLACE_AT]
         if place & 1:  # never offered
-            self.spot = (seq, recipient, place, last)
-            message = to_message(row[2:])
-            return Mail(message, first_delivery(message, recipient, address or recipient))
+            self.spot = (seq, recipient, place, row[_PLACE_AT + 1])
+            message = to_message(row)
+            return make(Mail, (message, first_delivery(message, recipient, address or recipient)))
         mail = self.mail(seq, recipient)
         assert mail is not None, "it was there a moment ago"
         return mail
@@ -278,7 +279,7 @@ class ReadTx:
         if row is None or row[_STORED_AT] != d.stored_at:  # another has its number since a restore
             return None
         self.spot = (d.seq, d.recipient_id, *row[_DELIVERY_WIDTH:])
-        return Mail(message, to_delivery(row))
+        return make(Mail, (message, to_delivery(row)))
 
     def _is_untouched(self, d: Delivery) -> bool:
         """Whether one that was never offered still lies where such ones do: then nothing happened to it."""
@@ -310,8 +311,8 @@ class ReadTx:
     def next(self, recipient: str, me: str, address: str) -> tuple[Standing, Mail | None]:
         """How a mailbox stands, and what would be offered next."""
         row = self.row(_NEXT, (self.tenant, recipient, me))
-        standing = _to_standing(row[:3])
-        return standing, None if row[3] is None else self._ready(row[3:], recipient, address)
+        standing = _to_standing(row[_PLACE_AT + 2 :])
+        return standing, None if row[0] is None else self._ready(row, recipient, address)
 
     def claimers(self, recipient: str) -> list[str]:
         """The processes that hold claims on a recipient's mail."""

@@ -29,6 +29,7 @@ BYTES_A_ROUND = (
 )
 
 _BEGIN = SQL["begin"]
+_FORGOTTEN = (None, None, 0)  # what a room says of itself whose row in `meta` is gone
 
 
 class SqliteStore:
@@ -51,7 +52,7 @@ class SqliteStore:
         self.durability = durability
         self.readonly = False
         self._create = create
-        self._pid = os.getpid()
+        self._forks = host.forks
         self._threads = ThreadLocal()
         self._checkpointer: Any = None
         self._has_committed = False
@@ -59,7 +60,7 @@ class SqliteStore:
     # connections
 
     def _connection(self) -> sqlite3.Connection:
-        if self._pid != os.getpid():
+        if self._forks != host.forks:
             self._after_fork()
         connection = getattr(self._threads, "connection", None)
         if connection is None:
@@ -71,7 +72,7 @@ class SqliteStore:
 
     def _after_fork(self) -> None:
         _inherited.append((self._threads, self._checkpointer))
-        self._threads, self._checkpointer, self._pid = ThreadLocal(), None, os.getpid()
+        self._threads, self._checkpointer, self._forks = ThreadLocal(), None, host.forks
 
     def _open(self) -> sqlite3.Connection:
         try:
@@ -149,40 +150,53 @@ class SqliteStore:
 
     def look(self) -> ReadTx:
         """A read for one question only: each method sees its own snapshot."""
-        self._connection()
-        return self._threads.read
+        if self._forks != host.forks:
+            self._after_fork()
+        try:
+            return self._threads.read
+        except AttributeError:
+            self._connection()
+            return self._threads.read
 
     def changed(self) -> int:
         """A number that changes when another connection has committed."""
         return self.look().row("PRAGMA data_version")[0]
 
     def begin(self) -> WriteTx:
-        self._connection()
+        if self._forks != host.forks:
+            self._after_fork()
+        try:
+            tx: WriteTx = self._threads.write
+        except AttributeError:
+            self._connection()
+            tx = self._threads.write
         if self.readonly:
             raise errors.StoreReadOnly(f"the room {self.path} cannot be written", path=self.path)
-        tx: WriteTx = self._threads.write
         try:
             try:
                 tx.execute("BEGIN IMMEDIATE")
             except sqlite3.OperationalError as exc:
                 link.begin_contended(tx.connection, exc, self.patience)
-            row = tx.execute(_BEGIN).fetchone()
+            min_writer, tx.directory, seq = tx.execute(_BEGIN).fetchone() or _FORGOTTEN
         except link.TROUBLE as exc:
             self.rollback()
             raise link.explain(exc, self.path) from exc
-        if row is None:
+        if min_writer is None or min_writer > migrate.VERSION:
             self.rollback()
-            raise errors.StoreCorrupt(f"{self.path} is damaged: it has forgotten its version", path=self.path)
-        min_writer, tx.directory, event, message = row
-        if min_writer > migrate.VERSION:
-            self.rollback()
-            raise errors.StoreNewer(f"{self.path} is now written by a newer Postroom", path=self.path)
+            raise self._cannot_write(min_writer)
         tx.now = self.clock()
-        tx.first_seq = tx.next_seq = max(event or 0, message or 0) + 1
+        tx.first_seq = tx.next_seq = seq
         tx.wrote, tx.spot = False, None
         if tx.stirred or tx.touched:
             tx.stirred, tx.touched = set(), set()
         return tx
+
+    def _cannot_write(self, min_writer: int | None) -> errors.PostroomError:
+        if min_writer is None:
+            return errors.StoreCorrupt(
+                f"{self.path} is damaged: it has forgotten its version", path=self.path
+            )
+        return errors.StoreNewer(f"{self.path} is now written by a newer Postroom", path=self.path)
 
     def commit(self) -> None:
         try:
@@ -263,7 +277,7 @@ class SqliteStore:
 
     def close(self) -> None:
         """Close this thread's connection and stop the upkeep. Other threads keep theirs until they end."""
-        if self._pid != os.getpid():
+        if self._forks != host.forks:
             self._after_fork()
         if getattr(self._threads, "connection", None) is not None:
             self.finish()

@@ -4,9 +4,9 @@ import sqlite3
 from typing import Any
 
 from postroom.model.ids import uuid7
-from postroom.model.message import Event, Json, Message
-from postroom.store.sqlite.apply import APPLY
-from postroom.store.sqlite.read import NOTHING, SQL, ReadTx, Spot
+from postroom.model.message import NOTHING, Event, Json, Message, make
+from postroom.store.sqlite.apply import APPLY, MOVE
+from postroom.store.sqlite.read import SQL, ReadTx
 from postroom.text import encode
 
 _EVENT, _DELIVERY_EVENT, _SPOT = SQL["event_insert"], SQL["delivery_event_insert"], SQL["spot"]
@@ -39,7 +39,7 @@ class WriteTx(ReadTx):
     ) -> Event:
         """Record one change: the event row and the state it causes, together."""
         initial = party[:1]
-        event = Event._make((
+        event = make(Event, (
             self.next_seq, uuid7(), self.tenant, about.thread if about else None,
             None if initial in ("", "h") else party, party if initial == "h" else None, None, type, role,
             self.now, payload or {}, {"message": about.id, "seq": about.seq} if about else {}, status, None,
@@ -51,61 +51,54 @@ class WriteTx(ReadTx):
 
     def record(self, event: Event) -> None:
         """Store an event and apply it. Live writes and replay both come through here."""
-        (seq, id, tenant, conversation, agent, human, channel, kind, role, timestamp, payload, refs, status,
-         _) = event  # fmt: skip
+        kind, payload = event.type, event.payload
+        about: Any = event.refs.get("seq")
         if kind == "message.sent":  # a message's row is its own record
             APPLY[kind](self, event)
             return
-        about: int | None = refs.get("seq")
-        values = (seq, id, tenant, conversation, agent, human, channel, kind, role, timestamp, about,
-                  encode(payload) if payload else None, status)  # fmt: skip
-        if about is not None and kind[:9] == "delivery.":
-            self.spot = spot = self._find(about, agent or human or "")
-            self.execute(_DELIVERY_EVENT, (*values, spot[3]))
-            APPLY[kind](self, event)
-            self.spot = None
+        seq = event.seq
+        values = (*event[:10], about, encode(payload) if payload else None, event.status)
+        move = MOVE.get(kind)
+        if move is not None:
+            recipient = event.party
+            place, last = self._find(about, recipient)
+            self.spot = None  # it is about to move
+            self.execute(_DELIVERY_EVENT, (*values, last))
+            move(self, event, (self.tenant, recipient, place, about, seq))
         else:
             self.execute(_EVENT, values)
             APPLY[kind](self, event)
         self.next_seq = seq + 1
         self.wrote = True
 
-    def _find(self, seq: int, recipient: str) -> Spot:
-        """Where a delivery lies: as a rule it has just been looked at."""
+    def _find(self, seq: int, recipient: str) -> tuple[int, int | None]:
+        """Where a delivery lies, and its latest event: as a rule it has just been looked at."""
         spot = self.spot
         if spot is not None and spot[0] == seq and spot[1] == recipient:
-            return spot
-        place, last = self.row(_SPOT, (self.tenant, recipient, seq)) or (_NOWHERE, None)
-        return seq, recipient, place, last
+            return spot[2:]
+        return self.row(_SPOT, (self.tenant, recipient, seq)) or (_NOWHERE, None)
 
     def post(self, message: Message, recipients: list[str]) -> None:
         """Store a message and its deliveries. Its row is itself the record that it was sent."""
-        # Taken apart at once: that many lookups by name would cost as much as a statement.
-        (seq, id, tenant, project, sender_id, sender, session, runtime, sender_role, verified, to, type, cls,
-         level, subject, body, payload, metadata, thread, reply_to, correlation, attachments, requires_ack,
-         not_before, expires_at, key, at, redacted) = message  # fmt: skip
-        priority, only = int(level), recipients[0] if len(recipients) == 1 else ""
+        seq, tenant, body, at, level = message[0], message[2], message[12], message[14], +message[15]
+        only = recipients[0] if len(recipients) == 1 else ""
         whom = f'["{only}"]' if only.isalnum() else encode(recipients)
-        plain = (
-            seq, id, tenant, project, sender_id, sender, sender_role, verified, to, whom, type, cls, priority,
-            subject, body, thread, 1 if requires_ack else 0, at,
-        )  # fmt: skip
-        rest = (
-            session, runtime, payload, metadata, reply_to, correlation, attachments, not_before, expires_at,
-            key, redacted,
-        )  # fmt: skip
+        plain = (*message[:15], level, +message[16], whom)  # `+` makes plain numbers of them
+        rest = message[17:]
+        not_before = expires_at = None
         if rest == NOTHING:
             self.execute(_PLAIN, plain)
         else:
+            not_before, expires_at = message.not_before, message.expires_at
             texts = [encode(value) if isinstance(value, (dict, list)) else value for value in rest]
             self.execute(_MESSAGE, (*plain, *texts))
             self.weight += len(str(texts[2]))
         self.weight += len(body)
-        place, due, reason = priority * 2 + 1, expires_at, None
+        place, due, reason = level * 2 + 1, expires_at, None
         if not_before is not None and not_before > at:
             place, due, reason = _HELD, not_before, "scheduled"
         for recipient in recipients:
-            self.execute(_DELIVERY, (tenant, recipient, place, seq, priority, due, reason, at))
+            self.execute(_DELIVERY, (tenant, recipient, place, seq, level, due, reason, at))
         self.stirred.update(recipients)  # by held mail, too: the marker must not outlast its time
         self.next_seq = seq + 1
         self.wrote = True

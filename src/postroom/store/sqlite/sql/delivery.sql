@@ -27,12 +27,12 @@ VALUES (?1, ?2, ?3, ?4, 'stored', ?5, 0, 0, 0, ?6, ?7, ?8);
 
 -- name: mail_ready
 -- One that was never offered has nothing to tell that its place and its message do not.
-SELECT {spot}, {message} FROM delivery d CROSS JOIN message m ON m.seq = d.seq
+SELECT {message}, {spot} FROM delivery d CROSS JOIN message m ON m.seq = d.seq
 WHERE d.tenant = ?1 AND d.recipient = ?2 AND d.place < 8 ORDER BY d.place, d.seq LIMIT ?3;
 
 -- name: mail_next
 -- `standing` and the first that is ready, in one: the way of every message that is taken.
-SELECT {standing}, d.place, d.last, {message}
+SELECT {message}, {spot}, {standing}
 FROM meta LEFT JOIN (SELECT place, last, seq FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND place < 8
                      ORDER BY place, seq LIMIT 1) d LEFT JOIN message m ON m.seq = d.seq;
 

@@ -10,7 +10,9 @@ m.created_at, NULL, m.seq, m.id, 'stored'
 
 -- name: begin
 -- What every write transaction needs to know first: is this process too old, do names still mean the same, what comes next.
-SELECT min_writer, directory, (SELECT max(seq) FROM event), (SELECT max(seq) FROM message) FROM meta;
+SELECT min_writer, directory,
+       max(coalesce((SELECT max(seq) FROM event), 0), coalesce((SELECT max(seq) FROM message), 0)) + 1
+FROM meta;
 
 -- name: directory_changed
 UPDATE meta SET directory = directory + 1;

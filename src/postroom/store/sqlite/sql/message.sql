@@ -1,7 +1,7 @@
 -- fragment: message
 -- What most messages do not have comes as one column, NULL for them: the driver describes each column at each call.
-m.seq, m.id, m.tenant, m.project, m.sender, m.sender_name, m.sender_role, m.verified, m.address, m.type, m.class, m.priority,
-m.subject, m.body, m.thread, m.requires_ack, m.created_at,
+m.seq, m.id, m.tenant, m.project, m.sender, m.sender_name, m.sender_role, m.verified, m.address, m.type, m.class, m.subject,
+m.body, m.thread, m.created_at, m.priority, m.requires_ack,
 CASE WHEN coalesce(m.sender_session, m.sender_runtime, m.payload, m.metadata, m.reply_to, m.correlation, m.attachments,
                    m.not_before, m.expires_at, m.key, m.redacted) IS NOT NULL
      THEN json_array(m.sender_session, m.sender_runtime, m.payload, m.metadata, m.reply_to, m.correlation, m.attachments,
@@ -9,13 +9,13 @@ CASE WHEN coalesce(m.sender_session, m.sender_runtime, m.payload, m.metadata, m.
 
 -- name: message_insert_plain
 -- Without the fields that most messages do not have: a value bound is a value paid for.
-INSERT INTO message (seq, id, tenant, project, sender, sender_name, sender_role, verified, address, recipients, type, class,
-    priority, subject, body, thread, requires_ack, created_at)
+INSERT INTO message (seq, id, tenant, project, sender, sender_name, sender_role, verified, address, type, class,
+    subject, body, thread, created_at, priority, requires_ack, recipients)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: message_insert
-INSERT INTO message (seq, id, tenant, project, sender, sender_name, sender_role, verified, address, recipients, type, class,
-    priority, subject, body, thread, requires_ack, created_at,
+INSERT INTO message (seq, id, tenant, project, sender, sender_name, sender_role, verified, address, type, class,
+    subject, body, thread, created_at, priority, requires_ack, recipients,
     sender_session, sender_runtime, payload, metadata, reply_to, correlation, attachments, not_before, expires_at, key, redacted)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
