@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from postroom import host
 from postroom.bell.polling import PollingWaiter
 
+_BURST = 0.001  # seconds
 _AT_REST = 100_000_000  # nanoseconds
 _LONGEST_SLEEP = 86_400.0  # seconds
 _FOREVER = 0  # as the kernel writes it
@@ -30,6 +31,7 @@ class LocalBell:
         self._socket: socket.socket | None = None
         self._outlet = select.poll()
         self._forks = host.forks
+        self._rang = 0.0
         self._known: dict[str, tuple[int, list[str]]] = {}  # sockets by party, as of a time
         self._parties: tuple[int, frozenset[str]] = (0, frozenset())  # who has a directory, as of a time
         self.errors = 0
@@ -48,7 +50,7 @@ class LocalBell:
             if party in self._known and (rung := self._ring_all(self._known[party][1])):
                 reached[party] = rung
         if reached:
-            _give_way()
+            self._give_way()
         names: frozenset[str] | None = None
         for party in parties:
             known = self._known.get(party)
@@ -58,6 +60,18 @@ class LocalBell:
                     continue  # nobody ever waited there
             reached[party] = reached.get(party, 0) + self._ring_newcomers(party, known)
         return reached
+
+    def _give_way(self) -> None:
+        """Let those who were woken run now, unless this is one ring of many.
+
+        The kernel expects a process that wakes another to go to sleep, and on a virtual machine, where a halted
+        processor does not count as idle, it puts the other behind it. There it would wait for as long as the
+        ringer had something else to do.
+        """
+        now, was = time.monotonic(), self._rang
+        self._rang = now
+        if now - was > _BURST and hasattr(os, "sched_yield"):
+            os.sched_yield()
 
     def _names(self) -> frozenset[str]:
         """Who has a directory."""
@@ -171,17 +185,6 @@ def _sender() -> socket.socket:
     sender = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     sender.setblocking(False)
     return sender
-
-
-def _give_way() -> None:
-    """Let those who were woken run now.
-
-    The kernel expects a process that wakes another to go to sleep, and on a virtual machine, where a halted
-    processor does not count as idle, it puts the other behind it. There it would wait for as long as the
-    ringer had something else to do.
-    """
-    if hasattr(os, "sched_yield"):
-        os.sched_yield()
 
 
 def _boot() -> str:

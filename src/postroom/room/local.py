@@ -273,8 +273,8 @@ class LocalRoom:
 
     # the room itself
 
-    def write(self, *, prompt: bool = True) -> Unit:
-        return Unit(self, prompt=prompt)
+    def write(self) -> Unit:
+        return Unit(self)
 
     def is_claimed(self, party: str | None) -> bool:
         """Whether any process holds a claim (on the mail of one party, or of anybody)."""

@@ -37,10 +37,11 @@ def offer(
 ) -> Mail | None:
     """Claim the next delivery, or the one named; None when nothing waits.
 
-    `handed` says that returning it is handing it over, as it is to the program that called.
-    A route that still has to write it out claims with a lease first.
+    `handed` says that returning it is handing it over, as it is to the program that called, and which would
+    not survive a power cut any more than its claim: that one need not wait for the disk. A route that still
+    has to write it out claims with a lease first.
     """
-    with Unit(room, prompt=False) as tx:
+    with Unit(room, prompt=False, lasting=not handed) as tx:
         who = directory.caller_of(tx, agent or room.agent, room.scope)
         standing, mail = tx.next(who.id, host.identity(), who.name)
         if standing.holder is not None or standing.others or is_due(standing.due, tx.now):

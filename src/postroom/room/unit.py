@@ -21,14 +21,15 @@ class Unit:
     """`with room.write() as tx`. After it, `reached` says how many waiters each ring woke.
 
     What the clock asks for is done first. `prompt=False`: the use case sees to that itself, or leaves it to
-    the next one that reads.
+    the next one that reads. `lasting=False`: nobody is promised that it survives a power cut.
     """
 
-    __slots__ = ("_prompt", "_room", "_tx", "reached")
+    __slots__ = ("_lasting", "_prompt", "_room", "_tx", "reached")
 
-    def __init__(self, room: "LocalRoom", *, prompt: bool) -> None:
+    def __init__(self, room: "LocalRoom", *, prompt: bool = True, lasting: bool = True) -> None:
         self._room = room
         self._prompt = prompt
+        self._lasting = lasting
         self.reached: dict[str, int] = {}
 
     def __enter__(self) -> "WriteTx":
@@ -73,4 +74,4 @@ class Unit:
         self.reached = room.bell.ring((*tx.stirred, *tx.touched, EVERYONE))
         if label.armed:
             label.here("after-ring")
-        room.store.sync()
+        room.store.sync(lasting=self._lasting)

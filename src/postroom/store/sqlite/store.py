@@ -218,12 +218,12 @@ class SqliteStore:
         if isinstance(exc, link.TROUBLE):
             raise link.explain(exc, self.path) from exc
 
-    def sync(self) -> None:
+    def sync(self, *, lasting: bool = True) -> None:
         """What is left to do after a commit, once others have been told.
 
-        Where the room asks for it, everything committed so far is made to survive a power cut. After the
-        lock is released: others write while the disk works, and it is as durable for the caller as
-        `synchronous=FULL` at more than twice the throughput.
+        If it is to be lasting and the room is one that waits for its disk, everything committed so far is made
+        to survive a power cut. After the lock is released: others write while the disk works, and it is as
+        durable for the caller as `synchronous=FULL` at more than twice the throughput.
         """
         tx: WriteTx = self._threads.write
         if tx.weight > BYTES_A_ROUND:
@@ -231,7 +231,7 @@ class SqliteStore:
             self._checkpoint_now()
         elif tx.next_seq // EVENTS_A_ROUND != tx.first_seq // EVENTS_A_ROUND:
             self._checkpoint_soon()
-        if self.durability == "full":
+        if lasting and self.durability == "full":
             try:
                 self._threads.end.sync_wal(self.path + "-wal")
             except OSError as exc:
