@@ -264,27 +264,20 @@ def _die_at(number: int, act: Scenario, home: str) -> str:
 
 
 def lift_after_commit() -> None:
-    lift, commit = unit.Unit.__exit__, LocalRoom.write
+    end = unit.Unit.__exit__
 
-    def write(self: LocalRoom, *, prompt: bool = True) -> Any:
-        lifted: list[str] = []
-        markers = self.quiet
+    def end_late(self: unit.Unit, *args: Any) -> None:
+        markers, lifted = self._room.quiet, list[str]()  # pyright: ignore[reportPrivateUsage]
         real = markers.lift
+        markers.lift = lifted.extend  # type: ignore[method-assign]
+        try:
+            end(self, *args)
+        finally:
+            markers.lift = real
+        label.here("late-lift")
+        real(lifted)
 
-        class Late(unit.Unit):
-            def __exit__(self, *args: Any) -> None:
-                markers.lift = lifted.extend  # type: ignore[method-assign]
-                try:
-                    lift(self, *args)
-                finally:
-                    markers.lift = real
-                label.here("late-lift")
-                real(lifted)
-
-        return Late(self, prompt=prompt)
-
-    assert commit is not write
-    LocalRoom.write = write
+    unit.Unit.__exit__ = end_late
 
 
 def lower_while_settling() -> None:

@@ -20,8 +20,8 @@ class Waiter(Protocol):
         """A descriptor that becomes readable when rung, for event loops; -1 where there is none."""
         ...
 
-    def drain(self) -> None:
-        """Forget the rings so far."""
+    def drain(self) -> bool:
+        """Forget the rings so far; whether there were any."""
         ...
 
     def close(self) -> None: ...

@@ -64,9 +64,9 @@ class LocalBell:
     def _give_way(self) -> None:
         """Let those who were woken run now, unless this is one ring of many.
 
-        The kernel expects a process that wakes another to go to sleep, and on a virtual machine, where a halted
-        processor does not count as idle, it puts the other behind it. There it would wait for as long as the
-        ringer had something else to do.
+        The kernel expects a process that wakes another to go to sleep, and on a virtual machine, where a
+        halted processor does not count as idle, it puts the other behind it. There it would wait for as long
+        as the ringer had something else to do.
         """
         now, was = time.monotonic(), self._rang
         self._rang = now
@@ -246,7 +246,6 @@ class LocalWaiter:
         return self._socket.fileno()
 
     def wait(self, timeout: float | None) -> bool:
-        """One ring is enough: if more wait, the next wait returns at once and there is one look too many."""
         try:
             self._socket.recv(1, self._sleep_at_most(timeout))
         except BlockingIOError:
@@ -269,10 +268,14 @@ class LocalWaiter:
             self._limit = limit
         return 0
 
-    def drain(self) -> None:
-        with contextlib.suppress(OSError):
+    def drain(self) -> bool:
+        rung = False
+        try:
             while True:
                 self._socket.recv(1, socket.MSG_DONTWAIT)
+                rung = True
+        except OSError:
+            return rung
 
     def close(self) -> None:
         if self._pid == os.getpid() and self._socket.fileno() >= 0:

@@ -34,6 +34,7 @@ class PollingWaiter:
         time.sleep(SECONDS if timeout is None else min(SECONDS, max(0.0, timeout)))
         return True
 
-    def drain(self) -> None: ...
+    def drain(self) -> bool:
+        return False
 
     def close(self) -> None: ...

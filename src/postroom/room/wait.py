@@ -72,6 +72,8 @@ class _Sleep:
         self._is_claimed = True
 
     def until_reason(self, left: float | None) -> None:
+        if self._waiter.drain():
+            return  # for what came since the look, or for several messages that one look has found
         room = self._room
         now = time.monotonic()
         until = None if left is None else now + left

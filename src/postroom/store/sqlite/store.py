@@ -221,8 +221,8 @@ class SqliteStore:
     def sync(self, *, lasting: bool = True) -> None:
         """What is left to do after a commit, once others have been told.
 
-        If it is to be lasting and the room is one that waits for its disk, everything committed so far is made
-        to survive a power cut. After the lock is released: others write while the disk works, and it is as
+        If it is to be lasting, in a room that waits for its disk, everything committed so far is made to
+        survive a power cut. After the lock is released: others write while the disk works, and it is as
         durable for the caller as `synchronous=FULL` at more than twice the throughput.
         """
         tx: WriteTx = self._threads.write
