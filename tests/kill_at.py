@@ -267,7 +267,7 @@ def lift_after_commit() -> None:
     end = unit.Unit.__exit__
 
     def end_late(self: unit.Unit, *args: Any) -> None:
-        markers, lifted = self._room.quiet, list[str]()  # pyright: ignore[reportPrivateUsage]
+        markers, lifted = self._room.quiet, list[str]()
         real = markers.lift
         markers.lift = lifted.extend  # type: ignore[method-assign]
         try:

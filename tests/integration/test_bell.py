@@ -17,6 +17,7 @@ from postroom.errors import StoreError
 from postroom.model.ladder import State
 from postroom.room.listen import Listening
 from postroom.room.local import LocalRoom
+from postroom.room.waiter import Waiters
 from tests.conftest import OpenRoom
 from tests.process import Child
 
@@ -44,6 +45,45 @@ def test_a_waiting_process_is_woken_by_a_ring(room: LocalRoom, home: str):
         assert sent.reach == ["live"]
         assert child.hear(10) == ["hello"]
     assert room.send("builder", "again").reach == ["stored"]
+
+
+def test_who_is_woken_gets_the_processor_unless_there_are_more_to_ring(
+    room: LocalRoom, home: str, monkeypatch: pytest.MonkeyPatch
+):
+    given: list[float] = []
+    clock = [100.0]
+    monkeypatch.setattr("postroom.bell.local.time.monotonic", lambda: clock[0])
+    monkeypatch.setattr(os, "sched_yield", lambda: given.append(clock[0]), raising=False)
+    bell = LocalBell(os.path.join(room.home, "run", "bell"))
+    monkeypatch.setattr("postroom.bell.local._AT_REST", -1)  # as if the directories had long been there
+    waiter = bell.waiter("somebody")
+    bell.ring(("somebody",))  # who is not known yet
+    assert given == []
+    for moment in (100.0, 100.0005, 100.0008, 200.0):
+        clock[0] = moment
+        assert bell.ring(("nobody", "somebody")) == {"somebody": 1}
+    assert given == [100.0, 200.0]
+    assert waiter.drain()
+    assert not waiter.drain()
+    waiter.close()
+    bell.close()
+
+
+def test_a_timeout_that_others_set_for_all_sockets_ends_no_wait(
+    room: LocalRoom, home: str, monkeypatch: pytest.MonkeyPatch
+):
+    socket.setdefaulttimeout(0.001)
+    try:
+        waiter = room.bell.waiter("somebody")
+    finally:
+        socket.setdefaulttimeout(None)
+    rung = threading.Timer(0.2, lambda: room.bell.ring(("somebody",)))
+    rung.start()
+    assert waiter.wait(20.0)
+    rung.join()
+    for seconds in (0.0, -1.0, 1e-9, 0.01):
+        assert not waiter.wait(seconds)
+    waiter.close()
 
 
 @pytest.mark.promise("pushed")
@@ -220,6 +260,7 @@ def test_without_a_descriptor_to_spare_opening_a_room_says_so(open_room: OpenRoo
 
 
 def _without_descriptors(act: Callable[[], Any]) -> Any:
+    assert Waiters  # has been imported: that, too, takes a descriptor
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     highest = os.dup(0)
     os.close(highest)

@@ -52,6 +52,38 @@ def test_what_is_made_durable_is_the_log_that_was_written(
     assert links == [1, 1]
 
 
+def test_what_is_promised_waits_for_the_disk_and_a_claim_does_not(
+    open_room: OpenRoom, room: LocalRoom, monkeypatch: pytest.MonkeyPatch
+):
+    """A power cut ends the program that took it, and then its claim is worth nothing anyway."""
+    synced: list[int] = []
+    monkeypatch.setattr(os, "fdatasync", synced.append)
+    durable = open_room("planner", settings=Settings(durability="full"))
+    waits: dict[str, int] = {}
+
+    def count(what: str) -> None:
+        waits[what] = len(synced)
+        synced.clear()
+
+    durable.send("builder", "hello")
+    count("send")
+    taken = durable.take("builder")
+    count("take")
+    assert taken is not None
+    durable.settle(taken)
+    count("settle")
+    durable.ack(taken)
+    count("ack")
+    durable.send("builder", "for a hook")
+    count("send again")
+    assert durable.take("builder", handed=False) is not None
+    count("claim of one that has to write it out")
+    assert waits == {
+        "send": 1, "take": 0, "settle": 1, "ack": 1, "send again": 1,
+        "claim of one that has to write it out": 1,
+    }  # fmt: skip
+
+
 # a full disk
 
 

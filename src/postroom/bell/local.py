@@ -46,19 +46,14 @@ class LocalBell:
     def ring(self, parties: Sequence[str]) -> dict[str, int]:
         """Ring who is known to wait there; then those who have come since, if any have."""
         reached: dict[str, int] = {}
-        for party in parties:
-            if party in self._known and (rung := self._ring_all(self._known[party][1])):
-                reached[party] = rung
-        if reached:
-            self._give_way()
-        names: frozenset[str] | None = None
-        for party in parties:
-            known = self._known.get(party)
-            if known is None:
-                names = names or self._names()
-                if party not in names:
-                    continue  # nobody ever waited there
-            reached[party] = reached.get(party, 0) + self._ring_newcomers(party, known)
+        if self._known:
+            for party in parties:
+                if party in self._known and (rung := self._ring_all(self._known[party][1])):
+                    reached[party] = rung
+            if reached:
+                self._give_way()
+        for party in self._names().intersection(parties):  # where anybody ever waited
+            reached[party] = reached.get(party, 0) + self._ring_newcomers(party)
         return reached
 
     def _give_way(self) -> None:
@@ -86,8 +81,8 @@ class LocalBell:
             self._parties = changed, names
         return names
 
-    def _ring_newcomers(self, party: str, known: tuple[int, list[str]] | None) -> int:
-        directory = f"{self._directory}/{party}"
+    def _ring_newcomers(self, party: str) -> int:
+        known, directory = self._known.get(party), f"{self._directory}/{party}"
         try:
             changed = os.stat(directory).st_mtime_ns
         except OSError:
