@@ -25,7 +25,8 @@ class Settings(NamedTuple):
 
 
 HELP = {
-    "durability": "`normal` survives any process crash; `full` also power loss, at one disk sync a write",
+    "durability": "`normal` survives any process crash; `full` also power loss, at one disk sync a write"
+    " (none for a `take`)",
     "lease_seconds": "how long a claim may stand before it is handed over",
     "max_unproven": "after how many unproven attempts a delivery is dead and its sender gets one bounce",
     "sweep_seconds": "how often a waiter looks though nothing rang (±20 %; half as often in a quiet room)",

@@ -6,7 +6,7 @@ a promise nobody made.
 PROMISES: dict[str, str] = {
     # sending
     "crash": "Whatever process is killed, and when: a message whose send returned is stored exactly once.",
-    "durability": "A room set to `full` has what it told on the disk before it tells it.",
+    "durability": "A room set to `full` has what it told on the disk before it tells it, except a claim.",
     "atomic": "A change and its event are stored together or not at all, and what is refused leaves nothing.",
     "idempotent": "What is sent again with the same key is one message; other content under it is refused.",
     "lossless-ids": "Two messages never share an id or a handle.",

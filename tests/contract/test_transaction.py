@@ -184,7 +184,7 @@ def test_a_process_killed_inside_a_transaction_leaves_nothing(room: LocalRoom, h
 
 
 @pytest.mark.promise("durability")
-def test_a_room_set_to_full_waits_for_the_disk_before_it_tells(
+def test_in_a_room_set_to_full_a_send_waits_for_the_disk_before_it_tells(
     room: LocalRoom, enter: Enter, monkeypatch: pytest.MonkeyPatch
 ):
     """After the commit, so that others go on meanwhile, and before the answer."""

@@ -52,6 +52,7 @@ def test_what_is_made_durable_is_the_log_that_was_written(
     assert links == [1, 1]
 
 
+@pytest.mark.promise("durability")
 def test_what_is_promised_waits_for_the_disk_and_a_claim_does_not(
     open_room: OpenRoom, room: LocalRoom, monkeypatch: pytest.MonkeyPatch
 ):

@@ -1,7 +1,7 @@
 """The bell on one machine: each waiter is a Unix datagram socket under `run/bell/<agent>/`.
 
-Waiter: bind, look in the store, sleep, drain, look again. Ringer: after commit, one empty
-datagram to each socket there. A full queue means it is rung already; a dead socket is removed.
+Waiter: bind, look in the store, drain, sleep if there was no ring, look again. Ringer: after commit, one
+empty datagram to each socket there. A full queue means it is rung already; a dead socket is removed.
 """
 
 import _socket as socket  # what `socket` wraps, at a tenth of its cost to a start
@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from postroom import host
 from postroom.bell.polling import PollingWaiter
 
-_BURST = 0.001  # seconds
+_BURST = 0.001  # seconds; rings closer together than this are one burst
 _AT_REST = 100_000_000  # nanoseconds
 _LONGEST_SLEEP = 86_400.0  # seconds
 _FOREVER = 0  # as the kernel writes it
@@ -121,7 +121,7 @@ class LocalBell:
             self._outlet = select.poll()
             self._outlet.register(self._socket, select.POLLOUT)
         reached = 0
-        for path in paths if len(paths[0]) <= _LONGEST_PATH else _through_descriptor(paths):
+        for path in _reachable(paths):
             try:
                 self._socket.sendmsg((b"",), (), 0, path)
             except OSError as exc:
@@ -224,7 +224,6 @@ class LocalWaiter:
         self._socket.setblocking(True)
         self._limit = _FOREVER
         try:
-            self._sleep_at_most(None)
             for path in _reachable([self._path]):
                 self._socket.bind(path)
         except OSError:
@@ -248,9 +247,9 @@ class LocalWaiter:
         return True
 
     def _sleep_at_most(self, timeout: float | None) -> int:
-        """Have the kernel keep the time: a poll would be one call more between a ring and who waits for it.
+        """The flags to receive with, once the kernel knows for how long.
 
-        The flags for receiving.
+        It keeps the time itself: a poll would be one call more between a ring and who waits for it.
         """
         if timeout is not None and timeout <= 0:
             return socket.MSG_DONTWAIT

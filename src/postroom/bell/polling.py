@@ -1,7 +1,7 @@
 """The bell where Unix sockets do not exist: waiters look every 100 ms, and `status` says so."""
 
 import time
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 SECONDS = 0.1
 
@@ -15,7 +15,7 @@ class PollingBell:
     def waiter(self, party: str) -> "PollingWaiter":
         return PollingWaiter()
 
-    def ring(self, parties: Iterable[str]) -> dict[str, int]:
+    def ring(self, parties: Sequence[str]) -> dict[str, int]:
         return dict.fromkeys(parties, 0)
 
     def waiting(self, party: str) -> int:

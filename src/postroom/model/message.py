@@ -17,14 +17,17 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
     def make(cls: type[T], values: Iterable[Any], /) -> T:
-        """As `_make`, which counts the values first: for the way of every message."""
+        """As `_make`, but nothing is counted and no default filled in: give a value for every field."""
         ...
 else:
     make = tuple.__new__
 
 
 class Message(NamedTuple):
-    """What was sent. Never changes, except that `redact` takes its content away."""
+    """What was sent. Never changes, except that `redact` takes its content away.
+
+    The order of the fields is that of the columns in `message.sql`: rows and messages are cut by position.
+    """
 
     seq: int
     id: str

@@ -35,7 +35,7 @@ class Scope:
         A transaction that changed the directory gets a memory of its own: it may yet be rolled back.
         """
         memory = self._memory
-        if memory.generation == tx.directory and len(memory.lanes) < _MOST_REMEMBERED:
+        if memory.generation == tx.directory and len(memory.lanes) + len(memory.names) < _MOST_REMEMBERED:
             return memory
         memory = Memory(tx.directory)
         if tx.directory is not None:
@@ -79,7 +79,7 @@ def lane(author: Agent, recipients: list[Agent], project: str) -> Lane:
 
 
 class Memory:
-    """Whom names mean, true as long as the room's directory has not changed."""
+    """Whom names mean, and the lanes between them: true while the room's directory has not changed."""
 
     __slots__ = ("generation", "lanes", "names")
 

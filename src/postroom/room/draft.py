@@ -19,7 +19,10 @@ _LONGEST_DELAY = 1e10  # seconds
 
 
 class Draft(NamedTuple):
-    """A message that may be sent, not yet anyone's."""
+    """A message that may be sent, not yet anyone's.
+
+    `to` to `body`, and `priority` and `requires_ack`, stand together as in `Message`: `compose` cuts slices.
+    """
 
     to: str
     type: str

@@ -37,9 +37,9 @@ def offer(
 ) -> Mail | None:
     """Claim the next delivery, or the one named; None when nothing waits.
 
-    `handed` says that returning it is handing it over, as it is to the program that called, and which would
-    not survive a power cut any more than its claim: that one need not wait for the disk. A route that still
-    has to write it out claims with a lease first.
+    `handed` says that returning it is handing it over, as it is to the program that called. Such a claim does
+    not wait for the disk: a power cut that takes the claim takes that program, too. A route that still has to
+    write it out claims with a lease first.
     """
     with Unit(room, prompt=False, lasting=not handed) as tx:
         who = directory.caller_of(tx, agent or room.agent, room.scope)

@@ -18,7 +18,9 @@ EVERYONE = "_events"  # the bell of those who follow the events themselves
 
 
 class Unit:
-    """`with room.write() as tx`. After it, `reached` says how many waiters each ring woke.
+    """`with room.write() as tx`, or `Unit(room, …)` where the defaults do not fit.
+
+    After it, `reached` says how many waiters each ring woke.
 
     What the clock asks for is done first. `prompt=False`: the use case sees to that itself, or leaves it to
     the next one that reads. `lasting=False`: nobody is promised that it survives a power cut.
@@ -71,7 +73,7 @@ class Unit:
         room.store.commit()
         if label.armed:
             label.here("after-commit")
-        self.reached = room.bell.ring((*tx.stirred, *tx.touched, EVERYONE))
+        self.reached = room.bell.ring((*tx.stirred, *(tx.touched - tx.stirred), EVERYONE))
         if label.armed:
             label.here("after-ring")
         room.store.sync(lasting=self._lasting)

@@ -180,8 +180,8 @@ APPLY: dict[str, Callable[["WriteTx", Event], None]] = {
     "session.started": _session_started,
 }
 
-# Moves on the ladder.
-MOVE: dict[str, Callable[["WriteTx", Event, Key], None]] = {
+# What happens to one delivery, which `record` has found.
+APPLY_TO_DELIVERY: dict[str, Callable[["WriteTx", Event, Key], None]] = {
     "delivery.acked": _delivery_acked,
     "delivery.bounced": _exit(State.BOUNCED),
     "delivery.dead": _exit(State.DEAD),

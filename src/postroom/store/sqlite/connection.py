@@ -10,7 +10,7 @@ import time
 from postroom import errors, host
 
 BUSY, LOCKED, CORRUPT = 5, 6, 11
-SPINS = 12  # tries to take the lock before it is worth sleeping
+SPINS = 12 if hasattr(os, "sched_yield") else 0  # tries to take the lock before it is worth sleeping
 
 # What the driver raises: the latter when a damaged file has put nonsense into an error's own text.
 TROUBLE = (sqlite3.Error, UnicodeDecodeError)
@@ -110,14 +110,13 @@ def pause(tries: int = SPINS) -> None:
     """Before trying again: at first let others run, then sleep, longer each time it was in vain.
 
     Most transactions are over sooner than a sleeper can be woken. A sleep is a uniform 0.2 to 1.5 ms: random,
-    so that nobody is starved as by SQLite's own busy handler. The second is 16 times as long and the third
-    64 times, because forty writers at a steady pace would take the processor from the one who has the lock.
+    so that nobody is starved as by SQLite's own busy handler. The second is 16 times as long and those after
+    it 64 times: forty writers at a steady pace would take the processor from the one who has the lock.
     """
-    if tries < SPINS and hasattr(os, "sched_yield"):
+    if tries < SPINS:
         os.sched_yield()
     else:
-        times = max(0, tries - SPINS)
-        time.sleep((0.0002 + 0.0013 * os.urandom(1)[0] / 255) * min(16**times, 64))
+        time.sleep((0.0002 + 0.0013 * os.urandom(1)[0] / 255) * min(16 ** (tries - SPINS), 64))
 
 
 def begin(connection: sqlite3.Connection, patience: float) -> None:

@@ -45,9 +45,9 @@ _EVIDENCE = _Words({str(evidence): evidence for evidence in Evidence} | {None: N
 _PRIORITY = {priority.value: priority for priority in Priority}
 _DELIVERY_WIDTH = len(Delivery._fields)
 _STORED_AT = Delivery._fields.index("stored_at")
-_PLAIN_WIDTH = 17  # fields that every message has; the others come as one column
+_PLAIN_WIDTH = len(Message._fields) - len(NOTHING)  # fields every message has; the others are one column
 _PLACE_AT = _PLAIN_WIDTH + 1  # where it lies, then its latest event
-_MAIL_WIDTH = _DELIVERY_WIDTH + _PLAIN_WIDTH + 1
+_MAIL_WIDTH = _DELIVERY_WIDTH + _PLACE_AT
 _LAST = 1 << 62
 
 # Where a delivery lies in its mailbox (see schema.sql), unless it waits: that depends on its priority, too.

@@ -5,7 +5,7 @@ from typing import Any
 
 from postroom.model.ids import uuid7
 from postroom.model.message import NOTHING, Event, Json, Message, make
-from postroom.store.sqlite.apply import APPLY, MOVE
+from postroom.store.sqlite.apply import APPLY, APPLY_TO_DELIVERY
 from postroom.store.sqlite.read import SQL, ReadTx
 from postroom.text import encode
 
@@ -58,13 +58,13 @@ class WriteTx(ReadTx):
             return
         seq = event.seq
         values = (*event[:10], about, encode(payload) if payload else None, event.status)
-        move = MOVE.get(kind)
-        if move is not None:
+        apply = APPLY_TO_DELIVERY.get(kind)
+        if apply is not None:
             recipient = event.party
             place, last = self._find(about, recipient)
             self.spot = None  # it is about to move
             self.execute(_DELIVERY_EVENT, (*values, last))
-            move(self, event, (self.tenant, recipient, place, about, seq))
+            apply(self, event, (self.tenant, recipient, place, about, seq))
         else:
             self.execute(_EVENT, values)
             APPLY[kind](self, event)
@@ -80,6 +80,7 @@ class WriteTx(ReadTx):
 
     def post(self, message: Message, recipients: list[str]) -> None:
         """Store a message and its deliveries. Its row is itself the record that it was sent."""
+        # By position: that many lookups by name would cost as much as a statement.
         seq, tenant, body, at, level = message[0], message[2], message[12], message[14], +message[15]
         only = recipients[0] if len(recipients) == 1 else ""
         whom = f'["{only}"]' if only.isalnum() else encode(recipients)

@@ -1,4 +1,5 @@
 -- fragment: message
+-- In the order of `Message`, and so are the inserts below: both are cut by position.
 -- What most messages do not have comes as one column, NULL for them: the driver describes each column at each call.
 m.seq, m.id, m.tenant, m.project, m.sender, m.sender_name, m.sender_role, m.verified, m.address, m.type, m.class, m.subject,
 m.body, m.thread, m.created_at, m.priority, m.requires_ack,
