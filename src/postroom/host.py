@@ -14,8 +14,7 @@ _UNSAFE_FILE_SYSTEMS = frozenset((
 ))  # fmt: skip
 
 _boot: str | None = None
-_identity = ""  # a forked child makes its own
-forks: int = 0  # since the first process: what was opened at a lower count belongs to a parent
+_identity: tuple[int, str] = (0, "")  # (pid it was made in, identity): a forked child makes its own
 
 
 def has_unix_sockets() -> bool:
@@ -53,24 +52,11 @@ def _start_and_state(pid: int) -> tuple[str, str]:
 
 def identity() -> str:
     """This process as evidence: `pid.start.boot.namespace`, never the same for two processes."""
-    return _identity or _identify()
-
-
-def _identify() -> str:
-    global _identity  # noqa: PLW0603 - a cache
+    global _identity  # noqa: PLW0603 - a cache, keyed by pid
     pid = os.getpid()
-    _identity = f"{pid}.{_start_and_state(pid)[0]}.{boot()}.{_pid_namespace()}"
-    return _identity
-
-
-def _after_fork() -> None:
-    global _identity, forks  # noqa: PLW0603 - what only a fork changes
-    _identity = ""
-    forks += 1
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+    if _identity[0] != pid:
+        _identity = (pid, f"{pid}.{_start_and_state(pid)[0]}.{boot()}.{_pid_namespace()}")
+    return _identity[1]
 
 
 def is_gone(process: str) -> bool:

@@ -1,14 +1,16 @@
 """What an adversary found, so that it stays mended."""
 
+import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from postroom.bell.polling import PollingBell
-from postroom.errors import StoreBusy, UnknownMessage
+from postroom.errors import StoreBusy, UnknownMessage, UnknownRecipient
 from postroom.model.ladder import State
 from postroom.room import backup
+from postroom.room.directory import Scope
 from postroom.room.local import LocalRoom
 from tests.contract.conftest import Enter, Others
 
@@ -102,3 +104,18 @@ def test_mail_from_before_a_restore_settles_nothing_of_what_came_after_it(
     with pytest.raises(UnknownMessage):
         room.ack(mail)
     assert [waits.body for waits in room.peek("builder")] == ["two"]
+
+
+def test_a_project_named_by_what_was_rolled_back_is_not_remembered(enter: Enter, tmp_path, monkeypatch):
+    """Two repositories of one name; the first one's first message is refused."""
+    rooms: list[LocalRoom] = []
+    for parent in ("one", "two"):
+        os.makedirs(tmp_path / parent / "proj" / ".git")
+        monkeypatch.chdir(tmp_path / parent / "proj")
+        entered = enter("planner")
+        entered.scope = Scope(None)
+        rooms.append(entered)
+    first, second = rooms
+    with pytest.raises(UnknownRecipient):
+        first.send("nobody-at-all", "hello")
+    assert [second.join("builder").project, first.join("builder").project] == ["proj", "proj-2"]

@@ -13,7 +13,7 @@ import pytest
 
 from postroom.bell.local import LocalBell
 from postroom.config import Settings
-from postroom.errors import StoreError
+from postroom.errors import InvalidValue, StoreError
 from postroom.model.ladder import State
 from postroom.room.listen import Listening
 from postroom.room.local import LocalRoom
@@ -84,6 +84,60 @@ def test_a_timeout_that_others_set_for_all_sockets_ends_no_wait(
     for seconds in (0.0, -1.0, 1e-9, 0.01):
         assert not waiter.wait(seconds)
     waiter.close()
+
+
+def test_signals_do_not_prolong_a_wait(room: LocalRoom):
+    waiter, signals = room.bell.waiter("somebody"), list[int]()
+    before = signal.signal(signal.SIGALRM, lambda number, _: signals.append(number))
+    signal.setitimer(signal.ITIMER_REAL, 0.02, 0.02)
+    try:
+        for _ in range(3):
+            assert not waiter.wait(0.1)  # each would last for ever if a signal began it anew
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert len(signals) >= 3
+    waiter.close()
+
+
+def test_threads_that_ring_full_queues_at_once_are_told_what_is_true(room: LocalRoom):
+    waiters = [room.bell.waiter("somebody") for _ in range(10)]
+    room.bell.ring(("somebody",))  # so that there is a socket to share
+    trouble: list[BaseException] = []
+
+    def ring() -> None:
+        try:
+            for _ in range(300):
+                assert room.bell.ring(("somebody",)) == {"somebody": 10}
+        except BaseException as exc:
+            trouble.append(exc)
+
+    threads = [threading.Thread(target=ring) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    for waiter in waiters:
+        waiter.close()
+    assert trouble == []
+
+
+def test_a_ring_without_a_descriptor_to_spare_does_not_forget_who_waits(
+    room: LocalRoom, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("postroom.bell.local._AT_REST", -1)  # as if the directories had long been there
+    waiter, bell = room.bell.waiter("somebody"), LocalBell(os.path.join(room.home, "run", "bell"))
+    assert bell.ring(("nobody",)) == {}  # who has a directory is known now
+    assert _without_descriptors(lambda: bell.ring(("somebody",))) == {"somebody": 0}
+    assert bell.ring(("somebody",)) == {"somebody": 1}
+    waiter.close()
+    bell.close()
+
+
+@pytest.mark.parametrize("wait", ["take", "wait"])
+def test_a_timeout_that_is_no_number_is_refused(room: LocalRoom, wait: str):
+    with pytest.raises(InvalidValue):
+        getattr(room, wait)("builder", timeout=float("nan"))
 
 
 @pytest.mark.promise("pushed")

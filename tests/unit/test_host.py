@@ -110,7 +110,7 @@ def test_without_proc_the_number_alone_is_asked(monkeypatch: pytest.MonkeyPatch,
     monkeypatch.setattr(host, "_read", lambda path: "")
     monkeypatch.setattr(host, "_pid_namespace", lambda: "")
     monkeypatch.setattr(host, "_boot", "")
-    monkeypatch.setattr(host, "_identity", "")
+    monkeypatch.setattr(host, "_identity", (0, ""))
     assert host.identity() == f"{os.getpid()}..."
     assert not host.is_gone(f"{pid}...")
     child.kill()

@@ -16,9 +16,11 @@ from postroom.bell.polling import PollingWaiter
 
 _BURST = 0.001  # seconds; rings closer together than this are one burst
 _AT_REST = 100_000_000  # nanoseconds
-_LONGEST_SLEEP = 86_400.0  # seconds
-_FOREVER = 0  # as the kernel writes it
+_LONGEST_POLL = 86_400_000  # milliseconds
 _LONGEST_PATH = 103  # 104 bytes with the closing NUL, on macOS; Linux has 108
+
+
+_Sockets = tuple[int, list[str]]  # of a party, as of a time
 
 
 class LocalBell:
@@ -29,10 +31,9 @@ class LocalBell:
     def __init__(self, directory: str) -> None:
         self._directory = directory
         self._socket: socket.socket | None = None
-        self._outlet = select.poll()
-        self._forks = host.forks
+        self._pid = 0
         self._rang = 0.0
-        self._known: dict[str, tuple[int, list[str]]] = {}  # sockets by party, as of a time
+        self._known: dict[str, _Sockets] = {}
         self._parties: tuple[int, frozenset[str]] = (0, frozenset())  # who has a directory, as of a time
         self.errors = 0
 
@@ -46,14 +47,16 @@ class LocalBell:
     def ring(self, parties: Sequence[str]) -> dict[str, int]:
         """Ring who is known to wait there; then those who have come since, if any have."""
         reached: dict[str, int] = {}
-        if self._known:
-            for party in parties:
-                if party in self._known and (rung := self._ring_all(self._known[party][1])):
+        known: dict[str, _Sockets] = {}  # as it is now: another thread may learn more meanwhile
+        for party in parties:
+            if (sockets := self._known.get(party)) is not None:
+                known[party] = sockets
+                if rung := self._ring_all(sockets[1]):
                     reached[party] = rung
-            if reached:
-                self._give_way()
+        if reached:
+            self._give_way()
         for party in self._names().intersection(parties):  # where anybody ever waited
-            reached[party] = reached.get(party, 0) + self._ring_newcomers(party)
+            reached[party] = reached.get(party, 0) + self._ring_newcomers(party, known.get(party))
         return reached
 
     def _give_way(self) -> None:
@@ -81,8 +84,8 @@ class LocalBell:
             self._parties = changed, names
         return names
 
-    def _ring_newcomers(self, party: str) -> int:
-        known, directory = self._known.get(party), f"{self._directory}/{party}"
+    def _ring_newcomers(self, party: str, known: "_Sockets | None") -> int:
+        directory = f"{self._directory}/{party}"
         try:
             changed = os.stat(directory).st_mtime_ns
         except OSError:
@@ -102,7 +105,7 @@ class LocalBell:
         try:
             paths = [f"{directory}/{name}" for name in os.listdir(directory)]
         except OSError:
-            paths = []
+            return []
         if time.time_ns() - changed > _AT_REST:
             self._known[party] = changed, paths
         return paths
@@ -116,10 +119,8 @@ class LocalBell:
             return 0
 
     def _try_all(self, paths: list[str]) -> int:
-        if self._socket is None or self._forks != host.forks:
-            self._socket, self._forks = _sender(), host.forks
-            self._outlet = select.poll()
-            self._outlet.register(self._socket, select.POLLOUT)
+        if self._socket is None or self._pid != os.getpid():
+            self._socket, self._pid = _sender(), os.getpid()
         reached = 0
         for path in _reachable(paths):
             try:
@@ -143,7 +144,10 @@ class LocalBell:
 
     def _has_room(self) -> bool:
         """What others have not received yet takes room in the socket it was sent from."""
-        return bool(self._outlet.poll(0))
+        outlet = select.poll()  # its own: two threads may not ask one at once
+        if self._socket is not None:
+            outlet.register(self._socket, select.POLLOUT)
+        return bool(outlet.poll(0))
 
     def _ring_anew(self, path: str) -> int:
         """From another socket: there was no room in the usual one."""
@@ -165,7 +169,7 @@ class LocalBell:
         return sum(map(_is_live, _reachable(paths)))
 
     def close(self) -> None:
-        if self._socket is not None and self._forks == host.forks:
+        if self._socket is not None and self._pid == os.getpid():
             self._socket.close()
         self._socket = None
 
@@ -221,14 +225,15 @@ class LocalWaiter:
         self._path = f"{directory}/{_boot()}{os.urandom(6).hex()}"
         self._pid = os.getpid()
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        self._socket.setblocking(True)
-        self._limit = _FOREVER
+        self._socket.setblocking(False)
         try:
             for path in _reachable([self._path]):
                 self._socket.bind(path)
         except OSError:
             self._socket.close()
             raise
+        self._poll = select.poll()
+        self._poll.register(self._socket, select.POLLIN)
 
     def _remove_earlier_boots(self, directory: str) -> None:
         for name in os.listdir(directory) if host.boot() else ():
@@ -240,33 +245,19 @@ class LocalWaiter:
         return self._socket.fileno()
 
     def wait(self, timeout: float | None) -> bool:
-        try:
-            self._socket.recv(1, self._sleep_at_most(timeout))
-        except BlockingIOError:
+        if not self._poll.poll(None if timeout is None else min(max(0, timeout * 1000), _LONGEST_POLL)):
             return False
+        try:
+            self._socket.recv(1)
+        except BlockingIOError:
+            pass  # a forked child took it
         return True
-
-    def _sleep_at_most(self, timeout: float | None) -> int:
-        """The flags to receive with, once the kernel knows for how long.
-
-        It keeps the time itself: a poll would be one call more between a ring and who waits for it.
-        """
-        if timeout is not None and timeout <= 0:
-            return socket.MSG_DONTWAIT
-        limit = _FOREVER if timeout is None else max(1, int(min(timeout, _LONGEST_SLEEP) * 1e6))
-        if limit != self._limit:
-            import struct  # noqa: PLC0415 - only who waits
-
-            packed = struct.pack("@ll", *divmod(limit, 1_000_000))
-            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, packed)
-            self._limit = limit
-        return 0
 
     def drain(self) -> bool:
         rung = False
         try:
             while True:
-                self._socket.recv(1, socket.MSG_DONTWAIT)
+                self._socket.recv(1)
                 rung = True
         except OSError:
             return rung

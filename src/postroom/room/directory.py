@@ -45,10 +45,12 @@ class Scope:
     def find(self, tx: "ReadTx") -> str:
         """The project's name, as far as the room knows it or would name it."""
         if not self._name and self._root:
-            if known := tx.project_at(self._root):
-                self._name = known.name
-            else:
+            known = tx.project_at(self._root)
+            if known is None:
                 return _free_name(tx, config.slug(self._root))
+            if tx.directory is None:  # perhaps this transaction named it, and it may yet be rolled back
+                return known.name
+            self._name = known.name
         return self._name or DEFAULT_PROJECT
 
     def ensure(self, tx: "WriteTx") -> str:

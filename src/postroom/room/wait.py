@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
-from postroom.errors import Refused, TimedOut
+from postroom.errors import InvalidValue, Refused, TimedOut
 from postroom.model.ladder import State, ended, reached
 from postroom.model.message import Delivery, Mail
 from postroom.room.offer import offer, peek
@@ -43,6 +43,8 @@ def watch_with(
     others: bool = False,
 ) -> T:
     """As `watch`, with a waiter that is bound already."""
+    if timeout != timeout:  # noqa: PLR0124 - only NaN is not itself, and it would never be over
+        raise InvalidValue("a timeout must be a number of seconds", field="timeout")
     deadline = None if timeout is None else time.monotonic() + timeout
     sleep: _Sleep | None = None
     while not (found := look()):

@@ -1,9 +1,8 @@
 """A thread's waiters, kept from call to call: a program that takes in a loop binds its socket once."""
 
+import os
 from _thread import _local as ThreadLocal  # pyright: ignore[reportPrivateUsage] - `threading` is slow to import
 from typing import TYPE_CHECKING
-
-from postroom import host
 
 if TYPE_CHECKING:
     from postroom.bell.contract import Bell, Waiter
@@ -16,7 +15,7 @@ class Waiters:
 
     def __init__(self, bell: "Bell") -> None:
         self._bell = bell
-        self._forks = host.forks
+        self._pid = os.getpid()
         self._threads = ThreadLocal()
 
     def get(self, party: str) -> "Waiter":
@@ -32,8 +31,8 @@ class Waiters:
         return waiter
 
     def _held(self) -> "dict[str, Waiter]":
-        if self._forks != host.forks:
-            self._forks, self._threads = host.forks, ThreadLocal()
+        if self._pid != os.getpid():
+            self._pid, self._threads = os.getpid(), ThreadLocal()
         held: dict[str, Waiter] | None = getattr(self._threads, "held", None)
         if held is None:
             held = self._threads.held = {}

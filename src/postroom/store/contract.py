@@ -35,6 +35,8 @@ class ReadTx(Protocol):
     However high a limit, no list is longer than a page of 500.
     """
 
+    directory: int | None  # names may be cached while it stays the same; None: this transaction changed them
+
     def agent(self, agent_id: str) -> Agent | None: ...
     def agent_named(self, project: str, name: str) -> Agent | None: ...
     def agents(self, limit: int = 500, offset: int = 0) -> list[Agent]: ...
@@ -87,7 +89,6 @@ class WriteTx(ReadTx, Protocol):
     tenant: str
     now: int  # the store's clock, one reading for the whole transaction
     next_seq: int  # the sequence number the next event will get
-    directory: int | None  # names may be cached while this stays the same; None: not now
     wrote: bool
     stirred: set[str]  # who has something due because of this transaction
     touched: set[str]  # whose messages moved on the ladder

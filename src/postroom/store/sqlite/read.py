@@ -133,6 +133,7 @@ class ReadTx:
         self.path = path
         self.execute = connection.cursor().execute  # one cursor: a new one for each statement would be felt
         self.spot: Spot | None = None  # of the delivery looked at last
+        self.directory: int | None = 0  # None in a transaction that has changed who is here
 
     def rows(self, statement: str, parameters: tuple[Any, ...] = ()) -> list[Row]:
         """What a statement finds; a damaged page may show itself at any row."""

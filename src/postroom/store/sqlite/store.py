@@ -52,7 +52,7 @@ class SqliteStore:
         self.durability = durability
         self.readonly = False
         self._create = create
-        self._forks = host.forks
+        self._pid = os.getpid()
         self._threads = ThreadLocal()
         self._checkpointer: Any = None
         self._has_committed = False
@@ -60,7 +60,7 @@ class SqliteStore:
     # connections
 
     def _connection(self) -> sqlite3.Connection:
-        if self._forks != host.forks:
+        if self._pid != os.getpid():
             self._after_fork()
         connection = getattr(self._threads, "connection", None)
         if connection is None:
@@ -72,7 +72,7 @@ class SqliteStore:
 
     def _after_fork(self) -> None:
         _inherited.append((self._threads, self._checkpointer))
-        self._threads, self._checkpointer, self._forks = ThreadLocal(), None, host.forks
+        self._threads, self._checkpointer, self._pid = ThreadLocal(), None, os.getpid()
 
     def _open(self) -> sqlite3.Connection:
         try:
@@ -150,7 +150,7 @@ class SqliteStore:
 
     def look(self) -> ReadTx:
         """A read for one question only: each method sees its own snapshot."""
-        if self._forks != host.forks:
+        if self._pid != os.getpid():
             self._after_fork()
         try:
             return self._threads.read
@@ -163,7 +163,7 @@ class SqliteStore:
         return self.look().row("PRAGMA data_version")[0]
 
     def begin(self) -> WriteTx:
-        if self._forks != host.forks:
+        if self._pid != os.getpid():
             self._after_fork()
         try:
             tx: WriteTx = self._threads.write
@@ -277,7 +277,7 @@ class SqliteStore:
 
     def close(self) -> None:
         """Close this thread's connection and stop the upkeep. Other threads keep theirs until they end."""
-        if self._forks != host.forks:
+        if self._pid != os.getpid():
             self._after_fork()
         if getattr(self._threads, "connection", None) is not None:
             self.finish()
