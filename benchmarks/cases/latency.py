@@ -76,7 +76,7 @@ def _result(peers: list[Peer], samples: dict[str, list[Samples]], count: int) ->
         f"each of {max(map(len, rounds.values()), default=0)} rounds. Percentiles are over all rounds, the "
         "ratio is the median of the rounds' p50 ratios. Every receiver acknowledges each message once it is "
         "in hand; `take` writes an exclusive claim and its event before that. Postroom's `full` syncs before "
-        "`send` returns, not before the receiver may see the message."
+        "`send` returns, not before the receiver may see the message; a claim does not wait for the disk."
     )
     title = "From send() to in hand, across two processes"
     return Result("latency", title, COLUMNS, rows, rounds, (note,)).with_ratios(REFERENCE, "p50")
