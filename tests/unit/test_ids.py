@@ -102,3 +102,10 @@ def test_the_uuid_module_is_not_needed(monkeypatch: pytest.MonkeyPatch):
     environment = {key: value for key, value in os.environ.items() if not key.startswith("COV")}
     ran = subprocess.run([sys.executable, "-c", code], env=environment, check=False, timeout=30)
     assert ran.returncode == 0
+
+
+@pytest.mark.parametrize("now", [-5_000_000_000, 0, 1_794_780_365_536_000_000, (1 << 48) * 1_000_000])
+def test_an_id_is_an_id_whatever_the_clock_says(now: int, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("postroom.model.ids.time.time_ns", lambda: now)
+    assert ids.is_uuid(ids.uuid7())
+    assert ids.is_uuid(ids.message_id(now // 1_000_000, 7))

@@ -35,7 +35,7 @@ if hasattr(os, "register_at_fork"):
 
 def uuid7() -> str:
     """A new UUIDv7. Built by hand because importing `uuid` costs more than sending a message."""
-    digits = hex(time.time_ns() // 1_000_000 | _LEADING)
+    digits = hex(time.time_ns() // 1_000_000 & _MOST | _LEADING)
     return f"{digits[3:11]}-{digits[11:]}-{_draw()}"
 
 
