@@ -392,7 +392,7 @@ def test_what_is_withdrawn_while_a_listener_reaches_for_it_is_not_shown(
     first, second = room.send("builder", "one"), room.send("builder", "two")
     listening = room.listen("builder", timeout=5)
     contested, read = threading.Event(), threading.Event()
-    contest, look = Hand.contest, ReadTx.first
+    contest, look = Hand.contest, ReadTx.ready
 
     def contest_slowly(self: Hand, fence: int) -> int | None:
         found = contest(self, fence)
@@ -400,13 +400,13 @@ def test_what_is_withdrawn_while_a_listener_reaches_for_it_is_not_shown(
         assert read.wait(10)
         return found
 
-    def read_meanwhile(self: ReadTx, recipient: str, address: str) -> Mail | None:
-        mail = look(self, recipient, address)
+    def read_meanwhile(self: ReadTx, recipient: str, limit: int, address: str) -> list[Mail]:
+        found = look(self, recipient, limit, address)
         read.set()
-        return mail
+        return found
 
     monkeypatch.setattr(Hand, "contest", contest_slowly)
-    monkeypatch.setattr(ReadTx, "first", read_meanwhile)
+    monkeypatch.setattr(ReadTx, "ready", read_meanwhile)
     with ThreadPoolExecutor(1) as pool:
         withdrawn = pool.submit(lambda: enter("planner").withdraw(first.id)[0].state)
         assert contested.wait(10)
@@ -419,15 +419,16 @@ def test_what_a_listener_is_reaching_for_cannot_be_withdrawn(
     room: LocalRoom, enter: Enter, monkeypatch: pytest.MonkeyPatch
 ):
     sent, other = room.send("builder", "one"), enter("planner")
-    look = ReadTx.first
+    look = ReadTx.ready
 
-    def withdrawn_meanwhile(self: ReadTx, recipient: str, address: str) -> Mail | None:
-        mail = look(self, recipient, address)
+    def withdrawn_meanwhile(self: ReadTx, recipient: str, limit: int, address: str) -> list[Mail]:
+        found = look(self, recipient, limit, address)
+        monkeypatch.undo()
         with pytest.raises(IllegalMove):
             other.withdraw(sent.id)
-        return mail
+        return found
 
-    monkeypatch.setattr(ReadTx, "first", withdrawn_meanwhile)
+    monkeypatch.setattr(ReadTx, "ready", withdrawn_meanwhile)
     assert next(room.listen("builder")).id == sent.id
 
 

@@ -12,6 +12,8 @@ else:
 class Waiter(Protocol):
     """One process waiting for one agent's bell. Must exist before the store is looked at."""
 
+    letter: bytes  # what came with the ring that ended the latest wait
+
     def wait(self, timeout: float | None) -> bool:
         """Sleep until rung or until `timeout` seconds passed; whether it was rung."""
         ...
@@ -32,10 +34,16 @@ class Bell(Protocol):
 
     polls: bool
 
-    def waiter(self, party: str) -> Waiter: ...
+    def waiter(self, party: str, *, letters: bool = False) -> Waiter:
+        """`letters`: who waits would like to get with the ring what it is about."""
+        ...
 
-    def ring(self, parties: Sequence[str]) -> dict[str, int]:
-        """Ring for each; how many waiters each ring reached."""
+    def wants_letter(self, party: str) -> bool:
+        """Whether somebody is known to wait there who would like one."""
+        ...
+
+    def ring(self, parties: Sequence[str], letter: bytes = b"") -> dict[str, int]:
+        """Ring for each, the first with a letter; how many waiters each ring reached."""
         ...
 
     def waiting(self, party: str) -> int:

@@ -12,10 +12,13 @@ class PollingBell:
     polls = True
     errors = 0
 
-    def waiter(self, party: str) -> "PollingWaiter":
+    def waiter(self, party: str, *, letters: bool = False) -> "PollingWaiter":
         return PollingWaiter()
 
-    def ring(self, parties: Sequence[str]) -> dict[str, int]:
+    def wants_letter(self, party: str) -> bool:
+        return False
+
+    def ring(self, parties: Sequence[str], letter: bytes = b"") -> dict[str, int]:
         return dict.fromkeys(parties, 0)
 
     def waiting(self, party: str) -> int:
@@ -26,6 +29,8 @@ class PollingBell:
 
 class PollingWaiter:
     """Sleeps at most 100 ms at a time, and then asks to look."""
+
+    letter = b""
 
     def fileno(self) -> int:
         return -1

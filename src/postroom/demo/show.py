@@ -4,7 +4,6 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
-from types import FrameType
 from typing import Any
 
 from postroom.demo import script
@@ -24,8 +23,11 @@ TICK = 0.1
 class Show:
     """One run of the demo."""
 
-    def __init__(self, stage: Stage, screen: Screen, board: Board, pace: script.Pace) -> None:
+    def __init__(
+        self, stage: Stage, screen: Screen, board: Board, pace: script.Pace, asked: list[int]
+    ) -> None:
         self._stage = stage
+        self._asked = asked  # the signals that asked it to end
         self._screen = screen
         self._board = board
         self._pace = pace
@@ -45,7 +47,8 @@ class Show:
             left += event.type == "agent.left"
             if left == len(script.NAMES):
                 break
-        self._stage.finish(self._deadline - time.monotonic())
+        while not self._stage.has_ended(TICK):
+            self._tick()
 
     def _await_joined(self, *names: str) -> None:
         """Who is written to must have an address."""
@@ -105,6 +108,8 @@ class Show:
         self._later.append((time.monotonic() + units * self._pace.unit, action))
 
     def _tick(self) -> None:
+        if self._asked:
+            raise KeyboardInterrupt if self._asked[0] == signal.SIGINT else SystemExit(128 + self._asked[0])
         self._stage.check()
         if time.monotonic() > self._deadline:
             raise TimedOut(
@@ -136,11 +141,12 @@ def run(out: Output, *, fast: bool = False, keep: bool = False) -> dict[str, Any
     pace = script.Pace(0.0 if fast else UNIT)
     board = Board(script.NAMES)
     started = time.monotonic()
-    before = _end_in_order()
+    asked: list[int] = []
+    before = _listen_for_signals(asked)
     try:
         with Stage(pace=pace.unit, keep=keep) as stage:
             with Screen(out, board) as screen:
-                Show(stage, screen, board, pace).run()
+                Show(stage, screen, board, pace, asked).run()
             report = account(stage.room)
             return report | {
                 "seconds": round(time.monotonic() - started, 2),
@@ -151,12 +157,13 @@ def run(out: Output, *, fast: bool = False, keep: bool = False) -> dict[str, Any
             signal.signal(number, handler)
 
 
-def _end_in_order() -> dict[int, Any]:
-    """A request to end becomes an exception, so that the stage is cleared; the handlers there were before."""
-    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    return {number: signal.signal(number, _end) for number in numbers}
+def _listen_for_signals(asked: list[int]) -> dict[int, Any]:
+    """Note who asks it to end; the handlers there were before.
 
-
-def _end(number: int, _: FrameType | None) -> None:
-    signal.signal(number, signal.SIG_IGN)  # once is enough: the second must not disturb the clearing up
-    raise SystemExit(128 + number)
+    An exception from a handler may come at any instruction: once it came inside `subprocess`, which then
+    held a lock for ever. So the show looks at the note instead, at every tick.
+    """
+    numbers = [
+        getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
+    ]
+    return {number: signal.signal(number, lambda number, _: asked.append(number)) for number in numbers}

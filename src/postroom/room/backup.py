@@ -83,7 +83,7 @@ def restore(room: "LocalRoom", path: str) -> Restored:
         backup(room, os.path.join(kept, "room.db"))
         label.here("restore-kept")
         with room.store.upkeep().beside(made), room.store.write() as tx:
-            room.quiet.lift_all()
+            room.unsettle()
             room.store.whole().replace()
             tx.set_position(journal.FOLLOWER, "")
             if os.path.isdir(journal.directory(room)):

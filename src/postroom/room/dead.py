@@ -47,7 +47,7 @@ def delete_project(room: "LocalRoom", name: str) -> int:
     with room.write() as tx:
         if tx.project(name) is None:
             raise UnknownProject(f"there is no project {name!r}", project=name)
-        room.quiet.lift_all()
+        room.unsettle()
         seqs: list[int] = []
         while page := tx.messages_in_project(name, seqs[-1] if seqs else 0):
             seqs += page

@@ -27,19 +27,19 @@ class Scope:
     def __init__(self, explicit: str | None, start: str | None = None) -> None:
         self._name = name(explicit) if explicit else ""
         self._root = "" if explicit else config.project_root(start)
-        self._memory = Memory(-1)
+        self.memory = Memory(-1)  # what was true the last time
 
-    def memory(self, tx: "WriteTx") -> "Memory":
-        """What is known of names and lanes; add what you find out.
+    def remember(self, tx: "WriteTx") -> "Memory":
+        """What is known of names and lanes, and true now; add what you find out.
 
         A transaction that changed the directory gets a memory of its own: it may yet be rolled back.
         """
-        memory = self._memory
+        memory = self.memory
         if memory.generation == tx.directory and len(memory.lanes) + len(memory.names) < _MOST_REMEMBERED:
             return memory
         memory = Memory(tx.directory)
         if tx.directory is not None:
-            self._memory = memory
+            self.memory = memory
         return memory
 
     def find(self, tx: "ReadTx") -> str:
@@ -67,6 +67,7 @@ class Lane(NamedTuple):
     author: Agent
     recipients: list[Agent]
     ids: list[str]  # of the recipients
+    mailbox: str  # the one it leads to; empty if there are several
     head: tuple[str | None, ...]  # a message's fields from `tenant` to `verified`
 
 
@@ -77,7 +78,8 @@ def lane(author: Agent, recipients: list[Agent], project: str) -> Lane:
         if recipient.project != home or author.is_human:
             sender = author.address  # under this name every one of them can write back
     head = (author.tenant, home or project, author.id, sender, author.role or None, "unverified")
-    return Lane(author, recipients, [agent.id for agent in recipients], head)
+    ids = [agent.id for agent in recipients]
+    return Lane(author, recipients, ids, ids[0] if len(ids) == 1 else "", head)
 
 
 class Memory:
@@ -121,7 +123,7 @@ def caller(tx: "ReadTx", who: str | None, scope: Scope) -> Agent:
 
 def caller_of(tx: "WriteTx", who: str | None, scope: Scope) -> Agent:
     """As `caller`, from memory where that is still true."""
-    names = scope.memory(tx).names
+    names = scope.remember(tx).names
     agent = names.get(who or "")
     if agent is None:
         agent = names[who or ""] = caller(tx, who, scope)
@@ -148,7 +150,7 @@ def recipients(tx: "WriteTx", to: str, scope: Scope) -> list[Agent]:
 def lane_between(tx: "WriteTx", who: str | None, to: str, scope: Scope) -> Lane:
     """The lane from somebody, who may be new, to whoever has an address."""
     found = lane(caller_or_new(tx, who, scope), recipients(tx, to, scope), scope.find(tx))
-    scope.memory(tx).lanes[who or "", to] = found
+    scope.remember(tx).lanes[who or "", to] = found
     return found
 
 

@@ -69,7 +69,7 @@ def _prune_batch(room: "LocalRoom", before: int, after: int) -> list[int] | None
             cut = None
         if not batch and cut is None:
             return None
-        room.quiet.lift_all()
+        room.unsettle()
         tx.append("room.pruned", payload={"before": before, "messages": batch, "cut": cut})
         label.here("prune-before-commit")
     return batch
@@ -117,7 +117,7 @@ def redact(room: "LocalRoom", ref: str) -> Redacted:
             journal.drain(room, tx)
             message = room.find_message(tx, ref)
             if message.redacted is None:
-                room.quiet.lift_all()
+                room.unsettle()
                 party = message.sender_id if message.sender_id[0] in "ah" else ""
                 tx.append(
                     "message.redacted", party, about=message, payload={"hashes": digest.hashes(message)},

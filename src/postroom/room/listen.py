@@ -10,17 +10,20 @@ from typing import TYPE_CHECKING
 
 from postroom import host, label
 from postroom.errors import StaleClaim
-from postroom.model.ladder import State
-from postroom.model.message import Mail
+from postroom.model.ladder import Priority, State
+from postroom.model.letter import unpack
+from postroom.model.message import Mail, first_delivery, make
 from postroom.room.hand import NOTHING, REACHING
 from postroom.room.offer import claim, context, guard_lease
 from postroom.room.settle import see
-from postroom.room.sweep import reap
+from postroom.room.sweep import is_due, reap
 from postroom.room.wait import watch_with
 from postroom.store.contract import WriteTx
 
 if TYPE_CHECKING:
     from postroom.room.local import LocalRoom
+
+_MOST_READ = 8
 
 
 class Listening(Iterator[Mail]):
@@ -33,7 +36,12 @@ class Listening(Iterator[Mail]):
         self._timeout = timeout
         self._hand = room.hand(self.agent)
         self._in_hand: Mail | None = None
-        self.waiter = room.bell.waiter(self.agent)
+        # What was read with it and comes after it, the next one last. It still does until somebody contests:
+        # new mail goes behind it, and what does not, says so. Mail of low priority is not read ahead.
+        self._ahead: list[Mail] = []
+        self._reads = 1  # messages at a time; more where more wait
+        self._looked = 0  # for what has a number up to this, a letter may be out of date
+        self.waiter = room.bell.waiter(self.agent, letters=True)
         self._closed = True
         try:
             self._hand.open()
@@ -58,6 +66,7 @@ class Listening(Iterator[Mail]):
             fence = (lease.fence if lease else 0) + 1
             payload = {"fence": fence, "holder": host.identity(), "context": context()}
             tx.append("lease.taken", self.agent, payload=payload)
+            self._looked = tx.next_seq - 1
             return fence
 
     def __next__(self) -> Mail:
@@ -72,32 +81,62 @@ class Listening(Iterator[Mail]):
 
     def look(self) -> Mail | None:
         """The next message, which is now in hand; None when nothing waits."""
-        mail: Mail | None = None
+        room, hold, mail = self._room, self._hand.hold, None
         try:
             while True:
-                self._hand.hold(REACHING)
-                mail = self._room.store.look().first(self.agent, self._name)
-                if mail is None or self._is_still_next(mail):
+                hold(REACHING)
+                mail = self._next()
+                if mail is not None and self._hand.is_contested():
+                    mail = self._ask_again()
+                if mail is None or not is_due(mail.delivery.due_at, room.store.clock()):
                     break
-                mail = None
+                room.sweep(self.agent)  # it has expired, and nobody had noticed yet
+        except BaseException:
+            self._ahead, mail = [], None
+            raise
         finally:
-            self._hand.hold(NOTHING if mail is None else mail.delivery.seq)
+            seq = NOTHING if mail is None else mail.delivery.seq
+            hold(seq)
+        room.in_hand[self.agent] = seq
+        self._looked = max(self._looked, seq)
         if label.armed and mail is not None:
             label.here("in-hand")
         self._in_hand = mail
         return mail
 
-    def _is_still_next(self, mail: Mail) -> bool:
-        expires = mail.delivery.due_at
-        if expires is not None and expires <= self._room.store.clock():
-            self._room.sweep(self.agent)  # nobody had noticed yet
-            return False
-        if not self._hand.is_contested():
-            return True
+    def _next(self) -> Mail | None:
+        if self._ahead:
+            return self._ahead.pop()
+        if self.waiter.letter and (mail := self._in_letter()):
+            return mail
+        found = self._room.store.look().ready(self.agent, self._reads, self._name)
+        self._reads = min(self._reads * 2, _MOST_READ) if len(found) == self._reads else 1
+        if not found:
+            return None
+        if len(found) > 1:
+            self._ahead = [mail for mail in found[:0:-1] if mail.delivery.priority <= Priority.NORMAL]
+        return found[0]
+
+    def _in_letter(self) -> Mail | None:
+        """The message that came with the ring.
+
+        There is a letter only for one that found the mailbox empty, so it was next when it was stored; and
+        whoever has taken it away since then has contested it.
+        """
+        message = unpack(self.waiter.letter)
+        self.waiter.letter = b""
+        if message is None or message.seq <= self._looked:
+            return None
+        return make(Mail, (message, first_delivery(message, self.agent, self._name)))
+
+    def _ask_again(self) -> Mail | None:
+        """The next message under the write lock: nobody can contest it there."""
         tx = self._room.store.begin()
         try:
             self._hand.clear()
-            return tx.head(self.agent) == mail.delivery.seq
+            self._ahead, self._looked = [], tx.next_seq - 1
+            found = tx.ready(self.agent, 1, self._name)
+            return found[0] if found else None
         finally:
             self._room.store.rollback()
 
@@ -142,6 +181,7 @@ class Listening(Iterator[Mail]):
         except StaleClaim:
             pass
         finally:
+            self._room.in_hand.pop(self.agent, None)
             self._hand.close()
             self.waiter.close()
 

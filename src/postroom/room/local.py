@@ -1,5 +1,6 @@
 """A room in this process: the store, the bell, and the use cases over them."""
 
+import contextlib
 import os
 from collections.abc import Iterator
 from types import TracebackType
@@ -91,6 +92,7 @@ class LocalRoom:
         self.next_sweeps: dict[str | None, float] = {}
         # Whose delivery, and of which message, was acknowledged here last.
         self.acked: tuple[str, str] = ("", "")
+        self.in_hand: dict[str, int] = {}  # what was shown last to who listens here, by mailbox
         self._run = run
 
     # sending
@@ -337,6 +339,24 @@ class LocalRoom:
         from postroom.room.hand import Hand  # noqa: PLC0415 - only for listeners
 
         return Hand(os.path.join(self._run, "hand", party))
+
+    def contest(self, tx: "ReadTx", party: str) -> int | None:
+        """Before something is taken out of a mailbox: make its listener look again.
+
+        What that has in hand now (see `Hand`); None when nobody listens.
+        """
+        lease = tx.lease(party)
+        return None if lease is None or lease.holder is None else self.hand(party).contest(lease.fence)
+
+    def unsettle(self) -> None:
+        """Withdraw all promises made outside the store. Call with the write lock held.
+
+        For whatever changes mail in another than the usual way.
+        """
+        self.quiet.lift_all()
+        with contextlib.suppress(FileNotFoundError):
+            for party in os.listdir(os.path.join(self._run, "hand")):
+                self.hand(party).contest(0)
 
     def waiter(self, party: str) -> "Waiter":
         """This thread's waiter for a party's bell; stays bound for the next call."""

@@ -49,6 +49,6 @@ def rename(room: "LocalRoom", agent: str | None, new: str) -> Agent:
         if name == ROOM or (tx.agent_named(who.project, name) or who).id != who.id:
             raise NameTaken(f"the name {name!r} is taken in {who.project or 'this room'}", name=name)
         if name != who.name:
-            room.quiet.lift_all()
+            room.unsettle()
             tx.append("agent.renamed", who.id, payload={"name": name, "was": who.name})
         return tx.agent(who.id) or who

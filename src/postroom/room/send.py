@@ -23,14 +23,20 @@ def send(
 ) -> Sent:
     """Store a message for whoever has the address, then ring."""
     wanted = draft(room.settings, to, body, **options) if options else plain(room.settings, to, body)
-    unit = Unit(room, prompt=False)
+    who = sender or room.agent or ""
+    memory = room.scope.memory
+    lane = memory.lanes.get((who, to))
+    letter = lane is not None and room.bell.wants_letter(lane.mailbox)
+    unit = Unit(room, prompt=False, mailbox=lane.mailbox if lane and letter else "")
     with unit as tx:
-        who = sender or room.agent or ""
-        lane = room.scope.memory(tx).lanes.get((who, to)) or directory.lane_between(tx, who, to, room.scope)
+        if lane is None or memory.generation != tx.directory:
+            lane = directory.lane_between(tx, who, to, room.scope)
         if wanted.key and (earlier := tx.message_by_key(lane.author.id, wanted.key)):
             return duplicate(tx, earlier, wanted)
         message = compose(tx, lane, wanted)
         tx.post(message, lane.ids)
+        if tx.was_vacant == lane.mailbox:
+            unit.announced = message
     return answer(message, lane.recipients, unit.reached)
 
 
@@ -124,12 +130,12 @@ def withdraw(room: "LocalRoom", ref: str, *, sender: str | None = None) -> list[
 
 def _may_be_in_hand(tx: "ReadTx", room: "LocalRoom", delivery: Delivery) -> bool:
     """Whether a listener is showing it, or reaching for whatever is next; the store does not know that."""
-    lease = tx.lease(delivery.recipient_id)
-    if lease is None or lease.holder is None:
+    in_hand = room.contest(tx, delivery.recipient_id)
+    if in_hand is None:
         return False
     from postroom.room.hand import REACHING  # noqa: PLC0415 - only where somebody listens
 
-    return room.hand(delivery.recipient_id).contest(lease.fence) in (delivery.seq, REACHING)
+    return in_hand in (delivery.seq, REACHING)
 
 
 def check_rung(rung: str) -> State:

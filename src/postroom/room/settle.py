@@ -137,13 +137,18 @@ def _recipient_of(tx: "ReadTx", mail: Mail) -> Agent:
 
 
 def _own(tx: "ReadTx", room: "LocalRoom", what: Mail | str, agent: str | None) -> Mail:
-    """The caller's own delivery of a message, as it stands now."""
+    """The caller's own delivery of a message, as it stands now; about to be taken out of the mailbox."""
     if isinstance(what, Mail):
-        return _current(tx, what)
-    who = directory.caller(tx, agent or room.agent, room.scope)
-    mail = tx.mail(room.find_message(tx, what).seq, who.id)
-    if mail is None or mail.delivery.held:
-        raise UnknownMessage(f"message {what} was not sent to {who.name}", message_ref=what)
+        mail = _current(tx, what)
+    else:
+        who = directory.caller(tx, agent or room.agent, room.scope)
+        mail = tx.mail(room.find_message(tx, what).seq, who.id)
+        if mail is None or mail.delivery.held:
+            raise UnknownMessage(f"message {what} was not sent to {who.name}", message_ref=what)
+    if mail.delivery.state is State.STORED:
+        party = mail.delivery.recipient_id
+        if room.in_hand.get(party) != mail.delivery.seq:
+            room.contest(tx, party)
     return mail
 
 

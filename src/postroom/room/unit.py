@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 
 from postroom import label
 from postroom.errors import StoreReadOnly
+from postroom.model.letter import pack
 
 if TYPE_CHECKING:
+    from postroom.model.message import Message
     from postroom.room.local import LocalRoom
     from postroom.store.contract import WriteTx
 
@@ -23,21 +25,26 @@ class Unit:
     After it, `reached` says how many waiters each ring woke.
 
     What the clock asks for is done first. `prompt=False`: the use case sees to that itself, or leaves it to
-    the next one that reads. `lasting=False`: nobody is promised that it survives a power cut.
+    the next one that reads. `lasting=False`: nobody is promised that it survives a power cut. `mailbox`: see
+    `Store.begin`. `announced`: the message that goes along with the ring for its recipient.
     """
 
-    __slots__ = ("_lasting", "_prompt", "_room", "_tx", "reached")
+    __slots__ = ("_lasting", "_mailbox", "_prompt", "_room", "_tx", "announced", "reached")
 
-    def __init__(self, room: "LocalRoom", *, prompt: bool = True, lasting: bool = True) -> None:
+    def __init__(
+        self, room: "LocalRoom", *, prompt: bool = True, lasting: bool = True, mailbox: str = ""
+    ) -> None:
         self._room = room
+        self._mailbox = mailbox
         self._prompt = prompt
         self._lasting = lasting
+        self.announced: Message | None = None
         self.reached: dict[str, int] = {}
 
     def __enter__(self) -> "WriteTx":
         if label.armed:
             label.here("before-begin")
-        self._tx = tx = self._room.store.begin()
+        self._tx = tx = self._room.store.begin(self._mailbox)
         if self._prompt:
             try:
                 if (due := tx.next_due()) is not None and due <= tx.now:
@@ -62,6 +69,8 @@ class Unit:
         try:
             if tx.stirred:
                 room.quiet.lift(tx.stirred)
+                for party in tx.jumped:
+                    room.contest(tx, party)
             if label.armed:
                 label.here("before-commit")
         except OSError as cause:
@@ -73,7 +82,8 @@ class Unit:
         room.store.commit()
         if label.armed:
             label.here("after-commit")
-        self.reached = room.bell.ring((*tx.stirred, *(tx.touched - tx.stirred), EVERYONE))
+        letter = b"" if self.announced is None else pack(self.announced)
+        self.reached = room.bell.ring((*tx.stirred, *(tx.touched - tx.stirred), EVERYONE), letter)
         if label.armed:
             label.here("after-ring")
         room.store.sync(lasting=self._lasting)

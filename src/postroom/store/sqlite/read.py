@@ -235,11 +235,6 @@ class ReadTx:
         rows = self.rows(_READY, (self.tenant, recipient, _page(limit)))
         return [self._ready(row, recipient, address) for row in rows]
 
-    def first(self, recipient: str, address: str) -> Mail | None:
-        """The first of `ready`."""
-        row = self.row(_READY, (self.tenant, recipient, 1))
-        return None if row is None else self._ready(row, recipient, address)
-
     def _ready(self, row: Row, recipient: str, address: str) -> Mail:
         seq, place = row[0], row[_PLACE_AT]
         if place & 1:  # never offered

@@ -28,7 +28,7 @@ BYTES_A_ROUND = (
     8_000_000  # of messages of this process: long ones fill the WAL faster than a thread empties it
 )
 
-_BEGIN = SQL["begin"]
+_BEGIN, _BEGIN_SENDING = SQL["begin"], SQL["begin_sending"]
 _FORGOTTEN = (None, None, 0)  # what a room says of itself whose row in `meta` is gone
 
 
@@ -162,7 +162,7 @@ class SqliteStore:
         """A number that changes when another connection has committed."""
         return self.look().row("PRAGMA data_version")[0]
 
-    def begin(self) -> WriteTx:
+    def begin(self, mailbox: str = "") -> WriteTx:
         if self._pid != os.getpid():
             self._after_fork()
         try:
@@ -177,7 +177,12 @@ class SqliteStore:
                 tx.execute("BEGIN IMMEDIATE")
             except sqlite3.OperationalError as exc:
                 link.begin_contended(tx.connection, exc, self.patience)
-            min_writer, tx.directory, seq = tx.execute(_BEGIN).fetchone() or _FORGOTTEN
+            if mailbox:
+                row = tx.execute(_BEGIN_SENDING, (self.tenant, mailbox)).fetchone()
+                min_writer, tx.directory, seq, tx.was_vacant = row or (*_FORGOTTEN, None)
+            else:
+                tx.was_vacant = None
+                min_writer, tx.directory, seq = tx.execute(_BEGIN).fetchone() or _FORGOTTEN
         except link.TROUBLE as exc:
             self.rollback()
             raise link.explain(exc, self.path) from exc
@@ -188,7 +193,7 @@ class SqliteStore:
         tx.first_seq = tx.next_seq = seq
         tx.wrote, tx.spot = False, None
         if tx.stirred or tx.touched:
-            tx.stirred, tx.touched = set(), set()
+            tx.stirred, tx.jumped, tx.touched = set(), set(), set()
         return tx
 
     def _cannot_write(self, min_writer: int | None) -> errors.PostroomError:

@@ -4,6 +4,7 @@ import sqlite3
 from typing import Any
 
 from postroom.model.ids import uuid7
+from postroom.model.ladder import Priority
 from postroom.model.message import NOTHING, Event, Json, Message, make
 from postroom.store.sqlite.apply import APPLY, APPLY_TO_DELIVERY
 from postroom.store.sqlite.read import SQL, ReadTx
@@ -11,7 +12,7 @@ from postroom.text import encode
 
 _EVENT, _DELIVERY_EVENT, _SPOT = SQL["event_insert"], SQL["delivery_event_insert"], SQL["spot"]
 _MESSAGE, _PLAIN, _DELIVERY = SQL["message_insert"], SQL["message_insert_plain"], SQL["delivery_insert"]
-_HELD, _NOWHERE = 8, -1
+_USUAL, _HELD, _NOWHERE = Priority.NORMAL.value, 8, -1
 
 
 class WriteTx(ReadTx):
@@ -23,8 +24,10 @@ class WriteTx(ReadTx):
         self.first_seq = self.next_seq = 1
         self.weight = 0  # bytes of the bodies and payloads posted since the last checkpoint
         self.directory: int | None = None
+        self.was_vacant: str | None = None
         self.wrote = False
         self.stirred: set[str] = set()  # who has something due because of this transaction
+        self.jumped: set[str] = set()  # of them, who has something that goes before what waited already
         self.touched: set[str] = set()  # whose messages moved on the ladder
 
     def append(
@@ -100,6 +103,8 @@ class WriteTx(ReadTx):
             place, due, reason = _HELD, not_before, "scheduled"
         for recipient in recipients:
             self.execute(_DELIVERY, (tenant, recipient, place, seq, level, due, reason, at))
+        if level < _USUAL:
+            self.jumped.update(recipients)
         self.stirred.update(recipients)  # by held mail, too: the marker must not outlast its time
         self.next_seq = seq + 1
         self.wrote = True

@@ -14,6 +14,13 @@ SELECT min_writer, directory,
        max(coalesce((SELECT max(seq) FROM event), 0), coalesce((SELECT max(seq) FROM message), 0)) + 1
 FROM meta;
 
+-- name: begin_sending
+-- The same, and the mailbox that is written to if nothing waits there.
+SELECT min_writer, directory,
+       max(coalesce((SELECT max(seq) FROM event), 0), coalesce((SELECT max(seq) FROM message), 0)) + 1,
+       CASE WHEN NOT EXISTS (SELECT 1 FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND place < 8) THEN ?2 END
+FROM meta;
+
 -- name: directory_changed
 UPDATE meta SET directory = directory + 1;
 

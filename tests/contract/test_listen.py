@@ -1,0 +1,362 @@
+"""What a listener is shown without a look of its own: the letter in a ring, and what was read ahead."""
+
+import os
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import pytest
+
+from postroom.bell.local import LocalBell
+from postroom.model.ladder import State
+from postroom.model.message import Mail, Sent
+from postroom.room.hand import Hand
+from postroom.room.keep import redact
+from postroom.room.listen import Listening
+from postroom.room.local import LocalRoom
+from postroom.store.sqlite.read import ReadTx
+from tests.clockwork import Clock
+from tests.contract.conftest import Enter, Others
+
+needs_sockets = pytest.mark.skipif(not hasattr(os, "fork"), reason="letters come through Unix sockets")
+
+
+class Desk:
+    """A listener of `builder`, what happens while it sleeps, and how often it reads its mailbox."""
+
+    def __init__(self, enter: Enter, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("postroom.bell.local._AT_REST", -1)  # as if the directories had long been there
+        self.sender = enter("planner")
+        self.other = enter("builder")  # another program of the one who listens
+        self.own = enter("builder")
+        self.listening: Listening = self.own.listen(timeout=5)  # pyright: ignore[reportAttributeAccessIssue]
+        self.sender.send("builder", "first")  # from now on it knows the lane, and who waits at its end
+        self.own.ack(next(self.listening))
+        self.reads = 0
+        ready = ReadTx.ready
+
+        def counted(tx: ReadTx, *args: Any) -> list[Mail]:
+            self.reads += 1
+            return ready(tx, *args)
+
+        monkeypatch.setattr(ReadTx, "ready", counted)
+
+    def next(self, meanwhile: Callable[[], object]) -> Mail | None:
+        """What the listener gets that finds nothing and sleeps, while something happens."""
+        waiter: Any = self.listening.waiter
+        wait = waiter.wait
+
+        def act_and_wait(timeout: float) -> bool:
+            waiter.wait = wait
+            meanwhile()
+            self.reads = 0
+            return wait(timeout)
+
+        waiter.wait = act_and_wait
+        return next(self.listening, None)
+
+
+@pytest.fixture
+def desk(room: LocalRoom, enter: Enter, monkeypatch: pytest.MonkeyPatch) -> Desk:
+    return Desk(enter, monkeypatch)
+
+
+@needs_sockets
+def test_a_letter_is_the_message_as_it_is_stored_and_saves_the_look(desk: Desk):
+    options: dict[str, Any] = {"subject": "Größe \N{PILE OF POO}", "type": "status", "requires_ack": True}
+    mail = desk.next(lambda: desk.sender.send("builder", "Grüße\n\ttwo lines", **options))
+    assert mail is not None
+    assert desk.reads == 0
+    stored = desk.other.store.look().ready(mail.delivery.recipient_id, 1, "builder")[0]
+    assert mail == stored
+    assert [type(field) for field in mail.message] == [type(field) for field in stored.message]
+    assert desk.other.ack(mail).state is State.ACKED
+
+
+@needs_sockets
+@pytest.mark.parametrize(
+    "options", [{"payload": {"n": 1}}, {"expires": 60.0}, {"key": "k"}, {"correlation": "c"}], ids=str
+)
+def test_what_no_letter_can_hold_is_read_in_the_store(desk: Desk, options: dict[str, Any]):
+    mail = desk.next(lambda: desk.sender.send("builder", "hello", **options))
+    assert mail is not None
+    assert desk.reads == 1
+    assert mail.body == "hello"
+
+
+@needs_sockets
+def test_letters_and_looks_show_every_message_once_and_in_order(desk: Desk):
+    seen: list[str] = []
+    for n in range(30):
+        mail = desk.next(lambda n=n: [desk.sender.send("builder", f"{n}.{k}") for k in range(n % 4 + 1)])
+        assert mail is not None
+        seen.append(mail.body)
+        for _ in range(n % 4):
+            seen.append(next(desk.listening).body)
+    assert seen == [f"{n}.{k}" for n in range(30) for k in range(n % 4 + 1)]
+
+
+@needs_sockets
+@pytest.mark.promise("withdraw")
+def test_a_letter_that_was_withdrawn_before_it_was_read_is_not_shown(desk: Desk):
+    def send_and_withdraw() -> None:
+        sent = desk.sender.send("builder", "one")
+        assert desk.sender.withdraw(sent.id)[0].state is State.WITHDRAWN
+        desk.sender.send("builder", "two")
+
+    mail = desk.next(send_and_withdraw)
+    assert mail is not None
+    assert mail.body == "two"
+
+
+@needs_sockets
+@pytest.mark.parametrize("how", ["ack", "nack", "reply"])
+def test_a_letter_that_was_answered_elsewhere_is_not_shown(desk: Desk, how: str):
+    def send_and_answer() -> None:
+        sent = desk.sender.send("builder", "one")
+        {
+            "ack": lambda: desk.other.ack(sent.id),
+            "nack": lambda: desk.other.nack(sent.id, "no"),
+            "reply": lambda: desk.other.reply(sent.id, "yes"),
+        }[how]()
+        desk.sender.send("builder", "two")
+
+    mail = desk.next(send_and_answer)
+    assert mail is not None
+    assert mail.body == "two"
+
+
+@needs_sockets
+def test_a_letter_that_was_redacted_before_it_was_read_shows_nothing_of_it(desk: Desk):
+    mail = desk.next(lambda: redact(desk.sender, desk.sender.send("builder", "a secret").id))
+    assert mail is not None
+    assert mail.body == ""
+    assert mail.message.redacted
+
+
+@needs_sockets
+def test_something_urgent_goes_before_a_letter_that_was_not_read_yet(desk: Desk):
+    def send_two() -> None:
+        desk.sender.send("builder", "one")
+        desk.sender.send("builder", "now", priority="urgent")
+
+    mail = desk.next(send_two)
+    assert mail is not None
+    assert mail.body == "now"
+    assert next(desk.listening).body == "one"
+
+
+class Rings:
+    """Rings that were to be made, and are made later, or never."""
+
+    def __init__(self) -> None:
+        self._ring = LocalBell.ring
+        self._held: list[Callable[[], object]] = []
+
+    def hold(self, act: Callable[[], Sent]) -> Sent:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(LocalBell, "ring", self._keep)
+            return act()
+
+    @property
+    def _keep(self) -> Callable[..., dict[str, int]]:
+        return lambda *about: self._held.append(partial(self._ring, *about)) or {}
+
+    def release(self) -> None:
+        for ring in self._held:
+            ring()
+
+
+@pytest.fixture
+def rings() -> Rings:
+    return Rings()
+
+
+@needs_sockets
+def test_a_letter_that_comes_late_is_not_shown_again(desk: Desk, rings: Rings):
+    """The listener found the message before its sender came to ring; then it had time to look for more."""
+    rings.hold(lambda: desk.sender.send("builder", "one"))
+    desk.own.ack(next(desk.listening))
+
+    def ring_and_send() -> None:
+        rings.release()
+        desk.sender.send("builder", "two")
+
+    mail = desk.next(ring_and_send)
+    assert mail is not None
+    assert mail.body == "two"
+
+
+@needs_sockets
+def test_a_letter_from_before_the_lease_is_not_shown(desk: Desk, enter: Enter, rings: Rings):
+    """Sent while somebody listened, answered while nobody did; the ring comes when somebody does again."""
+    sent = rings.hold(lambda: desk.sender.send("builder", "one"))
+    desk.listening.close()
+    desk.other.ack(sent.id)
+    desk.listening = desk.own.listen(timeout=5)  # pyright: ignore[reportAttributeAccessIssue]
+    desk.sender.bell.ring((desk.own.who().id,))  # so that it is known where to ring
+
+    def ring_and_send() -> None:
+        rings.release()
+        desk.sender.send("builder", "two")
+
+    mail = desk.next(ring_and_send)
+    assert mail is not None
+    assert mail.body == "two"
+
+
+@needs_sockets
+def test_no_letter_overtakes_a_message_whose_sender_died_before_it_rang(desk: Desk, rings: Rings):
+    def send_two() -> None:
+        rings.hold(lambda: desk.sender.send("builder", "one"))
+        desk.sender.send("builder", "two")
+
+    mail = desk.next(send_two)
+    assert mail is not None
+    assert mail.body == "one"
+
+
+@needs_sockets
+@pytest.mark.parametrize("noise", [b"", b"\xff" * 100, b"1\0", b"x" * 40_000])
+def test_noise_in_a_ring_is_a_ring(desk: Desk, noise: bytes):
+    def make_noise() -> None:
+        party = desk.other.who().id
+        desk.sender.bell.ring((party,), noise)
+        desk.sender.send("builder", "hello")
+
+    mail = desk.next(make_noise)
+    assert mail is not None
+    assert mail.body == "hello"
+
+
+# Reading ahead
+
+
+def listen(enter: Enter) -> Listening:
+    return enter("builder").listen(timeout=0.01)  # pyright: ignore[reportReturnType]
+
+
+@pytest.mark.core
+def test_a_listener_with_much_to_do_reads_several_at_a_time(
+    room: LocalRoom, enter: Enter, monkeypatch: pytest.MonkeyPatch
+):
+    for n in range(40):
+        room.send("builder", str(n))
+    reads, ready = list[int](), ReadTx.ready
+
+    def counted(tx: ReadTx, recipient: str, limit: int, *args: Any) -> list[Mail]:
+        reads.append(limit)
+        return ready(tx, recipient, limit, *args)
+
+    monkeypatch.setattr(ReadTx, "ready", counted)
+    own = enter("builder")
+    bodies = [own.ack(mail) and mail.body for mail in own.listen(timeout=0.01)]
+    assert bodies == [str(n) for n in range(40)]
+    assert reads[:4] == [1, 2, 4, 8]
+    assert len(reads) < 12
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("acked", [True, False])
+def test_what_is_withdrawn_or_answered_is_not_shown_though_it_was_read_ahead(
+    room: LocalRoom, enter: Enter, *, acked: bool
+):
+    sent = [room.send("builder", str(n)).id for n in range(8)]
+    other, listening, shown = enter("builder"), listen(enter), list[str]()
+    for mail in listening:
+        shown.append(mail.body)
+        if len(shown) == 2:  # 2 was read with 1, and 3 to 6 will be read together
+            room.withdraw(sent[2])
+            other.ack(sent[3])
+        if len(shown) == 3:
+            other.nack(sent[6], "no")
+            redact(room, sent[5])
+        if acked:
+            other.ack(mail)
+    assert shown == ["0", "1", "4", "", "7"]
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("priority", ["urgent", "high"])
+def test_what_is_more_urgent_goes_before_what_was_read_ahead(room: LocalRoom, enter: Enter, priority: str):
+    for n in range(4):
+        room.send("builder", str(n))
+    listening = listen(enter)
+    shown = [next(listening).body for _ in range(2)]  # and 2 was read
+    room.send("builder", "now", priority=priority)
+    assert [*shown, *(mail.body for mail in listening)] == ["0", "1", "now", "2", "3"]
+
+
+@pytest.mark.core
+def test_what_has_low_priority_is_not_read_ahead(room: LocalRoom, enter: Enter):
+    for n in range(4):
+        room.send("builder", str(n), priority="low")
+    listening = listen(enter)
+    shown = [next(listening).body for _ in range(2)]
+    room.send("builder", "usual")
+    assert [*shown, *(mail.body for mail in listening)] == ["0", "1", "usual", "2", "3"]
+
+
+@pytest.mark.core
+def test_what_was_held_or_comes_back_goes_before_what_was_read_ahead(
+    room: LocalRoom, enter: Enter, others: Others, clock: Clock
+):
+    held = room.send("builder", "held", after=60.0)
+    room.send("builder", "taken")
+    others.become(2)
+    assert enter("builder").take() is not None
+    for n in range(6):
+        room.send("builder", str(n))
+    others.become(3)
+    listening = listen(enter)
+    shown = [next(listening).body for _ in range(4)]  # and 4 and 5 were read with it
+    clock.advance(61)
+    others.die(2)
+    room.sweep()
+    shown += [mail.body for mail in listening]
+    assert shown == ["0", "1", "2", "3", "taken", "held", "4", "5"]
+    assert room.receipts(held.id).deliveries[0].state is State.SEEN
+
+
+@pytest.mark.core
+def test_who_interrupts_a_listener_skips_nothing(
+    room: LocalRoom, enter: Enter, monkeypatch: pytest.MonkeyPatch
+):
+    for n in range(8):
+        room.send("builder", str(n))
+    listening = listen(enter)
+    shown = [next(listening).body for _ in range(4)]  # and 4 to 6 were read
+
+    def interrupt(_: Hand) -> bool:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as interrupted:
+        interrupted.setattr(Hand, "is_contested", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            next(listening)
+    assert [*shown, *(mail.body for mail in listening)] == [str(n) for n in range(8)]
+
+
+@pytest.mark.core
+def test_what_expires_after_it_was_read_ahead_is_not_shown(room: LocalRoom, enter: Enter, clock: Clock):
+    for n in range(4):
+        room.send("builder", str(n), expires=60.0 if n in (2, 3) else None)
+    listening = listen(enter)
+    shown = [next(listening).body for _ in range(2)]
+    clock.advance(61)
+    assert [*shown, *(mail.body for mail in listening)] == ["0", "1"]
+
+
+@pytest.mark.core
+def test_what_was_read_ahead_and_never_shown_is_not_labelled(room: LocalRoom, enter: Enter, others: Others):
+    for n in range(4):
+        room.send("builder", str(n))
+    others.become(2)
+    listening = listen(enter)
+    assert [next(listening).body for _ in range(2)] == ["0", "1"]  # and 2 was read
+    others.die(2)
+    others.become(3)
+    assert [(mail.body, mail.shown_before) for mail in listen(enter)] == [
+        ("1", True), ("2", False), ("3", False),
+    ]  # fmt: skip
+    others.become(2)  # so that the first one does not end what is not its own
