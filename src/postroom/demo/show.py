@@ -163,7 +163,5 @@ def _listen_for_signals(asked: list[int]) -> dict[int, Any]:
     An exception from a handler may come at any instruction: once it came inside `subprocess`, which then
     held a lock for ever. So the show looks at the note instead, at every tick.
     """
-    numbers = [
-        getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
-    ]
+    numbers = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
     return {number: signal.signal(number, lambda number, _: asked.append(number)) for number in numbers}
