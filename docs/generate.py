@@ -3,9 +3,14 @@
 python docs/generate.py
 """
 
+import ast
+import enum
 import inspect
 import os
+import textwrap
+from collections.abc import Callable
 
+import postroom
 from postroom import errors
 from postroom.cli import catalog
 from postroom.cli.catalog import build, load
@@ -83,7 +88,63 @@ def events() -> str:
     )
 
 
-PAGES = {"commands.md": commands, "settings.md": settings, "errors.md": error_codes, "events.md": events}
+def python() -> str:
+    """Every exported name, `open` and every method of a room, as their docstrings tell them."""
+    methods = [
+        (name, method)
+        for name, method in vars(postroom.Room).items()
+        if inspect.isfunction(method) and not name.startswith("_")
+    ]
+    classes = [name for name in postroom.__all__ if name not in ("open", "Room")]
+    module = inspect.getdoc(inspect.getmodule(postroom.Room)) or ""
+    return (
+        "# Python\n\n"
+        + NOTE
+        + "`import postroom` gives these names; nothing else is promised to stay. Errors are in "
+        "`postroom.errors` ([list](errors.md)).\n\n## Open a room\n\n"
+        + _function("postroom.open", postroom.open)
+        + "\n## `Room`\n\n"
+        + f"{inspect.getdoc(postroom.Room)}\n\n{module.partition(chr(10) * 2)[2]}\n\n"
+        "It is also a context manager, which closes it at the end. `AsyncRoom` has the methods "
+        "agents need most, to be awaited.\n\n"
+        + "\n".join(_function(f"room.{name}", method) for name, method in methods)
+        + "\n## Types\n\n"
+        "| name | what it is | what is in it |\n| --- | --- | --- |\n"
+        + "".join(_class(name, getattr(postroom, name)) for name in classes)
+    )
+
+
+def _function(name: str, function: Callable[..., object]) -> str:
+    """A heading, the signature as it is written in the source, and the docstring."""
+    [node] = ast.parse(textwrap.dedent(inspect.getsource(function))).body
+    assert isinstance(node, ast.FunctionDef)
+    assert node.returns is not None
+    arguments = ast.unparse(node.args).removeprefix("self").removeprefix(", ")
+    returns = ast.unparse(node.returns).replace("LocalRoom", "Room")
+    signature = f"{name}({arguments}) -> {returns}".replace("'", "").replace("=", " = ")
+    told = inspect.getdoc(function)
+    text = f"\n{told}\n" if told else ""
+    return f"### `{name}`\n\n```text\n{signature}\n```\n{text}"
+
+
+def _class(name: str, kind: type) -> str:
+    told = (inspect.getdoc(kind) or "").partition("\n\n")[0].replace("\n", " ")
+    if issubclass(kind, enum.Enum):
+        inside = [str(member.name) for member in kind]
+    else:
+        properties = [key for key, value in vars(kind).items() if isinstance(value, property)]
+        inside = [*getattr(kind, "_fields", ()), *properties]
+    names = ", ".join(f"`{one}`" for one in inside if not one.startswith("_"))
+    return f"| `{name}` | {told} | {names} |\n"
+
+
+PAGES = {
+    "commands.md": commands,
+    "python.md": python,
+    "settings.md": settings,
+    "errors.md": error_codes,
+    "events.md": events,
+}
 
 
 def main() -> None:

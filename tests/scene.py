@@ -134,8 +134,8 @@ def announce_when_asleep(room: LocalRoom) -> None:
     """Say `waiting` the first time the bell's waiter is about to sleep."""
     make = room.bell.waiter
 
-    def waiter(party: str, *, letters: bool = False) -> Any:
-        made = make(party, letters=letters)
+    def waiter(party: str, *, enclosures: bool = False) -> Any:
+        made = make(party, enclosures=enclosures)
         announce_sleep(made)
         return made
 

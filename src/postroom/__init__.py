@@ -62,6 +62,10 @@ __all__ = [
 ]
 
 
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]
+
+
 def __getattr__(name: str) -> object:
     """Exports are imported when first used: a command must not pay for what it does not need."""
     if name not in _EXPORTS:

@@ -133,7 +133,10 @@ def _compile(path: str, compiled: str, stamp: list[int]) -> dict[str, Any]:
     if unknown:
         hint = f"The settings are: {', '.join(Settings._fields)}"
         raise InvalidValue(f"{path}: there is no setting {unknown[0]!r}", hint=hint, path=path)
-    values = {key: checked(key, value) for key, value in found.items()}
+    try:
+        values = {key: checked(key, value) for key, value in found.items()}
+    except InvalidValue as exc:
+        raise InvalidValue(f"{path}: {exc}", hint=exc.hint or None, path=path, **exc.facts) from None
     temporary = f"{compiled}.{os.getpid()}"
     try:
         with open(temporary, "w", encoding="utf-8") as file:

@@ -40,9 +40,11 @@ def test_a_cursor_stands_after_its_event(room: LocalRoom):
 
 
 def test_events_can_be_read_backwards_and_for_one_party(room: LocalRoom):
+    room.join("tester")
     for n in range(5):
         room.send("builder", str(n))
         room.take("builder")
+        room.send("tester", str(n))
     whole = list(room.events())
     backwards: list[Event] = []
     cursor = ""
@@ -52,7 +54,10 @@ def test_events_can_be_read_backwards_and_for_one_party(room: LocalRoom):
     assert backwards == whole[::-1]
     builder = room.who("builder").id
     of_builder = room.store.look().events_before("", 500, builder)
-    assert of_builder == [event for event in whole[::-1] if event.party == builder]
+    assert of_builder == [
+        event for event in whole[::-1] if builder in (event.party, *event.payload.get("recipients", ()))
+    ]
+    assert len(of_builder) == 11  # it joined, and was sent and offered five messages
     assert list(room.events(agent="builder")) == of_builder[::-1]
 
 

@@ -1,13 +1,19 @@
-"""What a listener is shown without a look of its own: the letter in a ring, and what was read ahead."""
+"""What a listener is shown without a look of its own: what came with a ring, and what was read ahead."""
 
+import errno
 import os
+import shutil
+import sys
 from collections.abc import Callable
 from functools import partial
+from types import FrameType
 from typing import Any
 
 import pytest
 
+from postroom import host
 from postroom.bell.local import LocalBell
+from postroom.errors import IllegalMove, StoreError
 from postroom.model.ladder import State
 from postroom.model.message import Mail, Sent
 from postroom.room.hand import Hand
@@ -18,7 +24,7 @@ from postroom.store.sqlite.read import ReadTx
 from tests.clockwork import Clock
 from tests.contract.conftest import Enter, Others
 
-needs_sockets = pytest.mark.skipif(not hasattr(os, "fork"), reason="letters come through Unix sockets")
+needs_sockets = pytest.mark.skipif(not host.has_unix_sockets(), reason="enclosed with rings of Unix sockets")
 
 
 class Desk:
@@ -62,7 +68,7 @@ def desk(room: LocalRoom, enter: Enter, monkeypatch: pytest.MonkeyPatch) -> Desk
 
 
 @needs_sockets
-def test_a_letter_is_the_message_as_it_is_stored_and_saves_the_look(desk: Desk):
+def test_what_is_enclosed_is_the_message_as_it_is_stored_and_saves_the_look(desk: Desk):
     options: dict[str, Any] = {"subject": "Größe \N{PILE OF POO}", "type": "status", "requires_ack": True}
     mail = desk.next(lambda: desk.sender.send("builder", "Grüße\n\ttwo lines", **options))
     assert mail is not None
@@ -77,7 +83,7 @@ def test_a_letter_is_the_message_as_it_is_stored_and_saves_the_look(desk: Desk):
 @pytest.mark.parametrize(
     "options", [{"payload": {"n": 1}}, {"expires": 60.0}, {"key": "k"}, {"correlation": "c"}], ids=str
 )
-def test_what_no_letter_can_hold_is_read_in_the_store(desk: Desk, options: dict[str, Any]):
+def test_what_cannot_be_enclosed_is_read_in_the_store(desk: Desk, options: dict[str, Any]):
     mail = desk.next(lambda: desk.sender.send("builder", "hello", **options))
     assert mail is not None
     assert desk.reads == 1
@@ -85,7 +91,7 @@ def test_what_no_letter_can_hold_is_read_in_the_store(desk: Desk, options: dict[
 
 
 @needs_sockets
-def test_letters_and_looks_show_every_message_once_and_in_order(desk: Desk):
+def test_rings_and_looks_show_every_message_once_and_in_order(desk: Desk):
     seen: list[str] = []
     for n in range(30):
         mail = desk.next(lambda n=n: [desk.sender.send("builder", f"{n}.{k}") for k in range(n % 4 + 1)])
@@ -98,7 +104,7 @@ def test_letters_and_looks_show_every_message_once_and_in_order(desk: Desk):
 
 @needs_sockets
 @pytest.mark.promise("withdraw")
-def test_a_letter_that_was_withdrawn_before_it_was_read_is_not_shown(desk: Desk):
+def test_what_was_withdrawn_before_the_ring_was_heard_is_not_shown(desk: Desk):
     def send_and_withdraw() -> None:
         sent = desk.sender.send("builder", "one")
         assert desk.sender.withdraw(sent.id)[0].state is State.WITHDRAWN
@@ -111,7 +117,7 @@ def test_a_letter_that_was_withdrawn_before_it_was_read_is_not_shown(desk: Desk)
 
 @needs_sockets
 @pytest.mark.parametrize("how", ["ack", "nack", "reply"])
-def test_a_letter_that_was_answered_elsewhere_is_not_shown(desk: Desk, how: str):
+def test_what_was_answered_elsewhere_before_the_ring_was_heard_is_not_shown(desk: Desk, how: str):
     def send_and_answer() -> None:
         sent = desk.sender.send("builder", "one")
         {
@@ -127,15 +133,16 @@ def test_a_letter_that_was_answered_elsewhere_is_not_shown(desk: Desk, how: str)
 
 
 @needs_sockets
-def test_a_letter_that_was_redacted_before_it_was_read_shows_nothing_of_it(desk: Desk):
+def test_of_what_was_redacted_before_the_ring_was_heard_nothing_is_shown(desk: Desk):
     mail = desk.next(lambda: redact(desk.sender, desk.sender.send("builder", "a secret").id))
     assert mail is not None
     assert mail.body == ""
     assert mail.message.redacted
 
 
+@pytest.mark.promise("order")
 @needs_sockets
-def test_something_urgent_goes_before_a_letter_that_was_not_read_yet(desk: Desk):
+def test_something_urgent_goes_before_what_is_enclosed(desk: Desk):
     def send_two() -> None:
         desk.sender.send("builder", "one")
         desk.sender.send("builder", "now", priority="urgent")
@@ -154,13 +161,13 @@ class Rings:
         self._held: list[Callable[[], object]] = []
 
     def hold(self, act: Callable[[], Sent]) -> Sent:
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(LocalBell, "ring", self._keep)
-            return act()
+        def keep(*about: Any) -> dict[str, int]:
+            self._held.append(partial(self._ring, *about))
+            return {}
 
-    @property
-    def _keep(self) -> Callable[..., dict[str, int]]:
-        return lambda *about: self._held.append(partial(self._ring, *about)) or {}
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(LocalBell, "ring", keep)
+            return act()
 
     def release(self) -> None:
         for ring in self._held:
@@ -172,8 +179,9 @@ def rings() -> Rings:
     return Rings()
 
 
+@pytest.mark.promise("never-silently-twice")
 @needs_sockets
-def test_a_letter_that_comes_late_is_not_shown_again(desk: Desk, rings: Rings):
+def test_what_comes_late_is_not_shown_again(desk: Desk, rings: Rings):
     """The listener found the message before its sender came to ring; then it had time to look for more."""
     rings.hold(lambda: desk.sender.send("builder", "one"))
     desk.own.ack(next(desk.listening))
@@ -187,8 +195,9 @@ def test_a_letter_that_comes_late_is_not_shown_again(desk: Desk, rings: Rings):
     assert mail.body == "two"
 
 
+@pytest.mark.promise("never-silently-twice")
 @needs_sockets
-def test_a_letter_from_before_the_lease_is_not_shown(desk: Desk, enter: Enter, rings: Rings):
+def test_what_was_enclosed_before_the_lease_is_not_shown(desk: Desk, enter: Enter, rings: Rings):
     """Sent while somebody listened, answered while nobody did; the ring comes when somebody does again."""
     sent = rings.hold(lambda: desk.sender.send("builder", "one"))
     desk.listening.close()
@@ -205,8 +214,9 @@ def test_a_letter_from_before_the_lease_is_not_shown(desk: Desk, enter: Enter, r
     assert mail.body == "two"
 
 
+@pytest.mark.promise("missed-ring")
 @needs_sockets
-def test_no_letter_overtakes_a_message_whose_sender_died_before_it_rang(desk: Desk, rings: Rings):
+def test_nothing_enclosed_overtakes_a_message_whose_sender_died_before_it_rang(desk: Desk, rings: Rings):
     def send_two() -> None:
         rings.hold(lambda: desk.sender.send("builder", "one"))
         desk.sender.send("builder", "two")
@@ -217,16 +227,49 @@ def test_no_letter_overtakes_a_message_whose_sender_died_before_it_rang(desk: De
 
 
 @needs_sockets
+@pytest.mark.promise("missed-ring")
 @pytest.mark.parametrize("noise", [b"", b"\xff" * 100, b"1\0", b"x" * 40_000])
-def test_noise_in_a_ring_is_a_ring(desk: Desk, noise: bytes):
+def test_noise_in_a_ring_is_a_ring(desk: Desk, rings: Rings, noise: bytes):
     def make_noise() -> None:
-        party = desk.other.who().id
-        desk.sender.bell.ring((party,), noise)
-        desk.sender.send("builder", "hello")
+        rings.hold(lambda: desk.sender.send("builder", "hello"))
+        party = desk.own.who().id
+        desk.sender.bell.ring((party,), {party: noise})
 
     mail = desk.next(make_noise)
     assert mail is not None
     assert mail.body == "hello"
+
+
+@needs_sockets
+@pytest.mark.promise("order")
+def test_nothing_of_low_priority_is_enclosed_since_what_comes_next_would_go_before_it(desk: Desk):
+    def send_two() -> None:
+        desk.sender.send("builder", "low", priority="low")
+        desk.sender.send("builder", "usual")
+
+    mail = desk.next(send_two)
+    assert mail is not None
+    assert mail.body == "usual"
+    assert next(desk.listening).body == "low"
+
+
+@needs_sockets
+@pytest.mark.promise("never-silently-twice")
+def test_what_was_enclosed_before_the_last_contest_is_not_shown(desk: Desk, rings: Rings, clock: Clock):
+    desk.sender.send("builder", "held", after=60.0)
+    sent = rings.hold(lambda: desk.sender.send("builder", "one"))
+    desk.sender.withdraw(sent.id)
+    clock.advance(61)
+    desk.sender.sweep()
+    desk.own.ack(next(desk.listening))  # the held one: older than what is enclosed
+
+    def ring_and_send() -> None:
+        rings.release()
+        desk.sender.send("builder", "two")
+
+    mail = desk.next(ring_and_send)
+    assert mail is not None
+    assert mail.body == "two"
 
 
 # Reading ahead
@@ -256,6 +299,7 @@ def test_a_listener_with_much_to_do_reads_several_at_a_time(
     assert len(reads) < 12
 
 
+@pytest.mark.promise("withdraw")
 @pytest.mark.core
 @pytest.mark.parametrize("acked", [True, False])
 def test_what_is_withdrawn_or_answered_is_not_shown_though_it_was_read_ahead(
@@ -276,6 +320,7 @@ def test_what_is_withdrawn_or_answered_is_not_shown_though_it_was_read_ahead(
     assert shown == ["0", "1", "4", "", "7"]
 
 
+@pytest.mark.promise("order")
 @pytest.mark.core
 @pytest.mark.parametrize("priority", ["urgent", "high"])
 def test_what_is_more_urgent_goes_before_what_was_read_ahead(room: LocalRoom, enter: Enter, priority: str):
@@ -287,6 +332,7 @@ def test_what_is_more_urgent_goes_before_what_was_read_ahead(room: LocalRoom, en
     assert [*shown, *(mail.body for mail in listening)] == ["0", "1", "now", "2", "3"]
 
 
+@pytest.mark.promise("order")
 @pytest.mark.core
 def test_what_has_low_priority_is_not_read_ahead(room: LocalRoom, enter: Enter):
     for n in range(4):
@@ -298,24 +344,54 @@ def test_what_has_low_priority_is_not_read_ahead(room: LocalRoom, enter: Enter):
 
 
 @pytest.mark.core
-def test_what_was_held_or_comes_back_goes_before_what_was_read_ahead(
-    room: LocalRoom, enter: Enter, others: Others, clock: Clock
-):
-    held = room.send("builder", "held", after=60.0)
-    room.send("builder", "taken")
-    others.become(2)
-    assert enter("builder").take() is not None
+@pytest.mark.promise("order")
+def test_what_was_held_goes_before_what_was_read_ahead(room: LocalRoom, enter: Enter, clock: Clock):
+    room.send("builder", "held", after=60.0)
     for n in range(6):
         room.send("builder", str(n))
-    others.become(3)
     listening = listen(enter)
     shown = [next(listening).body for _ in range(4)]  # and 4 and 5 were read with it
     clock.advance(61)
-    others.die(2)
     room.sweep()
-    shown += [mail.body for mail in listening]
-    assert shown == ["0", "1", "2", "3", "taken", "held", "4", "5"]
-    assert room.receipts(held.id).deliveries[0].state is State.SEEN
+    assert [*shown, *(mail.body for mail in listening)] == ["0", "1", "2", "3", "held", "4", "5"]
+
+
+@pytest.mark.core
+@pytest.mark.promise("order")
+@pytest.mark.parametrize("dead", [False, True])
+def test_what_comes_back_goes_before_what_was_read_ahead(
+    room: LocalRoom, enter: Enter, others: Others, *, dead: bool
+):
+    sent = room.send("builder", "taken")
+    others.become(2)
+    assert enter("builder").take() is not None
+    others.become(3)
+    if dead:
+        others.die(2)
+        enter("builder", max_unproven=1).sweep()
+    for n in range(6):
+        room.send("builder", str(n))
+    listening = listen(enter)
+    shown = [next(listening).body for _ in range(4)]  # and 4 and 5 were read with it
+    if dead:
+        room.retry(sent.id)
+    else:
+        others.die(2)
+        room.sweep()
+    assert [*shown, *(mail.body for mail in listening)] == ["0", "1", "2", "3", "taken", "4", "5"]
+
+
+@pytest.mark.core
+@pytest.mark.promise("exclusive")
+def test_what_is_taken_by_its_id_is_not_shown_again_though_it_was_read_ahead(room: LocalRoom, enter: Enter):
+    sent = [room.send("builder", str(n)).id for n in range(8)]
+    own = enter("builder")
+    listening = own.listen(timeout=0.01)
+    shown = [next(listening).body for _ in range(4)]  # and 4 to 6 were read with it
+    taken = own.take(id=sent[5])
+    assert taken is not None
+    own.settle(taken)
+    assert [*shown, *(mail.body for mail in listening)] == ["0", "1", "2", "3", "4", "6", "7"]
 
 
 @pytest.mark.core
@@ -338,15 +414,23 @@ def test_who_interrupts_a_listener_skips_nothing(
 
 
 @pytest.mark.core
-def test_what_expires_after_it_was_read_ahead_is_not_shown(room: LocalRoom, enter: Enter, clock: Clock):
+@pytest.mark.promise("expiry")
+@pytest.mark.parametrize("swept", [False, True])
+def test_what_expires_after_it_was_read_ahead_is_not_shown(
+    room: LocalRoom, enter: Enter, clock: Clock, *, swept: bool
+):
     for n in range(4):
         room.send("builder", str(n), expires=60.0 if n in (2, 3) else None)
     listening = listen(enter)
     shown = [next(listening).body for _ in range(2)]
     clock.advance(61)
+    if swept:  # then it stays so, whatever the clock does
+        room.sweep()
+        clock.advance(-61)
     assert [*shown, *(mail.body for mail in listening)] == ["0", "1"]
 
 
+@pytest.mark.promise("never-silently-twice")
 @pytest.mark.core
 def test_what_was_read_ahead_and_never_shown_is_not_labelled(room: LocalRoom, enter: Enter, others: Others):
     for n in range(4):
@@ -360,3 +444,116 @@ def test_what_was_read_ahead_and_never_shown_is_not_labelled(room: LocalRoom, en
         ("1", True), ("2", False), ("3", False),
     ]  # fmt: skip
     others.become(2)  # so that the first one does not end what is not its own
+
+
+@pytest.mark.core
+def test_what_a_listener_shows_is_told_before_the_store_knows(room: LocalRoom, enter: Enter):
+    sent = [room.send("builder", str(n)).id for n in range(3)]
+    own = enter("builder")
+    listening = listen(enter)
+
+    def told() -> list[Any]:
+        reasons = [room.receipts(ref).deliveries[0].reason for ref in sent]
+        status = next(status for status in room.agents() if status.agent.name == "builder")
+        return [*reasons, status.waiting, status.offered]
+
+    assert told() == [None, None, None, 3, 0]
+    own.ack(next(listening))
+    assert told() == [None, None, None, 2, 0]
+    next(listening)
+    assert told() == [None, "in_hand", None, 1, 1]
+    next(listening)
+    assert told() == [None, None, "in_hand", 0, 1]
+    listening.close()
+    assert told() == [None, None, None, 1, 0]
+
+
+@pytest.mark.core
+@pytest.mark.promise("listen")
+def test_an_interrupt_at_any_line_of_a_listener_skips_nothing(room: LocalRoom, enter: Enter):
+    """Whatever a signal handler raises, wherever it comes: the program goes on with the next message."""
+    own = enter("builder")
+    listening = own.listen(timeout=0.01)
+    line = 0
+    while True:
+        sent = [room.send("builder", str(n)).id for n in range(7)]
+        shown: list[str] = []
+        for n in range(3):
+            shown.append(next(listening).id)  # now some of them have been read ahead
+            own.ack(shown[n])
+        if n := line % 2:
+            room.withdraw(sent.pop(5))  # and it has to ask again
+        interrupted = False
+        try:
+            shown.append(_interrupted(lambda: next(listening).id, line // 2))
+        except KeyboardInterrupt:
+            interrupted = True
+        while len(shown) < len(sent):
+            shown.append(next(listening).id)
+            own.ack(shown[-1])
+        assert shown == sent, line
+        own.ack(shown[3])
+        if not interrupted and n:
+            break
+        line += 1
+    assert line > 30  # or it was not interrupted where it matters
+
+
+def _interrupted(act: Callable[[], str], after: int) -> str:
+    """Raise in the room's own code, after so many lines of it."""
+    left = [after]
+
+    def trace(frame: FrameType, event: str, _: object) -> Any:
+        if (
+            not frame.f_code.co_filename.endswith(("listen.py", "hand.py"))
+            or frame.f_code.co_name == "settle"
+        ):
+            return None
+        if event == "line":
+            left[0] -= 1
+            if left[0] < 0:
+                sys.settrace(None)
+                raise KeyboardInterrupt
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        return act()
+    finally:
+        sys.settrace(before)
+
+
+@pytest.mark.core
+@pytest.mark.promise("withdraw")
+def test_while_the_note_of_a_living_listener_is_gone_nothing_is_withdrawn(
+    room: LocalRoom, enter: Enter, others: Others
+):
+    sent = [room.send("builder", str(n)).id for n in range(4)]
+    others.become(2)
+    listening = listen(enter)
+    assert [next(listening).body for _ in range(2)] == ["0", "1"]
+    others.become(3)
+    shutil.rmtree(os.path.join(room.home, "run"))
+    with pytest.raises(IllegalMove):
+        room.withdraw(sent[2])  # which was read ahead
+    others.die(2)
+    assert room.withdraw(sent[2])[0].state is State.WITHDRAWN
+
+
+@pytest.mark.core
+@pytest.mark.promise("withdraw")
+def test_who_cannot_contest_cannot_withdraw(room: LocalRoom, enter: Enter, monkeypatch: pytest.MonkeyPatch):
+    sent = [room.send("builder", str(n)).id for n in range(4)]
+    listening = listen(enter)
+    assert [next(listening).body for _ in range(2)] == ["0", "1"]
+
+    def fail(*_: Any) -> int:
+        raise OSError(errno.EMFILE, "no descriptor left")
+
+    with monkeypatch.context() as exhausted:
+        exhausted.setattr(Hand, "contest", fail)
+        with pytest.raises(StoreError):
+            room.withdraw(sent[2])
+    assert room.receipts(sent[2]).deliveries[0].state is State.STORED
+    assert [mail.body for mail in listening] == ["2", "3"]

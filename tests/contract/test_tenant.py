@@ -29,7 +29,6 @@ QUESTIONS: dict[str, Ask] = {
     "event_id": lambda tx, it: [found for seq in it["seqs"] if (found := tx.event_id(seq))],
     "events": lambda tx, it: tx.events(),
     "events_before": lambda tx, it: tx.events_before(),
-    "head": lambda tx, it: tx.head(it["builder"]),
     "history": lambda tx, it: [e for seq in it["seqs"] for e in tx.history(seq, it["builder"])],
     "last_cursor": lambda tx, it: tx.last_cursor() != "0",
     "lease": lambda tx, it: tx.lease(it["builder"]),

@@ -57,7 +57,7 @@ def test_a_local_room_can_do_all_that_a_room_promises():
         done = inspect.signature(getattr(LocalRoom, name)).parameters
         for parameter in list(inspect.signature(promised).parameters.values())[1:]:
             assert parameter.name in done, f"{name}({parameter.name})"
-        assert inspect.getdoc(promised) or name in ("projects", "rename", "close"), name
+        assert inspect.getdoc(promised), name
 
 
 def test_every_error_has_a_code_of_its_own_and_a_sentence():

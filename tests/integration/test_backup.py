@@ -5,17 +5,20 @@ import shutil
 import stat
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event
+from typing import cast
 
 import pytest
 
-from postroom.errors import NoRoom, Refused, StoreCorrupt, StoreReadOnly
+from postroom.errors import NoRoom, Refused, StaleClaim, StoreCorrupt, StoreReadOnly
 from postroom.room import journal, keep
 from postroom.room.backup import backup, restore
 from postroom.room.digest import digest
+from postroom.room.listen import Listening
 from postroom.room.local import LocalRoom
 from postroom.room.verify import verify
 from tests.clockwork import START
 from tests.conftest import OpenRoom
+from tests.process import until
 from tests.room_activity import Steps, busy_room, reopened
 
 pytestmark = pytest.mark.timeout(60)
@@ -183,3 +186,26 @@ def test_a_restore_killed_at_any_step_leaves_a_sound_room(home: str, copy: str) 
             assert state(room) in (earlier, later), place
             keep.prune(room, START + 60_000)  # brings the snapshot that a killed restore may still owe
             assert verify(room).problems == [], place
+
+
+@pytest.mark.parametrize("leased", [False, True])
+def test_who_listens_while_a_room_is_restored_is_woken_and_told(
+    room: LocalRoom, open_room: OpenRoom, copy: str, *, leased: bool
+) -> None:
+    own = open_room("builder")
+    if not leased:
+        room.send("builder", "from the backup")
+        backup(room, copy)
+        own.ack(room.peek("builder")[0])
+    with cast("Listening", own.listen(timeout=30)) as listening:
+        if leased:  # then its lease comes back with the rest, and holds no more
+            room.send("builder", "from the backup")
+            backup(room, copy)
+            own.ack(next(listening))
+        with ThreadPoolExecutor(1) as pool:
+            waiting = pool.submit(lambda: next(listening))
+            until(lambda: room.bell.waiting(room.who("builder").id) > 0)
+            restore(open_room("planner"), copy)
+            with pytest.raises(StaleClaim):
+                waiting.result(20)
+    assert [mail.body for mail in own.listen(timeout=0.01)] == ["from the backup"]

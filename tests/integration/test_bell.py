@@ -34,7 +34,7 @@ def sockets(room: LocalRoom, agent: str) -> list[str]:
 @pytest.fixture
 def silent(monkeypatch: pytest.MonkeyPatch) -> None:
     """This process rings no bells."""
-    monkeypatch.setattr(LocalBell, "ring", lambda self, parties, letter=b"": {})
+    monkeypatch.setattr(LocalBell, "ring", lambda self, parties, enclosures: {})
 
 
 @pytest.mark.promise("pushed")

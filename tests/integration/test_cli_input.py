@@ -22,6 +22,7 @@ def refused(cli: CommandLine, *options: str, body: str = "hello", code: int = 2,
     result = cli("send", "builder", body, "--as", "planner", *options, stdin=stdin)
     assert (result.code, result.out) == (code, "")
     assert is_told_well(result)
+    assert len(result.err.splitlines()) == 2, "it says what to do next"
     assert cli.ok("inbox", "--as", "builder", "--json").json == {"messages": []}
     return result.err
 
@@ -136,6 +137,12 @@ def test_a_moment_that_is_none_or_has_passed(cli: CommandLine, text: str):
     assert refused(cli, f"--after={text}")
 
 
+def test_a_hint_names_a_moment_only_where_one_may_be_given(cli: CommandLine):
+    assert "a moment like" in refused(cli, "--after", "soon")
+    result = cli("wait", "--as", "builder", "--timeout", "2026-12-01")
+    assert result.err.endswith("  Write a span like 90s, 10m, 2h or 1d.\n")
+
+
 def test_moments_and_spans_that_make_sense(cli: CommandLine):
     for text in ("90", "90s", "1.5h", "2d", "10 min", "2099-01-01T00:00Z", "2199-12-31 23:59", "21991231"):
         cli.ok("send", "builder", "hello", "--as", "planner", "--after", text)
@@ -241,7 +248,13 @@ def test_a_store_that_is_no_store(cli: CommandLine, tmp_path: os.PathLike[str]):
 def test_settings_that_make_no_sense(cli: CommandLine):
     for value in ("sometimes", ""):
         assert cli("agents", env={"POSTROOM_DURABILITY": value}).code == 2
-    assert cli("agents", env={"POSTROOM_BUSY_SECONDS": "soon"}).code == 2
+    wrong = cli("agents", env={"POSTROOM_BUSY_SECONDS": "soon"})
+    assert wrong.code == 2
+    assert wrong.err.endswith("See: postroom help settings\n")
+    assert (
+        "busy_seconds must be a number"
+        in cli.ok("help", "settings", env={"POSTROOM_BUSY_SECONDS": "soon"}).out
+    )
     with open(os.path.join(cli.home, "config.toml"), "w", encoding="utf-8") as file:
         file.write("durability = [")
     result = cli("agents")

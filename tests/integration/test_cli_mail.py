@@ -108,6 +108,10 @@ def test_read_all_takes_everything_one_line_each(cli: CommandLine):
     found = cli.ok("read", "--all", "--as", "builder", "--json").items
     assert [message["body"] for message in found] == ["a", "b", "c"]
     assert cli.ok("read", "--all", "--as", "builder", "--json").items == []
+    for body in ("a", "b"):
+        cli.sent("builder", body)
+    lines = cli.ok("read", "--all", "--as", "builder").out.splitlines()
+    assert (lines[1:3], lines[4:]) == (["  a", ""], ["  b"]), "a blank line between them"
 
 
 def test_reading_from_an_empty_inbox_finds_nothing(cli: CommandLine):
@@ -131,9 +135,11 @@ def test_ack_nack_and_reply_move_the_message_up_or_out(cli: CommandLine):
 def test_what_has_ended_cannot_be_acknowledged(cli: CommandLine):
     message = cli.sent("builder", "hello")
     cli.ok("nack", message, "--reason", "no", "--as", "builder")
-    result = cli("ack", message, "--as", "builder")
-    assert result.code == 5
-    assert is_told_well(result)
+    for ref in (message, message[-8:]):
+        result = cli("ack", ref, "--as", "builder")
+        assert result.code == 5
+        assert is_told_well(result)
+        assert result.err.endswith(f"postroom receipts {message[-8:]}\n")
 
 
 def test_send_can_wait_for_a_rung(cli: CommandLine):
@@ -153,7 +159,10 @@ def test_send_that_waits_in_vain_exits_4_and_the_message_stays(cli: CommandLine)
     result = cli("send", "builder", "hello", "--as", "planner", "--wait", "seen", "--timeout", "10ms")
     assert result.code == 4
     assert "stored" in result.out
+    assert "not seen by builder within 10 ms" in result.err
     assert "hello" in cli.ok("inbox", "--as", "builder").out
+    offered = cli("send", "builder", "hello", "--as", "planner", "--wait", "offered", "--timeout", "10ms")
+    assert "not offered to builder within 10 ms" in offered.err
 
 
 def test_send_that_waits_for_what_is_refused_exits_5(cli: CommandLine):
@@ -162,11 +171,14 @@ def test_send_that_waits_for_what_is_refused_exits_5(cli: CommandLine):
         cli.ok("nack", mail["id"], "--reason", "busy with other things", "--as", "builder")
         _, err = sender.communicate(timeout=BOUND)
     assert sender.returncode == 5
-    assert b"busy with other things" in err
+    assert b"bounced by builder: busy with other things" in err
 
 
 def test_a_rung_that_does_not_exist_is_refused_before_anything_is_sent(cli: CommandLine):
     assert cli("send", "builder", "hello", "--as", "planner", "--wait", "heaven").code == 2
+    for options in (["--wait", "heaven"], ["--priority", "mega"], ["--class", "first"]):
+        wrong = cli("send", "builder", "hello", "--as", "planner", *options)
+        assert wrong.err.endswith("See: postroom help send\n"), options
     assert cli("send", "builder", "hello", "--as", "planner", "--timeout", "3s").code == 2
     assert cli.ok("inbox", "--as", "builder").out == ""
 
@@ -187,6 +199,15 @@ def test_ask_without_an_answer_exits_4(cli: CommandLine):
     assert is_told_well(result)
 
 
+def test_who_interrupts_ask_is_told_which_request_stays(cli: CommandLine):
+    with cli.start("ask", "builder", "which?", "--as", "planner") as asker:
+        [mail] = json.loads(cli.process("wait", "--as", "builder", "--json").out)["messages"]
+        asker.send_signal(signal.SIGINT)
+        _, err = asker.communicate(timeout=BOUND)
+    assert asker.returncode == 130
+    assert f"postroom receipts {mail['handle']}" in err.decode()
+
+
 def test_ask_that_is_refused_exits_5_with_the_reason(cli: CommandLine):
     with cli.start("ask", "builder", "which?", "--as", "planner") as asker:
         [mail] = cli.ok("wait", "--as", "builder", "--json").json["messages"]
@@ -194,6 +215,7 @@ def test_ask_that_is_refused_exits_5_with_the_reason(cli: CommandLine):
         _, err = asker.communicate(timeout=BOUND)
     assert asker.returncode == 5
     assert b"ask somebody else" in err
+    assert f"postroom receipts {mail['handle']}" in err.decode()
 
 
 def test_wait_returns_at_once_when_mail_is_there_and_marks_nothing(cli: CommandLine):
@@ -201,6 +223,8 @@ def test_wait_returns_at_once_when_mail_is_there_and_marks_nothing(cli: CommandL
     [mail] = cli.ok("wait", "--as", "builder", "--json").json["messages"]
     assert mail["id"] == message
     assert cli.receipt(message)["state"] == "stored"
+    assert cli.ok("wait", "--as", "builder").out.startswith("ID ")
+    assert cli.ok("wait", "--as", "builder", "--quiet").out.startswith(message[-8:])
 
 
 def test_wait_exits_4_when_time_is_up_and_130_when_interrupted(cli: CommandLine):
@@ -278,7 +302,9 @@ def test_what_nobody_has_seen_can_be_withdrawn(cli: CommandLine):
     assert cli.ok("inbox", "--as", "builder").out == ""
     seen = cli.sent("builder", "too late")
     cli.ok("read", "--as", "builder")
-    assert cli("withdraw", seen, "--as", "planner").code == 5
+    late = cli("withdraw", seen, "--as", "planner")
+    assert late.code == 5
+    assert late.err.endswith(f"postroom receipts {seen[-8:]}\n")
     assert cli("withdraw", seen, "--as", "builder").code == 5
 
 

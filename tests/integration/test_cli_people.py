@@ -19,7 +19,9 @@ def test_agents_shows_who_is_here_and_what_waits_for_them(cli: CommandLine):
     cli.sent("reviewer", "please look")
     lines = cli.ok("agents").out.splitlines()
     [reviewer] = [line for line in lines if "p/reviewer" in line]
-    assert reviewer.split()[2:5] == ["1", "0", "stored"]
+    assert reviewer.split()[2:6] == ["1", "0", "not", "listening"]
+    assert "ADDRESS" in lines[0]
+    assert "ADDRESS" not in cli.ok("agents", "--quiet").out
     assert "before you merge" in reviewer
     found = {agent["name"]: agent for agent in cli.ok("agents", "--json").json["agents"]}
     assert found["builder"]["capabilities"] == ["python", "sql"]
@@ -88,7 +90,24 @@ def test_without_a_name_it_is_not_clear_who_calls(cli: CommandLine):
     ):
         result = cli(*command)
         assert result.code == 2, command
+        assert result.err.splitlines()[0] == "postroom: it is not clear who is calling", command
         assert "--as NAME" in result.err, command
+    assert cli("inbox", "--json").error["message"] == "it is not clear who is calling"
+
+
+def test_whoever_is_named_and_unknown_may_be_among_those_who_are_listed(cli: CommandLine):
+    message = cli.sent("builder", "hello")
+    for command in (["leave", "nobody"], ["log", "nobody"], ["dead", "retry", message, "--to", "nobody"]):
+        result = cli(*command)
+        assert result.code == 3, command
+        assert result.err.endswith("See who is here: postroom agents --all\n"), command
+    assert "postroom join nobody" in cli("inbox", "--as", "nobody").err, "who calls may want an address"
+
+
+def test_a_name_that_is_none_is_refused_with_the_rules_for_names(cli: CommandLine):
+    result = cli("join", "Big Name")
+    assert result.code == 2
+    assert "A name is lower-case letters, digits, - and _" in result.err
 
 
 def test_projects_keep_equal_names_apart(cli: CommandLine):

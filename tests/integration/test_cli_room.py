@@ -85,11 +85,20 @@ def test_where_there_is_no_room_looking_finds_none_and_makes_none(home: str):
         ["verify"],
         ["projects"],
         ["dead"],
+        ["send", "builder", "hello", "--as", "x"],
+        ["ask", "builder", "hello", "--as", "x"],
     ):
         result = cli(*command)
         assert result.code == 3, command
+        assert "there is no room" in result.err, command
         assert is_told_well(result), command
     assert not os.path.exists(home)
+
+
+def test_where_a_home_was_given_the_next_command_has_it_too(home: str, tmp_path: os.PathLike[str]):
+    elsewhere = os.path.join(tmp_path, "else where")
+    result = CommandLine(home)("status", "--home", elsewhere)
+    assert result.err.endswith(f"postroom join NAME --home '{elsewhere}'\n")
 
 
 def test_dead_letters_can_be_listed_shown_retried_and_purged(cli: CommandLine):
@@ -101,10 +110,15 @@ def test_dead_letters_can_be_listed_shown_retried_and_purged(cli: CommandLine):
     assert "✗ dead" in cli.ok("dead", "show", message).out
     assert "waits again for builder" in cli.ok("dead", "retry", message, "--to", "builder").out
     assert "cursed" in cli.ok("inbox", "--as", "builder").out
-    assert cli("dead", "retry", message).code == 5
-    assert cli("dead", "purge", message).code == 5, "it may still arrive"
+    again = cli("dead", "retry", message)
+    assert again.code == 5
+    assert f"postroom receipts {message[-8:]}\n" in again.err
+    assert cli("dead", "purge", message, "--yes").code == 5, "it may still arrive"
     other = make_dead(cli)
-    assert cli.ok("dead", "purge", other, "--json").json == {"purged": other}
+    unsure = cli("dead", "purge", other)
+    assert unsure.code == 2, "it must be meant"
+    assert f"postroom dead purge {other[-8:]} --yes" in unsure.err
+    assert cli.ok("dead", "purge", other, "--yes", "--json").json == {"purged": other}
     assert cli("receipts", other).code == 3
 
 
@@ -124,9 +138,8 @@ def test_the_log_tells_every_change_in_order(cli: CommandLine):
     assert all(message[-8:] in line for line in lines)
     assert "→ builder  note: hello" in lines[0]
     assert "attempt 1 by cli" in lines[1]
-    assert {event["agent_id"] for event in cli.ok("logs", "builder", "--json").items} == {
-        cli.ok("agents", "--json").json["agents"][0]["id"]
-    }
+    concerning = [event["type"] for event in cli.ok("logs", "builder", "--json").items]
+    assert concerning == ["agent.joined", "message.sent", "delivery.offered", "delivery.seen"]
 
 
 def test_the_log_goes_on_as_things_happen(cli: CommandLine):
@@ -136,8 +149,9 @@ def test_the_log_goes_on_as_things_happen(cli: CommandLine):
         message = cli.sent("builder", "hello")
         cli.ok("ack", message, "--as", "builder")
         assert select.select([follower.stdout], [], [], BOUND)[0]
-        event = json.loads(follower.stdout.readline())
-        assert (event["type"], event["refs"]["message"]) == ("delivery.acked", message)
+        events = [json.loads(follower.stdout.readline()) for _ in range(2)]
+        assert [event["type"] for event in events] == ["message.sent", "delivery.acked"]
+        assert {event["refs"]["message"] for event in events} == {message}
 
 
 def test_the_journals_can_be_brought_up_to_date_and_found(cli: CommandLine):
@@ -168,7 +182,9 @@ def test_a_room_is_rebuilt_from_its_journals_with_the_same_digest(
     assert is_told_well(again)
     elsewhere = os.path.join(tmp_path, "elsewhere")
     assert "replayed" in cli.ok("replay", "--from", cli.home, "--into", elsewhere).out
-    assert cli("replay", "--from", str(tmp_path), "--into", os.path.join(tmp_path, "x")).code == 1
+    none = cli("replay", "--from", str(tmp_path), "--into", os.path.join(tmp_path, "x"))
+    assert none.code == 1
+    assert "postroom journal. Or say where they are: --from DIR" in none.err
 
 
 def test_verify_finds_what_is_wrong_and_exits_1(cli: CommandLine):
@@ -211,8 +227,13 @@ def test_prune_removes_what_ended_and_keeps_what_may_still_arrive(cli: CommandLi
     over = cli.sent("builder", "over")
     waiting = cli.sent("builder", "waiting")
     cli.ok("ack", over, "--as", "builder")
-    assert cli.ok("prune", "--before", "1h", "--json").json["messages"] == 0
-    assert "1 message removed" in cli.ok("prune", "--before", "0s").out
+    assert cli.ok("prune", "--before", "1h", "--yes", "--json").json["messages"] == 0
+    unsure = cli("prune", "--before", "0s")
+    assert unsure.code == 2, "it must be meant"
+    assert "pruning removes 1 message for good" in unsure.err
+    assert "If so: postroom prune --before 0s --yes" in unsure.err
+    assert cli.receipt(over)["state"] == "acked"
+    assert "1 message removed" in cli.ok("prune", "--before", "0s", "--yes").out
     assert cli("receipts", over).code == 3
     assert cli.receipt(waiting)["state"] == "stored"
     assert cli("prune", "--before", "2999-01-01").code == 2
@@ -221,13 +242,17 @@ def test_prune_removes_what_ended_and_keeps_what_may_still_arrive(cli: CommandLi
 
 def test_redact_takes_the_content_out_and_leaves_the_receipt(cli: CommandLine):
     message = cli.sent("builder", "the password is swordfish", "--subject", "secret")
-    result = cli.ok("redact", message[-8:])
+    unsure = cli("redact", message)
+    assert unsure.code == 2, "it must be meant"
+    assert f"If so: postroom redact {message[-8:]} --yes" in unsure.err
+    assert "swordfish" in cli.ok("thread", message).out
+    result = cli.ok("redact", message[-8:], "--yes")
     assert "redacted" in result.out
     assert "Backups made before" in result.err
     shown = cli.ok("read", "--as", "builder").out
     assert "(redacted)" in shown
     assert "swordfish" not in shown
-    assert cli.ok("redact", message, "--json").json["message"] == message
+    assert cli.ok("redact", message, "--yes", "--json").json["message"] == message
     assert "(redacted)" in cli.ok("sent", "--as", "planner").out
 
 
@@ -237,4 +262,6 @@ def test_bench_measures_a_scratch_room_and_leaves_nothing(cli: CommandLine):
     assert all(0 < figures["p50"] <= figures["p99"] for figures in report["seconds"].values())
     assert "a second" in cli.ok("bench", "--count", "10").out
     assert not [name for name in os.listdir(cli.home) if "bench" in name]
-    assert cli("bench", "--count", "1").code == 2
+    few = cli("bench", "--count", "5")
+    assert few.code == 2
+    assert few.err.endswith("See: postroom help bench\n")

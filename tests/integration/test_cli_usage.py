@@ -35,6 +35,31 @@ def test_every_command_has_help_with_an_example(cli: CommandLine, name: str):
     assert max(map(len, text.splitlines())) <= 110
 
 
+@pytest.mark.parametrize(
+    ("name", "usage"),
+    [
+        ("nack", "ID --reason TEXT [OPTIONS]"),
+        ("prune", "--before WHEN [OPTIONS]"),
+        ("replay", "--into DIR [OPTIONS]"),
+        ("completion", "SHELL [OPTIONS]"),
+        ("send", "TO [BODY] [OPTIONS]"),
+        ("dead", "[list|show|retry|purge] [ID] [OPTIONS]"),
+    ],
+)
+def test_the_usage_line_tells_what_is_required(cli: CommandLine, name: str, usage: str):
+    assert cli.ok("help", name).out.splitlines()[0] == f"usage: postroom {name} {usage}"
+
+
+def test_a_short_option_may_have_its_value_attached(cli: CommandLine):
+    cli.ok("join", "builder")
+    cli.sent("builder", "a")
+    cli.sent("builder", "b")
+    for options in (["-n1"], ["-n", "1"], ["-n=1"], ["--limit=1"]):
+        assert len(cli.ok("inbox", "--as", "builder", "--json", *options).json["messages"]) == 1, options
+    assert cli("inbox", "-n0").code == 2
+    assert cli("inbox", "-x1").code == 2
+
+
 def test_the_settings_are_told_as_they_are_here(cli: CommandLine):
     text = cli.ok("help", "settings", env={"POSTROOM_DURABILITY": "full"}).out
     assert os.path.join(cli.home, "config.toml") in text
@@ -242,6 +267,9 @@ def test_bash_completes_commands_options_and_addresses(cli: CommandLine):
     assert completed(cli, "postroom send builder --pri") == ["--priority"]
     assert completed(cli, "postroom send builder --priority ''") == ["urgent", "high", "normal", "low"]
     assert completed(cli, "postroom ack ''") == [message[-8:]]
+    other = cli.sent("reviewer", "hello")
+    assert completed(cli, "postroom ack --as reviewer ''") == [other[-8:]]
+    assert completed(cli, "postroom --as reviewer ack ''") == [other[-8:]]
     assert completed(cli, "postroom dead sh") == ["show"]
 
 

@@ -1,5 +1,6 @@
 """The demo, as people run it: three real processes, one of them killed, nothing lost."""
 
+import contextlib
 import os
 import select
 import signal
@@ -12,7 +13,7 @@ import pytest
 from postroom.demo.board import Board, Mood
 from postroom.demo.script import NAMES
 from tests.commandline import COMMAND, CommandLine
-from tests.process import BOUND, ROOT
+from tests.process import BOUND, ROOT, until
 
 
 @pytest.fixture
@@ -77,6 +78,28 @@ def test_however_it_ends_no_process_and_no_file_is_left(cli: CommandLine, how: s
         _, err = demo.communicate(timeout=BOUND)
     assert (demo.returncode, err) == (128 + how, b"")
     assert not [pid for pid in children if os.path.exists(f"/proc/{pid}")]
+    assert scratch_of(cli) == []
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_it_ends_when_asked_even_if_nobody_reads_what_it_prints(cli: CommandLine, how: signal.Signals):
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            os.write(writer, b"x" * 4096)
+    os.set_blocking(writer, True)
+    env = {**os.environ, **cli.environment}
+    demo = subprocess.Popen([*COMMAND, "demo", "--fast"], stdout=writer, env=env, cwd=ROOT)
+    try:
+        until(lambda: bool(scratch_of(cli)))  # it has begun, and cannot say so
+        demo.send_signal(how)
+        assert demo.wait(BOUND) == 128 + how
+    finally:
+        demo.kill()
+        demo.wait()
+        os.close(reader)
+        os.close(writer)
     assert scratch_of(cli) == []
 
 

@@ -146,3 +146,13 @@ def test_any_text_is_a_draft_or_a_usage_error(body: str):
         assert make(body).body == body
     except UsageError as refusal:
         str(refusal).encode()
+
+
+@pytest.mark.parametrize("value", [0, False, 3, b"bytes", ["a"]])
+@pytest.mark.parametrize("field", ["subject", "type", "key", "correlation"])
+def test_what_is_not_text_is_refused_by_name(field: str, value: object):
+    if not value and field in ("key", "correlation"):
+        return  # as if it had not been given
+    with pytest.raises(UsageError) as refusal:
+        make("body", **{field: value})
+    assert field in str(refusal.value)

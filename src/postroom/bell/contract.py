@@ -1,6 +1,6 @@
 """What a bell is: a hint to look. The store is the truth; a ring may be missed, or come twice."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 if not TYPE_CHECKING:
@@ -12,7 +12,7 @@ else:
 class Waiter(Protocol):
     """One process waiting for one agent's bell. Must exist before the store is looked at."""
 
-    letter: bytes  # what came with the ring that ended the latest wait
+    enclosure: bytes  # what came with the ring that ended the latest wait
 
     def wait(self, timeout: float | None) -> bool:
         """Sleep until rung or until `timeout` seconds passed; whether it was rung."""
@@ -34,16 +34,16 @@ class Bell(Protocol):
 
     polls: bool
 
-    def waiter(self, party: str, *, letters: bool = False) -> Waiter:
-        """`letters`: who waits would like to get with the ring what it is about."""
+    def waiter(self, party: str, *, enclosures: bool = False) -> Waiter:
+        """`enclosures`: who waits would like to get with the ring what it is about."""
         ...
 
-    def wants_letter(self, party: str) -> bool:
+    def wants_enclosure(self, party: str) -> bool:
         """Whether somebody is known to wait there who would like one."""
         ...
 
-    def ring(self, parties: Sequence[str], letter: bytes = b"") -> dict[str, int]:
-        """Ring for each, the first with a letter; how many waiters each ring reached."""
+    def ring(self, parties: Sequence[str], enclosures: Mapping[str, bytes] = ...) -> dict[str, int]:
+        """Ring for each, with what is enclosed for it; how many waiters each ring reached."""
         ...
 
     def waiting(self, party: str) -> int:

@@ -1,8 +1,8 @@
 """The bell on one machine: each waiter is a Unix datagram socket under `run/bell/<agent>/`.
 
 Waiter: bind, look in the store, drain, sleep if there was no ring, look again. Ringer: after commit, one
-datagram to each socket there, empty or a letter. A full queue means it is rung already; a dead socket is
-removed.
+datagram to each socket there, empty or with a message. A full queue means it is rung already; a dead socket
+is removed.
 """
 
 import _socket as socket  # what `socket` wraps, at a tenth of its cost to a start
@@ -10,11 +10,11 @@ import contextlib
 import os
 import select
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from postroom import host
-from postroom.bell.polling import PollingWaiter
-from postroom.model.letter import LONGEST as _LONGEST_LETTER
+from postroom.bell.polling import NONE, PollingWaiter
+from postroom.model.enclosure import LONGEST as _LONGEST_ENCLOSURE
 
 _BURST = 0.001  # seconds; rings closer together than this are one burst
 _AT_REST = 100_000_000  # nanoseconds
@@ -22,8 +22,8 @@ _LONGEST_POLL = 86_400_000  # milliseconds
 _LONGEST_PATH = 103  # 104 bytes with the closing NUL, on macOS; Linux has 108
 
 
-_Sockets = tuple[int, list[str], bool]  # of a party, as of a time; whether any of them wants letters
-_WANTS_LETTERS = "+"  # ends the name of such a socket
+_Sockets = tuple[int, list[str], bool]  # of a party, as of a time; whether any wants enclosures
+_WANTS_ENCLOSURES = "+"  # ends the name of such a socket
 
 
 class LocalBell:
@@ -40,27 +40,26 @@ class LocalBell:
         self._parties: tuple[int, frozenset[str]] = (0, frozenset())  # who has a directory, as of a time
         self.errors = 0
 
-    def waiter(self, party: str, *, letters: bool = False) -> "LocalWaiter | PollingWaiter":
+    def waiter(self, party: str, *, enclosures: bool = False) -> "LocalWaiter | PollingWaiter":
         try:
-            return LocalWaiter(os.path.join(self._directory, party), letters=letters)
+            return LocalWaiter(os.path.join(self._directory, party), enclosures=enclosures)
         except OSError:  # a read-only or full disk, or a path that no socket address can hold
             self.errors += 1
             return PollingWaiter()
 
-    def wants_letter(self, party: str) -> bool:
+    def wants_enclosure(self, party: str) -> bool:
         sockets = self._known.get(party)
         return sockets is not None and sockets[2]
 
-    def ring(self, parties: Sequence[str], letter: bytes = b"") -> dict[str, int]:
+    def ring(self, parties: Sequence[str], enclosures: Mapping[str, bytes] = NONE) -> dict[str, int]:
         """Ring who is known to wait there; then those who have come since, if any have: they will look."""
         reached: dict[str, int] = {}
         known: dict[str, _Sockets] = {}  # as it is now: another thread may learn more meanwhile
         for party in parties:
             if (sockets := self._known.get(party)) is not None:
                 known[party] = sockets
-                if sockets[1] and (rung := self._ring_all(sockets[1], letter)):
+                if rung := self._ring_all(sockets[1], enclosures.get(party, b"")):
                     reached[party] = rung
-            letter = b""
         if reached:
             self._give_way()
         for party in self._names().intersection(parties):  # where anybody ever waited
@@ -102,8 +101,7 @@ class LocalBell:
         if known is not None and known[0] == changed:
             return 0
         was = known[1] if known else ()
-        paths = [path for path in self._list(party, directory, changed) if path not in was]
-        return self._ring_all(paths) if paths else 0
+        return self._ring_all([path for path in self._list(party, directory, changed) if path not in was])
 
     def _list(self, party: str, directory: str, changed: int) -> list[str]:
         """The sockets in a directory as it was at a time.
@@ -116,19 +114,19 @@ class LocalBell:
         except OSError:
             return []
         if time.time_ns() - changed > _AT_REST:
-            self._known[party] = changed, paths, any(path.endswith(_WANTS_LETTERS) for path in paths)
+            self._known[party] = changed, paths, any(path.endswith(_WANTS_ENCLOSURES) for path in paths)
         return paths
 
-    def _ring_all(self, paths: list[str], letter: bytes = b"") -> int:
+    def _ring_all(self, paths: list[str], enclosure: bytes = b"") -> int:
         """How many were reached. What was committed must not look as if it had failed: nothing is raised."""
         reached = 0
         try:
             if self._socket is None or self._pid != os.getpid():
                 self._socket, self._pid = _sender(), os.getpid()
             send = self._socket.sendmsg
-            for path in paths if len(paths[0]) <= _LONGEST_PATH else _through_descriptor(paths):
+            for path in _reachable(paths):
                 try:
-                    send((letter,), (), 0, path)
+                    send((enclosure,), (), 0, path)
                     reached += 1
                 except OSError as exc:
                     reached += self._failed(path, exc)
@@ -224,13 +222,13 @@ def _is_live(path: str) -> bool:
 class LocalWaiter:
     """A bound socket. A forked child must make its own: it would steal its parent's rings."""
 
-    letter = b""
+    enclosure = b""
 
-    def __init__(self, directory: str, *, letters: bool) -> None:
+    def __init__(self, directory: str, *, enclosures: bool) -> None:
         host.private_directory(directory)
         self._remove_earlier_boots(directory)
-        self._path = f"{directory}/{_boot()}{os.urandom(6).hex()}{_WANTS_LETTERS if letters else ''}"
-        self._longest = _LONGEST_LETTER if letters else 1
+        self._path = f"{directory}/{_boot()}{os.urandom(6).hex()}{_WANTS_ENCLOSURES if enclosures else ''}"
+        self._longest = _LONGEST_ENCLOSURE if enclosures else 1
         self._pid = os.getpid()
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._socket.setblocking(False)
@@ -256,13 +254,13 @@ class LocalWaiter:
         if not self._poll.poll(None if timeout is None else min(max(0, timeout * 1000), _LONGEST_POLL)):
             return False
         try:
-            self.letter = self._socket.recv(self._longest)
+            self.enclosure = self._socket.recv(self._longest)
         except BlockingIOError:
-            self.letter = b""  # a forked child took it
+            self.enclosure = b""  # a forked child took it
         return True
 
     def drain(self) -> bool:
-        rung, self.letter = False, b""
+        rung, self.enclosure = False, b""
         try:
             while True:
                 self._socket.recv(1)

@@ -1,9 +1,10 @@
 """The bell where Unix sockets do not exist: waiters look every 100 ms, and `status` says so."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 SECONDS = 0.1
+NONE: Mapping[str, bytes] = {}
 
 
 class PollingBell:
@@ -12,13 +13,13 @@ class PollingBell:
     polls = True
     errors = 0
 
-    def waiter(self, party: str, *, letters: bool = False) -> "PollingWaiter":
+    def waiter(self, party: str, *, enclosures: bool = False) -> "PollingWaiter":
         return PollingWaiter()
 
-    def wants_letter(self, party: str) -> bool:
+    def wants_enclosure(self, party: str) -> bool:
         return False
 
-    def ring(self, parties: Sequence[str], letter: bytes = b"") -> dict[str, int]:
+    def ring(self, parties: Sequence[str], enclosures: Mapping[str, bytes] = NONE) -> dict[str, int]:
         return dict.fromkeys(parties, 0)
 
     def waiting(self, party: str) -> int:
@@ -30,7 +31,7 @@ class PollingBell:
 class PollingWaiter:
     """Sleeps at most 100 ms at a time, and then asks to look."""
 
-    letter = b""
+    enclosure = b""
 
     def fileno(self) -> int:
         return -1

@@ -17,7 +17,7 @@ _VALUES = {
     "LEVEL": "urgent high normal low",
     "CLASS": "turn tool interrupt",
 }
-_VALUED_BEFORE = "--as|--project|--home"
+_VALUED_BEFORE = "--as|--project|--home"  # what also says whose mail and which room is meant
 
 
 class Option(NamedTuple):
@@ -91,8 +91,14 @@ _postroom() {{
         *) if [[ $cur == -* ]]; then values=$options; fi ;;
     esac
     case $values in
-        @addresses) values=$(postroom completion --list addresses 2>/dev/null) ;;
-        @ids) values=$(postroom completion --list ids 2>/dev/null) ;;
+        @addresses|@ids)
+            local said=()
+            for (( i = 1; i < COMP_CWORD - 1; i++ )); do
+                case ${{COMP_WORDS[i]}} in
+                    {_VALUED_BEFORE}) said+=("${{COMP_WORDS[i]}}" "${{COMP_WORDS[i+1]}}") ;;
+                esac
+            done
+            values=$(postroom completion --list "${{values#@}}" "${{said[@]}}" 2>/dev/null) ;;
         @files) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     esac
     COMPREPLY=($(compgen -W "$values" -- "$cur"))
@@ -143,14 +149,19 @@ def _zsh(table: list[Command]) -> str:
     return f"""\
 #compdef postroom
 # Completion of postroom for zsh. Load it with: source <(postroom completion zsh)
-_postroom_addresses() {{
-    local -a found; found=(${{(f)"$(postroom completion --list addresses 2>/dev/null)"}})
+_postroom_list() {{
+    local -a found said
+    local -i i
+    for (( i = 1; i < CURRENT - 1; i++ )); do
+        case $words[i] in
+            {_VALUED_BEFORE}) said+=("$words[i]" "$words[i+1]") ;;
+        esac
+    done
+    found=(${{(f)"$(postroom completion --list $1 $said 2>/dev/null)"}})
     compadd -a found
 }}
-_postroom_ids() {{
-    local -a found; found=(${{(f)"$(postroom completion --list ids 2>/dev/null)"}})
-    compadd -a found
-}}
+_postroom_addresses() {{ _postroom_list addresses }}
+_postroom_ids() {{ _postroom_list ids }}
 _postroom() {{
     local -a commands
     commands=(
@@ -200,12 +211,24 @@ def _zsh_quoted(text: str) -> str:
 
 # fish
 
-_FISH_VALUES = {ADDRESSES: "(postroom completion --list addresses)", IDS: "(postroom completion --list ids)"}
+_FISH_VALUES = {ADDRESSES: "(__postroom_list addresses)", IDS: "(__postroom_list ids)"}
+_FISH_LIST = """\
+function __postroom_list
+    set -l words (commandline -opc)
+    set -l said
+    for i in (seq (math (count $words) - 1))
+        if contains -- $words[$i] --as --project --home
+            set -a said $words[$i] $words[(math $i + 1)]
+        end
+    end
+    postroom completion --list $argv[1] $said 2>/dev/null
+end"""
 
 
 def _fish(table: list[Command]) -> str:
     lines = [
         "# Completion of postroom for fish. Load it with: postroom completion fish | source",
+        _FISH_LIST,
         "complete -c postroom -f",
     ]
     for command in table:

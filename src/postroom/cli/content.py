@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 _BASE64 = "Send text; encode binary data as base64."
 
 
-def body(given: str | None, context: "Context", *, create: bool = False) -> str:
+def body(given: str | None, context: "Context") -> str:
     """The body as given, or all of standard input when it is `-`."""
-    return standard_input(context, create=create) if given == "-" else given or ""
+    return standard_input(context) if given == "-" else given or ""
 
 
-def standard_input(context: "Context", *, create: bool = False) -> str:
+def standard_input(context: "Context") -> str:
     """All of standard input, as far as a body may be long."""
-    limit = context.room(create=create).settings.max_body_bytes
+    limit = context.room().settings.max_body_bytes
     if not hasattr(sys.stdin, "buffer"):
         raise InvalidBody(
             "standard input is closed, so there is no body to read", hint="Give the body as an argument."

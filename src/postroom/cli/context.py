@@ -9,6 +9,7 @@ from postroom.errors import PostroomError, UsageError
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Iterable, Sequence
 
     from postroom.room.local import LocalRoom
 
@@ -31,7 +32,7 @@ class Context:
         _check_text("POSTROOM_HOME", os.environ.get("POSTROOM_HOME", ""))
 
     def room(self, *, create: bool = False) -> "LocalRoom":
-        """The room; made if it is not there only for those who bring something."""
+        """The room; made if it is not there only for who joins or restores."""
         if self._room is None:
             from postroom.room.local import open_room
 
@@ -63,6 +64,12 @@ class Context:
             raise
         except OSError as exc:
             raise PostroomError(f"cannot write to standard output: {exc.strerror}") from exc
+
+    def put_table(
+        self, rows: "Iterable[Sequence[str]]", styles: "Sequence[str]", head: "Sequence[str]"
+    ) -> None:
+        """Columns under their names, which `--quiet` leaves out."""
+        self.put(self.out.table(rows, styles, () if self.quiet else head))
 
     def put_json(self, document: Any) -> None:
         """Data for programs: one line, one document."""

@@ -2,10 +2,13 @@
 
 import os
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from postroom import errors
 from postroom.cli.output import Output, one_line
+
+if TYPE_CHECKING:
+    import argparse
 
 DONE, FAILED, USAGE, NOT_FOUND, TIMED_OUT, REFUSED = range(6)
 
@@ -15,6 +18,34 @@ _CODES: tuple[tuple[type[errors.PostroomError], int], ...] = (
     (errors.TimedOut, TIMED_OUT),
     (errors.Refused, REFUSED),
 )
+
+
+def complete(exc: Exception, command: str, args: "argparse.Namespace") -> None:
+    """Put into an error's hint what only the call knows: the message, the home, the command to look up."""
+    if isinstance(exc, errors.PostroomError):
+        exc.hint = _hint(exc, command, args)
+
+
+def _hint(problem: errors.PostroomError, command: str, args: "argparse.Namespace") -> str:
+    ref = problem.facts.get("message_ref") or getattr(args, "id", None)
+    if ref and problem.hint.endswith(" ID"):
+        return f"{problem.hint[:-2]}{ref[-8:]}"
+    if isinstance(problem, errors.UnknownAgent) and not problem.facts.get("near"):
+        named = (getattr(args, "name", None), getattr(args, "to", None))  # somebody else than who calls
+        return errors.UnknownAgent.hint if problem.facts.get("agent") in named else problem.hint
+    if isinstance(problem, errors.NoRoom) and args.home:
+        import shlex
+
+        return f"{problem.hint} --home {shlex.quote(args.home)}"
+    return problem.hint or _hint_for_none(problem, command, ref)
+
+
+def _hint_for_none(problem: errors.PostroomError, command: str, ref: str | None) -> str:
+    if isinstance(problem, errors.UsageError):
+        return f"See: postroom help {'settings' if 'key' in problem.facts else command}"
+    if isinstance(problem, errors.Refused) and ref:
+        return f"See how far it got: postroom receipts {ref[-8:]}"
+    return ""
 
 
 def tell(exc: Exception, *, as_json: bool) -> int:
@@ -39,12 +70,18 @@ def exit_code(problem: errors.PostroomError) -> int:
 def _as_json(problem: errors.PostroomError) -> str:
     import json
 
-    return json.dumps(problem.as_json(), default=str) + "\n"
+    return json.dumps({**problem.as_json(), "message": _clause(problem)}, default=str) + "\n"
+
+
+def _clause(problem: errors.PostroomError) -> str:
+    """What is wrong, after `postroom: `; where a class's own sentence has to do, without its full stop."""
+    text = str(problem)
+    return text[:1].lower() + text[1:].removesuffix(".") if text == type(problem).__doc__ else text
 
 
 def _as_lines(problem: errors.PostroomError) -> str:
     out = Output(sys.stderr)
-    lines = out.paint("postroom:", "red", "bold") + " " + one_line(str(problem)) + "\n"
+    lines = out.paint("postroom:", "red", "bold") + " " + one_line(_clause(problem)) + "\n"
     if problem.hint:
         lines += out.paint(f"  {one_line(problem.hint)}", "dim") + "\n"
     return lines

@@ -4,7 +4,7 @@ import sys
 
 from postroom.cli import catalog
 from postroom.cli.output import Output, standard_output
-from postroom.errors import UsageError
+from postroom.errors import InvalidValue, UsageError
 
 
 def show(name: str | None, arguments: list[str]) -> int:
@@ -44,7 +44,12 @@ def settings(out: Output) -> str:
 
     home = config.home()
     lines = [f"Set in {config.config_path(home)}, or in the environment, which wins.", ""]
-    for key, value in config.settings(home)._asdict().items():
+    try:
+        here = config.settings(home)
+    except InvalidValue as problem:
+        here = config.Settings()
+        lines[1:] = [f"What is set now is wrong ({problem}), so these are the defaults.", ""]
+    for key, value in here._asdict().items():
         now = f"{out.paint(key.ljust(21), 'bold')} {out.paint(str(value).ljust(8), 'cyan')}"
         lines += [f"{now} {out.paint(config.environment_name(key), 'dim')}", f"    {config.HELP[key]}"]
     alone = out.table(list(config.ENVIRONMENT.items()), ("bold",))

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from postroom.cli.letter import gist
 from postroom.cli.moment import clock, long
 from postroom.cli.output import one_line
-from postroom.model.ladder import RUNGS, Outcome, Priority, State, ended
+from postroom.model.ladder import RUNGS, Outcome, Priority, Reason, State, ended
 
 if TYPE_CHECKING:
     from postroom.cli.output import Output
@@ -100,7 +100,10 @@ def _steps(delivery: "Delivery") -> list[tuple[str, int | None, str]]:
 def _why(delivery: "Delivery") -> list[str]:
     lines: list[str] = []
     if delivery.reason and not (delivery.state in RUNGS and delivery.state is not State.STORED):
-        lines.append(("because: " if ended(delivery.state) else "waits: ") + one_line(delivery.reason))
+        if delivery.reason == Reason.IN_HAND:
+            lines.append("in hand of the program that listens; seen when it asks for the next one")
+        else:
+            lines.append(("because: " if ended(delivery.state) else "waits: ") + one_line(delivery.reason))
     if delivery.evidence is not None:
         lines.append(f"evidence: {_EVIDENCE[delivery.evidence.value]} ({delivery.evidence})")
     if delivery.shown_before:

@@ -21,11 +21,11 @@ def writer(message: "Message", here: str) -> str:
     return f"{message.project}/{message.sender}" if bare else message.sender
 
 
-def listing(mails: "list[Mail]", context: "Context") -> str:
+def put_list(mails: "list[Mail]", context: "Context") -> None:
     """One line for each."""
-    out, here = context.out, context.project()
+    here = context.project()
     rows = [(m.handle, writer(m.message, here), m.type, age(m.message.created_at), _gist(m)) for m in mails]
-    return out.table(rows, ("cyan", "bold", "", "dim"), ("ID", "FROM", "TYPE", "AGE", "TEXT"))
+    context.put_table(rows, ("cyan", "bold", "", "dim"), ("ID", "FROM", "TYPE", "AGE", "TEXT"))
 
 
 def _gist(mail: "Mail") -> str:

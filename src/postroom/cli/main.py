@@ -61,6 +61,11 @@ def _run(argv: list[str], closing: bool) -> int:
     context.check(args)
     try:
         return command.run(args, context)
+    except Exception as exc:
+        from postroom.cli.fault import complete
+
+        complete(exc, name, args)
+        raise
     finally:
         context.finish(closing=closing)
 

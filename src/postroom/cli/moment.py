@@ -7,10 +7,11 @@ from postroom.errors import InvalidValue
 
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
 _LONGEST = 1e10  # 300 years
+_SPAN_HINT = "Write a span like 90s, 10m, 2h or 1d."
 _HINT = "Write a span like 90s, 10m, 2h or 1d, or a moment like 2026-11-15T21:47."
 
 
-def span(text: str) -> float:
+def span(text: str, hint: str = _SPAN_HINT) -> float:
     """Seconds from `90s`, `1.5h`, `2d`; a bare number counts seconds."""
     number = text.strip().lower().rstrip("abcdefghijklmnopqrstuvwxyz")
     unit = text.strip().lower()[len(number) :]
@@ -19,7 +20,7 @@ def span(text: str) -> float:
             raise ValueError
         seconds = float(number) * _UNITS[unit or "s"]
     except ValueError:
-        raise InvalidValue(f"{text!r} is not a span of time", hint=_HINT) from None
+        raise InvalidValue(f"{text!r} is not a span of time", hint=hint) from None
     if not 0 <= seconds < _LONGEST:
         raise InvalidValue(f"{text!r} is out of range", hint="A span lies between 0 and 300 years.")
     return seconds
@@ -29,7 +30,7 @@ def from_now(text: str) -> float:
     """Seconds from now until a moment, given as a span or as a date and time (local by default)."""
     at = _iso(text)
     if at is None:
-        return span(text)
+        return span(text, _HINT)
     seconds = at - wall() / 1000
     if seconds < 0:
         raise InvalidValue(f"{text!r} lies in the past", hint=_HINT)
@@ -40,7 +41,7 @@ def past(text: str) -> int:
     """Milliseconds since the epoch of a moment gone by, given as `30d` (ago) or as a date and time."""
     at = _iso(text)
     now = wall()
-    moment = now - int(span(text) * 1000) if at is None else int(at * 1000)
+    moment = now - int(span(text, _HINT) * 1000) if at is None else int(at * 1000)
     if moment > now:
         raise InvalidValue(f"{text!r} lies in the future", hint=_HINT)
     return max(0, moment)

@@ -33,6 +33,7 @@ class Parser(argparse.ArgumentParser):
 
     def format_help(self) -> str:
         words = [_usage(action) for action in self.words()]
+        words += [f"{a.option_strings[-1]} {a.metavar}" for a in self.options() if a.required]
         self.usage = " ".join(["%(prog)s", *words, "[OPTIONS]"])
         return super().format_help()
 
@@ -81,6 +82,8 @@ class Parser(argparse.ArgumentParser):
                 words.extend(rest)
             elif not _is_option(name):
                 words.append(argument)
+            elif name not in self._option_string_actions and self._is_valued(name[:2]):
+                options.append(argument)  # -n1
             elif (action := self._option_string_actions.get(name)) is None:
                 self.error(self._unknown(name))
             elif action.nargs == 0:
@@ -91,6 +94,10 @@ class Parser(argparse.ArgumentParser):
                     self.error(f"{name} needs a value")
                 options.append(f"{name}={value}")
         return options, words
+
+    def _is_valued(self, name: str) -> bool:
+        action = self._option_string_actions.get(name)
+        return action is not None and action.nargs != 0
 
     def _unknown(self, name: str) -> str:
         import difflib
@@ -111,7 +118,7 @@ class Parser(argparse.ArgumentParser):
 
 def _usage(action: argparse.Action) -> str:
     word = str(action.metavar)
-    return f"[{word}]" if action.nargs in ("?", "*") else word
+    return word if action.required else f"[{word}]"
 
 
 def _count(text: str) -> int:

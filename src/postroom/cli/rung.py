@@ -9,6 +9,14 @@ if TYPE_CHECKING:
     from postroom.cli.context import Context
     from postroom.model.message import Delivery, Sent
 
+# `offered to builder`, `seen by builder`, `expired for builder`
+_TOWARDS = dict.fromkeys(State, "for") | {
+    State.OFFERED: "to",
+    State.SEEN: "by",
+    State.ACKED: "by",
+    State.BOUNCED: "by",
+}
+
 
 def wait(sent: "Sent", rung: str, timeout: float, context: "Context") -> "tuple[Sent, PostroomError | None]":
     """Wait until every delivery stands on the rung: how far they got, and what is wrong if one did not."""
@@ -22,10 +30,10 @@ def wait(sent: "Sent", rung: str, timeout: float, context: "Context") -> "tuple[
         problem = Refused("; ".join(map(_fate, lost)), **facts)
     elif short:
         names = ", ".join(d.recipient for d in short)
-        problem = TimedOut(f"not {rung} by {names} within {long(timeout)}", **facts)
+        problem = TimedOut(f"not {rung} {_TOWARDS[State(rung)]} {names} within {long(timeout)}", **facts)
     return sent._replace(deliveries=deliveries), problem
 
 
 def _fate(delivery: "Delivery") -> str:
     reason = f": {delivery.reason}" if delivery.reason else ""
-    return f"{delivery.state} by {delivery.recipient}{reason}"
+    return f"{delivery.state} {_TOWARDS[delivery.state]} {delivery.recipient}{reason}"

@@ -4,6 +4,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
+from types import FrameType
 from typing import Any
 
 from postroom.demo import script
@@ -108,8 +109,7 @@ class Show:
         self._later.append((time.monotonic() + units * self._pace.unit, action))
 
     def _tick(self) -> None:
-        if self._asked:
-            raise KeyboardInterrupt if self._asked[0] == signal.SIGINT else SystemExit(128 + self._asked[0])
+        _end_if(self._asked)
         self._stage.check()
         if time.monotonic() > self._deadline:
             raise TimedOut(
@@ -147,21 +147,43 @@ def run(out: Output, *, fast: bool = False, keep: bool = False) -> dict[str, Any
         with Stage(pace=pace.unit, keep=keep) as stage:
             with Screen(out, board) as screen:
                 Show(stage, screen, board, pace, asked).run()
+            _end_if(asked)
             report = account(stage.room)
             return report | {
                 "seconds": round(time.monotonic() - started, 2),
                 "home": stage.home if keep else None,
             }
     finally:
+        if _HAS_TIMER:
+            signal.setitimer(signal.ITIMER_REAL, 0)
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+_HAS_TIMER = hasattr(signal, "setitimer")
+_SIGNALS = [
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGALRM") if hasattr(signal, name)
+]
 
 
 def _listen_for_signals(asked: list[int]) -> dict[int, Any]:
     """Note who asks it to end; the handlers there were before.
 
     An exception from a handler may come at any instruction: once it came inside `subprocess`, which then
-    held a lock for ever. So the show looks at the note instead, at every tick.
+    held a lock for ever. So the show looks at the note instead, at every tick. Only if no tick comes for a
+    second, because whoever should read our output does not, it is an exception after all.
     """
-    numbers = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    return {number: signal.signal(number, lambda number, _: asked.append(number)) for number in numbers}
+
+    def handle(number: int, _: FrameType | None) -> None:
+        if number == getattr(signal, "SIGALRM", None):
+            _end_if(asked)
+        asked.append(number)
+        if _HAS_TIMER:
+            signal.setitimer(signal.ITIMER_REAL, 1.0)
+
+    return {number: signal.signal(number, handle) for number in _SIGNALS}
+
+
+def _end_if(asked: list[int]) -> None:
+    if asked:
+        raise KeyboardInterrupt if asked[0] == signal.SIGINT else SystemExit(128 + asked[0])

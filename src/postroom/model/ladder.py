@@ -100,3 +100,4 @@ class Reason(StrEnum):
     RATE_LIMITED = "rate_limited"
     STOP_CAP = "stop_cap"
     SCHEDULED = "scheduled"
+    IN_HAND = "in_hand"  # of a program that listens; the store will know when that asks for the next one

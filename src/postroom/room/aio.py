@@ -99,7 +99,7 @@ class AsyncRoom:
 
     async def listen(self, agent: str | None = None, *, timeout: float | None = None) -> AsyncIterator[Mail]:
         """As `Room.listen`: holds the mailbox until the loop is left."""
-        listening = await self._call(Listening, self.room, agent, timeout)
+        listening = await self._call(Listening, self.room, agent, timeout, enclosures=False)
         self._listening.add(listening)
         try:
             while True:

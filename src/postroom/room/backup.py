@@ -83,7 +83,7 @@ def restore(room: "LocalRoom", path: str) -> Restored:
         backup(room, os.path.join(kept, "room.db"))
         label.here("restore-kept")
         with room.store.upkeep().beside(made), room.store.write() as tx:
-            room.unsettle()
+            room.unsettle(ended=True)
             room.store.whole().replace()
             tx.set_position(journal.FOLLOWER, "")
             if os.path.isdir(journal.directory(room)):
@@ -94,7 +94,7 @@ def restore(room: "LocalRoom", path: str) -> Restored:
     journal.sync(room)
     if room.store.whole().first() > 1:
         snapshot.take(room)
-    room.bell.ring((EVERYONE,))
+    room.bell.ring((EVERYONE, *(row["id"] for row in room.store.whole().rows("agent"))))
     return Restored(last, kept)
 
 

@@ -28,6 +28,7 @@ class Scope:
         self._name = name(explicit) if explicit else ""
         self._root = "" if explicit else config.project_root(start)
         self.memory = Memory(-1)  # what was true the last time
+        self.newcomer = ""  # who was given an address because they wrote
 
     def remember(self, tx: "WriteTx") -> "Memory":
         """What is known of names and lanes, and true now; add what you find out.
@@ -134,7 +135,11 @@ def caller_or_new(tx: "WriteTx", who: str | None, scope: Scope) -> Agent:
     """As `caller`, but somebody new is given an address: whoever sends must be able to get answers."""
     if not who:
         raise NoIdentity
-    return find(tx, personal(who), scope.find(tx)) or join(tx, who, scope, {})
+    agent = find(tx, personal(who), scope.find(tx))
+    if agent is None:
+        agent = join(tx, who, scope, {})
+        scope.newcomer = agent.address
+    return agent
 
 
 def recipients(tx: "WriteTx", to: str, scope: Scope) -> list[Agent]:

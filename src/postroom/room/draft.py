@@ -85,7 +85,7 @@ def draft(
         )  # fmt: skip
     if type != "note":
         _check_type(type)
-    if subject or key or correlation:
+    if subject != "" or key or correlation:
         _check_line("subject", subject)
         _check_line("key", key or "")
         _check_line("correlation", correlation or "")
@@ -114,6 +114,8 @@ def to_priority(value: str | Priority) -> Priority:
 
 def _size(field: str, text: str) -> int:
     """Its size in UTF-8; raises when it is not text that can be stored."""
+    if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance] - a program may not be checked
+        raise InvalidValue(f"{field} must be text, not {type(text).__name__}", field=field)
     if "\0" in text:
         raise InvalidBody(
             f"the {field} contains a NUL character", hint="Send text; encode binary data as base64."

@@ -4,15 +4,18 @@ Three words per mailbox: the lease's fence, the seq of what is in hand, and whet
 They survive the listener's death, not a power cut; without them, everything that waits is labelled instead.
 The listener writes into memory that is the file: a call to the kernel would cost as much as reading the mail.
 
-Who withdraws a message must not be told that it was in time while the listener shows it. So each says what it
-is about to do, and only then looks what the other does: the listener notes that it is `REACHING`, reads the
-store, and then looks whether it was contested; the other, under the write lock, contests and then looks at
-the note. One of them sees the other. A listener that was contested asks again under the write lock.
+Who takes a message out of the mailbox past the listener (withdraws it, acknowledges it elsewhere, takes it by
+its id, redacts it), or puts one in front of what waits, must not be told that it was in time while the
+listener shows what was next before. So each says what it is about to do, and only then looks what the other
+does: the listener notes that it is `REACHING` before it looks whether it was contested; the other, under the
+write lock, contests and then looks at the note. One of them sees the other. A listener that was contested
+asks again under the write lock; what it had read ahead, or was enclosed with a ring, counts no more.
 """
 
 import mmap
 import os
 import struct
+from _thread import allocate_lock
 from errno import ENOSPC
 
 from postroom import host
@@ -21,6 +24,7 @@ from postroom.errors import StoreFull, StoreReadOnly
 NOTHING, REACHING = 0, (1 << 64) - 1
 _WORD, _WORDS = struct.Struct("=Q"), struct.Struct("=QQQ")
 _FENCE, _SEQ, _CONTESTED = range(3)
+_UNCONTESTED, _IS_CONTESTED, _ENDED = range(3)
 
 
 class Hand:
@@ -30,6 +34,7 @@ class Hand:
 
     def __init__(self, path: str) -> None:
         self._path = path
+        self._barrier = allocate_lock()
 
     # the listener's side
 
@@ -49,20 +54,32 @@ class Hand:
             raise StoreReadOnly(f"cannot note what is in hand: {exc}", path=self._path) from exc
 
     def begin(self, fence: int) -> None:
-        """Nothing is in hand yet under this fence."""
+        """Nothing is in hand yet under this fence, and nothing that was contested before it counts."""
         self._note[_SEQ] = NOTHING
         self._note[_FENCE] = fence
+        self._note[_CONTESTED] = _UNCONTESTED
+
+    def reach(self) -> None:
+        """Note that whatever comes next is about to be shown."""
+        self._note[_SEQ] = REACHING
+        # Atomic, so that no processor asks `is_contested` before the note is written; not blocking, since an
+        # interrupt may come between the two calls.
+        if self._barrier.acquire(blocking=False):
+            self._barrier.release()
 
     def hold(self, seq: int) -> None:
-        """Note what is about to be shown: a message, `NOTHING`, or `REACHING` for whatever comes next."""
+        """Note what is about to be shown: a message, or `NOTHING`."""
         self._note[_SEQ] = seq
 
     def is_contested(self) -> bool:
-        return self._note[_CONTESTED] != 0
+        return self._note[_CONTESTED] != _UNCONTESTED
 
-    def clear(self) -> None:
-        """Nobody contests it any more. Under the write lock that is certain."""
-        self._note[_CONTESTED] = 0
+    def clear(self) -> bool:
+        """Nobody contests it any more: under the write lock that is certain. False if the lease has ended."""
+        if self._note[_CONTESTED] == _ENDED:
+            return False
+        self._note[_CONTESTED] = _UNCONTESTED
+        return True
 
     def close(self) -> None:
         if hasattr(self, "_note"):
@@ -70,15 +87,12 @@ class Hand:
 
     # the others' side
 
-    def contest(self, fence: int) -> int | None:
-        """Under the write lock, before taking something away: what is in hand, as with `read`."""
-        try:
-            descriptor = os.open(self._path, os.O_RDWR)
-        except OSError:
-            return None
+    def contest(self, fence: int, *, ended: bool = False) -> int | None:
+        """Under the write lock, before the next message becomes another: what is in hand, as with `read`."""
+        descriptor = os.open(self._path, os.O_RDWR)
         try:
             os.lseek(descriptor, _WORD.size * _CONTESTED, os.SEEK_SET)
-            os.write(descriptor, _WORD.pack(1))
+            os.write(descriptor, _WORD.pack(_ENDED if ended else _IS_CONTESTED))
         finally:
             os.close(descriptor)
         return self.read(fence)

@@ -4,16 +4,17 @@ The lease is exclusive and fenced. A message is *seen* when the program asks for
 then the program may still die over it, and then it is offered again, labelled.
 """
 
+import os
 from collections.abc import Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING
 
 from postroom import host, label
 from postroom.errors import StaleClaim
+from postroom.model.enclosure import disclose
 from postroom.model.ladder import Priority, State
-from postroom.model.letter import unpack
 from postroom.model.message import Mail, first_delivery, make
-from postroom.room.hand import NOTHING, REACHING
+from postroom.room.hand import NOTHING
 from postroom.room.offer import claim, context, guard_lease
 from postroom.room.settle import see
 from postroom.room.sweep import is_due, reap
@@ -29,19 +30,22 @@ _MOST_READ = 8
 class Listening(Iterator[Mail]):
     """Mail, one after another. Use it in a `for` loop, or `with` it to end the lease at once."""
 
-    def __init__(self, room: "LocalRoom", agent: str | None, timeout: float | None) -> None:
+    def __init__(
+        self, room: "LocalRoom", agent: str | None, timeout: float | None, *, enclosures: bool = True
+    ) -> None:
         self._room = room
         who = room.who(agent)
         self.agent, self._name = who.id, who.name
         self._timeout = timeout
+        self._pid = os.getpid()
         self._hand = room.hand(self.agent)
         self._in_hand: Mail | None = None
         # What was read with it and comes after it, the next one last. It still does until somebody contests:
         # new mail goes behind it, and what does not, says so. Mail of low priority is not read ahead.
         self._ahead: list[Mail] = []
         self._reads = 1  # messages at a time; more where more wait
-        self._looked = 0  # for what has a number up to this, a letter may be out of date
-        self.waiter = room.bell.waiter(self.agent, letters=True)
+        self._looked = 0  # for what has a number up to this, what was enclosed may be out of date
+        self.waiter = room.bell.waiter(self.agent, enclosures=enclosures)
         self._closed = True
         try:
             self._hand.open()
@@ -72,42 +76,55 @@ class Listening(Iterator[Mail]):
     def __next__(self) -> Mail:
         if self._closed:
             raise StopIteration
+        if self._pid != os.getpid():
+            raise StaleClaim("the process that this one was forked from is listening, not this one")
         self.settle()
-        mail = watch_with(self._room, self.waiter, self.agent, self.look, self._timeout)
-        if mail is None:
-            self.close()
-            raise StopIteration
-        return mail
+        try:
+            mail = watch_with(self._room, self.waiter, self.agent, self.look, self._timeout)
+            if mail is not None:
+                return mail
+        except BaseException:
+            self._let_go()  # the program does not get it
+            raise
+        self.close()
+        raise StopIteration
 
     def look(self) -> Mail | None:
         """The next message, which is now in hand; None when nothing waits."""
-        room, hold, mail = self._room, self._hand.hold, None
         try:
             while True:
-                hold(REACHING)
+                self._hand.reach()
                 mail = self._next()
                 if mail is not None and self._hand.is_contested():
                     mail = self._ask_again()
-                if mail is None or not is_due(mail.delivery.due_at, room.store.clock()):
+                if mail is None or not is_due(mail.delivery.due_at, self._room.store.clock()):
                     break
-                room.sweep(self.agent)  # it has expired, and nobody had noticed yet
+                self._room.sweep(self.agent)  # it has expired, and nobody had noticed yet
+            self._take_in_hand(mail)
         except BaseException:
-            self._ahead, mail = [], None
+            self._let_go()
             raise
-        finally:
-            seq = NOTHING if mail is None else mail.delivery.seq
-            hold(seq)
-        room.in_hand[self.agent] = seq
-        self._looked = max(self._looked, seq)
         if label.armed and mail is not None:
             label.here("in-hand")
-        self._in_hand = mail
         return mail
+
+    def _take_in_hand(self, mail: Mail | None) -> None:
+        seq = NOTHING if mail is None else mail.delivery.seq
+        self._hand.hold(seq)
+        self._room.in_hand[self.agent] = seq
+        self._room.acked = ("", "")  # not this one, yet
+        self._looked = max(self._looked, seq)
+        self._in_hand = mail
+
+    def _let_go(self) -> None:
+        """Nothing was shown; what was read ahead may now begin with what came after that."""
+        self._ahead = []
+        self._take_in_hand(None)
 
     def _next(self) -> Mail | None:
         if self._ahead:
             return self._ahead.pop()
-        if self.waiter.letter and (mail := self._in_letter()):
+        if self.waiter.enclosure and (mail := self._enclosed()):
             return mail
         found = self._room.store.look().ready(self.agent, self._reads, self._name)
         self._reads = min(self._reads * 2, _MOST_READ) if len(found) == self._reads else 1
@@ -117,24 +134,28 @@ class Listening(Iterator[Mail]):
             self._ahead = [mail for mail in found[:0:-1] if mail.delivery.priority <= Priority.NORMAL]
         return found[0]
 
-    def _in_letter(self) -> Mail | None:
+    def _enclosed(self) -> Mail | None:
         """The message that came with the ring.
 
-        There is a letter only for one that found the mailbox empty, so it was next when it was stored; and
-        whoever has taken it away since then has contested it.
+        One is enclosed only if it found the mailbox empty, so it was next when it was stored; and whoever
+        has changed that since then has contested it.
         """
-        message = unpack(self.waiter.letter)
-        self.waiter.letter = b""
+        message = disclose(self.waiter.enclosure)
+        self.waiter.enclosure = b""
         if message is None or message.seq <= self._looked:
             return None
         return make(Mail, (message, first_delivery(message, self.agent, self._name)))
 
     def _ask_again(self) -> Mail | None:
         """The next message under the write lock: nobody can contest it there."""
-        tx = self._room.store.begin()
+        self._hand.hold(NOTHING)  # while it waits for the lock
         try:
-            self._hand.clear()
+            tx = self._room.store.begin()
+            self._check_fence(tx)
+            self._hand.reach()
             self._ahead, self._looked = [], tx.next_seq - 1
+            if not self._hand.clear():  # last: who is interrupted before is still contested
+                raise StaleClaim("the room was restored: listen again")
             found = tx.ready(self.agent, 1, self._name)
             return found[0] if found else None
         finally:

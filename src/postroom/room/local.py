@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from postroom import config, host
 from postroom.bell.quiet import LONGEST, QuietMarkers
 from postroom.clock import Clock, wall
-from postroom.errors import UnknownMessage, UsageError
+from postroom.errors import StoreError, UnknownMessage, UsageError
 from postroom.model import ids
 from postroom.model.message import (
     Agent,
@@ -183,11 +183,12 @@ class LocalRoom:
 
     def receipts(self, ref: str) -> Receipts:
         from postroom.room.attempt import attempts  # noqa: PLC0415 - not on the mail path
+        from postroom.room.presence import as_shown  # noqa: PLC0415
 
         self.sweep()
         with self.store.read() as tx:
             message = self.find_message(tx, ref)
-            deliveries = tx.deliveries(message.seq)
+            deliveries = [as_shown(self, tx, delivery) for delivery in tx.deliveries(message.seq)]
             return Receipts(
                 message,
                 deliveries,
@@ -268,11 +269,6 @@ class LocalRoom:
         """The agent or person a call is made for; must exist."""
         return directory.caller(self.store.look(), agent or self.agent, self.scope)
 
-    def ensure(self, agent: str | None = None) -> Agent:
-        """As `who`, but somebody new is given an address."""
-        with self.write() as tx:
-            return directory.caller_or_new(tx, agent or self.agent, self.scope)
-
     # the room itself
 
     def write(self) -> Unit:
@@ -341,22 +337,31 @@ class LocalRoom:
         return Hand(os.path.join(self._run, "hand", party))
 
     def contest(self, tx: "ReadTx", party: str) -> int | None:
-        """Before something is taken out of a mailbox: make its listener look again.
+        """Before the next message in a mailbox becomes another: make its listener ask again.
 
         What that has in hand now (see `Hand`); None when nobody listens.
         """
         lease = tx.lease(party)
-        return None if lease is None or lease.holder is None else self.hand(party).contest(lease.fence)
+        if lease is None or lease.holder is None:
+            return None
+        try:
+            return self.hand(party).contest(lease.fence)
+        except FileNotFoundError:
+            from postroom.room.hand import REACHING  # noqa: PLC0415 - somebody has removed files that are in use
 
-    def unsettle(self) -> None:
+            return None if host.is_gone(lease.holder) else REACHING
+        except OSError as exc:
+            raise StoreError(f"the listener on that mailbox cannot be told: {exc}", path=self._run) from exc
+
+    def unsettle(self, *, ended: bool = False) -> None:
         """Withdraw all promises made outside the store. Call with the write lock held.
 
-        For whatever changes mail in another than the usual way.
+        For whatever changes mail in another than the usual way. `ended`: who listens must begin anew.
         """
         self.quiet.lift_all()
         with contextlib.suppress(FileNotFoundError):
             for party in os.listdir(os.path.join(self._run, "hand")):
-                self.hand(party).contest(0)
+                self.hand(party).contest(0, ended=ended)
 
     def waiter(self, party: str) -> "Waiter":
         """This thread's waiter for a party's bell; stays bound for the next call."""

@@ -48,6 +48,7 @@ def offer(
             mail = _put_in_order(tx, room, who, alone=ref is None)
         if ref is not None:
             mail = _named(tx, room, ref, who)
+            room.contest(tx, who.id)  # a listener in this process may have read it already
         if mail is None or mail.delivery.state is not State.STORED:
             return mail
         return claim(

@@ -6,11 +6,14 @@ from postroom import host
 from postroom.errors import NameTaken
 from postroom.model import address
 from postroom.model.address import ROOM
-from postroom.model.message import Agent, AgentStatus
+from postroom.model.ladder import Reason, State
+from postroom.model.message import Agent, AgentStatus, Delivery
 from postroom.room import directory
+from postroom.room.hand import REACHING
 
 if TYPE_CHECKING:
     from postroom.room.local import LocalRoom
+    from postroom.store.contract import ReadTx
 
 
 def statuses(room: "LocalRoom", *, everyone: bool) -> list[AgentStatus]:
@@ -28,8 +31,25 @@ def statuses(room: "LocalRoom", *, everyone: bool) -> list[AgentStatus]:
                 holder = lease.holder if lease and lease.holder and not host.is_gone(lease.holder) else None
                 live = holder is not None or room.bell.waiting(agent.id) > 0
                 reach = "live" if live else "left" if agent.left_at is not None else "stored"
-                found.append(AgentStatus(agent, *tx.counts(agent.id), reach, holder))
+                waiting, offered = tx.counts(agent.id)
+                shown = len(in_hand(room, tx, agent.id))
+                found.append(AgentStatus(agent, waiting - shown, offered + shown, reach, holder))
     return found
+
+
+def in_hand(room: "LocalRoom", tx: "ReadTx", party: str) -> list[int]:
+    """The seq of what a listener is showing just now, if the store does not know it yet; one at most."""
+    lease = tx.lease(party)
+    seq = room.hand(party).read(lease.fence) if lease is not None and lease.holder is not None else None
+    mail = tx.mail(seq, party) if seq and seq != REACHING else None
+    return [mail.delivery.seq] if mail is not None and mail.delivery.state is State.STORED else []
+
+
+def as_shown(room: "LocalRoom", tx: "ReadTx", delivery: Delivery) -> Delivery:
+    """A delivery that waits, with a word of it if a listener has it in hand."""
+    if delivery.state is not State.STORED or delivery.seq not in in_hand(room, tx, delivery.recipient_id):
+        return delivery
+    return delivery._replace(reason=Reason.IN_HAND.value)
 
 
 def leave(room: "LocalRoom", agent: str | None) -> Agent:

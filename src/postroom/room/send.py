@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from postroom.errors import IllegalMove, InvalidValue, KeyConflict, UnknownMessage
 from postroom.model import ids
-from postroom.model.ladder import RUNGS, State, ended, reached
+from postroom.model.ladder import RUNGS, Priority, State, ended, reached
 from postroom.model.message import NOTHING, Agent, Delivery, Message, Sent, first_delivery, make
 from postroom.room import directory
 from postroom.room.draft import BARE, Draft, draft, plain
@@ -26,8 +26,8 @@ def send(
     who = sender or room.agent or ""
     memory = room.scope.memory
     lane = memory.lanes.get((who, to))
-    letter = lane is not None and room.bell.wants_letter(lane.mailbox)
-    unit = Unit(room, prompt=False, mailbox=lane.mailbox if lane and letter else "")
+    mailbox = lane.mailbox if lane and room.bell.wants_enclosure(lane.mailbox) else ""
+    unit = Unit(room, prompt=False, mailbox=mailbox)
     with unit as tx:
         if lane is None or memory.generation != tx.directory:
             lane = directory.lane_between(tx, who, to, room.scope)
@@ -35,7 +35,8 @@ def send(
             return duplicate(tx, earlier, wanted)
         message = compose(tx, lane, wanted)
         tx.post(message, lane.ids)
-        if tx.was_vacant == lane.mailbox:
+        # Not one of low priority: what comes next would go before it. Nor an urgent one: it contests itself.
+        if tx.vacant == lane.mailbox and message[15] is Priority.NORMAL:
             unit.announced = message
     return answer(message, lane.recipients, unit.reached)
 

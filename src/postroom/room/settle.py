@@ -95,7 +95,7 @@ def nack(room: "LocalRoom", what: Mail | str, reason: str, agent: str | None) ->
             payload: Json = {"reason": reason} | ({"n": n, "outcome": "refused"} if n else {})
             tx.append("delivery.bounced", mail.delivery.recipient_id, about=mail.message, payload=payload,
                       role=_role(mail), status="bounced")  # fmt: skip
-            bounce(tx, mail, f"refused by {mail.delivery.recipient}: {reason}")
+            bounce(tx, mail, reason, refused=True)
         return _current(tx, mail).delivery
 
 
@@ -147,7 +147,7 @@ def _own(tx: "ReadTx", room: "LocalRoom", what: Mail | str, agent: str | None) -
             raise UnknownMessage(f"message {what} was not sent to {who.name}", message_ref=what)
     if mail.delivery.state is State.STORED:
         party = mail.delivery.recipient_id
-        if room.in_hand.get(party) != mail.delivery.seq:
+        if room.in_hand.get(party) != mail.delivery.seq:  # else our own listener shows it, and is past it
             room.contest(tx, party)
     return mail
 

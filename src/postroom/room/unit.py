@@ -1,7 +1,8 @@
 """One use case: one transaction, then the bells. Everything that writes to a room goes through here.
 
-Order matters, and is what the crash tests kill at: the quiet markers are lifted inside the
-transaction, the bells ring after the commit, and the disk is waited for last of all.
+Order matters, and is what the crash tests kill at: the promises made outside the store (quiet markers, what
+listeners believe to be next) are withdrawn inside the transaction, the bells ring after the commit, and the
+disk is waited for last of all.
 """
 
 from types import TracebackType
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from postroom import label
 from postroom.errors import StoreReadOnly
-from postroom.model.letter import pack
+from postroom.model.enclosure import enclose
 
 if TYPE_CHECKING:
     from postroom.model.message import Message
@@ -26,7 +27,7 @@ class Unit:
 
     What the clock asks for is done first. `prompt=False`: the use case sees to that itself, or leaves it to
     the next one that reads. `lasting=False`: nobody is promised that it survives a power cut. `mailbox`: see
-    `Store.begin`. `announced`: the message that goes along with the ring for its recipient.
+    `Store.begin`. `announced`: the message to enclose with the ring for that mailbox.
     """
 
     __slots__ = ("_lasting", "_mailbox", "_prompt", "_room", "_tx", "announced", "reached")
@@ -69,21 +70,21 @@ class Unit:
         try:
             if tx.stirred:
                 room.quiet.lift(tx.stirred)
-                for party in tx.jumped:
-                    room.contest(tx, party)
+            for party in tx.unsettled:
+                room.contest(tx, party)
             if label.armed:
                 label.here("before-commit")
         except OSError as cause:
             room.store.rollback()
-            raise StoreReadOnly(f"a quiet marker cannot be lifted: {cause}", path=room.home) from cause
+            raise StoreReadOnly(f"a promise cannot be withdrawn: {cause}", path=room.home) from cause
         except BaseException:
             room.store.rollback()
             raise
         room.store.commit()
         if label.armed:
             label.here("after-commit")
-        letter = b"" if self.announced is None else pack(self.announced)
-        self.reached = room.bell.ring((*tx.stirred, *(tx.touched - tx.stirred), EVERYONE), letter)
+        enclosures = {} if self.announced is None else {self._mailbox: enclose(self.announced)}
+        self.reached = room.bell.ring((*tx.stirred, *(tx.touched - tx.stirred), EVERYONE), enclosures)
         if label.armed:
             label.here("after-ring")
         room.store.sync(lasting=self._lasting)

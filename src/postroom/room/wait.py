@@ -166,18 +166,15 @@ def ask(
     **options: "Unpack[SendOptions]",
 ) -> Mail:
     """Send a request and wait for its answer, which is then seen."""
-    author = room.ensure(sender)
-    waiter = room.waiter(author.id)
     options.setdefault("type", "request")
     options.setdefault("requires_ack", True)
-    sent = send(room, to, body, sender=sender, **options)
-    request = sent.message
-    correlation = request.correlation or request.id
+    request = send(room, to, body, sender=sender, **options).message
+    author, correlation = request.sender_id, request.correlation or request.id
     found = watch_with(
         room,
-        waiter,
-        author.id,
-        lambda: room.store.look().answer(correlation, request.seq, author.id),
+        room.waiter(author),
+        author,
+        lambda: room.store.look().answer(correlation, request.seq, author),
         timeout,
         others=True,
     )
@@ -187,7 +184,7 @@ def ask(
             hint=f"It is {_state(room, request.id)}; a late answer comes to your inbox."
             f" See: postroom receipts {request.handle}",
         )  # fmt: skip
-    _see_answer(room, found, author.id)
+    _see_answer(room, found, author)
     if found.payload and "bounce" in found.payload:
         raise Refused(
             f"{to} did not take {request.handle}: {found.payload['bounce']['reason']}", message_ref=request.id

@@ -14,6 +14,8 @@ EXAMPLES = """\
   postroom agents
   postroom agents --all --json"""
 
+_REACH = {"live": "listening", "stored": "not listening", "left": "has left"}
+
 
 def add_arguments(parser: "Parser") -> None:
     parser.add_argument("--all", action="store_true", help="also those who have left")
@@ -28,7 +30,7 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
     elif found:
         head = ("ADDRESS", "ROLE", "WAITING", "IN HAND", "REACH", "ABOUT")
         rows = [_row(status) for status in found]
-        context.put(context.out.table(rows, ("bold", "", "cyan", "cyan", "green", "dim"), head))
+        context.put_table(rows, ("bold", "", "cyan", "cyan", "green", "dim"), head)
     else:
         context.note("Nobody is here yet. Give somebody an address: postroom join NAME")
     return 0
@@ -39,5 +41,5 @@ def _row(status: "AgentStatus") -> tuple[str, ...]:
     about = agent.description
     if agent.capabilities:
         about = f"[{', '.join(agent.capabilities)}] {about}"
-    reach = "listening" if status.reach == "live" else status.reach
-    return agent.address, agent.role or "–", str(status.waiting), str(status.offered), reach, about
+    waiting, offered, reach = str(status.waiting), str(status.offered), _REACH[status.reach]
+    return agent.address, agent.role or "–", waiting, offered, reach, about

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from postroom.cli import content
 from postroom.cli.commands.send import add_content, content_options
+from postroom.clock import wall
 
 if TYPE_CHECKING:
     import argparse
@@ -40,8 +41,13 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
     options = content_options(args)
     if args.thread is not None:
         options["thread"] = args.thread
-    body = content.body(args.body, context, create=True)
-    answer = context.room(create=True).ask(args.to, body, timeout=timeout, **options)
+    body = content.body(args.body, context)
+    room, began = context.room(), wall()
+    try:
+        answer = room.ask(args.to, body, timeout=timeout, **options)
+    except KeyboardInterrupt:
+        _tell_what_stays(body, began, context)
+        raise
     if context.json:
         from postroom.protocol import wire
 
@@ -50,6 +56,21 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
         context.put(_text(answer, context))
         context.note(f"{answer.sender} answered with {answer.handle}.")
     return 0
+
+
+def _tell_what_stays(body: str, began: int, context: "Context") -> None:
+    """Who gives up waiting has still sent the request."""
+    from postroom.errors import PostroomError
+
+    try:
+        latest = context.room().sent(limit=1)
+    except PostroomError:
+        return
+    for request, _ in latest:
+        if request.created_at >= began and request.body == body:
+            context.note(
+                f"The request stays, and an answer comes to your inbox: postroom receipts {request.handle}"
+            )
 
 
 def _text(answer: "Mail", context: "Context") -> str:

@@ -85,9 +85,7 @@ def _show(spent: dict[str, list[float]], count: int, durability: str, where: str
         (names[what], *(f"{f[p] * 1000:.3f} ms" for p in ("p50", "p99")), f"{1 / f['mean']:,.0f} a second")
         for what, f in figures.items()
     ]
-    context.put(
-        context.out.table(rows, ("bold", "green", "", "dim"), ("", "P50", "P99", "ONE AFTER ANOTHER"))
-    )
+    context.put_table(rows, ("bold", "green", "", "dim"), ("", "P50", "P99", "ONE AFTER ANOTHER"))
     context.note(f"{count:,} of each in {where}, durability {durability}.")
 
 

@@ -19,7 +19,8 @@ SHELLS = ("bash", "zsh", "fish")
 
 
 def add_arguments(parser: "Parser") -> None:
-    parser.add_argument("shell", metavar="SHELL", nargs="?", choices=SHELLS, help="bash, zsh or fish")
+    shell = parser.add_argument("shell", metavar="SHELL", nargs="?", choices=SHELLS, help="bash, zsh or fish")
+    shell.required = True  # for all but the scripts
     parser.add_argument(
         "--list", choices=("addresses", "ids"), help=argparse.SUPPRESS
     )  # what the scripts ask

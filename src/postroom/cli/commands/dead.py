@@ -17,7 +17,7 @@ EXAMPLES = """\
   postroom dead
   postroom dead show 5f0c9a1e
   postroom dead retry 5f0c9a1e --to builder
-  postroom dead purge 5f0c9a1e"""
+  postroom dead purge 5f0c9a1e --yes"""
 
 _ACTIONS = ("list", "show", "retry", "purge")
 
@@ -26,6 +26,7 @@ def add_arguments(parser: "Parser") -> None:
     parser.add_argument("action", metavar="|".join(_ACTIONS), nargs="?", default="list", choices=_ACTIONS)
     parser.add_argument("id", metavar="ID", nargs="?", help="a message's id or its last 8 digits")
     parser.add_argument("--to", metavar="NAME", help="retry only for that recipient")
+    parser.add_argument("--yes", action="store_true", help="really purge")
 
 
 def run(args: "argparse.Namespace", context: "Context") -> int:
@@ -68,7 +69,7 @@ def _list(context: "Context") -> int:
             for m in found
         ]
         head = ("ID", "FROM", "TO", "DEAD", "WHY", "TEXT")
-        context.put(context.out.table(rows, ("cyan", "bold", "bold", "dim", "red"), head))
+        context.put_table(rows, ("cyan", "bold", "bold", "dim", "red"), head)
     else:
         context.note("No dead letters.")
     return 0
@@ -87,6 +88,11 @@ def _retry(args: "argparse.Namespace", context: "Context") -> int:
 
 
 def _purge(args: "argparse.Namespace", context: "Context") -> int:
+    handle = context.room().receipts(args.id).message.handle
+    if not args.yes:
+        raise UsageError(
+            f"purging {handle} removes it for good", hint=f"If so: postroom dead purge {handle} --yes"
+        )
     context.room().purge(args.id)
     if context.json:
         context.put_json({"purged": args.id})

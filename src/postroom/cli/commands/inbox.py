@@ -31,8 +31,8 @@ def show(mails: "list[Mail]", context: "Context") -> None:
 
         context.put_json({"messages": [wire.mail(mail) for mail in mails]})
     elif mails:
-        from postroom.cli.letter import listing
+        from postroom.cli.letter import put_list
 
-        context.put(listing(mails, context))
+        put_list(mails, context)
     else:
         context.note("No mail.")

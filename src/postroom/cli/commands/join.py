@@ -29,13 +29,20 @@ def add_arguments(parser: "Parser") -> None:
 
 
 def run(args: "argparse.Namespace", context: "Context") -> int:
+    from postroom.errors import InvalidAddress, InvalidName
+
     about: About = {}
     for name in ("role", "description", "supervisor"):
         if getattr(args, name) is not None:
             about[name] = getattr(args, name)
     if args.capability:
         about["capabilities"] = args.capability
-    agent = context.room(create=True).join(args.name, **about)
+    try:
+        agent = context.room(create=True).join(args.name, **about)
+    except InvalidAddress as problem:
+        if problem.hint == InvalidAddress.hint and problem.facts.get("address") == args.name:
+            problem.hint = InvalidName.hint
+        raise
     if context.json:
         from postroom.protocol import wire
 

@@ -41,7 +41,7 @@ def _list(args: "argparse.Namespace", context: "Context") -> int:
         context.put_json({"projects": [wire.project(project) for project in found]})
     elif found:
         rows = [(project.name, project.root or "–") for project in found]
-        context.put(context.out.table(rows, ("bold",), ("PROJECT", "DIRECTORY")))
+        context.put_table(rows, ("bold",), ("PROJECT", "DIRECTORY"))
     else:
         context.note("There is no project yet.")
     return 0

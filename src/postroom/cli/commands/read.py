@@ -33,19 +33,19 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
     if not found and not args.all:
         raise NotFound("no mail", hint="Sleep until some comes: postroom wait")
     while found and args.all:
-        found = _take(None, context)
+        found = _take(None, context, before="" if context.json else "\n")
     if args.all and found is None:
         context.note("No more mail.")
     return 0
 
 
-def _take(ref: str | None, context: "Context") -> "Mail | None":
+def _take(ref: str | None, context: "Context", before: str = "") -> "Mail | None":
     """One message: claimed, written out, and only then seen."""
     room = context.room()
     mail = room.take(id=ref, route="cli", handed=False)
     if mail is None:
         return None
-    text = _text(mail, context)
+    text = before + _text(mail, context)
     if mail.delivery.state is not State.OFFERED:
         context.put(text)  # taken before: nothing is claimed, so nothing is settled
         return mail

@@ -28,6 +28,7 @@ def add_arguments(parser: "Parser") -> None:
 
 def run(args: "argparse.Namespace", context: "Context") -> int:
     from postroom.config import home
+    from postroom.errors import JournalBroken
     from postroom.room.replay import replay
 
     source = os.path.abspath(args.source) if args.source else home(args.home)
@@ -36,7 +37,12 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
     if os.path.isdir(os.path.join(source, "events")):
         source = os.path.join(source, "events")
     target = os.path.abspath(args.into)
-    done = replay(source, target)
+    try:
+        done = replay(source, target)
+    except JournalBroken as problem:
+        if problem.facts.get("path") == source:  # there are none at all
+            problem.hint = "Write them first: postroom journal. Or say where they are: --from DIR"
+        raise
     if context.json:
         context.put_json({"home": target, **done._asdict()})
     elif not context.quiet:

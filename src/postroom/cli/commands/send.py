@@ -86,8 +86,11 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
     if body == "-":
         from postroom.cli.content import standard_input
 
-        body = standard_input(context, create=True)
-    sent = context.room(create=True).send(args.to, body, **options)
+        body = standard_input(context)
+    room = context.room()
+    sent = room.send(args.to, body, **options)
+    if room.scope.newcomer:
+        context.note(f"{room.scope.newcomer} is new here: it has an address now, and gets the answers")
     problem = None
     if args.wait is not None:
         from postroom.cli.rung import wait

@@ -32,7 +32,7 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
 
         rows = [(m.handle, _whom(m, ds), m.type, age(m.created_at), rungs(ds), gist(m)) for m, ds in found]
         head = ("ID", "TO", "TYPE", "AGE", "RUNG", "TEXT")
-        context.put(context.out.table(rows, ("cyan", "bold", "", "dim", "green"), head))
+        context.put_table(rows, ("cyan", "bold", "", "dim", "green"), head)
     else:
         context.note("Nothing was sent.")
     return 0

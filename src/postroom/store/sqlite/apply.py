@@ -34,15 +34,15 @@ def _message_redacted(tx: "WriteTx", e: Event) -> None:
 Key = tuple[str, str, int, int, int]
 
 
-def _jump(tx: "WriteTx", party: str) -> None:
-    """It is older than what waits."""
+def _put_in_front(tx: "WriteTx", party: str) -> None:
+    """What was sent before what waits waits again."""
     tx.stirred.add(party)
-    tx.jumped.add(party)
+    tx.unsettled.add(party)
 
 
 def _delivery_due(tx: "WriteTx", e: Event, key: Key) -> None:
     tx.run("delivery_release", (*key, e.payload.get("expires_at")))
-    _jump(tx, e.party)
+    _put_in_front(tx, e.party)
 
 
 def _delivery_offered(tx: "WriteTx", e: Event, key: Key) -> None:
@@ -72,7 +72,7 @@ def _delivery_returned(tx: "WriteTx", e: Event, key: Key) -> None:
         "delivery_return",
         (*key, p["label"], p["outcome"] == _UNPROVEN, p.get("reason"), p.get("expires_at")),
     )
-    _jump(tx, e.party)
+    _put_in_front(tx, e.party)
 
 
 def _delivery_labelled(tx: "WriteTx", _: Event, key: Key) -> None:
@@ -81,7 +81,7 @@ def _delivery_labelled(tx: "WriteTx", _: Event, key: Key) -> None:
 
 def _delivery_retried(tx: "WriteTx", e: Event, key: Key) -> None:
     tx.run("delivery_retry", (*key, e.payload.get("expires_at")))
-    _jump(tx, e.party)
+    _put_in_front(tx, e.party)
 
 
 def _exit(state: State) -> Callable[["WriteTx", Event, Key], None]:
@@ -89,6 +89,7 @@ def _exit(state: State) -> Callable[["WriteTx", Event, Key], None]:
 
     def apply(tx: "WriteTx", e: Event, key: Key) -> None:
         tx.run("delivery_exit", (*key, value, e.payload.get("reason"), e.timestamp))
+        tx.unsettled.add(e.party)
 
     return apply
 

@@ -131,7 +131,9 @@ def begin_contended(
     connection: sqlite3.Connection, refusal: sqlite3.OperationalError, patience: float
 ) -> None:
     """Take the write lock after it was refused once."""
-    if not is_busy(refusal):
+    if connection.in_transaction:
+        connection.execute("ROLLBACK")  # an interrupt came before whoever began it could end it
+    elif not is_busy(refusal):
         raise refusal
     tries, deadline = 0, time.monotonic() + patience
     while True:

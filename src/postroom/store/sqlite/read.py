@@ -250,11 +250,6 @@ class ReadTx:
         rows = self.rows(SQL["mail_unlabelled"], (self.tenant, recipient, _page(limit)))
         return [to_mail(row) for row in rows]
 
-    def head(self, recipient: str) -> int | None:
-        """The seq of what would be offered next."""
-        row = self.row(SQL["head"], (self.tenant, recipient))
-        return row[0] if row else None
-
     def mail(self, seq: int, recipient: str) -> Mail | None:
         row = self.row(SQL["mail_one"], (self.tenant, seq, recipient))
         if row is None:
@@ -351,7 +346,7 @@ class ReadTx:
         return [self._whole(to_event(row)) for row in rows]
 
     def events_before(self, before: str = "", limit: int = PAGE, party: str | None = None) -> list[Event]:
-        """Events backwards from a cursor, newest first, of one agent or person or of all."""
+        """Events backwards from a cursor, newest first, of all or of what concerns one agent or person."""
         position = _position(before, _LAST)
         rows = self.rows(SQL["events_before"], (self.tenant, position, _page(limit), party))
         return [self._whole(to_event(row)) for row in rows]

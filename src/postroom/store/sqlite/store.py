@@ -179,21 +179,22 @@ class SqliteStore:
                 link.begin_contended(tx.connection, exc, self.patience)
             if mailbox:
                 row = tx.execute(_BEGIN_SENDING, (self.tenant, mailbox)).fetchone()
-                min_writer, tx.directory, seq, tx.was_vacant = row or (*_FORGOTTEN, None)
+                min_writer, tx.directory, seq, tx.vacant = row or (*_FORGOTTEN, None)
             else:
-                tx.was_vacant = None
+                tx.vacant = None
                 min_writer, tx.directory, seq = tx.execute(_BEGIN).fetchone() or _FORGOTTEN
-        except link.TROUBLE as exc:
-            self.rollback()
-            raise link.explain(exc, self.path) from exc
-        if min_writer is None or min_writer > migrate.VERSION:
-            self.rollback()
-            raise self._cannot_write(min_writer)
+            if min_writer is None or min_writer > migrate.VERSION:
+                raise self._cannot_write(min_writer)
+        except BaseException as exc:  # an interrupt, too, must not leave the lock taken
+            self.abandon(exc)
+            raise
         tx.now = self.clock()
         tx.first_seq = tx.next_seq = seq
         tx.wrote, tx.spot = False, None
         if tx.stirred or tx.touched:
-            tx.stirred, tx.jumped, tx.touched = set(), set(), set()
+            tx.stirred, tx.touched = set(), set()
+        if tx.unsettled:
+            tx.unsettled = set()
         return tx
 
     def _cannot_write(self, min_writer: int | None) -> errors.PostroomError:

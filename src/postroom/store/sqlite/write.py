@@ -24,10 +24,10 @@ class WriteTx(ReadTx):
         self.first_seq = self.next_seq = 1
         self.weight = 0  # bytes of the bodies and payloads posted since the last checkpoint
         self.directory: int | None = None
-        self.was_vacant: str | None = None
+        self.vacant: str | None = None
         self.wrote = False
         self.stirred: set[str] = set()  # who has something due because of this transaction
-        self.jumped: set[str] = set()  # of them, who has something that goes before what waited already
+        self.unsettled: set[str] = set()  # whose next message may be another now, though it had one
         self.touched: set[str] = set()  # whose messages moved on the ladder
 
     def append(
@@ -101,10 +101,10 @@ class WriteTx(ReadTx):
         place, due, reason = level * 2 + 1, expires_at, None
         if not_before is not None and not_before > at:
             place, due, reason = _HELD, not_before, "scheduled"
+        elif level < _USUAL:
+            self.unsettled.update(recipients)
         for recipient in recipients:
             self.execute(_DELIVERY, (tenant, recipient, place, seq, level, due, reason, at))
-        if level < _USUAL:
-            self.jumped.update(recipients)
         self.stirred.update(recipients)  # by held mail, too: the marker must not outlast its time
         self.next_seq = seq + 1
         self.wrote = True

@@ -40,9 +40,6 @@ FROM meta LEFT JOIN (SELECT place, last, seq FROM delivery WHERE tenant = ?1 AND
 SELECT {delivery}, {message} FROM delivery d CROSS JOIN message m ON m.seq = d.seq
 WHERE d.tenant = ?1 AND d.recipient = ?2 AND d.place < 8 AND d.shown_before = 0 ORDER BY d.place, d.seq LIMIT ?3;
 
--- name: head
-SELECT seq FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND place < 8 ORDER BY place, seq LIMIT 1;
-
 -- name: mail_open
 SELECT {delivery}, {message} FROM delivery d CROSS JOIN message m ON m.seq = d.seq
 WHERE d.tenant = ?1 AND d.recipient = ?2 AND d.place = 9 AND d.claimer = ?3 ORDER BY d.seq LIMIT 500;

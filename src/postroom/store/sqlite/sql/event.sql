@@ -8,16 +8,17 @@ CASE WHEN m.sender GLOB 'h*' THEN m.sender END, NULL, 'message.sent',
 CASE WHEN m.sender GLOB 'a*' THEN 'agent' WHEN m.sender GLOB 'h*' THEN 'human' ELSE 'system' END,
 m.created_at, NULL, m.seq, m.id, 'stored'
 
+-- fragment: beginning
+min_writer, directory,
+max(coalesce((SELECT max(seq) FROM event), 0), coalesce((SELECT max(seq) FROM message), 0)) + 1
+
 -- name: begin
 -- What every write transaction needs to know first: is this process too old, do names still mean the same, what comes next.
-SELECT min_writer, directory,
-       max(coalesce((SELECT max(seq) FROM event), 0), coalesce((SELECT max(seq) FROM message), 0)) + 1
-FROM meta;
+SELECT {beginning} FROM meta;
 
 -- name: begin_sending
 -- The same, and the mailbox that is written to if nothing waits there.
-SELECT min_writer, directory,
-       max(coalesce((SELECT max(seq) FROM event), 0), coalesce((SELECT max(seq) FROM message), 0)) + 1,
+SELECT {beginning},
        CASE WHEN NOT EXISTS (SELECT 1 FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND place < 8) THEN ?2 END
 FROM meta;
 
@@ -45,7 +46,8 @@ ORDER BY 1 LIMIT ?3;
 SELECT {event} FROM event e
 WHERE +e.tenant_id = ?1 AND e.seq < ?2 AND (?4 IS NULL OR e.agent_id = ?4 OR e.human_id = ?4)
 UNION ALL
-SELECT {sent} FROM message m WHERE +m.tenant = ?1 AND m.seq < ?2 AND (?4 IS NULL OR +m.sender = ?4)
+SELECT {sent} FROM message m
+WHERE +m.tenant = ?1 AND m.seq < ?2 AND (?4 IS NULL OR +m.sender = ?4 OR instr(m.recipients, '"' || ?4 || '"'))
 ORDER BY 1 DESC LIMIT ?3;
 
 -- name: events_of_delivery
