@@ -8,21 +8,23 @@ from postroom.model.message import NOTHING, Message, make
 
 LONGEST = 2_000  # bytes; some systems carry no more in one datagram
 _FORMAT = "1"  # changes with the fields, and with what it means that a message is enclosed at all
-_FIELDS = 1 + len(Message._fields) - len(NOTHING)
+_FIELDS = len(Message._fields) - len(NOTHING)  # the format instead of the priority
 _MOST = 1 << 63
-_LEVELS = {str(level.value): level for level in Priority}
 _ANSWERS = {"0": False, "1": True}
 
 
 def enclose(message: Message) -> bytes:
-    """The message; empty for one that is not plain and short."""
+    """The message; empty for one that is not plain and short, or not of normal priority.
+
+    Not one of low priority: what comes next would go before it. Nor an urgent one: it contests itself.
+    """
     # By position: that many lookups by name would cost as much as a statement.
-    if len(message[12]) > LONGEST or message[17:] != NOTHING:
+    if message[15] is not Priority.NORMAL or len(message[12]) > LONGEST or message[17:] != NOTHING:
         return b""
     try:
         enclosure = "\0".join((
             _FORMAT, str(message[0]), *message[1:6], message[6] or "", *message[7:14], str(message[14]),
-            "0123"[message[15]], "01"[message[16]],
+            "01"[message[16]],
         )).encode()  # fmt: skip
     except (TypeError, ValueError):  # what was committed must not look as if it had failed
         return b""
@@ -39,8 +41,8 @@ def disclose(enclosure: bytes) -> Message | None:
         if not 0 < seq < _MOST:
             return None
         return make(Message, (
-            seq, *fields[2:7], fields[7] or None, *fields[8:15], int(fields[15]), _LEVELS[fields[16]],
-            _ANSWERS[fields[17]], *NOTHING,
+            seq, *fields[2:7], fields[7] or None, *fields[8:15], int(fields[15]), Priority.NORMAL,
+            _ANSWERS[fields[16]], *NOTHING,
         ))  # fmt: skip
     except (ValueError, KeyError):
         return None

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from postroom.errors import IllegalMove, InvalidValue, KeyConflict, UnknownMessage
 from postroom.model import ids
-from postroom.model.ladder import RUNGS, Priority, State, ended, reached
+from postroom.model.ladder import RUNGS, State, ended, reached
 from postroom.model.message import NOTHING, Agent, Delivery, Message, Sent, first_delivery, make
 from postroom.room import directory
 from postroom.room.draft import BARE, Draft, draft, plain
@@ -35,8 +35,7 @@ def send(
             return duplicate(tx, earlier, wanted)
         message = compose(tx, lane, wanted)
         tx.post(message, lane.ids)
-        # Not one of low priority: what comes next would go before it. Nor an urgent one: it contests itself.
-        if tx.vacant == lane.mailbox and message[15] is Priority.NORMAL:
+        if tx.vacant == lane.mailbox:
             unit.announced = message
     return answer(message, lane.recipients, unit.reached)
 
