@@ -46,8 +46,8 @@ def test_it_fits_or_is_empty():
 
 @pytest.mark.parametrize(
     "fields",
-    [{"priority": Priority.LOW}, {"priority": Priority.HIGH}, {"payload": {}}, {"key": "k"}, {"expires_at": 1},
-     {"not_before": 1}, {"redacted": {}}],
+    [{"priority": Priority.LOW}, {"priority": Priority.HIGH}, {"payload": {}}, {"key": "k"},
+     {"expires_at": 1}, {"not_before": 1}, {"redacted": {}}],
 )  # fmt: skip
 def test_what_is_not_plain_is_not_enclosed(fields: dict[str, Any]):
     assert enclose(message(**fields)) == b""
