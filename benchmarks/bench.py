@@ -29,7 +29,7 @@ class Bench:
     def say(self, text: str) -> None:
         print(f"[{time.monotonic() - self._start:6.1f} s] {text}", file=sys.stderr, flush=True)
 
-    def pick(self, quick: int, full: int) -> int:
+    def pick(self, quick: T, full: T) -> T:
         return quick if self.quick else full
 
     def peers(self, wanted: Sequence[str]) -> list[Peer]:

@@ -40,7 +40,7 @@ class Burst(NamedTuple):
 
 
 def run(bench: Bench) -> Result:
-    rounds = bench.pick(1, 7)  # many and short: one burst may be disturbed
+    rounds = bench.pick(1, 9)  # many and short: one burst may be disturbed
     peers = bench.peers(QUICK_PEERS if bench.quick else PEERS)
     bursts: dict[str, list[Burst]] = {}
     for number in range(rounds):
@@ -51,7 +51,7 @@ def run(bench: Bench) -> Result:
 
 
 def _burst(bench: Bench, peer: Peer) -> Burst:
-    seconds = bench.pick(1, 1.5)
+    seconds = bench.pick(1.0, 1.5)
     mailboxes = list(range(SIDE))
     posts = [Post(mailbox=number, receives=True) for number in mailboxes]
     posts += [Post(mailbox=SIDE + number, sends=True) for number in mailboxes]

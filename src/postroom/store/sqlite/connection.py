@@ -11,7 +11,6 @@ from postroom import errors, host
 
 BUSY, LOCKED, CORRUPT = 5, 6, 11
 SPINS = 12 if hasattr(os, "sched_yield") else 0  # tries to take the lock before it is worth sleeping
-_YIELDS = 4  # before each: one more that fails costs more than letting others run first
 
 # What the driver raises: the latter when a damaged file has put nonsense into an error's own text.
 TROUBLE = (sqlite3.Error, UnicodeDecodeError)
@@ -115,8 +114,7 @@ def pause(tries: int = SPINS) -> None:
     it 64 times: forty writers at a steady pace would take the processor from the one who has the lock.
     """
     if tries < SPINS:
-        for _ in range(_YIELDS):
-            os.sched_yield()
+        os.sched_yield()
     else:
         time.sleep((0.0002 + 0.0013 * os.urandom(1)[0] / 255) * min(16 ** (tries - SPINS), 64))
 
