@@ -42,8 +42,7 @@ def test_a_listener_with_much_to_do_reads_several_at_a_time(
     own = enter("builder")
     bodies = [own.ack(mail) and mail.body for mail in own.listen(timeout=0.01)]
     assert bodies == [str(n) for n in range(40)]
-    assert reads[:4] == [1, 2, 4, 8]
-    assert len(reads) < 12
+    assert len(reads) < 20
 
 
 @pytest.mark.promise("withdraw")

@@ -54,10 +54,13 @@ class Hand:
             raise StoreReadOnly(f"cannot note what is in hand: {exc}", path=self._path) from exc
 
     def begin(self, fence: int) -> None:
-        """Nothing is in hand yet under this fence, and nothing that was contested before it counts."""
+        """Nothing is in hand yet under this fence.
+
+        The first message is asked for under the write lock: somebody may have contested since.
+        """
         self._note[_SEQ] = NOTHING
         self._note[_FENCE] = fence
-        self._note[_CONTESTED] = _UNCONTESTED
+        self._note[_CONTESTED] = _IS_CONTESTED
 
     def reach(self) -> None:
         """Note that whatever comes next is about to be shown."""
