@@ -1,9 +1,11 @@
 """Locks that are held too long, and the write-ahead log that others keep growing."""
 
+import itertools
 import os
 import signal
 import sqlite3
 import threading
+import time
 from contextlib import closing
 
 import pytest
@@ -69,6 +71,28 @@ def test_a_stopped_process_that_is_killed_leaves_the_lock_free(room: LocalRoom, 
         child.kill()
     room.send("builder", "afterwards")
     assert [mail.body for mail in room.peek("builder")] == ["afterwards"]
+
+
+@pytest.mark.promise("never-busy-without-cause")
+def test_who_was_stopped_while_it_waited_has_not_used_up_its_patience(
+    room: LocalRoom, home: str, monkeypatch: pytest.MonkeyPatch
+):
+    """A paused container, a suspended machine: hours have passed, and the lock is still held."""
+    hours, naps = itertools.count(0, 3600), 0
+    with closing(sqlite3.connect(os.path.join(home, "room.db"), isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+
+        def nap(_: float) -> None:
+            nonlocal naps
+            naps += 1
+            if naps == 3:
+                other.execute("ROLLBACK")
+
+        monkeypatch.setattr(time, "monotonic", lambda: next(hours))
+        monkeypatch.setattr(time, "sleep", nap)
+        room.send("builder", "patiently")
+    assert naps == 3
+    assert [mail.body for mail in room.peek("builder")] == ["patiently"]
 
 
 @pytest.mark.promise("never-busy-without-cause")

@@ -106,8 +106,11 @@ def is_busy(exc: Exception) -> bool:
     return (getattr(exc, "sqlite_errorcode", 0) & 0xFF) in (BUSY, LOCKED)
 
 
-def pause(tries: int = SPINS) -> None:
+def pause(tries: int = SPINS) -> float:
     """Before trying again: at first let others run, then sleep, longer each time it was in vain.
+
+    Returns what it used up of the caller's patience. That is what it meant to sleep, not what the clock says:
+    who was itself stopped for a minute (a paused container, a suspended machine) has not waited in vain.
 
     Most transactions are over sooner than a sleeper can be woken. A sleep is a uniform 0.2 to 1.5 ms: random,
     so that nobody is starved as by SQLite's own busy handler. The second is 16 times as long and those after
@@ -115,12 +118,14 @@ def pause(tries: int = SPINS) -> None:
     """
     if tries < SPINS:
         os.sched_yield()
-    else:
-        time.sleep((0.0002 + 0.0013 * os.urandom(1)[0] / 255) * min(16 ** (tries - SPINS), 64))
+        return 0.0
+    seconds = (0.0002 + 0.0013 * os.urandom(1)[0] / 255) * min(16 ** (tries - SPINS), 64)
+    time.sleep(seconds)
+    return seconds
 
 
 def begin(connection: sqlite3.Connection, patience: float) -> None:
-    """Take the write lock, or raise the driver's busy error after `patience` seconds."""
+    """Take the write lock, or raise the driver's busy error after `patience` seconds of waiting."""
     try:
         connection.execute("BEGIN IMMEDIATE")
     except sqlite3.OperationalError as exc:
@@ -135,13 +140,13 @@ def begin_contended(
         connection.execute("ROLLBACK")  # an interrupt came before whoever began it could end it
     elif not is_busy(refusal):
         raise refusal
-    tries, deadline = 0, time.monotonic() + patience
+    tries, waited = 0, 0.0
     while True:
-        pause(tries)
+        waited += pause(tries)
         tries += 1
         try:
             connection.execute("BEGIN IMMEDIATE")
             return
         except sqlite3.OperationalError as exc:
-            if not is_busy(exc) or time.monotonic() > deadline:
+            if not is_busy(exc) or waited > patience:
                 raise

@@ -80,14 +80,12 @@ def _refuse_strangers(connection: sqlite3.Connection, path: str) -> None:
 
 
 def _in_wal_mode(connection: sqlite3.Connection, patience: float) -> None:
-    import time  # noqa: PLC0415 - only when a room is made
-
-    deadline = time.monotonic() + patience
+    waited = 0.0
     while True:
         try:
             connection.execute("PRAGMA journal_mode = WAL")
             return
         except sqlite3.OperationalError as exc:
-            if not link.is_busy(exc) or time.monotonic() > deadline:
+            if not link.is_busy(exc) or waited > patience:
                 raise
-            link.pause()
+            waited += link.pause()

@@ -3,7 +3,6 @@
 import contextlib
 import os
 import sqlite3
-import time
 from _thread import _local as ThreadLocal  # pyright: ignore[reportPrivateUsage] - `threading` would cost a millisecond at every start
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -85,7 +84,7 @@ class SqliteStore:
             if not self._create:
                 raise errors.NoRoom(f"there is no room at {self.path}", path=self.path)
             link.create(self.path)
-        deadline = time.monotonic() + self.patience
+        waited = 0.0
         while True:
             try:
                 connection = self._checked(link.connect(self.path))
@@ -98,9 +97,9 @@ class SqliteStore:
                 if isinstance(problem, errors.StoreReadOnly):
                     return self._open_readonly(exc)
                 # Another makes the room, mends it after a crash or is the last to close it: all soon done.
-                if not link.is_busy(exc) or time.monotonic() > deadline:
+                if not link.is_busy(exc) or waited > self.patience:
                     raise problem from exc
-            link.pause()
+            waited += link.pause()
 
     def _open_readonly(self, cause: Exception) -> sqlite3.Connection:
         try:

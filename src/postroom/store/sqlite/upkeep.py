@@ -2,7 +2,6 @@
 
 import os
 import sqlite3
-import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from typing import LiteralString
@@ -68,25 +67,25 @@ class Upkeep:
         return self._holds(samples)
 
     def _empty_wal(self) -> None:
-        deadline = time.monotonic() + self._patience
+        waited = 0.0
         while self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
-            if time.monotonic() > deadline:
+            if waited > self._patience:
                 raise errors.StoreBusy(
                     f"a reader keeps the write-ahead log of {self._path} from being emptied", path=self._path,
                     hint="Nothing is lost: run it again to finish.",
                 )  # fmt: skip
-            link.pause()
+            waited += link.pause()
 
     def _patiently(self, statement: LiteralString) -> None:
-        deadline = time.monotonic() + self._patience
+        waited = 0.0
         while True:
             try:
                 self._connection.execute(statement)
                 return
             except sqlite3.Error as exc:
-                if not link.is_busy(exc) or time.monotonic() > deadline:
+                if not link.is_busy(exc) or waited > self._patience:
                     raise link.explain(exc, self._path) from exc
-                link.pause()
+                waited += link.pause()
 
     def _holds(self, samples: list[bytes]) -> bool:
         """Whether the file holds any of these bytes, be it in its free space."""
