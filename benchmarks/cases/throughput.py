@@ -40,7 +40,7 @@ class Burst(NamedTuple):
 
 
 def run(bench: Bench) -> Result:
-    rounds = bench.pick(1, 9)  # many and short: one burst may be disturbed
+    rounds = bench.pick(1, 5)
     peers = bench.peers(QUICK_PEERS if bench.quick else PEERS)
     bursts: dict[str, list[Burst]] = {}
     for number in range(rounds):
@@ -51,7 +51,7 @@ def run(bench: Bench) -> Result:
 
 
 def _burst(bench: Bench, peer: Peer) -> Burst:
-    seconds = bench.pick(1.0, 1.5)
+    seconds = bench.pick(1.0, 4.0)  # long enough that the start and the end of forty processes do not count
     mailboxes = list(range(SIDE))
     posts = [Post(mailbox=number, receives=True) for number in mailboxes]
     posts += [Post(mailbox=SIDE + number, sends=True) for number in mailboxes]
@@ -74,7 +74,7 @@ def _result(peers: list[Peer], bursts: dict[str, list[Burst]]) -> Result:
     note = (
         f"{SIDE} sending, {SIDE} receiving processes; each sender writes to every mailbox in turn, as fast "
         "as its sends are confirmed; the clock runs from the first send to the last acknowledgement. A fresh "
-        f"store each round; rounds: {max(map(len, rounds.values()), default=0)}."
+        f"store each round; rounds: {max(map(len, rounds.values()), default=0)}, of 4 s each."
     )
     title = f"{SIDE} senders × {SIDE} receivers"
     return Result("throughput", title, COLUMNS, rows, rounds, (note,)).with_ratios(REFERENCE, "rate")
