@@ -30,7 +30,8 @@ WORDS = ("plan", "Bäume", "done?", "{}", "a\nb", "line\u2028feed", "日本", '"
 DEEDS = {
     "send": 5, "take": 3, "take_and_die": 2, "settle": 2, "ack": 2, "nack": 1, "reply": 2, "give_up": 1,
     "listen": 1, "listen_and_die": 1, "withdraw": 1, "rename": 1, "come_and_go": 1, "retry_dead": 1,
-    "purge_dead": 1, "delete_project": 1, "let_time_pass": 1, "hush": 1,
+    "purge_dead": 1, "delete_project": 1, "let_time_pass": 1, "hush": 1, "send_to_many": 3, "follow": 1,
+    "unfollow": 1, "take_one_and_die": 1,
 }  # fmt: skip
 
 
@@ -88,6 +89,24 @@ class Activity:
             reply_to=self.chance.choice(self.ids) if self.ids and flip() < 0.2 else None,
         )  # fmt: skip
         self.ids.append(sent.id)
+
+    def send_to_many(self) -> None:
+        to = self.chance.choice(("@all", "@x", "one:@x", "one:@x", "topic:news", "topic:tests", "@reviewers"))
+        expires = self.chance.choice((40, 90)) if self.chance.random() < 0.15 else None
+        self.ids.append(self.room.send(to, self.text(), sender=self.agent(), expires=expires).id)
+
+    def follow(self) -> None:
+        self.room.subscribe(self.chance.choice(("news", "tests")), agent=self.agent())
+
+    def unfollow(self) -> None:
+        self.room.unsubscribe(self.chance.choice(("news", "tests")), agent=self.agent())
+
+    def take_one_and_die(self) -> None:
+        """A program that has seen what was for one of several, and ends without a word."""
+        with gone_process():
+            mail = self.room.take(self.agent())
+            if mail and self.chance.random() < 0.7:
+                self.room.settle(mail)
 
     def take(self) -> None:
         agent = self.agent()

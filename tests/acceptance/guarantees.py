@@ -15,6 +15,12 @@ PROMISES: dict[str, str] = {
     "expiry": "What has expired is never shown to anybody.",
     "withdraw": "What the sender has taken back is not shown to anybody afterwards.",
     "bad-input": "Input that cannot be stored is refused with a sentence about it, and nothing is stored.",
+    # addresses
+    "groups": "A group means whoever belongs to it when the message is sent, and never the sender.",
+    "escalation": "An escalation without an address goes to the supervisor, or else to the people.",
+    "topics": "Who follows a topic gets what is written to it from then on, and what was written stays.",
+    "one-of-many": "What is for one of a group is shown to one at a time, and is lost with none of them.",
+    "nobody-is-an-error": "A message that would reach nobody is refused, and near matches are named.",
     # the ladder
     "ladder": "A delivery makes only the legal moves: the code, the schema and the docs say the same ones.",
     "seen-needs-evidence": "Seen means evidence, and the receipt names its kind.",

@@ -20,6 +20,7 @@ QUESTIONS: dict[str, Ask] = {
     "agent": lambda tx, it: tx.agent(it["builder"]),
     "agent_named": lambda tx, it: tx.agent_named("p", "builder"),
     "agents": lambda tx, it: tx.agents(),
+    "agents_in": lambda tx, it: tx.agents_in("p"),
     "answer": lambda tx, it: tx.answer("c", 0, it["builder"]),
     "claimers": lambda tx, it: tx.claimers(it["builder"]),
     "counts": lambda tx, it: any(tx.counts(it["builder"])),
@@ -30,6 +31,7 @@ QUESTIONS: dict[str, Ask] = {
     "events": lambda tx, it: tx.events(),
     "events_before": lambda tx, it: tx.events_before(),
     "history": lambda tx, it: [e for seq in it["seqs"] for e in tx.history(seq, it["builder"])],
+    "is_subscribed": lambda tx, it: tx.is_subscribed("p", "news", it["builder"]),
     "last_cursor": lambda tx, it: tx.last_cursor() != "0",
     "lease": lambda tx, it: tx.lease(it["builder"]),
     "mail": lambda tx, it: [m for seq in it["seqs"] if (m := tx.mail(seq, it["builder"]))],
@@ -37,6 +39,7 @@ QUESTIONS: dict[str, Ask] = {
     "message_at": lambda tx, it: [m for seq in it["seqs"] if (m := tx.message_at(seq))],
     "message_by_key": lambda tx, it: tx.message_by_key(it["planner"], "k"),
     "messages_in_project": lambda tx, it: tx.messages_in_project("p"),
+    "messages_in_topic": lambda tx, it: tx.messages_in_topic("p", "news"),
     "next": lambda tx, it: any((found := tx.next(it["builder"], "nobody", ""))[0]) or found[1],
     "next_due": lambda tx, it: tx.next_due() or tx.next_due(it["builder"]),
     "offered": lambda tx, it: tx.offered(it["builder"], it["claimer"]),
@@ -54,7 +57,11 @@ QUESTIONS: dict[str, Ask] = {
     "session": lambda tx, it: tx.session("s1"),
     "sessions": lambda tx, it: tx.sessions(it["builder"]),
     "standing": lambda tx, it: any(tx.standing(it["builder"], "nobody")),
+    "subscribers": lambda tx, it: tx.subscribers("p", "news"),
+    "taken": lambda tx, it: tx.taken(it["reviewer"], it["claimer"]),
     "thread": lambda tx, it: tx.thread(it["id"]),
+    "topic_after": lambda tx, it: tx.topic_after("p", ""),
+    "topic_counts": lambda tx, it: any(tx.topic_counts("p", "news")),
 }
 
 
@@ -69,6 +76,13 @@ def furnished(room: LocalRoom, clock: Clock) -> dict[str, Any]:
         process = {"id": "s1", "runtime": "claude", "process": "1.1.b.n", "epoch": 0}
         tx.append("session.started", builder, payload=process)
         tx.set_position("journal", "3")
+    for agent in ("builder", "reviewer"):
+        room.join(agent, role="worker")
+    room.subscribe("news", agent="builder")
+    room.send("topic:news", "news")
+    room.ack(room.take("builder") or pytest.fail("no news"))
+    room.send("one:@workers", "for one of two")
+    room.take("builder")
     first = room.send("builder", "one", key="k", correlation="c", payload={"secret": 1})
     room.reply(room.send("builder", "done").id, "thanks", agent="builder")
     room.settle(room.take("planner") or pytest.fail("no answer"))
@@ -89,6 +103,7 @@ def furnished(room: LocalRoom, clock: Clock) -> dict[str, Any]:
     return {
         "builder": builder,
         "planner": planner,
+        "reviewer": room.who("reviewer").id,
         "id": first.id,
         "claimer": host.identity(),
         "letter": mail,

@@ -151,3 +151,53 @@ def test_deleting_a_project_must_be_meant(cli: CommandLine):
     assert cli("projects", "delete", "p", "--yes").code == 3
     assert cli("projects", "delete").code == 2
     assert cli("projects", "list", "p").code == 2
+
+
+def test_a_group_is_written_to_and_listed(cli: CommandLine):
+    cli.ok("join", "bob", "--role", "builders")
+    assert "bob: stored" in (told := cli.ok("send", "@builders", "hello", "--as", "planner").out)
+    assert "builder: stored" in told
+    table = cli.ok("groups").out.splitlines()
+    assert table[1].split() == ["@builder", "2", "bob,", "builder"]
+    groups = cli.ok("groups", "--json").json["groups"]
+    assert groups[0] == {"group": "@builder", "agents": ["p/bob", "p/builder"]}
+    refused = cli("send", "@bilders", "hello", "--as", "planner")
+    assert refused.code == 3
+    is_told_well(refused)
+
+
+def test_a_topic_is_followed_written_to_shown_and_left(cli: CommandLine):
+    assert cli.ok("topics", "follow", "front", "--as", "builder").out == "builder follows topic:front\n"
+    assert "already" in cli.ok("topics", "follow", "#front", "--as", "builder").out
+    cli.ok("send", "topic:front", "green again", "--as", "planner")
+    assert "green again" in cli.ok("read", "--as", "builder").out
+    assert cli.ok("topics").out.splitlines()[1].split()[:3] == ["topic:front", "1", "1"]
+    assert "green again" in cli.ok("topics", "show", "front").out
+    shown = cli.ok("topics", "show", "front", "--json").json
+    assert shown["followers"] == ["p/builder"]
+    assert [message["body"] for message in shown["messages"]] == ["green again"]
+    assert cli.ok("topics", "--json").json["topics"][0]["followers"] == 1
+    assert cli.ok("topics", "unfollow", "front", "--as", "builder", "--json").json["changed"] is True
+    assert cli("send", "topic:front", "nobody", "--as", "planner").code == 3
+    assert cli("topics", "show").code == 2
+    assert cli("topics", "follow", "a b", "--as", "builder").code == 2
+
+
+def test_an_escalation_needs_no_address(cli: CommandLine):
+    cli.ok("join", "human:ana")
+    assert "human:ana: stored" in cli.ok("send", "--type", "escalation", "help", "--as", "builder").out
+    assert "human:ana: stored" in cli.ok(
+        "send", "--type", "escalation", "-", "--as", "builder", stdin=b"long text"
+    ).out  # fmt: skip
+    [first, second] = cli.ok("inbox", "--as", "human:ana", "--json").json["messages"]
+    assert (first["to"], first["body"], second["body"]) == ("@up", "help", "long text")
+    assert cli("send", "hello", "--as", "builder").code == 2
+
+
+def test_what_is_for_one_of_a_group_says_so_to_the_others(cli: CommandLine):
+    cli.ok("join", "bob", "--role", "builder")
+    sent = cli.ok("send", "one:@builders", "build it", "--as", "planner", "--json").json["id"]
+    cli.ok("read", "--as", "bob")
+    assert "another has taken" in cli("ack", sent, "--as", "builder").err
+    cli.ok("ack", sent, "--as", "bob")
+    assert "bob has done it" in cli.ok("receipts", sent).out

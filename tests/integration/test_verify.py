@@ -131,6 +131,13 @@ HARMS = {
     "no number is used twice": [
         "UPDATE event SET seq = (SELECT min(seq) FROM message) WHERE seq = 1",
     ],
+    "whoever follows a topic is here": [
+        "INSERT INTO subscription (tenant, project, topic, agent, since) VALUES ('local', 'p', 'x', 'a0', 1)",
+    ],
+    "what is for one of several is held for the others": [
+        "UPDATE delivery SET place = priority * 2 + 1, reason = NULL WHERE reason = 'taken'",
+        "UPDATE delivery SET place = 8, reason = 'taken', due_at = NULL WHERE state = 'stored'",
+    ],
     "every lease is one agent's, and has a holder with a context or none": [
         "UPDATE lease SET holder = 'x', context = NULL",
     ],

@@ -192,14 +192,6 @@ def test_a_client_can_read_while_others_write_and_cannot_write_itself(room: Loca
 
 
 def test_a_message_for_several_is_a_row_for_each(room: LocalRoom, client):
-    from postroom.room.directory import lane
-    from postroom.room.draft import draft
-    from postroom.room.send import compose
-
     room.join("reviewer")
-    with room.write() as tx:
-        wanted = draft(room.settings, "builder", "for two")
-        recipients = [room.who("builder"), room.who("reviewer")]
-        to_both = lane(room.who("planner"), recipients, "p")
-        tx.post(compose(tx, to_both, wanted), to_both.ids)
+    room.send("@all", "for two")
     assert sorted(row["to_agent"] for row in rows(client, "queue")) == ["builder", "reviewer"]

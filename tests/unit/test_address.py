@@ -15,9 +15,9 @@ names = st.lists(part, min_size=1, max_size=2).map(".".join)
 
 @given(part, names)
 def test_an_agents_address_reads_back_as_it_was_written(project: str, agent: str):
-    assert parse(f"{project}/{agent}") == (Kind.AGENT, project, agent)
+    assert parse(f"{project}/{agent}") == (Kind.AGENT, project, agent, False)
     assert str(parse(f"{project}/{agent}")) == f"{project}/{agent}"
-    assert parse(agent) == (Kind.AGENT, "", agent)
+    assert parse(agent) == (Kind.AGENT, "", agent, False)
     assert str(parse(agent)) == agent
 
 
@@ -28,7 +28,9 @@ def test_an_agents_address_reads_back_as_it_was_written(project: str, agent: str
         ("topic:frontend", Kind.TOPIC, "topic:frontend"),
         ("#frontend", Kind.TOPIC, "topic:frontend"),
         ("@builders", Kind.GROUP, "@builders"),
+        ("@Builders:LIVE", Kind.GROUP, "@builders:live"),
         ("one:@reviewers", Kind.ONE, "one:@reviewers"),
+        ("one:@reviewers:live", Kind.ONE, "one:@reviewers:live"),
     ],
 )
 def test_a_prefix_says_what_an_address_names(text: str, kind: Kind, written: str):

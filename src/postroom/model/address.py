@@ -6,10 +6,12 @@ from typing import NamedTuple
 from postroom.errors import InvalidAddress, InvalidName
 
 ROOM = "postroom"  # the room itself as a sender; no agent may take this name
+ALL, UP = "all", "up"  # groups that no role or capability makes
 
 _FIRST = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
 _REST = _FIRST | frozenset("-_")
 _LONGEST = 64
+_LIVE = ":live"
 
 
 class Kind(StrEnum):
@@ -28,25 +30,27 @@ class Address(NamedTuple):
     kind: Kind
     project: str
     name: str
+    live: bool = False  # of a group: only those of it that run
 
     def __str__(self) -> str:
-        return render(self.kind, self.project, self.name)
+        return render(self.kind, self.project, self.name) + (_LIVE if self.live else "")
 
 
 _PREFIXES = (
     ("human:", Kind.HUMAN),
     ("topic:", Kind.TOPIC),
-    ("one:", Kind.ONE),
+    ("one:@", Kind.ONE),
     ("#", Kind.TOPIC),
     ("@", Kind.GROUP),
 )
+_WRITTEN = {Kind.GROUP: "@", Kind.ONE: "one:@", Kind.TOPIC: "topic:", Kind.HUMAN: "human:"}
 
 
 def render(kind: Kind, project: str, name: str) -> str:
     """The address as people write it."""
     if kind is Kind.AGENT:
         return f"{project}/{name}" if project else name
-    return ("@" if kind is Kind.GROUP else f"{kind}:") + name
+    return _WRITTEN[kind] + name
 
 
 def name(text: str) -> str:
@@ -63,7 +67,8 @@ def parse(text: str) -> Address:
     for prefix, kind in _PREFIXES:
         if text.startswith(prefix):
             rest = text[len(prefix) :]
-            return Address(kind, "", rest.lower() if kind in (Kind.ONE, Kind.GROUP) else _part(text, rest))
+            live = kind in (Kind.GROUP, Kind.ONE) and rest.lower().endswith(_LIVE)
+            return Address(kind, "", _part(text, rest[: -len(_LIVE)] if live else rest), live)
     project, slash, last = text.rpartition("/")
     return Address(Kind.AGENT, _part(text, project) if slash else "", _part(text, last))
 
@@ -73,3 +78,15 @@ def _part(whole: str, part: str) -> str:
         return name(part)
     except InvalidName as exc:
         raise InvalidAddress(f"{whole!r} is not an address", address=whole) from exc
+
+
+def trade(text: str) -> str:
+    """A role or a capability as a group is named after it: singular and plural are one."""
+    word = "-".join(text.lower().split())
+    if len(word) <= 3 or word.endswith("ss"):
+        return word
+    if word.endswith("ies"):
+        return word[:-3] + "y"
+    if word.endswith(("ches", "shes", "sses", "xes", "zes")):
+        return word[:-2]
+    return word.removesuffix("s")

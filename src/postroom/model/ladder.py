@@ -100,4 +100,5 @@ class Reason(StrEnum):
     RATE_LIMITED = "rate_limited"
     STOP_CAP = "stop_cap"
     SCHEDULED = "scheduled"
+    TAKEN = "taken"  # by another of those to whom it was sent as `one:`
     IN_HAND = "in_hand"  # of a program that listens; the store will know when that asks for the next one

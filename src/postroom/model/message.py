@@ -185,6 +185,20 @@ class Agent(NamedTuple):
         return self.id[0] == "h"
 
 
+class Topic(NamedTuple):
+    """A topic of a project, and what goes on in it."""
+
+    name: str
+    project: str
+    followers: int
+    messages: int
+    latest_at: int | None
+
+    @property
+    def address(self) -> str:
+        return f"topic:{self.name}"
+
+
 class Session(NamedTuple):
     """One run of an agent's runtime."""
 

@@ -14,6 +14,7 @@ from postroom.model.message import (
     Project,
     Receipts,
     Sent,
+    Topic,
 )
 
 Document = dict[str, Any]
@@ -140,6 +141,17 @@ def status(s: AgentStatus) -> Document:
         "offered": s.offered,
         "reach": s.reach,
         "listening": s.listening,
+    }
+
+
+def topic(t: Topic) -> Document:
+    return {
+        "topic": t.address,
+        "name": t.name,
+        "project": t.project,
+        "followers": t.followers,
+        "messages": t.messages,
+        "latest_at": iso(t.latest_at),
     }
 
 

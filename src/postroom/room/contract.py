@@ -8,7 +8,18 @@ from collections.abc import Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol
 
-from postroom.model.message import Agent, AgentStatus, Delivery, Event, Mail, Message, Project, Receipts, Sent
+from postroom.model.message import (
+    Agent,
+    AgentStatus,
+    Delivery,
+    Event,
+    Mail,
+    Message,
+    Project,
+    Receipts,
+    Sent,
+    Topic,
+)
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -25,6 +36,10 @@ class Room(Protocol):
         self, to: str, body: str, *, sender: str | None = None, **options: "Unpack[SendOptions]"
     ) -> Sent:
         """Store a message; durable, to the level the room is set to, when this returns.
+
+        `to` is an agent (`builder`), a person (`human:ana`), a group (`@builders`, `@builders:live`, `@all`,
+        `@up`), one of a group (`one:@reviewers`) or a topic (`topic:frontend`): whoever that means now, never
+        the sender. It may be empty for an `escalation`, which goes up.
 
         Options: `type`, `payload`, `subject`, `priority`, `thread`, `reply_to`, `correlation`,
         `requires_ack`, `after` and `expires` (seconds from now), `key` (sending again with the same
@@ -131,6 +146,30 @@ class Room(Protocol):
 
     def rename(self, name: str, *, agent: str | None = None) -> Agent:
         """Give an agent another name. Its id, its mail and its threads stay."""
+        ...
+
+    def groups(self) -> dict[str, list[Agent]]:
+        """Everyone with a role or a capability, by the name of the group (`@builder` without the `@`)."""
+        ...
+
+    def subscribe(self, topic: str, *, agent: str | None = None) -> bool:
+        """Follow a topic from now on, running or not; False if that was so already."""
+        ...
+
+    def unsubscribe(self, topic: str, *, agent: str | None = None) -> bool:
+        """Follow a topic no longer; False if that was so already. What was delivered stays."""
+        ...
+
+    def topics(self) -> list[Topic]:
+        """Every topic of the project that somebody follows or has written to."""
+        ...
+
+    def followers(self, topic: str) -> list[Agent]:
+        """Who follows a topic."""
+        ...
+
+    def history(self, topic: str, *, limit: int = 50) -> list[Message]:
+        """The latest that was written to a topic, oldest first."""
         ...
 
     def close(self) -> None:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from postroom.errors import IllegalMove, UnknownProject
 from postroom.model.ladder import State, ended, move
 from postroom.model.message import Mail
-from postroom.room import directory
+from postroom.room import directory, one
 
 if TYPE_CHECKING:
     from postroom.room.local import LocalRoom
@@ -23,6 +23,8 @@ def retry(room: "LocalRoom", ref: str, recipient: str | None) -> list[Mail]:
         ]
         if not dead:
             raise IllegalMove(f"message {message.handle} has no dead delivery", message_ref=message.id)
+        if one.is_one(message) and (has := one.holder(tx, message)):
+            raise IllegalMove(f"{has.recipient} has message {message.handle}", message_ref=message.id)
         for delivery in dead:
             move(delivery.state, State.STORED)
             payload = {"expires_at": message.expires_at}

@@ -68,11 +68,12 @@ class Lane(NamedTuple):
     author: Agent
     recipients: list[Agent]
     ids: list[str]  # of the recipients
-    mailbox: str  # the one it leads to; empty if there are several
+    mailbox: str  # the one it leads to; empty where it could be several
     head: tuple[str | None, ...]  # a message's fields from `tenant` to `verified`
+    to: str  # the address, as it is kept
 
 
-def lane(author: Agent, recipients: list[Agent], project: str) -> Lane:
+def lane(author: Agent, recipients: list[Agent], project: str, to: str, *, personal: bool = True) -> Lane:
     """The lane of mail that belongs to a project, unless its author has one."""
     home, sender = author.project, author.name
     for recipient in recipients:
@@ -80,7 +81,7 @@ def lane(author: Agent, recipients: list[Agent], project: str) -> Lane:
             sender = author.address  # under this name every one of them can write back
     head = (author.tenant, home or project, author.id, sender, author.role or None, "unverified")
     ids = [agent.id for agent in recipients]
-    return Lane(author, recipients, ids, ids[0] if len(ids) == 1 else "", head)
+    return Lane(author, recipients, ids, ids[0] if personal else "", head, to)
 
 
 class Memory:
@@ -142,21 +143,15 @@ def caller_or_new(tx: "WriteTx", who: str | None, scope: Scope) -> Agent:
     return agent
 
 
-def recipients(tx: "WriteTx", to: str, scope: Scope) -> list[Agent]:
-    """Whom an address reaches now. Never empty."""
-    agent = find(tx, personal(to), scope.find(tx))
+def recipient(tx: "WriteTx", address: Address, project: str) -> Agent:
+    """Whom the address of one agent or one person reaches."""
+    agent = find(tx, address, project)
     if agent is None:
+        to = str(address)
         raise UnknownRecipient(
             f"nobody has the address {to!r}", address=to, near=near(tx, to), hint=_near_hint(tx, to)
         )
-    return [agent]
-
-
-def lane_between(tx: "WriteTx", who: str | None, to: str, scope: Scope) -> Lane:
-    """The lane from somebody, who may be new, to whoever has an address."""
-    found = lane(caller_or_new(tx, who, scope), recipients(tx, to, scope), scope.find(tx))
-    scope.remember(tx).lanes[who or "", to] = found
-    return found
+    return agent
 
 
 def personal(text: str) -> Address:

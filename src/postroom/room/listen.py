@@ -14,10 +14,11 @@ from postroom.errors import StaleClaim
 from postroom.model.enclosure import disclose
 from postroom.model.ladder import Priority, State
 from postroom.model.message import Mail, first_delivery, make
+from postroom.room import one
 from postroom.room.hand import NOTHING
 from postroom.room.offer import claim, context, guard_lease
 from postroom.room.settle import see
-from postroom.room.sweep import is_due, reap
+from postroom.room.sweep import give_back, is_due, is_offered, reap
 from postroom.room.wait import watch_with
 from postroom.store.contract import WriteTx
 
@@ -97,9 +98,12 @@ class Listening(Iterator[Mail]):
                 mail = self._next()
                 if mail is not None and self._hand.is_contested():
                     mail = self._ask_again()
-                if mail is None or not is_due(mail.delivery.due_at, self._room.store.clock()):
+                if mail is None:
                     break
-                self._room.sweep(self.agent)  # it has expired, and nobody had noticed yet
+                if is_due(mail.delivery.due_at, self._room.store.clock()):
+                    self._room.sweep(self.agent)  # it has expired, and nobody had noticed yet
+                elif not one.is_one(mail.message) or (mail := self._claim(mail)) is not None:
+                    break
             self._take_in_hand(mail)
         except BaseException:
             self._let_go()
@@ -161,6 +165,17 @@ class Listening(Iterator[Mail]):
         finally:
             self._room.store.rollback()
 
+    def _claim(self, mail: Mail) -> Mail | None:
+        """For this mailbox alone, of all to whom it was sent; None if another was faster."""
+        self._hand.hold(NOTHING)  # while it waits for the lock; then the store knows
+        self._ahead = []
+        with self._room.write() as tx:
+            self._check_fence(tx)
+            current = tx.refresh(mail)
+            if current is None or current.delivery.state is not State.STORED or current.delivery.held:
+                return None
+            return claim(tx, current, route="listen", context=context(), handed=True, lease=0)
+
     def settle(self) -> None:
         """What is in hand has been seen."""
         mail = self._in_hand
@@ -168,7 +183,7 @@ class Listening(Iterator[Mail]):
             return
         if self._room.acked != (self.agent, mail.id):  # or the program has said so itself
             now = self._room.store.look().refresh(mail)
-            if now is not None and now.delivery.state is State.STORED:
+            if now is not None and now.delivery.state in (State.STORED, State.OFFERED):
                 self._settle(mail)
         self._in_hand = None  # not before: if that failed, it is still what was shown
         self._hand.hold(NOTHING)
@@ -178,8 +193,11 @@ class Listening(Iterator[Mail]):
             self._check_fence(tx)
             current = tx.refresh(mail)
             if current is not None and current.delivery.state is State.STORED:
-                taken = claim(tx, current, route="listen", context=context(), handed=True, lease=0)
-                see(tx, taken)
+                current = claim(tx, current, route="listen", context=context(), handed=True, lease=0)
+            elif current is not None and current.delivery.nonce != mail.delivery.nonce:
+                return
+            if current is not None and current.delivery.state is State.OFFERED:
+                see(tx, current)
 
     def _check_fence(self, tx: WriteTx) -> None:
         lease = tx.lease(self.agent)
@@ -195,9 +213,7 @@ class Listening(Iterator[Mail]):
             with self._room.write() as tx:
                 self._check_fence(tx)
                 if self._in_hand is not None:
-                    current = tx.mail(self._in_hand.delivery.seq, self.agent)
-                    if current is not None and current.delivery.state is State.STORED:
-                        tx.append("delivery.labelled", self.agent, about=current.message, status="stored")
+                    self._hand_back(tx, self._in_hand)
                 tx.append("lease.ended", self.agent, payload={"fence": self._fence, "clean": True})
         except StaleClaim:
             pass
@@ -205,6 +221,15 @@ class Listening(Iterator[Mail]):
             self._room.in_hand.pop(self.agent, None)
             self._hand.close()
             self.waiter.close()
+
+    def _hand_back(self, tx: WriteTx, shown: Mail) -> None:
+        current = tx.mail(shown.delivery.seq, self.agent)
+        if current is None:
+            return
+        if current.delivery.state is State.STORED:
+            tx.append("delivery.labelled", self.agent, about=current.message, status="stored")
+        elif is_offered(current) and current.delivery.nonce == shown.delivery.nonce:
+            give_back(tx, current, self._room.settings)
 
     def __enter__(self) -> "Listening":
         return self

@@ -21,6 +21,7 @@ from postroom.model.message import (
     Project,
     Receipts,
     Sent,
+    Topic,
 )
 from postroom.room import directory
 from postroom.room import send as sending
@@ -268,6 +269,45 @@ class LocalRoom:
     def who(self, agent: str | None = None) -> Agent:
         """The agent or person a call is made for; must exist."""
         return directory.caller(self.store.look(), agent or self.agent, self.scope)
+
+    def is_live(self, party: str) -> bool:
+        """Whether anything of an agent runs: a program that listens on its mailbox, or waits for mail."""
+        lease = self.store.look().lease(party)
+        listens = lease is not None and lease.holder is not None and not host.is_gone(lease.holder)
+        return listens or self.bell.waiting(party) > 0
+
+    # groups and topics
+
+    def groups(self) -> dict[str, list[Agent]]:
+        from postroom.room.group import groups  # noqa: PLC0415 - a person's command
+
+        with self.store.read() as tx:
+            return groups(tx, self.scope.find(tx))
+
+    def subscribe(self, topic: str, *, agent: str | None = None) -> bool:
+        from postroom.room.topic import subscribe  # noqa: PLC0415 - rarely
+
+        return subscribe(self, topic, agent)
+
+    def unsubscribe(self, topic: str, *, agent: str | None = None) -> bool:
+        from postroom.room.topic import unsubscribe  # noqa: PLC0415 - rarely
+
+        return unsubscribe(self, topic, agent)
+
+    def topics(self) -> list[Topic]:
+        from postroom.room.topic import topics  # noqa: PLC0415 - a person's command
+
+        return topics(self)
+
+    def followers(self, topic: str) -> list[Agent]:
+        from postroom.room.topic import followers  # noqa: PLC0415 - a person's command
+
+        return followers(self, topic)
+
+    def history(self, topic: str, *, limit: int = 50) -> list[Message]:
+        from postroom.room.topic import history  # noqa: PLC0415 - a person's command
+
+        return history(self, topic, limit)
 
     # the room itself
 

@@ -7,7 +7,7 @@ from postroom.errors import IllegalMove, MailboxLeased, StaleClaim, UnknownMessa
 from postroom.model import ids
 from postroom.model.ladder import Outcome, State, move
 from postroom.model.message import Agent, Delivery, Lease, Mail, make
-from postroom.room import directory
+from postroom.room import directory, one
 from postroom.room.sweep import act_on_due, give_back, is_due, is_offered, reap
 from postroom.room.unit import Unit
 
@@ -85,6 +85,8 @@ def claim(
         "handed": handed, "lease_until": until,
     }  # fmt: skip
     tx.append("delivery.offered", delivery.recipient_id, about=message, payload=payload, status="offered")
+    if one.is_one(message):
+        one.take(tx, mail, route, context, claimer)
     # Spelled out because `_replace` costs as much as a statement. After offered_at nothing changes.
     return make(Mail, (message, make(Delivery, (
         *delivery[:4], State.OFFERED, route, delivery.evidence, n, delivery.unproven, None, delivery.priority,
@@ -95,6 +97,8 @@ def claim(
 
 def _named(tx: "ReadTx", room: "LocalRoom", ref: str, who: Agent) -> Mail:
     mail = tx.mail(room.find_message(tx, ref).seq, who.id)
+    if mail is not None and one.is_taken(mail.delivery):
+        raise StaleClaim(f"another has taken message {mail.handle}", message_ref=mail.id)
     if mail is None or mail.delivery.held:
         raise UnknownMessage(f"message {ref} was not sent to {who.name}", message_ref=ref)
     if mail.delivery.state is State.WITHDRAWN:

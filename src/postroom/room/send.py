@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from postroom.errors import IllegalMove, InvalidValue, KeyConflict, UnknownMessage
 from postroom.model import ids
+from postroom.model.address import UP, Kind, parse
 from postroom.model.ladder import RUNGS, State, ended, reached
 from postroom.model.message import NOTHING, Agent, Delivery, Message, Sent, first_delivery, make
 from postroom.room import directory
@@ -22,6 +23,7 @@ def send(
     room: "LocalRoom", to: str, body: str, *, sender: str | None = None, **options: "Unpack[SendOptions]"
 ) -> Sent:
     """Store a message for whoever has the address, then ring."""
+    to = to or _default_address(options.get("type", ""))
     wanted = draft(room.settings, to, body, **options) if options else plain(room.settings, to, body)
     who = sender or room.agent or ""
     memory = room.scope.memory
@@ -30,7 +32,9 @@ def send(
     unit = Unit(room, prompt=False, mailbox=mailbox)
     with unit as tx:
         if lane is None or memory.generation != tx.directory:
-            lane = directory.lane_between(tx, who, to, room.scope)
+            lane = lane_between(room, tx, who, to, wanted.type)
+        if lane.to != to:
+            wanted = wanted._replace(to=lane.to)
         if wanted.key and (earlier := tx.message_by_key(lane.author.id, wanted.key)):
             return duplicate(tx, earlier, wanted)
         message = compose(tx, lane, wanted)
@@ -38,6 +42,29 @@ def send(
         if tx.vacant == lane.mailbox:
             unit.announced = message
     return answer(message, lane.recipients, unit.reached)
+
+
+def _default_address(type: str) -> str:
+    """An escalation goes up; everything else must say where."""
+    return "@up" if type == "escalation" else ""
+
+
+def lane_between(room: "LocalRoom", tx: "WriteTx", who: str, to: str, type: str) -> directory.Lane:
+    """The lane from somebody, who may be new, to whoever has an address now."""
+    scope, address = room.scope, parse(to)
+    author = directory.caller_or_new(tx, who, scope)
+    project = scope.find(tx)
+    if address.kind in (Kind.AGENT, Kind.HUMAN):
+        found = directory.lane(author, [directory.recipient(tx, address, project)], project, to)
+    else:
+        from postroom.room.group import resolve  # noqa: PLC0415 - most mail is for one
+
+        recipients = resolve(tx, address, author, project, type=type, is_live=room.is_live)
+        found = directory.lane(author, recipients, project, str(address), personal=False)
+        if address.live or address.name == UP:  # which may mean others the next time
+            return found
+    scope.remember(tx).lanes[who, to] = found
+    return found
 
 
 def compose(tx: "WriteTx", lane: directory.Lane, wanted: Draft) -> Message:

@@ -6,7 +6,7 @@ from postroom.errors import StaleClaim, UnknownMessage
 from postroom.model.address import ROOM
 from postroom.model.ladder import Evidence, State, move
 from postroom.model.message import Agent, Delivery, Json, Mail, Message, Sent
-from postroom.room import directory
+from postroom.room import directory, one
 from postroom.room.bounce import bounce
 from postroom.room.draft import check_text, draft
 from postroom.room.send import answer, compose, duplicate
@@ -82,6 +82,8 @@ def acknowledge(tx: "WriteTx", mail: Mail) -> None:
         role=_role(mail),
         status="acked",
     )
+    if one.is_one(mail.message):
+        one.finish(tx, mail, f"{mail.delivery.recipient} has done it")
 
 
 def nack(room: "LocalRoom", what: Mail | str, reason: str, agent: str | None) -> Delivery:
@@ -95,7 +97,8 @@ def nack(room: "LocalRoom", what: Mail | str, reason: str, agent: str | None) ->
             payload: Json = {"reason": reason} | ({"n": n, "outcome": "refused"} if n else {})
             tx.append("delivery.bounced", mail.delivery.recipient_id, about=mail.message, payload=payload,
                       role=_role(mail), status="bounced")  # fmt: skip
-            bounce(tx, mail, reason, refused=True)
+            if not one.is_one(mail.message) or not one.free(tx, mail.message, mail.delivery.recipient_id):
+                bounce(tx, mail, reason, refused=True)
         return _current(tx, mail).delivery
 
 
@@ -108,7 +111,10 @@ def reply(
         asked = _own(tx, room, what, agent)
         if asked.message.sender_id == ROOM:
             raise UnknownMessage("the room itself takes no answers", message_ref=asked.id, hint="")
-        lane = directory.lane(_recipient_of(tx, asked), _sender_of(tx, asked.message), asked.message.project)
+        question = asked.message
+        lane = directory.lane(
+            _recipient_of(tx, asked), _sender_of(tx, question), question.project, question.sender
+        )
         options.setdefault("type", "response")
         wanted = draft(
             room.settings, asked.message.sender, body, **options,
@@ -143,8 +149,10 @@ def _own(tx: "ReadTx", room: "LocalRoom", what: Mail | str, agent: str | None) -
     else:
         who = directory.caller(tx, agent or room.agent, room.scope)
         mail = tx.mail(room.find_message(tx, what).seq, who.id)
-        if mail is None or mail.delivery.held:
+        if mail is None or (mail.delivery.held and not one.is_taken(mail.delivery)):
             raise UnknownMessage(f"message {what} was not sent to {who.name}", message_ref=what)
+    if one.is_taken(mail.delivery):
+        raise StaleClaim(f"another has taken message {mail.handle}", message_ref=mail.id)
     if mail.delivery.state is State.STORED:
         party = mail.delivery.recipient_id
         if room.in_hand.get(party) != mail.delivery.seq:  # else our own listener shows it, and is past it

@@ -6,6 +6,7 @@ from postroom import host
 from postroom.config import Settings
 from postroom.model.ladder import Outcome, Reason, State, move
 from postroom.model.message import Mail
+from postroom.room import one
 from postroom.room.bounce import bounce
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ def expire(tx: "WriteTx", mail: Mail, outcome: Outcome = Outcome.UNPROVEN) -> No
     tx.append(
         "delivery.expired", mail.delivery.recipient_id, about=mail.message, payload=payload, status="expired"
     )
+    if one.is_one(mail.message):
+        one.expire(tx, mail.message, mail.delivery.recipient_id)
 
 
 def is_offered(mail: Mail) -> bool:
@@ -61,7 +64,8 @@ def give_back(tx: "WriteTx", mail: Mail, settings: Settings, outcome: Outcome = 
         reason = f"unproven after {delivery.unproven + 1} attempts"
         payload = {"n": delivery.attempts, "outcome": outcome.value, "reason": reason}
         tx.append("delivery.dead", delivery.recipient_id, about=mail.message, payload=payload, status="dead")
-        bounce(tx, mail, reason)
+        if not one.is_one(mail.message) or not one.free(tx, mail.message, delivery.recipient_id):
+            bounce(tx, mail, reason)
         return
     move(delivery.state, State.STORED)
     payload = {
@@ -74,6 +78,8 @@ def give_back(tx: "WriteTx", mail: Mail, settings: Settings, outcome: Outcome = 
     tx.append(
         "delivery.returned", delivery.recipient_id, about=mail.message, payload=payload, status="stored"
     )
+    if one.is_one(mail.message):
+        one.free(tx, mail.message, delivery.recipient_id)
 
 
 def reap(tx: "WriteTx", recipient: str, settings: Settings) -> int:
@@ -82,7 +88,24 @@ def reap(tx: "WriteTx", recipient: str, settings: Settings) -> int:
     for claimer in tx.claimers(recipient):
         if host.is_gone(claimer):
             returned += _give_back_all(tx, recipient, claimer, settings)
+            returned += _free_all(tx, recipient, claimer, settings)
     return returned
+
+
+def _free_all(tx: "WriteTx", recipient: str, claimer: str, settings: Settings) -> int:
+    """What is held for a recipient because a process that is gone claimed it for another."""
+    freed = 0
+    while page := tx.taken(recipient, claimer):
+        for held in page:
+            theirs = one.taker(tx, held)
+            if theirs is None:
+                one.free(tx, held.message, "")
+            elif is_offered(theirs):
+                give_back(tx, theirs, settings)
+            else:
+                one.desert(tx, theirs)
+        freed += len(page)
+    return freed
 
 
 def _give_back_all(tx: "WriteTx", recipient: str, claimer: str, settings: Settings) -> int:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 from postroom.errors import InvalidValue, Refused, TimedOut
 from postroom.model.ladder import State, ended, reached
 from postroom.model.message import Delivery, Mail
+from postroom.room import one
 from postroom.room.offer import offer, peek
 from postroom.room.send import check_rung, send
 
@@ -149,7 +150,10 @@ def until_rung(room: "LocalRoom", ref: str, rung: str, timeout: float | None) ->
 
     def settled() -> list[Delivery]:
         deliveries = room.store.look().deliveries(message.seq)
-        done = all(reached(d.state, state) or ended(d.state) for d in deliveries)
+        enough = any if one.is_one(message) else all
+        done = enough(reached(d.state, state) for d in deliveries) or all(
+            reached(d.state, state) or ended(d.state) for d in deliveries
+        )
         return deliveries if done else []
 
     found = watch(room, message.sender_id, settled, timeout, others=True)

@@ -19,14 +19,20 @@ EXAMPLES = """\
   Several lines, and nothing in them is for the shell.
   EOF
   postroom send builder --type dispatch --payload '{"task_id": "T-1"}' --wait seen --timeout 2m
-  postroom send human:ana "Tests are red." --priority urgent --expires 1h"""
+  postroom send human:ana "Tests are red." --priority urgent --expires 1h
+  postroom send @builders "The API is frozen."
+  postroom send one:@reviewers "Please review PR 12."
+  postroom send --type escalation "I cannot reach the database.\""""
 
 WAIT_SECONDS = 30.0
 
 
 def add_arguments(parser: "Parser") -> None:
     parser.add_argument(
-        "to", metavar="TO", help="an agent (builder, project/builder) or a person (human:ana)"
+        "to",
+        metavar="TO",
+        help="an agent (builder, project/builder), a person (human:ana), a group (@builders, @all, @up),"
+        " whoever of one is first (one:@reviewers), a topic (topic:frontend); an escalation needs none",
     )
     parser.add_argument("body", metavar="BODY", nargs="?", help="the text; - reads it from standard input")
     add_content(parser, "note")
@@ -78,17 +84,18 @@ def content_options(args: "argparse.Namespace") -> "SendOptions":
 def run(args: "argparse.Namespace", context: "Context") -> int:
     timeout = _timeout(args)
     options = content_options(args)
+    to, words = _whom(args)
     if args.thread is not None:
         options["thread"] = args.thread
     if args.reply_to is not None:
         options["reply_to"] = args.reply_to
-    body = args.body or ""
+    body = words or ""
     if body == "-":
         from postroom.cli.content import standard_input
 
         body = standard_input(context)
     room = context.room()
-    sent = room.send(args.to, body, **options)
+    sent = room.send(to, body, **options)
     if room.scope.newcomer:
         context.note(f"{room.scope.newcomer} is new here: it has an address now, and gets the answers")
     problem = None
@@ -100,6 +107,13 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
     if problem is not None:
         raise problem
     return 0
+
+
+def _whom(args: "argparse.Namespace") -> tuple[str, str | None]:
+    """The address, and the words. An escalation of nothing but words goes up."""
+    if args.type == "escalation" and args.body is None and args.payload is None and args.subject is None:
+        return "", args.to
+    return args.to, args.body
 
 
 def _timeout(args: "argparse.Namespace") -> float:

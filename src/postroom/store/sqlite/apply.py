@@ -45,6 +45,16 @@ def _delivery_due(tx: "WriteTx", e: Event, key: Key) -> None:
     _put_in_front(tx, e.party)
 
 
+def _delivery_taken(tx: "WriteTx", e: Event, key: Key) -> None:
+    tx.run("delivery_hold", (*key, e.payload.get("claimer"), e.payload["context"]))
+    tx.unsettled.add(e.party)
+
+
+def _delivery_freed(tx: "WriteTx", e: Event, key: Key) -> None:
+    tx.run("delivery_free", (*key, e.payload.get("expires_at")))
+    _put_in_front(tx, e.party)
+
+
 def _delivery_offered(tx: "WriteTx", e: Event, key: Key) -> None:
     p, at = e.payload, e.timestamp
     tx.execute(
@@ -145,6 +155,17 @@ def _lease_ended(tx: "WriteTx", e: Event) -> None:
     tx.run("lease_clear", (tx.tenant, e.party))
 
 
+def _topic_subscribed(tx: "WriteTx", e: Event) -> None:
+    tx.change_directory()
+    p = e.payload
+    tx.run("subscription_insert", (tx.tenant, p["project"], p["topic"], e.party, e.timestamp))
+
+
+def _topic_unsubscribed(tx: "WriteTx", e: Event) -> None:
+    tx.change_directory()
+    tx.run("subscription_delete", (tx.tenant, e.payload["project"], e.payload["topic"], e.party))
+
+
 def _project_created(tx: "WriteTx", e: Event) -> None:
     tx.change_directory()
     tx.run("project_insert", (tx.tenant, e.payload["name"], e.payload["root"], e.timestamp))
@@ -160,7 +181,7 @@ def _forget(tx: "WriteTx", seqs: list[int]) -> None:
 def _project_deleted(tx: "WriteTx", e: Event) -> None:
     tx.change_directory()
     _forget(tx, e.payload["messages"])
-    for what in ("deliveries", "leases", "sessions", "agents"):
+    for what in ("subscriptions", "deliveries", "leases", "sessions", "agents"):
         tx.run(f"{what}_delete_in_project", (tx.tenant, e.payload["name"]))
     tx.run("project_delete", (tx.tenant, e.payload["name"]))
 
@@ -185,6 +206,8 @@ APPLY: dict[str, Callable[["WriteTx", Event], None]] = {
     "room.pruned": _room_pruned,
     "session.ended": _session_ended,
     "session.started": _session_started,
+    "topic.subscribed": _topic_subscribed,
+    "topic.unsubscribed": _topic_unsubscribed,
 }
 
 # What happens to one delivery, which `record` has found.
@@ -194,11 +217,13 @@ APPLY_TO_DELIVERY: dict[str, Callable[["WriteTx", Event, Key], None]] = {
     "delivery.dead": _exit(State.DEAD),
     "delivery.due": _delivery_due,
     "delivery.expired": _exit(State.EXPIRED),
+    "delivery.freed": _delivery_freed,
     "delivery.handed": _delivery_handed,
     "delivery.labelled": _delivery_labelled,
     "delivery.offered": _delivery_offered,
     "delivery.retried": _delivery_retried,
     "delivery.returned": _delivery_returned,
     "delivery.seen": _delivery_seen,
+    "delivery.taken": _delivery_taken,
     "delivery.withdrawn": _exit(State.WITHDRAWN),
 }

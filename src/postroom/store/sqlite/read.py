@@ -162,6 +162,11 @@ class ReadTx:
     def agents(self, limit: int = PAGE, offset: int = 0) -> list[Agent]:
         return [to_agent(row) for row in self.rows(SQL["agents"], (self.tenant, _page(limit), offset))]
 
+    def agents_in(self, project: str, after: str = "", limit: int = PAGE) -> list[Agent]:
+        """Agents of a project (of none: people) by name, after one of them."""
+        rows = self.rows(SQL["agents_in_project"], (self.tenant, project, after, _page(limit)))
+        return [to_agent(row) for row in rows]
+
     def project_at(self, root: str) -> Project | None:
         row = self.row(SQL["project_by_root"], (self.tenant, root))
         return Project._make(row) if row else None
@@ -172,6 +177,31 @@ class ReadTx:
 
     def projects(self) -> list[Project]:
         return [Project._make(row) for row in self.rows(SQL["projects"], (self.tenant,))]
+
+    # topics
+
+    def subscribers(self, project: str, topic: str, after: str = "", limit: int = PAGE) -> list[Agent]:
+        """Who follows a topic, by id, after one of them."""
+        rows = self.rows(SQL["subscribers"], (self.tenant, project, topic, after, _page(limit)))
+        return [to_agent(row) for row in rows]
+
+    def is_subscribed(self, project: str, topic: str, agent_id: str) -> bool:
+        return self.row(SQL["subscription"], (self.tenant, project, topic, agent_id)) is not None
+
+    def topic_after(self, project: str, name: str) -> str | None:
+        """The next topic by name that somebody follows or has written to."""
+        return self.row(SQL["topic_after"], (self.tenant, project, name))[0]
+
+    def topic_counts(self, project: str, topic: str) -> tuple[int, int]:
+        """How many follow a topic, and how many messages it has."""
+        return self.row(SQL["topic_counts"], (self.tenant, project, topic))
+
+    def messages_in_topic(
+        self, project: str, topic: str, before: int | None = None, limit: int = PAGE
+    ) -> list[Message]:
+        """Newest first."""
+        key = (self.tenant, project, topic, before or _LAST, _page(limit))
+        return [to_message(row) for row in self.rows(SQL["messages_in_topic"], key)]
 
     def lease(self, agent_id: str) -> Lease | None:
         row = self.row(SQL["lease_get"], (self.tenant, agent_id))
@@ -313,6 +343,11 @@ class ReadTx:
     def offered(self, recipient: str, claimer: str) -> list[Mail]:
         """A page of what one process claims of a recipient's mail."""
         rows = self.rows(SQL["mail_open"], (self.tenant, recipient, claimer))
+        return [to_mail(row) for row in rows]
+
+    def taken(self, recipient: str, claimer: str) -> list[Mail]:
+        """A page of what is held for a recipient because one process claims it for another."""
+        rows = self.rows(SQL["mail_taken"], (self.tenant, recipient, claimer))
         return [to_mail(row) for row in rows]
 
     def recipients_offered(self) -> list[str]:

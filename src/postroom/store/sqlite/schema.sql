@@ -55,6 +55,16 @@ CREATE TABLE agent (
 
 CREATE UNIQUE INDEX agent_name ON agent (tenant, project, name);
 
+-- Who follows a topic.
+CREATE TABLE subscription (
+    tenant  TEXT NOT NULL,
+    project TEXT NOT NULL,
+    topic   TEXT NOT NULL,
+    agent   TEXT NOT NULL,
+    since   INTEGER NOT NULL,
+    PRIMARY KEY (tenant, project, topic, agent)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE session (
     tenant     TEXT NOT NULL,
     id         TEXT NOT NULL,
@@ -108,6 +118,7 @@ CREATE TABLE message (
 -- An id ends in its message's seq, scattered (postroom.model.ids), so that no index is needed to find one.
 CREATE INDEX message_thread ON message (tenant, thread, seq) WHERE thread <> id;  -- what begins a thread bears its id
 CREATE UNIQUE INDEX message_key ON message (tenant, sender, key) WHERE key IS NOT NULL;
+CREATE INDEX message_topic ON message (tenant, project, address, seq) WHERE address GLOB 'topic:*';
 CREATE INDEX message_correlation ON message (tenant, correlation) WHERE correlation IS NOT NULL;
 
 -- A mailbox is one stretch of one tree: what waits lies in front, in the order in which it will be offered.

@@ -20,6 +20,7 @@ _KEYS: dict[str, dict[str, int | str]] = {
     "message": {"seq": -1},
     "delivery": {"recipient": "", "place": -1, "seq": -1},
     "lease": {"agent": ""},
+    "subscription": {"project": "", "topic": "", "agent": ""},
     "event": {"seq": -1},
 }
 

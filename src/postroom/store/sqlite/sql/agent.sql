@@ -80,3 +80,35 @@ FROM session WHERE tenant = ?1 AND id = ?2;
 -- name: sessions_running
 SELECT id, tenant, agent, runtime, process, pane, worktree, branch, epoch, started_at, ended_at, alive_at
 FROM session WHERE tenant = ?1 AND agent = ?2 AND ended_at IS NULL ORDER BY started_at;
+
+-- name: agents_in_project
+SELECT {agent} FROM agent WHERE tenant = ?1 AND project = ?2 AND name > ?3 ORDER BY name LIMIT ?4;
+
+-- name: subscription_insert
+INSERT INTO subscription (tenant, project, topic, agent, since) VALUES (?1, ?2, ?3, ?4, ?5);
+
+-- name: subscription_delete
+DELETE FROM subscription WHERE tenant = ?1 AND project = ?2 AND topic = ?3 AND agent = ?4;
+
+-- name: subscriptions_delete_in_project
+DELETE FROM subscription WHERE tenant = ?1
+   AND (project = ?2 OR agent IN (SELECT id FROM agent WHERE tenant = ?1 AND project = ?2));
+
+-- name: subscription
+SELECT 1 FROM subscription WHERE tenant = ?1 AND project = ?2 AND topic = ?3 AND agent = ?4;
+
+-- name: subscribers
+SELECT {agent} FROM agent WHERE tenant = ?1 AND id IN (
+    SELECT agent FROM subscription WHERE tenant = ?1 AND project = ?2 AND topic = ?3 AND agent > ?4 ORDER BY agent LIMIT ?5)
+ORDER BY id;
+
+-- name: topic_after
+-- The next topic by name, of those that somebody follows or has written to: one step in each of two trees.
+SELECT min(topic) FROM (
+    SELECT min(topic) AS topic FROM subscription WHERE tenant = ?1 AND project = ?2 AND topic > ?3
+    UNION ALL
+    SELECT substr(min(address), 7) FROM message WHERE tenant = ?1 AND project = ?2 AND address > 'topic:' || ?3 AND address GLOB 'topic:*');
+
+-- name: topic_counts
+SELECT (SELECT count(*) FROM subscription WHERE tenant = ?1 AND project = ?2 AND topic = ?3),
+       (SELECT count(*) FROM message WHERE tenant = ?1 AND project = ?2 AND address = 'topic:' || ?3 AND address GLOB 'topic:*');

@@ -104,7 +104,15 @@ FROM delivery d WHERE d.tenant = ?1
 
 -- name: what is held is held until a time
 SELECT {delivery} || ' is held, but for no time' FROM delivery d
-WHERE d.tenant = ?1 AND d.place = 8 AND d.due_at IS NULL LIMIT 20;
+WHERE d.tenant = ?1 AND d.place = 8 AND d.due_at IS NULL AND d.reason IS NOT 'taken' LIMIT 20;
+
+-- name: what is for one of several is held for the others
+SELECT {delivery} || CASE WHEN d.reason IS 'taken' THEN ' is held, though nobody has it' ELSE ' can be taken, though another has it' END
+FROM delivery d JOIN message m ON m.seq = d.seq
+WHERE d.tenant = ?1 AND d.state = 'stored' AND (m.address GLOB 'one:*' OR d.reason IS 'taken')
+  AND (d.reason IS 'taken') <> EXISTS (
+      SELECT 1 FROM json_each(m.recipients) r CROSS JOIN delivery o
+      WHERE o.tenant = d.tenant AND o.recipient = r.value AND o.place IN (9, 10) AND o.seq = d.seq AND o.state IN ('offered', 'seen')) LIMIT 20;
 
 -- name: the clock acts only on what is open
 SELECT {delivery} || ' is ' || d.state || ' and due at ' || d.due_at FROM delivery d
@@ -156,6 +164,10 @@ WHERE {first} > 1 AND ?1 IS NOT NULL AND NOT EXISTS (
 -- name: no number is used twice
 SELECT 'both an event and a message have the number ' || e.seq FROM event e JOIN message m ON m.seq = e.seq
 WHERE e.tenant_id = ?1 LIMIT 20;
+
+-- name: whoever follows a topic is here
+SELECT 'topic:' || s.topic || ' is followed by ' || s.agent || ', whom nobody knows' FROM subscription s
+LEFT JOIN agent a ON a.tenant = s.tenant AND a.id = s.agent WHERE s.tenant = ?1 AND a.id IS NULL LIMIT 20;
 
 -- name: every lease is one agent's, and has a holder with a context or none
 SELECT 'the lease on the mailbox of ' || l.agent || ' makes no sense' FROM lease l

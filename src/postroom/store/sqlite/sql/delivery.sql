@@ -15,7 +15,7 @@ d.place, d.last
 
 -- fragment: standing
 (SELECT holder FROM lease WHERE tenant = ?1 AND agent = ?2),
-EXISTS (SELECT 1 FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND place = 9 AND claimer <> ?3),
+EXISTS (SELECT 1 FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND place IN (8, 9) AND claimer <> ?3),
 (SELECT min(due_at) FROM delivery WHERE tenant = ?1 AND due_at IS NOT NULL)
 
 -- fragment: anywhere
@@ -44,11 +44,17 @@ WHERE d.tenant = ?1 AND d.recipient = ?2 AND d.place < 8 AND d.shown_before = 0 
 SELECT {delivery}, {message} FROM delivery d CROSS JOIN message m ON m.seq = d.seq
 WHERE d.tenant = ?1 AND d.recipient = ?2 AND d.place = 9 AND d.claimer = ?3 ORDER BY d.seq LIMIT 500;
 
+-- name: mail_taken
+SELECT {delivery}, {message} FROM delivery d CROSS JOIN message m ON m.seq = d.seq
+WHERE d.tenant = ?1 AND d.recipient = ?2 AND d.place = 8 AND d.claimer = ?3 ORDER BY d.seq LIMIT 500;
+
 -- name: standing
 SELECT {standing};
 
 -- name: claimers
-SELECT DISTINCT claimer FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND place = 9 ORDER BY claimer LIMIT 10000;
+-- Of what is offered, and of what is held because another has it.
+SELECT DISTINCT claimer FROM delivery
+WHERE tenant = ?1 AND recipient = ?2 AND place IN (8, 9) AND claimer IS NOT NULL ORDER BY claimer LIMIT 10000;
 
 -- name: mail_due
 SELECT {delivery}, {message} FROM delivery d CROSS JOIN message m ON m.seq = d.seq
@@ -92,7 +98,7 @@ ORDER BY d.recipient;
 
 -- name: recipients_open
 SELECT a.id FROM agent a WHERE a.tenant = ?1 AND EXISTS (
-    SELECT 1 FROM delivery d WHERE d.tenant = ?1 AND d.recipient = a.id AND d.place = 9) LIMIT 10000;
+    SELECT 1 FROM delivery d WHERE d.tenant = ?1 AND d.recipient = a.id AND d.place IN (8, 9) AND d.claimer IS NOT NULL) LIMIT 10000;
 
 -- name: next_due
 SELECT min(due_at) FROM delivery WHERE tenant = ?1 AND due_at IS NOT NULL;
@@ -113,6 +119,14 @@ SELECT (SELECT count(*) FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND p
 
 -- name: delivery_release
 UPDATE delivery SET place = priority * 2 + 1, reason = NULL, due_at = ?6, last = ?5
+WHERE tenant = ?1 AND recipient = ?2 AND place = ?3 AND seq = ?4;
+
+-- name: delivery_hold
+UPDATE delivery SET place = 8, reason = 'taken', due_at = NULL, last = ?5, claimer = ?6, context = ?7
+WHERE tenant = ?1 AND recipient = ?2 AND place = ?3 AND seq = ?4;
+
+-- name: delivery_free
+UPDATE delivery SET place = priority * 2 + (attempts = 0 AND NOT shown_before), reason = NULL, claimer = NULL, context = NULL, due_at = ?6, last = ?5
 WHERE tenant = ?1 AND recipient = ?2 AND place = ?3 AND seq = ?4;
 
 -- name: delivery_offer

@@ -77,3 +77,9 @@ WHERE m.tenant = ?1 AND m.seq > ?3
        OR NOT EXISTS (SELECT 1 FROM json_each(m.recipients) r JOIN agent a ON a.tenant = m.tenant AND a.id = r.value
                       WHERE a.project <> ?2))
 ORDER BY m.seq LIMIT ?4;
+
+-- name: messages_in_topic
+-- Newest first.
+SELECT {message} FROM message m
+WHERE m.tenant = ?1 AND m.project = ?2 AND m.address = 'topic:' || ?3 AND m.address GLOB 'topic:*' AND m.seq < ?4
+ORDER BY m.seq DESC LIMIT ?5;

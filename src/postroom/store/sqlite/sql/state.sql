@@ -18,6 +18,9 @@ SELECT * FROM delivery WHERE tenant = ?1 AND (recipient, place, seq) > (?2, ?3, 
 -- name: lease_rows
 SELECT * FROM lease WHERE tenant = ?1 AND agent > ?2 ORDER BY agent LIMIT 500;
 
+-- name: subscription_rows
+SELECT * FROM subscription WHERE tenant = ?1 AND (project, topic, agent) > (?2, ?3, ?4) ORDER BY project, topic, agent LIMIT 500;
+
 -- name: event_rows
 SELECT * FROM event WHERE +tenant_id = ?1 AND seq > ?2 ORDER BY seq LIMIT 500;
 
@@ -75,6 +78,12 @@ DELETE FROM main.lease;
 
 -- name: lease_copy
 INSERT INTO main.lease SELECT * FROM kept.lease;
+
+-- name: subscription_clear
+DELETE FROM main.subscription;
+
+-- name: subscription_copy
+INSERT INTO main.subscription SELECT * FROM kept.subscription;
 
 -- name: event_clear
 DELETE FROM main.event;

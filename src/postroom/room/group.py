@@ -1,0 +1,101 @@
+"""Groups: whom `@builders`, `@all` and `@up` mean at the moment of sending. Never the sender."""
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from postroom.errors import UnknownRecipient
+from postroom.model.address import ALL, UP, Address, Kind, trade
+from postroom.model.message import Agent
+from postroom.room.topic import subscribers
+
+if TYPE_CHECKING:
+    from postroom.store.contract import ReadTx
+
+ESCALATION = "escalation"
+
+
+def present(tx: "ReadTx", project: str) -> Iterator[Agent]:
+    """Every agent of a project that has not left."""
+    after = ""
+    while page := tx.agents_in(project, after):
+        after = page[-1].name
+        yield from (agent for agent in page if agent.left_at is None)
+
+
+def trades(agent: Agent) -> set[str]:
+    """The groups an agent belongs to by what it is and can do."""
+    return {trade(text) for text in (agent.role, *agent.capabilities) if text.strip()}
+
+
+def groups(tx: "ReadTx", project: str) -> dict[str, list[Agent]]:
+    """Every group of a project that somebody belongs to, by name."""
+    found: dict[str, list[Agent]] = {}
+    for agent in present(tx, project):
+        for name in trades(agent):
+            found.setdefault(name, []).append(agent)
+    return dict(sorted(found.items()))
+
+
+def resolve(
+    tx: "ReadTx", address: Address, author: Agent, project: str, *, type: str, is_live: Callable[[str], bool]
+) -> list[Agent]:
+    """Whom an address of several means now. Never empty, and never its author."""
+    if address.kind is Kind.TOPIC:
+        return subscribers(tx, address, author, project)
+    if address.name == UP:
+        return above(tx, author, type)
+    return members(tx, address, author, project, is_live)
+
+
+def members(
+    tx: "ReadTx", address: Address, author: Agent, project: str, is_live: Callable[[str], bool]
+) -> list[Agent]:
+    """Whom a group means now, its author aside. Never empty."""
+    wanted = trade(address.name)
+    everyone = [
+        agent for agent in present(tx, project) if address.name == ALL or wanted in trades(agent)
+    ]  # fmt: skip
+    others = [agent for agent in everyone if agent.id != author.id]
+    found = [agent for agent in others if is_live(agent.id)] if address.live else others
+    if found:
+        return found
+    if others:
+        names = ", ".join(agent.name for agent in others[:5])
+        raise UnknownRecipient(
+            f"nobody of {address} is running now ({names})", address=str(address),
+            hint=f"Leave out :live, and it waits for them: @{address.name}",
+        )  # fmt: skip
+    raise _nobody(tx, address, project, only_author=bool(everyone))
+
+
+def _nobody(tx: "ReadTx", address: Address, project: str, *, only_author: bool) -> UnknownRecipient:
+    if only_author or address.name == ALL:
+        text = f"there is nobody but you in {address if only_author and address.name != ALL else project}"
+        return UnknownRecipient(text, address=str(address))
+    import difflib  # noqa: PLC0415 - only to word an error
+
+    known = list(groups(tx, project))
+    near = [f"@{name}" for name in difflib.get_close_matches(trade(address.name), known, 5, 0.6)]
+    if near:
+        hint = f"Did you mean {', '.join(near)}?"
+    elif known:
+        hint = f"Groups here: {', '.join(f'@{name}' for name in known[:8])}. See: postroom groups"
+    else:
+        hint = f"Nobody has a role yet. Give one: postroom join NAME --role {trade(address.name)}"
+    return UnknownRecipient(
+        f"nobody in {project} has the role or capability {trade(address.name)!r}",
+        address=str(address), near=near, hint=hint,
+    )  # fmt: skip
+
+
+def above(tx: "ReadTx", author: Agent, type: str) -> list[Agent]:
+    """Who stands above somebody (`@up`): its supervisor; for an escalation, else the people."""
+    supervisor = tx.agent(author.supervisor) if author.supervisor else None
+    if supervisor is not None and supervisor.left_at is None:
+        return [supervisor]
+    if type == ESCALATION and (people := [p for p in present(tx, "") if p.id != author.id]):
+        return people
+    raise UnknownRecipient(
+        f"{author.name} has no supervisor" + (", and there are no people here" if type == ESCALATION else ""),
+        address=f"@{UP}", hint=f"Name one: postroom join {author.name} --supervisor NAME",
+    )  # fmt: skip
