@@ -31,7 +31,7 @@ DEEDS = {
     "send": 5, "take": 3, "take_and_die": 2, "settle": 2, "ack": 2, "nack": 1, "reply": 2, "give_up": 1,
     "listen": 1, "listen_and_die": 1, "withdraw": 1, "rename": 1, "come_and_go": 1, "retry_dead": 1,
     "purge_dead": 1, "delete_project": 1, "let_time_pass": 1, "hush": 1, "send_to_many": 3, "follow": 1,
-    "unfollow": 1, "take_one_and_die": 1,
+    "unfollow": 1, "take_one_and_die": 1, "open_gate": 1, "decide": 2,
 }  # fmt: skip
 
 
@@ -107,6 +107,16 @@ class Activity:
             mail = self.room.take(self.agent())
             if mail and self.chance.random() < 0.7:
                 self.room.settle(mail)
+
+    def open_gate(self) -> None:
+        expires = self.chance.choice((10, 90, None))
+        to = self.chance.choice((self.agent(), "@x", "one:@x"))
+        sent = self.room.send(to, self.text(), sender=self.agent(), type="decision_gate", expires=expires)
+        self.ids.append(sent.id)
+
+    def decide(self) -> None:
+        for gate in self.room.gates()[:1]:
+            self.room.decide(gate.message.id, self.chance.choice(gate.options), agent=self.agent())
 
     def take(self) -> None:
         agent = self.agent()

@@ -19,6 +19,7 @@ class Settings(NamedTuple):
     max_unproven: int = 5
     sweep_seconds: float = 30.0
     busy_seconds: float = 5.0
+    gate_seconds: float = 3600.0
     max_body_bytes: int = 1_048_576
     max_payload_bytes: int = 262_144
     journal_rotate_bytes: int = 8_388_608
@@ -31,6 +32,7 @@ HELP = {
     "max_unproven": "after how many unproven attempts a delivery is dead and its sender gets one bounce",
     "sweep_seconds": "how often a waiter looks though nothing rang (±20 %; half as often in a quiet room)",
     "busy_seconds": "how long to try for the room's write lock",
+    "gate_seconds": "how long a `decision_gate` that does not say so waits before it is denied",
     "max_body_bytes": "the largest body accepted",
     "max_payload_bytes": "the largest payload or metadata accepted, as JSON",
     "journal_rotate_bytes": "the size at which a journal file is closed and gzipped",
@@ -49,6 +51,7 @@ _CHOICES = {"durability": ("normal", "full")}
 _SMALLEST = {
     "lease_seconds": 0.001,
     "sweep_seconds": 0.01,
+    "gate_seconds": 0.001,
     "max_unproven": 1,
     "max_body_bytes": 1,
     "journal_rotate_bytes": 1,

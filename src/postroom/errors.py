@@ -10,7 +10,8 @@
     ├── TimedOut                nothing happened in the time given
     ├── Refused                 it exists, but a rule forbids it
     │   ├── IllegalMove         ├── MailboxLeased      ├── StaleClaim
-    │   ├── KeyConflict         └── NameTaken
+    │   ├── KeyConflict         ├── NameTaken          ├── NotAsked
+    │   └── AlreadyDecided
     └── StoreError              the room's file cannot serve
         ├── StoreBusy           ├── StoreFull          ├── StoreReadOnly
         ├── StoreCorrupt        ├── StoreNewer         ├── StoreForeign
@@ -172,6 +173,20 @@ class NameTaken(Refused):
 
     code = "name_taken"
     hint = "See who is here: postroom agents --all"
+
+
+class NotAsked(Refused):
+    """Somebody else was asked to decide that."""
+
+    code = "not_asked"
+    hint = "See what waits for a decision: postroom gates"
+
+
+class AlreadyDecided(Refused):
+    """That has been decided."""
+
+    code = "already_decided"
+    hint = "See what waits for a decision: postroom gates"
 
 
 class StoreError(PostroomError):

@@ -21,6 +21,8 @@ PROMISES: dict[str, str] = {
     "topics": "Who follows a topic gets what is written to it from then on, and what was written stays.",
     "one-of-many": "What is for one of a group is shown to one at a time, and is lost with none of them.",
     "nobody-is-an-error": "A message that would reach nobody is refused, and near matches are named.",
+    # decisions
+    "gate": "A gate is decided once, by somebody who was asked, or denied when its time is over.",
     # the ladder
     "ladder": "A delivery makes only the legal moves: the code, the schema and the docs say the same ones.",
     "seen-needs-evidence": "Seen means evidence, and the receipt names its kind.",

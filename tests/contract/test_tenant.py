@@ -25,11 +25,13 @@ QUESTIONS: dict[str, Ask] = {
     "claimers": lambda tx, it: tx.claimers(it["builder"]),
     "counts": lambda tx, it: any(tx.counts(it["builder"])),
     "dead": lambda tx, it: tx.dead(),
+    "decision": lambda tx, it: [d for seq in it["seqs"] if (d := tx.decision(seq))],
     "deliveries": lambda tx, it: [d for seq in it["seqs"] for d in tx.deliveries(seq)],
     "due": lambda tx, it: tx.due(1 << 60),
     "event_id": lambda tx, it: [found for seq in it["seqs"] if (found := tx.event_id(seq))],
     "events": lambda tx, it: tx.events(),
     "events_before": lambda tx, it: tx.events_before(),
+    "gates": lambda tx, it: tx.gates(0),
     "history": lambda tx, it: [e for seq in it["seqs"] for e in tx.history(seq, it["builder"])],
     "is_subscribed": lambda tx, it: tx.is_subscribed("p", "news", it["builder"]),
     "last_cursor": lambda tx, it: tx.last_cursor() != "0",
@@ -83,6 +85,8 @@ def furnished(room: LocalRoom, clock: Clock) -> dict[str, Any]:
     room.ack(room.take("builder") or pytest.fail("no news"))
     room.send("one:@workers", "for one of two")
     room.take("builder")
+    gate = room.send("builder", "may I?", type="decision_gate")
+    room.decide(gate.id, "approve", agent="builder")
     first = room.send("builder", "one", key="k", correlation="c", payload={"secret": 1})
     room.reply(room.send("builder", "done").id, "thanks", agent="builder")
     room.settle(room.take("planner") or pytest.fail("no answer"))
@@ -107,7 +111,7 @@ def furnished(room: LocalRoom, clock: Clock) -> dict[str, Any]:
         "id": first.id,
         "claimer": host.identity(),
         "letter": mail,
-        "seqs": range(60),
+        "seqs": range(80),
     }
 
 

@@ -201,3 +201,23 @@ def test_what_is_for_one_of_a_group_says_so_to_the_others(cli: CommandLine):
     assert "another has taken" in cli("ack", sent, "--as", "builder").err
     cli.ok("ack", sent, "--as", "bob")
     assert "bob has done it" in cli.ok("receipts", sent).out
+
+
+def test_a_gate_is_listed_shown_and_decided(cli: CommandLine):
+    cli.ok("join", "human:ana")
+    gate = cli.ok(
+        "send", "human:ana", "May I deploy?", "--type", "decision_gate", "--as", "builder", "--json"
+    ).json["id"]  # fmt: skip
+    assert "approve | deny" in cli.ok("gates").out
+    assert f"postroom decide {gate[-8:]} approve" in cli.ok("gates", gate).out
+    assert cli.ok("gates", "--json").json["gates"][0]["asked"] == ["human:ana"]
+    refused = cli("decide", gate, "approve", "--as", "builder")
+    assert refused.code == 5
+    is_told_well(refused)
+    assert cli("decide", gate, "perhaps", "--as", "human:ana").code == 2
+    told = cli.ok("decide", gate, "appr", "--note", "after six", "--as", "human:ana").out
+    assert told == "decided: approve: after six  (p/builder is told)\n"
+    assert cli("decide", gate, "deny", "--as", "human:ana").code == 5
+    assert "Decided by human:ana: approve (after six)" in cli.ok("gates", gate).out
+    assert "Nothing waits" in cli.ok("gates").err
+    assert "after six" in cli.ok("read", "--as", "builder").out

@@ -363,6 +363,8 @@ def test_every_column_of_the_state_enters_the_digest(home: str) -> None:
         with room.write() as tx:
             payload = {"id": "s1", "runtime": "test", "process": "1", "epoch": 1}
             tx.append("session.started", room.who("builder").id, payload=payload)
+        room.subscribe("of-its-own", agent="builder")
+        room.decide(room.send("builder", "?", type="decision_gate").id, "approve", agent="builder")
         tables = {table: list(room.store.whole().rows(table)) for table in digest.TABLES}
         before = state(room)
     assert digest.digest(Rows(tables)) == before  # type: ignore[arg-type]

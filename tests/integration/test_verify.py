@@ -28,6 +28,10 @@ def busy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalRoom]:
             assert room.take("last", handed=handed)
         for after in (None, 60):
             room.send("last", "in every state", after=after, expires=90)
+        for agent in ("first", "second"):
+            room.join(agent, role="pair")
+        room.send("one:@pairs", "for one of two")
+        assert room.take("first")
         journal.sync(room)
         yield room
 
@@ -137,6 +141,10 @@ HARMS = {
     "what is for one of several is held for the others": [
         "UPDATE delivery SET place = priority * 2 + 1, reason = NULL WHERE reason = 'taken'",
         "UPDATE delivery SET place = 8, reason = 'taken', due_at = NULL WHERE state = 'stored'",
+    ],
+    "every decision is about a gate, and was told": [
+        "INSERT INTO decision (tenant, gate, option, note, by, answer, at)"
+        " VALUES ('local', 1, 'x', '', 'a', 2, 1)",
     ],
     "every lease is one agent's, and has a holder with a context or none": [
         "UPDATE lease SET holder = 'x', context = NULL",

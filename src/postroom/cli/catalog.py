@@ -40,6 +40,8 @@ COMMANDS: dict[str, Entry] = {
     "wait": ("wait", READ, "sleep until mail comes, then list it"),
     "ack": ("ack", READ, "acknowledge a message"),
     "nack": ("nack", READ, "refuse a message, with a reason"),
+    "gates": ("gates", READ, "what waits for a decision"),
+    "decide": ("decide", READ, "decide what a gate asks, once"),
     "receipts": ("receipts", FOLLOW, "how far a message got, and the evidence"),
     "sent": ("sent", FOLLOW, "what became of what you sent"),
     "thread": ("thread", FOLLOW, "a whole conversation"),

@@ -69,6 +69,11 @@ def age(at: int) -> str:
     return f"{seconds // 86400} d"
 
 
+def left(at: int | None) -> str:
+    """How long until a moment."""
+    return "–" if at is None else long(max(0, at - wall()) / 1000)
+
+
 def long(seconds: float) -> str:
     """A length of time: `340 ms`, `1.2 s`, `4 min`, `3 h`, `2 d`."""
     if seconds < 1:

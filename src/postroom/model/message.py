@@ -199,6 +199,26 @@ class Topic(NamedTuple):
         return f"topic:{self.name}"
 
 
+class Decision(NamedTuple):
+    """What was decided about a gate."""
+
+    option: str
+    note: str
+    by: str  # an agent's or a person's id
+    answer: int  # the seq of the message that told the asker
+    at: int
+
+
+class Gate(NamedTuple):
+    """A question that needs a decision. Its message's `expires_at` is the moment at which it is denied."""
+
+    message: Message
+    options: list[str]
+    digest: str  # of what is asked
+    asked: list[str]  # who may decide
+    decision: Decision | None
+
+
 class Session(NamedTuple):
     """One run of an agent's runtime."""
 

@@ -9,6 +9,7 @@ from postroom.model.message import (
     Attempt,
     Delivery,
     Event,
+    Gate,
     Mail,
     Message,
     Project,
@@ -153,6 +154,19 @@ def topic(t: Topic) -> Document:
         "messages": t.messages,
         "latest_at": iso(t.latest_at),
     }
+
+
+def gate(g: Gate) -> Document:
+    decision = g.decision
+    return {
+        "message": message(g.message),
+        "options": g.options,
+        "digest": g.digest,
+        "asked": g.asked,
+        "expires_at": iso(g.message.expires_at),
+        "decision": decision and {"option": decision.option, "note": decision.note, "by": decision.by,
+                                  "at": iso(decision.at)},
+    }  # fmt: skip
 
 
 def project(p: Project) -> Document:

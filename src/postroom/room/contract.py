@@ -13,6 +13,7 @@ from postroom.model.message import (
     AgentStatus,
     Delivery,
     Event,
+    Gate,
     Mail,
     Message,
     Project,
@@ -146,6 +147,21 @@ class Room(Protocol):
 
     def rename(self, name: str, *, agent: str | None = None) -> Agent:
         """Give an agent another name. Its id, its mail and its threads stay."""
+        ...
+
+    def gates(self) -> list[Gate]:
+        """What waits for a decision now, the most pressing first."""
+        ...
+
+    def gate(self, ref: str) -> Gate:
+        """One gate, whatever has become of it."""
+        ...
+
+    def decide(self, ref: str, option: str, *, note: str = "", agent: str | None = None) -> Sent:
+        """Answer a gate, once: its asker gets the answer, and it is over for whoever else was asked.
+
+        `NotAsked` if it was not sent to you, `AlreadyDecided` if another was faster or its time is over.
+        """
         ...
 
     def groups(self) -> dict[str, list[Agent]]:

@@ -13,7 +13,7 @@ from postroom.store.contract import Whole
 from postroom.text import encode
 
 _FIRST_TABLES = ("project", "agent", "session", "message", "delivery", "lease")
-TABLES = (*_FIRST_TABLES, "subscription")
+TABLES = (*_FIRST_TABLES, "subscription", "decision")
 CONTENT = ("subject", "body", "payload", "metadata", "attachments")
 
 

@@ -10,6 +10,7 @@ from postroom.model.message import Json, make
 
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 
+GATE = "decision_gate"
 CLASSES = ("turn", "tool", "interrupt")
 _ALIASES = {"medium": Priority.NORMAL, "action": Priority.HIGH}
 _PRIORITIES = {p.name.lower(): p for p in Priority} | _ALIASES
@@ -95,6 +96,8 @@ def draft(
         _check_json("metadata", metadata, settings)
     if cls not in CLASSES:
         raise InvalidValue(f"class must be one of {', '.join(CLASSES)}, not {cls!r}", field="class")
+    if type == GATE and expires is None:
+        expires = settings.gate_seconds + (after or 0)
     if after is not None or expires is not None:
         _check_times(after, expires)
     return Draft._make((

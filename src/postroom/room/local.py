@@ -16,6 +16,7 @@ from postroom.model.message import (
     AgentStatus,
     Delivery,
     Event,
+    Gate,
     Mail,
     Message,
     Project,
@@ -275,6 +276,23 @@ class LocalRoom:
         lease = self.store.look().lease(party)
         listens = lease is not None and lease.holder is not None and not host.is_gone(lease.holder)
         return listens or self.bell.waiting(party) > 0
+
+    # decisions
+
+    def gates(self) -> list[Gate]:
+        from postroom.room.gate import gates  # noqa: PLC0415 - a person's command
+
+        return gates(self)
+
+    def gate(self, ref: str) -> Gate:
+        from postroom.room.gate import show  # noqa: PLC0415 - a person's command
+
+        return show(self, ref)
+
+    def decide(self, ref: str, option: str, *, note: str = "", agent: str | None = None) -> Sent:
+        from postroom.room.gate import decide  # noqa: PLC0415 - a person's command
+
+        return decide(self, ref, option, note, agent)
 
     # groups and topics
 

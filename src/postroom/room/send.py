@@ -8,7 +8,7 @@ from postroom.model.address import UP, Kind, parse
 from postroom.model.ladder import RUNGS, State, ended, reached
 from postroom.model.message import NOTHING, Agent, Delivery, Message, Sent, first_delivery, make
 from postroom.room import directory
-from postroom.room.draft import BARE, Draft, draft, plain
+from postroom.room.draft import BARE, GATE, Draft, draft, plain
 from postroom.room.unit import Unit
 
 if TYPE_CHECKING:
@@ -39,9 +39,17 @@ def send(
             return duplicate(tx, earlier, wanted)
         message = compose(tx, lane, wanted)
         tx.post(message, lane.ids)
+        if wanted.type == GATE:
+            _post_denial(tx, message)
         if tx.vacant == lane.mailbox:
             unit.announced = message
     return answer(message, lane.recipients, unit.reached)
+
+
+def _post_denial(tx: "WriteTx", message: Message) -> None:
+    from postroom.room.denial import post_denial  # noqa: PLC0415 - for gates only
+
+    post_denial(tx, message)
 
 
 def _default_address(type: str) -> str:

@@ -8,7 +8,7 @@ from postroom.model.ladder import Evidence, State, move
 from postroom.model.message import Agent, Delivery, Json, Mail, Message, Sent
 from postroom.room import directory, one
 from postroom.room.bounce import bounce
-from postroom.room.draft import check_text, draft
+from postroom.room.draft import GATE, check_text, draft
 from postroom.room.send import answer, compose, duplicate
 from postroom.room.sweep import act_on_due, is_due
 from postroom.room.unit import Unit
@@ -126,6 +126,10 @@ def reply(
             acknowledge(tx, asked)
         message = compose(tx, lane, wanted)
         tx.post(message, lane.ids)
+        if wanted.type == GATE:
+            from postroom.room.denial import post_denial  # noqa: PLC0415 - for gates only
+
+            post_denial(tx, message)
     return answer(message, lane.recipients, unit.reached)
 
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 from postroom.errors import InvalidValue, Refused, TimedOut
 from postroom.model.ladder import State, ended, reached
-from postroom.model.message import Delivery, Mail
+from postroom.model.message import Delivery, Mail, Message
 from postroom.room import one
+from postroom.room.draft import GATE
 from postroom.room.offer import offer, peek
 from postroom.room.send import check_rung, send
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from postroom.bell.contract import Waiter
     from postroom.room.local import LocalRoom
     from postroom.room.options import SendOptions
+    from postroom.store.contract import ReadTx
 
 T = TypeVar("T")
 
@@ -178,7 +180,7 @@ def ask(
         room,
         room.waiter(author),
         author,
-        lambda: room.store.look().answer(correlation, request.seq, author),
+        lambda: _answer(room.store.look(), request, correlation),
         timeout,
         others=True,
     )
@@ -194,6 +196,15 @@ def ask(
             f"{to} did not take {request.handle}: {found.payload['bounce']['reason']}", message_ref=request.id
         )
     return found
+
+
+def _answer(tx: "ReadTx", request: Message, correlation: str) -> Mail | None:
+    """A decision can only be made by whoever was asked; any other answer is whatever answers first."""
+    if request.type == GATE:
+        from postroom.room.gate import decided  # noqa: PLC0415 - for gates only
+
+        return decided(tx, request)
+    return tx.answer(correlation, request.seq, request.sender_id)
 
 
 def _see_answer(room: "LocalRoom", found: Mail, author: str) -> None:

@@ -146,6 +146,14 @@ def _session_ended(tx: "WriteTx", e: Event) -> None:
     tx.run("session_end", (tx.tenant, e.payload["id"], e.timestamp))
 
 
+def _gate_decided(tx: "WriteTx", e: Event) -> None:
+    p = e.payload
+    tx.run(
+        "decision_insert",
+        (tx.tenant, e.refs["seq"], p["option"], p["note"], e.party, p["answer"], e.timestamp),
+    )
+
+
 def _lease_taken(tx: "WriteTx", e: Event) -> None:
     p = e.payload
     tx.run("lease_set", (tx.tenant, e.party, p["fence"], p["holder"], p["context"], e.timestamp))
@@ -174,7 +182,7 @@ def _project_created(tx: "WriteTx", e: Event) -> None:
 def _forget(tx: "WriteTx", seqs: list[int]) -> None:
     """The message goes last: the others are found by what its row says."""
     for seq in seqs:
-        for statement in ("deliveries_delete", "sent_delete", "message_delete"):
+        for statement in ("deliveries_delete", "sent_delete", "decision_delete", "message_delete"):
             tx.run(statement, (tx.tenant, seq))
 
 
@@ -197,6 +205,7 @@ APPLY: dict[str, Callable[["WriteTx", Event], None]] = {
     "agent.left": _agent_left,
     "agent.renamed": _agent_renamed,
     "agent.updated": _agent_updated,
+    "gate.decided": _gate_decided,
     "lease.ended": _lease_ended,
     "lease.taken": _lease_taken,
     "message.redacted": _message_redacted,

@@ -10,6 +10,7 @@ from postroom.model.ladder import Evidence, Priority, State
 from postroom.model.message import (
     NOTHING,
     Agent,
+    Decision,
     Delivery,
     Event,
     Json,
@@ -257,6 +258,15 @@ class ReadTx:
     def messages_in_project(self, project: str, after: int = 0, limit: int = PAGE) -> list[int]:
         rows = self.rows(SQL["messages_in_project"], (self.tenant, project, after, _page(limit)))
         return [row[0] for row in rows]
+
+    def gates(self, after: int, limit: int = PAGE) -> list[Message]:
+        """Messages that ask for a decision and expire after a moment, decided or not."""
+        rows = self.rows(SQL["gates_open"], (self.tenant, after, _page(limit)))
+        return [to_message(row) for row in rows]
+
+    def decision(self, gate: int) -> Decision | None:
+        row = self.row(SQL["decision_get"], (self.tenant, gate))
+        return Decision._make(row) if row else None
 
     # deliveries
 

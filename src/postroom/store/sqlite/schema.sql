@@ -121,6 +121,20 @@ CREATE UNIQUE INDEX message_key ON message (tenant, sender, key) WHERE key IS NO
 CREATE INDEX message_topic ON message (tenant, project, address, seq) WHERE address GLOB 'topic:*';
 CREATE INDEX message_correlation ON message (tenant, correlation) WHERE correlation IS NOT NULL;
 
+-- What was decided about a gate, which is a message, and the message that told its asker.
+CREATE TABLE decision (
+    tenant TEXT NOT NULL,
+    gate   INTEGER NOT NULL,
+    option TEXT NOT NULL,
+    note   TEXT NOT NULL,
+    by     TEXT NOT NULL,
+    answer INTEGER NOT NULL,
+    at     INTEGER NOT NULL,
+    PRIMARY KEY (tenant, gate)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX message_gate ON message (tenant, expires_at) WHERE type = 'decision_gate';
+
 -- A mailbox is one stretch of one tree: what waits lies in front, in the order in which it will be offered.
 -- Constant lists are tested with instr: IN would build an index for each statement.
 CREATE TABLE delivery (

@@ -21,6 +21,7 @@ _KEYS: dict[str, dict[str, int | str]] = {
     "delivery": {"recipient": "", "place": -1, "seq": -1},
     "lease": {"agent": ""},
     "subscription": {"project": "", "topic": "", "agent": ""},
+    "decision": {"gate": -1},
     "event": {"seq": -1},
 }
 

@@ -169,6 +169,11 @@ WHERE e.tenant_id = ?1 LIMIT 20;
 SELECT 'topic:' || s.topic || ' is followed by ' || s.agent || ', whom nobody knows' FROM subscription s
 LEFT JOIN agent a ON a.tenant = s.tenant AND a.id = s.agent WHERE s.tenant = ?1 AND a.id IS NULL LIMIT 20;
 
+-- name: every decision is about a gate, and was told
+SELECT 'the decision about message ' || x.gate || ' makes no sense' FROM decision x
+LEFT JOIN message g ON g.seq = x.gate LEFT JOIN message a ON a.seq = x.answer
+WHERE x.tenant = ?1 AND (g.type IS NOT 'decision_gate' OR x.answer <= x.gate OR (a.seq IS NOT NULL AND a.reply_to IS NOT g.id)) LIMIT 20;
+
 -- name: every lease is one agent's, and has a holder with a context or none
 SELECT 'the lease on the mailbox of ' || l.agent || ' makes no sense' FROM lease l
 LEFT JOIN agent a ON a.tenant = l.tenant AND a.id = l.agent

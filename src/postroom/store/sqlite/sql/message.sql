@@ -83,3 +83,17 @@ ORDER BY m.seq LIMIT ?4;
 SELECT {message} FROM message m
 WHERE m.tenant = ?1 AND m.project = ?2 AND m.address = 'topic:' || ?3 AND m.address GLOB 'topic:*' AND m.seq < ?4
 ORDER BY m.seq DESC LIMIT ?5;
+
+-- name: gates_open
+-- What asks for a decision and has not expired, the most pressing first; whether it was decided is not asked here.
+SELECT {message} FROM message m
+WHERE m.tenant = ?1 AND m.type = 'decision_gate' AND m.expires_at > ?2 ORDER BY m.expires_at, m.seq LIMIT ?3;
+
+-- name: decision_get
+SELECT option, note, by, answer, at FROM decision WHERE tenant = ?1 AND gate = ?2;
+
+-- name: decision_insert
+INSERT INTO decision (tenant, gate, option, note, by, answer, at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7);
+
+-- name: decision_delete
+DELETE FROM decision WHERE tenant = ?1 AND gate = ?2;

@@ -21,6 +21,9 @@ SELECT * FROM lease WHERE tenant = ?1 AND agent > ?2 ORDER BY agent LIMIT 500;
 -- name: subscription_rows
 SELECT * FROM subscription WHERE tenant = ?1 AND (project, topic, agent) > (?2, ?3, ?4) ORDER BY project, topic, agent LIMIT 500;
 
+-- name: decision_rows
+SELECT * FROM decision WHERE tenant = ?1 AND gate > ?2 ORDER BY gate LIMIT 500;
+
 -- name: event_rows
 SELECT * FROM event WHERE +tenant_id = ?1 AND seq > ?2 ORDER BY seq LIMIT 500;
 
@@ -84,6 +87,12 @@ DELETE FROM main.subscription;
 
 -- name: subscription_copy
 INSERT INTO main.subscription SELECT * FROM kept.subscription;
+
+-- name: decision_clear
+DELETE FROM main.decision;
+
+-- name: decision_copy
+INSERT INTO main.decision SELECT * FROM kept.decision;
 
 -- name: event_clear
 DELETE FROM main.event;

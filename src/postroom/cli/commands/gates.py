@@ -1,0 +1,70 @@
+"""`postroom gates`."""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import argparse
+
+    from postroom.cli.context import Context
+    from postroom.cli.parser import Parser
+    from postroom.model.message import Gate
+
+HELP = """\
+What waits for a decision, the most pressing first: who asks, who may decide, between what, and how long. When
+its time is over, a gate is denied. With ID: one gate, whatever has become of it."""
+EXAMPLES = """\
+  postroom send human:ana "May I deploy 1.4?" --type decision_gate --expires 2h
+  postroom gates
+  postroom gates 5f0c9a1e
+  postroom decide 5f0c9a1e approve --note "after 18:00" --as human:ana"""
+
+
+def add_arguments(parser: "Parser") -> None:
+    parser.add_argument("id", metavar="ID", nargs="?", help="a gate's id or its last 8 digits")
+
+
+def run(args: "argparse.Namespace", context: "Context") -> int:
+    if args.id:
+        return _show(context.room().gate(args.id), context)
+    found = context.room().gates()
+    if context.json:
+        from postroom.protocol import wire
+
+        context.put_json({"gates": [wire.gate(gate) for gate in found]})
+    elif found:
+        from postroom.cli.letter import gist
+        from postroom.cli.moment import left
+
+        rows = [
+            (g.message.handle, g.message.sender, ", ".join(g.asked), " | ".join(g.options),
+             left(g.message.expires_at), gist(g.message))
+            for g in found
+        ]  # fmt: skip
+        head = ("ID", "FROM", "WHO DECIDES", "OPTIONS", "LEFT", "TEXT")
+        context.put_table(rows, ("cyan", "bold", "", "", "yellow"), head)
+    else:
+        context.note("Nothing waits for a decision.")
+    return 0
+
+
+def _show(gate: "Gate", context: "Context") -> int:
+    if context.json:
+        from postroom.protocol import wire
+
+        context.put_json(wire.gate(gate))
+        return 0
+    from postroom.cli.letter import whole
+    from postroom.cli.output import one_line
+
+    context.put(whole(gate.message, context))
+    context.put(f"Digest: {gate.digest}\nWho decides: {', '.join(gate.asked)}\n")
+    if gate.decision is not None:
+        by = context.room().store.look().agent(gate.decision.by)
+        note = f" ({one_line(gate.decision.note)})" if gate.decision.note else ""
+        name = by.address if by else gate.decision.by
+        context.put(f"Decided by {name}: {one_line(gate.decision.option)}{note}\n")
+    elif (gate.message.expires_at or 0) <= context.room().store.clock():
+        context.put("Denied: nobody decided in time.\n")
+    else:
+        context.put(f"Decide: postroom decide {gate.message.handle} {one_line(gate.options[0])}\n")
+    return 0

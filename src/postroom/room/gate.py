@@ -1,0 +1,156 @@
+"""Gates: questions that need a decision. Whoever was asked decides, once; at expiry the answer is no.
+
+A gate is a message of type `decision_gate`. With it, a letter of the room is stored that says it was denied,
+held until the moment it expires; a decision withdraws that letter. So nothing has to run for a gate to end.
+"""
+
+from typing import TYPE_CHECKING
+
+from postroom.errors import AlreadyDecided, InvalidValue, NotAsked, UnknownMessage
+from postroom.model.address import ROOM
+from postroom.model.ladder import State, ended, reached
+from postroom.model.message import Delivery, Gate, Json, Mail, Message, Sent
+from postroom.room import directory
+from postroom.room.draft import GATE, check_text, draft
+from postroom.room.send import answer, compose
+from postroom.room.settle import acknowledge
+
+if TYPE_CHECKING:
+    from postroom.room.local import LocalRoom
+    from postroom.store.contract import ReadTx, WriteTx
+
+OPTIONS = ["approve", "deny"]  # where the gate names none
+
+
+def options(message: Message) -> list[str]:
+    return list((message.payload or {}).get("options") or OPTIONS)
+
+
+def digest(message: Message) -> str:
+    """What is asked, in a few digits: whoever approves can tell that it is what was shown."""
+    import hashlib  # noqa: PLC0415 - only where gates are looked at
+
+    from postroom.text import encode  # noqa: PLC0415
+
+    asked = [message.id, message.subject, message.body, message.payload]
+    return hashlib.sha256(encode(asked).encode()).hexdigest()[:16]
+
+
+def gates(room: "LocalRoom") -> list[Gate]:
+    """What waits for a decision now, the most pressing first."""
+    with room.store.read() as tx:
+        return [gate(tx, message) for message in tx.gates(room.store.clock()) if not tx.decision(message.seq)]
+
+
+def show(room: "LocalRoom", ref: str) -> Gate:
+    """One gate, whatever has become of it."""
+    with room.store.read() as tx:
+        return gate(tx, _found(tx, room, ref))
+
+
+def gate(tx: "ReadTx", message: Message) -> Gate:
+    asked = [d.recipient for d in tx.deliveries(message.seq)]
+    return Gate(message, options(message), digest(message), asked, tx.decision(message.seq))
+
+
+def _found(tx: "ReadTx", room: "LocalRoom", ref: str) -> Message:
+    message = room.find_message(tx, ref)
+    if message.type != GATE:
+        raise UnknownMessage(
+            f"message {message.handle} asks for no decision", message_ref=message.id,
+            hint="See what does: postroom gates",
+        )  # fmt: skip
+    return message
+
+
+def decide(room: "LocalRoom", ref: str, option: str, note: str, agent: str | None) -> Sent:
+    """Answer a gate, once and for all."""
+    check_text("note", note)
+    unit = room.write()
+    with unit as tx:
+        message = _found(tx, room, ref)
+        who = directory.caller(tx, agent or room.agent, room.scope)
+        mine = tx.mail(message.seq, who.id)
+        if mine is None:
+            raise _not_asked(tx, message, who.address)
+        _still_open(tx, message)
+        chosen = _choice(message, option)
+        if mine.delivery.held or not ended(mine.delivery.state):
+            _end_all(tx, message, mine, who.name)
+        author = tx.agent(message.sender_id)
+        assert author is not None, "its mail would have gone with it"
+        lane = directory.lane(who, [author], message.project, message.sender)
+        payload: Json = {"decision": {"gate": message.id, "option": chosen, "note": note}}
+        body = f"{chosen}: {note}" if note else chosen
+        wanted = draft(
+            room.settings, message.sender, body, type="response", payload=payload, reply_to=message.id,
+            correlation=message.correlation or message.id, priority=message.priority,
+        )  # fmt: skip
+        reply = compose(tx, lane, wanted)
+        tx.post(reply, lane.ids)
+        facts: Json = {"option": chosen, "note": note, "answer": reply.seq}
+        role = "human" if who.is_human else "agent"
+        tx.append("gate.decided", who.id, about=message, payload=facts, role=role, status="decided")
+    return answer(reply, lane.recipients, unit.reached)
+
+
+def _still_open(tx: "WriteTx", message: Message) -> None:
+    decision = tx.decision(message.seq)
+    if decision is not None:
+        by = tx.agent(decision.by)
+        raise AlreadyDecided(
+            f"{by.name if by else decision.by} has decided {message.handle}: {decision.option}",
+            message_ref=message.id, option=decision.option,
+        )  # fmt: skip
+    if message.expires_at is not None and message.expires_at <= tx.now:
+        raise AlreadyDecided(
+            f"{message.handle} was denied: nobody decided in time", message_ref=message.id, option=None
+        )
+
+
+def _not_asked(tx: "ReadTx", message: Message, address: str) -> NotAsked:
+    asked = ", ".join(d.recipient for d in tx.deliveries(message.seq))
+    return NotAsked(
+        f"{message.handle} is not for {address} to decide, but for {asked}", message_ref=message.id
+    )
+
+
+def _choice(message: Message, wanted: str) -> str:
+    """One of the options, as the gate writes it; its beginning will do if no other begins so."""
+    known = options(message)
+    found = [o for o in known if o.casefold() == wanted.casefold()] or [
+        o for o in known if wanted and o.casefold().startswith(wanted.casefold())
+    ]
+    if len(found) != 1:
+        raise InvalidValue(
+            f"{wanted!r} is none of the options: {', '.join(known)}", field="option",
+            hint=f"Write: postroom decide {message.handle} {known[0]!r}",
+        )  # fmt: skip
+    return found[0]
+
+
+def _end_all(tx: "WriteTx", message: Message, mine: Mail, name: str) -> None:
+    """Who decides has it; for the others who were asked, and for the letter that denies it, it is over."""
+    for delivery in tx.deliveries(message.seq):
+        if delivery.recipient_id != mine.delivery.recipient_id:
+            _withdraw(tx, message, delivery, f"{name} has decided")
+    acknowledge(tx, mine)
+    letter = tx.message_at(message.seq + 1)
+    if letter is not None and letter.sender_id == ROOM and letter.reply_to == message.id:
+        for delivery in tx.deliveries(letter.seq):
+            _withdraw(tx, letter, delivery, f"{name} has decided")
+
+
+def _withdraw(tx: "WriteTx", message: Message, delivery: Delivery, reason: str) -> None:
+    if ended(delivery.state) or reached(delivery.state, State.SEEN):
+        return
+    offered: Json = {"n": delivery.attempts, "outcome": "refused"} if delivery.state is State.OFFERED else {}
+    payload = {"reason": reason, **offered}
+    tx.append("delivery.withdrawn", delivery.recipient_id, about=message, payload=payload, status="withdrawn")
+
+
+def decided(tx: "ReadTx", gate: Message) -> Mail | None:
+    """The answer to a gate as its asker gets it: what was decided, or that it was denied."""
+    decision = tx.decision(gate.seq)
+    found = tx.mail(decision.answer if decision else gate.seq + 1, gate.sender_id)
+    return None if found is None or found.delivery.held else found
