@@ -20,6 +20,7 @@ class Settings(NamedTuple):
     sweep_seconds: float = 30.0
     busy_seconds: float = 5.0
     gate_seconds: float = 3600.0
+    max_hops: int = 20
     max_body_bytes: int = 1_048_576
     max_payload_bytes: int = 262_144
     journal_rotate_bytes: int = 8_388_608
@@ -33,6 +34,7 @@ HELP = {
     "sweep_seconds": "how often a waiter looks though nothing rang (±20 %; half as often in a quiet room)",
     "busy_seconds": "how long to try for the room's write lock",
     "gate_seconds": "how long a `decision_gate` that does not say so waits before it is denied",
+    "max_hops": "how often agents may answer each other in a thread until a person does; 0: without end",
     "max_body_bytes": "the largest body accepted",
     "max_payload_bytes": "the largest payload or metadata accepted, as JSON",
     "journal_rotate_bytes": "the size at which a journal file is closed and gzipped",

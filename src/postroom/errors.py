@@ -11,7 +11,7 @@
     ├── Refused                 it exists, but a rule forbids it
     │   ├── IllegalMove         ├── MailboxLeased      ├── StaleClaim
     │   ├── KeyConflict         ├── NameTaken          ├── NotAsked
-    │   └── AlreadyDecided
+    │   ├── AlreadyDecided      └── LoopGuard
     └── StoreError              the room's file cannot serve
         ├── StoreBusy           ├── StoreFull          ├── StoreReadOnly
         ├── StoreCorrupt        ├── StoreNewer         ├── StoreForeign
@@ -187,6 +187,13 @@ class AlreadyDecided(Refused):
 
     code = "already_decided"
     hint = "See what waits for a decision: postroom gates"
+
+
+class LoopGuard(Refused):
+    """Agents go back and forth."""
+
+    code = "loop_guard"
+    hint = "Let a person answer in it, or begin a new thread with what is left to say. The setting: max_hops"
 
 
 class StoreError(PostroomError):

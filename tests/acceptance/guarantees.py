@@ -21,6 +21,8 @@ PROMISES: dict[str, str] = {
     "topics": "Who follows a topic gets what is written to it from then on, and what was written stays.",
     "one-of-many": "What is for one of a group is shown to one at a time, and is lost with none of them.",
     "nobody-is-an-error": "A message that would reach nobody is refused, and near matches are named.",
+    # threads
+    "loop-guard": "Agents answer each other only so often until a person does; what is held back says so.",
     # decisions
     "gate": "A gate is decided once, by somebody who was asked, or denied when its time is over.",
     # the ladder

@@ -62,6 +62,10 @@ QUESTIONS: dict[str, Ask] = {
     "subscribers": lambda tx, it: tx.subscribers("p", "news"),
     "taken": lambda tx, it: tx.taken(it["reviewer"], it["claimer"]),
     "thread": lambda tx, it: tx.thread(it["id"]),
+    "thread_end": lambda tx, it: tx.thread_end(it["id"]),
+    "thread_people": lambda tx, it: tx.thread_people(it["id"]),
+    "thread_size": lambda tx, it: tx.thread_size(it["id"]),
+    "threads": lambda tx, it: tx.threads(it["planner"], 1000),
     "topic_after": lambda tx, it: tx.topic_after("p", ""),
     "topic_counts": lambda tx, it: any(tx.topic_counts("p", "news")),
 }

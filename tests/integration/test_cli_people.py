@@ -221,3 +221,25 @@ def test_a_gate_is_listed_shown_and_decided(cli: CommandLine):
     assert "Decided by human:ana: approve (after six)" in cli.ok("gates", gate).out
     assert "Nothing waits" in cli.ok("gates").err
     assert "after six" in cli.ok("read", "--as", "builder").out
+
+
+def test_threads_are_listed_and_messages_forwarded(cli: CommandLine):
+    first = cli.sent("builder", "build the parser")
+    cli.ok("reply", first, "on it", "--as", "builder")
+    [row] = cli.ok("threads", "--as", "planner", "--quiet").out.splitlines()
+    assert row.split()[1:5] == ["builder,", "planner", "2", "1"]
+    [thread] = cli.ok("threads", "--as", "builder", "--json").json["threads"]
+    assert (thread["summary"], thread["messages"], thread["unread"]) == ("build the parser", 2, 0)
+    assert "reviewer: stored" in cli.ok("join", "reviewer").out + cli.ok(
+        "forward", first, "reviewer", "yours?", "--as", "builder"
+    ).out  # fmt: skip
+    assert "> build the parser" in cli.ok("read", "--as", "reviewer").out
+
+
+def test_what_the_guard_holds_back_is_told(cli: CommandLine):
+    asked = cli.sent("builder", "which?", "--type", "request")
+    cli.ok("reply", asked, "that one", "--as", "builder")
+    answer = cli.ok("inbox", "--as", "planner", "--json").json["messages"][0]["id"]
+    told = cli.ok("reply", answer, "thanks!", "--as", "planner").out
+    assert "held back" in told
+    assert "not delivered" in told

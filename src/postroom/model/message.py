@@ -219,6 +219,17 @@ class Gate(NamedTuple):
     decision: Decision | None
 
 
+class Thread(NamedTuple):
+    """A conversation as one who has a part in it sees it."""
+
+    id: str
+    summary: str  # the subject or the first line of what began it
+    participants: list[str]
+    messages: int
+    unread: int
+    latest: Message
+
+
 class Session(NamedTuple):
     """One run of an agent's runtime."""
 
@@ -301,6 +312,7 @@ class Sent(NamedTuple):
     deliveries: list[Delivery]
     reach: list[str]  # per delivery: `live`, `stored` when nobody is listening there now, or `left`
     duplicate: bool = False  # the idempotency key had been used: this is the earlier message
+    note: str = ""  # what the room did instead of delivering it, if it did
 
     @property
     def id(self) -> str:

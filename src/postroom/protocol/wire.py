@@ -15,6 +15,7 @@ from postroom.model.message import (
     Project,
     Receipts,
     Sent,
+    Thread,
     Topic,
 )
 
@@ -104,6 +105,7 @@ def sent(s: Sent) -> Document:
         "handle": s.message.handle,
         "thread": s.message.thread,
         "duplicate": s.duplicate,
+        "note": s.note or None,
         "deliveries": [delivery(d, reach) for d, reach in pairs],
     }
 
@@ -167,6 +169,17 @@ def gate(g: Gate) -> Document:
         "decision": decision and {"option": decision.option, "note": decision.note, "by": decision.by,
                                   "at": iso(decision.at)},
     }  # fmt: skip
+
+
+def thread(t: Thread) -> Document:
+    return {
+        "thread": t.id,
+        "summary": t.summary,
+        "participants": t.participants,
+        "messages": t.messages,
+        "unread": t.unread,
+        "latest": message(t.latest),
+    }
 
 
 def project(p: Project) -> Document:

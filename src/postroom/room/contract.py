@@ -19,6 +19,7 @@ from postroom.model.message import (
     Project,
     Receipts,
     Sent,
+    Thread,
     Topic,
 )
 
@@ -147,6 +148,22 @@ class Room(Protocol):
 
     def rename(self, name: str, *, agent: str | None = None) -> Agent:
         """Give an agent another name. Its id, its mail and its threads stay."""
+        ...
+
+    def threads(self, agent: str | None = None, *, limit: int = 20) -> list[Thread]:
+        """The conversations somebody has a part in, the latest first, with what is unread in each."""
+        ...
+
+    def forward(
+        self,
+        ref: str,
+        to: str,
+        note: str = "",
+        *,
+        sender: str | None = None,
+        **options: "Unpack[SendOptions]",
+    ) -> Sent:
+        """Pass a message on, quoted, in a thread of its own."""
         ...
 
     def gates(self) -> list[Gate]:

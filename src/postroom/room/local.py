@@ -22,6 +22,7 @@ from postroom.model.message import (
     Project,
     Receipts,
     Sent,
+    Thread,
     Topic,
 )
 from postroom.room import directory
@@ -214,6 +215,24 @@ class LocalRoom:
             while page := tx.thread(thread, found[-1].seq if found else 0):
                 found += page
             return found
+
+    def threads(self, agent: str | None = None, *, limit: int = 20) -> list[Thread]:
+        from postroom.room.conversation import threads  # noqa: PLC0415 - not on the mail path
+
+        return threads(self, agent, limit)
+
+    def forward(
+        self,
+        ref: str,
+        to: str,
+        note: str = "",
+        *,
+        sender: str | None = None,
+        **options: "Unpack[SendOptions]",
+    ) -> Sent:
+        from postroom.room.conversation import forward  # noqa: PLC0415 - rarely
+
+        return forward(self, ref, to, note, sender, **options)
 
     def events(
         self, *, follow: bool = False, agent: str | None = None, after: str | None = None

@@ -37,6 +37,9 @@ def send(
             wanted = wanted._replace(to=lane.to)
         if wanted.key and (earlier := tx.message_by_key(lane.author.id, wanted.key)):
             return duplicate(tx, earlier, wanted)
+        goes_on = wanted.thread is not None or wanted.reply_to is not None
+        if goes_on and (held := held_back(room, tx, lane, wanted)) is not None:
+            return held
         message = compose(tx, lane, wanted)
         tx.post(message, lane.ids)
         if wanted.type == GATE:
@@ -44,6 +47,24 @@ def send(
         if tx.vacant == lane.mailbox:
             unit.announced = message
     return answer(message, lane.recipients, unit.reached)
+
+
+def held_back(room: "LocalRoom", tx: "WriteTx", lane: directory.Lane, wanted: Draft) -> Sent | None:
+    """What the loop guard makes of a message in a thread: None if it may go on its way."""
+    from postroom.room import guard  # noqa: PLC0415 - most messages begin a thread
+
+    thread, answered_id = _continued(tx, wanted)
+    answered = tx.message(answered_id) if answered_id else None
+    if room.settings.max_hops and lane.author.id[0] != "h":
+        guard.check_hops(tx, answered, room.settings.max_hops)
+    if guard.is_courtesy(wanted, answered):
+        message = compose(tx, lane, wanted)
+        tx.post(message, [])
+        return make(Sent, (message, [], [], False, guard.COURTESY))
+    if (same := guard.repeated(tx, lane.author.id, lane.ids, wanted, thread)) is not None:
+        deliveries = tx.deliveries(same.seq)
+        return make(Sent, (same, deliveries, ["stored"] * len(deliveries), False, guard.REPEAT))
+    return None
 
 
 def _post_denial(tx: "WriteTx", message: Message) -> None:
@@ -116,7 +137,7 @@ def answer(message: Message, recipients: list[Agent], rung: dict[str, int]) -> S
         address = agent.name if agent.project == message.project else agent.address
         deliveries.append(first_delivery(message, agent.id, address, held=held))
         reach.append("live" if rung.get(agent.id) else "left" if agent.left_at else "stored")
-    return make(Sent, (message, deliveries, reach, False))
+    return make(Sent, (message, deliveries, reach, False, ""))
 
 
 def duplicate(tx: "ReadTx", earlier: Message, wanted: Draft) -> Sent:

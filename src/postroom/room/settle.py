@@ -9,7 +9,7 @@ from postroom.model.message import Agent, Delivery, Json, Mail, Message, Sent
 from postroom.room import directory, one
 from postroom.room.bounce import bounce
 from postroom.room.draft import GATE, check_text, draft
-from postroom.room.send import answer, compose, duplicate
+from postroom.room.send import answer, compose, duplicate, held_back
 from postroom.room.sweep import act_on_due, is_due
 from postroom.room.unit import Unit
 
@@ -124,6 +124,8 @@ def reply(
             return duplicate(tx, earlier, wanted)
         if asked.delivery.state in (State.STORED, State.OFFERED, State.SEEN):
             acknowledge(tx, asked)
+        if (held := held_back(room, tx, lane, wanted)) is not None:
+            return held
         message = compose(tx, lane, wanted)
         tx.post(message, lane.ids)
         if wanted.type == GATE:

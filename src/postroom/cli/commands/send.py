@@ -150,9 +150,11 @@ REACH = {"live": "listening now", "stored": "not listening now", "left": "has le
 
 def describe(sent: "Sent", context: "Context") -> str:
     paint = context.out.paint
-    verb = "already sent with that key" if sent.duplicate else "sent"
+    verb = "already sent with that key" if sent.duplicate else "held back" if sent.note else "sent"
     lines = [f"{paint(sent.message.handle, 'cyan')}  {verb}  {paint(sent.id, 'dim')}\n"]
     for delivery, reach in zip(sent.deliveries, sent.reach, strict=True):
         reason = f" ({delivery.reason})" if delivery.reason else ""
         lines.append(f"  {paint(delivery.recipient, 'bold')}: {delivery.state}{reason}, {REACH[reach]}\n")
+    if sent.note:
+        lines.append(f"  {paint(sent.note, 'yellow')}\n")
     return "".join(lines)

@@ -243,6 +243,28 @@ class ReadTx:
         rows = self.rows(SQL["messages_in_thread"], (self.tenant, thread, after, _page(limit)))
         return [*found, *map(to_message, rows)][: _page(limit)]
 
+    def thread_end(self, thread: str, limit: int = PAGE) -> list[Message]:
+        """The latest messages of a conversation, newest first."""
+        rows = self.rows(SQL["thread_end"], (self.tenant, thread, _page(limit)))
+        found = [to_message(row) for row in rows]
+        first = self.message(thread) if len(found) < _page(limit) else None
+        return [*found, first] if first is not None and first.thread == thread else found
+
+    def thread_size(self, thread: str) -> int:
+        first = self.message(thread)
+        own = first is not None and first.thread == thread
+        return self.row(SQL["thread_size"], (self.tenant, thread))[0] + own
+
+    def thread_people(self, thread: str) -> list[str]:
+        """The ids of whoever wrote in a conversation, or was written to."""
+        first = self.message(thread)
+        rows = self.rows(SQL["thread_people"], (self.tenant, thread, first.seq if first else 0))
+        return [row[0] for row in rows]
+
+    def threads(self, party: str, window: int, limit: int = PAGE) -> list[tuple[str, int]]:
+        """Conversations somebody has had a part in within so many events, with their latest message."""
+        return self.rows(SQL["threads_of"], (self.tenant, party, window, _page(limit)))
+
     def sent(self, sender: str, before: int | None = None, limit: int = PAGE) -> list[Message]:
         """Newest first."""
         position = int(self.position("sent") or 0)

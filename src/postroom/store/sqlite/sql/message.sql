@@ -97,3 +97,27 @@ INSERT INTO decision (tenant, gate, option, note, by, answer, at) VALUES (?1, ?2
 
 -- name: decision_delete
 DELETE FROM decision WHERE tenant = ?1 AND gate = ?2;
+
+-- name: thread_end
+-- The latest of a thread, newest first. What began it bears its id, and is asked for by that.
+SELECT {message} FROM message m
+WHERE m.tenant = ?1 AND m.thread = ?2 AND m.thread <> m.id ORDER BY m.seq DESC LIMIT ?3;
+
+-- name: thread_size
+SELECT count(*) FROM message m WHERE m.tenant = ?1 AND m.thread = ?2 AND m.thread <> m.id;
+
+-- name: thread_people
+-- Whoever wrote in a thread, or was written to.
+SELECT DISTINCT party FROM (
+    SELECT m.sender AS party, m.seq FROM message m WHERE m.seq = ?3
+    UNION ALL SELECT r.value, m.seq FROM message m, json_each(m.recipients) r WHERE m.seq = ?3
+    UNION ALL SELECT m.sender, m.seq FROM message m WHERE m.tenant = ?1 AND m.thread = ?2 AND m.thread <> m.id
+    UNION ALL SELECT r.value, m.seq FROM message m, json_each(m.recipients) r
+              WHERE m.tenant = ?1 AND m.thread = ?2 AND m.thread <> m.id)
+LIMIT 100;
+
+-- name: threads_of
+-- The conversations that somebody has had a part in lately, the latest first. Looks at so many messages and no more.
+SELECT m.thread, max(m.seq) FROM message m
+WHERE +m.tenant = ?1 AND m.seq > (SELECT max(seq) FROM message) - ?3 AND (m.sender = ?2 OR instr(m.recipients, '"' || ?2 || '"'))
+GROUP BY m.thread ORDER BY 2 DESC LIMIT ?4;

@@ -1,0 +1,64 @@
+"""The loop guard of threads: agents that answer each other do not do so for ever, nor thank for thanks.
+
+It refuses what goes back and forth too often without a person, keeps mere thanks for an answer from being
+delivered, and does not store again what still waits unread. Each time it says so.
+"""
+
+from typing import TYPE_CHECKING
+
+from postroom.errors import LoopGuard
+from postroom.model.ladder import State
+from postroom.model.message import Message
+from postroom.room.draft import Draft
+
+if TYPE_CHECKING:
+    from postroom.store.contract import ReadTx
+
+COURTESY = "not delivered: thanks for an answer would only be thanked for again; it is in the thread"
+REPEAT = "not stored again: the same text still waits there unread"
+
+_PLEASANTRIES = frozenset((
+    "ok", "okay", "k", "thanks", "thank you", "many thanks", "thanks a lot", "thank you very much", "thx",
+    "got it", "ack", "acked", "acknowledged", "roger", "understood", "noted", "great", "perfect", "nice",
+    "welcome", "you're welcome", "np", "no problem", "cheers", "awesome", "sounds good", "all right", "cool",
+    "alright", "received", "copy that", "ty", "👍", "🙏", "✅", "👌",
+))  # fmt: skip
+_COMMAS = str.maketrans(dict.fromkeys(".!;:\n", ","))
+_LONGEST = 80
+_RECENT = 20  # messages of a thread
+
+
+def check_hops(tx: "ReadTx", answered: Message | None, most: int) -> None:
+    """Refuse an answer to an answer to an answer … that no person has had a part in."""
+    hops, message = 0, answered
+    while message is not None and message.sender_id[:1] != "h":
+        hops += 1
+        if hops >= most:
+            raise LoopGuard(
+                f"{message.thread[-8:]} has gone back and forth {hops} times without a person",
+                thread=message.thread, limit=most,
+            )  # fmt: skip
+        message = tx.message(message.reply_to) if message.reply_to else None
+
+
+def is_courtesy(wanted: Draft, answered: Message | None) -> bool:
+    """Whether it only thanks for an answer."""
+    if answered is None or answered.type != "response" or wanted.payload or wanted.requires_ack:
+        return False
+    if len(wanted.body) > _LONGEST:
+        return False
+    phrases = [phrase.strip() for phrase in wanted.body.casefold().translate(_COMMAS).split(",")]
+    return any(phrases) and all(phrase in _PLEASANTRIES for phrase in phrases if phrase)
+
+
+def repeated(tx: "ReadTx", author: str, recipients: list[str], wanted: Draft, thread: str) -> Message | None:
+    """The message of the same text in the same thread that all of them have yet to see."""
+    for message in tx.thread_end(thread, _RECENT):
+        if message.sender_id != author or message.body != wanted.body or not wanted.body:
+            continue
+        if (message.type, message.payload, message.subject) != (wanted.type, wanted.payload, wanted.subject):
+            continue
+        waiting = {d.recipient_id for d in tx.deliveries(message.seq) if d.state is State.STORED}
+        if waiting == set(recipients):
+            return message
+    return None

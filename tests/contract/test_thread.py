@@ -1,0 +1,142 @@
+"""Threads: who takes part, what is unread, and the guard that keeps agents from going round in circles."""
+
+import pytest
+
+from postroom.errors import LoopGuard
+from postroom.model.ladder import State
+from postroom.model.message import Mail
+from postroom.room.local import LocalRoom
+from tests.contract.conftest import Enter
+
+
+@pytest.fixture
+def team(enter: Enter) -> LocalRoom:
+    room = enter("planner", max_hops=5)
+    for agent in ("planner", "builder", "reviewer", "human:ana"):
+        room.join(agent)
+    return room
+
+
+def next_of(room: LocalRoom, agent: str) -> Mail:
+    mail = room.take(agent)
+    assert mail is not None
+    return mail
+
+
+def test_a_thread_tells_who_takes_part_and_what_is_unread(team: LocalRoom):
+    first = team.send("builder", "Build the parser.\nSoon.", sender="planner")
+    team.reply(next_of(team, "builder"), "On it.", agent="builder")
+    team.send("reviewer", "Look at this", sender="builder", thread=first.id)
+    team.send("reviewer", "something else", sender="planner")
+    [mine] = team.threads("builder")
+    assert mine.summary == "Build the parser."
+    assert [name.rpartition("/")[2] for name in mine.participants] == ["builder", "planner", "reviewer"]
+    assert (mine.messages, mine.unread) == (3, 0)
+    assert mine.latest.body == "Look at this"
+    assert [(t.summary, t.unread) for t in team.threads("planner")] == [
+        ("something else", 0), ("Build the parser.", 1)
+    ]  # fmt: skip
+    assert [t.unread for t in team.threads("reviewer")] == [1, 1]
+
+
+@pytest.mark.promise("loop-guard")
+def test_agents_answer_each_other_only_so_often(team: LocalRoom):
+    sent = team.send("builder", "0", sender="planner").message
+    for n in range(4):
+        agent = ("builder", "planner")[n % 2]
+        sent = team.reply(next_of(team, agent), str(n), agent=agent).message
+    mail = next_of(team, "builder")
+    with pytest.raises(LoopGuard, match="back and forth 5 times") as refusal:
+        team.reply(mail, "and again", agent="builder")
+    assert "max_hops" in refusal.value.hint
+    assert len(team.thread(sent.id)) == 5, "what was refused is not stored"
+    assert team.receipts(mail.id).deliveries[0].state is State.OFFERED, "nor is anything acknowledged"
+
+
+@pytest.mark.promise("loop-guard")
+def test_a_person_sets_it_back(team: LocalRoom):
+    mail = team.send("builder", "0", sender="planner")
+    for n in range(4):
+        agent = ("builder", "planner")[n % 2]
+        mail = team.reply(next_of(team, agent), str(n), agent=agent)
+    word = team.send("planner", "go on", sender="human:ana", reply_to=mail.id)
+    for n in range(5):
+        word = team.send("builder", f"again {n}", sender="planner", reply_to=word.id)
+    with pytest.raises(LoopGuard):
+        team.send("builder", "and again", sender="planner", reply_to=word.id)
+
+
+def test_a_person_is_never_held_back_and_the_guard_can_be_turned_off(team: LocalRoom, enter: Enter):
+    word = team.send("builder", "0", sender="planner")
+    for n in range(4):
+        word = team.send("builder", str(n), sender="planner", reply_to=word.id)
+    team.send("builder", "a person", sender="human:ana", reply_to=word.id)
+    free = enter(max_hops=0)
+    for n in range(10):
+        word = free.send("builder", f"free {n}", sender="planner", reply_to=word.id)
+
+
+def test_many_answers_to_one_message_are_no_loop(team: LocalRoom):
+    word = team.send("builder", "who?", sender="planner")
+    for n in range(20):
+        team.send("planner", f"me {n}", sender="builder", reply_to=word.id)
+
+
+@pytest.mark.promise("loop-guard")
+@pytest.mark.parametrize(
+    "body", ["ok", "Thanks!", "Got it, thanks.", "👍", "Thank you very much!", "OK. Noted."]
+)
+def test_thanks_for_an_answer_are_not_delivered(team: LocalRoom, body: str):
+    team.send("builder", "which parser?", sender="planner", type="request")
+    team.reply(next_of(team, "builder"), "pyparsing", agent="builder")
+    answer = next_of(team, "planner")
+    thanks = team.reply(answer, body, agent="planner")
+    assert thanks.deliveries == []
+    assert "not delivered" in thanks.note
+    assert team.peek("builder") == []
+    assert team.receipts(answer.id).deliveries[0].state is State.ACKED
+    assert [message.body for message in team.thread(answer.id)][-1] == body
+
+
+@pytest.mark.parametrize(
+    "body", ["No.", "ok, but use lark", "Thanks, what about speed?", "done", "so?", "yes"]
+)
+def test_an_answer_that_says_something_is_delivered(team: LocalRoom, body: str):
+    team.send("builder", "which parser?", sender="planner", type="request")
+    team.reply(next_of(team, "builder"), "pyparsing", agent="builder")
+    team.reply(next_of(team, "planner"), body, agent="planner")
+    assert [mail.body for mail in team.peek("builder")] == [body]
+
+
+def test_ok_to_a_request_is_an_answer(team: LocalRoom):
+    team.send("builder", "may I merge?", sender="planner", type="request")
+    team.reply(next_of(team, "builder"), "ok", agent="builder")
+    assert [mail.body for mail in team.peek("planner")] == ["ok"]
+
+
+@pytest.mark.promise("loop-guard")
+def test_what_still_waits_unread_is_not_stored_again(team: LocalRoom):
+    first = team.send("builder", "build it", sender="planner")
+    second = team.send("builder", "are you done?", sender="planner", thread=first.id)
+    again = team.send("builder", "are you done?", sender="planner", thread=first.id)
+    assert again.id == second.id
+    assert "still waits there unread" in again.note
+    assert len(team.peek("builder")) == 2
+    other = team.send("builder", "are you done now?", sender="planner", thread=first.id)
+    assert other.id != second.id
+    while mail := team.take("builder"):
+        team.settle(mail)
+    asked = team.send("builder", "are you done?", sender="planner", thread=first.id)
+    assert (asked.note, asked.id == second.id) == ("", False), "once read, it may be asked again"
+
+
+def test_what_is_forwarded_is_quoted_and_says_whose_it_was(team: LocalRoom):
+    team.send("builder", "two\nlines", sender="planner", payload={"a": 1}, type="request")
+    mail = next_of(team, "builder")
+    sent = team.forward(mail.id, "reviewer", "please help", sender="builder")
+    [got] = team.peek("reviewer")
+    assert got.body == f"please help\n\nForwarded from planner ({mail.handle}):\n> two\n> lines"
+    assert got.subject == "Fwd: two"
+    assert got.payload == {"forwarded": {"type": "request", "payload": {"a": 1}}}
+    assert got.message.metadata == {"forwarded": mail.id}
+    assert sent.message.thread != mail.thread
