@@ -11,7 +11,8 @@
     ├── Refused                 it exists, but a rule forbids it
     │   ├── IllegalMove         ├── MailboxLeased      ├── StaleClaim
     │   ├── KeyConflict         ├── NameTaken          ├── NotAsked
-    │   ├── AlreadyDecided      └── LoopGuard
+    │   ├── AlreadyDecided      ├── LoopGuard          ├── NoAnswer
+    │   └── WaitingInCircle
     └── StoreError              the room's file cannot serve
         ├── StoreBusy           ├── StoreFull          ├── StoreReadOnly
         ├── StoreCorrupt        ├── StoreNewer         ├── StoreForeign
@@ -194,6 +195,19 @@ class LoopGuard(Refused):
 
     code = "loop_guard"
     hint = "Let a person answer in it, or begin a new thread with what is left to say. The setting: max_hops"
+
+
+class NoAnswer(Refused):
+    """Nobody will answer that any more."""
+
+    code = "no_answer"
+    hint = "Ask somebody else; see who is here: postroom agents"
+
+
+class WaitingInCircle(Refused):
+    """Two would wait for each other's answer."""
+
+    code = "waiting_in_circle"
 
 
 class StoreError(PostroomError):

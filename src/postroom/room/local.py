@@ -117,7 +117,7 @@ class LocalRoom:
         timeout: float | None = 30.0,
         **options: "Unpack[SendOptions]",
     ) -> Mail:
-        from postroom.room.wait import ask  # noqa: PLC0415 - only who waits
+        from postroom.room.ask import ask  # noqa: PLC0415 - only who waits
 
         return ask(self, to, body, sender=sender, timeout=timeout, **options)
 

@@ -14,7 +14,7 @@ from postroom.model.message import Delivery, Mail, Message
 if TYPE_CHECKING:
     from postroom.store.contract import ReadTx, WriteTx
 
-_PROGRAMS = ("api", "listen")  # routes whose claim ends with its process
+PROGRAMS = ("api", "listen")  # routes whose claim ends with its process
 
 
 def is_one(message: Message) -> bool:
@@ -39,7 +39,7 @@ def holder(tx: "ReadTx", message: Message) -> Delivery | None:
 def take(tx: "WriteTx", mail: Mail, route: str, context: str, claimer: str) -> None:
     """One has claimed it: hold it for the others."""
     by = {"by": mail.delivery.recipient_id, "context": context}
-    if route in _PROGRAMS:
+    if route in PROGRAMS:
         by["claimer"] = claimer
     for other in _others(tx, mail.message, mail.delivery.recipient_id):
         if other.state is State.STORED:

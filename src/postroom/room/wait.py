@@ -5,21 +5,16 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
-from postroom.errors import InvalidValue, Refused, TimedOut
-from postroom.model.ladder import State, ended, reached
-from postroom.model.message import Delivery, Mail, Message
+from postroom.errors import InvalidValue
+from postroom.model.ladder import ended, reached
+from postroom.model.message import Delivery, Mail
 from postroom.room import one
-from postroom.room.draft import GATE
 from postroom.room.offer import offer, peek
-from postroom.room.send import check_rung, send
+from postroom.room.send import check_rung
 
 if TYPE_CHECKING:
-    from typing import Unpack
-
     from postroom.bell.contract import Waiter
     from postroom.room.local import LocalRoom
-    from postroom.room.options import SendOptions
-    from postroom.store.contract import ReadTx
 
 T = TypeVar("T")
 
@@ -160,67 +155,3 @@ def until_rung(room: "LocalRoom", ref: str, rung: str, timeout: float | None) ->
 
     found = watch(room, message.sender_id, settled, timeout, others=True)
     return found or room.store.look().deliveries(message.seq)
-
-
-def ask(
-    room: "LocalRoom",
-    to: str,
-    body: str,
-    *,
-    sender: str | None,
-    timeout: float | None,
-    **options: "Unpack[SendOptions]",
-) -> Mail:
-    """Send a request and wait for its answer, which is then seen."""
-    options.setdefault("type", "request")
-    options.setdefault("requires_ack", True)
-    request = send(room, to, body, sender=sender, **options).message
-    author, correlation = request.sender_id, request.correlation or request.id
-    found = watch_with(
-        room,
-        room.waiter(author),
-        author,
-        lambda: _answer(room.store.look(), request, correlation),
-        timeout,
-        others=True,
-    )
-    if found is None:
-        raise TimedOut(
-            f"no answer from {to} to {request.handle} within {timeout:g} s", message_ref=request.id,
-            hint=f"It is {_state(room, request.id)}; a late answer comes to your inbox."
-            f" See: postroom receipts {request.handle}",
-        )  # fmt: skip
-    _see_answer(room, found, author)
-    if found.payload and "bounce" in found.payload:
-        raise Refused(
-            f"{to} did not take {request.handle}: {found.payload['bounce']['reason']}", message_ref=request.id
-        )
-    return found
-
-
-def _answer(tx: "ReadTx", request: Message, correlation: str) -> Mail | None:
-    """A decision can only be made by whoever was asked; any other answer is whatever answers first."""
-    if request.type == GATE:
-        from postroom.room.gate import decided  # noqa: PLC0415 - for gates only
-
-        return decided(tx, request)
-    return tx.answer(correlation, request.seq, request.sender_id)
-
-
-def _see_answer(room: "LocalRoom", found: Mail, author: str) -> None:
-    """The asker has it in hand, unless its mailbox belongs to a listener, who will be shown it too."""
-    from postroom.errors import MailboxLeased, StaleClaim  # noqa: PLC0415 - for the rare case
-    from postroom.room.settle import settle  # noqa: PLC0415
-
-    try:
-        agent = room.store.look().agent(author)
-        mail = offer(room, agent.address if agent else None, ref=found.id, route="ask")
-        if mail and mail.delivery.state is State.OFFERED:
-            settle(room, mail)
-    except (MailboxLeased, StaleClaim):
-        pass
-
-
-def _state(room: "LocalRoom", ref: str) -> str:
-    message = room.find_message(room.store.look(), ref)
-    return ", ".join(f"{d.state} for {d.recipient}" for d in room.store.look().deliveries(message.seq))

@@ -1,0 +1,127 @@
+"""Asking: a request, the wait for its answer, and a watch over whether one can still come."""
+
+import time
+from typing import TYPE_CHECKING
+
+from postroom import host
+from postroom.errors import MailboxLeased, NoAnswer, Refused, StaleClaim, TimedOut
+from postroom.model.ladder import State, ended
+from postroom.model.message import Delivery, Mail, Message
+from postroom.room import asking
+from postroom.room.draft import GATE
+from postroom.room.offer import offer
+from postroom.room.one import PROGRAMS
+from postroom.room.send import send
+from postroom.room.settle import settle
+from postroom.room.wait import watch_with
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from postroom.room.local import LocalRoom
+    from postroom.room.options import SendOptions
+    from postroom.store.contract import ReadTx
+
+
+def ask(
+    room: "LocalRoom",
+    to: str,
+    body: str,
+    *,
+    sender: str | None,
+    timeout: float | None,
+    **options: "Unpack[SendOptions]",
+) -> Mail:
+    """Send a request and wait for its answer, which is then seen."""
+    options.setdefault("type", "request")
+    options.setdefault("requires_ack", True)
+    sent = send(room, to, body, sender=sender, **options)
+    with asking.noted(room, sent):
+        asking.check_circle(room, sent)
+        found = _wait(room, sent.message, timeout)
+    if found is None:
+        raise _timed_out(room, sent.message, to, timeout or 0.0)
+    _see_answer(room, found, sent.message.sender_id)
+    if found.payload and "bounce" in found.payload:
+        handle, reason = sent.message.handle, found.payload["bounce"]["reason"]
+        raise Refused(f"{to} did not take {handle}: {reason}", message_ref=sent.id)
+    return found
+
+
+def _wait(room: "LocalRoom", request: Message, timeout: float | None) -> Mail | None:
+    """The answer; None when time is up. The death of whoever was asked rings no bell: look now and again."""
+    author = request.sender_id
+    waiter = room.waiter(author)
+    deadline = None if timeout is None else time.monotonic() + timeout
+    while True:
+        left = None if deadline is None else deadline - time.monotonic()
+        pause = room.settings.sweep_seconds if left is None else min(left, room.settings.sweep_seconds)
+        found = watch_with(
+            room, waiter, author, lambda: _answer(room.store.look(), request), pause, others=True
+        )
+        if found is not None or (left is not None and left <= pause):
+            return found
+        _check_hope(room, request)
+
+
+def _answer(tx: "ReadTx", request: Message) -> Mail | None:
+    """A decision can only be made by whoever was asked; any other answer is whatever answers first."""
+    if request.type == GATE:
+        from postroom.room.gate import decided  # noqa: PLC0415 - for gates only
+
+        return decided(tx, request)
+    found = tx.answer(request.correlation or request.id, request.seq, request.sender_id)
+    if found is None:
+        _check_exits(tx, request)
+    return found
+
+
+def _check_exits(tx: "ReadTx", request: Message) -> None:
+    """Give up when nobody will be shown it any more. Who refuses it answers with a bounce."""
+    states = {d.state for d in tx.deliveries(request.seq)}
+    if states and states <= {State.EXPIRED, State.WITHDRAWN}:
+        how = " and ".join(sorted(state.value for state in states))
+        raise NoAnswer(f"nobody will answer {request.handle}: it is {how}", message_ref=request.id)
+
+
+def _check_hope(room: "LocalRoom", request: Message) -> None:
+    """Give up when all who were asked have ended without answering."""
+    with room.store.read() as tx:
+        deliveries = [d for d in tx.deliveries(request.seq) if d.state is not State.WITHDRAWN]
+        reasons = [_why_not(tx, delivery) for delivery in deliveries]
+        if reasons and all(reasons) and _answer(tx, request) is None:
+            raise NoAnswer(f"{'; '.join(map(str, reasons))}: {request.handle}", message_ref=request.id)
+
+
+def _why_not(tx: "ReadTx", delivery: Delivery) -> str | None:
+    """Why one of them will not answer, as far as that is known."""
+    agent = tx.agent(delivery.recipient_id)
+    if agent is not None and agent.left_at is not None:
+        return f"{delivery.recipient} has left without answering"
+    ran = delivery.route in PROGRAMS and delivery.claimer is not None
+    if ran and delivery.state in (State.SEEN, State.ACKED) and host.is_gone(delivery.claimer or ""):
+        return f"{delivery.recipient} has ended without answering"
+    return f"{delivery.recipient}: {delivery.state}" if ended(delivery.state) and not ran else None
+
+
+def _timed_out(room: "LocalRoom", request: Message, to: str, timeout: float) -> TimedOut:
+    return TimedOut(
+        f"no answer from {to} to {request.handle} within {timeout:g} s", message_ref=request.id,
+        hint=f"It is {_state(room, request)}; a late answer comes to your inbox."
+        f" See: postroom receipts {request.handle}",
+    )  # fmt: skip
+
+
+def _see_answer(room: "LocalRoom", found: Mail, author: str) -> None:
+    """The asker has it in hand, unless its mailbox belongs to a listener, who will be shown it too."""
+    try:
+        agent = room.store.look().agent(author)
+        mail = offer(room, agent.address if agent else None, ref=found.id, route="ask")
+        if mail and mail.delivery.state is State.OFFERED:
+            settle(room, mail)
+    except (MailboxLeased, StaleClaim):
+        pass
+
+
+def _state(room: "LocalRoom", request: Message) -> str:
+    return ", ".join(f"{d.state} for {d.recipient}" for d in room.store.look().deliveries(request.seq))

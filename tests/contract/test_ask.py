@@ -1,0 +1,154 @@
+"""Asking: the answer comes, or it is said why none will; and nobody waits for one who waits for them."""
+
+import os
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+
+from postroom.errors import NoAnswer, PostroomError, WaitingInCircle
+from postroom.model.message import Mail
+from postroom.room import asking
+from postroom.room.local import LocalRoom
+from tests.contract.conftest import Enter
+from tests.process import BOUND, until
+from tests.room_activity import gone_process
+
+Start = Callable[..., "Future[Mail]"]
+
+
+@pytest.fixture
+def team(enter: Enter) -> LocalRoom:
+    room = enter("planner")
+    for agent in ("planner", "builder", "reviewer"):
+        room.join(agent, role="worker")
+    return room
+
+
+@pytest.fixture
+def start(enter: Enter) -> Start:
+    """Asks in a thread, as another program would; the answer, or the error, comes later."""
+
+    def begin(who: str, to: str, **options: Any) -> "Future[Mail]":
+        told: Future[Mail] = Future()
+
+        def wait() -> None:
+            room = enter(who, sweep_seconds=0.05)
+            try:
+                told.set_result(room.ask(to, f"{who} asks {to}", timeout=BOUND, **options))
+            except PostroomError as exc:
+                told.set_exception(exc)
+            finally:
+                room.close()
+
+        threading.Thread(target=wait, daemon=True).start()
+        return told
+
+    return begin
+
+
+def is_asked(room: LocalRoom, who: str) -> bool:
+    return bool(room.peek(who))
+
+
+def waits(room: LocalRoom, who: str) -> bool:
+    directory = os.path.join(room.home, "run", "asking", room.who(who).id)
+    return os.path.isdir(directory) and any(not name.endswith(".new") for name in os.listdir(directory))
+
+
+def test_the_answer_comes_and_nothing_is_left_behind(team: LocalRoom, start: Start):
+    told = start("planner", "builder")
+    until(lambda: is_asked(team, "builder") and waits(team, "planner"))
+    team.reply(team.peek("builder")[0].id, "here", agent="builder")
+    assert told.result(BOUND).body == "here"
+    assert not waits(team, "planner")
+
+
+@pytest.mark.promise("request-watch")
+def test_who_asked_is_told_when_the_request_is_withdrawn(team: LocalRoom, start: Start):
+    told = start("planner", "builder")
+    until(lambda: is_asked(team, "builder"))
+    team.withdraw(team.peek("builder")[0].id)
+    with pytest.raises(NoAnswer, match="withdrawn"):
+        told.result(BOUND)
+
+
+@pytest.mark.promise("request-watch")
+def test_who_asked_is_told_when_the_one_asked_leaves(team: LocalRoom, start: Start):
+    told = start("planner", "builder")
+    until(lambda: is_asked(team, "builder"))
+    team.leave("builder")
+    with pytest.raises(NoAnswer, match="builder has left without answering"):
+        told.result(BOUND)
+
+
+@pytest.mark.promise("request-watch")
+def test_who_asked_is_told_when_the_program_asked_ends_without_answering(
+    team: LocalRoom, enter: Enter, start: Start
+):
+    told = start("planner", "builder")
+    until(lambda: is_asked(team, "builder"))
+    with gone_process():
+        dying = enter()
+        mail = dying.take("builder")
+        assert mail is not None
+        dying.settle(mail)
+    with pytest.raises(NoAnswer, match="builder has ended without answering"):
+        told.result(BOUND)
+
+
+@pytest.mark.promise("request-watch")
+def test_while_one_of_many_may_answer_the_wait_goes_on(team: LocalRoom, start: Start):
+    told = start("planner", "@workers")
+    until(lambda: is_asked(team, "builder"))
+    team.leave("builder")
+    until(lambda: is_asked(team, "reviewer"))
+    team.reply(team.peek("reviewer")[0].id, "me", agent="reviewer")
+    assert told.result(BOUND).body == "me"
+
+
+@pytest.mark.promise("no-circle")
+def test_nobody_waits_for_one_who_waits_for_them(team: LocalRoom, start: Start):
+    told = start("builder", "planner")
+    until(lambda: waits(team, "builder"))
+    question = team.peek("planner")[0]
+    with pytest.raises(
+        WaitingInCircle, match=f"builder waits for your answer to {question.handle}"
+    ) as circle:
+        team.ask("builder", "and you?", timeout=BOUND)
+    assert question.handle in circle.value.hint
+    assert [mail.body for mail in team.peek("builder")] == ["and you?"], "it is stored all the same"
+    team.reply(question.id, "here", agent="planner")
+    assert told.result(BOUND).body == "here"
+
+
+@pytest.mark.promise("no-circle")
+def test_a_circle_of_three_is_one_too(team: LocalRoom, start: Start):
+    start("builder", "reviewer")
+    start("reviewer", "planner")
+    until(lambda: waits(team, "builder") and waits(team, "reviewer"))
+    with pytest.raises(WaitingInCircle, match="reviewer waits for your answer"):
+        team.ask("builder", "and you?", timeout=BOUND)
+
+
+def test_who_listens_can_answer_while_it_waits(team: LocalRoom, enter: Enter, start: Start):
+    listening = enter().listen("builder", timeout=BOUND)
+    start("builder", "planner")
+    until(lambda: waits(team, "builder"))
+    told = start("planner", "builder")
+    mail = next(listening)
+    team.reply(mail.id, "I can do both", agent="builder")
+    assert told.result(BOUND).body == "I can do both"
+
+
+def test_the_note_of_one_who_died_waiting_counts_for_nothing(team: LocalRoom):
+    theirs, ours = team.send("planner", "?", sender="builder"), team.send("builder", "?")
+    with asking.noted(team, theirs), pytest.raises(WaitingInCircle):
+        asking.check_circle(team, ours)
+    with ExitStack() as stack:
+        with gone_process():
+            stack.enter_context(asking.noted(team, theirs))
+        asking.check_circle(team, ours)
