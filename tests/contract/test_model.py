@@ -253,7 +253,7 @@ class RoomAgainstModel(RuleBasedStateMachine):
             answer = f"letter {len(self.model.letters)}"
             found, wanted = self.both(
                 room,
-                lambda there: there.reply(id, "answer", agent=letter.to),
+                lambda there: there.reply(id, answer, agent=letter.to),
                 lambda it: it.reply(it.letters[name], answer),
             )
             if wanted is not None:
