@@ -32,6 +32,7 @@ PROMISES: dict[str, str] = {
     "frame": "Nothing that is written in a message can open, close or imitate the frame a model reads it in.",
     "frame-once": "No message is in a frame twice; those that do not fit are counted, named and not marked.",
     "frame-size": "Ten messages of 400 characters are framed with at most 12 % more and 60 characters each.",
+    "guide": "The guide has at most 1,200 characters, and every command in it can be run.",
     # waking
     "pushed": "Who waits is woken when its mail is stored, and a sender when its message moves.",
     "missed-ring": "A ring that is missed costs time and nothing else.",
