@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from postroom.errors import InvalidValue
 from postroom.model.ladder import Priority, State
 from postroom.model.message import Mail, Message, first_delivery
-from postroom.protocol.frame import BUDGET, SMALLEST, Frame, clean, escape, frame
+from postroom.protocol.frame import BUDGET, SMALLEST, Frame, escape, frame
+from postroom.protocol.plain import clean
 from tests.framing import Letter, parse
 
 NOW = 1_800_000_000_000
@@ -160,6 +161,7 @@ def test_what_only_resembles_a_mark_is_left_alone():
         assert escape(text) == text
     assert escape("%%00000000") == "\\%%00000000"
     assert escape("  %%ABCD2345 end") == "  \\%%ABCD2345 end", "that of another frame"
+    assert escape("\uff05\ufe6aabcd2345 end") == "\\\uff05\ufe6aabcd2345 end", "it would look the same"
 
 
 def test_each_frame_has_a_mark_of_its_own():
@@ -289,7 +291,7 @@ def test_a_body_that_is_too_long_is_cut_and_says_where_the_rest_is():
     [letter] = read(one, paths={one.id: "/spill/1.md"})
     assert letter.fields["cut"][0].endswith("The whole: /spill/1.md")
     [letter] = read(mail("x", payload={"a": "b" * 9000}))
-    assert "payload not shown" in letter.fields
+    assert letter.fields == {"payload not shown": [f"postroom read {letter.handle}"]}
     assert letter.body == "x"
 
 

@@ -14,6 +14,7 @@ from postroom.clock import rough, wall
 from postroom.errors import InvalidValue
 from postroom.model.ladder import Priority, State
 from postroom.model.message import Json, Mail, Message
+from postroom.protocol.plain import clean, has_hidden, one_line, written_out
 from postroom.text import encode
 
 BUDGET = 9_000  # characters: the runtimes cut what their hooks say at about ten thousand
@@ -25,17 +26,6 @@ _LATE = 600_000  # milliseconds on the way after which the age is told
 _NAMED = 12  # so many of those left out are named; the others are counted
 _LISTED = 8  # so many attachments are listed
 
-# Control characters, bidi controls, what has no width, tags, variation selectors, surrogates.
-_HIDDEN = re.compile(
-    "[\x00-\x08\x0e-\x1b\x1f\x7f-\x84\x86-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f"
-    "\u202a-\u202e\u2060-\u206f\u3164\ud800-\udfff\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U00013430-\U0001343f"
-    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
-)
-_JOINERS = re.compile("[\u200d\ufe0f]")  # in every other emoji: taken away, but nothing to speak of
-_BREAK = re.compile("\r\n?|[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
-_ANSI = re.compile(
-    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b\n]{0,2000}(?:\x07|\x1b\\)|\x1b[()][0-9A-Za-z]"
-)
 _LIKE_A_MARK = re.compile(
     r"^([^\S\n]*)(\\*[%\uff05\ufe6a\u066a]{2}[0-9a-z]{8})", re.MULTILINE | re.IGNORECASE
 )
@@ -52,7 +42,7 @@ class Frame(NamedTuple):
     text: str
     shown: list[Mail]
     left_out: list[Mail]
-    mark: str  # at the beginning of each line of ours; of no other frame, and in no body
+    mark: str  # at the beginning of each line of ours, and of no other
 
 
 def frame(
@@ -94,24 +84,17 @@ def _fill(writer: "_Writer", mails: list[Mail], waiting: Sequence[str], budget: 
     left = budget - len(_opening(writer.mark, mails, longest=True))
     for n, mail in enumerate(mails, 1):
         space = left - len(_closing(writer.mark, mails[n:], waiting))
-        entry = writer.entry(mail)
-        if len(entry) > space:
-            if entries:
-                break
-            entry = writer.cut(mail, space)
+        entry = writer.entry(mail, space, cut=n == 1)
+        if entry is None:
+            break
         entries.append(entry)
         left -= len(entry)
     return entries
 
 
-def clean(text: str) -> str:
-    """A text of several lines without what a model would read and a person would not see."""
-    return _HIDDEN.sub("", _BREAK.sub("\n", _ANSI.sub("", text)))
-
-
 def escape(text: str) -> str:
     """A clean text in which no line begins like one of ours."""
-    return _LIKE_A_MARK.sub(r"\1\\\2", text)
+    return text if text.isascii() and _MARK not in text else _LIKE_A_MARK.sub(r"\1\\\2", text)
 
 
 def _fence(draw: Callable[[int], bytes]) -> str:
@@ -163,36 +146,39 @@ class _Writer(NamedTuple):
     now: int
     paths: Mapping[str, str]
 
-    def entry(self, mail: Mail) -> str:
-        """A whole message."""
-        message = mail.message
-        lines = [*self._head(mail), *self._payload(message), *self._attached(message)]
-        if message.redacted is not None:
+    def entry(self, mail: Mail, space: int, *, cut: bool) -> str | None:
+        """A whole message, if it fits; if not, a cut one, or nothing."""
+        m, body = mail.message, clean(mail.body)
+        lines = [*self._head(mail), *self._payload(m), *self._attached(m)]
+        if m.redacted is not None:
             lines.append(f"{self.mark} redacted: its content was taken away")
-        elif message.body:
-            lines.append(escape(clean(message.body)))
+        elif body:
+            lines.append(escape(body))
+        if _length(lines) > space:
+            if not cut:
+                return None
+            lines = self._cut(mail, body, space)
         return "".join(f"{line}\n" for line in lines)
 
-    def cut(self, mail: Mail, space: int) -> str:
-        """As much of a message as so many characters hold, with a line that says what is missing."""
-        message, body = mail.message, clean(mail.body)
-        lines, whole = self._head(mail), _whole(message)
-        # The widest numbers that can stand there, so that the line is never longer than this.
-        note = self._missing(message, len(body), len(body), space // 4)
-        left = space - sum(map(len, lines)) - len(lines) - len(note) - 1
+    def _cut(self, mail: Mail, body: str, space: int) -> list[str]:
+        """As much of a message as so many characters hold, and a line that says what is missing."""
+        m, lines = mail.message, self._head(mail)
+        # That line is never longer than when everything is missing.
+        left = space - _length(lines) - _length([self._missing(m, len(body), len(body), space // 4)])
         for extra in (
-            _fitting(self._payload(message), left // 3, f"{self.mark} payload not shown: {whole}"),
-            _fitting(self._attached(message), left // 3, f"{self.mark} more is attached: {whole}"),
+            _fitting(self._payload(m), left // 3, f"{self.mark} payload not shown: {_whole(m)}"),
+            _fitting(self._attached(m), left // 3, f"{self.mark} more is attached: {_whole(m)}"),
         ):
             lines += extra
-            left -= sum(map(len, extra)) + len(extra)
-        kept = _head_of(body, left - 1)
+            left -= _length(extra)
+        kept = body if len(escape(body)) < left else _head_of(body, left - 1)
         lines += [escape(kept)] if kept else []
-        lines.append(self._missing(message, len(body) - len(kept), len(body), space // 4))
-        return "".join(f"{line}\n" for line in lines)
+        if kept != body:
+            lines.append(self._missing(m, len(body) - len(kept), len(body), space // 4))
+        return lines
 
     def _missing(self, message: Message, missing: int, size: int, longest: int) -> str:
-        path = _line(self.paths.get(message.id, ""), 4096)
+        path = one_line(self.paths.get(message.id, ""), 4096)
         whole = path if path and len(path) <= longest else _whole(message)
         return f"{self.mark} cut: {missing:,} of {size:,} characters are missing. The whole: {whole}"
 
@@ -208,7 +194,7 @@ class _Writer(NamedTuple):
             f"{self.mark} from {_word(who, 130)} ({role}{_identity(m.verified)}), {kind}{facts}"
             f"{_command(wants, m.handle)}"
         )
-        return [heading, f"{self.mark} subject: {_line(m.subject, 200)}"] if m.subject else [heading]
+        return [heading, f"{self.mark} subject: {one_line(m.subject, 200)}"] if m.subject else [heading]
 
     def _labels(self, mail: Mail) -> list[str]:
         m, found = mail.message, list[str]()
@@ -223,12 +209,12 @@ class _Writer(NamedTuple):
             found.append(f"expires in {rough(left)}" if left > 0 else "expired")
         if mail.shown_before:
             found.append("may have been shown before")
-        if _HIDDEN.search(_JOINERS.sub("", m.body + m.subject)):
+        if has_hidden(m.body) or has_hidden(m.subject):
             found.append("hidden characters removed")
         return found
 
     def _payload(self, m: Message) -> list[str]:
-        return [f"{self.mark} payload: {_visible(encode(m.payload))}"] if m.payload else []
+        return [f"{self.mark} payload: {written_out(encode(m.payload))}"] if m.payload else []
 
     def _attached(self, m: Message) -> list[str]:
         attached = m.attachments or []
@@ -268,13 +254,17 @@ def _attachment(one: Json) -> str:
     name = _word(str(one.get("name") or "unnamed"), 80)
     kind = _word(str(one.get("media_type") or "unknown"), 60)
     size = f", {one['size']:,} bytes" if isinstance(one.get("size"), int) else ""
-    path = f" {_line(str(one['path']), 255)}" if one.get("path") else ""
+    path = f" {one_line(str(one['path']), 255)}" if one.get("path") else ""
     return f"{name} ({kind}{size}){path}"
+
+
+def _length(lines: list[str]) -> int:
+    return sum(map(len, lines)) + len(lines)
 
 
 def _fitting(lines: list[str], space: int, otherwise: str) -> list[str]:
     """As many lines as fit, and one that tells if some do not."""
-    if sum(map(len, lines)) + len(lines) <= space:
+    if _length(lines) <= space:
         return lines
     kept, left = list[str](), space - len(otherwise) - 1
     for line in lines:
@@ -294,23 +284,7 @@ def _head_of(text: str, space: int) -> str:
     return kept[:near] if near > len(kept) - 80 and near > 0 else kept
 
 
-def _line(text: str, longest: int) -> str:
-    """A text as one clean line, cut if it must be."""
-    line = clean(text).replace("\n", " ").replace("\t", " ")
-    return line if len(line) <= longest else line[: longest - 1] + "…"
-
-
 def _word(text: str, longest: int) -> str:
     """A name as it stands, or in quotes: it must not read as if it were more than a name."""
-    line = _line(text, longest)
+    line = one_line(text, longest)
     return line if _WORD.fullmatch(line) else '"' + line.replace('"', "'") + '"'
-
-
-def _visible(json: str) -> str:
-    """JSON that means the same, with everything hidden written as `\\u` and digits."""
-    return _BREAK.sub(_code, _HIDDEN.sub(_code, json))
-
-
-def _code(found: re.Match[str]) -> str:
-    units = found[0].encode("utf-16-be", "surrogatepass").hex()
-    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
