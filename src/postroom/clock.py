@@ -18,3 +18,12 @@ def iso(at: int | None) -> str | None:
     seconds, ms = divmod(at, 1000)
     y, mo, d, h, mi, s, *_ = time.gmtime(seconds)
     return f"{y:04}-{mo:02}-{d:02}T{h:02}:{mi:02}:{s:02}.{ms:03}Z"
+
+
+def rough(span: int) -> str:
+    """A length of time, in milliseconds, as people say it: `12 s`, `5 min`, `3 h`, `2 d`."""
+    seconds = max(0, span) // 1000
+    for limit, size, unit in ((90, 1, "s"), (5400, 60, "min"), (129600, 3600, "h")):
+        if seconds < limit:
+            return f"{seconds // size} {unit}"
+    return f"{seconds // 86400} d"

@@ -41,6 +41,11 @@ PROMISES: dict[str, str] = {
     "bounce": "Each refusal and each death sends exactly one bounce, and a bounce never bounces.",
     "listen": "One program at a time listens on a mailbox, and a message is seen when it asks for the next.",
     "model": "Under any sequence of acts, deaths and clock jumps the room does what a page of Python says.",
+    # what a model reads
+    "frame": "Nothing that is written in a message can open, close or imitate the frame a model reads it in.",
+    "frame-once": "No message is in a frame twice; those that do not fit are counted, named and not marked.",
+    "frame-size": "Ten messages of 400 characters are framed with at most 12 % more and 60 characters each.",
+    "guide": "The guide has at most 1,200 characters, and every command in it can be run.",
     # waking
     "pushed": "Who waits is woken when its mail is stored, and a sender when its message moves.",
     "missed-ring": "A ring that is missed costs time and nothing else.",

@@ -14,17 +14,10 @@ SHOWN_BEFORE = "(may have been shown before)"
 _COLOURS = {Priority.URGENT: "red", Priority.HIGH: "yellow", Priority.LOW: "dim"}
 
 
-def writer(message: "Message", here: str) -> str:
-    """Whoever wrote it, as the project `here` would have to write back."""
-    elsewhere = message.project != here and message.sender_id[:1] == "a"  # neither a person nor the room
-    bare = elsewhere and "/" not in message.sender
-    return f"{message.project}/{message.sender}" if bare else message.sender
-
-
 def put_list(mails: "list[Mail]", context: "Context") -> None:
     """One line for each."""
     here = context.project()
-    rows = [(m.handle, writer(m.message, here), m.type, age(m.message.created_at), _gist(m)) for m in mails]
+    rows = [(m.handle, m.message.writer(here), m.type, age(m.message.created_at), _gist(m)) for m in mails]
     context.put_table(rows, ("cyan", "bold", "", "dim"), ("ID", "FROM", "TYPE", "AGE", "TEXT"))
 
 
@@ -53,7 +46,7 @@ def whole(message: "Message", context: "Context", *, shown_before: bool = False)
     paint = context.out.paint
     head = [
         paint(message.handle, "cyan"),
-        f"{paint(one_line(writer(message, context.project())), 'bold')} → {one_line(message.to)}",
+        f"{paint(one_line(message.writer(context.project())), 'bold')} → {one_line(message.to)}",
     ]
     head.append(one_line(message.type))
     if message.priority is not Priority.NORMAL:

@@ -2,7 +2,7 @@
 
 import time
 
-from postroom.clock import wall
+from postroom.clock import rough, wall
 from postroom.errors import InvalidValue
 
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
@@ -60,13 +60,8 @@ def _iso(text: str) -> float | None:
 
 def age(at: int) -> str:
     """How long ago: `now`, `12 s`, `5 min`, `3 h`, `2 d`."""
-    seconds = max(0, wall() - at) // 1000
-    if seconds < 2:
-        return "now"
-    for limit, size, unit in ((90, 1, "s"), (5400, 60, "min"), (129600, 3600, "h")):
-        if seconds < limit:
-            return f"{seconds // size} {unit}"
-    return f"{seconds // 86400} d"
+    span = wall() - at
+    return "now" if span < 2000 else rough(span)
 
 
 def left(at: int | None) -> str:

@@ -63,6 +63,11 @@ class Message(NamedTuple):
     def handle(self) -> str:
         return handle(self.id)
 
+    def writer(self, here: str) -> str:
+        """Whoever wrote it, as the project `here` would have to write back."""
+        elsewhere = self.project != here and self.sender_id[:1] == "a"  # neither a person nor the room
+        return f"{self.project}/{self.sender}" if elsewhere and "/" not in self.sender else self.sender
+
 
 NOTHING = (None,) * 11  # in the fields that most messages do not have
 

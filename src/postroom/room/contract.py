@@ -4,7 +4,7 @@ Every method that acts for somebody takes `agent` (or `sender`): an address, by 
 was opened for. Every method that takes a message takes its id or its 8-character handle.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol
 
@@ -26,6 +26,7 @@ from postroom.model.message import (
 if TYPE_CHECKING:
     from typing import Unpack
 
+    from postroom.protocol.frame import Frame
     from postroom.room.options import About, ReplyOptions, SendOptions
 
 
@@ -95,6 +96,14 @@ class Room(Protocol):
 
     def wait(self, agent: str | None = None, *, timeout: float | None = None, limit: int = 50) -> list[Mail]:
         """Sleep, at no CPU, until there is mail, and peek at it; empty when time is up."""
+        ...
+
+    def frame(self, mails: Iterable[Mail], *, budget: int = 9_000, waiting: Sequence[str] = ()) -> "Frame":
+        """One text for a model, with as many of these messages as `budget` characters hold; marks nothing.
+
+        No body can forge or close it. `shown` has the messages that are in its `text`, `left_out` the others,
+        which the text names; it also names the handles in `waiting`.
+        """
         ...
 
     def listen(self, agent: str | None = None, *, timeout: float | None = None) -> Iterator[Mail]:

@@ -2,7 +2,7 @@
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from postroom.bell.contract import Bell, Waiter
+    from postroom.protocol.frame import Frame
     from postroom.room.hand import Hand
     from postroom.room.options import About, ReplyOptions, SendOptions
     from postroom.room.waiter import Waiters
@@ -176,6 +177,12 @@ class LocalRoom:
         from postroom.room.wait import wait  # noqa: PLC0415 - only who waits
 
         return wait(self, agent, timeout, limit)
+
+    def frame(self, mails: Iterable[Mail], *, budget: int = 9_000, waiting: Sequence[str] = ()) -> "Frame":
+        from postroom.protocol.frame import frame  # noqa: PLC0415 - only who shows mail to a model
+
+        here = self.scope.find(self.store.look())
+        return frame(mails, budget=budget, here=here, waiting=waiting, now=self.store.clock())
 
     def listen(self, agent: str | None = None, *, timeout: float | None = None) -> Iterator[Mail]:
         from postroom.room.listen import Listening  # noqa: PLC0415 - only who listens

@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+from postroom.cli import framed
+
 if TYPE_CHECKING:
     import argparse
 
@@ -13,20 +15,25 @@ HELP = "List what waits for you, in the order you will get it. Looking marks not
 EXAMPLES = """\
   postroom inbox
   postroom inbox --as builder --limit 5
+  postroom inbox --frame
   postroom inbox --json"""
 
 
 def add_arguments(parser: "Parser") -> None:
     parser.add_limit(50)
+    framed.add_arguments(parser)
 
 
 def run(args: "argparse.Namespace", context: "Context") -> int:
-    show(context.room().peek(limit=args.limit), context)
+    framed.check(args)
+    show(context.room().peek(limit=args.limit), args, context)
     return 0
 
 
-def show(mails: "list[Mail]", context: "Context") -> None:
-    if context.json:
+def show(mails: "list[Mail]", args: "argparse.Namespace", context: "Context") -> None:
+    if args.frame:
+        framed.look(mails, args, context)
+    elif context.json:
         from postroom.protocol import wire
 
         context.put_json({"messages": [wire.mail(mail) for mail in mails]})

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from postroom.cli import framed
 from postroom.errors import NotFound, PostroomError, UsageError
 from postroom.model.ladder import State
 
@@ -14,51 +15,80 @@ if TYPE_CHECKING:
 
 HELP = """\
 Take the next message, or the one named, and print it. It counts as seen only after all of it was
-written; if that fails, it waits for you again."""
+written; if that fails, it waits for you again. With --frame it is printed as a model should get it: who
+wrote it and what is expected, in a frame that no body can forge; with --all, as many as fit into one."""
 EXAMPLES = """\
   postroom read
   postroom read 5f0c9a1e
+  postroom read --all --frame
   postroom read --all --json"""
+
+_PAGE = 50
 
 
 def add_arguments(parser: "Parser") -> None:
     parser.add_argument("id", metavar="ID", nargs="?", help="a message's id or its last 8 digits")
     parser.add_argument("--all", action="store_true", help="everything that waits, one after another")
+    framed.add_arguments(parser)
 
 
 def run(args: "argparse.Namespace", context: "Context") -> int:
     if args.all and args.id:
         raise UsageError("read takes an ID or --all, not both", hint="See: postroom help read")
-    found = _take(args.id, context)
+    framed.check(args)
+    found = _take_framed(args, context) if args.frame else _take(args.id, context)
     if not found and not args.all:
         raise NotFound("no mail", hint="Sleep until some comes: postroom wait")
-    while found and args.all:
+    while found and args.all and not args.frame:
         found = _take(None, context, before="" if context.json else "\n")
-    if args.all and found is None:
+    if args.all and not found:
         context.note("No more mail.")
     return 0
 
 
-def _take(ref: str | None, context: "Context", before: str = "") -> "Mail | None":
+def _take(ref: str | None, context: "Context", before: str = "") -> "list[Mail]":
     """One message: claimed, written out, and only then seen."""
-    room = context.room()
-    mail = room.take(id=ref, route="cli", handed=False)
+    mail = context.room().take(id=ref, route="cli", handed=False)
     if mail is None:
-        return None
-    text = before + _text(mail, context)
-    if mail.delivery.state is not State.OFFERED:
-        context.put(text)  # taken before: nothing is claimed, so nothing is settled
-        return mail
+        return []
+    _hand_over([mail], before + _text(mail, context), context)
+    return [mail]
+
+
+def _take_framed(args: "argparse.Namespace", context: "Context") -> "list[Mail]":
+    """One message, or as many as one frame holds, claimed and written out together."""
+    room = context.room()
+    number = len(framed.made(room.peek(limit=_PAGE), args, context).shown) if args.all else 1
+    taken: list[Mail] = []
+    try:
+        while len(taken) < number and (mail := room.take(id=args.id, route="cli", handed=False)):
+            taken.append(mail)
+    except PostroomError:
+        if not taken:
+            raise  # else the others wait, and those that were claimed are shown
+    if not taken:
+        return []
+    waiting = [mail.handle for mail in room.peek(limit=_PAGE)] if args.all else []
+    frame = framed.made(taken, args, context, waiting)
+    for mail in frame.left_out:
+        room.give_up(mail)  # somebody else took the one that would have fitted
+    _hand_over(frame.shown, framed.text(frame, context), context)
+    return frame.shown
+
+
+def _hand_over(mails: "list[Mail]", text: str, context: "Context") -> None:
+    """Write out what was claimed, and settle it. What was taken before is not claimed, and so not settled."""
+    room = context.room()
+    claimed = [mail for mail in mails if mail.delivery.state is State.OFFERED]
     try:
         context.put(text)
     except (OSError, PostroomError):
-        if not context.out.taken:
-            room.give_up(
-                mail
-            )  # else a part may have been seen: when this process is gone, it returns with a label
+        # Else a part may have been seen: when this process is gone, it returns with a label.
+        for mail in claimed if not context.out.taken else ():
+            room.give_up(mail)
         raise
-    room.settle(mail)
-    return mail
+    for mail in claimed:
+        room.settle(mail)
 
 
 def _text(mail: "Mail", context: "Context") -> str:

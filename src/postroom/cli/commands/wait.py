@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from postroom.cli import framed
 from postroom.cli.commands.inbox import show
 from postroom.errors import TimedOut
 
@@ -22,16 +23,18 @@ EXAMPLES = """\
 def add_arguments(parser: "Parser") -> None:
     parser.add_argument("--timeout", metavar="TIME", help="give up after 90s, 10m, 2h … (never)")
     parser.add_limit(50)
+    framed.add_arguments(parser)
 
 
 def run(args: "argparse.Namespace", context: "Context") -> int:
     from postroom.cli.moment import long, span
 
+    framed.check(args)
     timeout = None if args.timeout is None else span(args.timeout)
     mails = context.room().wait(timeout=timeout, limit=args.limit)
     if not mails:
         raise TimedOut(
             f"no mail within {long(timeout or 0)}", hint="See what is on its way: postroom log --follow"
         )
-    show(mails, context)
+    show(mails, args, context)
     return 0
