@@ -3,7 +3,8 @@
     PostroomError
     ├── UsageError              what was asked makes no sense
     │   ├── InvalidAddress      ├── InvalidBody        ├── InvalidPayload
-    │   ├── InvalidName         ├── InvalidValue       └── NoIdentity
+    │   ├── InvalidName         ├── InvalidValue       ├── InvalidSchema
+    │   └── UnknownType         └── NoIdentity
     ├── NotFound                what was named does not exist
     │   ├── UnknownRecipient    ├── UnknownAgent       ├── UnknownMessage
     │   └── UnknownProject      └── NoRoom
@@ -77,6 +78,20 @@ class InvalidValue(UsageError):
     """A value is out of range."""
 
     code = "invalid_value"
+
+
+class InvalidSchema(UsageError):
+    """A type's schema cannot be held."""
+
+    code = "invalid_schema"
+    hint = "Mend the type where it is registered, then: postroom types --refresh"
+
+
+class UnknownType(UsageError):
+    """There is no such type of message."""
+
+    code = "unknown_type"
+    hint = "See the types there are: postroom types"
 
 
 class NoIdentity(UsageError):

@@ -35,6 +35,7 @@ COMMANDS: dict[str, Entry] = {
     "ask": ("ask", WRITE, "send a request and wait for its answer"),
     "reply": ("reply", WRITE, "answer a message, which also acknowledges it"),
     "withdraw": ("withdraw", WRITE, "take back what nobody has seen yet"),
+    "types": ("types", WRITE, "the types of messages, and what each must hold"),
     "inbox": ("inbox", READ, "list what waits, without marking anything"),
     "read": ("read", READ, "take the next message (or that one): it is seen"),
     "wait": ("wait", READ, "sleep until mail comes, then list it"),

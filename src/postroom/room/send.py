@@ -22,7 +22,11 @@ def send(
     room: "LocalRoom", to: str, body: str, *, sender: str | None = None, **options: "Unpack[SendOptions]"
 ) -> Sent:
     """Store a message for whoever has the address, then ring."""
-    wanted = draft(room.settings, to, body, **options) if options else plain(room.settings, to, body)
+    if options:
+        wanted = draft(room.settings, to, body, home=room.home, **options)
+        to = wanted.to  # some types say to whom they go
+    else:
+        wanted = plain(room.settings, to, body)
     who = sender or room.agent or ""
     memory = room.scope.memory
     lane = memory.lanes.get((who, to))
