@@ -61,6 +61,7 @@ def settings() -> str:
         + "In `config.toml` (`postroom status` shows where it is: in `POSTROOM_HOME`, else in "
         "`~/.config/postroom` on Linux), or in the environment, which wins.\n\n"
         "| key | default | environment | meaning |\n| --- | --- | --- | --- |\n" + "".join(rows) + "\n"
+        "A table `[types.NAME]` registers a type of message: [types of your own](../howto/own-types.md).\n\n"
         "Only in the environment:\n\n| variable | meaning |\n| --- | --- |\n" + "".join(alone)
     )
 
@@ -107,7 +108,8 @@ def python() -> str:
         "# Python\n\n"
         + NOTE
         + "`import postroom` gives these names; nothing else is promised to stay. Errors are in "
-        "`postroom.errors` ([list](errors.md)).\n\n## Open a room\n\n"
+        "`postroom.errors` ([list](errors.md)), and the payloads of the built-in types in "
+        "`postroom.payloads` ([list](types.md)), which `message.payload_as` reads.\n\n## Open a room\n\n"
         + _function("postroom.open", postroom.open)
         + "\n## `Room`\n\n"
         + f"{inspect.getdoc(postroom.Room)}\n\n{module.partition(chr(10) * 2)[2]}\n\n"
@@ -139,7 +141,8 @@ def _class(name: str, kind: type) -> str:
         inside = [str(member.name) for member in kind]
     else:
         properties = [key for key, value in vars(kind).items() if isinstance(value, property)]
-        inside = [*getattr(kind, "_fields", ()), *properties]
+        methods = [f"{key}()" for key, value in vars(kind).items() if inspect.isfunction(value)]
+        inside = [*getattr(kind, "_fields", ()), *properties, *(methods if issubclass(kind, tuple) else ())]
     names = ", ".join(f"`{one}`" for one in inside if not one.startswith("_"))
     return f"| `{name}` | {told} | {names} |\n"
 

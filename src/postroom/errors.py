@@ -68,7 +68,7 @@ class InvalidBody(UsageError):
 
 
 class InvalidPayload(UsageError):
-    """The payload is not a JSON object."""
+    """The payload is no JSON object, or does not fit its type."""
 
     code = "invalid_payload"
     hint = """Give a JSON object, for example: --payload '{"task_id": "T-1"}'"""

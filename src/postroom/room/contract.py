@@ -26,6 +26,8 @@ class Room(Protocol):
     ) -> Sent:
         """Store a message; durable, to the level the room is set to, when this returns.
 
+        A payload that does not fit its type is refused, and nothing is stored.
+
         Options: `type`, `payload`, `subject`, `priority`, `thread`, `reply_to`, `correlation`,
         `requires_ack`, `after` and `expires` (seconds from now), `key` (sending again with the same
         key gives the first message back), `metadata`, `cls` (`turn`, `tool` or `interrupt`).
