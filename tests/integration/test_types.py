@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
+from postroom.cli.output import Output
 from postroom.errors import InvalidPayload, InvalidSchema, UnknownType
 from postroom.payloads import Dispatch, WorkerDone
 from postroom.protocol import builtin, registration, registry
+from postroom.room import directory
 from postroom.room.local import LocalRoom
 from tests.commandline import CommandLine, is_told_well
 
@@ -118,6 +120,19 @@ def test_mail_is_read_as_the_class_of_its_type(room: LocalRoom):
         mail.payload_as(WorkerDone)
 
 
+def test_a_broadcast_is_addressed_to_all(room: LocalRoom, monkeypatch: pytest.MonkeyPatch):
+    asked: list[str] = []
+    real = directory.lane_between
+
+    def to_builder(tx: Any, who: str, to: str, *rest: Any) -> Any:
+        asked.append(to)
+        return real(tx, who, "builder", *rest)
+
+    monkeypatch.setattr(directory, "lane_between", to_builder)
+    message = room.send("*", "hello", type="broadcast").message
+    assert (asked, message.to, message.type) == (["@all"], "@all", "note")
+
+
 def test_a_key_finds_its_message_whichever_spelling_it_was_sent_in(room: LocalRoom):
     first = room.send("builder", "go", type="dispatch", payload={"task_id": "T-1"}, key="k")
     again = room.send("builder", "go", type="dispatch", payload={"taskId": "T-1"}, key="k")
@@ -135,6 +150,8 @@ def test_a_type_of_the_config_is_held_like_ours(room: LocalRoom, home: str):
     configure(home, DEPLOY)
     sent = room.send("builder", "go", type="deploy", payload={"version": "1"})
     assert sent.message.type == "deploy"
+    answer = room.reply(sent.id, "again", agent="builder", type="deploy", payload={"version": "2"})
+    assert answer.message.type == "deploy"
     with pytest.raises(InvalidPayload) as refusal:
         room.send("builder", "go", type="deploy", payload={"Version": "1"})
     assert refusal.value.facts["field"] == "payload.Version", "a type of yours is spelled as you spell it"
@@ -272,6 +289,24 @@ def test_a_class_must_be_declared_under_the_name_of_its_entry_point(home: str, p
     assert "must be a table" in problems["number"]
 
 
+def test_a_broken_type_is_told_as_broken_even_after_a_look_for_another(home: str):
+    with pytest.raises(UnknownType):
+        registry.find("nonsense", home)
+    configure(home, "[types.deploy]\n")
+    with pytest.raises(InvalidSchema, match="meaning must be"):
+        registry.find("deploy", home)
+
+
+def test_a_class_with_templates_cannot_be_registered(home: str, package: Any):
+    package(
+        RELEASE.replace("direction=", "templates=(Template('a', 'b', ()),), direction=").replace(
+            "postroom.payloads import", "postroom.model.payload import Template,"
+        ),
+        release="acme_mail:Release",
+    )
+    assert "templates" in registration.refresh(home).problems["release"]
+
+
 def test_the_config_has_the_last_word(home: str, package: Any):
     package(RELEASE, deploy="acme_mail:TABLE")
     assert registry.find("deploy", home)["meaning"] == "A cat."
@@ -338,6 +373,15 @@ def test_what_a_stranger_wrote_about_a_type_is_harmless(cli: CommandLine):
     configure(cli.home, DEPLOY.replace("Deploy this", "\\u001b[2JDeploy").replace("which one", "\\u202eone"))
     for call in (["types"], ["types", "show", "deploy"]):
         assert not [c for c in cli.ok(*call).out if c in "\x1b\u202e"]
+
+
+def test_what_is_shown_of_a_type_has_colours_where_they_are_wanted(
+    cli: CommandLine, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(
+        Output, "paint", lambda self, text, *styles: f"\x1b[1m{text}\x1b[0m" if styles else text
+    )
+    assert cli.ok("types", "show", "dispatch").out.startswith("\x1b[1mdispatch\x1b[0m  coordinator")
 
 
 def test_other_names_are_shown_for_what_they_are(cli: CommandLine):

@@ -74,11 +74,14 @@ def test_what_ask_and_reply_send_needs_no_check_when_it_has_no_payload(type: str
 # what is lenient
 
 
-def test_keys_in_camel_case_are_stored_in_our_spelling_at_any_depth():
+def test_keys_in_camel_case_are_stored_in_our_spelling():
     given = {"taskId": "T-1", "specPath": "s", "fileScope": ["a"], "skipScouts": True}
     ours = {"task_id": "T-1", "spec_path": "s", "file_scope": ["a"], "skip_scouts": True}
     assert admitted("dispatch", given) == ours
     assert given.keys() == {"taskId", "specPath", "fileScope", "skipScouts"}, "the caller keeps its own"
+    assert admitted("dispatch", {"taskID": "T-1"}) == admitted("dispatch", {"TaskId": "T-1"})
+    handoff = admitted("handoff", {"needed": "x", "To": {"Agent": "a"}})
+    assert handoff == {"needed": "x", "to": {"agent": "a"}}
     assert admitted("request", {"taskId": "T-1", "myOwn": 1}) == {"task_id": "T-1", "myOwn": 1}
 
 

@@ -95,8 +95,9 @@ def _normal(given: Json, schema: Json, path: str) -> Json:
 
 
 def _snake(name: str) -> str:
-    """`taskId` as `task_id`."""
-    return "".join(f"_{c.lower()}" if c.isupper() else c for c in name)
+    """`taskId`, or `taskID`, as `task_id`."""
+    begins = [c.isupper() and n > 0 and not name[n - 1].isupper() for n, c in enumerate(name)]
+    return "".join("_" * begin + c.lower() for begin, c in zip(begins, name, strict=True))
 
 
 def _check_template(given: Json, definition: Definition) -> None:

@@ -137,6 +137,8 @@ def _checked(name: str, value: Any) -> Definition:
         declared = definition(value)
         if declared["name"] != name:
             raise InvalidSchema(f"its class is declared as {declared['name']!r}")
+        if "templates" in declared:
+            raise InvalidSchema("only built-in types have templates")
         table = {key: declared[key] for key in _KEYS}
     if not isinstance(table, dict):
         raise InvalidSchema("it must be a table with meaning, direction and schema, or a declared class")

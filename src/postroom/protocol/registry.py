@@ -23,20 +23,18 @@ def find(name: str, home: str = "") -> Definition:
     found = built_in(name)
     if found is not None:
         return found
-    problems: dict[str, str] = {}
     if home and is_name(name):
         from postroom.protocol import registration  # noqa: PLC0415 - only for types that are not ours
 
         yours = registration.registered(home)
-        if name not in yours.types:
+        if name not in yours.types and name not in yours.problems:
             if home not in _looked:
                 _looked[home] = registration.refresh(home).of_packages()
             yours = _looked[home]
         if name in yours.types:
             return yours.types[name]
-        problems = yours.problems
-    if name in problems:
-        raise InvalidSchema(f"type {name!r} is registered, and wrong: {problems[name]}", type=name)
+        if name in yours.problems:
+            raise InvalidSchema(f"type {name!r} cannot be used: {yours.problems[name]}", type=name)
     raise unknown(name, home)
 
 

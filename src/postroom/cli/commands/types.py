@@ -87,7 +87,6 @@ def _table(found: list[dict[str, Any]], context: "Context") -> str:
 
 
 def _show(name: str, where: str, context: "Context") -> int:
-    from postroom.cli.output import clean
     from postroom.protocol import registry
     from postroom.protocol.builtin import ALIASES
 
@@ -101,7 +100,7 @@ def _show(name: str, where: str, context: "Context") -> int:
     if context.json:
         context.put_json(definition)
     else:
-        context.put(clean(text))
+        context.put(text)
     return 0
 
 
@@ -119,9 +118,12 @@ def _command(definition: dict[str, Any]) -> str | None:
 def _described(definition: dict[str, Any], context: "Context") -> str:
     import json
 
+    from postroom.cli.output import clean
+
     paint = context.out.paint
+    about = clean(f"{definition['direction']}\n{definition['meaning']}\n")
     parts = [
-        f"{paint(definition['name'], 'bold')}  {definition['direction']}\n{definition['meaning']}\n",
+        f"{paint(definition['name'], 'bold')}  {about}",
         f"{paint('Fields', 'bold')}\n{_fields(definition['schema'], context)}",
     ]
     if "templates" in definition:
@@ -131,9 +133,9 @@ def _described(definition: dict[str, Any], context: "Context") -> str:
         ]
         parts.append(f"{paint('Templates', 'bold')}\n{context.out.table(rows, ('cyan', 'dim'))}")
     if definition["command"]:
-        parts.append(f"{paint('Send an example', 'bold')}\n  {definition['command']}\n")
+        parts.append(f"{paint('Send an example', 'bold')}\n  {clean(definition['command'])}\n")
     schema = json.dumps(definition["schema"], indent=2, ensure_ascii=False)
-    parts.append(f"{paint('Schema', 'bold')}\n{schema}\n")
+    parts.append(f"{paint('Schema', 'bold')}\n{clean(schema)}\n")
     return "\n".join(parts)
 
 
@@ -150,11 +152,8 @@ def _fields(schema: dict[str, Any], context: "Context") -> str:
 def kinds(about: dict[str, Any]) -> str:
     """What a field's value may be, in a few words."""
     if "enum" in about:
-        return (
-            " or ".join(map(str, about["enum"]))
-            if len(about["enum"]) <= 4
-            else f"one of {len(about['enum'])}"
-        )
+        choices = [str(choice) for choice in about["enum"]]
+        return " or ".join(choices) if len(choices) <= 4 else f"one of {len(choices)}"
     wanted = about.get("type", "any")
     names = [wanted] if isinstance(wanted, str) else list(wanted)
     inner = about.get("items", {}).get("type", "value")
