@@ -202,7 +202,8 @@ def _type(one: dict[str, Any]) -> str:
         + (f"{table}\n" if rows else "")
         + free
         + (f"Templates:\n\n{forms}\n" if forms else "")
-        + f"```json\n{json.dumps(one['example'], indent=2, ensure_ascii=False)}\n```\n"
+        + f"```json\n{_json(one['example'])}```\n\n"
+        + f"<details><summary>JSON Schema</summary>\n\n```json\n{_json(one['schema'])}```\n\n</details>\n"
     )
 
 

@@ -154,6 +154,8 @@ def kinds(about: dict[str, Any]) -> str:
     if "enum" in about:
         choices = [str(choice) for choice in about["enum"]]
         return " or ".join(choices) if len(choices) <= 4 else f"one of {len(choices)}"
+    if "format" in about:
+        return "date and time"
     wanted = about.get("type", "any")
     names = [wanted] if isinstance(wanted, str) else list(wanted)
     inner = about.get("items", {}).get("type", "value")
