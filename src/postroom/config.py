@@ -126,14 +126,8 @@ def _compiled(path: str, stamp: list[int]) -> dict[str, Any] | None:
 
 
 def _compile(path: str, compiled: str, stamp: list[int]) -> dict[str, Any]:
-    import json  # noqa: PLC0415
-    import tomllib  # noqa: PLC0415 - only after the file has changed
-
-    try:
-        with open(path, "rb") as file:
-            found = tomllib.load(file)
-    except (OSError, ValueError) as exc:
-        raise InvalidValue(f"{path}: {exc}", hint="Mend that file, or move it away.", path=path) from None
+    found = document(path)
+    found.pop("types", None)  # these have a registry of their own
     unknown = sorted(set(found) - set(Settings._fields))
     if unknown:
         hint = f"The settings are: {', '.join(Settings._fields)}"
@@ -142,17 +136,35 @@ def _compile(path: str, compiled: str, stamp: list[int]) -> dict[str, Any]:
         values = {key: checked(key, value) for key, value in found.items()}
     except InvalidValue as exc:
         raise InvalidValue(f"{path}: {exc}", hint=exc.hint or None, path=path, **exc.facts) from None
-    temporary = f"{compiled}.{os.getpid()}"
+    keep(compiled, {"stamp": stamp, "settings": values})
+    return values
+
+
+def document(path: str) -> dict[str, Any]:
+    """All that is in a config file; a clear error when it is no TOML."""
+    import tomllib  # noqa: PLC0415 - only after the file has changed
+
+    try:
+        with open(path, "rb") as file:
+            return tomllib.load(file)
+    except (OSError, ValueError) as exc:
+        raise InvalidValue(f"{path}: {exc}", hint="Mend that file, or move it away.", path=path) from None
+
+
+def keep(path: str, compiled: dict[str, Any]) -> None:
+    """Keep what was compiled for the next start. A directory that cannot be written only costs time."""
+    import json  # noqa: PLC0415
+
+    temporary = f"{path}.{os.getpid()}"
     try:
         with open(temporary, "w", encoding="utf-8") as file:
-            json.dump({"stamp": stamp, "settings": values}, file)
-        os.replace(temporary, compiled)
-    except OSError:  # a config directory that cannot be written only costs time
+            json.dump(compiled, file)
+        os.replace(temporary, path)
+    except OSError:
         try:
             os.unlink(temporary)
         except OSError:
             pass
-    return values
 
 
 def default_home() -> str:

@@ -3,7 +3,8 @@
     PostroomError
     ├── UsageError              what was asked makes no sense
     │   ├── InvalidAddress      ├── InvalidBody        ├── InvalidPayload
-    │   ├── InvalidName         ├── InvalidValue       └── NoIdentity
+    │   ├── InvalidName         ├── InvalidValue       ├── InvalidSchema
+    │   └── UnknownType         └── NoIdentity
     ├── NotFound                what was named does not exist
     │   ├── UnknownRecipient    ├── UnknownAgent       ├── UnknownMessage
     │   └── UnknownProject      └── NoRoom
@@ -69,7 +70,7 @@ class InvalidBody(UsageError):
 
 
 class InvalidPayload(UsageError):
-    """The payload is not a JSON object."""
+    """The payload is no JSON object, or does not fit its type."""
 
     code = "invalid_payload"
     hint = """Give a JSON object, for example: --payload '{"task_id": "T-1"}'"""
@@ -79,6 +80,20 @@ class InvalidValue(UsageError):
     """A value is out of range."""
 
     code = "invalid_value"
+
+
+class InvalidSchema(UsageError):
+    """A type's schema cannot be held."""
+
+    code = "invalid_schema"
+    hint = "Mend the type where it is registered, then: postroom types --refresh"
+
+
+class UnknownType(UsageError):
+    """There is no such type of message."""
+
+    code = "unknown_type"
+    hint = "See the types there are: postroom types"
 
 
 class NoIdentity(UsageError):

@@ -14,6 +14,8 @@ PROMISES: dict[str, str] = {
     "scheduled": "Scheduled mail is offered from its moment on, and not before.",
     "expiry": "What has expired is never shown to anybody.",
     "withdraw": "What the sender has taken back is not shown to anybody afterwards.",
+    "types": "A payload that does not fit its type is refused by its field, and nothing is stored.",
+    "own-types": "A type that users register is held like ours, and one that cannot be held is refused.",
     "bad-input": "Input that cannot be stored is refused with a sentence about it, and nothing is stored.",
     # addresses
     "groups": "A group means whoever belongs to it when the message is sent, and never the sender.",

@@ -125,7 +125,8 @@ def test_ack_nack_and_reply_move_the_message_up_or_out(cli: CommandLine):
     assert cli.ok("ack", acked, "--as", "builder").out.endswith("acked\n"), "saying it twice is harmless"
     refused = cli.ok("nack", nacked, "--reason", "not mine", "--as", "builder", "--json").json
     assert (refused["state"], refused["reason"]) == ("bounced", "not mine")
-    cli.ok("reply", replied, "-", "--as", "builder", "--type", "worker_done", stdin=b"done\n")
+    done = ["--type", "worker_done", "--payload", '{"task_id": "T-1"}']
+    cli.ok("reply", replied, "-", "--as", "builder", *done, stdin=b"done\n")
     assert cli.receipt(replied)["state"] == "acked"
     letters = cli.ok("read", "--all", "--as", "planner", "--json").items
     assert [letter["type"] for letter in letters] == ["system", "worker_done"]

@@ -54,6 +54,30 @@ def test_the_commands_agents_use_all_day_load_little(cli: CommandLine, command: 
     assert len([name for name in loaded if name.startswith("postroom.cli.commands.")]) <= 2
 
 
+def test_a_typed_send_loads_its_schema_and_nothing_heavy(cli: CommandLine):
+    plain = loaded_by(cli, "send", "builder", "hello", "--as", "planner")
+    answer = loaded_by(cli, "reply", cli.sent("builder", "hello"), "done", "--as", "builder")
+    assert [name for name in plain | answer if name.startswith("postroom.protocol")] == []
+    payload = ["--type", "dispatch", "--payload", '{"task_id": "T-1"}']
+    typed = loaded_by(cli, "send", "builder", *payload, "--as", "planner")
+    assert sorted(HEAVY & typed) == []
+    assert sorted(name for name in typed - plain if name.startswith("postroom.protocol")) == [
+        "postroom.protocol",
+        "postroom.protocol.admission",
+        "postroom.protocol.builtin",
+        "postroom.protocol.registry",
+        "postroom.protocol.schema",
+    ]
+
+
+def test_a_send_of_a_type_of_yours_reads_no_toml_and_looks_for_no_packages(cli: CommandLine):
+    with open(os.path.join(cli.home, "config.toml"), "w", encoding="utf-8") as file:
+        file.write('[types.deploy]\nmeaning = "Deploy."\nschema.type = "object"\n')
+    send = ["send", "builder", "go", "--type", "deploy", "--as", "planner"]
+    cli.ok(*send)  # compiles it
+    assert sorted(HEAVY & loaded_by(cli, *send)) == []
+
+
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_a_message_counts_as_seen_only_after_all_of_it_was_written(cli: CommandLine, unbuffered: str):
     message = cli.sent("builder", "x" * 1_000_000)

@@ -271,6 +271,8 @@ def test_bash_completes_commands_options_and_addresses(cli: CommandLine):
     assert completed(cli, "postroom ack --as reviewer ''") == [other[-8:]]
     assert completed(cli, "postroom --as reviewer ack ''") == [other[-8:]]
     assert completed(cli, "postroom dead sh") == ["show"]
+    assert completed(cli, "postroom send builder --type dis") == ["dispatch", "discovery"]
+    assert completed(cli, "postroom types show inter") == ["interrupt"]
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

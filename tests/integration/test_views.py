@@ -143,12 +143,12 @@ def test_the_queue_shows_every_state_as_pending_claimed_or_done(
 
 def test_the_queue_names_sender_recipient_and_content(room: LocalRoom, client):
     room.send("builder", "plain text")
-    room.send("builder", "", payload={"task": "T-1"}, type="assign", correlation="c-1")
+    room.send("builder", "", payload={"task_id": "T-1"}, type="assign", correlation="c-1")
     plain, typed = rows(client, "queue")
     assert (plain["from_agent"], plain["to_agent"], plain["type"]) == ("planner", "builder", "note")
     assert json.loads(plain["payload"]) == {"text": "plain text"}
     assert (typed["type"], typed["correlation_id"]) == ("assign", "c-1")
-    assert json.loads(typed["payload"]) == {"task": "T-1"}
+    assert json.loads(typed["payload"]) == {"task_id": "T-1"}
 
 
 @pytest.mark.promise("views")

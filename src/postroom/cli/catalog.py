@@ -36,6 +36,7 @@ COMMANDS: dict[str, Entry] = {
     "reply": ("reply", WRITE, "answer a message, which also acknowledges it"),
     "forward": ("forward", WRITE, "pass a message on to somebody else"),
     "withdraw": ("withdraw", WRITE, "take back what nobody has seen yet"),
+    "types": ("types", WRITE, "the types of messages, and what each must hold"),
     "inbox": ("inbox", READ, "list what waits, without marking anything"),
     "read": ("read", READ, "take the next message (or that one): it is seen"),
     "wait": ("wait", READ, "sleep until mail comes, then list it"),

@@ -4,13 +4,14 @@ from typing import NamedTuple
 
 from postroom.cli import catalog
 
-ADDRESSES, IDS, FILES = "@addresses", "@ids", "@files"
+ADDRESSES, IDS, TYPES, FILES = "@addresses", "@ids", "@types", "@files"
 
 # What an argument's metavar says about its values.
 _VALUES = {
     "TO": ADDRESSES,
     "NAME": ADDRESSES,
     "ID": IDS,
+    "TYPE": TYPES,
     "DIR": FILES,
     "PATH": FILES,
     "RUNG": "stored offered seen acked",
@@ -91,7 +92,7 @@ _postroom() {{
         *) if [[ $cur == -* ]]; then values=$options; fi ;;
     esac
     case $values in
-        @addresses|@ids)
+        @addresses|@ids|@types)
             local said=()
             for (( i = 1; i < COMP_CWORD - 1; i++ )); do
                 case ${{COMP_WORDS[i]}} in
@@ -140,7 +141,12 @@ def _bash_case(command: Command) -> str:
 
 # zsh
 
-_ZSH_ACTIONS = {ADDRESSES: "_postroom_addresses", IDS: "_postroom_ids", FILES: "_files"}
+_ZSH_ACTIONS = {
+    ADDRESSES: "_postroom_addresses",
+    IDS: "_postroom_ids",
+    TYPES: "_postroom_types",
+    FILES: "_files",
+}
 
 
 def _zsh(table: list[Command]) -> str:
@@ -162,6 +168,7 @@ _postroom_list() {{
 }}
 _postroom_addresses() {{ _postroom_list addresses }}
 _postroom_ids() {{ _postroom_list ids }}
+_postroom_types() {{ _postroom_list types }}
 _postroom() {{
     local -a commands
     commands=(
@@ -211,7 +218,11 @@ def _zsh_quoted(text: str) -> str:
 
 # fish
 
-_FISH_VALUES = {ADDRESSES: "(__postroom_list addresses)", IDS: "(__postroom_list ids)"}
+_FISH_VALUES = {
+    ADDRESSES: "(__postroom_list addresses)",
+    IDS: "(__postroom_list ids)",
+    TYPES: "(__postroom_list types)",
+}
 _FISH_LIST = """\
 function __postroom_list
     set -l words (commandline -opc)

@@ -49,7 +49,13 @@ def planner(room: LocalRoom, pace: Pace) -> None:
         if done == len(TASKS):
             break
     last = [
-        room.send(BUILDER, "Both are merged. Thank you.", type="merged", subject="all merged"),
+        room.send(
+            BUILDER,
+            "Both are merged. Thank you.",
+            type="merged",
+            subject="all merged",
+            payload={"branch": "parser"},
+        ),
         room.send(REVIEWER, "Nothing more to review today.", type="status", subject="that is all"),
     ]
     for sent in last:

@@ -68,6 +68,15 @@ class Message(NamedTuple):
         elsewhere = self.project != here and self.sender_id[:1] == "a"  # neither a person nor the room
         return f"{self.project}/{self.sender}" if elsewhere and "/" not in self.sender else self.sender
 
+    def payload_as(self, cls: "type[T]") -> "T":
+        """The payload as an object: of a class in `postroom.payloads`, or of any dataclass.
+
+        Raises `InvalidPayload` when the message is of another type, or the payload does not fit.
+        """
+        from postroom.model.payload import read  # noqa: PLC0415 - only for who reads it so
+
+        return read(cls, self.payload, self.type)
+
 
 NOTHING = (None,) * 11  # in the fields that most messages do not have
 
@@ -159,6 +168,10 @@ class Mail(NamedTuple):
     @property
     def payload(self) -> Json | None:
         return self.message.payload
+
+    def payload_as(self, cls: "type[T]") -> "T":
+        """See `Message.payload_as`."""
+        return self.message.payload_as(cls)
 
     @property
     def thread(self) -> str:

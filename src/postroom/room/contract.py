@@ -43,6 +43,7 @@ class Room(Protocol):
         `to` is an agent (`builder`), a person (`human:ana`), a group (`@builders`, `@builders:live`, `@all`,
         `@up`), one of a group (`one:@reviewers`) or a topic (`topic:frontend`): whoever that means now, never
         the sender. It may be empty for an `escalation`, which goes up.
+        A payload that does not fit its type is refused, and nothing is stored.
 
         Options: `type`, `payload`, `subject`, `priority`, `thread`, `reply_to`, `correlation`,
         `requires_ack`, `after` and `expires` (seconds from now), `key` (sending again with the same

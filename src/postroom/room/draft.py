@@ -14,6 +14,7 @@ GATE = "decision_gate"
 CLASSES = ("turn", "tool", "interrupt")
 _ALIASES = {"medium": Priority.NORMAL, "action": Priority.HIGH}
 _PRIORITIES = {p.name.lower(): p for p in Priority} | _ALIASES
+_NEED_NOTHING = ("request", "response")  # types that need no payload, of `ask` and `reply`
 _LONGEST_LINE = 1000
 _LONGEST_TEXT = 10_000
 _LONGEST_DELAY = 1e10  # seconds
@@ -73,8 +74,19 @@ def draft(
     key: str | None = None,
     metadata: Json | None = None,
     cls: str = "turn",
+    home: str = "",
 ) -> Draft:
-    """A draft whose every field is sound; raises a `UsageError` that names the one that is not."""
+    """A draft whose every field is sound; raises a `UsageError` that names the one that is not.
+
+    `home` is where types are registered, beside the built-in ones.
+    """
+    if payload is not None:
+        _check_json("payload", payload, settings)
+    if type != "note" and (payload is not None or type not in _NEED_NOTHING):
+        _check_type(type)
+        from postroom.protocol.admission import admit  # noqa: PLC0415 - a plain note pays for no schema
+
+        to, type, body, payload = admit(to, type, body, payload, home)
     if not body and not subject and not payload:
         raise InvalidBody("the body is empty", hint="Write something, or give a --payload or a --subject.")
     size = len(body) if body.isascii() and "\0" not in body else _size("body", body)
@@ -84,14 +96,10 @@ def draft(
             size=size, limit=settings.max_body_bytes,
             hint="Put the rest in a file and send its path, or raise max_body_bytes.",
         )  # fmt: skip
-    if type != "note":
-        _check_type(type)
     if subject != "" or key or correlation:
         _check_line("subject", subject)
         _check_line("key", key or "")
         _check_line("correlation", correlation or "")
-    if payload is not None:
-        _check_json("payload", payload, settings)
     if metadata is not None:
         _check_json("metadata", metadata, settings)
     if cls not in CLASSES:

@@ -23,7 +23,7 @@ OPTIONS = ["approve", "deny"]  # where the gate names none
 
 
 def options(message: Message) -> list[str]:
-    return list((message.payload or {}).get("options") or OPTIONS)
+    return list(dict.fromkeys((message.payload or {}).get("options") or OPTIONS))
 
 
 def digest(message: Message) -> str:
@@ -83,8 +83,8 @@ def decide(room: "LocalRoom", ref: str, option: str, note: str, agent: str | Non
         payload: Json = {"decision": {"gate": message.id, "option": chosen, "note": note}}
         body = f"{chosen}: {note}" if note else chosen
         wanted = draft(
-            room.settings, message.sender, body, type="response", payload=payload, reply_to=message.id,
-            correlation=message.correlation or message.id, priority=message.priority,
+            room.settings, message.sender, body, home=room.home, type="response", payload=payload,
+            reply_to=message.id, correlation=message.correlation or message.id, priority=message.priority,
         )  # fmt: skip
         reply = compose(tx, lane, wanted)
         tx.post(reply, lane.ids)

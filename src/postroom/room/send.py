@@ -24,7 +24,11 @@ def send(
 ) -> Sent:
     """Store a message for whoever has the address, then ring."""
     to = to or _default_address(options.get("type", ""))
-    wanted = draft(room.settings, to, body, **options) if options else plain(room.settings, to, body)
+    if options:
+        wanted = draft(room.settings, to, body, home=room.home, **options)
+        to = wanted.to  # some types say to whom they go
+    else:
+        wanted = plain(room.settings, to, body)
     who = sender or room.agent or ""
     memory = room.scope.memory
     lane = memory.lanes.get((who, to))

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from postroom.store.contract import ReadTx, WriteTx
 
 _AGENT = Evidence.AGENT.value
+_ASKER = "who asked"  # no address: it is known under the lock, and a type that needs another is refused
 
 
 def settle(room: "LocalRoom", mail: Mail) -> Delivery:
@@ -106,6 +107,8 @@ def reply(
     room: "LocalRoom", what: Mail | str, body: str, agent: str | None, **options: "Unpack[ReplyOptions]"
 ) -> Sent:
     """Answer a message in its thread, and acknowledge it, in one transaction."""
+    options.setdefault("type", "response")
+    checked = draft(room.settings, _ASKER, body, home=room.home, **options)
     unit = room.write()
     with unit as tx:
         asked = _own(tx, room, what, agent)
@@ -115,11 +118,9 @@ def reply(
         lane = directory.lane(
             _recipient_of(tx, asked), _sender_of(tx, question), question.project, question.sender
         )
-        options.setdefault("type", "response")
-        wanted = draft(
-            room.settings, asked.message.sender, body, **options,
-            reply_to=asked.id, correlation=asked.message.correlation or asked.id,
-        )  # fmt: skip
+        wanted = checked._replace(
+            to=question.sender, reply_to=asked.id, correlation=question.correlation or asked.id
+        )
         if wanted.key and (earlier := tx.message_by_key(lane.author.id, wanted.key)):
             return duplicate(tx, earlier, wanted)
         if asked.delivery.state in (State.STORED, State.OFFERED, State.SEEN):

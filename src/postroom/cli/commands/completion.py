@@ -21,15 +21,13 @@ SHELLS = ("bash", "zsh", "fish")
 def add_arguments(parser: "Parser") -> None:
     shell = parser.add_argument("shell", metavar="SHELL", nargs="?", choices=SHELLS, help="bash, zsh or fish")
     shell.required = True  # for all but the scripts
-    parser.add_argument(
-        "--list", choices=("addresses", "ids"), help=argparse.SUPPRESS
-    )  # what the scripts ask
+    parser.add_argument("--list", choices=tuple(_LISTS), help=argparse.SUPPRESS)  # what the scripts ask
 
 
 def run(args: "argparse.Namespace", context: "Context") -> int:
     if args.list:
         try:
-            found = _addresses(context) if args.list == "addresses" else _ids(context)
+            found = _LISTS[args.list](args, context)
         except PostroomError:
             return 0  # a key press must not print errors
         context.put("".join(f"{one}\n" for one in found))
@@ -48,12 +46,22 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
     return 0
 
 
-def _addresses(context: "Context") -> list[str]:
+def _addresses(_: "argparse.Namespace", context: "Context") -> list[str]:
     """Those of this project by their bare names."""
     room = context.room()
     here = room.scope.find(room.store.look())
     return [a.name if a.project == here and not a.is_human else a.address for a in room.store.look().agents()]
 
 
-def _ids(context: "Context") -> list[str]:
+def _ids(_: "argparse.Namespace", context: "Context") -> list[str]:
     return [mail.handle for mail in context.room().peek()]
+
+
+def _types(args: "argparse.Namespace", _: "Context") -> list[str]:
+    from postroom.config import home
+    from postroom.protocol import registry
+
+    return [one["name"] for one in registry.every(home(args.home))]
+
+
+_LISTS = {"addresses": _addresses, "ids": _ids, "types": _types}

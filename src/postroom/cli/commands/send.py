@@ -46,7 +46,9 @@ def add_arguments(parser: "Parser") -> None:
 
 def add_content(parser: "Parser", type: str) -> None:
     """The options that say what a message is; `send`, `ask` and `reply` share them."""
-    parser.add_argument("--type", metavar="TYPE", help=f"what kind of message it is ({type})")
+    parser.add_argument(
+        "--type", metavar="TYPE", help=f"what kind of message it is ({type}); see: postroom types"
+    )
     parser.add_argument("--payload", metavar="JSON", help="a JSON object that goes with it")
     parser.add_argument("--subject", metavar="TEXT", help="what it is about, in one line")
     parser.add_argument("--priority", metavar="LEVEL", help="urgent, high, normal or low")
