@@ -3,10 +3,11 @@
     PostroomError
     ├── UsageError              what was asked makes no sense
     │   ├── InvalidAddress      ├── InvalidBody        ├── InvalidPayload
-    │   ├── InvalidName         ├── InvalidValue       └── NoIdentity
+    │   ├── InvalidName         ├── InvalidValue       ├── InvalidAttachment
+    │   └── NoIdentity
     ├── NotFound                what was named does not exist
     │   ├── UnknownRecipient    ├── UnknownAgent       ├── UnknownMessage
-    │   └── UnknownProject      └── NoRoom
+    │   ├── UnknownProject      ├── UnknownAttachment  └── NoRoom
     ├── TimedOut                nothing happened in the time given
     ├── Refused                 it exists, but a rule forbids it
     │   ├── IllegalMove         ├── MailboxLeased      ├── StaleClaim
@@ -79,6 +80,13 @@ class InvalidValue(UsageError):
     code = "invalid_value"
 
 
+class InvalidAttachment(UsageError):
+    """That cannot be attached."""
+
+    code = "invalid_attachment"
+    hint = "Attach a file that has something in it. Nothing was sent."
+
+
 class NoIdentity(UsageError):
     """It is not clear who is calling."""
 
@@ -118,6 +126,13 @@ class UnknownProject(NotFound):
 
     code = "unknown_project"
     hint = "List them: postroom projects"
+
+
+class UnknownAttachment(NotFound):
+    """The message has no such attachment."""
+
+    code = "unknown_attachment"
+    hint = "List what it has: postroom attachments ID"
 
 
 class NoRoom(NotFound):

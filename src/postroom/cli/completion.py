@@ -13,6 +13,8 @@ _VALUES = {
     "ID": IDS,
     "DIR": FILES,
     "PATH": FILES,
+    "FILE": FILES,
+    "FORMAT": "plain markdown",
     "RUNG": "stored offered seen acked",
     "LEVEL": "urgent high normal low",
     "CLASS": "turn tool interrupt",

@@ -8,7 +8,18 @@ from collections.abc import Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol
 
-from postroom.model.message import Agent, AgentStatus, Delivery, Event, Mail, Message, Project, Receipts, Sent
+from postroom.model.message import (
+    Agent,
+    AgentStatus,
+    Attachment,
+    Delivery,
+    Event,
+    Mail,
+    Message,
+    Project,
+    Receipts,
+    Sent,
+)
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -27,8 +38,9 @@ class Room(Protocol):
         """Store a message; durable, to the level the room is set to, when this returns.
 
         Options: `type`, `payload`, `subject`, `priority`, `thread`, `reply_to`, `correlation`,
-        `requires_ack`, `after` and `expires` (seconds from now), `key` (sending again with the same
-        key gives the first message back), `metadata`, `cls` (`turn`, `tool` or `interrupt`).
+        `requires_ack`, `after` and `expires` (seconds from now, or a `datetime`), `key` (sending again with
+        the same key gives the first message back), `metadata`, `cls` (`turn`, `tool` or `interrupt`),
+        `format` (`plain` or `markdown`), `attachments` (a list of paths, bytes, or names with bytes).
         """
         ...
 
@@ -105,6 +117,14 @@ class Room(Protocol):
 
     def thread(self, ref: str) -> list[Message]:
         """A whole conversation, oldest first."""
+        ...
+
+    def attachments(self, ref: str) -> list[Attachment]:
+        """What came with a message, each with the path of a file that holds it: to be read, never written."""
+        ...
+
+    def spill(self, mail: Mail) -> str | None:
+        """The path of a file with a body too large to be put before an agent; None for one that is not."""
         ...
 
     def events(

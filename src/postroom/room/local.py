@@ -14,6 +14,7 @@ from postroom.model import ids
 from postroom.model.message import (
     Agent,
     AgentStatus,
+    Attachment,
     Delivery,
     Event,
     Mail,
@@ -212,6 +213,18 @@ class LocalRoom:
             while page := tx.thread(thread, found[-1].seq if found else 0):
                 found += page
             return found
+
+    def attachments(self, ref: str) -> list[Attachment]:
+        from postroom.room.content import attachments  # noqa: PLC0415 - only who wants them
+
+        return attachments(self, self.find_message(self.store.look(), ref))
+
+    def spill(self, mail: Mail) -> str | None:
+        if len(mail.body) * 4 <= self.settings.spill_bytes:
+            return None
+        from postroom.room.spill import spill  # noqa: PLC0415 - only what is large
+
+        return spill(self, mail.message)
 
     def events(
         self, *, follow: bool = False, agent: str | None = None, after: str | None = None

@@ -9,7 +9,7 @@ from postroom.model.message import Agent, Delivery, Json, Mail, Message, Sent
 from postroom.room import directory
 from postroom.room.bounce import bounce
 from postroom.room.draft import check_text, draft
-from postroom.room.send import answer, compose, duplicate
+from postroom.room.send import answer, compose, duplicate, is_packed
 from postroom.room.sweep import act_on_due, is_due
 from postroom.room.unit import Unit
 
@@ -103,6 +103,8 @@ def reply(
     room: "LocalRoom", what: Mail | str, body: str, agent: str | None, **options: "Unpack[ReplyOptions]"
 ) -> Sent:
     """Answer a message in its thread, and acknowledge it, in one transaction."""
+    if "attachments" in options and not is_packed(options):
+        return _reply_with(room, what, body, agent, options)
     unit = room.write()
     with unit as tx:
         asked = _own(tx, room, what, agent)
@@ -121,6 +123,15 @@ def reply(
         message = compose(tx, lane, wanted)
         tx.post(message, lane.ids)
     return answer(message, lane.recipients, unit.reached)
+
+
+def _reply_with(
+    room: "LocalRoom", what: Mail | str, body: str, agent: str | None, options: "ReplyOptions"
+) -> Sent:
+    from postroom.room.parcel import packed  # noqa: PLC0415 - only who attaches
+
+    with packed(room, options):
+        return reply(room, what, body, agent, **options)
 
 
 def _sender_of(tx: "ReadTx", message: Message) -> list[Agent]:

@@ -136,6 +136,10 @@ class Whole(Protocol):
         """The first event to keep when those before a moment may go, at most so many; `end` when all may."""
         ...
 
+    def attached(self) -> Iterator[tuple[str, list[Json]]]:
+        """Each message that has attachments, of every tenant: its id, and what it says about them."""
+        ...
+
     def audit(self) -> Iterator[tuple[str, list[str]]]:
         """Each fact that must hold, with a sentence about each place where it does not."""
         ...

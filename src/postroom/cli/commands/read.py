@@ -1,6 +1,6 @@
 """`postroom read`."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from postroom.errors import NotFound, PostroomError, UsageError
 from postroom.model.ladder import State
@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 HELP = """\
 Take the next message, or the one named, and print it. It counts as seen only after all of it was
-written; if that fails, it waits for you again."""
+written; if that fails, it waits for you again. Of a very large body (see the setting spill_bytes) what is no
+terminal gets the beginning, and the path of a file that has it all."""
 EXAMPLES = """\
   postroom read
   postroom read 5f0c9a1e
@@ -24,28 +25,29 @@ EXAMPLES = """\
 def add_arguments(parser: "Parser") -> None:
     parser.add_argument("id", metavar="ID", nargs="?", help="a message's id or its last 8 digits")
     parser.add_argument("--all", action="store_true", help="everything that waits, one after another")
+    parser.add_argument("--whole", action="store_true", help="print a large body, too, from end to end")
 
 
 def run(args: "argparse.Namespace", context: "Context") -> int:
     if args.all and args.id:
         raise UsageError("read takes an ID or --all, not both", hint="See: postroom help read")
-    found = _take(args.id, context)
+    found = _take(args.id, args, context)
     if not found and not args.all:
         raise NotFound("no mail", hint="Sleep until some comes: postroom wait")
     while found and args.all:
-        found = _take(None, context, before="" if context.json else "\n")
+        found = _take(None, args, context, before="" if context.json else "\n")
     if args.all and found is None:
         context.note("No more mail.")
     return 0
 
 
-def _take(ref: str | None, context: "Context", before: str = "") -> "Mail | None":
+def _take(ref: str | None, args: "argparse.Namespace", context: "Context", before: str = "") -> "Mail | None":
     """One message: claimed, written out, and only then seen."""
     room = context.room()
     mail = room.take(id=ref, route="cli", handed=False)
     if mail is None:
         return None
-    text = before + _text(mail, context)
+    text = before + _text(mail, context, whole=args.whole or context.out.is_terminal)
     if mail.delivery.state is not State.OFFERED:
         context.put(text)  # taken before: nothing is claimed, so nothing is settled
         return mail
@@ -61,11 +63,19 @@ def _take(ref: str | None, context: "Context", before: str = "") -> "Mail | None
     return mail
 
 
-def _text(mail: "Mail", context: "Context") -> str:
+def _text(mail: "Mail", context: "Context", *, whole: bool) -> str:
     if context.json:
         from postroom.protocol import wire
 
-        return context.to_json(wire.mail(mail)) + "\n"
-    from postroom.cli.letter import whole
+        return context.to_json(wire.mail(mail) | _paths(mail, context)) + "\n"
+    from postroom.cli import letter
 
-    return whole(mail.message, context, shown_before=mail.shown_before)
+    path = None if whole else context.room().spill(mail)
+    return letter.whole(mail.message, context, shown_before=mail.shown_before, spilled=path)
+
+
+def _paths(mail: "Mail", context: "Context") -> "dict[str, list[dict[str, Any]]]":
+    """Where the attachments are, for who takes the message."""
+    if not mail.message.attachments:
+        return {}
+    return {"attachments": [found._asdict() for found in context.room().attachments(mail.id)]}

@@ -7,7 +7,7 @@ from postroom import errors
 from postroom.model.ids import uuid7
 from postroom.store.sqlite import connection as link
 
-VERSION = 1
+VERSION = 2
 MIN_READER = 1
 MIN_WRITER = 1
 APPLICATION_ID = 0x706F7374  # "post"

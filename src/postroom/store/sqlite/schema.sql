@@ -109,6 +109,7 @@ CREATE TABLE message (
 CREATE INDEX message_thread ON message (tenant, thread, seq) WHERE thread <> id;  -- what begins a thread bears its id
 CREATE UNIQUE INDEX message_key ON message (tenant, sender, key) WHERE key IS NOT NULL;
 CREATE INDEX message_correlation ON message (tenant, correlation) WHERE correlation IS NOT NULL;
+CREATE INDEX message_attached ON message (seq) WHERE attachments IS NOT NULL;  -- whose files are in use, whosever they are
 
 -- A mailbox is one stretch of one tree: what waits lies in front, in the order in which it will be offered.
 -- Constant lists are tested with instr: IN would build an index for each statement.

@@ -3,6 +3,7 @@
 Loaded only by what keeps history (journal, digest, snapshot, verify), never on a message's way.
 """
 
+import json
 import sqlite3
 from collections.abc import Iterator
 from typing import Any
@@ -71,6 +72,12 @@ class Whole:
 
     def cut(self, before: int, most: int, end: int) -> int:
         return self._execute(SQL["log_cut"], (self._tenant, before, most, end)).fetchone()[0]
+
+    def attached(self) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+        after = -1
+        while page := self._execute(SQL["messages_attached"], (after,)).fetchall():
+            yield from ((message, json.loads(text)) for _, message, text in page)
+            after = page[-1][0]
 
     def audit(self) -> Iterator[tuple[str, list[str]]]:
         for fact in AUDIT.names():

@@ -38,6 +38,10 @@ GROUP BY 1;
 SELECT min((SELECT coalesce((SELECT seq FROM event WHERE tenant_id = ?1 AND timestamp >= ?2 ORDER BY seq LIMIT 1), ?4)),
            (SELECT coalesce((SELECT seq FROM event WHERE tenant_id = ?1 ORDER BY seq LIMIT 1 OFFSET ?3), ?4)));
 
+-- name: messages_attached
+SELECT seq, id, attachments FROM message INDEXED BY message_attached
+WHERE attachments IS NOT NULL AND seq > ?1 ORDER BY seq LIMIT 500;
+
 -- What a restore does, in this order; `kept` is the other room.
 
 -- name: project_clear
