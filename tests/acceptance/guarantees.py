@@ -15,6 +15,8 @@ PROMISES: dict[str, str] = {
     "expiry": "What has expired is never shown to anybody.",
     "withdraw": "What the sender has taken back is not shown to anybody afterwards.",
     "bad-input": "Input that cannot be stored is refused with a sentence about it, and nothing is stored.",
+    "attachments": "What was attached comes out as it was, for as long as a message names it, and no longer.",
+    "spill": "A body too large to be put before an agent is in a file, which goes when its message goes.",
     # the ladder
     "ladder": "A delivery makes only the legal moves: the code, the schema and the docs say the same ones.",
     "seen-needs-evidence": "Seen means evidence, and the receipt names its kind.",

@@ -16,11 +16,17 @@ _LINES = 30
 def lines(message: "Message", context: "Context") -> list[str]:
     """What came with a message, below it; indented, as bodies are."""
     found = context.room().attachments(message.id)
-    told = [context.out.paint(f"{count(len(found), 'attachment')}:", "dim")]
+    head = context.out.paint(f"{count(len(found), 'attachment')}:", "dim")
+    return [head, *(f"  {line}" for line in described(found, context, excerpts=True))]
+
+
+def described(found: "list[Attachment]", context: "Context", *, excerpts: bool = False) -> list[str]:
+    """Each with its number, and where it is."""
+    told: list[str] = []
     for number, attachment in enumerate(found, 1):
-        told.append(f"  {number}. {_about(attachment, context)}")
-        told.append(f"     {one_line(attachment.path)}")
-        told += [f"     {line}".rstrip() for line in _excerpt(attachment)]
+        told += [f"{number}. {_about(attachment, context)}", f"   {one_line(attachment.path)}"]
+        if excerpts:
+            told += [f"   {line}".rstrip() for line in _excerpt(attachment)]
     return told
 
 

@@ -60,19 +60,18 @@ class Parcel:
 
     def _opened(self, source: Any) -> tuple[str, Iterator[bytes]]:
         """A name, and the content piece by piece."""
-        if isinstance(source, tuple):
-            name, source = cast("tuple[Any, Any]", source)
-            if isinstance(name, str) and isinstance(source, bytes):
+        match source:
+            case (str(name), bytes(content)):
+                return name, self._pieces(name, content)
+            case bytes():
+                name = f"attachment-{len(self.attachments) + 1}"
                 return name, self._pieces(name, source)
-        if isinstance(source, bytes):
-            name = f"attachment-{len(self.attachments) + 1}"
-            return name, self._pieces(name, source)
-        if isinstance(source, os.PathLike):
-            source = cast("object", os.fspath(cast("os.PathLike[Any]", source)))
-        if not isinstance(source, str):
-            kind = type(cast("object", source)).__name__
-            raise InvalidAttachment(f"an attachment is a path, bytes, or (name, bytes), not {kind}")
-        return os.path.basename(source), self._read(source)
+            case str() | os.PathLike():
+                path = os.fsdecode(cast("str", source))
+                return os.path.basename(path.rstrip(os.sep)), self._read(path)
+            case _:
+                kind = type(source).__name__
+                raise InvalidAttachment(f"an attachment is a path, bytes, or (name, bytes), not {kind}")
 
     def _pieces(self, name: str, content: bytes) -> Iterator[bytes]:
         self._check_size(name, len(content))
@@ -86,10 +85,9 @@ class Parcel:
             _check_kind(path, before)
             self._check_size(path, before.st_size)
             total = 0
-            while chunk := _piece(descriptor, path):
+            while total <= before.st_size and (chunk := _piece(descriptor, path)):
                 label.here("attachment-reading")
                 total += len(chunk)
-                self._check_size(path, total)
                 yield chunk
             if total != before.st_size or _stamp(os.fstat(descriptor)) != _stamp(before):
                 raise InvalidAttachment(
@@ -102,7 +100,7 @@ class Parcel:
     def _check_size(self, name: str, size: int) -> None:
         if size > self._limit:
             raise InvalidAttachment(
-                f"{name} has {size:,} bytes or more; the limit is {self._limit:,}",
+                f"{name} has {size:,} bytes; the limit is {self._limit:,}",
                 name=name, limit=self._limit,
                 hint="Nothing was sent. Send its path, or raise max_attachment_bytes.",
             )  # fmt: skip

@@ -46,11 +46,12 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
 def _list(found: "list[Attachment]", context: "Context") -> None:
     if context.json:
         context.put_json({"attachments": [attachment._asdict() for attachment in found]})
+    elif found and context.quiet:
+        context.put("".join(f"{attachment.path}\n" for attachment in found))
     elif found:
-        from postroom.cli.enclosed import size
+        from postroom.cli.enclosed import described
 
-        rows = [(str(n), a.name, a.media_type, size(a.size), a.path) for n, a in enumerate(found, 1)]
-        context.put_table(rows, ("cyan", "bold", "", "dim"), ("N", "NAME", "TYPE", "SIZE", "PATH"))
+        context.put("".join(f"{line}\n" for line in described(found, context)))
     else:
         context.note("Nothing came with it.")
 
