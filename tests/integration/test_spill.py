@@ -116,7 +116,7 @@ def test_a_redaction_in_the_very_moment_of_spilling_wins(
     mail, other = arrived(room, LARGE), open_room("planner")
 
     def meanwhile(step: str) -> None:
-        if step == "spilled":
+        if step == "spill-written":
             monkeypatch.undo()
             keep.redact(other, mail.id)
             with open(os.path.join(home, "run", "spill", f"{mail.id}.md"), "w") as file:

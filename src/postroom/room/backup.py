@@ -60,13 +60,14 @@ def _enclose_files(room: "LocalRoom", made: str) -> bool:
     message: then the copy is of a room that is no more. What is missing from the room itself is left out."""
     store = SqliteStore(made, create=False)
     try:
-        wanted = {a["sha256"]: a for _, attachments in store.whole().attached() for a in attachments}
+        every = store.whole().attached(everyone=True)
+        wanted = {attachment["sha256"]: attachment for _, found in every for attachment in found}
     finally:
         store.close()
     if not wanted:
         return True
     missing = {sha256 for sha256, about in wanted.items() if not blob.is_there(room.home, about)}
-    if missing - {attachment["sha256"] for _, attachment in blob.named(room)}:
+    if missing - {attachment["sha256"] for _, attachment in blob.named(room, everyone=True)}:
         return False
     try:
         files = ((sha256, blob.chunks(room.home, sha256)) for sha256 in sorted(wanted.keys() - missing))

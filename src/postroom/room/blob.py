@@ -47,7 +47,9 @@ def stage(home: str, content: Iterable[bytes], *, lasting: bool) -> Staged:
 
     `lasting`: wait for the disk.
     """
-    host.private_directory(directory(home))
+    if not os.path.isdir(directory(home)):
+        host.private_directory(directory(home))
+        file.sync_directory(home)
     made = file.temporary(os.path.join(directory(home), "new"))
     hashed, size, head = hashlib.sha256(), 0, b""
     try:
@@ -72,10 +74,13 @@ def place(home: str, staged: Staged, *, lasting: bool) -> None:
     """Put a staged file where its hash says, unless the same is there. Call with the write lock held."""
     there = path(home, staged.sha256)
     if _size(there) != staged.size:  # none, or what a power cut left of one
-        host.private_directory(os.path.dirname(there))
+        folder = os.path.dirname(there)
+        fresh = not os.path.isdir(folder)
+        host.private_directory(folder)
         os.replace(staged.made, there)
         if lasting:
-            file.sync_directory(os.path.dirname(there))
+            file.sync_directory(folder)
+        if lasting and fresh:
             file.sync_directory(directory(home))
     label.here("blob-placed")
 
@@ -86,11 +91,11 @@ def drop(staged: Iterable[Staged]) -> None:
         file.remove(one.made)
 
 
-def named(room: "LocalRoom") -> Iterator[tuple[str, "Json"]]:
-    """Every attachment of every message: the message's id, and what it says about the file."""
+def named(room: "LocalRoom", *, everyone: bool = False) -> Iterator[tuple[str, "Json"]]:
+    """Every attachment of every message (of every tenant, if asked): the message's id, and the attachment."""
     return (
         (message, attachment)
-        for message, attachments in room.store.whole().attached()
+        for message, attachments in room.store.whole().attached(everyone=everyone)
         for attachment in attachments
     )
 
@@ -105,7 +110,7 @@ def sweep(room: "LocalRoom") -> int:
     room.store.begin()
     try:
         file.sweep_litter(top)
-        wanted = {attachment["sha256"] for _, attachment in named(room)}
+        wanted = {attachment["sha256"] for _, attachment in named(room, everyone=True)}
         for prefix in _folders(top):
             folder = os.path.join(top, prefix)
             for name in os.listdir(folder):

@@ -29,19 +29,22 @@ _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
 class Parcel:
     """The attachments of one message that is about to be sent."""
 
-    __slots__ = ("_home", "_lasting", "_limit", "_staged", "attachments")
+    __slots__ = ("_home", "_known", "_lasting", "_limit", "_room", "_staged", "attachments")
 
     def __init__(self, room: "LocalRoom") -> None:
+        self._room = room
         self._home = room.home
         self._limit = room.settings.max_attachment_bytes
         self._lasting = room.store.durability == "full"
         self._staged: list[blob.Staged] = []
+        self._known: list[Json] = []  # what another message has brought
         self.attachments: list[Json] = []
 
     def add(self, source: "Attachable") -> None:
         """Take one in; raises `InvalidAttachment` for what cannot be."""
         if isinstance(source, Mapping):
-            self.attachments.append(_known(source))
+            self._known.append(_described(source))
+            self.attachments.append(self._known[-1])
             return
         name, content = self._opened(source)
         _check_name(name)
@@ -107,11 +110,11 @@ class Parcel:
 
     def enclose(self) -> "list[Json]":
         """Let all take their places. Call with the write lock held, just before the message is stored."""
+        for known in self._known:
+            if not self._room.store.whole().is_attached(known["sha256"]):
+                raise InvalidAttachment(f"no message has {known['name']!r} any more", **known)
         for staged in self._staged:
             blob.place(self._home, staged, lasting=self._lasting)
-        for attachment in self.attachments:
-            if problem := blob.fault(self._home, attachment, thorough=False):
-                raise InvalidAttachment(f"the content of {attachment['name']} {problem}", **attachment)
         return self.attachments
 
     def close(self) -> None:
@@ -139,7 +142,7 @@ def packed(room: "LocalRoom", options: "ReplyOptions") -> Generator[None]:
         parcel.close()
 
 
-def _known(attachment: "Mapping[str, Any]") -> "Json":
+def _described(attachment: "Mapping[str, Any]") -> "Json":
     """An attachment of another message, to be sent on; whether it is there is seen under the lock."""
     known = {key: attachment.get(key) for key in ("name", "media_type", "size", "sha256")}
     _check_name(str(known["name"]))

@@ -41,7 +41,7 @@ def spill(room: "LocalRoom", message: "Message") -> str | None:
         made = file.temporary(path)
         file.write_whole(made, (content,), compressed=False)
         os.replace(made, path)
-    label.here("spilled")
+    label.here("spill-written")
     # Who redacts removes this file after the commit: whichever of us comes second removes it.
     now = room.store.look().message(message.id)
     if now is None or now.redacted is not None:

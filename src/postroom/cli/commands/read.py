@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from postroom.errors import NotFound, PostroomError, UsageError
+from postroom.errors import NotFound, PostroomError, StoreError, UsageError
 from postroom.model.ladder import State
 
 if TYPE_CHECKING:
@@ -70,8 +70,16 @@ def _text(mail: "Mail", context: "Context", *, whole: bool) -> str:
         return context.to_json(wire.mail(mail) | _paths(mail, context)) + "\n"
     from postroom.cli import letter
 
-    path = None if whole else context.room().spill(mail)
+    path = None if whole else _spilled(mail, context)
     return letter.whole(mail.message, context, shown_before=mail.shown_before, spilled=path)
+
+
+def _spilled(mail: "Mail", context: "Context") -> str | None:
+    """Where a large body is; where no file can be written, it is shown whole."""
+    try:
+        return context.room().spill(mail)
+    except StoreError:
+        return None
 
 
 def _paths(mail: "Mail", context: "Context") -> "dict[str, list[dict[str, Any]]]":
