@@ -174,6 +174,22 @@ def test_what_is_no_file_is_refused_and_says_what_it_is(room: LocalRoom, tmp_pat
     assert "Standard input can only be the body" in refusal(room, "-").hint
 
 
+def test_what_is_no_file_is_not_even_opened(
+    room: LocalRoom, tmp_path: os.PathLike[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Opening a device may do something, and a pipe's other end would notice."""
+    pipe, opened, real = os.path.join(tmp_path, "pipe"), list[object](), os.open
+    os.mkfifo(pipe)
+
+    def open_noting(path: str, *args: int) -> int:
+        opened.append(path)
+        return real(path, *args)
+
+    monkeypatch.setattr(os, "open", open_noting)
+    refusal(room, pipe)
+    assert pipe not in opened
+
+
 @pytest.mark.promise("bad-input")
 def test_an_empty_file_and_one_too_large_are_refused(open_room: OpenRoom, make: MakeFile) -> None:
     room = open_room("planner", settings=Settings(max_attachment_bytes=100))
