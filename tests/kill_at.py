@@ -111,6 +111,11 @@ def send_later(room: LocalRoom) -> None:
     room.hush("builder")
 
 
+@scenario(quiet)
+def send_with_files(room: LocalRoom) -> None:
+    room.send("builder", "see", attachments=[b"one", b"two"])
+
+
 @scenario(two_wait)
 def take_and_settle(room: LocalRoom) -> None:
     while (mail := room.take("builder")) is not None:

@@ -248,7 +248,13 @@ def occurrences(home: str, needle: bytes) -> list[str]:
 # Killing at labelled steps. A child process forks once for each job: the fork works on a copy of the home,
 # and kills itself when it comes to the n-th occurrence of a step.
 
+
+def attach(room: LocalRoom, path: str) -> None:
+    room.send("builder", "attached", attachments=[path, b"more"])
+
+
 ACTIONS: dict[str, Callable[..., object]] = {
+    "attach": attach,
     "sync": journal.sync,
     "prune": keep.prune,
     "redact": keep.redact,
@@ -308,7 +314,8 @@ def _play(job: dict) -> None:
     )  # small, so that there are many steps
     arguments = [a.replace("HOME", job["copy"]) if isinstance(a, str) else a for a in job["arguments"]]
     ACTIONS[job["action"]](room, *arguments)
-    mine = ("journal", "snapshot", "prune", "redact", "backup", "restore")
+    mine = ("attachment", "blob", "before-commit", "after-commit") if job["action"] == "attach" else ("blob",)
+    mine += ("journal", "snapshot", "prune", "redact", "backup", "restore")
     os.write(1, json.dumps({s: n for s, n in counted.items() if s.startswith(mine)}).encode() + b"\n")
     os._exit(0)
 

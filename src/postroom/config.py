@@ -23,6 +23,8 @@ class Settings(NamedTuple):
     max_hops: int = 20
     max_body_bytes: int = 1_048_576
     max_payload_bytes: int = 262_144
+    max_attachment_bytes: int = 26_214_400
+    spill_bytes: int = 16_384
     journal_rotate_bytes: int = 8_388_608
 
 
@@ -37,6 +39,8 @@ HELP = {
     "max_hops": "how often agents may answer each other in a thread until a person does; 0: without end",
     "max_body_bytes": "the largest body accepted",
     "max_payload_bytes": "the largest payload or metadata accepted, as JSON",
+    "max_attachment_bytes": "the largest file that may be attached",
+    "spill_bytes": "a body larger than this is shown to an agent as its beginning and the path of a file",
     "journal_rotate_bytes": "the size at which a journal file is closed and gzipped",
 }
 
@@ -56,6 +60,7 @@ _SMALLEST = {
     "gate_seconds": 0.001,
     "max_unproven": 1,
     "max_body_bytes": 1,
+    "max_attachment_bytes": 1,
     "journal_rotate_bytes": 1,
 }
 

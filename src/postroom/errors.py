@@ -4,10 +4,10 @@
     ├── UsageError              what was asked makes no sense
     │   ├── InvalidAddress      ├── InvalidBody        ├── InvalidPayload
     │   ├── InvalidName         ├── InvalidValue       ├── InvalidSchema
-    │   └── UnknownType         └── NoIdentity
+    │   ├── InvalidAttachment   ├── UnknownType        └── NoIdentity
     ├── NotFound                what was named does not exist
     │   ├── UnknownRecipient    ├── UnknownAgent       ├── UnknownMessage
-    │   └── UnknownProject      └── NoRoom
+    │   ├── UnknownProject      ├── UnknownAttachment  └── NoRoom
     ├── TimedOut                nothing happened in the time given
     ├── Refused                 it exists, but a rule forbids it
     │   ├── IllegalMove         ├── MailboxLeased      ├── StaleClaim
@@ -96,6 +96,13 @@ class UnknownType(UsageError):
     hint = "See the types there are: postroom types"
 
 
+class InvalidAttachment(UsageError):
+    """That cannot be attached."""
+
+    code = "invalid_attachment"
+    hint = "Attach a file that has something in it. Nothing was sent."
+
+
 class NoIdentity(UsageError):
     """It is not clear who is calling."""
 
@@ -135,6 +142,13 @@ class UnknownProject(NotFound):
 
     code = "unknown_project"
     hint = "List them: postroom projects"
+
+
+class UnknownAttachment(NotFound):
+    """The message has no such attachment."""
+
+    code = "unknown_attachment"
+    hint = "List what it has: postroom attachments ID"
 
 
 class NoRoom(NotFound):

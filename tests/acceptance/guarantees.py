@@ -17,6 +17,8 @@ PROMISES: dict[str, str] = {
     "types": "A payload that does not fit its type is refused by its field, and nothing is stored.",
     "own-types": "A type that users register is held like ours, and one that cannot be held is refused.",
     "bad-input": "Input that cannot be stored is refused with a sentence about it, and nothing is stored.",
+    "attachments": "What was attached comes out as it was, for as long as a message names it, and no longer.",
+    "spill": "A body too large to be put before an agent is in a file, which goes when its message goes.",
     # addresses
     "groups": "A group means whoever belongs to it when the message is sent, and never the sender.",
     "escalation": "An escalation without an address goes to the supervisor, or else to the people.",

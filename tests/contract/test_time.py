@@ -1,8 +1,10 @@
 """What the clock does: scheduled mail, expiry, and a clock that jumps. The clock is the store's own."""
 
+from datetime import UTC, datetime, timedelta, timezone
+
 import pytest
 
-from postroom.errors import StaleClaim, UnknownMessage
+from postroom.errors import InvalidValue, StaleClaim, UnknownMessage
 from postroom.model.ladder import Outcome, State
 from postroom.room.local import LocalRoom
 from tests.clockwork import Clock
@@ -11,6 +13,11 @@ from tests.contract.conftest import Enter
 
 def state(room: LocalRoom, id: str) -> State:
     return room.receipts(id).deliveries[0].state
+
+
+def moment(clock: Clock, seconds: float) -> datetime:
+    """So many seconds from the store's now."""
+    return datetime.fromtimestamp(clock.now / 1000, UTC) + timedelta(seconds=seconds)
 
 
 # scheduled
@@ -58,6 +65,58 @@ def test_scheduled_mail_can_be_withdrawn_before_its_moment(room: LocalRoom, cloc
 def test_an_absent_moment_is_due_at_once(room: LocalRoom):
     assert not room.send("builder", "now", after=0).deliveries[0].held
     assert room.take("builder") is not None
+
+
+@pytest.mark.promise("scheduled")
+def test_mail_for_a_moment_comes_at_that_very_moment(room: LocalRoom, clock: Clock):
+    at = moment(clock, 60).astimezone(timezone(timedelta(hours=-7)))
+    sent = room.send("builder", "later", after=at, expires=moment(clock, 90))
+    assert sent.message.not_before == clock.now + 60_000
+    assert sent.message.expires_at == clock.now + 90_000
+    clock.advance(59.999)
+    assert room.peek("builder") == []
+    clock.advance(0.001)
+    assert [mail.id for mail in room.peek("builder")] == [sent.id]
+    clock.advance(30)
+    assert room.take("builder") is None
+
+
+@pytest.mark.promise("bad-input")
+def test_a_moment_in_the_past_is_refused_by_the_stores_clock(room: LocalRoom, clock: Clock):
+    before = room.store.look().last_cursor()
+    for field in ("after", "expires"):
+        with pytest.raises(InvalidValue, match="lies in the past") as refusal:
+            room.send("builder", "too late", **{field: moment(clock, -0.001)})  # type: ignore[arg-type]
+        assert refusal.value.facts["field"] == field
+    for after, expires in (
+        (60.0, moment(clock, 60)),
+        (moment(clock, 61), 60.0),
+        (moment(clock, 9), moment(clock, 9)),
+    ):
+        with pytest.raises(InvalidValue, match="before it could be delivered"):
+            room.send("builder", "never", after=after, expires=expires)
+    assert room.store.look().last_cursor() == before
+    assert not room.send("builder", "now", after=moment(clock, 0)).deliveries[0].held
+
+
+@pytest.mark.promise("scheduled")
+@pytest.mark.promise("clock")
+def test_what_is_sent_for_a_moment_survives_a_restart_and_a_clock_that_jumps(
+    room: LocalRoom, clock: Clock, enter: Enter
+):
+    sent = room.send("builder", "later", after=moment(clock, 3600), priority="urgent")
+    other = room.send("builder", "taken back", after=moment(clock, 3600))
+    room.close()
+    clock.advance(-7200)
+    again = enter("planner")
+    assert again.peek("builder") == []
+    assert [d.due_at for _, [d] in again.sent()] == [other.message.not_before, sent.message.not_before]
+    assert again.withdraw(other.id)[0].state is State.WITHDRAWN
+    clock.advance(7200 + 3599.999)
+    assert again.peek("builder") == []
+    again.send("builder", "plain")
+    clock.advance(0.001)
+    assert [mail.body for mail in again.peek("builder")] == ["later", "plain"]
 
 
 # expiry

@@ -71,9 +71,28 @@ def test_a_message_can_be_framed_by_its_handle_and_again(cli: CommandLine):
     sent = cli.sent("builder", "x" * 20_000)
     for _ in range(2):
         [letter] = read_back(cli.ok("read", sent[-8:], "--frame", "--as", "builder").out).letters
-        assert letter.fields["cut"][0].endswith(f"The whole: postroom read {sent[-8:]}")
-    assert "x" * 20_000 in cli.ok("read", sent[-8:], "--as", "builder").out, "there is the whole"
+        path = letter.fields["cut"][0].rpartition("The whole: ")[2]
+        with open(path, encoding="utf-8") as file:
+            assert "x" * 20_000 in file.read(), "there is the whole"
+    assert "x" * 20_000 in cli.ok("read", sent[-8:], "--whole", "--as", "builder").out, "there it is, too"
     assert cli.receipt(sent)["attempts"] == 1
+
+
+def test_a_gate_is_framed_with_the_command_that_decides_it(cli: CommandLine):
+    gate = cli.sent("builder", "May I deploy?", "--type", "decision_gate")
+    text = cli.ok("read", "--frame", "--as", "builder").out
+    assert "options approve or deny, expires in" in text
+    assert f" -> postroom decide {gate[-8:]} OPTION\n" in text
+
+
+def test_attachments_are_framed_with_their_paths(cli: CommandLine, tmp_path):
+    (tmp_path / "fit.py").write_text("print(1)\n")
+    cli.sent("builder", "look", "--attach", str(tmp_path / "fit.py"))
+    [line] = [
+        line for line in cli.ok("inbox", "--frame", "--as", "builder").out.splitlines() if "attached" in line
+    ]
+    with open(line.rpartition(" ")[2], encoding="utf-8") as file:
+        assert file.read() == "print(1)\n"
 
 
 def test_looking_at_a_frame_marks_nothing(cli: CommandLine):

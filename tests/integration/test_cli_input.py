@@ -143,6 +143,18 @@ def test_a_hint_names_a_moment_only_where_one_may_be_given(cli: CommandLine):
     assert result.err.endswith("  Write a span like 90s, 10m, 2h or 1d.\n")
 
 
+@pytest.mark.promise("bad-input")
+@pytest.mark.parametrize(
+    "text", ["2020-01-01T10:00", "00:00", "10m", "soon", "", "25:00", "2026-02-30", "-1"]
+)
+def test_a_schedule_in_the_past_or_by_no_clock(cli: CommandLine, text: str):
+    assert refused(cli, f"--at={text}")
+
+
+def test_a_schedule_given_twice(cli: CommandLine):
+    assert "Give one of them." in refused(cli, "--at", "2199-01-01", "--after", "10m")
+
+
 def test_moments_and_spans_that_make_sense(cli: CommandLine):
     for text in ("90", "90s", "1.5h", "2d", "10 min", "2099-01-01T00:00Z", "2199-12-31 23:59", "21991231"):
         cli.ok("send", "builder", "hello", "--as", "planner", "--after", text)

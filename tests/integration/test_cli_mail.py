@@ -1,6 +1,7 @@
 """Sending, reading and answering by the command line."""
 
 import json
+import re
 import select
 import signal
 
@@ -58,6 +59,19 @@ def test_what_is_sent_for_later_waits_for_its_time(cli: CommandLine):
     answer = cli.ok("send", "builder", "later", "--as", "planner", "--after", "2h")
     assert "stored (scheduled)" in answer.out
     assert cli.ok("inbox", "--as", "builder", "--json").json == {"messages": []}
+
+
+def test_what_is_sent_for_a_moment_is_listed_with_it_and_can_be_withdrawn(cli: CommandLine):
+    exact = "2199-11-16T10:00:00Z"
+    message = cli.sent("builder", "later", "--at", exact, "--expires", "2199-11-17")
+    told = cli.ok("receipts", message, "--json").json
+    assert told["message"]["not_before"] == "2199-11-16T10:00:00.000Z"
+    assert told["message"]["expires_at"].startswith("2199-11-1")
+    assert re.search(r"due 2199-11-1\d \d\d:00:00", cli.ok("sent", "--as", "planner").out)
+    assert cli.ok("inbox", "--as", "builder", "--json").json == {"messages": []}
+    cli.ok("withdraw", message, "--as", "planner")
+    assert "withdrawn" in cli.ok("sent", "--as", "planner").out
+    assert cli.receipt(message)["state"] == "withdrawn"
 
 
 def test_the_same_key_twice_is_one_message(cli: CommandLine):

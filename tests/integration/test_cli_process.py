@@ -81,7 +81,7 @@ def test_a_send_of_a_type_of_yours_reads_no_toml_and_looks_for_no_packages(cli: 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_a_message_counts_as_seen_only_after_all_of_it_was_written(cli: CommandLine, unbuffered: str):
     message = cli.sent("builder", "x" * 1_000_000)
-    pipe = "postroom read --as builder | head -c 10 >/dev/null; echo ${PIPESTATUS[0]}"
+    pipe = "postroom read --whole --as builder | head -c 10 >/dev/null; echo ${PIPESTATUS[0]}"
     result = cli.shell(f"export PYTHONUNBUFFERED={unbuffered}; {pipe}")
     assert (result.out, result.err) == ("1\n", "")
     assert cli.receipt(message)["state"] == "stored"

@@ -20,7 +20,9 @@ from tests.conftest import OpenRoom
 from tests.process import ROOT, Child, environment
 
 # Steps of other protocols, which have kill tests of their own.
-ELSEWHERE = ("journal-", "snapshot-", "prune-", "redact-", "backup-", "restore-")
+ELSEWHERE = (
+    "journal-", "snapshot-", "prune-", "redact-", "backup-", "restore-", "attachment-", "blob-", "spill-",
+)  # fmt: skip
 
 
 def steps_in_the_source() -> set[str]:

@@ -122,6 +122,22 @@ def test_a_moment_in_the_past_or_beyond_all_time_is_refused(field: str, seconds:
     assert refusal.value.facts["field"] == field
 
 
+@pytest.mark.parametrize("value", ["10m", [], {}, object()])
+def test_a_time_that_is_neither_seconds_nor_a_moment_is_refused(value: Any):
+    with pytest.raises(InvalidValue, match="seconds or a datetime"):
+        make(after=value)
+
+
+def test_the_format_of_a_body_is_noted_among_the_metadata():
+    mine = {"mine": 1}
+    assert make(format="markdown", metadata=mine).metadata == {"mine": 1, "format": "markdown"}
+    assert mine == {"mine": 1}
+    assert make(format="plain").metadata == {"format": "plain"}
+    assert make().metadata is None
+    with pytest.raises(InvalidValue, match="plain, markdown"):
+        make(format="html")
+
+
 def test_what_would_expire_before_it_is_due_is_refused():
     for after, expires in ((None, 0), (10, 10), (10, 5)):
         with pytest.raises(InvalidValue, match="expire"):

@@ -270,7 +270,7 @@ def test_subject_payload_and_attachments_have_lines_of_their_own():
     assert letter.fields["subject"] == ["Parser"]
     assert letter.fields["payload"] == ['{"a":"x\\u202ey\\u009b\\u2028"}']
     assert letter.fields["attached"][0] == '"a b.png" (image/png, 12,345 bytes) /b/1'
-    assert letter.fields["attached"][8] == f"2 more: postroom read {letter.handle}"
+    assert letter.fields["attached"][8] == f"2 more: postroom read {letter.handle} --whole"
     [odd] = read(mail(attachments=[{}, {"name": 5, "size": "big"}]))
     assert odd.fields["attached"] == ["unnamed (unknown)", "5 (unknown)"]
 
@@ -285,13 +285,13 @@ def test_a_body_that_is_too_long_is_cut_and_says_where_the_rest_is():
     [letter] = read(one)
     missing = len(one.body) - len(letter.body)
     told = f"{missing:,} of 25,000 characters are missing. The whole: "
-    assert letter.fields["cut"] == [f"{told}postroom read {one.handle}"]
+    assert letter.fields["cut"] == [f"{told}postroom read {one.handle} --whole"]
     assert letter.body.endswith("word")
     assert len(framed(one).text) > BUDGET - 100
     [letter] = read(one, paths={one.id: "/spill/1.md"})
     assert letter.fields["cut"][0].endswith("The whole: /spill/1.md")
     [letter] = read(mail("x", payload={"a": "b" * 9000}))
-    assert letter.fields == {"payload not shown": [f"postroom read {letter.handle}"]}
+    assert letter.fields == {"payload not shown": [f"postroom read {letter.handle} --whole"]}
     assert letter.body == "x"
 
 

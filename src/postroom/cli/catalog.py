@@ -39,6 +39,7 @@ COMMANDS: dict[str, Entry] = {
     "types": ("types", WRITE, "the types of messages, and what each must hold"),
     "inbox": ("inbox", READ, "list what waits, without marking anything"),
     "read": ("read", READ, "take the next message (or that one): it is seen"),
+    "attachments": ("attachments", READ, "what came with a message: list, print, save"),
     "wait": ("wait", READ, "sleep until mail comes, then list it"),
     "ack": ("ack", READ, "acknowledge a message"),
     "nack": ("nack", READ, "refuse a message, with a reason"),

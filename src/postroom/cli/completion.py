@@ -14,6 +14,8 @@ _VALUES = {
     "TYPE": TYPES,
     "DIR": FILES,
     "PATH": FILES,
+    "FILE": FILES,
+    "FORMAT": "plain markdown",
     "RUNG": "stored offered seen acked",
     "LEVEL": "urgent high normal low",
     "CLASS": "turn tool interrupt",

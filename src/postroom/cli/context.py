@@ -65,6 +65,15 @@ class Context:
         except OSError as exc:
             raise PostroomError(f"cannot write to standard output: {exc.strerror}") from exc
 
+    def put_bytes(self, content: bytes) -> None:
+        """What somebody attached, just as it is."""
+        try:
+            self.out.write_bytes(content)
+        except BrokenPipeError:
+            raise
+        except OSError as exc:
+            raise PostroomError(f"cannot write to standard output: {exc.strerror}") from exc
+
     def put_table(
         self, rows: "Iterable[Sequence[str]]", styles: "Sequence[str]", head: "Sequence[str]"
     ) -> None:

@@ -38,11 +38,14 @@ def gist(message: "Message", longest: int = 200) -> str:
         import json
 
         text = json.dumps(message.payload, ensure_ascii=False)
-    return one_line(text[:longest])
+    names = [str(attachment["name"]) for attachment in message.attachments or ()]
+    return one_line(" ".join([text[:longest], *(f"[{name}]" for name in names)]).strip())
 
 
-def whole(message: "Message", context: "Context", *, shown_before: bool = False) -> str:
-    """A message with its header."""
+def whole(
+    message: "Message", context: "Context", *, shown_before: bool = False, spilled: str | None = None
+) -> str:
+    """A message with its header; only the beginning of a body that was spilled into a file."""
     paint = context.out.paint
     head = [
         paint(message.handle, "cyan"),
@@ -59,9 +62,13 @@ def whole(message: "Message", context: "Context", *, shown_before: bool = False)
         lines.append("Subject: " + paint(one_line(message.subject), "bold"))
     if message.reply_to:
         lines.append(paint(f"In reply to {message.reply_to[-8:]}", "dim"))
-    lines += _indented(message)
+    lines += _indented(message) if spilled is None else _beginning(message, spilled)
     if message.payload is not None:
         lines.append("Payload: " + clean(context.to_json(message.payload)))
+    if message.attachments:
+        from postroom.cli.enclosed import lines as enclosed
+
+        lines += enclosed(message, context)
     if message.requires_ack:
         lines.append(paint("The sender asks for an acknowledgement.", "dim"))
     return "\n".join(lines) + "\n"
@@ -73,3 +80,11 @@ def _indented(message: "Message") -> list[str]:
     if not message.body:
         return []
     return [f"  {line}".rstrip() for line in clean(message.body).split("\n")]
+
+
+def _beginning(message: "Message", path: str) -> list[str]:
+    from postroom.room.spill import beginning
+
+    shown = beginning(message.body)
+    told = f"… {len(message.body):,} characters, of which these are {len(shown):,}. The whole body: {path}"
+    return [*(f"  {line}".rstrip() for line in clean(shown).split("\n")), f"  {one_line(told)}"]

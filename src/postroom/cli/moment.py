@@ -1,13 +1,18 @@
 """Moments and spans, as people write them and as people read them."""
 
 import time
+from typing import TYPE_CHECKING
 
 from postroom.clock import rough, wall
 from postroom.errors import InvalidValue
 
+if TYPE_CHECKING:
+    from datetime import datetime
+
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
 _LONGEST = 1e10  # 300 years
 _SPAN_HINT = "Write a span like 90s, 10m, 2h or 1d."
+_AT_HINT = "Write a moment like 2026-11-15T21:47, or a time of today like 21:47."
 _HINT = "Write a span like 90s, 10m, 2h or 1d, or a moment like 2026-11-15T21:47."
 
 
@@ -26,34 +31,49 @@ def span(text: str, hint: str = _SPAN_HINT) -> float:
     return seconds
 
 
-def from_now(text: str) -> float:
-    """Seconds from now until a moment, given as a span or as a date and time (local by default)."""
+def when(text: str) -> "float | datetime":
+    """Seconds from now, or a moment to come, given as a date and time (local by default)."""
     at = _iso(text)
+    return span(text, _HINT) if at is None else _to_come(text, at)
+
+
+def moment(text: str) -> "datetime":
+    """A moment to come, given as a date and time, or as a time of today (local by default)."""
+    from datetime import datetime, time
+
+    at = None
+    try:
+        at = datetime.combine(datetime.now().astimezone(), time.fromisoformat(text)).astimezone()
+    except ValueError:
+        at = _iso(text)
     if at is None:
-        return span(text, _HINT)
-    seconds = at - wall() / 1000
-    if seconds < 0:
+        raise InvalidValue(f"{text!r} is not a moment", hint=_AT_HINT)
+    return _to_come(text, at)
+
+
+def _to_come(text: str, at: "datetime") -> "datetime":
+    if at.timestamp() * 1000 < wall():
         raise InvalidValue(f"{text!r} lies in the past", hint=_HINT)
-    return seconds
+    return at
 
 
 def past(text: str) -> int:
     """Milliseconds since the epoch of a moment gone by, given as `30d` (ago) or as a date and time."""
     at = _iso(text)
     now = wall()
-    moment = now - int(span(text, _HINT) * 1000) if at is None else int(at * 1000)
+    moment = now - int(span(text, _HINT) * 1000) if at is None else int(at.timestamp() * 1000)
     if moment > now:
         raise InvalidValue(f"{text!r} lies in the future", hint=_HINT)
     return max(0, moment)
 
 
-def _iso(text: str) -> float | None:
+def _iso(text: str) -> "datetime | None":
     if "-" not in text[1:] and not (len(text) == 8 and text.isdigit()):
         return None
     from datetime import datetime
 
     try:
-        return datetime.fromisoformat(text).astimezone().timestamp()
+        return datetime.fromisoformat(text).astimezone()
     except (ValueError, OverflowError, OSError):
         raise InvalidValue(f"{text!r} is not a moment", hint=_HINT) from None
 

@@ -98,7 +98,10 @@ class Output:
         """Write in one go, and be sure it is out: raises `OSError` when not all of it was taken."""
         if not self.utf8:
             text = text.translate(_PLAIN)
-        data = text.encode(self._stream.encoding or "utf-8", "backslashreplace")
+        self.write_bytes(text.encode(self._stream.encoding or "utf-8", "backslashreplace"))
+
+    def write_bytes(self, data: bytes) -> None:
+        """As `write`, but what is given is what comes out."""
         self._stream.flush()
         self.taken = 0
         if self._descriptor < 0:

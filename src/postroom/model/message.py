@@ -77,8 +77,23 @@ class Message(NamedTuple):
 
         return read(cls, self.payload, self.type)
 
+    @property
+    def format(self) -> str:
+        """How the body is to be read: `plain`, unless the sender said `markdown`."""
+        return str((self.metadata or {}).get("format", "plain"))
+
 
 NOTHING = (None,) * 11  # in the fields that most messages do not have
+
+
+class Attachment(NamedTuple):
+    """A file that came with a message."""
+
+    name: str
+    media_type: str
+    size: int
+    sha256: str
+    path: str  # where its content is
 
 
 class Delivery(NamedTuple):

@@ -32,7 +32,8 @@ _LIKE_A_MARK = re.compile(
 _WORD = re.compile(r"[\w./:@#+-]+", re.ASCII)
 
 # Types whose sender waits for an answer.
-_ANSWERED = frozenset(("request", "dispatch", "assign", "decision_gate", "health_check"))
+_ANSWERED = frozenset(("request", "dispatch", "assign", "health_check"))
+_GATE = "decision_gate"
 _GROUPS = ("@", "topic:", "one:", "#")
 
 
@@ -129,10 +130,12 @@ def _closing(mark: str, left_out: list[Mail], waiting: Sequence[str]) -> str:
 
 
 def _wants(mail: Mail) -> str:
-    """What the sender waits for: `answer`, `ack` or nothing."""
+    """What the sender waits for: `decision`, `answer`, `ack` or nothing."""
     message = mail.message
     if mail.delivery.state is State.ACKED or message.redacted is not None:
         return ""
+    if message.type == _GATE:
+        return "decision"
     if message.type in _ANSWERED:
         return "answer"
     return "ack" if message.requires_ack else ""
@@ -200,6 +203,8 @@ class _Writer(NamedTuple):
         m, found = mail.message, list[str]()
         if m.priority is not Priority.NORMAL:
             found.append(m.priority.name.lower())
+        if m.type == _GATE and not (m.payload or {}).get("options"):
+            found.append("options approve or deny")
         if m.cls != "turn":
             found.append(f"class {_word(m.cls, 20)}")
         if (late := self.now - (m.not_before or m.created_at)) >= _LATE:
@@ -243,11 +248,13 @@ def _identity(verified: str) -> str:
 def _command(wants: str, handle: str) -> str:
     if wants == "answer":
         return f" -> postroom reply {handle} - <<'EOF'"
+    if wants == "decision":
+        return f" -> postroom decide {handle} OPTION"
     return f" -> postroom ack {handle}" if wants else ""
 
 
 def _whole(message: Message) -> str:
-    return f"postroom read {message.handle}"
+    return f"postroom read {message.handle} --whole"
 
 
 def _attachment(one: Json) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from postroom.bell.contract import Waiter
 from postroom.bell.polling import SECONDS
-from postroom.model.message import Agent, AgentStatus, Delivery, Mail, Receipts, Sent
+from postroom.model.message import Agent, AgentStatus, Attachment, Delivery, Mail, Receipts, Sent
 from postroom.room.listen import Listening
 from postroom.room.local import LocalRoom
 from postroom.room.wait import next_due, sweep_pause
@@ -67,6 +67,12 @@ class AsyncRoom:
     def _give_up(self, claim: "Future[Mail | None]") -> None:
         if claim.exception() is None and (mail := claim.result()) is not None:
             self.room.give_up(mail)
+
+    async def attachments(self, ref: str) -> list[Attachment]:
+        return await self._call(self.room.attachments, ref)
+
+    async def spill(self, mail: Mail) -> str | None:
+        return await self._call(self.room.spill, mail)
 
     async def settle(self, mail: Mail) -> Delivery:
         return await self._call(self.room.settle, mail)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 from postroom.model.message import (
     Agent,
     AgentStatus,
+    Attachment,
     Delivery,
     Event,
     Gate,
@@ -46,8 +47,9 @@ class Room(Protocol):
         A payload that does not fit its type is refused, and nothing is stored.
 
         Options: `type`, `payload`, `subject`, `priority`, `thread`, `reply_to`, `correlation`,
-        `requires_ack`, `after` and `expires` (seconds from now), `key` (sending again with the same
-        key gives the first message back), `metadata`, `cls` (`turn`, `tool` or `interrupt`).
+        `requires_ack`, `after` and `expires` (seconds from now, or a `datetime`), `key` (sending again with
+        the same key gives the first message back), `metadata`, `cls` (`turn`, `tool` or `interrupt`),
+        `format` (`plain` or `markdown`), `attachments` (a list of paths, bytes, or names with bytes).
         """
         ...
 
@@ -132,6 +134,14 @@ class Room(Protocol):
 
     def thread(self, ref: str) -> list[Message]:
         """A whole conversation, oldest first."""
+        ...
+
+    def attachments(self, ref: str) -> list[Attachment]:
+        """What came with a message, each with the path of a file that holds it: to be read, never written."""
+        ...
+
+    def spill(self, mail: Mail) -> str | None:
+        """The path of a file with a body too large to be put before an agent; None for one that is not."""
         ...
 
     def events(

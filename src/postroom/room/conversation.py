@@ -56,4 +56,6 @@ def forward(
     options["metadata"] = {**(options.get("metadata") or {}), "forwarded": original.id}
     if original.payload is not None:
         options["payload"] = {"forwarded": {"type": original.type, "payload": original.payload}}
+    if original.attachments:
+        options["attachments"] = list(original.attachments)
     return room.send(to, "\n\n".join(filter(None, (note, f"{head}\n{quoted}"))), sender=sender, **options)

@@ -42,6 +42,8 @@ def purge(room: "LocalRoom", ref: str) -> None:
         if not any(d.state is State.DEAD for d in deliveries) or not all(ended(d.state) for d in deliveries):
             raise IllegalMove(f"message {message.handle} is not dead everywhere", message_ref=message.id)
         tx.append("room.pruned", payload={"before": 0, "messages": [message.seq], "last": False})
+    if message.attachments:
+        _sweep(room)
 
 
 def delete_project(room: "LocalRoom", name: str) -> int:
@@ -54,4 +56,13 @@ def delete_project(room: "LocalRoom", name: str) -> int:
         while page := tx.messages_in_project(name, seqs[-1] if seqs else 0):
             seqs += page
         tx.append("project.deleted", payload={"name": name, "messages": seqs})
-        return len(seqs)
+    _sweep(room)
+    return len(seqs)
+
+
+def _sweep(room: "LocalRoom") -> None:
+    """Remove the files of what is gone."""
+    from postroom.room import blob, spill  # noqa: PLC0415 - rarely needed
+
+    blob.sweep(room)
+    spill.sweep(room)

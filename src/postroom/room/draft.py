@@ -1,17 +1,25 @@
 """Checks what a caller wants to send, before any lock is taken. Nothing refused is stored."""
 
 import json
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from postroom.config import Settings
 from postroom.errors import InvalidBody, InvalidPayload, InvalidValue
 from postroom.model.ladder import Priority
 from postroom.model.message import Json, make
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from postroom.room.options import Attachable
+    from postroom.room.parcel import Parcel
+
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 
 GATE = "decision_gate"
 CLASSES = ("turn", "tool", "interrupt")
+FORMATS = ("plain", "markdown")
 _ALIASES = {"medium": Priority.NORMAL, "action": Priority.HIGH}
 _PRIORITIES = {p.name.lower(): p for p in Priority} | _ALIASES
 _NEED_NOTHING = ("request", "response")  # types that need no payload, of `ask` and `reply`
@@ -39,13 +47,14 @@ class Draft(NamedTuple):
     thread: str | None
     reply_to: str | None
     correlation: str | None
-    after: float | None
-    expires: float | None
+    after: float | int | None  # seconds from now; as an int, a moment in milliseconds
+    expires: float | int | None
     key: str | None
+    parcel: "Parcel | None"
 
 
 # The fields of a draft that most do not have, when it has none of them.
-BARE = (None,) * 8
+BARE = (None,) * 9
 _PLAIN = (Priority.NORMAL, False, *BARE)  # of a draft that is nothing but a body
 
 
@@ -69,16 +78,19 @@ def draft(
     reply_to: str | None = None,
     correlation: str | None = None,
     requires_ack: bool = False,
-    after: float | None = None,
-    expires: float | None = None,
+    after: "float | datetime | None" = None,
+    expires: "float | datetime | None" = None,
     key: str | None = None,
     metadata: Json | None = None,
     cls: str = "turn",
     home: str = "",
+    format: str | None = None,
+    attachments: "Sequence[Attachable] | Parcel | None" = None,
 ) -> Draft:
     """A draft whose every field is sound; raises a `UsageError` that names the one that is not.
 
-    `home` is where types are registered, beside the built-in ones.
+    `home` is where types are registered, beside the built-in ones. `attachments` have been taken in: they are
+    a `Parcel` here.
     """
     if payload is not None:
         _check_json("payload", payload, settings)
@@ -87,7 +99,7 @@ def draft(
         from postroom.protocol.admission import admit  # noqa: PLC0415 - a plain note pays for no schema
 
         to, type, body, payload = admit(to, type, body, payload, home)
-    if not body and not subject and not payload:
+    if not body and not subject and not payload and not attachments:
         raise InvalidBody("the body is empty", hint="Write something, or give a --payload or a --subject.")
     size = len(body) if body.isascii() and "\0" not in body else _size("body", body)
     if size > settings.max_body_bytes:
@@ -100,17 +112,22 @@ def draft(
         _check_line("subject", subject)
         _check_line("key", key or "")
         _check_line("correlation", correlation or "")
+    if format is not None:
+        metadata = _marked(metadata, format)
     if metadata is not None:
         _check_json("metadata", metadata, settings)
     if cls not in CLASSES:
         raise InvalidValue(f"class must be one of {', '.join(CLASSES)}, not {cls!r}", field="class")
-    if type == GATE and expires is None:
-        expires = settings.gate_seconds + (after or 0)
-    if after is not None or expires is not None:
-        _check_times(after, expires)
+    begin = None if after is None else _time("after", after)
+    end = None if expires is None else _time("expires", expires)
+    if type == GATE and end is None:
+        end = _end_of_gate(begin, settings.gate_seconds)
+    if end is not None:
+        _check_order(begin, end)
     return Draft._make((
         to, type, cls, subject, body, to_priority(priority), bool(requires_ack),
-        payload, metadata, thread, reply_to, correlation, after, expires, key,
+        payload, metadata, thread, reply_to, correlation, begin, end, key,
+        cast("Parcel | None", attachments),
     ))  # fmt: skip
 
 
@@ -173,9 +190,36 @@ def _check_json(label: str, value: Any, settings: Settings) -> None:
         )
 
 
-def _check_times(after: float | None, expires: float | None) -> None:
-    for field, seconds in (("after", after), ("expires", expires)):
-        if seconds is not None and not 0 <= seconds < _LONGEST_DELAY:
+def _marked(metadata: Json | None, format: str) -> Json:
+    """How a body is to be read is noted among the metadata; a body without such a note is plain text."""
+    if format not in FORMATS:
+        raise InvalidValue(f"format must be one of {', '.join(FORMATS)}, not {format!r}", field="format")
+    return (metadata or {}) | {"format": format}
+
+
+def _time(field: str, value: "float | datetime") -> float | int:
+    """Seconds from now as a float, or a moment as an int: which of the two it was is kept."""
+    if isinstance(value, (int, float)):
+        if not 0 <= value < _LONGEST_DELAY:
             raise InvalidValue(f"{field} must lie in the future, at most 300 years away", field=field)
-    if expires is not None and expires <= (after or 0):
+        return float(value)
+    try:
+        return round(value.timestamp() * 1000)  # a moment without a zone is local time
+    except (AttributeError, ValueError, OverflowError, OSError):
+        raise InvalidValue(f"{field} must be seconds or a datetime, not {value!r}", field=field) from None
+
+
+def _end_of_gate(begin: float | int | None, seconds: float) -> float | int:
+    """Every gate ends: so long after it may be shown, by the kind of time that is given."""
+    return begin + round(seconds * 1000) if isinstance(begin, int) else (begin or 0.0) + seconds
+
+
+def _check_order(begin: float | int | None, end: float | int) -> None:
+    """As far as it can be told before the room's clock is asked."""
+    if type(begin) is type(end) or begin is None or begin == 0:
+        check_span(begin or 0, end)
+
+
+def check_span(begin: float | int, end: float | int) -> None:
+    if end <= begin:
         raise InvalidValue("it would expire before it could be delivered", field="expires")

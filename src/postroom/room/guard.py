@@ -43,7 +43,13 @@ def check_hops(tx: "ReadTx", answered: Message | None, most: int) -> None:
 
 def is_courtesy(wanted: Draft, answered: Message | None) -> bool:
     """Whether it only thanks for an answer."""
-    if answered is None or answered.type != "response" or wanted.payload or wanted.requires_ack:
+    if (
+        answered is None
+        or answered.type != "response"
+        or wanted.payload
+        or wanted.requires_ack
+        or wanted.parcel
+    ):
         return False
     if len(wanted.body) > _LONGEST:
         return False
@@ -53,7 +59,7 @@ def is_courtesy(wanted: Draft, answered: Message | None) -> bool:
 
 def repeated(tx: "ReadTx", author: str, recipients: list[str], wanted: Draft, thread: str) -> Message | None:
     """The message of the same text in the same thread that all of them have yet to see."""
-    for message in tx.thread_end(thread, _RECENT):
+    for message in () if wanted.parcel else tx.thread_end(thread, _RECENT):
         if message.sender_id != author or message.body != wanted.body or not wanted.body:
             continue
         if (message.type, message.payload, message.subject) != (wanted.type, wanted.payload, wanted.subject):

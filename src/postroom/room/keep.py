@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from postroom import label
 from postroom.model.message import Message
-from postroom.room import digest, file, journal, line, segment, snapshot
+from postroom.room import blob, digest, file, journal, line, segment, snapshot, spill
 from postroom.room.unit import EVERYONE
 from postroom.text import encode
 
@@ -53,6 +53,8 @@ def prune(room: "LocalRoom", before: int) -> Pruned:
     if not done or (room.store.whole().first() > 1 and not snapshot.listed(events)):
         snapshot.take(room)
     lines = _trim(room)
+    blob.sweep(room)
+    spill.sweep(room)
     room.bell.ring((EVERYONE,))
     taken = snapshot.listed(events)
     return Pruned(messages, room.store.whole().first(), lines, taken[-1].seq if taken else None)
@@ -108,7 +110,8 @@ def _oldest(found: segment.Segment) -> int:
 def redact(room: "LocalRoom", ref: str) -> Redacted:
     """Take a message's subject, body, payload, metadata and attachments out of the store and the journals.
 
-    Hashes stay in their place, and its receipts. What others quoted of it is theirs, and stays.
+    Hashes stay in their place, and its receipts. What others quoted of it is theirs, and stays; so does a
+    file that another message brings, too.
     """
     journal.sync(room)
     upkeep = room.store.upkeep()
@@ -127,6 +130,9 @@ def redact(room: "LocalRoom", ref: str) -> Redacted:
         label.here("redact-stored")
         lines = _redact_lines(room, message)
         elsewhere = upkeep.scrub(_samples(message))
+    spill.remove(room, message)
+    blob.sweep(room)
+    elsewhere |= any(blob.is_there(room.home, attachment) for attachment in message.attachments or ())
     journal.sync(room)
     room.bell.ring((EVERYONE, message.sender_id))
     copies = [os.path.join(room.home, n) for n in os.listdir(room.home) if n.startswith("before-restore-")]

@@ -14,6 +14,7 @@ from postroom.model import ids
 from postroom.model.message import (
     Agent,
     AgentStatus,
+    Attachment,
     Delivery,
     Event,
     Gate,
@@ -181,8 +182,17 @@ class LocalRoom:
     def frame(self, mails: Iterable[Mail], *, budget: int = 9_000, waiting: Sequence[str] = ()) -> "Frame":
         from postroom.protocol.frame import frame  # noqa: PLC0415 - only who shows mail to a model
 
-        here = self.scope.find(self.store.look())
-        return frame(mails, budget=budget, here=here, waiting=waiting, now=self.store.clock())
+        shown = [self._with_paths(mail) for mail in mails]
+        paths = {mail.id: path for mail in shown if (path := self.spill(mail))}
+        here, now = self.scope.find(self.store.look()), self.store.clock()
+        return frame(shown, budget=budget, here=here, waiting=waiting, paths=paths, now=now)
+
+    def _with_paths(self, mail: Mail) -> Mail:
+        """Its attachments told with where they are."""
+        if not mail.message.attachments:
+            return mail
+        files = [attachment._asdict() for attachment in self.attachments(mail.id)]
+        return mail._replace(message=mail.message._replace(attachments=files))
 
     def listen(self, agent: str | None = None, *, timeout: float | None = None) -> Iterator[Mail]:
         from postroom.room.listen import Listening  # noqa: PLC0415 - only who listens
@@ -240,6 +250,18 @@ class LocalRoom:
         from postroom.room.conversation import forward  # noqa: PLC0415 - rarely
 
         return forward(self, ref, to, note, sender, **options)
+
+    def attachments(self, ref: str) -> list[Attachment]:
+        from postroom.room.content import attachments  # noqa: PLC0415 - only who wants them
+
+        return attachments(self, self.find_message(self.store.look(), ref))
+
+    def spill(self, mail: Mail) -> str | None:
+        if len(mail.body) * 4 <= self.settings.spill_bytes:
+            return None
+        from postroom.room.spill import spill  # noqa: PLC0415 - only what is large
+
+        return spill(self, mail.message)
 
     def events(
         self, *, follow: bool = False, agent: str | None = None, after: str | None = None

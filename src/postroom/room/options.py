@@ -1,9 +1,16 @@
 """The options of sending and joining, spelled once. For type checkers only: never imported at run time."""
 
-from typing import TypedDict
+import os
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, TypedDict
 
 from postroom.model.ladder import Priority
 from postroom.model.message import Json
+from postroom.room.parcel import Parcel
+
+# A file's path; its content, with a name or without; an attachment of another message, to be sent on.
+Attachable = str | os.PathLike[str] | bytes | tuple[str, bytes] | Mapping[str, Any]
 
 
 class ReplyOptions(TypedDict, total=False):
@@ -14,11 +21,13 @@ class ReplyOptions(TypedDict, total=False):
     subject: str
     priority: str | Priority
     requires_ack: bool
-    after: float | None  # seconds from now before it may be offered
-    expires: float | None  # seconds from now after which it is no longer delivered
+    after: float | datetime | None  # seconds from now, or the moment, before which it is not offered
+    expires: float | datetime | None  # seconds from now, or the moment, from which it is not delivered
     key: str | None  # sending again with the same key gives the first message back
     metadata: Json | None
     cls: str  # `turn`, `tool` or `interrupt`
+    format: str | None  # how the body is to be read: `plain` or `markdown`
+    attachments: Sequence[Attachable] | Parcel | None  # within the room, a parcel of what was taken in
 
 
 class SendOptions(ReplyOptions, total=False):

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from postroom import host
 from postroom.errors import JournalBroken, PostroomError, Refused
 from postroom.model.message import Event
-from postroom.room import digest, file, line, segment, snapshot
+from postroom.room import blob, digest, file, line, segment, snapshot
 from postroom.room.journal import read_head
 from postroom.room.segment import Segment
 from postroom.store.contract import ReadTx, Store, WriteTx
@@ -43,7 +43,10 @@ class Line(NamedTuple):
 
 @file.tells_of_files
 def replay(events: str, target_home: str) -> Replayed:
-    """Rebuild the room whose journals are in `events`, in a home that has none; be it the one they are in."""
+    """Rebuild the room whose journals are in `events`, in a home that has none; be it the one they are in.
+
+    Attachments are not in the journals: they are copied from beside them.
+    """
     path, own = os.path.join(target_home, "room.db"), os.path.join(target_home, "events")
     if os.path.exists(path) or (segment.listed(own) and not os.path.samefile(own, events)):
         hint = "Choose an empty directory: --into NEW_HOME"
@@ -60,6 +63,7 @@ def replay(events: str, target_home: str) -> Replayed:
         finally:
             store.close()
         file.sync_file(made)
+        blob.fetch(os.path.dirname(events), target_home)
         file.set_aside(path + "-wal")  # of a room that was lost: SQLite would take it for this one's
         file.put(made, path)
     finally:

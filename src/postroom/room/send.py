@@ -2,20 +2,21 @@
 
 from typing import TYPE_CHECKING
 
+from postroom.clock import iso
 from postroom.errors import IllegalMove, InvalidValue, KeyConflict, UnknownMessage
 from postroom.model import ids
 from postroom.model.address import UP, Kind, parse
 from postroom.model.ladder import RUNGS, State, ended, reached
 from postroom.model.message import NOTHING, Agent, Delivery, Message, Sent, first_delivery, make
 from postroom.room import directory
-from postroom.room.draft import BARE, GATE, Draft, draft, plain
+from postroom.room.draft import BARE, GATE, Draft, check_span, draft, plain
 from postroom.room.unit import Unit
 
 if TYPE_CHECKING:
     from typing import Unpack
 
     from postroom.room.local import LocalRoom
-    from postroom.room.options import SendOptions
+    from postroom.room.options import ReplyOptions, SendOptions
     from postroom.store.contract import ReadTx, WriteTx
 
 
@@ -23,6 +24,8 @@ def send(
     room: "LocalRoom", to: str, body: str, *, sender: str | None = None, **options: "Unpack[SendOptions]"
 ) -> Sent:
     """Store a message for whoever has the address, then ring."""
+    if "attachments" in options and not is_packed(options):
+        return _send_with(room, to, body, sender, options)
     to = to or _default_address(options.get("type", ""))
     if options:
         wanted = draft(room.settings, to, body, home=room.home, **options)
@@ -51,6 +54,19 @@ def send(
         if tx.vacant == lane.mailbox:
             unit.announced = message
     return answer(message, lane.recipients, unit.reached)
+
+
+def _send_with(room: "LocalRoom", to: str, body: str, sender: str | None, options: "SendOptions") -> Sent:
+    """The same with attachments, which are taken in before there is a lock to hold up others with."""
+    from postroom.room.parcel import packed  # noqa: PLC0415 - only who attaches
+
+    with packed(room, options):
+        return send(room, to, body, sender=sender, **options)
+
+
+def is_packed(options: "ReplyOptions") -> bool:
+    """Whether the attachments are a `Parcel` already."""
+    return hasattr(options.get("attachments"), "enclose")
 
 
 def held_back(room: "LocalRoom", tx: "WriteTx", lane: directory.Lane, wanted: Draft) -> Sent | None:
@@ -106,15 +122,29 @@ def compose(tx: "WriteTx", lane: directory.Lane, wanted: Draft) -> Message:
     thread = message_id = ids.message_id(now, seq)
     more = NOTHING
     if (rest := wanted[7:]) != BARE:
-        payload, metadata, begun, answered, correlation, after, expires, key = rest
+        payload, metadata, begun, answered, correlation, after, expires, key, parcel = rest
         if begun is not None or answered is not None:
             thread, answered = _continued(tx, wanted)
-        not_before = None if after is None else now + int(after * 1000)
-        expires_at = None if expires is None else now + int(expires * 1000)
-        more = (None, None, payload, metadata, answered, correlation, None, not_before, expires_at, key, None)
+        not_before = None if after is None else _moment("after", after, now)
+        expires_at = None if expires is None else _moment("expires", expires, now)
+        if not_before is not None and expires_at is not None:
+            check_span(not_before, expires_at)
+        files = None if parcel is None else parcel.enclose()  # last: what is refused leaves no file
+        more = (
+            None, None, payload, metadata, answered, correlation, files, not_before, expires_at, key, None,
+        )  # fmt: skip
     return make(Message, (
         seq, message_id, *lane.head, *wanted[:5], thread, now, *wanted[5:7], *more,
     ))  # fmt: skip
+
+
+def _moment(field: str, value: float | int, now: int) -> int:
+    """When that is by the room's clock, under whose lock it must still lie ahead."""
+    if isinstance(value, float):
+        return now + int(value * 1000)
+    if value < now:
+        raise InvalidValue(f"{iso(value)} lies in the past", field=field)
+    return value
 
 
 def _continued(tx: "ReadTx", wanted: Draft) -> tuple[str, str | None]:
@@ -145,11 +175,12 @@ def answer(message: Message, recipients: list[Agent], rung: dict[str, int]) -> S
 
 
 def duplicate(tx: "ReadTx", earlier: Message, wanted: Draft) -> Sent:
-    same = (earlier.to, earlier.type, earlier.body, earlier.payload) == (
+    same = (earlier.to, earlier.type, earlier.body, earlier.payload, earlier.attachments) == (
         wanted.to,
         wanted.type,
         wanted.body,
         wanted.payload,
+        wanted.parcel and wanted.parcel.attachments,
     )
     if not same and earlier.redacted is None:
         raise KeyConflict(f"key {wanted.key!r} was used for message {earlier.handle}", message_ref=earlier.id)

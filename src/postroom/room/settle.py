@@ -9,7 +9,7 @@ from postroom.model.message import Agent, Delivery, Json, Mail, Message, Sent
 from postroom.room import directory, one
 from postroom.room.bounce import bounce
 from postroom.room.draft import GATE, check_text, draft
-from postroom.room.send import answer, compose, duplicate, held_back
+from postroom.room.send import answer, compose, duplicate, held_back, is_packed
 from postroom.room.sweep import act_on_due, is_due
 from postroom.room.unit import Unit
 
@@ -107,6 +107,8 @@ def reply(
     room: "LocalRoom", what: Mail | str, body: str, agent: str | None, **options: "Unpack[ReplyOptions]"
 ) -> Sent:
     """Answer a message in its thread, and acknowledge it, in one transaction."""
+    if "attachments" in options and not is_packed(options):
+        return _reply_with(room, what, body, agent, options)
     options.setdefault("type", "response")
     checked = draft(room.settings, _ASKER, body, home=room.home, **options)
     unit = room.write()
@@ -134,6 +136,15 @@ def reply(
 
             post_denial(tx, message)
     return answer(message, lane.recipients, unit.reached)
+
+
+def _reply_with(
+    room: "LocalRoom", what: Mail | str, body: str, agent: str | None, options: "ReplyOptions"
+) -> Sent:
+    from postroom.room.parcel import packed  # noqa: PLC0415 - only who attaches
+
+    with packed(room, options):
+        return reply(room, what, body, agent, **options)
 
 
 def _sender_of(tx: "ReadTx", message: Message) -> list[Agent]:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from postroom.clock import iso
 from postroom.errors import JournalBroken, StoreCorrupt
-from postroom.room import digest, journal, replay
+from postroom.room import blob, digest, journal, replay
 from postroom.room.segment import Moved
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ class Verified(NamedTuple):
 
 
 def verify(room: "LocalRoom", *, deep: bool | None = None) -> Verified:
-    """Check the file, the invariants of the state, the quiet markers, and that the journals tell the same.
+    """Check the file, the invariants, attachments, the quiet markers, and that the journals tell the same.
 
     The last takes a replay: `deep` asks for it or forbids it; by default rooms of moderate size get one.
     """
@@ -47,6 +47,7 @@ def verify(room: "LocalRoom", *, deep: bool | None = None) -> Verified:
         return Verified(problems, checked, skipped, None)
     for fact, found in room.store.whole().audit():
         note(fact, found)
+    note("every attachment is there as it was sent", _attachments(room, thorough=wanted))
     if room.store.readonly:
         skipped.append("quiet markers and journals, because the room can only be read")
         return Verified(problems, checked, skipped, None)
@@ -62,6 +63,18 @@ def verify(room: "LocalRoom", *, deep: bool | None = None) -> Verified:
         return Verified(problems, checked, skipped, None)
     note("the journals alone rebuild the same state", found)
     return Verified(problems, checked, skipped, state)
+
+
+def _attachments(room: "LocalRoom", *, thorough: bool) -> list[str]:
+    """What is wrong with the files of messages. A file that goes with its message meanwhile is no fault."""
+    faults: dict[tuple[str, str], str] = {}
+    for message, attachment in blob.named(room):
+        if problem := blob.fault(room.home, attachment, thorough=thorough):
+            faults[message, attachment["sha256"]] = f"{attachment['name']!r} of message {message} {problem}"
+    if not faults:
+        return []
+    still = {(message, attachment["sha256"]) for message, attachment in blob.named(room)}
+    return [told for key, told in faults.items() if key in still][:20]
 
 
 def _markers(room: "LocalRoom") -> list[str]:

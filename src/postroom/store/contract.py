@@ -153,6 +153,14 @@ class Whole(Protocol):
         """The first event to keep when those before a moment may go, at most so many; `end` when all may."""
         ...
 
+    def attached(self, *, everyone: bool = False) -> Iterator[tuple[str, list[Json]]]:
+        """Each message that has attachments (of every tenant, if asked): its id, and the attachments."""
+        ...
+
+    def is_attached(self, sha256: str) -> bool:
+        """Whether a message of this tenant has an attachment with that hash."""
+        ...
+
     def audit(self) -> Iterator[tuple[str, list[str]]]:
         """Each fact that must hold, with a sentence about each place where it does not."""
         ...

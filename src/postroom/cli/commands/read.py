@@ -1,9 +1,9 @@
 """`postroom read`."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from postroom.cli import framed
-from postroom.errors import NotFound, PostroomError, UsageError
+from postroom.errors import NotFound, PostroomError, StoreError, UsageError
 from postroom.model.ladder import State
 
 if TYPE_CHECKING:
@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 HELP = """\
 Take the next message, or the one named, and print it. It counts as seen only after all of it was
 written; if that fails, it waits for you again. With --frame it is printed as a model should get it: who
-wrote it and what is expected, in a frame that no body can forge; with --all, as many as fit into one."""
+wrote it and what is expected, in a frame that no body can forge; with --all, as many as fit into one. Of a
+very large body (see the setting spill_bytes) what is no terminal gets the beginning, and the path of a file
+that has it all."""
 EXAMPLES = """\
   postroom read
   postroom read 5f0c9a1e
@@ -30,28 +32,30 @@ def add_arguments(parser: "Parser") -> None:
     parser.add_argument("id", metavar="ID", nargs="?", help="a message's id or its last 8 digits")
     parser.add_argument("--all", action="store_true", help="everything that waits, one after another")
     framed.add_arguments(parser)
+    parser.add_argument("--whole", action="store_true", help="print a large body, too, from end to end")
 
 
 def run(args: "argparse.Namespace", context: "Context") -> int:
     if args.all and args.id:
         raise UsageError("read takes an ID or --all, not both", hint="See: postroom help read")
     framed.check(args)
-    found = _take_framed(args, context) if args.frame else _take(args.id, context)
+    found = _take_framed(args, context) if args.frame else _take(args.id, args, context)
     if not found and not args.all:
         raise NotFound("no mail", hint="Sleep until some comes: postroom wait")
     while found and args.all and not args.frame:
-        found = _take(None, context, before="" if context.json else "\n")
+        found = _take(None, args, context, before="" if context.json else "\n")
     if args.all and not found:
         context.note("No more mail.")
     return 0
 
 
-def _take(ref: str | None, context: "Context", before: str = "") -> "list[Mail]":
+def _take(ref: str | None, args: "argparse.Namespace", context: "Context", before: str = "") -> "list[Mail]":
     """One message: claimed, written out, and only then seen."""
     mail = context.room().take(id=ref, route="cli", handed=False)
     if mail is None:
         return []
-    _hand_over([mail], before + _text(mail, context), context)
+    text = _text(mail, context, whole=args.whole or context.out.is_terminal)
+    _hand_over([mail], before + text, context)
     return [mail]
 
 
@@ -91,11 +95,27 @@ def _hand_over(mails: "list[Mail]", text: str, context: "Context") -> None:
         room.settle(mail)
 
 
-def _text(mail: "Mail", context: "Context") -> str:
+def _text(mail: "Mail", context: "Context", *, whole: bool) -> str:
     if context.json:
         from postroom.protocol import wire
 
-        return context.to_json(wire.mail(mail)) + "\n"
-    from postroom.cli.letter import whole
+        return context.to_json(wire.mail(mail) | _paths(mail, context)) + "\n"
+    from postroom.cli import letter
 
-    return whole(mail.message, context, shown_before=mail.shown_before)
+    path = None if whole else _spilled(mail, context)
+    return letter.whole(mail.message, context, shown_before=mail.shown_before, spilled=path)
+
+
+def _spilled(mail: "Mail", context: "Context") -> str | None:
+    """Where a large body is; where no file can be written, it is shown whole."""
+    try:
+        return context.room().spill(mail)
+    except StoreError:
+        return None
+
+
+def _paths(mail: "Mail", context: "Context") -> "dict[str, list[dict[str, Any]]]":
+    """Where the attachments are, for who takes the message."""
+    if not mail.message.attachments:
+        return {}
+    return {"attachments": [found._asdict() for found in context.room().attachments(mail.id)]}

@@ -22,7 +22,9 @@ EXAMPLES = """\
   postroom send human:ana "Tests are red." --priority urgent --expires 1h
   postroom send @builders "The API is frozen."
   postroom send one:@reviewers "Please review PR 12."
-  postroom send --type escalation "I cannot reach the database.\""""
+  postroom send --type escalation "I cannot reach the database."
+  postroom send reviewer "See the plot." --attach plot.png --attach fit.py
+  postroom send builder "Stand-up." --at 2026-11-16T10:00"""
 
 WAIT_SECONDS = 30.0
 
@@ -56,7 +58,14 @@ def add_content(parser: "Parser", type: str) -> None:
     parser.add_argument(
         "--after", metavar="WHEN", help="deliver it not before: 90s, 10m, 2h, 1d or a date and time"
     )
+    parser.add_argument(
+        "--at", metavar="TIME", help="the same by the clock: 2026-11-16T10:00, or 10:00 today"
+    )
     parser.add_argument("--expires", metavar="WHEN", help="do not deliver it after that")
+    parser.add_argument(
+        "--attach", metavar="FILE", action="append", help="send a file with it; may be repeated"
+    )
+    parser.add_argument("--format", metavar="FORMAT", help="how the body is to be read: plain or markdown")
     parser.add_argument("--key", metavar="KEY", help="sending again with the same key stores nothing new")
     parser.add_argument("--metadata", metavar="JSON", help="a JSON object for your own use")
     parser.add_argument("--class", metavar="CLASS", dest="cls", help="turn, tool or interrupt")
@@ -65,7 +74,7 @@ def add_content(parser: "Parser", type: str) -> None:
 def content_options(args: "argparse.Namespace") -> "SendOptions":
     """What the arguments say, as the room takes it: only what was given."""
     options: SendOptions = {}
-    for name in ("type", "subject", "priority", "key", "cls"):
+    for name in ("type", "subject", "priority", "key", "cls", "format"):
         if getattr(args, name) is not None:
             options[name] = getattr(args, name)
     if args.payload is not None or args.metadata is not None:
@@ -75,12 +84,26 @@ def content_options(args: "argparse.Namespace") -> "SendOptions":
         options["metadata"] = json_object("metadata", args.metadata)
     if args.requires_ack:
         options["requires_ack"] = True
-    if args.after is not None or args.expires is not None:
-        from postroom.cli.moment import from_now
-
-        options["after"] = None if args.after is None else from_now(args.after)
-        options["expires"] = None if args.expires is None else from_now(args.expires)
+    if args.attach is not None:
+        options["attachments"] = args.attach
+    if args.after is not None or args.expires is not None or args.at is not None:
+        _add_times(options, args)
     return options
+
+
+def _add_times(options: "SendOptions", args: "argparse.Namespace") -> None:
+    from postroom.cli.moment import moment, when
+
+    if args.at is not None and args.after is not None:
+        from postroom.errors import UsageError
+
+        raise UsageError("--at and --after say the same", hint="Give one of them.")
+    if args.at is not None:
+        options["after"] = moment(args.at)
+    if args.after is not None:
+        options["after"] = when(args.after)
+    if args.expires is not None:
+        options["expires"] = when(args.expires)
 
 
 def run(args: "argparse.Namespace", context: "Context") -> int:

@@ -44,10 +44,19 @@ def _whom(message: "Message", deliveries: "list[Delivery]") -> str:
 
 
 def rungs(deliveries: "list[Delivery]") -> str:
-    """`acked`, or `2 acked, 1 stored` where there are several."""
-    if len(deliveries) == 1:
-        return str(deliveries[0].state)
+    """`acked`, or `2 acked, 1 stored` where there are several; `due 10:00:00` for what waits for its time."""
+    names = [_rung(delivery) for delivery in deliveries]
+    if len(names) == 1:
+        return names[0]
     counts: dict[str, int] = {}
-    for delivery in deliveries:
-        counts[str(delivery.state)] = counts.get(str(delivery.state), 0) + 1
+    for name in names:
+        counts[name] = counts.get(name, 0) + 1
     return ", ".join(f"{count} {state}" for state, count in counts.items())
+
+
+def _rung(delivery: "Delivery") -> str:
+    if not delivery.held:
+        return str(delivery.state)
+    from postroom.cli.moment import clock
+
+    return f"due {clock(delivery.due_at)}"

@@ -7,7 +7,7 @@ from postroom import errors
 from postroom.model.ids import uuid7
 from postroom.store.sqlite import connection as link
 
-VERSION = 2
+VERSION = 3
 MIN_READER = 1
 MIN_WRITER = 2
 APPLICATION_ID = 0x706F7374  # "post"

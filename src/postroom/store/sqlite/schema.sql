@@ -120,6 +120,7 @@ CREATE INDEX message_thread ON message (tenant, thread, seq) WHERE thread <> id;
 CREATE UNIQUE INDEX message_key ON message (tenant, sender, key) WHERE key IS NOT NULL;
 CREATE INDEX message_topic ON message (tenant, project, address, seq) WHERE address GLOB 'topic:*';
 CREATE INDEX message_correlation ON message (tenant, correlation) WHERE correlation IS NOT NULL;
+CREATE INDEX message_attached ON message (seq) WHERE attachments IS NOT NULL;  -- whose files are in use, whosever they are
 
 -- What was decided about a gate, which is a message, and the message that told its asker.
 CREATE TABLE decision (

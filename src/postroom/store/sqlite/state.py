@@ -3,6 +3,7 @@
 Loaded only by what keeps history (journal, digest, snapshot, verify), never on a message's way.
 """
 
+import json
 import sqlite3
 from collections.abc import Iterator
 from typing import Any
@@ -73,6 +74,15 @@ class Whole:
 
     def cut(self, before: int, most: int, end: int) -> int:
         return self._execute(SQL["log_cut"], (self._tenant, before, most, end)).fetchone()[0]
+
+    def attached(self, *, everyone: bool = False) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+        after, tenant = -1, None if everyone else self._tenant
+        while page := self._execute(SQL["messages_attached"], (after, tenant)).fetchall():
+            yield from ((message, json.loads(text)) for _, message, text in page)
+            after = page[-1][0]
+
+    def is_attached(self, sha256: str) -> bool:
+        return self._execute(SQL["message_with"], (self._tenant, f'"{sha256}"')).fetchone() is not None
 
     def audit(self) -> Iterator[tuple[str, list[str]]]:
         for fact in AUDIT.names():

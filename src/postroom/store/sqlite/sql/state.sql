@@ -44,6 +44,14 @@ GROUP BY 1;
 SELECT min((SELECT coalesce((SELECT seq FROM event WHERE tenant_id = ?1 AND timestamp >= ?2 ORDER BY seq LIMIT 1), ?4)),
            (SELECT coalesce((SELECT seq FROM event WHERE tenant_id = ?1 ORDER BY seq LIMIT 1 OFFSET ?3), ?4)));
 
+-- name: messages_attached
+SELECT seq, id, attachments FROM message INDEXED BY message_attached
+WHERE attachments IS NOT NULL AND seq > ?1 AND (?2 IS NULL OR +tenant = ?2) ORDER BY seq LIMIT 500;
+
+-- name: message_with
+SELECT 1 FROM message INDEXED BY message_attached
+WHERE attachments IS NOT NULL AND +tenant = ?1 AND instr(attachments, ?2) LIMIT 1;
+
 -- What a restore does, in this order; `kept` is the other room.
 
 -- name: project_clear
