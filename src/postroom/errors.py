@@ -3,7 +3,8 @@
     PostroomError
     ├── UsageError              what was asked makes no sense
     │   ├── InvalidAddress      ├── InvalidBody        ├── InvalidPayload
-    │   ├── InvalidName         ├── InvalidValue       └── NoIdentity
+    │   ├── InvalidName         ├── InvalidValue       ├── InvalidQuery
+    │   └── NoIdentity
     ├── NotFound                what was named does not exist
     │   ├── UnknownRecipient    ├── UnknownAgent       ├── UnknownMessage
     │   └── UnknownProject      └── NoRoom
@@ -77,6 +78,13 @@ class InvalidValue(UsageError):
     """A value is out of range."""
 
     code = "invalid_value"
+
+
+class InvalidQuery(UsageError):
+    """There is nothing in the query to search for."""
+
+    code = "invalid_query"
+    hint = 'Give words, "a phrase", begin*, -without or this OR that; see: postroom help search'
 
 
 class NoIdentity(UsageError):

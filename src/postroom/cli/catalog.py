@@ -43,6 +43,7 @@ COMMANDS: dict[str, Entry] = {
     "receipts": ("receipts", FOLLOW, "how far a message got, and the evidence"),
     "sent": ("sent", FOLLOW, "what became of what you sent"),
     "thread": ("thread", FOLLOW, "a whole conversation"),
+    "search": ("search", FOLLOW, "find messages by what they say"),
     "log": ("log", FOLLOW, "every change in the room, as it happens if you like"),
     "dead": ("dead", FOLLOW, "what could not be delivered: list, show, retry, purge"),
     "agents": ("agents", PEOPLE, "who is here, what waits for each, and who listens"),

@@ -14,6 +14,7 @@ _VALUES = {
     "DIR": FILES,
     "PATH": FILES,
     "RUNG": "stored offered seen acked",
+    "STATE": "stored offered seen acked bounced expired withdrawn dead",
     "LEVEL": "urgent high normal low",
     "CLASS": "turn tool interrupt",
 }

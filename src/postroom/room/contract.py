@@ -13,7 +13,8 @@ from postroom.model.message import Agent, AgentStatus, Delivery, Event, Mail, Me
 if TYPE_CHECKING:
     from typing import Unpack
 
-    from postroom.room.options import About, ReplyOptions, SendOptions
+    from postroom.model.query import Hit
+    from postroom.room.options import About, ReplyOptions, SearchOptions, SendOptions
 
 
 class Room(Protocol):
@@ -105,6 +106,15 @@ class Room(Protocol):
 
     def thread(self, ref: str) -> list[Message]:
         """A whole conversation, oldest first."""
+        ...
+
+    def search(self, query: str, *, limit: int = 50, **options: "Unpack[SearchOptions]") -> list["Hit"]:
+        """Messages whose subject, body or payload say something, newest first, with the place where they do.
+
+        A query is words, `"a phrase"`, `begin*`, `-without`, `this OR that`. Options: `sender`, `to`, `type`,
+        `thread`, `since` and `until` (milliseconds since the epoch), `state`, and `before`, the `seq` of the
+        last one of the page before. A hit has `message`, `deliveries` and `snippet`.
+        """
         ...
 
     def events(

@@ -40,6 +40,7 @@ def purge(room: "LocalRoom", ref: str) -> None:
         if not any(d.state is State.DEAD for d in deliveries) or not all(ended(d.state) for d in deliveries):
             raise IllegalMove(f"message {message.handle} is not dead everywhere", message_ref=message.id)
         tx.append("room.pruned", payload={"before": 0, "messages": [message.seq], "last": False})
+    room.store.search().sweep()
 
 
 def delete_project(room: "LocalRoom", name: str) -> int:
@@ -52,4 +53,5 @@ def delete_project(room: "LocalRoom", name: str) -> int:
         while page := tx.messages_in_project(name, seqs[-1] if seqs else 0):
             seqs += page
         tx.append("project.deleted", payload={"name": name, "messages": seqs})
-        return len(seqs)
+    room.store.search().sweep()
+    return len(seqs)

@@ -2,7 +2,7 @@
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -32,8 +32,9 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from postroom.bell.contract import Bell, Waiter
+    from postroom.model.query import Hit
     from postroom.room.hand import Hand
-    from postroom.room.options import About, ReplyOptions, SendOptions
+    from postroom.room.options import About, ReplyOptions, SearchOptions, SendOptions
     from postroom.room.waiter import Waiters
     from postroom.store.contract import ReadTx, Store
 
@@ -212,6 +213,18 @@ class LocalRoom:
             while page := tx.thread(thread, found[-1].seq if found else 0):
                 found += page
             return found
+
+    def search(
+        self,
+        query: str,
+        *,
+        limit: int = 50,
+        say: Callable[[int], None] | None = None,
+        **options: "Unpack[SearchOptions]",
+    ) -> list["Hit"]:
+        from postroom.room.search import search  # noqa: PLC0415 - not on the mail path
+
+        return search(self, query, limit, say, **options)
 
     def events(
         self, *, follow: bool = False, agent: str | None = None, after: str | None = None

@@ -30,7 +30,7 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
         from postroom.cli.letter import gist
         from postroom.cli.moment import age
 
-        rows = [(m.handle, _whom(m, ds), m.type, age(m.created_at), rungs(ds), gist(m)) for m, ds in found]
+        rows = [(m.handle, whom(m, ds), m.type, age(m.created_at), rungs(ds), gist(m)) for m, ds in found]
         head = ("ID", "TO", "TYPE", "AGE", "RUNG", "TEXT")
         context.put_table(rows, ("cyan", "bold", "", "dim", "green"), head)
     else:
@@ -38,7 +38,7 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
     return 0
 
 
-def _whom(message: "Message", deliveries: "list[Delivery]") -> str:
+def whom(message: "Message", deliveries: "list[Delivery]") -> str:
     """Whom it went to; that is more than what was written, where a reply crosses projects."""
     return deliveries[0].recipient if len(deliveries) == 1 else message.to
 

@@ -7,9 +7,9 @@ from postroom import errors
 from postroom.model.ids import uuid7
 from postroom.store.sqlite import connection as link
 
-VERSION = 1
+VERSION = 2
 MIN_READER = 1
-MIN_WRITER = 1
+MIN_WRITER = 2
 APPLICATION_ID = 0x706F7374  # "post"
 
 _HERE = os.path.join(os.path.dirname(__file__), "migrations")

@@ -15,6 +15,7 @@ from postroom.store.sqlite.read import SQL, ReadTx
 from postroom.store.sqlite.write import WriteTx
 
 if TYPE_CHECKING:
+    from postroom.store.sqlite.search import Search
     from postroom.store.sqlite.state import Whole
     from postroom.store.sqlite.upkeep import Upkeep
 
@@ -257,6 +258,12 @@ class SqliteStore:
         from postroom.store.sqlite.upkeep import Upkeep  # noqa: PLC0415 - not on the mail path
 
         return Upkeep(self._connection(), self.path, self.patience)
+
+    def search(self) -> "Search":
+        from postroom.store.sqlite.search import Search  # noqa: PLC0415 - not on the mail path
+
+        look = self.look()
+        return Search(look, readonly=self.readonly)
 
     # upkeep
 

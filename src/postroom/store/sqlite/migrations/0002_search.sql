@@ -1,0 +1,2 @@
+-- No table changes: the search index lies in files beside the room. But whoever redacts or removes a message must
+-- now say so to the index (`WriteTx.outdate_index`), which a process of version 1 does not: it may read, not write.
