@@ -21,7 +21,7 @@ def _small_volumes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "_WIDTH", 8)
     monkeypatch.setattr(volume, "BATCH", 2)
     monkeypatch.setattr(volume, "ROWS", 2)
-    monkeypatch.setattr(volume, "CANDIDATES", 2)
+    monkeypatch.setattr(volume, "FEW", 1)
 
 
 def bodies(room: LocalRoom, query: str, **options) -> list[str]:

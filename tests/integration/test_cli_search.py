@@ -111,3 +111,15 @@ def test_a_long_first_search_says_how_far_it_is(cli: CommandLine, monkeypatch: p
     monkeypatch.setattr(search, "_EVERY", 0.0)
     assert "indexing: 1 message so far" in cli.ok("search", "parser").err
     assert cli.ok("search", "parser", "--quiet").err == ""
+
+
+def test_what_one_sent_says_why_it_ended_or_waits(cli: CommandLine):
+    ref = cli.sent("builder", "one")
+    cli.ok("nack", ref, "--reason", "no\x1b[2Jt now, " + "later " * 20, "--as", "builder")
+    cli.sent("builder", "two", "--after", "1h")
+    cli.sent("builder", "three")
+    out = cli.ok("sent", "--as", "planner").out
+    assert "  bounced: no[2Jt now, later" in out
+    assert "…  one\n" in out
+    assert "  stored: scheduled " in out
+    assert "  stored  " in out

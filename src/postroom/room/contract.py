@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from postroom.model.query import Hit
+    from postroom.model.tally import Stats
     from postroom.room.options import About, ReplyOptions, SearchOptions, SendOptions
 
 
@@ -114,6 +115,14 @@ class Room(Protocol):
         A query is words, `"a phrase"`, `begin*`, `-without`, `this OR that`. Options: `sender`, `to`, `type`,
         `thread`, `since` and `until` (milliseconds since the epoch), `state`, and `before`, the `seq` of the
         last one of the page before. A hit has `message`, `deliveries` and `snippet`.
+        """
+        ...
+
+    def stats(self, *, since: int | None = None) -> "Stats":
+        """Who writes to whom, how soon it is acknowledged and answered, what waits for an answer.
+
+        And how many characters were put into each agent, by type, sender and route. Of all that was sent, or
+        of what was sent since a moment (milliseconds since the epoch).
         """
         ...
 

@@ -9,6 +9,7 @@ from postroom.model.ladder import State
 from postroom.model.query import Filter, Hit, fields, snippet
 from postroom.model.query import parse as read
 from postroom.room import directory
+from postroom.room.presence import as_shown
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -35,8 +36,15 @@ def search(
     limit = max(1, min(limit, MOST))
     seqs = room.store.search().find(asked, wanted, limit, before, say or _nobody)
     with room.store.read() as tx:
-        found = [message for seq in seqs if (message := tx.message_at(seq)) is not None]
-        return [Hit(m, tx.deliveries(m.seq), snippet(asked, fields(m))) for m in found]
+        return [
+            Hit(
+                m,
+                [as_shown(room, tx, delivery) for delivery in tx.deliveries(seq)],
+                snippet(asked, fields(m)),
+            )
+            for seq in seqs
+            if (m := tx.message_at(seq)) is not None
+        ]
 
 
 def _nobody(_: int) -> None: ...

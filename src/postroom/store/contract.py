@@ -25,6 +25,7 @@ from postroom.model.message import (
 
 if TYPE_CHECKING:
     from postroom.model.query import Filter, Query
+    from postroom.model.tally import Time, Traffic
 
 if not TYPE_CHECKING:
     Protocol = object  # a real one costs every start half a millisecond a class
@@ -163,6 +164,15 @@ class Search(Protocol):
         ...
 
 
+class Tally(Protocol):
+    """Counts over all that was sent since a moment. Works inside the caller's open transaction, if any."""
+
+    def traffic(self, since: int) -> "list[Traffic]": ...
+    def answers(self, since: int) -> "list[Time]":
+        """From a request to the first answer of who was asked."""
+        ...
+
+
 class Upkeep(Protocol):
     """What is done to the store's files as a whole. Not inside a transaction."""
 
@@ -221,5 +231,6 @@ class Store(Protocol):
     def whole(self) -> Whole: ...
     def upkeep(self) -> Upkeep: ...
     def search(self) -> Search: ...
+    def tally(self) -> Tally: ...
     def finish(self) -> None: ...
     def close(self) -> None: ...

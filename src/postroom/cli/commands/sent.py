@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+from postroom.cli.output import cut, one_line
+
 if TYPE_CHECKING:
     import argparse
 
@@ -13,6 +15,8 @@ HELP = "What became of what you sent, newest first."
 EXAMPLES = """\
   postroom sent
   postroom sent --as planner --limit 5"""
+
+_LONGEST = 32  # columns for a reason
 
 
 def add_arguments(parser: "Parser") -> None:
@@ -44,9 +48,10 @@ def whom(message: "Message", deliveries: "list[Delivery]") -> str:
 
 
 def rungs(deliveries: "list[Delivery]") -> str:
-    """`acked`, or `2 acked, 1 stored` where there are several."""
+    """`acked`, or `bounced: too late`, or `2 acked, 1 stored` where there are several."""
     if len(deliveries) == 1:
-        return str(deliveries[0].state)
+        state, reason = deliveries[0].state, one_line(deliveries[0].reason or "")
+        return f"{state}: {cut(reason.replace('_', ' '), _LONGEST)}" if reason else str(state)
     counts: dict[str, int] = {}
     for delivery in deliveries:
         counts[str(delivery.state)] = counts.get(str(delivery.state), 0) + 1

@@ -17,6 +17,7 @@ from postroom.store.sqlite.write import WriteTx
 if TYPE_CHECKING:
     from postroom.store.sqlite.search import Search
     from postroom.store.sqlite.state import Whole
+    from postroom.store.sqlite.tally import Tally
     from postroom.store.sqlite.upkeep import Upkeep
 
 # Connections a forked child inherited: closing one there would disturb the parent, so they are kept, unused.
@@ -264,6 +265,11 @@ class SqliteStore:
 
         look = self.look()
         return Search(look, readonly=self.readonly)
+
+    def tally(self) -> "Tally":
+        from postroom.store.sqlite.tally import Tally  # noqa: PLC0415 - not on the mail path
+
+        return Tally(self.look())
 
     # upkeep
 

@@ -17,7 +17,7 @@ from postroom.store.sqlite.statement import Statements
 SQL = Statements("volume")
 ROWS, BATCH, CHARACTERS = 100, 5000, 16_000_000  # read at once; entered in one transaction
 MANY = 64  # recipients of which each is worth a word of its own
-CANDIDATES = 500
+FEW, MOST = 32, 2048  # numbers read at first, and at most: who wants the first hits waits for few
 _SECONDS = 5.0  # of waiting for another who enters words in the same file
 
 Page = Callable[[int], list[tuple[Any, ...]]]  # the messages after a number
@@ -71,11 +71,12 @@ class Volume:
 
     def pages(self, match: str, before: int) -> Iterator[list[int]]:
         """The numbers of the messages that match, newest first."""
-        while rows := self._execute(SQL["words_find"], (match, before, CANDIDATES)).fetchall():
+        most = FEW
+        while rows := self._execute(SQL["words_find"], (match, before, most)).fetchall():
             yield [row[0] for row in rows]
-            if len(rows) < CANDIDATES:
+            if len(rows) < most:
                 return
-            before = rows[-1][0]
+            before, most = rows[-1][0], min(2 * most, MOST)
 
 
 def is_possible() -> bool:
