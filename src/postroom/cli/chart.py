@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from postroom.cli.commands.stats import name
+from postroom.cli.letter import bare
 from postroom.cli.moment import long
 from postroom.cli.output import one_line
 
@@ -84,12 +84,12 @@ def _characters(stats: "Stats", here: str, colours: dict[str, str]) -> "Iterable
     for agent in sorted(stats.agents, key=lambda one: -one.characters):
         types = by_type.get(agent.address, {})
         parts = [(float(types[kind]), colour) for kind, colour in colours.items() if kind in types]
-        yield Bar(name(agent.address, here), parts, f"{agent.characters:,}")
+        yield Bar(bare(agent.address, here), parts, f"{agent.characters:,}")
 
 
 def _pairs(stats: "Stats", here: str) -> "Iterable[Bar]":
     for pair in stats.pairs:
-        label = f"{name(pair.sender, here)} → {name(pair.recipient, here)}"
+        label = f"{bare(pair.sender, here)} → {bare(pair.recipient, here)}"
         yield Bar(label, [(float(pair.messages), COLOURS[1])], f"{pair.messages:,}")
 
 
@@ -132,7 +132,7 @@ def _spreads(title: str, stats: "Stats", here: str) -> list[Panel]:
     for n, (address, times) in enumerate(shown):
         y, first, last = 30 + n * LINE, at(times.p50), at(times.p95)
         line = f'd="M{first:.1f} {y + 8}H{last:.1f}" stroke-width="4" opacity=".4"'
-        drawn.append(_label(y, name(address, here)))
+        drawn.append(_label(y, bare(address, here)))
         drawn.append(f'<path {line} stroke="{COLOURS[0]}"/>')
         drawn.append(f'<circle cx="{first:.1f}" cy="{y + 8}" r="5" fill="{COLOURS[0]}"/>')
         told = f"{long(times.p50 / 1000)} – {long(times.p95 / 1000)}"

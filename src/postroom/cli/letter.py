@@ -21,6 +21,11 @@ def writer(message: "Message", here: str) -> str:
     return f"{message.project}/{message.sender}" if bare else message.sender
 
 
+def bare(address: str, here: str) -> str:
+    """An address as the project `here` writes it."""
+    return address.removeprefix(f"{here}/")
+
+
 def put_list(mails: "list[Mail]", context: "Context") -> None:
     """One line for each."""
     here = context.project()

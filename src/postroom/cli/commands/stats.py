@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
+from postroom.cli.letter import bare
+
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
@@ -84,12 +86,12 @@ def _aligned(rows: "Sequence[Sequence[str]]", names: int) -> list[list[str]]:
 
 def _agent(one: "OfAgent", here: str) -> list[str]:
     counts = [f"{one.sent:,}", f"{one.received:,}", _share(one.acked, one.received)]
-    return [name(one.address, here), *counts, *_answers(one), f"{one.characters:,}"]
+    return [bare(one.address, here), *counts, *_answers(one), f"{one.characters:,}"]
 
 
 def _pair(one: "OfPair", here: str) -> list[str]:
     counts = [f"{one.messages:,}", _share(one.acked, one.messages)]
-    return [name(one.sender, here), name(one.recipient, here), *counts, *_answers(one)]
+    return [bare(one.sender, here), bare(one.recipient, here), *counts, *_answers(one)]
 
 
 def _answers(one: "OfAgent | OfPair") -> list[str]:
@@ -97,13 +99,8 @@ def _answers(one: "OfAgent | OfPair") -> list[str]:
 
 
 def _put(one: "Put", here: str) -> list[str]:
-    who, author = name(one.recipient, here), name(one.sender, here)
+    who, author = bare(one.recipient, here), bare(one.sender, here)
     return [who, one.type, author, one.route, f"{one.messages:,}", f"{one.characters:,}"]
-
-
-def name(address: str, here: str) -> str:
-    """An address as the project `here` writes it."""
-    return address.removeprefix(f"{here}/")
 
 
 def _share(part: int, whole: int) -> str:
