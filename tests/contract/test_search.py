@@ -104,6 +104,23 @@ def test_filters_leave_what_they_ask_for(room: LocalRoom, clock):
     assert bodies(room, "word -two -three") == ["word one"]
 
 
+@pytest.mark.parametrize("few", [1, 1000])
+def test_a_state_is_asked_for_the_same_whether_few_or_many_have_it(
+    room: LocalRoom, few: int, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(search, "_FEW", few)
+    for n in range(12):
+        room.send("builder", f"hay {n}")
+        if n % 3:
+            mail = room.take("builder")
+            assert mail
+            if n % 3 == 1:
+                room.ack(mail)
+    stored, offered, acked = (bodies(room, "hay", state=one) for one in ("stored", "offered", "acked"))
+    assert (len(stored), len(offered), len(acked)) == (4, 4, 4)
+    assert sorted(stored + offered + acked) == sorted(bodies(room, "hay"))
+
+
 def test_a_filter_that_makes_no_sense_is_refused(room: LocalRoom):
     with pytest.raises(UnknownAgent):
         room.search("word", sender="nobody")

@@ -10,6 +10,7 @@ from postroom.bell import polling
 from postroom.cli.commands import status
 from postroom.config import Settings
 from postroom.room import local
+from postroom.store.sqlite import migrate
 from tests.commandline import CommandLine, is_told_well
 from tests.process import BOUND
 
@@ -41,7 +42,7 @@ def test_status_says_where_the_room_is_and_what_is_in_it(cli: CommandLine):
     assert report["home"] == cli.home
     assert report["config"] == os.path.join(cli.home, "config.toml")
     assert report["store"]["path"] == os.path.join(cli.home, "room.db")
-    assert (report["store"]["durability"], report["store"]["schema"]) == ("normal", 1)
+    assert (report["store"]["durability"], report["store"]["schema"]) == ("normal", migrate.VERSION)
     assert report["counts"] == {
         "agents": 2, "projects": 1, "messages": 1, "events": 3, "waiting": 1, "offered": 0, "dead": 0,
     }  # fmt: skip

@@ -21,6 +21,8 @@ SQL = Statements("search")
 _WIDTH = 1 << VOLUME_BITS
 _SUFFIX = ".words"
 _END = 1 << 62  # beyond all numbers
+_PLACES = {"stored": (0, 8), "offered": (9, 9), "dead": (11, 11)}  # where few deliveries lie (see schema.sql)
+_FEW = 50_000
 
 
 class Search:
@@ -39,11 +41,12 @@ class Search:
         if not self._readonly:
             self.sweep()
         found: list[int] = []
-        above = before or _END
+        above, standing = before or _END, self._standing(wanted.state)
         while len(found) < limit and (last := self._last(above - 1)):
             number = (last - 1) >> VOLUME_BITS
             for page in self._candidates(number, query, wanted, above, say):
-                found += self._filtered(page, wanted, limit - len(found))
+                likely = page if standing is None else [seq for seq in page if seq in standing]
+                found += self._filtered(likely, wanted, limit - len(found))
                 if len(found) >= limit:
                     break
             above = number * _WIDTH + 1
@@ -152,6 +155,13 @@ class Search:
                 return
             yield [row[0] for row in rows if matches(query, _texts(row))]
             until = rows[-1][0] - 1
+
+    def _standing(self, state: str | None) -> set[int] | None:
+        """The messages in a state in which there are few, so that others need not be looked at; else None."""
+        if state not in _PLACES:
+            return None
+        rows = self._look.rows(SQL["search_standing"], (self._look.tenant, *_PLACES[state], _FEW))
+        return {row[0] for row in rows} if len(rows) < _FEW else None
 
     def _filtered(self, seqs: list[int], wanted: Filter, limit: int) -> list[int]:
         if not seqs:

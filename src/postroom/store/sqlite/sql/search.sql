@@ -14,6 +14,11 @@ WHERE seq > ?2 AND seq <= ?3 AND +tenant = ?1
 -- The last message up to a number: stretches in which there are none are passed over.
 SELECT seq FROM message WHERE seq <= ?2 AND +tenant = ?1 ORDER BY seq DESC LIMIT 1;
 
+-- name: search_standing
+-- The messages of which a delivery lies in some places of its mailbox.
+SELECT DISTINCT d.seq FROM agent a CROSS JOIN delivery d
+WHERE a.tenant = ?1 AND d.tenant = ?1 AND d.recipient = a.id AND d.place BETWEEN ?2 AND ?3 LIMIT ?4;
+
 -- name: search_filter
 -- Which of the messages found by their words are really there, and are what was asked for.
 SELECT m.seq FROM json_each(?2) j CROSS JOIN message m ON m.seq = j.value
