@@ -22,7 +22,7 @@ _WIDTH = 1 << VOLUME_BITS
 _SUFFIX = ".words"
 _END = 1 << 62  # beyond all numbers
 _PLACES = {"stored": (0, 8), "offered": (9, 9), "dead": (11, 11)}  # where few deliveries lie (see schema.sql)
-_FEW = 50_000
+_FEW = 10_000
 
 
 class Search:
