@@ -22,8 +22,8 @@ MAILBOXES = """tenant = 'local' AND recipient IN (SELECT id FROM agent)
 """The whole key of a delivery but its seq: else every copy would be a scan."""
 
 
-def fill(database: str, copies: int, live: Callable[[], None]) -> None:
-    """Let the room `live`, then copy what that wrote this many times."""
+def fill(database: str, copies: int, live: Callable[[], None], body: str = "body") -> None:
+    """Let the room `live`, then copy what that wrote this many times; `body` is SQL for a copy's body."""
     store = sqlite3.connect(database, isolation_level=None)
     store.execute("PRAGMA synchronous = OFF")
     store.execute("PRAGMA cache_size = -500000")
@@ -31,7 +31,7 @@ def fill(database: str, copies: int, live: Callable[[], None]) -> None:
     live()
     last = _last_seq(store)
     span = last - after
-    statements = [_copy(store, table) for table in TABLES]
+    statements = [_copy(store, table, body) for table in TABLES]
     for number in range(1, copies + 1):
         store.execute("BEGIN IMMEDIATE")
         for statement in statements:
@@ -47,9 +47,9 @@ def _last_seq(store: sqlite3.Connection) -> int:
     return max(row[0] or 0 for row in rows)
 
 
-def _copy(store: sqlite3.Connection, table: str) -> str:
+def _copy(store: sqlite3.Connection, table: str, body: str) -> str:
     columns = [row[1] for row in store.execute(f"PRAGMA table_info({table})")]
-    values = [_value(table, column) for column in columns]
+    values = [body if column == "body" else _value(table, column) for column in columns]
     which = MAILBOXES if table == "delivery" else ""
     return (
         f"INSERT INTO {table} ({', '.join(columns)}) "  # noqa: S608 - all names are the schema's own

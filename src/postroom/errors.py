@@ -4,7 +4,8 @@
     ├── UsageError              what was asked makes no sense
     │   ├── InvalidAddress      ├── InvalidBody        ├── InvalidPayload
     │   ├── InvalidName         ├── InvalidValue       ├── InvalidSchema
-    │   ├── InvalidAttachment   ├── UnknownType        └── NoIdentity
+    │   ├── InvalidAttachment   ├── InvalidQuery       ├── UnknownType
+    │   └── NoIdentity
     ├── NotFound                what was named does not exist
     │   ├── UnknownRecipient    ├── UnknownAgent       ├── UnknownMessage
     │   ├── UnknownProject      ├── UnknownAttachment  └── NoRoom
@@ -101,6 +102,13 @@ class InvalidAttachment(UsageError):
 
     code = "invalid_attachment"
     hint = "Attach a file that has something in it. Nothing was sent."
+
+
+class InvalidQuery(UsageError):
+    """There is nothing in the query to search for."""
+
+    code = "invalid_query"
+    hint = 'Give words, "a phrase", begin*, -without or this OR that; see: postroom help search'
 
 
 class NoIdentity(UsageError):

@@ -61,6 +61,9 @@ PROMISES: dict[str, str] = {
     "replay": "The journals alone rebuild a room with the same state.",
     "keep": "Pruned, redacted, backed up and restored, a room still verifies.",
     "views": "Any SQLite client can read `queue` and `agent_messages` while others write.",
+    "search": "A search finds what was sent before it began, newest first, however far its index is.",
+    "search-forgets": "What is redacted or removed leaves no word in the search index, nor in its files.",
+    "stats": "The statistics count each delivery once, and only what was handed over as put into an agent.",
     # the store
     "tenants": "Nothing of one tenant is visible to another.",
     "pages": "No answer is longer than a page, so that no reader holds the others up.",

@@ -8,7 +8,7 @@ from contextlib import closing
 import pytest
 
 from postroom.config import Settings
-from postroom.errors import NoRoom, StoreCorrupt
+from postroom.errors import NoRoom, StoreCorrupt, StoreNewer
 from postroom.room.local import LocalRoom
 from postroom.store.sqlite import migrate
 from postroom.store.sqlite.store import SqliteStore
@@ -199,3 +199,21 @@ def test_everything_in_a_room_is_for_its_owners_eyes_only(home: str, open_room: 
     sockets = {name for name in modes if name.startswith(os.path.join("run", "bell") + os.sep)}
     assert {name: mode for name, mode in modes.items() if mode and name not in sockets} == {}
     assert len(modes) > 6
+
+
+def test_a_room_of_version_1_is_brought_up_to_date_and_closed_to_who_would_leave_words_in_the_index(
+    home: str, open_room: OpenRoom, monkeypatch: pytest.MonkeyPatch
+):
+    with monkeypatch.context() as then:
+        for name in ("VERSION", "MIN_WRITER"):
+            then.setattr(migrate, name, 1)
+        old = open_room("planner")
+        old.join("planner")
+        old.send("planner", "from before")
+        old.close()
+    now = open_room("planner")
+    assert [hit.message.body for hit in now.search("before")] == ["from before"]
+    with monkeypatch.context() as then:
+        then.setattr(migrate, "VERSION", 1)
+        with pytest.raises(StoreNewer):
+            old.send("planner", "too late")

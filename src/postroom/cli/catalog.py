@@ -49,6 +49,8 @@ COMMANDS: dict[str, Entry] = {
     "sent": ("sent", FOLLOW, "what became of what you sent"),
     "thread": ("thread", FOLLOW, "a whole conversation"),
     "threads": ("threads", FOLLOW, "your conversations, and what is unread in them"),
+    "search": ("search", FOLLOW, "find messages by what they say"),
+    "stats": ("stats", FOLLOW, "who writes to whom, how soon it is answered, and how much it is"),
     "log": ("log", FOLLOW, "every change in the room, as it happens if you like"),
     "dead": ("dead", FOLLOW, "what could not be delivered: list, show, retry, purge"),
     "agents": ("agents", PEOPLE, "who is here, what waits for each, and who listens"),

@@ -17,6 +17,7 @@ _VALUES = {
     "FILE": FILES,
     "FORMAT": "plain markdown",
     "RUNG": "stored offered seen acked",
+    "STATE": "stored offered seen acked bounced expired withdrawn dead",
     "LEVEL": "urgent high normal low",
     "CLASS": "turn tool interrupt",
 }

@@ -102,6 +102,8 @@ def _why(delivery: "Delivery") -> list[str]:
     if delivery.reason and not (delivery.state in RUNGS and delivery.state is not State.STORED):
         if delivery.reason == Reason.IN_HAND:
             lines.append("in hand of the program that listens; seen when it asks for the next one")
+        elif delivery.reason == Reason.TAKEN:
+            lines.append("held: another of those to whom it was sent has taken it")
         elif delivery.held:
             lines.append(f"waits: scheduled, due {clock(delivery.due_at)}")
         else:

@@ -14,6 +14,11 @@ SHOWN_BEFORE = "(may have been shown before)"
 _COLOURS = {Priority.URGENT: "red", Priority.HIGH: "yellow", Priority.LOW: "dim"}
 
 
+def bare(address: str, here: str) -> str:
+    """An address as the project `here` writes it."""
+    return address.removeprefix(f"{here}/")
+
+
 def put_list(mails: "list[Mail]", context: "Context") -> None:
     """One line for each."""
     here = context.project()

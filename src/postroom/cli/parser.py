@@ -109,7 +109,7 @@ class Parser(argparse.ArgumentParser):
         hint = f"See: postroom help {self.command}"
         if message.startswith("unrecognized arguments:"):
             message = "too many" + message.removeprefix("unrecognized").replace(" -- ", " ", 1)
-            if any(action.dest == "body" for action in self.words()):
+            if any(action.dest in ("body", "query") for action in self.words()):
                 hint = f"Put a text of several words in quotes. {hint}"
         elif message.startswith("the following arguments are required:"):
             message = f"{self.command} needs{message.partition(':')[2]}"

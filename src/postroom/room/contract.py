@@ -27,8 +27,10 @@ from postroom.model.message import (
 if TYPE_CHECKING:
     from typing import Unpack
 
+    from postroom.model.query import Hit
+    from postroom.model.tally import Stats
     from postroom.protocol.frame import Frame
-    from postroom.room.options import About, ReplyOptions, SendOptions
+    from postroom.room.options import About, ReplyOptions, SearchOptions, SendOptions
 
 
 class Room(Protocol):
@@ -142,6 +144,23 @@ class Room(Protocol):
 
     def spill(self, mail: Mail) -> str | None:
         """The path of a file with a body too large to be put before an agent; None for one that is not."""
+        ...
+
+    def search(self, query: str, *, limit: int = 50, **options: "Unpack[SearchOptions]") -> list["Hit"]:
+        """Messages whose subject, body or payload say something, newest first, with the place where they do.
+
+        A query is words, `"a phrase"`, `begin*`, `-without`, `this OR that`. Options: `sender`, `to`, `type`,
+        `thread`, `since` and `until` (milliseconds since the epoch), `state`, and `before`, the `seq` of the
+        last one of the page before. A hit has `message`, `deliveries` and `snippet`.
+        """
+        ...
+
+    def stats(self, *, since: int | None = None) -> "Stats":
+        """Who writes to whom, how soon it is acknowledged and answered, what waits for an answer.
+
+        And how many characters were put into each agent, by type, sender and route. Of all that was sent, or
+        of what was sent since a moment (milliseconds since the epoch).
+        """
         ...
 
     def events(

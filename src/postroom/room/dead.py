@@ -44,6 +44,7 @@ def purge(room: "LocalRoom", ref: str) -> None:
         tx.append("room.pruned", payload={"before": 0, "messages": [message.seq], "last": False})
     if message.attachments:
         _sweep(room)
+    room.store.search().sweep()
 
 
 def delete_project(room: "LocalRoom", name: str) -> int:
@@ -57,6 +58,7 @@ def delete_project(room: "LocalRoom", name: str) -> int:
             seqs += page
         tx.append("project.deleted", payload={"name": name, "messages": seqs})
     _sweep(room)
+    room.store.search().sweep()
     return len(seqs)
 
 

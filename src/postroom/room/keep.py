@@ -49,6 +49,7 @@ def prune(room: "LocalRoom", before: int) -> Pruned:
         done = False
         messages += len(batch)
         after = batch[-1] if batch else after
+    room.store.search().sweep()
     events = journal.directory(room)
     if not done or (room.store.whole().first() > 1 and not snapshot.listed(events)):
         snapshot.take(room)
@@ -128,6 +129,7 @@ def redact(room: "LocalRoom", ref: str) -> Redacted:
                 )  # fmt: skip
                 label.here("redact-before-commit")
         label.here("redact-stored")
+        room.store.search().sweep()
         lines = _redact_lines(room, message)
         elsewhere = upkeep.scrub(_samples(message))
     spill.remove(room, message)

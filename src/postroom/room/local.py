@@ -2,7 +2,7 @@
 
 import contextlib
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -36,9 +36,11 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from postroom.bell.contract import Bell, Waiter
+    from postroom.model.query import Hit
+    from postroom.model.tally import Stats
     from postroom.protocol.frame import Frame
     from postroom.room.hand import Hand
-    from postroom.room.options import About, ReplyOptions, SendOptions
+    from postroom.room.options import About, ReplyOptions, SearchOptions, SendOptions
     from postroom.room.waiter import Waiters
     from postroom.store.contract import ReadTx, Store
 
@@ -219,12 +221,16 @@ class LocalRoom:
         self, agent: str | None = None, *, limit: int = 50, before: int | None = None
     ) -> list[tuple[Message, list[Delivery]]]:
         from postroom.room.history import index_sent  # noqa: PLC0415 - not on the mail path
+        from postroom.room.presence import as_shown  # noqa: PLC0415
 
         self.sweep()
         index_sent(self)
         with self.store.read() as tx:
             sender = directory.caller(tx, agent or self.agent, self.scope)
-            return [(message, tx.deliveries(message.seq)) for message in tx.sent(sender.id, before, limit)]
+            return [
+                (message, [as_shown(self, tx, delivery) for delivery in tx.deliveries(message.seq)])
+                for message in tx.sent(sender.id, before, limit)
+            ]
 
     def thread(self, ref: str) -> list[Message]:
         with self.store.read() as tx:
@@ -262,6 +268,23 @@ class LocalRoom:
         from postroom.room.spill import spill  # noqa: PLC0415 - only what is large
 
         return spill(self, mail.message)
+
+    def search(
+        self,
+        query: str,
+        *,
+        limit: int = 50,
+        say: Callable[[int], None] | None = None,
+        **options: "Unpack[SearchOptions]",
+    ) -> list["Hit"]:
+        from postroom.room.search import search  # noqa: PLC0415 - not on the mail path
+
+        return search(self, query, limit, say, **options)
+
+    def stats(self, *, since: int | None = None) -> "Stats":
+        from postroom.room.stats import stats  # noqa: PLC0415 - not on the mail path
+
+        return stats(self, since)
 
     def events(
         self, *, follow: bool = False, agent: str | None = None, after: str | None = None

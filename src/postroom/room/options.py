@@ -45,3 +45,16 @@ class About(TypedDict, total=False):
     capabilities: list[str] | tuple[str, ...]
     description: str
     supervisor: str
+
+
+class SearchOptions(TypedDict, total=False):
+    """What else must hold of what is found."""
+
+    sender: str | None
+    to: str | None  # whom it reached; a group or a topic as it was written
+    type: str | None
+    thread: str | None  # any message of it
+    since: int | None  # milliseconds since the epoch, as is the next
+    until: int | None
+    state: str | None  # of any of its deliveries
+    before: int | None  # the `seq` of the last one of the page before

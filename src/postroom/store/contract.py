@@ -5,7 +5,7 @@ what it does to the state are stored together or not at all. Cursors are opaque 
 store's own.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
@@ -23,6 +23,10 @@ from postroom.model.message import (
     Session,
     Standing,
 )
+
+if TYPE_CHECKING:
+    from postroom.model.query import Filter, Query
+    from postroom.model.tally import Time, Traffic
 
 if not TYPE_CHECKING:
     Protocol = object  # a real one costs every start half a millisecond a class
@@ -166,6 +170,34 @@ class Whole(Protocol):
         ...
 
 
+class Search(Protocol):
+    """Full text over a tenant's messages. Derived from them, and never part of the state."""
+
+    is_indexed: bool  # False where every search looks through all messages
+
+    def find(
+        self, query: "Query", wanted: "Filter", limit: int, before: int | None, say: Callable[[int], None]
+    ) -> list[int]:
+        """The numbers of messages, newest first, below `before`; right whatever has been indexed so far.
+
+        `say` is told, now and then, how many more messages have been indexed.
+        """
+        ...
+
+    def sweep(self) -> None:
+        """Leave no word in any file that only messages said which have been redacted or removed."""
+        ...
+
+
+class Tally(Protocol):
+    """Counts over all that was sent since a moment. Works inside the caller's open transaction, if any."""
+
+    def traffic(self, since: int) -> "list[Traffic]": ...
+    def answers(self, since: int) -> "list[Time]":
+        """From a request to the first answer of who was asked."""
+        ...
+
+
 class Upkeep(Protocol):
     """What is done to the store's files as a whole. Not inside a transaction."""
 
@@ -223,5 +255,7 @@ class Store(Protocol):
     def changed(self) -> int: ...
     def whole(self) -> Whole: ...
     def upkeep(self) -> Upkeep: ...
+    def search(self) -> Search: ...
+    def tally(self) -> Tally: ...
     def finish(self) -> None: ...
     def close(self) -> None: ...

@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+from postroom.cli.output import cut, one_line
+
 if TYPE_CHECKING:
     import argparse
 
@@ -13,6 +15,8 @@ HELP = "What became of what you sent, newest first."
 EXAMPLES = """\
   postroom sent
   postroom sent --as planner --limit 5"""
+
+_LONGEST = 32  # columns for a reason
 
 
 def add_arguments(parser: "Parser") -> None:
@@ -30,7 +34,7 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
         from postroom.cli.letter import gist
         from postroom.cli.moment import age
 
-        rows = [(m.handle, _whom(m, ds), m.type, age(m.created_at), rungs(ds), gist(m)) for m, ds in found]
+        rows = [(m.handle, whom(m, ds), m.type, age(m.created_at), rungs(ds), gist(m)) for m, ds in found]
         head = ("ID", "TO", "TYPE", "AGE", "RUNG", "TEXT")
         context.put_table(rows, ("cyan", "bold", "", "dim", "green"), head)
     else:
@@ -38,25 +42,29 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
     return 0
 
 
-def _whom(message: "Message", deliveries: "list[Delivery]") -> str:
+def whom(message: "Message", deliveries: "list[Delivery]") -> str:
     """Whom it went to; that is more than what was written, where a reply crosses projects."""
     return deliveries[0].recipient if len(deliveries) == 1 else message.to
 
 
 def rungs(deliveries: "list[Delivery]") -> str:
-    """`acked`, or `2 acked, 1 stored` where there are several; `due 10:00:00` for what waits for its time."""
-    names = [_rung(delivery) for delivery in deliveries]
-    if len(names) == 1:
-        return names[0]
+    """`acked`, or `bounced: too late`, or `2 acked, 1 stored` where there are several.
+
+    `due 10:00:00` for what waits for its time.
+    """
+    if len(deliveries) == 1:
+        return _rung(deliveries[0], why=True)
     counts: dict[str, int] = {}
-    for name in names:
-        counts[name] = counts.get(name, 0) + 1
-    return ", ".join(f"{count} {state}" for state, count in counts.items())
+    for delivery in deliveries:
+        rung = _rung(delivery)
+        counts[rung] = counts.get(rung, 0) + 1
+    return ", ".join(f"{count} {rung}" for rung, count in counts.items())
 
 
-def _rung(delivery: "Delivery") -> str:
-    if not delivery.held:
-        return str(delivery.state)
-    from postroom.cli.moment import clock
+def _rung(delivery: "Delivery", *, why: bool = False) -> str:
+    if delivery.held and delivery.due_at is not None:
+        from postroom.cli.moment import clock
 
-    return f"due {clock(delivery.due_at)}"
+        return f"due {clock(delivery.due_at)}"
+    reason = one_line(delivery.reason or "").replace("_", " ") if why else ""
+    return f"{delivery.state}: {cut(reason, _LONGEST)}" if reason else str(delivery.state)

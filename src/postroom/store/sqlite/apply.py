@@ -28,6 +28,7 @@ def _message_sent(tx: "WriteTx", e: Event) -> None:
 
 def _message_redacted(tx: "WriteTx", e: Event) -> None:
     tx.run("message_redact", (tx.tenant, e.refs["seq"], encode(e.payload["hashes"])))
+    tx.outdate_index([e.refs["seq"]], e.seq)
 
 
 # The delivery an event moves, and the event itself, which becomes the latest in its history.
@@ -179,8 +180,9 @@ def _project_created(tx: "WriteTx", e: Event) -> None:
     tx.run("project_insert", (tx.tenant, e.payload["name"], e.payload["root"], e.timestamp))
 
 
-def _forget(tx: "WriteTx", seqs: list[int]) -> None:
+def _forget(tx: "WriteTx", seqs: list[int], at: int) -> None:
     """The message goes last: the others are found by what its row says."""
+    tx.outdate_index(seqs, at)
     for seq in seqs:
         for statement in ("deliveries_delete", "sent_delete", "decision_delete", "message_delete"):
             tx.run(statement, (tx.tenant, seq))
@@ -188,14 +190,14 @@ def _forget(tx: "WriteTx", seqs: list[int]) -> None:
 
 def _project_deleted(tx: "WriteTx", e: Event) -> None:
     tx.change_directory()
-    _forget(tx, e.payload["messages"])
+    _forget(tx, e.payload["messages"], e.seq)
     for what in ("subscriptions", "deliveries", "leases", "sessions", "agents"):
         tx.run(f"{what}_delete_in_project", (tx.tenant, e.payload["name"]))
     tx.run("project_delete", (tx.tenant, e.payload["name"]))
 
 
 def _room_pruned(tx: "WriteTx", e: Event) -> None:
-    _forget(tx, e.payload["messages"])
+    _forget(tx, e.payload["messages"], e.seq)
     if cut := e.payload.get("cut"):
         tx.run("events_prune", (tx.tenant, cut))
 

@@ -54,12 +54,12 @@ def connect(path: str, *, readonly: bool = False) -> sqlite3.Connection:
 
 def _open(path: str, query: str) -> sqlite3.Connection:
     return sqlite3.connect(
-        f"file://{_quote(path)}?{query}", uri=True, timeout=0, isolation_level=None, check_same_thread=False,
+        f"file://{quote(path)}?{query}", uri=True, timeout=0, isolation_level=None, check_same_thread=False,
         cached_statements=256,
     )  # fmt: skip
 
 
-def _quote(path: str) -> str:
+def quote(path: str) -> str:
     """A path inside a SQLite URI. `urllib.parse` would triple the cost of opening a room."""
     if os.sep != "/":
         path = "/" + path.replace(os.sep, "/")  # C:\\rooms becomes /C:/rooms

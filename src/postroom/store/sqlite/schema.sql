@@ -197,7 +197,8 @@ CREATE TABLE sent (
     PRIMARY KEY (tenant, sender, seq)
 ) STRICT, WITHOUT ROWID;
 
--- How far a follower of the events (the journal, later the search index) has come. Not part of the state.
+-- How far a follower of the events has come: `journal`, `sent`; and for each volume of the search index, `search.<n>`,
+-- the event that last took a message out of it. Not part of the state.
 CREATE TABLE follower (
     tenant   TEXT NOT NULL,
     name     TEXT NOT NULL,

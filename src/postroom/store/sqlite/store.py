@@ -15,7 +15,9 @@ from postroom.store.sqlite.read import SQL, ReadTx
 from postroom.store.sqlite.write import WriteTx
 
 if TYPE_CHECKING:
+    from postroom.store.sqlite.search import Search
     from postroom.store.sqlite.state import Whole
+    from postroom.store.sqlite.tally import Tally
     from postroom.store.sqlite.upkeep import Upkeep
 
 # Connections a forked child inherited: closing one there would disturb the parent, so they are kept, unused.
@@ -257,6 +259,17 @@ class SqliteStore:
         from postroom.store.sqlite.upkeep import Upkeep  # noqa: PLC0415 - not on the mail path
 
         return Upkeep(self._connection(), self.path, self.patience)
+
+    def search(self) -> "Search":
+        from postroom.store.sqlite.search import Search  # noqa: PLC0415 - not on the mail path
+
+        look = self.look()
+        return Search(look, readonly=self.readonly)
+
+    def tally(self) -> "Tally":
+        from postroom.store.sqlite.tally import Tally  # noqa: PLC0415 - not on the mail path
+
+        return Tally(self.look())
 
     # upkeep
 

@@ -12,6 +12,7 @@ from postroom.text import encode
 
 _EVENT, _DELIVERY_EVENT, _SPOT = SQL["event_insert"], SQL["delivery_event_insert"], SQL["spot"]
 _MESSAGE, _PLAIN, _DELIVERY = SQL["message_insert"], SQL["message_insert_plain"], SQL["delivery_insert"]
+VOLUME_BITS = 17  # a volume of the search index covers so many numbers that they differ in these bits alone
 _USUAL, _HELD, _NOWHERE = Priority.NORMAL.value, 8, -1
 
 
@@ -125,6 +126,16 @@ class WriteTx(ReadTx):
             self.execute(SQL["sent_fill"], (self.tenant, position, until))
             self.set_position("sent", str(until))
 
+    def outdate_index(self, seqs: list[int], at: int) -> None:
+        """The words of these messages must go: the event that says so is where their volumes begin anew."""
+        for number in {(seq - 1) >> VOLUME_BITS for seq in seqs}:
+            self.set_position(index_of(number), str(at))
+
     def set_position(self, follower: str, cursor: str) -> None:
         self.wrote = True
         self.execute(SQL["follower_set"], (self.tenant, follower, int(cursor or 0)))
+
+
+def index_of(number: int) -> str:
+    """The follower that says which event last took a message out of a volume of the search index."""
+    return f"search.{number}"
