@@ -144,9 +144,8 @@ def test_an_empty_room_has_nothing_to_tell(home: str):
 def test_the_picture_is_sound_and_names_everybody(cli: CommandLine, tmp_path):
     cli.sent("builder", "x")
     with closing(sqlite3.connect(os.path.join(cli.home, "room.db"))) as room:
-        room.execute(
-            "UPDATE message SET type = ?", ("<b>&\u202ebold",)
-        )  # as rooms had them before types were held
+        hostile = "<b>&\u202ebold"  # as a room may have it from before types were held
+        room.execute("UPDATE message SET type = ? WHERE body = 'x'", (hostile,))
         room.commit()
     cli.ok("read", "--all", "--as", "builder")
     path = str(tmp_path / "s.svg")
