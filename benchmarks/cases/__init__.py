@@ -6,7 +6,7 @@ from importlib import import_module
 from benchmarks.bench import Bench
 from benchmarks.result import Result
 
-NAMES = ("latency", "throughput", "fanout", "ack", "scale", "search", "startup", "idle", "cost")
+NAMES = ("latency", "throughput", "fanout", "topic", "ack", "scale", "search", "startup", "idle", "cost")
 
 
 def load(name: str) -> Callable[[Bench], Result]:
