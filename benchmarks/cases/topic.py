@@ -50,7 +50,8 @@ def _room(bench: Bench) -> Any:
 
 def _calls(room: Any) -> list[tuple[str, Callable[[], Any]]]:
     calls: list[tuple[str, Callable[[], Any]]] = [
-        (f"topic-{size}", lambda size=size: room.send(f"topic:of-{size}", BODY)) for size in SIZES
+        (f"topic-{size}", lambda size=size: room.send(f"topic:of-{size}", BODY, confirm=True))
+        for size in SIZES
     ]
     return [*calls, ("one-by-one", lambda: _one_by_one(room))]
 

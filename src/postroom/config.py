@@ -21,6 +21,7 @@ class Settings(NamedTuple):
     busy_seconds: float = 5.0
     gate_seconds: float = 3600.0
     max_hops: int = 20
+    max_recipients: int = 25
     max_body_bytes: int = 1_048_576
     max_payload_bytes: int = 262_144
     max_attachment_bytes: int = 26_214_400
@@ -37,6 +38,7 @@ HELP = {
     "busy_seconds": "how long to try for the room's write lock",
     "gate_seconds": "how long a `decision_gate` that does not say so waits before it is denied",
     "max_hops": "how often agents may answer each other in a thread until a person does; 0: without end",
+    "max_recipients": "how many a message may reach without being confirmed (`--yes`); 0: without end",
     "max_body_bytes": "the largest body accepted",
     "max_payload_bytes": "the largest payload or metadata accepted, as JSON",
     "max_attachment_bytes": "the largest file that may be attached",

@@ -14,7 +14,7 @@
     │   ├── IllegalMove         ├── MailboxLeased      ├── StaleClaim
     │   ├── KeyConflict         ├── NameTaken          ├── NotAsked
     │   ├── AlreadyDecided      ├── LoopGuard          ├── NoAnswer
-    │   └── WaitingInCircle
+    │   ├── WaitingInCircle     └── BroadcastGuard
     └── StoreError              the room's file cannot serve
         ├── StoreBusy           ├── StoreFull          ├── StoreReadOnly
         ├── StoreCorrupt        ├── StoreNewer         ├── StoreForeign
@@ -245,6 +245,13 @@ class WaitingInCircle(Refused):
     """Two would wait for each other's answer."""
 
     code = "waiting_in_circle"
+
+
+class BroadcastGuard(Refused):
+    """It would reach very many."""
+
+    code = "broadcast_guard"
+    hint = "If they all should get it, add --yes (confirm=True). The setting: max_recipients"
 
 
 class StoreError(PostroomError):

@@ -25,6 +25,7 @@ PROMISES: dict[str, str] = {
     "topics": "Who follows a topic gets what is written to it from then on, and what was written stays.",
     "one-of-many": "What is for one of a group is shown to one at a time, and is lost with none of them.",
     "nobody-is-an-error": "A message that would reach nobody is refused, and near matches are named.",
+    "broadcast-guard": "What would reach very many is refused until that is confirmed.",
     # asking
     "request-watch": "Who asks is told when nobody will answer any more, instead of waiting in vain.",
     "no-circle": "Two agents do not wait for each other's answers.",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from postroom.errors import UnknownRecipient
+from postroom.errors import BroadcastGuard, UnknownRecipient
 from postroom.model.address import trade
 from postroom.room.local import LocalRoom
 from tests.contract.conftest import Enter
@@ -139,3 +139,18 @@ def test_groups_lists_them(team: LocalRoom):
 )
 def test_singular_and_plural_are_one(one: str, other: str):
     assert trade(one) == trade(other)
+
+
+@pytest.mark.promise("broadcast-guard")
+def test_what_would_reach_very_many_must_be_confirmed(enter: Enter):
+    room = enter("planner", max_recipients=2)
+    for agent in ("planner", "ada", "bob", "cy"):
+        room.join(agent, role="worker")
+    before = room.store.look().last_cursor()
+    for to in ("@all", "@workers", "one:@workers"):
+        with pytest.raises(BroadcastGuard, match="would reach 3; the limit is 2"):
+            room.send(to, "hello")
+    assert room.store.look().last_cursor() == before
+    assert whom(room, "ada") == ["ada"]
+    assert len(room.send("@all", "hello", confirm=True).deliveries) == 3
+    assert len(enter("planner", max_recipients=0).send("@all", "hello").deliveries) == 3

@@ -107,6 +107,6 @@ def test_there_may_be_more_followers_than_a_page(team: LocalRoom):
         for n in range(1100):
             tx.append("agent.joined", f"af{n:04}", payload={**facts, "name": f"f{n}"})
             tx.append("topic.subscribed", f"af{n:04}", payload={"project": "p", "topic": "news"})
-    assert len(team.send("topic:news", "hello").deliveries) == 1100
+    assert len(team.send("topic:news", "hello", confirm=True).deliveries) == 1100
     assert len(team.followers("news")) == 1100
-    assert len(team.send("@all", "hello").deliveries) == 1102
+    assert len(team.send("@all", "hello", confirm=True).deliveries) == 1102

@@ -39,9 +39,15 @@ class AsyncRoom:
         )
 
     async def send(
-        self, to: str, body: str, *, sender: str | None = None, **options: "Unpack[SendOptions]"
+        self,
+        to: str,
+        body: str,
+        *,
+        sender: str | None = None,
+        confirm: bool = False,
+        **options: "Unpack[SendOptions]",
     ) -> Sent:
-        return await self._call(self.room.send, to, body, sender=sender, **options)
+        return await self._call(self.room.send, to, body, sender=sender, confirm=confirm, **options)
 
     async def peek(self, agent: str | None = None, *, limit: int = 50) -> list[Mail]:
         return await self._call(self.room.peek, agent, limit=limit)

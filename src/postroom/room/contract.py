@@ -39,13 +39,20 @@ class Room(Protocol):
     agent: str | None
 
     def send(
-        self, to: str, body: str, *, sender: str | None = None, **options: "Unpack[SendOptions]"
+        self,
+        to: str,
+        body: str,
+        *,
+        sender: str | None = None,
+        confirm: bool = False,
+        **options: "Unpack[SendOptions]",
     ) -> Sent:
         """Store a message; durable, to the level the room is set to, when this returns.
 
         `to` is an agent (`builder`), a person (`human:ana`), a group (`@builders`, `@builders:live`, `@all`,
         `@up`), one of a group (`one:@reviewers`) or a topic (`topic:frontend`): whoever that means now, never
-        the sender. It may be empty for an `escalation`, which goes up.
+        the sender. It may be empty for an `escalation`, which goes up. To more than `max_recipients` it wants
+        `confirm=True`.
         A payload that does not fit its type is refused, and nothing is stored.
 
         Options: `type`, `payload`, `subject`, `priority`, `thread`, `reply_to`, `correlation`,

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from postroom.clock import iso
-from postroom.errors import IllegalMove, InvalidValue, KeyConflict, UnknownMessage
+from postroom.errors import BroadcastGuard, IllegalMove, InvalidValue, KeyConflict, UnknownMessage
 from postroom.model import ids
 from postroom.model.address import UP, Kind, parse
 from postroom.model.ladder import RUNGS, State, ended, reached
@@ -21,11 +21,17 @@ if TYPE_CHECKING:
 
 
 def send(
-    room: "LocalRoom", to: str, body: str, *, sender: str | None = None, **options: "Unpack[SendOptions]"
+    room: "LocalRoom",
+    to: str,
+    body: str,
+    *,
+    sender: str | None = None,
+    confirm: bool = False,
+    **options: "Unpack[SendOptions]",
 ) -> Sent:
     """Store a message for whoever has the address, then ring."""
     if "attachments" in options and not is_packed(options):
-        return _send_with(room, to, body, sender, options)
+        return _send_with(room, to, body, sender, options, confirm=confirm)
     to = to or _default_address(options.get("type", ""))
     if options:
         wanted = draft(room.settings, to, body, home=room.home, **options)
@@ -42,6 +48,11 @@ def send(
             lane = lane_between(room, tx, who, to, wanted.type)
         if lane.to != to:
             wanted = wanted._replace(to=lane.to)
+        if not confirm and len(lane.ids) > (room.settings.max_recipients or len(lane.ids)):
+            raise BroadcastGuard(
+                f"{lane.to} would reach {len(lane.ids):,}; the limit is {room.settings.max_recipients}",
+                recipients=len(lane.ids), limit=room.settings.max_recipients,
+            )  # fmt: skip
         if wanted.key and (earlier := tx.message_by_key(lane.author.id, wanted.key)):
             return duplicate(tx, earlier, wanted)
         goes_on = wanted.thread is not None or wanted.reply_to is not None
@@ -56,12 +67,14 @@ def send(
     return answer(message, lane.recipients, unit.reached)
 
 
-def _send_with(room: "LocalRoom", to: str, body: str, sender: str | None, options: "SendOptions") -> Sent:
+def _send_with(
+    room: "LocalRoom", to: str, body: str, sender: str | None, options: "SendOptions", *, confirm: bool
+) -> Sent:
     """The same with attachments, which are taken in before there is a lock to hold up others with."""
     from postroom.room.parcel import packed  # noqa: PLC0415 - only who attaches
 
     with packed(room, options):
-        return send(room, to, body, sender=sender, **options)
+        return send(room, to, body, sender=sender, confirm=confirm, **options)
 
 
 def is_packed(options: "ReplyOptions") -> bool:

@@ -44,6 +44,7 @@ def add_arguments(parser: "Parser") -> None:
         "--wait", metavar="RUNG", help="wait until it is stored, offered, seen or acked by all"
     )
     parser.add_argument("--timeout", metavar="TIME", help="how long to --wait (30s)")
+    parser.add_argument("--yes", action="store_true", help="send it though it reaches very many")
 
 
 def add_content(parser: "Parser", type: str) -> None:
@@ -120,7 +121,7 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
 
         body = standard_input(context)
     room = context.room()
-    sent = room.send(to, body, **options)
+    sent = room.send(to, body, confirm=args.yes, **options)
     if room.scope.newcomer:
         context.note(f"{room.scope.newcomer} is new here: it has an address now, and gets the answers")
     problem = None
