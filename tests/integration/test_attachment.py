@@ -22,7 +22,7 @@ from postroom.errors import (
     UnknownAttachment,
     UnknownRecipient,
 )
-from postroom.model.message import Attachment
+from postroom.model.conversation import Attachment
 from postroom.room import blob, content, journal, keep, replay
 from postroom.room.aio import AsyncRoom
 from postroom.room.backup import backup, restore

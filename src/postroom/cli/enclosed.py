@@ -7,7 +7,8 @@ from postroom.protocol import media
 
 if TYPE_CHECKING:
     from postroom.cli.context import Context
-    from postroom.model.message import Attachment, Message
+    from postroom.model.conversation import Attachment
+    from postroom.model.message import Message
 
 LARGEST = 4096  # bytes of a text that is shown
 _LINES = 30

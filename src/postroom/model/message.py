@@ -86,16 +86,6 @@ class Message(NamedTuple):
 NOTHING = (None,) * 11  # in the fields that most messages do not have
 
 
-class Attachment(NamedTuple):
-    """A file that came with a message."""
-
-    name: str
-    media_type: str
-    size: int
-    sha256: str
-    path: str  # where its content is
-
-
 class Delivery(NamedTuple):
     """One message for one recipient, and its place on the ladder."""
 
@@ -216,51 +206,6 @@ class Agent(NamedTuple):
     @property
     def is_human(self) -> bool:
         return self.id[0] == "h"
-
-
-class Topic(NamedTuple):
-    """A topic of a project, and what goes on in it."""
-
-    name: str
-    project: str
-    followers: int
-    messages: int
-    latest_at: int | None
-
-    @property
-    def address(self) -> str:
-        return f"topic:{self.name}"
-
-
-class Decision(NamedTuple):
-    """What was decided about a gate."""
-
-    option: str
-    note: str
-    by: str  # an agent's or a person's id
-    answer: int  # the seq of the message that told the asker
-    at: int
-
-
-class Gate(NamedTuple):
-    """A question that needs a decision. Its message's `expires_at` is the moment at which it is denied."""
-
-    message: Message
-    options: list[str]
-    digest: str  # of what is asked
-    asked: list[str]  # who may decide
-    decision: Decision | None
-
-
-class Thread(NamedTuple):
-    """A conversation as one who has a part in it sees it."""
-
-    id: str
-    summary: str  # the subject or the first line of what began it
-    participants: list[str]
-    messages: int
-    unread: int
-    latest: Message
 
 
 class Session(NamedTuple):

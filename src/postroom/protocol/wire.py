@@ -1,6 +1,6 @@
 """How rows look as JSON: on the command line, on the wire and in the journal. Field names are promises."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from postroom.clock import iso
 from postroom.model.message import (
@@ -9,15 +9,15 @@ from postroom.model.message import (
     Attempt,
     Delivery,
     Event,
-    Gate,
     Mail,
     Message,
     Project,
     Receipts,
     Sent,
-    Thread,
-    Topic,
 )
+
+if TYPE_CHECKING:
+    from postroom.model.conversation import Gate, Thread, Topic
 
 Document = dict[str, Any]
 
@@ -147,7 +147,7 @@ def status(s: AgentStatus) -> Document:
     }
 
 
-def topic(t: Topic) -> Document:
+def topic(t: "Topic") -> Document:
     return {
         "topic": t.address,
         "name": t.name,
@@ -158,7 +158,7 @@ def topic(t: Topic) -> Document:
     }
 
 
-def gate(g: Gate) -> Document:
+def gate(g: "Gate") -> Document:
     decision = g.decision
     return {
         "message": message(g.message),
@@ -171,7 +171,7 @@ def gate(g: Gate) -> Document:
     }  # fmt: skip
 
 
-def thread(t: Thread) -> Document:
+def thread(t: "Thread") -> Document:
     return {
         "thread": t.id,
         "summary": t.summary,

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from postroom.bell.contract import Waiter
 from postroom.bell.polling import SECONDS
-from postroom.model.message import Agent, AgentStatus, Attachment, Delivery, Mail, Receipts, Sent
+from postroom.model.conversation import Attachment
+from postroom.model.message import Agent, AgentStatus, Delivery, Mail, Receipts, Sent
 from postroom.room.listen import Listening
 from postroom.room.local import LocalRoom
 from postroom.room.wait import next_due, sweep_pause

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from postroom import label
 from postroom.errors import Refused, StoreCorrupt, UnknownAttachment
-from postroom.model.message import Attachment, Message
+from postroom.model.conversation import Attachment
+from postroom.model.message import Message
 from postroom.room import blob, file
 
 if TYPE_CHECKING:

@@ -8,21 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol
 
-from postroom.model.message import (
-    Agent,
-    AgentStatus,
-    Attachment,
-    Delivery,
-    Event,
-    Gate,
-    Mail,
-    Message,
-    Project,
-    Receipts,
-    Sent,
-    Thread,
-    Topic,
-)
+from postroom.model.conversation import Attachment, Gate, Thread, Topic
+from postroom.model.message import Agent, AgentStatus, Delivery, Event, Mail, Message, Project, Receipts, Sent
 
 if TYPE_CHECKING:
     from typing import Unpack

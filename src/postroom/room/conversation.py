@@ -2,7 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from postroom.model.message import Message, Sent, Thread
+from postroom.model.conversation import Thread
+from postroom.model.message import Message, Sent
 from postroom.room import directory
 
 if TYPE_CHECKING:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from postroom.errors import AlreadyDecided, InvalidValue, NotAsked, UnknownMessage
 from postroom.model.address import ROOM
+from postroom.model.conversation import Gate
 from postroom.model.ladder import State, ended, reached
-from postroom.model.message import Delivery, Gate, Json, Mail, Message, Sent
+from postroom.model.message import Delivery, Json, Mail, Message, Sent
 from postroom.room import directory
 from postroom.room.draft import GATE, check_text, draft
 from postroom.room.send import answer, compose

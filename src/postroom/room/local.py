@@ -11,21 +11,7 @@ from postroom.bell.quiet import LONGEST, QuietMarkers
 from postroom.clock import Clock, wall
 from postroom.errors import StoreError, UnknownMessage, UsageError
 from postroom.model import ids
-from postroom.model.message import (
-    Agent,
-    AgentStatus,
-    Attachment,
-    Delivery,
-    Event,
-    Gate,
-    Mail,
-    Message,
-    Project,
-    Receipts,
-    Sent,
-    Thread,
-    Topic,
-)
+from postroom.model.message import Agent, AgentStatus, Delivery, Event, Mail, Message, Project, Receipts, Sent
 from postroom.room import directory
 from postroom.room import send as sending
 from postroom.room.directory import Scope
@@ -36,6 +22,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from postroom.bell.contract import Bell, Waiter
+    from postroom.model.conversation import Attachment, Gate, Thread, Topic
     from postroom.model.query import Hit
     from postroom.model.tally import Stats
     from postroom.protocol.frame import Frame
@@ -239,7 +226,7 @@ class LocalRoom:
                 found += page
             return found
 
-    def threads(self, agent: str | None = None, *, limit: int = 20) -> list[Thread]:
+    def threads(self, agent: str | None = None, *, limit: int = 20) -> "list[Thread]":
         from postroom.room.conversation import threads  # noqa: PLC0415 - not on the mail path
 
         return threads(self, agent, limit)
@@ -257,7 +244,7 @@ class LocalRoom:
 
         return forward(self, ref, to, note, sender, **options)
 
-    def attachments(self, ref: str) -> list[Attachment]:
+    def attachments(self, ref: str) -> "list[Attachment]":
         from postroom.room.content import attachments  # noqa: PLC0415 - only who wants them
 
         return attachments(self, self.find_message(self.store.look(), ref))
@@ -350,12 +337,12 @@ class LocalRoom:
 
     # decisions
 
-    def gates(self) -> list[Gate]:
+    def gates(self) -> "list[Gate]":
         from postroom.room.gate import gates  # noqa: PLC0415 - a person's command
 
         return gates(self)
 
-    def gate(self, ref: str) -> Gate:
+    def gate(self, ref: str) -> "Gate":
         from postroom.room.gate import show  # noqa: PLC0415 - a person's command
 
         return show(self, ref)
@@ -383,7 +370,7 @@ class LocalRoom:
 
         return unsubscribe(self, topic, agent)
 
-    def topics(self) -> list[Topic]:
+    def topics(self) -> "list[Topic]":
         from postroom.room.topic import topics  # noqa: PLC0415 - a person's command
 
         return topics(self)

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 from postroom.errors import UnknownRecipient
 from postroom.model import address
 from postroom.model.address import Address
-from postroom.model.message import Agent, Message, Topic
+from postroom.model.conversation import Topic
+from postroom.model.message import Agent, Message
 from postroom.room import directory
 
 if TYPE_CHECKING:

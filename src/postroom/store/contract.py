@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from postroom.clock import Clock
 from postroom.model.message import (
     Agent,
-    Decision,
     Delivery,
     Event,
     Json,
@@ -32,6 +31,8 @@ if not TYPE_CHECKING:
     Protocol = object  # a real one costs every start half a millisecond a class
 else:
     from typing import Protocol
+
+    from postroom.model.conversation import Decision
 
 
 class ReadTx(Protocol):
@@ -73,7 +74,7 @@ class ReadTx(Protocol):
     def messages_in_project(self, project: str, after: int = 0, limit: int = 500) -> list[int]: ...
 
     def gates(self, after: int, limit: int = 500) -> list[Message]: ...
-    def decision(self, gate: int) -> Decision | None: ...
+    def decision(self, gate: int) -> "Decision | None": ...
 
     def ready(self, recipient: str, limit: int = 1, address: str = "") -> list[Mail]: ...
     def unlabelled(self, recipient: str, limit: int = 500) -> list[Mail]: ...

@@ -7,7 +7,7 @@ if TYPE_CHECKING:
 
     from postroom.cli.context import Context
     from postroom.cli.parser import Parser
-    from postroom.model.message import Attachment
+    from postroom.model.conversation import Attachment
 
 HELP = """\
 What came with a message. Lists it; with WHICH prints one; with --out saves one, or all, and overwrites

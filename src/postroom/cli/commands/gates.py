@@ -7,7 +7,7 @@ if TYPE_CHECKING:
 
     from postroom.cli.context import Context
     from postroom.cli.parser import Parser
-    from postroom.model.message import Gate
+    from postroom.model.conversation import Gate
 
 HELP = """\
 What waits for a decision, the most pressing first: who asks, who may decide, between what, and how long. When

@@ -2,7 +2,7 @@
 
 import json
 import sqlite3
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from postroom.errors import InvalidValue, StoreCorrupt
 from postroom.model.ids import HANDLES, number
@@ -10,7 +10,6 @@ from postroom.model.ladder import Evidence, Priority, State
 from postroom.model.message import (
     NOTHING,
     Agent,
-    Decision,
     Delivery,
     Event,
     Json,
@@ -25,6 +24,9 @@ from postroom.model.message import (
 )
 from postroom.store.sqlite.connection import TROUBLE, explain
 from postroom.store.sqlite.statement import Statements
+
+if TYPE_CHECKING:
+    from postroom.model.conversation import Decision
 
 SQL = Statements("event", "agent", "message", "delivery")
 PAGE = 500
@@ -286,7 +288,9 @@ class ReadTx:
         rows = self.rows(SQL["gates_open"], (self.tenant, after, _page(limit)))
         return [to_message(row) for row in rows]
 
-    def decision(self, gate: int) -> Decision | None:
+    def decision(self, gate: int) -> "Decision | None":
+        from postroom.model.conversation import Decision  # noqa: PLC0415 - for gates only
+
         row = self.row(SQL["decision_get"], (self.tenant, gate))
         return Decision._make(row) if row else None
 
