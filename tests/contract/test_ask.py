@@ -11,13 +11,19 @@ import pytest
 
 from postroom.errors import NoAnswer, PostroomError, WaitingInCircle
 from postroom.model.message import Mail
-from postroom.room import asking
+from postroom.room import ask, asking
 from postroom.room.local import LocalRoom
+from tests.clockwork import Clock
 from tests.contract.conftest import Enter
 from tests.process import BOUND, until
 from tests.room_activity import gone_process
 
 Start = Callable[..., "Future[Mail]"]
+
+
+@pytest.fixture(autouse=True)
+def _glance(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ask, "_GLANCE", 0.2)
 
 
 @pytest.fixture
@@ -152,3 +158,24 @@ def test_the_note_of_one_who_died_waiting_counts_for_nothing(team: LocalRoom):
         with gone_process():
             stack.enter_context(asking.noted(team, theirs))
         asking.check_circle(team, ours)
+
+
+@pytest.mark.promise("request-watch")
+def test_who_asked_is_told_when_the_request_expires(team: LocalRoom, clock: Clock, start: Start):
+    told = start("planner", "builder", expires=60)
+    until(lambda: is_asked(team, "builder"))
+    clock.advance(61)
+    team.sweep()
+    with pytest.raises(NoAnswer, match="expired"):
+        told.result(BOUND)
+
+
+def test_who_has_acknowledged_it_may_still_answer(team: LocalRoom, start: Start):
+    told = start("planner", "builder")
+    until(lambda: is_asked(team, "builder"))
+    question = team.peek("builder")[0]
+    team.ack(question.id, agent="builder")
+    with pytest.raises(TimeoutError):
+        told.result(3 * ask._GLANCE)
+    team.reply(question.id, "late, but here", agent="builder")
+    assert told.result(BOUND).body == "late, but here"

@@ -6,9 +6,11 @@ import pytest
 
 from postroom.errors import AlreadyDecided, InvalidValue, NotAsked, UnknownMessage
 from postroom.model.ladder import State
+from postroom.room.gate import digest
 from postroom.room.local import LocalRoom
 from tests.clockwork import Clock
 from tests.contract.conftest import Enter
+from tests.process import until
 
 
 @pytest.fixture
@@ -97,6 +99,44 @@ def test_a_decision_in_time_is_not_followed_by_a_denial(team: LocalRoom, clock: 
 
 
 @pytest.mark.promise("gate")
+@pytest.mark.parametrize("act", ["ack", "take", "settle"])
+def test_however_it_was_read_before_it_is_decided_and_not_denied(team: LocalRoom, clock: Clock, act: str):
+    gate = ask(team)
+    if act == "ack":
+        team.ack(gate, agent="human:ana")
+    else:
+        mail = team.take("human:ana")
+        assert mail is not None
+        if act == "settle":
+            team.settle(mail)
+    team.decide(gate, "approve", agent="human:ana")
+    clock.advance(120)
+    assert [mail.body for mail in team.peek("builder")] == ["approve"]
+
+
+@pytest.mark.promise("gate")
+def test_what_was_withdrawn_or_refused_cannot_be_decided(team: LocalRoom, clock: Clock):
+    taken_back, refused = ask(team), ask(team)
+    team.withdraw(taken_back)
+    team.nack(refused, "not mine", agent="human:ana")
+    assert team.gates() == []
+    for gate, how in ((taken_back, "withdrawn"), (refused, "bounced")):
+        with pytest.raises(AlreadyDecided, match=how):
+            team.decide(gate, "approve", agent="human:ana")
+    clock.advance(120)
+    told = [mail.payload or {} for mail in team.peek("builder")]
+    assert [letter["bounce"]["message"] for letter in told if "bounce" in letter] == [refused]
+    assert [letter["decision"]["gate"] for letter in told if "decision" in letter] == [refused]
+
+
+def test_an_open_gate_is_listed_however_many_were_decided(team: LocalRoom):
+    for _ in range(510):
+        team.decide(ask(team), "approve", agent="human:ana")
+    still = team.send("human:ana", "and this?", type="decision_gate", expires=600).id
+    assert [g.message.id for g in team.gates()] == [still]
+
+
+@pytest.mark.promise("gate")
 def test_nobody_else_can_decide(team: LocalRoom):
     gate = ask(team)
     for other in ("human:ben", "planner", "builder"):
@@ -158,9 +198,10 @@ def test_every_gate_expires(team: LocalRoom, clock: Clock):
 
 
 def test_the_digest_tells_what_was_asked(team: LocalRoom):
-    first, second = ask(team), ask(team)
-    assert team.gate(first).digest != team.gate(second).digest
-    assert team.gate(first).digest == team.gate(first).digest
+    message = team.find_message(team.store.look(), ask(team))
+    others = (message._replace(body="x"), message._replace(subject="x"), message._replace(payload={"x": 1}))
+    assert len({digest(each) for each in (message, *others)}) == 4
+    assert team.gate(message.id).digest == digest(message)
 
 
 def test_who_asks_and_waits_gets_the_decision_and_no_forgery(team: LocalRoom, enter: Enter):
@@ -174,9 +215,8 @@ def test_who_asks_and_waits_gets_the_decision_and_no_forgery(team: LocalRoom, en
 
     thread = threading.Thread(target=wait)
     thread.start()
-    while not (gates := team.gates()):
-        pass
-    gate = gates[0].message.id
+    until(team.gates)
+    gate = team.gates()[0].message.id
     team.send("builder", "approve", sender="planner", correlation=gate, reply_to=gate, type="response")
     team.decide(gate, "deny", agent="human:ana")
     thread.join(30)

@@ -140,3 +140,33 @@ def test_what_is_forwarded_is_quoted_and_says_whose_it_was(team: LocalRoom):
     assert got.payload == {"forwarded": {"type": "request", "payload": {"a": 1}}}
     assert got.message.metadata == {"forwarded": mail.id}
     assert sent.message.thread != mail.thread
+
+
+def test_what_is_forwarded_takes_its_files_along_and_keeps_what_is_added(team: LocalRoom):
+    sent = team.send("builder", "look", sender="planner", attachments=[("a.txt", b"one")], payload={"a": 1})
+    passed = team.forward(
+        sent.id, "reviewer", sender="builder", attachments=[("b.txt", b"two")], payload={"b": 2}
+    )  # fmt: skip
+    assert [file.name for file in team.attachments(passed.id)] == ["a.txt", "b.txt"]
+    assert passed.message.payload == {"b": 2, "forwarded": {"type": "note", "payload": {"a": 1}}}
+
+
+@pytest.mark.promise("loop-guard")
+def test_a_thread_that_goes_on_without_replies_is_guarded_too(team: LocalRoom):
+    first = team.send("builder", "0", sender="planner")
+    for n in range(4):
+        turn(team, first.id, n)
+    team.send("builder", "my turn still", sender="planner", thread=first.id)
+    with pytest.raises(LoopGuard, match="turns without a person"):
+        turn(team, first.id, 4)
+
+
+def turn(room: LocalRoom, thread: str, n: int) -> None:
+    author, to = ("builder", "planner") if n % 2 == 0 else ("planner", "builder")
+    room.send(to, f"turn {n}", sender=author, thread=thread)
+
+
+def test_one_agent_may_say_as_much_as_it_likes_in_a_thread(team: LocalRoom):
+    first = team.send("builder", "0", sender="planner")
+    for n in range(20):
+        team.send("builder", f"log {n}", sender="planner", thread=first.id)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from postroom import host
 from postroom.errors import MailboxLeased, NoAnswer, Refused, StaleClaim, TimedOut
-from postroom.model.ladder import State, ended
+from postroom.model.ladder import State
 from postroom.model.message import Delivery, Mail, Message
 from postroom.room import asking
 from postroom.room.draft import GATE
@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from postroom.room.local import LocalRoom
     from postroom.room.options import SendOptions
     from postroom.store.contract import ReadTx
+
+
+_GLANCE = 2.0  # seconds between two looks at whether whoever was asked still lives
+_EXITS = (State.BOUNCED, State.DEAD, State.EXPIRED)
 
 
 def ask(
@@ -55,13 +59,15 @@ def _wait(room: "LocalRoom", request: Message, timeout: float | None) -> Mail | 
     deadline = None if timeout is None else time.monotonic() + timeout
     while True:
         left = None if deadline is None else deadline - time.monotonic()
-        pause = room.settings.sweep_seconds if left is None else min(left, room.settings.sweep_seconds)
+        pause = _GLANCE if left is None else min(left, _GLANCE)
         found = watch_with(
             room, waiter, author, lambda: _answer(room.store.look(), request), pause, others=True
         )
-        if found is not None or (left is not None and left <= pause):
+        if found is not None:
             return found
         _check_hope(room, request)
+        if left is not None and left <= pause:
+            return None
 
 
 def _answer(tx: "ReadTx", request: Message) -> Mail | None:
@@ -101,7 +107,7 @@ def _why_not(tx: "ReadTx", delivery: Delivery) -> str | None:
     ran = delivery.route in PROGRAMS and delivery.claimer is not None
     if ran and delivery.state in (State.SEEN, State.ACKED) and host.is_gone(delivery.claimer or ""):
         return f"{delivery.recipient} has ended without answering"
-    return f"{delivery.recipient}: {delivery.state}" if ended(delivery.state) and not ran else None
+    return f"{delivery.recipient}: {delivery.state}" if delivery.state in _EXITS else None
 
 
 def _timed_out(room: "LocalRoom", request: Message, to: str, timeout: float) -> TimedOut:

@@ -55,6 +55,8 @@ def _notes(room: "LocalRoom", party: str) -> Iterator[Note]:
                 note = json.load(file)
             if not host.is_gone(note["process"]):
                 yield Note(request, note["whom"])
+            else:
+                os.unlink(os.path.join(directory, request))
 
 
 def check_circle(room: "LocalRoom", sent: Sent) -> None:

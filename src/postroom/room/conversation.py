@@ -1,16 +1,17 @@
 """Conversations: the threads somebody has a part in, and passing on what was said in one to another."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from postroom.model.conversation import Thread
 from postroom.model.message import Message, Sent
 from postroom.room import directory
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Unpack
 
     from postroom.room.local import LocalRoom
-    from postroom.room.options import SendOptions
+    from postroom.room.options import Attachable, SendOptions
     from postroom.store.contract import ReadTx
 
 WINDOW = 50_000  # events back from now; what nobody has added to since then is found by `thread` and `search`
@@ -56,7 +57,9 @@ def forward(
     options["subject"] = options.get("subject") or f"Fwd: {summary(original)}"
     options["metadata"] = {**(options.get("metadata") or {}), "forwarded": original.id}
     if original.payload is not None:
-        options["payload"] = {"forwarded": {"type": original.type, "payload": original.payload}}
+        forwarded = {"type": original.type, "payload": original.payload}
+        options["payload"] = {**(options.get("payload") or {}), "forwarded": forwarded}
     if original.attachments:
-        options["attachments"] = list(original.attachments)
+        given = cast("Sequence[Attachable]", options.get("attachments") or ())
+        options["attachments"] = [*original.attachments, *given]
     return room.send(to, "\n\n".join(filter(None, (note, f"{head}\n{quoted}"))), sender=sender, **options)

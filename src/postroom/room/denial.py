@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING
 
 from postroom.model.address import ROOM
 from postroom.model.ids import message_id
-from postroom.model.message import Message
+from postroom.model.ladder import State, ended, reached
+from postroom.model.message import Delivery, Json, Message
 
 if TYPE_CHECKING:
     from postroom.store.contract import WriteTx
@@ -23,3 +24,20 @@ def post_denial(tx: "WriteTx", gate: Message) -> None:
         not_before=gate.expires_at, expires_at=None, key=None,
     )  # fmt: skip
     tx.post(letter, [gate.sender_id])
+
+
+def withdraw_denial(tx: "WriteTx", gate: Message, reason: str) -> None:
+    """A gate has ended otherwise: nobody is told that it was denied. Its letter has the next number."""
+    letter = tx.message_at(gate.seq + 1)
+    if letter is not None and letter.sender_id == ROOM and letter.reply_to == gate.id:
+        for delivery in tx.deliveries(letter.seq):
+            withdraw(tx, letter, delivery, reason)
+
+
+def withdraw(tx: "WriteTx", message: Message, delivery: Delivery, reason: str) -> None:
+    """Take back what nobody has seen yet."""
+    if ended(delivery.state) or reached(delivery.state, State.SEEN):
+        return
+    offered: Json = {"n": delivery.attempts, "outcome": "refused"} if delivery.state is State.OFFERED else {}
+    payload = {"reason": reason, **offered}
+    tx.append("delivery.withdrawn", delivery.recipient_id, about=message, payload=payload, status="withdrawn")

@@ -7,11 +7,11 @@ held until the moment it expires; a decision withdraws that letter. So nothing h
 from typing import TYPE_CHECKING
 
 from postroom.errors import AlreadyDecided, InvalidValue, NotAsked, UnknownMessage
-from postroom.model.address import ROOM
 from postroom.model.conversation import Gate
-from postroom.model.ladder import State, ended, reached
-from postroom.model.message import Delivery, Json, Mail, Message, Sent
+from postroom.model.ladder import State
+from postroom.model.message import Json, Mail, Message, Sent
 from postroom.room import directory
+from postroom.room.denial import withdraw, withdraw_denial
 from postroom.room.draft import GATE, check_text, draft
 from postroom.room.send import answer, compose
 from postroom.room.settle import acknowledge
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from postroom.room.local import LocalRoom
     from postroom.store.contract import ReadTx, WriteTx
 
+_OVER = (State.WITHDRAWN, State.BOUNCED, State.DEAD)  # for one who was asked
 OPTIONS = ["approve", "deny"]  # where the gate names none
 
 
@@ -40,7 +41,8 @@ def digest(message: Message) -> str:
 def gates(room: "LocalRoom") -> list[Gate]:
     """What waits for a decision now, the most pressing first."""
     with room.store.read() as tx:
-        return [gate(tx, message) for message in tx.gates(room.store.clock()) if not tx.decision(message.seq)]
+        found = [gate(tx, message) for message in tx.gates(room.store.clock())]
+        return [one for one in found if one.asked]
 
 
 def show(room: "LocalRoom", ref: str) -> Gate:
@@ -50,7 +52,7 @@ def show(room: "LocalRoom", ref: str) -> Gate:
 
 
 def gate(tx: "ReadTx", message: Message) -> Gate:
-    asked = [d.recipient for d in tx.deliveries(message.seq)]
+    asked = [d.recipient for d in tx.deliveries(message.seq) if d.state not in _OVER]
     return Gate(message, options(message), digest(message), asked, tx.decision(message.seq))
 
 
@@ -75,9 +77,12 @@ def decide(room: "LocalRoom", ref: str, option: str, note: str, agent: str | Non
         if mine is None:
             raise _not_asked(tx, message, who.address)
         _still_open(tx, message)
+        if mine.delivery.state in _OVER:
+            raise AlreadyDecided(
+                f"{message.handle} is {mine.delivery.state}", message_ref=message.id, option=None
+            )
         chosen = _choice(message, option)
-        if mine.delivery.held or not ended(mine.delivery.state):
-            _end_all(tx, message, mine, who.name)
+        _end_all(tx, message, mine, who.name)
         author = tx.agent(message.sender_id)
         assert author is not None, "its mail would have gone with it"
         lane = directory.lane(who, [author], message.project, message.sender)
@@ -134,20 +139,9 @@ def _end_all(tx: "WriteTx", message: Message, mine: Mail, name: str) -> None:
     """Who decides has it; for the others who were asked, and for the letter that denies it, it is over."""
     for delivery in tx.deliveries(message.seq):
         if delivery.recipient_id != mine.delivery.recipient_id:
-            _withdraw(tx, message, delivery, f"{name} has decided")
+            withdraw(tx, message, delivery, f"{name} has decided")
     acknowledge(tx, mine)
-    letter = tx.message_at(message.seq + 1)
-    if letter is not None and letter.sender_id == ROOM and letter.reply_to == message.id:
-        for delivery in tx.deliveries(letter.seq):
-            _withdraw(tx, letter, delivery, f"{name} has decided")
-
-
-def _withdraw(tx: "WriteTx", message: Message, delivery: Delivery, reason: str) -> None:
-    if ended(delivery.state) or reached(delivery.state, State.SEEN):
-        return
-    offered: Json = {"n": delivery.attempts, "outcome": "refused"} if delivery.state is State.OFFERED else {}
-    payload = {"reason": reason, **offered}
-    tx.append("delivery.withdrawn", delivery.recipient_id, about=message, payload=payload, status="withdrawn")
+    withdraw_denial(tx, message, f"{name} has decided")
 
 
 def decided(tx: "ReadTx", gate: Message) -> Mail | None:

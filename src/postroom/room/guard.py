@@ -41,6 +41,22 @@ def check_hops(tx: "ReadTx", answered: Message | None, most: int) -> None:
         message = tx.message(message.reply_to) if message.reply_to else None
 
 
+def check_turns(tx: "ReadTx", author: str, thread: str, most: int) -> None:
+    """Refuse what goes on in a thread, answer or not, where agents take turns without a person."""
+    turns, last = 0, author
+    for message in tx.thread_end(thread):
+        if message.sender_id[:1] == "h":
+            return
+        turns += message.sender_id != last
+        last = message.sender_id
+        if turns >= most:
+            raise LoopGuard(
+                f"in {thread[-8:]} agents have taken {turns} turns without a person",
+                thread=thread,
+                limit=most,
+            )
+
+
 def is_courtesy(wanted: Draft, answered: Message | None) -> bool:
     """Whether it only thanks for an answer."""
     if (

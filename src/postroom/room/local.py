@@ -254,7 +254,10 @@ class LocalRoom:
             return None
         from postroom.room.spill import spill  # noqa: PLC0415 - only what is large
 
-        return spill(self, mail.message)
+        try:
+            return spill(self, mail.message)
+        except StoreError:  # a file that cannot be written keeps nobody from reading
+            return None
 
     def search(
         self,

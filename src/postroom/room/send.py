@@ -89,7 +89,10 @@ def held_back(room: "LocalRoom", tx: "WriteTx", lane: directory.Lane, wanted: Dr
     thread, answered_id = _continued(tx, wanted)
     answered = tx.message(answered_id) if answered_id else None
     if room.settings.max_hops and lane.author.id[0] != "h":
-        guard.check_hops(tx, answered, room.settings.max_hops)
+        if answered is not None:
+            guard.check_hops(tx, answered, room.settings.max_hops)
+        else:
+            guard.check_turns(tx, lane.author.id, thread, room.settings.max_hops)
     if guard.is_courtesy(wanted, answered):
         message = compose(tx, lane, wanted)
         tx.post(message, [])
@@ -229,6 +232,10 @@ def withdraw(room: "LocalRoom", ref: str, *, sender: str | None = None) -> list[
                 payload=payload,
                 status="withdrawn",
             )
+        if message.type == GATE:
+            from postroom.room.denial import withdraw_denial  # noqa: PLC0415 - for gates only
+
+            withdraw_denial(tx, message, "it was withdrawn")
         return tx.deliveries(message.seq)
 
 

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from postroom.cli import framed
-from postroom.errors import NotFound, PostroomError, StoreError, UsageError
+from postroom.errors import NotFound, PostroomError, UsageError
 from postroom.model.ladder import State
 
 if TYPE_CHECKING:
@@ -72,8 +72,13 @@ def _take_framed(args: "argparse.Namespace", context: "Context") -> "list[Mail]"
             raise  # else the others wait, and those that were claimed are shown
     if not taken:
         return []
-    waiting = [mail.handle for mail in room.peek(limit=_PAGE)] if args.all else []
-    frame = framed.made(taken, args, context, waiting)
+    try:
+        waiting = [mail.handle for mail in room.peek(limit=_PAGE)] if args.all else []
+        frame = framed.made(taken, args, context, waiting)
+    except PostroomError:
+        for mail in taken:
+            room.give_up(mail)  # nobody has seen it
+        raise
     for mail in frame.left_out:
         room.give_up(mail)  # somebody else took the one that would have fitted
     _hand_over(frame.shown, framed.text(frame, context), context)
@@ -102,16 +107,8 @@ def _text(mail: "Mail", context: "Context", *, whole: bool) -> str:
         return context.to_json(wire.mail(mail) | _paths(mail, context)) + "\n"
     from postroom.cli import letter
 
-    path = None if whole else _spilled(mail, context)
+    path = None if whole else context.room().spill(mail)
     return letter.whole(mail.message, context, shown_before=mail.shown_before, spilled=path)
-
-
-def _spilled(mail: "Mail", context: "Context") -> str | None:
-    """Where a large body is; where no file can be written, it is shown whole."""
-    try:
-        return context.room().spill(mail)
-    except StoreError:
-        return None
 
 
 def _paths(mail: "Mail", context: "Context") -> "dict[str, list[dict[str, Any]]]":

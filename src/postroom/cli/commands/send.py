@@ -137,7 +137,7 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
 
 def _whom(args: "argparse.Namespace") -> tuple[str, str | None]:
     """The address, and the words. An escalation of nothing but words goes up."""
-    if args.type == "escalation" and args.body is None and args.payload is None and args.subject is None:
+    if args.type == "escalation" and args.body is None:
         return "", args.to
     return args.to, args.body
 

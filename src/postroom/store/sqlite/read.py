@@ -284,7 +284,7 @@ class ReadTx:
         return [row[0] for row in rows]
 
     def gates(self, after: int, limit: int = PAGE) -> list[Message]:
-        """Messages that ask for a decision and expire after a moment, decided or not."""
+        """Messages that ask for a decision, have none yet and expire after a moment."""
         rows = self.rows(SQL["gates_open"], (self.tenant, after, _page(limit)))
         return [to_message(row) for row in rows]
 

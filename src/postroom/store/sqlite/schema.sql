@@ -141,8 +141,8 @@ CREATE INDEX message_gate ON message (tenant, expires_at) WHERE type = 'decision
 CREATE TABLE delivery (
     tenant       TEXT NOT NULL,
     recipient    TEXT NOT NULL,
-    place        INTEGER NOT NULL,           -- 0–7 waiting: priority × 2, + 1 until first offered; 8 held until its
-                                             -- time; 9 offered; 10 seen or ended; 11 dead
+    place        INTEGER NOT NULL,           -- 0–7 waiting: priority × 2, + 1 until first offered; 8 held, until its
+                                             -- time or while another has it; 9 offered; 10 seen or ended; 11 dead
     seq          INTEGER NOT NULL,
     state        TEXT NOT NULL CHECK (instr('|stored|offered|seen|acked|bounced|expired|withdrawn|dead|', '|' || state || '|')),
     was          TEXT,                       -- the state it came from: whatever sets `state` says `was = state`
@@ -177,6 +177,7 @@ CREATE TABLE delivery (
      || '|dead>stored|', '|' || was || '>' || state || '|'))
 ) STRICT, WITHOUT ROWID;
 
+CREATE INDEX delivery_taken ON delivery (tenant, recipient, claimer) WHERE place = 8 AND claimer IS NOT NULL;
 CREATE INDEX delivery_timed ON delivery (tenant, due_at) WHERE due_at IS NOT NULL;
 
 CREATE TABLE lease (

@@ -85,9 +85,11 @@ WHERE m.tenant = ?1 AND m.project = ?2 AND m.address = 'topic:' || ?3 AND m.addr
 ORDER BY m.seq DESC LIMIT ?5;
 
 -- name: gates_open
--- What asks for a decision and has not expired, the most pressing first; whether it was decided is not asked here.
+-- What asks for a decision, has none and has not expired, the most pressing first.
 SELECT {message} FROM message m
-WHERE m.tenant = ?1 AND m.type = 'decision_gate' AND m.expires_at > ?2 ORDER BY m.expires_at, m.seq LIMIT ?3;
+WHERE m.tenant = ?1 AND m.type = 'decision_gate' AND m.expires_at > ?2
+  AND NOT EXISTS (SELECT 1 FROM decision x WHERE x.tenant = ?1 AND x.gate = m.seq)
+ORDER BY m.expires_at, m.seq LIMIT ?3;
 
 -- name: decision_get
 SELECT option, note, by, answer, at FROM decision WHERE tenant = ?1 AND gate = ?2;
