@@ -91,6 +91,7 @@ def furnished(room: LocalRoom, clock: Clock) -> dict[str, Any]:
     room.take("builder")
     gate = room.send("builder", "may I?", type="decision_gate")
     room.decide(gate.id, "approve", agent="builder")
+    room.send("planner", "and this?", sender="builder", type="decision_gate")
     first = room.send("builder", "one", key="k", correlation="c", payload={"secret": 1})
     room.reply(room.send("builder", "done").id, "thanks", agent="builder")
     room.settle(room.take("planner") or pytest.fail("no answer"))

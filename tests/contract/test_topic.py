@@ -40,8 +40,8 @@ def test_what_was_written_to_a_topic_can_be_looked_up(team: LocalRoom):
     team.subscribe("frontend", agent="builder")
     for n in range(5):
         team.send("#frontend", str(n))
-    assert [message.body for message in team.history("frontend", limit=3)] == ["2", "3", "4"]
-    assert {message.to for message in team.history("frontend")} == {"topic:frontend"}
+    assert [message.body for message in team.topic_history("frontend", limit=3)] == ["2", "3", "4"]
+    assert {message.to for message in team.topic_history("frontend")} == {"topic:frontend"}
     [topic] = team.topics()
     assert topic[:4] == ("frontend", "p", 1, 5)
 
@@ -62,7 +62,7 @@ def test_a_topic_that_nobody_follows_is_an_error_that_helps(team: LocalRoom):
     assert refusal.value.hint == "Did you mean topic:frontend?"
     with pytest.raises(UnknownRecipient, match="nobody but you") as refusal:
         team.send("topic:frontend", "hello", sender="builder")
-    assert team.history("frontend") == []
+    assert team.topic_history("frontend") == []
 
 
 @pytest.mark.parametrize("name", ["", "a b", "a\nb", "\x1b[31m", "a/b", "ü", "x" * 65, "\u202eabc", "topic:"])
@@ -108,5 +108,5 @@ def test_there_may_be_more_followers_than_a_page(team: LocalRoom):
             tx.append("agent.joined", f"af{n:04}", payload={**facts, "name": f"f{n}"})
             tx.append("topic.subscribed", f"af{n:04}", payload={"project": "p", "topic": "news"})
     assert len(team.send("topic:news", "hello", confirm=True).deliveries) == 1100
-    assert len(team.followers("news")) == 1100
+    assert len(team.subscribers("news")) == 1100
     assert len(team.send("@all", "hello", confirm=True).deliveries) == 1102

@@ -167,20 +167,22 @@ def test_a_group_is_written_to_and_listed(cli: CommandLine):
 
 
 def test_a_topic_is_followed_written_to_shown_and_left(cli: CommandLine):
-    assert cli.ok("topics", "follow", "front", "--as", "builder").out == "builder follows topic:front\n"
-    assert "already" in cli.ok("topics", "follow", "#front", "--as", "builder").out
+    assert (
+        cli.ok("topics", "subscribe", "front", "--as", "builder").out == "builder subscribes to topic:front\n"
+    )
+    assert "already" in cli.ok("topics", "subscribe", "#front", "--as", "builder").out
     cli.ok("send", "topic:front", "green again", "--as", "planner")
     assert "green again" in cli.ok("read", "--as", "builder").out
     assert cli.ok("topics").out.splitlines()[1].split()[:3] == ["topic:front", "1", "1"]
     assert "green again" in cli.ok("topics", "show", "front").out
     shown = cli.ok("topics", "show", "front", "--json").json
-    assert shown["followers"] == ["p/builder"]
+    assert shown["subscribers"] == ["p/builder"]
     assert [message["body"] for message in shown["messages"]] == ["green again"]
-    assert cli.ok("topics", "--json").json["topics"][0]["followers"] == 1
-    assert cli.ok("topics", "unfollow", "front", "--as", "builder", "--json").json["changed"] is True
+    assert cli.ok("topics", "--json").json["topics"][0]["subscribers"] == 1
+    assert cli.ok("topics", "unsubscribe", "front", "--as", "builder", "--json").json["changed"] is True
     assert cli("send", "topic:front", "nobody", "--as", "planner").code == 3
     assert cli("topics", "show").code == 2
-    assert cli("topics", "follow", "a b", "--as", "builder").code == 2
+    assert cli("topics", "subscribe", "a b", "--as", "builder").code == 2
 
 
 def test_an_escalation_needs_no_address(cli: CommandLine):

@@ -58,7 +58,7 @@ COMMANDS: dict[str, Entry] = {
     "leave": ("leave", PEOPLE, "mark an agent as gone; its mail stays"),
     "rename": ("rename", PEOPLE, "give an agent another name; its mail stays"),
     "groups": ("groups", PEOPLE, "the groups you can write to, and who is in them"),
-    "topics": ("topics", PEOPLE, "the topics you can write to: list, show, follow, unfollow"),
+    "topics": ("topics", PEOPLE, "the topics you can write to: list, show, subscribe, unsubscribe"),
     "projects": ("projects", PEOPLE, "the projects of this room: list, delete"),
     "status": ("status", ROOM, "where the room is and how it does"),
     "verify": ("verify", ROOM, "check the store against its own rules"),

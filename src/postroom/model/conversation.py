@@ -10,7 +10,7 @@ class Topic(NamedTuple):
 
     name: str
     project: str
-    followers: int
+    subscribers: int
     messages: int
     latest_at: int | None
 

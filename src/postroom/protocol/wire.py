@@ -152,7 +152,7 @@ def topic(t: "Topic") -> Document:
         "topic": t.address,
         "name": t.name,
         "project": t.project,
-        "followers": t.followers,
+        "subscribers": t.subscribers,
         "messages": t.messages,
         "latest_at": iso(t.latest_at),
     }

@@ -230,11 +230,11 @@ class Room(Protocol):
         """Every topic of the project that somebody follows or has written to."""
         ...
 
-    def followers(self, topic: str) -> list[Agent]:
+    def subscribers(self, topic: str) -> list[Agent]:
         """Who follows a topic."""
         ...
 
-    def history(self, topic: str, *, limit: int = 50) -> list[Message]:
+    def topic_history(self, topic: str, *, limit: int = 50) -> list[Message]:
         """The latest that was written to a topic, oldest first."""
         ...
 

@@ -378,12 +378,12 @@ class LocalRoom:
 
         return topics(self)
 
-    def followers(self, topic: str) -> list[Agent]:
-        from postroom.room.topic import followers  # noqa: PLC0415 - a person's command
+    def subscribers(self, topic: str) -> list[Agent]:
+        from postroom.room.topic import subscribers_of  # noqa: PLC0415 - a person's command
 
-        return followers(self, topic)
+        return subscribers_of(self, topic)
 
-    def history(self, topic: str, *, limit: int = 50) -> list[Message]:
+    def topic_history(self, topic: str, *, limit: int = 50) -> list[Message]:
         from postroom.room.topic import history  # noqa: PLC0415 - a person's command
 
         return history(self, topic, limit)

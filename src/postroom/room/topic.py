@@ -63,8 +63,16 @@ def _nobody(tx: "ReadTx", topic: Address, author: Agent, project: str) -> Unknow
 
     near = [f"topic:{t}" for t in difflib.get_close_matches(topic.name, _names(tx, project), 5, 0.6)]
     near = [name for name in near if name != str(topic)]
-    whom = "nobody but you follows" if tx.is_subscribed(project, topic.name, author.id) else "nobody follows"
-    hint = f"Did you mean {', '.join(near)}?" if near else f"Follow it: postroom topics follow {topic.name}"
+    whom = (
+        "nobody but you subscribes to"
+        if tx.is_subscribed(project, topic.name, author.id)
+        else "nobody subscribes to"
+    )
+    hint = (
+        f"Did you mean {', '.join(near)}?"
+        if near
+        else f"Subscribe to it: postroom topics subscribe {topic.name}"
+    )
     return UnknownRecipient(f"{whom} {topic}", address=str(topic), near=near, hint=hint)
 
 
@@ -95,7 +103,7 @@ def history(room: "LocalRoom", topic: str, limit: int) -> list[Message]:
         return tx.messages_in_topic(room.scope.find(tx), wanted, limit=limit)[::-1]
 
 
-def followers(room: "LocalRoom", topic: str) -> list[Agent]:
+def subscribers_of(room: "LocalRoom", topic: str) -> list[Agent]:
     """Who follows a topic."""
     wanted = name(topic)
     with room.store.read() as tx:

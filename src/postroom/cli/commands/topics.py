@@ -12,22 +12,22 @@ if TYPE_CHECKING:
     from postroom.cli.parser import Parser
 
 HELP = """\
-Topics of this project. Who follows one gets what is written to it from then on, whether it runs or not;
-`show` prints what was said before. A topic begins when somebody follows it."""
+Topics of this project. Who subscribes to one gets what is written to it from then on, whether it runs or not;
+`show` prints what was said before. A topic begins when somebody subscribes to it."""
 EXAMPLES = """\
   postroom topics
-  postroom topics follow frontend --as builder
+  postroom topics subscribe frontend --as builder
   postroom send topic:frontend "The build is green again."
   postroom topics show frontend
-  postroom topics unfollow frontend --as builder"""
+  postroom topics unsubscribe frontend --as builder"""
 
 _HOW = {
-    (True, True): "follows",
-    (True, False): "already follows",
-    (False, True): "no longer follows",
-    (False, False): "did not follow",
+    (True, True): "subscribes to",
+    (True, False): "already subscribes to",
+    (False, True): "no longer subscribes to",
+    (False, False): "did not subscribe to",
 }
-_ACTIONS = ("list", "show", "follow", "unfollow")
+_ACTIONS = ("list", "show", "subscribe", "unsubscribe")
 
 
 def add_arguments(parser: "Parser") -> None:
@@ -41,8 +41,8 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
         wrong = f"too many arguments: {args.topic}" if args.topic else f"topics {args.action} needs TOPIC"
         raise UsageError(wrong, hint="See: postroom help topics")
     match args.action:
-        case "follow" | "unfollow":
-            return _follow(args, context)
+        case "subscribe" | "unsubscribe":
+            return _subscribe(args, context)
         case "show":
             return _show(args, context)
         case _:
@@ -59,28 +59,34 @@ def _list(context: "Context") -> int:
         from postroom.cli.moment import age
 
         rows = [
-            (t.address, str(t.followers), str(t.messages), age(t.latest_at) if t.latest_at else "–")
+            (t.address, str(t.subscribers), str(t.messages), age(t.latest_at) if t.latest_at else "–")
             for t in found
         ]
-        context.put_table(rows, ("bold", "cyan", "cyan", "dim"), ("TOPIC", "FOLLOWERS", "MESSAGES", "LATEST"))
+        context.put_table(
+            rows, ("bold", "cyan", "cyan", "dim"), ("TOPIC", "SUBSCRIBERS", "MESSAGES", "LATEST")
+        )
     else:
-        context.note("There is no topic yet. Begin one: postroom topics follow NAME")
+        context.note("There is no topic yet. Begin one: postroom topics subscribe NAME")
     return 0
 
 
 def _show(args: "argparse.Namespace", context: "Context") -> int:
+    from postroom.room.topic import name
+
     room = context.room()
-    found = room.history(args.topic, limit=args.limit)
-    followers = room.followers(args.topic)
+    found = room.topic_history(args.topic, limit=args.limit)
+    subscribers = room.subscribers(args.topic)
     if context.json:
         from postroom.protocol import wire
 
         context.put_json({
-            "topic": args.topic, "followers": [agent.address for agent in followers],
+            "topic": f"topic:{name(args.topic)}", "subscribers": [agent.address for agent in subscribers],
             "messages": [wire.message(message) for message in found],
         })  # fmt: skip
         return 0
-    context.note(f"{count(len(followers), 'follower')}: {', '.join(a.name for a in followers) or 'nobody'}")
+    context.note(
+        f"{count(len(subscribers), 'subscriber')}: {', '.join(a.name for a in subscribers) or 'nobody'}"
+    )
     if found:
         from postroom.cli.letter import gist
         from postroom.cli.moment import age
@@ -92,15 +98,15 @@ def _show(args: "argparse.Namespace", context: "Context") -> int:
     return 0
 
 
-def _follow(args: "argparse.Namespace", context: "Context") -> int:
+def _subscribe(args: "argparse.Namespace", context: "Context") -> int:
     from postroom.room.topic import name
 
     room, wanted = context.room(), name(args.topic)
-    follows = args.action == "follow"
-    changed = room.subscribe(wanted) if follows else room.unsubscribe(wanted)
+    subscribed = args.action == "subscribe"
+    changed = room.subscribe(wanted) if subscribed else room.unsubscribe(wanted)
     if context.json:
-        context.put_json({"topic": f"topic:{wanted}", "following": follows, "changed": changed})
+        context.put_json({"topic": f"topic:{wanted}", "subscribed": subscribed, "changed": changed})
     elif not context.quiet:
         who = room.who().name
-        context.put(f"{who} {_HOW[follows, changed]} topic:{wanted}\n")
+        context.put(f"{who} {_HOW[subscribed, changed]} topic:{wanted}\n")
     return 0
