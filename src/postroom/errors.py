@@ -54,7 +54,7 @@ class InvalidAddress(UsageError):
     """That is not an address."""
 
     code = "invalid_address"
-    hint = "An address looks like backend, project/backend or human:ana; see: postroom agents"
+    hint = "An address looks like backend, project/backend, human:ana, @builders, one:@builders or topic:news"
 
 
 class InvalidName(UsageError):

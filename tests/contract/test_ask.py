@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from postroom.errors import NoAnswer, PostroomError, WaitingInCircle
+from postroom.errors import NoAnswer, PostroomError, Refused, WaitingInCircle
 from postroom.model.message import Mail
 from postroom.room import ask, asking
 from postroom.room.local import LocalRoom
@@ -179,3 +179,20 @@ def test_who_has_acknowledged_it_may_still_answer(team: LocalRoom, start: Start)
         told.result(3 * ask._GLANCE)
     team.reply(question.id, "late, but here", agent="builder")
     assert told.result(BOUND).body == "late, but here"
+
+
+def test_one_refusal_of_many_is_not_the_answer(team: LocalRoom, start: Start):
+    told = start("planner", "@workers")
+    until(lambda: is_asked(team, "builder") and is_asked(team, "reviewer"))
+    team.nack(team.peek("builder")[0].id, "busy", agent="builder")
+    team.reply(team.peek("reviewer")[0].id, "me", agent="reviewer")
+    assert told.result(BOUND).body == "me"
+
+
+def test_when_all_refuse_that_is_told(team: LocalRoom, start: Start):
+    told = start("planner", "@workers")
+    until(lambda: is_asked(team, "builder") and is_asked(team, "reviewer"))
+    for agent in ("builder", "reviewer"):
+        team.nack(team.peek(agent)[0].id, "busy", agent=agent)
+    with pytest.raises(Refused, match="busy"):
+        told.result(BOUND)

@@ -204,3 +204,39 @@ def test_however_many_want_it_at_once_exactly_one_gets_it(team: LocalRoom, enter
         thread.join(60)
     assert sorted(int(body) for bodies in got.values() for body in bodies) == list(range(total))
     assert verify(team).problems == []
+
+
+@pytest.mark.promise("one-of-many")
+def test_what_a_killed_listener_had_is_not_taken_from_who_has_it_now(team: LocalRoom, enter: Enter):
+    sent = team.send("one:@reviewers", "review this")
+    with gone_process():
+        dead = enter()
+        listening = dead.listen("ben", timeout=0)
+        assert next(listening).id == sent.id
+    again = taken(team, "cleo")
+    assert next(enter().listen("ben", timeout=0), None) is None
+    assert team.take("ann") is None
+    team.ack(again)
+    assert verify(team).problems == []
+
+
+@pytest.mark.promise("one-of-many")
+@pytest.mark.parametrize("seen", [False, True])
+def test_who_leaves_releases_it(team: LocalRoom, seen: bool):
+    team.send("one:@reviewers", "review this")
+    mail = taken(team, "ben")
+    if seen:
+        team.settle(mail)
+    team.leave("ben")
+    assert taken(team, "ann").body == "review this"
+
+
+def test_the_last_who_had_seen_it_keeps_it_seen(team: LocalRoom, enter: Enter):
+    for agent in ("ann", "cleo"):
+        team.leave(agent)
+    sent = team.send("one:@reviewers", "review this")
+    with gone_process():
+        dead = enter()
+        dead.settle(taken(dead, "ben"))
+    team.sweep()
+    assert states(team, sent.id) == {"ben": "seen"}

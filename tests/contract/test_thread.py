@@ -84,7 +84,7 @@ def test_many_answers_to_one_message_are_no_loop(team: LocalRoom):
 
 @pytest.mark.promise("loop-guard")
 @pytest.mark.parametrize(
-    "body", ["ok", "Thanks!", "Got it, thanks.", "👍", "Thank you very much!", "OK. Noted."]
+    "body", ["Thanks!", "Got it, thanks.", "👍", "Thank you very much!", "Noted.", "ack"]
 )
 def test_thanks_for_an_answer_are_not_delivered(team: LocalRoom, body: str):
     team.send("builder", "which parser?", sender="planner", type="request")
@@ -99,7 +99,7 @@ def test_thanks_for_an_answer_are_not_delivered(team: LocalRoom, body: str):
 
 
 @pytest.mark.parametrize(
-    "body", ["No.", "ok, but use lark", "Thanks, what about speed?", "done", "so?", "yes"]
+    "body", ["No.", "ok", "ok, but use lark", "Thanks, what about speed?", "done", "yes"]
 )
 def test_an_answer_that_says_something_is_delivered(team: LocalRoom, body: str):
     team.send("builder", "which parser?", sender="planner", type="request")
@@ -170,3 +170,24 @@ def test_one_agent_may_say_as_much_as_it_likes_in_a_thread(team: LocalRoom):
     first = team.send("builder", "0", sender="planner")
     for n in range(20):
         team.send("builder", f"log {n}", sender="planner", thread=first.id)
+
+
+def test_thanks_that_may_be_consent_are_delivered(team: LocalRoom):
+    team.send("builder", "clean up", sender="planner", type="request")
+    team.reply(next_of(team, "builder"), "Done. Shall I delete the old bucket?", agent="builder")
+    team.reply(next_of(team, "planner"), "acknowledged", agent="planner")
+    assert [mail.body for mail in team.peek("builder")] == ["acknowledged"]
+
+
+def test_the_same_answer_to_another_question_is_another_answer(team: LocalRoom):
+    first = team.send("builder", "merge A?", sender="planner", type="request")
+    second = team.send("builder", "merge B?", sender="planner", type="request", thread=first.id)
+    for question in (first, second):
+        assert team.reply(question.id, "yes", agent="builder").note == ""
+    assert [mail.message.reply_to for mail in team.peek("planner")] == [first.id, second.id]
+
+
+def test_what_is_scheduled_does_not_keep_the_same_from_being_said_now(team: LocalRoom):
+    first = team.send("builder", "hello", sender="planner")
+    team.send("builder", "ping", sender="planner", thread=first.id, after=3600)
+    assert team.send("builder", "ping", sender="planner", thread=first.id).note == ""

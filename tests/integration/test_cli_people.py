@@ -191,8 +191,13 @@ def test_an_escalation_needs_no_address(cli: CommandLine):
     assert "human:ana: stored" in cli.ok(
         "send", "--type", "escalation", "-", "--as", "builder", stdin=b"long text"
     ).out  # fmt: skip
-    [first, second] = cli.ok("inbox", "--as", "human:ana", "--json").json["messages"]
-    assert (first["to"], first["body"], second["body"]) == ("@up", "help", "long text")
+    cli.ok("send", "--type", "escalation", "words", "--subject", "s", "--as", "builder")
+    cli.ok(
+        "send", "--type", "escalation", "disk full", "--payload", '{"severity": "error"}', "--as", "builder"
+    )
+    found = cli.ok("inbox", "--as", "human:ana", "--json").json["messages"]
+    assert {message["to"] for message in found} == {"@up"}
+    assert [message["body"] for message in found] == ["help", "long text", "words", "disk full"]
     assert cli("send", "hello", "--as", "builder").code == 2
 
 
@@ -211,7 +216,7 @@ def test_a_gate_is_listed_shown_and_decided(cli: CommandLine):
         "send", "human:ana", "May I deploy?", "--type", "decision_gate", "--as", "builder", "--json"
     ).json["id"]  # fmt: skip
     assert "approve | deny" in cli.ok("gates").out
-    assert f"postroom decide {gate[-8:]} approve" in cli.ok("gates", gate).out
+    assert f"postroom decide {gate[-8:]} OPTION, which is one of approve, deny" in cli.ok("gates", gate).out
     assert cli.ok("gates", "--json").json["gates"][0]["asked"] == ["human:ana"]
     refused = cli("decide", gate, "approve", "--as", "builder")
     assert refused.code == 5

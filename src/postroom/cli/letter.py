@@ -74,9 +74,18 @@ def whole(
         from postroom.cli.enclosed import lines as enclosed
 
         lines += enclosed(message, context)
-    if message.requires_ack:
+    if message.type in ("request", "decision_gate"):
+        lines.append(paint(_expected(message), "dim"))
+    elif message.requires_ack:
         lines.append(paint("The sender asks for an acknowledgement.", "dim"))
     return "\n".join(lines) + "\n"
+
+
+def _expected(message: "Message") -> str:
+    """What whoever wrote it waits for."""
+    if message.type == "request":
+        return f"The sender waits for an answer: postroom reply {message.handle} - <<'EOF'"
+    return f"It waits for a decision: postroom decide {message.handle} OPTION (see: postroom gates)"
 
 
 def _indented(message: "Message") -> list[str]:

@@ -24,6 +24,8 @@ def wait(sent: "Sent", rung: str, timeout: float, context: "Context") -> "tuple[
 
     deliveries = context.room().until(sent.id, rung, timeout=timeout)
     short = [d for d in deliveries if not reached(d.state, State(rung))]
+    if len(short) < len(deliveries) and sent.message.to.startswith("one:"):
+        short = []  # one of them is enough
     facts = {"message_ref": sent.id, "hint": f"See how far it got: postroom receipts {sent.message.handle}"}
     problem: PostroomError | None = None
     if lost := [d for d in short if ended(d.state)]:

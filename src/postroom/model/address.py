@@ -62,6 +62,14 @@ def name(text: str) -> str:
     return folded
 
 
+def is_name(text: str) -> bool:
+    try:
+        name(text)
+    except InvalidName:
+        return False
+    return True
+
+
 def parse(text: str) -> Address:
     """Read an address, or say why it is none."""
     for prefix, kind in _PREFIXES:

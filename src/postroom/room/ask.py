@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 
 from postroom import host
 from postroom.errors import MailboxLeased, NoAnswer, Refused, StaleClaim, TimedOut
-from postroom.model.ladder import State
+from postroom.model.address import ROOM
+from postroom.model.ladder import State, ended
 from postroom.model.message import Delivery, Mail, Message
 from postroom.room import asking
 from postroom.room.draft import GATE
@@ -46,7 +47,7 @@ def ask(
     if found is None:
         raise _timed_out(room, sent.message, to, timeout or 0.0)
     _see_answer(room, found, sent.message.sender_id)
-    if found.payload and "bounce" in found.payload:
+    if found.payload and _is_bounce(found):
         handle, reason = sent.message.handle, found.payload["bounce"]["reason"]
         raise Refused(f"{to} did not take {handle}: {reason}", message_ref=sent.id)
     return found
@@ -75,11 +76,25 @@ def _answer(tx: "ReadTx", request: Message) -> Mail | None:
     if request.type == GATE:
         from postroom.room.gate import decided  # noqa: PLC0415 - for gates only
 
-        return decided(tx, request)
-    found = tx.answer(request.correlation or request.id, request.seq, request.sender_id)
-    if found is None:
-        _check_exits(tx, request)
-    return found
+        if (found := decided(tx, request)) is not None or not _have_all_ended(tx, request):
+            return found
+    correlation, after, bounce = request.correlation or request.id, request.seq, None
+    while (found := tx.answer(correlation, after, request.sender_id)) is not None:
+        if not _is_bounce(found):
+            return found
+        after, bounce = found.message.seq, bounce or found  # another of those asked may answer
+    if bounce is not None and _have_all_ended(tx, request):
+        return bounce
+    _check_exits(tx, request)
+    return None
+
+
+def _is_bounce(mail: Mail) -> bool:
+    return mail.message.sender_id == ROOM and "bounce" in (mail.payload or {})
+
+
+def _have_all_ended(tx: "ReadTx", request: Message) -> bool:
+    return all(ended(delivery.state) for delivery in tx.deliveries(request.seq))
 
 
 def _check_exits(tx: "ReadTx", request: Message) -> None:

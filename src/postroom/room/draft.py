@@ -23,6 +23,8 @@ FORMATS = ("plain", "markdown")
 _ALIASES = {"medium": Priority.NORMAL, "action": Priority.HIGH}
 _PRIORITIES = {p.name.lower(): p for p in Priority} | _ALIASES
 _NEED_NOTHING = ("request", "response")  # types that need no payload, of `ask` and `reply`
+_DEEPEST = 64  # levels of a payload
+_OURS = frozenset(("bounce", "decision"))  # which only the room itself says in a payload
 _LONGEST_LINE = 1000
 _LONGEST_TEXT = 10_000
 _LONGEST_DELAY = 1e10  # seconds
@@ -184,10 +186,29 @@ def _check_json(label: str, value: Any, settings: Settings) -> None:
         size = len(_encode(value).encode())
     except (TypeError, ValueError, RecursionError) as exc:
         raise InvalidPayload(f"the {label} cannot be written as JSON: {exc}", field=label) from None
+    if not _is_shallow(value):
+        raise InvalidPayload(f"the {label} is nested more than {_DEEPEST} deep", field=label)
+    for key in _OURS & value.keys() if label == "payload" else ():
+        raise InvalidPayload(f"payload.{key} is what the room itself writes", field=f"payload.{key}")
     if size > settings.max_payload_bytes:
         raise InvalidPayload(
             f"the {label} has {size:,} bytes; the limit is {settings.max_payload_bytes:,}", field=label
         )
+
+
+def _is_shallow(value: Any) -> bool:
+    """Whoever reads it may do so by recursion."""
+    level = [value]
+    for _ in range(_DEEPEST):
+        level = [
+            inner
+            for outer in level
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(inner, (dict, list))
+        ]
+        if not level:
+            return True
+    return False
 
 
 def _marked(metadata: Json | None, format: str) -> Json:

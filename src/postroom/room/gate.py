@@ -6,11 +6,11 @@ held until the moment it expires; a decision withdraws that letter. So nothing h
 
 from typing import TYPE_CHECKING
 
-from postroom.errors import AlreadyDecided, InvalidValue, NotAsked, UnknownMessage
+from postroom.errors import AlreadyDecided, InvalidValue, NotAsked, StaleClaim, UnknownMessage
 from postroom.model.conversation import Gate
 from postroom.model.ladder import State
 from postroom.model.message import Json, Mail, Message, Sent
-from postroom.room import directory
+from postroom.room import directory, one
 from postroom.room.denial import withdraw, withdraw_denial
 from postroom.room.draft import GATE, check_text, draft
 from postroom.room.send import answer, compose
@@ -42,7 +42,7 @@ def gates(room: "LocalRoom") -> list[Gate]:
     """What waits for a decision now, the most pressing first."""
     with room.store.read() as tx:
         found = [gate(tx, message) for message in tx.gates(room.store.clock())]
-        return [one for one in found if one.asked]
+        return [each for each in found if each.asked]
 
 
 def show(room: "LocalRoom", ref: str) -> Gate:
@@ -77,6 +77,8 @@ def decide(room: "LocalRoom", ref: str, option: str, note: str, agent: str | Non
         if mine is None:
             raise _not_asked(tx, message, who.address)
         _still_open(tx, message)
+        if one.is_taken(mine.delivery):
+            raise StaleClaim(f"another has taken {message.handle}", message_ref=message.id)
         if mine.delivery.state in _OVER:
             raise AlreadyDecided(
                 f"{message.handle} is {mine.delivery.state}", message_ref=message.id, option=None
@@ -89,9 +91,9 @@ def decide(room: "LocalRoom", ref: str, option: str, note: str, agent: str | Non
         payload: Json = {"decision": {"gate": message.id, "option": chosen, "note": note}}
         body = f"{chosen}: {note}" if note else chosen
         wanted = draft(
-            room.settings, message.sender, body, home=room.home, type="response", payload=payload,
-            reply_to=message.id, correlation=message.correlation or message.id, priority=message.priority,
-        )  # fmt: skip
+            room.settings, message.sender, body, type="response", reply_to=message.id,
+            correlation=message.correlation or message.id, priority=message.priority,
+        )._replace(payload=payload)  # fmt: skip
         reply = compose(tx, lane, wanted)
         tx.post(reply, lane.ids)
         facts: Json = {"option": chosen, "note": note, "answer": reply.seq}
@@ -101,6 +103,8 @@ def decide(room: "LocalRoom", ref: str, option: str, note: str, agent: str | Non
 
 
 def _still_open(tx: "WriteTx", message: Message) -> None:
+    if message.redacted is not None:
+        raise AlreadyDecided(f"{message.handle} is redacted", message_ref=message.id, option=None)
     decision = tx.decision(message.seq)
     if decision is not None:
         by = tx.agent(decision.by)
@@ -124,13 +128,15 @@ def _not_asked(tx: "ReadTx", message: Message, address: str) -> NotAsked:
 def _choice(message: Message, wanted: str) -> str:
     """One of the options, as the gate writes it; its beginning will do if no other begins so."""
     known = options(message)
+    if wanted in known:
+        return wanted
     found = [o for o in known if o.casefold() == wanted.casefold()] or [
         o for o in known if wanted and o.casefold().startswith(wanted.casefold())
     ]
     if len(found) != 1:
         raise InvalidValue(
             f"{wanted!r} is none of the options: {', '.join(known)}", field="option",
-            hint=f"Write: postroom decide {message.handle} {known[0]!r}",
+            hint=f"Write: postroom decide {message.handle} OPTION",
         )  # fmt: skip
     return found[0]
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from postroom.errors import UnknownRecipient
-from postroom.model.address import ALL, UP, Address, Kind, trade
+from postroom.model.address import ALL, UP, Address, Kind, is_name, trade
 from postroom.model.message import Agent
 from postroom.room.topic import subscribers
 
@@ -24,7 +24,7 @@ def present(tx: "ReadTx", project: str) -> Iterator[Agent]:
 
 def trades(agent: Agent) -> set[str]:
     """The groups an agent belongs to by what it is and can do."""
-    return {trade(text) for text in (agent.role, *agent.capabilities) if text.strip()}
+    return {name for text in (agent.role, *agent.capabilities) if is_name(name := trade(text))} - {ALL, UP}
 
 
 def groups(tx: "ReadTx", project: str) -> dict[str, list[Agent]]:
@@ -91,7 +91,7 @@ def _nobody(tx: "ReadTx", address: Address, project: str, *, only_author: bool) 
 def above(tx: "ReadTx", author: Agent, type: str) -> list[Agent]:
     """Who stands above somebody (`@up`): its supervisor; for an escalation, else the people."""
     supervisor = tx.agent(author.supervisor) if author.supervisor else None
-    if supervisor is not None and supervisor.left_at is None:
+    if supervisor is not None and supervisor.left_at is None and supervisor.id != author.id:
         return [supervisor]
     if type == ESCALATION and (people := [p for p in present(tx, "") if p.id != author.id]):
         return people

@@ -7,7 +7,8 @@ delivered, and does not store again what still waits unread. Each time it says s
 from typing import TYPE_CHECKING
 
 from postroom.errors import LoopGuard
-from postroom.model.ladder import State
+from postroom.model.address import ROOM
+from postroom.model.ladder import Priority, State
 from postroom.model.message import Message
 from postroom.room.draft import Draft
 
@@ -17,11 +18,11 @@ if TYPE_CHECKING:
 COURTESY = "not delivered: thanks for an answer would only be thanked for again; it is in the thread"
 REPEAT = "not stored again: the same text still waits there unread"
 
+# Thanks, and no more than that: "ok" may be consent.
 _PLEASANTRIES = frozenset((
-    "ok", "okay", "k", "thanks", "thank you", "many thanks", "thanks a lot", "thank you very much", "thx",
-    "got it", "ack", "acked", "acknowledged", "roger", "understood", "noted", "great", "perfect", "nice",
-    "welcome", "you're welcome", "np", "no problem", "cheers", "awesome", "sounds good", "all right", "cool",
-    "alright", "received", "copy that", "ty", "👍", "🙏", "✅", "👌",
+    "thanks", "thank you", "many thanks", "thanks a lot", "thank you very much", "thx", "ty", "got it", "ack",
+    "acked", "acknowledged", "roger", "understood", "noted", "received", "copy that", "cheers", "welcome",
+    "you're welcome", "np", "no problem", "👍", "🙏",
 ))  # fmt: skip
 _COMMAS = str.maketrans(dict.fromkeys(".!;:\n", ","))
 _LONGEST = 80
@@ -47,6 +48,8 @@ def check_turns(tx: "ReadTx", author: str, thread: str, most: int) -> None:
     for message in tx.thread_end(thread):
         if message.sender_id[:1] == "h":
             return
+        if message.sender_id == ROOM:
+            continue
         turns += message.sender_id != last
         last = message.sender_id
         if turns >= most:
@@ -67,20 +70,31 @@ def is_courtesy(wanted: Draft, answered: Message | None) -> bool:
         or wanted.parcel
     ):
         return False
-    if len(wanted.body) > _LONGEST:
+    if len(wanted.body) > _LONGEST or wanted.type not in ("response", "note"):
         return False
+    if answered.requires_ack or "?" in answered.body or wanted.priority < Priority.NORMAL:
+        return False  # it may be the consent that was asked for
     phrases = [phrase.strip() for phrase in wanted.body.casefold().translate(_COMMAS).split(",")]
     return any(phrases) and all(phrase in _PLEASANTRIES for phrase in phrases if phrase)
 
 
-def repeated(tx: "ReadTx", author: str, recipients: list[str], wanted: Draft, thread: str) -> Message | None:
-    """The message of the same text in the same thread that all of them have yet to see."""
+def repeated(
+    tx: "ReadTx", author: str, recipients: list[str], wanted: Draft, *, thread: str, answered: str | None
+) -> Message | None:
+    """The message that says the same to the same, in answer to the same, and that all have yet to see."""
     for message in () if wanted.parcel else tx.thread_end(thread, _RECENT):
         if message.sender_id != author or message.body != wanted.body or not wanted.body:
             continue
-        if (message.type, message.payload, message.subject) != (wanted.type, wanted.payload, wanted.subject):
+        if _sense(message, message.reply_to) != _sense(wanted, answered):
             continue
-        waiting = {d.recipient_id for d in tx.deliveries(message.seq) if d.state is State.STORED}
+        waiting = {
+            d.recipient_id for d in tx.deliveries(message.seq) if d.state is State.STORED and not d.held
+        }
         if waiting == set(recipients):
             return message
     return None
+
+
+def _sense(what: Message | Draft, answered: str | None) -> tuple[object, ...]:
+    """What must be equal for two messages of the same text to say the same."""
+    return answered, what.type, what.payload, what.subject, what.priority, what.requires_ack, what.cls

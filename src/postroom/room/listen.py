@@ -192,11 +192,11 @@ class Listening(Iterator[Mail]):
         with self._room.write() as tx:
             self._check_fence(tx)
             current = tx.refresh(mail)
-            if current is not None and current.delivery.state is State.STORED:
-                current = claim(tx, current, route="listen", context=context(), handed=True, lease=0)
-            elif current is not None and current.delivery.nonce != mail.delivery.nonce:
+            if current is None or current.delivery.held:
                 return
-            if current is not None and current.delivery.state is State.OFFERED:
+            if current.delivery.state is State.STORED:
+                see(tx, claim(tx, current, route="listen", context=context(), handed=True, lease=0))
+            elif is_offered(current) and current.delivery.nonce == mail.delivery.nonce:
                 see(tx, current)
 
     def _check_fence(self, tx: WriteTx) -> None:
@@ -226,7 +226,7 @@ class Listening(Iterator[Mail]):
         current = tx.mail(shown.delivery.seq, self.agent)
         if current is None:
             return
-        if current.delivery.state is State.STORED:
+        if current.delivery.state is State.STORED and not current.delivery.held:
             tx.append("delivery.labelled", self.agent, about=current.message, status="stored")
         elif is_offered(current) and current.delivery.nonce == shown.delivery.nonce:
             give_back(tx, current, self._room.settings)

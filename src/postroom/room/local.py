@@ -11,6 +11,8 @@ from postroom.bell.quiet import LONGEST, QuietMarkers
 from postroom.clock import Clock, wall
 from postroom.errors import StoreError, UnknownMessage, UsageError
 from postroom.model import ids
+from postroom.model.address import ROOM
+from postroom.model.ladder import State
 from postroom.model.message import Agent, AgentStatus, Delivery, Event, Mail, Message, Project, Receipts, Sent
 from postroom.room import directory
 from postroom.room import send as sending
@@ -224,7 +226,7 @@ class LocalRoom:
             thread, found = self.find_message(tx, ref).thread, list[Message]()
             while page := tx.thread(thread, found[-1].seq if found else 0):
                 found += page
-            return found
+            return [message for message in found if not _is_unsaid(tx, message)]
 
     def threads(self, agent: str | None = None, *, limit: int = 20) -> "list[Thread]":
         from postroom.room.conversation import threads  # noqa: PLC0415 - not on the mail path
@@ -508,6 +510,13 @@ class LocalRoom:
         self, kind: type[BaseException] | None, exc: BaseException | None, _: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _is_unsaid(tx: "ReadTx", message: Message) -> bool:
+    """Whether it is a letter of the room that waits for its moment, or whose moment will not come."""
+    if message.sender_id != ROOM or message.not_before is None:
+        return False
+    return all(d.held or d.state is State.WITHDRAWN for d in tx.deliveries(message.seq))
 
 
 def _bell(run: str) -> "Bell":

@@ -99,8 +99,10 @@ def _named(tx: "ReadTx", room: "LocalRoom", ref: str, who: Agent) -> Mail:
     mail = tx.mail(room.find_message(tx, ref).seq, who.id)
     if mail is not None and one.is_taken(mail.delivery):
         raise StaleClaim(f"another has taken message {mail.handle}", message_ref=mail.id)
-    if mail is None or mail.delivery.held:
+    if mail is None:
         raise UnknownMessage(f"message {ref} was not sent to {who.name}", message_ref=ref)
+    if mail.delivery.held:
+        raise UnknownMessage(f"message {ref} is not due yet", message_ref=ref)
     if mail.delivery.state is State.WITHDRAWN:
         raise IllegalMove(f"message {mail.handle} was withdrawn by its sender", message_ref=mail.id)
     if mail.delivery.state is State.OFFERED and mail.delivery.claimer != host.identity():
@@ -128,6 +130,11 @@ def guard_lease(tx: "WriteTx", agent_id: str, room: "LocalRoom") -> None:
     break_lease(tx, lease, room)
 
 
+def _was_only_noted(mail: Mail) -> bool:
+    """Whether only the note tells that it was shown; what is for one of many is claimed in the store."""
+    return mail.delivery.state is State.STORED and not one.is_one(mail.message)
+
+
 def break_lease(tx: "WriteTx", lease: Lease, room: "LocalRoom") -> None:
     """End the lease of a process that is gone. What it had in hand counts as an unproven attempt.
 
@@ -144,7 +151,7 @@ def break_lease(tx: "WriteTx", lease: Lease, room: "LocalRoom") -> None:
         while page := tx.unlabelled(lease.agent):
             for mail in page:
                 tx.append("delivery.labelled", lease.agent, about=mail.message, status="stored")
-    elif (mail := tx.mail(in_hand, lease.agent)) and mail.delivery.state is State.STORED:
+    elif (mail := tx.mail(in_hand, lease.agent)) and _was_only_noted(mail):
         taken = claim(
             tx, mail, route="listen", context=lease.context, handed=True, lease=0, claimer=lease.holder
         )

@@ -82,8 +82,9 @@ def taker(tx: "ReadTx", mail: Mail) -> Mail | None:
 
 
 def desert(tx: "WriteTx", mail: Mail) -> None:
-    """The program that had seen it ended without a word: whoever else is meant may have it."""
+    """Whoever had seen it ended without a word: others may have it. Where there are none, it stays seen."""
     recipient = mail.delivery.recipient_id
-    payload = {"reason": "its process ended before it acknowledged"}
-    tx.append("delivery.bounced", recipient, about=mail.message, payload=payload, status="bounced")
-    free(tx, mail.message, recipient)
+    if any(_others(tx, mail.message, recipient)):
+        payload = {"reason": "it ended before it acknowledged"}
+        tx.append("delivery.bounced", recipient, about=mail.message, payload=payload, status="bounced")
+        free(tx, mail.message, recipient)

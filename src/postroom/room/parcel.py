@@ -147,7 +147,9 @@ def _described(attachment: "Mapping[str, Any]") -> "Json":
     known = {key: attachment.get(key) for key in ("name", "media_type", "size", "sha256")}
     _check_name(str(known["name"]))
     sha256 = str(known["sha256"])
-    if len(sha256) != 64 or set(sha256) - set("0123456789abcdef") or not isinstance(known["size"], int):
+    kind, size = known["media_type"], known["size"]
+    sound = isinstance(kind, str) and kind.isprintable() and isinstance(size, int) and size > 0
+    if len(sha256) != 64 or set(sha256) - set("0123456789abcdef") or not sound:
         raise InvalidAttachment(f"{known['name']!r} is no attachment of a message")
     return known
 

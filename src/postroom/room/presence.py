@@ -8,8 +8,9 @@ from postroom.model import address
 from postroom.model.address import ROOM
 from postroom.model.ladder import Reason, State
 from postroom.model.message import Agent, AgentStatus, Delivery
-from postroom.room import directory
+from postroom.room import directory, one
 from postroom.room.hand import REACHING
+from postroom.room.sweep import give_back, is_offered
 
 if TYPE_CHECKING:
     from postroom.room.local import LocalRoom
@@ -53,11 +54,16 @@ def as_shown(room: "LocalRoom", tx: "ReadTx", delivery: Delivery) -> Delivery:
 
 
 def leave(room: "LocalRoom", agent: str | None) -> Agent:
-    """Mark an agent as gone for good. Its address and its mail stay."""
+    """Mark an agent as gone for good. Its address and its mail stay; what was for one of many, others get."""
     with room.write() as tx:
         who = directory.caller(tx, agent or room.agent, room.scope)
         if who.left_at is None:
             tx.append("agent.left", who.id, role="human" if who.is_human else "agent")
+            for mail in tx.for_one(who.id):
+                if is_offered(mail):
+                    give_back(tx, mail, room.settings)
+                else:
+                    one.desert(tx, mail)
         return tx.agent(who.id) or who
 
 

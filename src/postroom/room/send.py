@@ -97,7 +97,8 @@ def held_back(room: "LocalRoom", tx: "WriteTx", lane: directory.Lane, wanted: Dr
         message = compose(tx, lane, wanted)
         tx.post(message, [])
         return make(Sent, (message, [], [], False, guard.COURTESY))
-    if (same := guard.repeated(tx, lane.author.id, lane.ids, wanted, thread)) is not None:
+    same = guard.repeated(tx, lane.author.id, lane.ids, wanted, thread=thread, answered=answered_id)
+    if same is not None:
         deliveries = tx.deliveries(same.seq)
         return make(Sent, (same, deliveries, ["stored"] * len(deliveries), False, guard.REPEAT))
     return None

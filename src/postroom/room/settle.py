@@ -167,8 +167,10 @@ def _own(tx: "ReadTx", room: "LocalRoom", what: Mail | str, agent: str | None) -
     else:
         who = directory.caller(tx, agent or room.agent, room.scope)
         mail = tx.mail(room.find_message(tx, what).seq, who.id)
-        if mail is None or (mail.delivery.held and not one.is_taken(mail.delivery)):
+        if mail is None:
             raise UnknownMessage(f"message {what} was not sent to {who.name}", message_ref=what)
+        if mail.delivery.held and not one.is_taken(mail.delivery):
+            raise UnknownMessage(f"message {what} is not due yet", message_ref=what)
     if one.is_taken(mail.delivery):
         raise StaleClaim(f"another has taken message {mail.handle}", message_ref=mail.id)
     if mail.delivery.state is State.STORED:

@@ -63,8 +63,11 @@ def _show(gate: "Gate", context: "Context") -> int:
         note = f" ({one_line(gate.decision.note)})" if gate.decision.note else ""
         name = by.address if by else gate.decision.by
         context.put(f"Decided by {name}: {one_line(gate.decision.option)}{note}\n")
-    elif (gate.message.expires_at or 0) <= context.room().store.clock():
+    elif gate.message.expires_at is not None and gate.message.expires_at <= context.room().store.clock():
         context.put("Denied: nobody decided in time.\n")
     else:
-        context.put(f"Decide: postroom decide {gate.message.handle} {one_line(gate.options[0])}\n")
+        import shlex
+
+        choice = ", ".join(shlex.quote(one_line(option)) for option in gate.options)
+        context.put(f"Decide: postroom decide {gate.message.handle} OPTION, which is one of {choice}\n")
     return 0

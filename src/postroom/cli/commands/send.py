@@ -136,10 +136,24 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
 
 
 def _whom(args: "argparse.Namespace") -> tuple[str, str | None]:
-    """The address, and the words. An escalation of nothing but words goes up."""
-    if args.type == "escalation" and args.body is None:
+    """The address, and the words. An escalation of one word or sentence goes up.
+
+    With a payload, which can do without words, that may be an address instead.
+    """
+    if args.type == "escalation" and args.body is None and (args.payload is None or not _is_address(args.to)):
         return "", args.to
     return args.to, args.body
+
+
+def _is_address(text: str) -> bool:
+    from postroom.errors import InvalidAddress
+    from postroom.model.address import parse
+
+    try:
+        parse(text)
+    except InvalidAddress:
+        return False
+    return True
 
 
 def _timeout(args: "argparse.Namespace") -> float:

@@ -46,13 +46,7 @@ class ToolResult:
     group="runtime",
     direction="room → anyone",
     meaning="The room's own news, such as a bounce.",
-    example={
-        "bounce": {
-            "message": "019a2b3c-0000-7000-8000-00005f0c9a1e",
-            "recipient": "builder",
-            "reason": "not mine",
-        }
-    },
+    example={"event": "the disk is nearly full"},
     free=True,
 )
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -60,4 +54,4 @@ class System:
     """The room's own news."""
 
     event: Annotated[str | None, "what has happened, in a word"] = None
-    bounce: Annotated[dict[str, Any] | None, "what could not be delivered, to whom, and why"] = None
+    bounce: Annotated[dict[str, Any] | None, "what failed, for whom, and why; only the room says this"] = None

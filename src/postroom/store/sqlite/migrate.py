@@ -8,7 +8,7 @@ from postroom.model.ids import uuid7
 from postroom.store.sqlite import connection as link
 
 VERSION = 3
-MIN_READER = 1
+MIN_READER = 2  # an older listener would show what another has claimed
 MIN_WRITER = 2
 APPLICATION_ID = 0x706F7374  # "post"
 

@@ -381,6 +381,10 @@ class ReadTx:
         rows = self.rows(SQL["mail_open"], (self.tenant, recipient, claimer))
         return [to_mail(row) for row in rows]
 
+    def for_one(self, recipient: str) -> list[Mail]:
+        """What a recipient has of that which was for one of many, not acknowledged yet."""
+        return [to_mail(row) for row in self.rows(SQL["mail_for_one"], (self.tenant, recipient))]
+
     def taken(self, recipient: str, claimer: str) -> list[Mail]:
         """A page of what is held for a recipient because one process claims it for another."""
         rows = self.rows(SQL["mail_taken"], (self.tenant, recipient, claimer))

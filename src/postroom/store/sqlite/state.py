@@ -82,7 +82,7 @@ class Whole:
             after = page[-1][0]
 
     def is_attached(self, sha256: str) -> bool:
-        return self._execute(SQL["message_with"], (self._tenant, f'"{sha256}"')).fetchone() is not None
+        return self._execute(SQL["message_with"], (self._tenant, sha256)).fetchone() is not None
 
     def audit(self) -> Iterator[tuple[str, list[str]]]:
         for fact in AUDIT.names():

@@ -173,3 +173,8 @@ WHERE tenant = ?1 AND recipient = ?2 AND place = ?3 AND seq = ?4;
 -- name: delivery_label
 UPDATE delivery SET shown_before = 1, place = priority * 2, last = ?5
 WHERE tenant = ?1 AND recipient = ?2 AND place = ?3 AND seq = ?4;
+
+-- name: mail_for_one
+-- What an agent has of that which was for one of many, and has not acknowledged.
+SELECT {delivery}, {message} FROM delivery d CROSS JOIN message m ON m.seq = d.seq
+WHERE d.tenant = ?1 AND d.recipient = ?2 AND d.place IN (9, 10) AND d.state IN ('offered', 'seen') AND m.address GLOB 'one:*' LIMIT 500;

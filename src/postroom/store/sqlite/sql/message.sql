@@ -8,6 +8,9 @@ CASE WHEN coalesce(m.sender_session, m.sender_runtime, m.payload, m.metadata, m.
      THEN json_array(m.sender_session, m.sender_runtime, m.payload, m.metadata, m.reply_to, m.correlation, m.attachments,
                      m.not_before, m.expires_at, m.key, m.redacted) END
 
+-- fragment: letter
+(m.sender = 'postroom' AND m.not_before IS NOT NULL)
+
 -- name: message_insert_plain
 -- Without the fields that most messages do not have: a value bound is a value paid for.
 INSERT INTO message (seq, id, tenant, project, sender, sender_name, sender_role, verified, address, type, class,
@@ -60,6 +63,8 @@ WHERE m.tenant = ?1 AND m.created_at < ?2 AND m.seq > ?3
                   WHERE d.tenant = m.tenant AND d.recipient = r.value AND d.place {anywhere} AND d.seq = m.seq
                   AND NOT (d.state IN ('acked', 'bounced', 'expired', 'withdrawn') AND d.ended_at < ?2)
                   AND NOT (d.state = 'seen' AND m.requires_ack = 0 AND d.seen_at < ?2))
+  AND NOT (m.type = 'decision_gate' AND m.expires_at >= ?2
+           AND NOT EXISTS (SELECT 1 FROM decision x WHERE x.tenant = ?1 AND x.gate = m.seq))
 ORDER BY m.seq LIMIT ?4;
 
 -- name: message_delete
@@ -106,7 +111,7 @@ SELECT {message} FROM message m
 WHERE m.tenant = ?1 AND m.thread = ?2 AND m.thread <> m.id ORDER BY m.seq DESC LIMIT ?3;
 
 -- name: thread_size
-SELECT count(*) FROM message m WHERE m.tenant = ?1 AND m.thread = ?2 AND m.thread <> m.id;
+SELECT count(*) FROM message m WHERE m.tenant = ?1 AND m.thread = ?2 AND m.thread <> m.id AND NOT {letter};
 
 -- name: thread_people
 -- Whoever wrote in a thread, or was written to.
@@ -122,4 +127,5 @@ LIMIT 100;
 -- The conversations that somebody has had a part in lately, the latest first. Looks at so many messages and no more.
 SELECT m.thread, max(m.seq) FROM message m
 WHERE +m.tenant = ?1 AND m.seq > (SELECT max(seq) FROM message) - ?3 AND (m.sender = ?2 OR instr(m.recipients, '"' || ?2 || '"'))
+  AND NOT {letter}
 GROUP BY m.thread ORDER BY 2 DESC LIMIT ?4;

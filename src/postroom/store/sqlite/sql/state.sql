@@ -50,7 +50,8 @@ WHERE attachments IS NOT NULL AND seq > ?1 AND (?2 IS NULL OR +tenant = ?2) ORDE
 
 -- name: message_with
 SELECT 1 FROM message INDEXED BY message_attached
-WHERE attachments IS NOT NULL AND +tenant = ?1 AND instr(attachments, ?2) LIMIT 1;
+WHERE attachments IS NOT NULL AND +tenant = ?1 AND instr(attachments, ?2)
+  AND EXISTS (SELECT 1 FROM json_each(attachments) a WHERE json_extract(a.value, '$.sha256') = ?2) LIMIT 1;
 
 -- What a restore does, in this order; `kept` is the other room.
 
