@@ -35,7 +35,7 @@ class Decision(NamedTuple):
 
     option: str
     note: str
-    by: str  # an agent's or a person's id
+    by: str  # an agent's or a person's id; in a `Gate`, the address
     answer: int  # the seq of the message that told the asker
     at: int
 

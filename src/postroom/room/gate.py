@@ -53,7 +53,10 @@ def show(room: "LocalRoom", ref: str) -> Gate:
 
 def gate(tx: "ReadTx", message: Message) -> Gate:
     asked = [d.recipient for d in tx.deliveries(message.seq) if d.state not in _OVER]
-    return Gate(message, options(message), digest(message), asked, tx.decision(message.seq))
+    decision = tx.decision(message.seq)
+    if decision is not None and (by := tx.agent(decision.by)):
+        decision = decision._replace(by=by.address)
+    return Gate(message, options(message), digest(message), asked, decision)
 
 
 def _found(tx: "ReadTx", room: "LocalRoom", ref: str) -> Message:

@@ -78,6 +78,8 @@ def _save(found: "list[Attachment]", out: str, context: "Context", *, force: boo
 
     from postroom.room.content import save, save_all
 
+    if out.endswith(os.sep):
+        os.makedirs(out, exist_ok=True)
     if len(found) == 1:
         saved = [save(found[0], out, force=force)]
     elif os.path.isdir(out):
@@ -85,7 +87,7 @@ def _save(found: "list[Attachment]", out: str, context: "Context", *, force: boo
     else:
         from postroom.errors import UsageError
 
-        hint = "Say which one, or give a directory that exists."
+        hint = "Say which one, or give a directory: one that exists, or a name that ends in /."
         raise UsageError(f"{len(found)} attachments do not go into one file", hint=hint)
     if context.json:
         context.put_json({"saved": saved})

@@ -59,10 +59,8 @@ def _show(gate: "Gate", context: "Context") -> int:
     context.put(whole(gate.message, context))
     context.put(f"Digest: {gate.digest}\nWho decides: {', '.join(gate.asked)}\n")
     if gate.decision is not None:
-        by = context.room().store.look().agent(gate.decision.by)
         note = f" ({one_line(gate.decision.note)})" if gate.decision.note else ""
-        name = by.address if by else gate.decision.by
-        context.put(f"Decided by {name}: {one_line(gate.decision.option)}{note}\n")
+        context.put(f"Decided by {gate.decision.by}: {one_line(gate.decision.option)}{note}\n")
     elif gate.message.expires_at is not None and gate.message.expires_at <= context.room().store.clock():
         context.put("Denied: nobody decided in time.\n")
     else:

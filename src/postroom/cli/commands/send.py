@@ -24,7 +24,7 @@ EXAMPLES = """\
   postroom send one:@reviewers "Please review PR 12."
   postroom send --type escalation "I cannot reach the database."
   postroom send reviewer "See the plot." --attach plot.png --attach fit.py
-  postroom send builder "Stand-up." --at 2026-11-16T10:00"""
+  postroom send builder "Stand-up." --at 2031-05-04T10:00"""
 
 WAIT_SECONDS = 30.0
 
@@ -60,7 +60,7 @@ def add_content(parser: "Parser", type: str) -> None:
         "--after", metavar="WHEN", help="deliver it not before: 90s, 10m, 2h, 1d or a date and time"
     )
     parser.add_argument(
-        "--at", metavar="TIME", help="the same by the clock: 2026-11-16T10:00, or 10:00 today"
+        "--at", metavar="TIME", help="the same by the clock: 2031-05-04T10:00, or 10:00 today"
     )
     parser.add_argument("--expires", metavar="WHEN", help="do not deliver it after that")
     parser.add_argument(

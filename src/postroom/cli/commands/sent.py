@@ -44,7 +44,8 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
 
 def whom(message: "Message", deliveries: "list[Delivery]") -> str:
     """Whom it went to; that is more than what was written, where a reply crosses projects."""
-    return deliveries[0].recipient if len(deliveries) == 1 else message.to
+    several = message.to.startswith(("@", "one:", "topic:"))
+    return message.to if several or len(deliveries) != 1 else deliveries[0].recipient
 
 
 def rungs(deliveries: "list[Delivery]") -> str:
