@@ -231,6 +231,18 @@ def test_who_leaves_releases_it(team: LocalRoom, seen: bool):
     assert taken(team, "ann").body == "review this"
 
 
+@pytest.mark.promise("one-of-many")
+def test_when_the_last_who_had_it_leaves_its_sender_is_told(team: LocalRoom):
+    sent = team.send("one:@reviewers", "review this")
+    for agent in REVIEWERS:
+        team.settle(taken(team, agent))
+        assert team.peek("planner") == []
+        team.leave(agent)
+    [letter] = team.peek("planner")
+    assert letter.payload is not None
+    assert letter.payload["bounce"]["message"] == sent.id
+
+
 def test_the_last_who_had_seen_it_keeps_it_seen(team: LocalRoom, enter: Enter):
     for agent in ("ann", "cleo"):
         team.leave(agent)

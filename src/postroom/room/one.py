@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from postroom.model.ladder import Reason, State, ended
 from postroom.model.message import Delivery, Mail, Message
+from postroom.room.bounce import bounce
 
 if TYPE_CHECKING:
     from postroom.store.contract import ReadTx, WriteTx
@@ -82,9 +83,8 @@ def taker(tx: "ReadTx", mail: Mail) -> Mail | None:
 
 
 def desert(tx: "WriteTx", mail: Mail) -> None:
-    """Whoever had seen it ended without a word: others may have it. Where there are none, it stays seen."""
-    recipient = mail.delivery.recipient_id
-    if any(_others(tx, mail.message, recipient)):
-        payload = {"reason": "it ended before it acknowledged"}
-        tx.append("delivery.bounced", recipient, about=mail.message, payload=payload, status="bounced")
-        free(tx, mail.message, recipient)
+    """Whoever had seen it ended without a word: others may have it, or its sender is told."""
+    recipient, reason = mail.delivery.recipient_id, "it ended before it acknowledged"
+    tx.append("delivery.bounced", recipient, about=mail.message, payload={"reason": reason}, status="bounced")
+    if not free(tx, mail.message, recipient):
+        bounce(tx, mail, reason)
