@@ -7,7 +7,7 @@ import pytest
 from postroom.errors import AlreadyDecided, InvalidPayload, InvalidValue, NotAsked, UnknownMessage
 from postroom.model.ladder import State
 from postroom.room import keep
-from postroom.room.gate import digest
+from postroom.room.gate import decided, digest
 from postroom.room.local import LocalRoom
 from tests.clockwork import Clock
 from tests.contract.conftest import Enter
@@ -248,3 +248,22 @@ def test_a_redacted_gate_cannot_be_decided(team: LocalRoom):
 def test_of_options_that_differ_in_case_only_each_can_be_chosen(team: LocalRoom):
     gate = ask(team, options=["yes", "YES"])
     assert team.decide(gate, "YES", agent="human:ana").message.body == "YES"
+
+
+def test_a_letter_that_was_withdrawn_a_moment_ago_is_not_the_answer(
+    team: LocalRoom, monkeypatch: pytest.MonkeyPatch
+):
+    gate = team.find_message(team.store.look(), ask(team))
+    tx = team.store.look()
+    late = tx.decision
+
+    def decided_meanwhile(seq: int) -> object:
+        before = late(seq)
+        team.decide(gate.id, "approve", agent="human:ana")
+        return before
+
+    monkeypatch.setattr(tx, "decision", decided_meanwhile)
+    assert decided(tx, gate) is None
+    monkeypatch.undo()
+    assert (found := decided(team.store.look(), gate)) is not None
+    assert found.body == "approve"

@@ -1,6 +1,7 @@
 """Asking: a request, the wait for its answer, and a watch over whether one can still come."""
 
 import time
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from postroom import host
@@ -73,20 +74,30 @@ def _wait(room: "LocalRoom", request: Message, timeout: float | None) -> Mail | 
 
 def _answer(tx: "ReadTx", request: Message) -> Mail | None:
     """A decision can only be made by whoever was asked; any other answer is whatever answers first."""
+    bounces: list[Mail] = []
+    for mail in _answers(tx, request):
+        if _is_bounce(mail):
+            bounces.append(mail)
+        elif request.type != GATE:
+            return mail
     if request.type == GATE:
         from postroom.room.gate import decided  # noqa: PLC0415 - for gates only
 
-        if (found := decided(tx, request)) is not None or not _have_all_ended(tx, request):
-            return found
-    correlation, after, bounce = request.correlation or request.id, request.seq, None
-    while (found := tx.answer(correlation, after, request.sender_id)) is not None:
-        if not _is_bounce(found):
-            return found
-        after, bounce = found.message.seq, bounce or found  # another of those asked may answer
-    if bounce is not None and _have_all_ended(tx, request):
-        return bounce
+        if (decision := decided(tx, request)) is not None:
+            return decision
+    if bounces and _have_all_ended(tx, request):
+        return bounces[0]  # none of those asked will answer
     _check_exits(tx, request)
     return None
+
+
+def _answers(tx: "ReadTx", request: Message) -> Iterator[Mail]:
+    """Whatever came in answer, oldest first."""
+    after = request.seq
+    while (mail := tx.answer(request.correlation or request.id, after, request.sender_id)) is not None:
+        after = mail.message.seq
+        if not mail.delivery.held:
+            yield mail
 
 
 def _is_bounce(mail: Mail) -> bool:

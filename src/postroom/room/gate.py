@@ -157,4 +157,6 @@ def decided(tx: "ReadTx", gate: Message) -> Mail | None:
     """The answer to a gate as its asker gets it: what was decided, or that it was denied."""
     decision = tx.decision(gate.seq)
     found = tx.mail(decision.answer if decision else gate.seq + 1, gate.sender_id)
-    return None if found is None or found.delivery.held else found
+    if found is None or found.delivery.held or found.delivery.state is State.WITHDRAWN:
+        return None  # the last: it was decided between the two looks
+    return found
