@@ -177,7 +177,6 @@ CREATE TABLE delivery (
      || '|dead>stored|', '|' || was || '>' || state || '|'))
 ) STRICT, WITHOUT ROWID;
 
-CREATE INDEX delivery_taken ON delivery (tenant, recipient, claimer) WHERE place = 8 AND claimer IS NOT NULL;
 CREATE INDEX delivery_timed ON delivery (tenant, due_at) WHERE due_at IS NOT NULL;
 
 CREATE TABLE lease (

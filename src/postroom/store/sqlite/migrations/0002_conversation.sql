@@ -23,5 +23,3 @@ CREATE TABLE decision (
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX message_gate ON message (tenant, expires_at) WHERE type = 'decision_gate';
-
-CREATE INDEX delivery_taken ON delivery (tenant, recipient, claimer) WHERE place = 8 AND claimer IS NOT NULL;

@@ -16,7 +16,7 @@ d.place, d.last
 -- fragment: standing
 (SELECT holder FROM lease WHERE tenant = ?1 AND agent = ?2),
 (EXISTS (SELECT 1 FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND place = 9 AND claimer <> ?3)
- OR EXISTS (SELECT 1 FROM delivery INDEXED BY delivery_taken
+ OR EXISTS (SELECT 1 FROM delivery
             WHERE tenant = ?1 AND recipient = ?2 AND claimer <> ?3 AND place = 8 AND claimer IS NOT NULL)),
 (SELECT min(due_at) FROM delivery WHERE tenant = ?1 AND due_at IS NOT NULL)
 
@@ -47,7 +47,7 @@ SELECT {delivery}, {message} FROM delivery d CROSS JOIN message m ON m.seq = d.s
 WHERE d.tenant = ?1 AND d.recipient = ?2 AND d.place = 9 AND d.claimer = ?3 ORDER BY d.seq LIMIT 500;
 
 -- name: mail_taken
-SELECT {delivery}, {message} FROM delivery d INDEXED BY delivery_taken CROSS JOIN message m ON m.seq = d.seq
+SELECT {delivery}, {message} FROM delivery d CROSS JOIN message m ON m.seq = d.seq
 WHERE d.tenant = ?1 AND d.recipient = ?2 AND d.place = 8 AND d.claimer = ?3 AND d.claimer IS NOT NULL
 ORDER BY d.seq LIMIT 500;
 
@@ -57,7 +57,7 @@ SELECT {standing};
 -- name: claimers
 -- Of what is offered, and of what is held because another has it.
 SELECT claimer FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND place = 9
-UNION SELECT claimer FROM delivery INDEXED BY delivery_taken
+UNION SELECT claimer FROM delivery
       WHERE tenant = ?1 AND recipient = ?2 AND place = 8 AND claimer IS NOT NULL
 ORDER BY 1 LIMIT 10000;
 
@@ -105,7 +105,7 @@ ORDER BY d.recipient;
 SELECT a.id FROM agent a WHERE a.tenant = ?1 AND EXISTS (
     SELECT 1 FROM delivery d WHERE d.tenant = ?1 AND d.recipient = a.id AND d.place = 9)
   OR a.tenant = ?1 AND EXISTS (
-    SELECT 1 FROM delivery d INDEXED BY delivery_taken
+    SELECT 1 FROM delivery d
     WHERE d.tenant = ?1 AND d.recipient = a.id AND d.place = 8 AND d.claimer IS NOT NULL) LIMIT 10000;
 
 -- name: next_due
