@@ -267,3 +267,15 @@ def test_a_letter_that_was_withdrawn_a_moment_ago_is_not_the_answer(
     monkeypatch.undo()
     assert (found := decided(team.store.look(), gate)) is not None
     assert found.body == "approve"
+
+
+def test_an_open_gate_is_not_pruned_though_it_was_acknowledged(team: LocalRoom, clock: Clock):
+    gate = ask(team)
+    team.ack(gate, agent="human:ana")
+    clock.advance(1)
+    keep.prune(team, clock())
+    assert [g.message.id for g in team.gates()] == [gate]
+    team.decide(gate, "approve", agent="human:ana")
+    clock.advance(120)
+    keep.prune(team, clock())
+    assert team.store.look().message(gate) is None

@@ -154,3 +154,11 @@ def test_what_would_reach_very_many_must_be_confirmed(enter: Enter):
     assert whom(room, "ada") == ["ada"]
     assert len(room.send("@all", "hello", confirm=True).deliveries) == 3
     assert len(enter("planner", max_recipients=0).send("@all", "hello").deliveries) == 3
+
+
+def test_nobody_is_above_themselves(team: LocalRoom):
+    team.join("bob", supervisor="bob")
+    team.join("human:ana")
+    with pytest.raises(UnknownRecipient):
+        team.send("@up", "help", sender="bob")
+    assert whom(team, "", sender="bob", type="escalation") == ["human:ana"]

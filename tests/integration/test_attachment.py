@@ -634,3 +634,13 @@ def test_the_async_face_sends_and_finds_them_too(room: LocalRoom) -> None:
             assert await face.spill(mail) is not None
 
     asyncio.run(play())
+
+
+def test_an_attachment_that_is_only_described_must_be_one(room: LocalRoom):
+    sent = room.send("builder", "x", attachments=[("f" * 64, b"content")])
+    [known] = room.attachments(sent.id)
+    good = {"name": "a", "media_type": "text/plain", "size": known.size, "sha256": known.sha256}
+    room.send("builder", "again", attachments=[good])
+    for wrong in ({"media_type": {"a": 1}}, {"media_type": "a\x1bb"}, {"size": -3}, {"sha256": "f" * 64}):
+        with pytest.raises(InvalidAttachment):
+            room.send("builder", "wrong", attachments=[good | wrong])

@@ -250,3 +250,15 @@ def test_what_the_guard_holds_back_is_told(cli: CommandLine):
     told = cli.ok("reply", answer, "thanks!", "--as", "planner").out
     assert "held back" in told
     assert "not delivered" in told
+
+
+def test_waiting_for_a_rung_of_one_of_many_is_done_when_one_is_there(cli: CommandLine):
+    cli.ok("join", "bob", "--role", "builder")
+    for rung in ("seen", "acked"):
+        with cli.start("send", "one:@builders", rung, "--as", "planner", "--wait", rung) as sending:
+            while not (found := cli.ok("inbox", "--as", "bob", "--json").json["messages"]):
+                assert sending.poll() is None
+            cli.ok("read", "--as", "bob")
+            if rung == "acked":
+                cli.ok("ack", found[0]["id"], "--as", "bob")
+            assert sending.wait(30) == 0
