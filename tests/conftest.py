@@ -13,6 +13,7 @@ from postroom.room.local import LocalRoom
 from tests.clockwork import Clock
 
 OpenRoom = Callable[..., LocalRoom]
+UNLIMITED = Settings(sender_rate=0)
 
 # The same examples every time, so that a change is to blame for a failure; other ones where it is asked for.
 settings.register_profile("same", derandomize=True, database=None, deadline=None)
@@ -27,6 +28,7 @@ def _own_environment(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pyte
         monkeypatch.delenv(name)
     nobody = str(tmp_path_factory.getbasetemp() / "nobody")
     monkeypatch.setenv("HOME", nobody)
+    monkeypatch.setenv("POSTROOM_SENDER_RATE", "0")  # tests send as fast as they can
     for name in ("XDG_DATA_HOME", "XDG_CONFIG_HOME"):
         monkeypatch.delenv(name, raising=False)
 
@@ -56,7 +58,7 @@ def open_room(home: str) -> Iterator[OpenRoom]:
     opened: list[LocalRoom] = []
 
     def opener(agent: str | None = None, **options: Any) -> LocalRoom:
-        settings = options.pop("settings", Settings())
+        settings = options.pop("settings", UNLIMITED)
         room = LocalRoom(options.pop("home", home), settings, agent=agent, project="p", **options)
         opened.append(room)
         return room

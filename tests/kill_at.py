@@ -29,7 +29,7 @@ AGENTS = ("planner", "builder")
 
 
 def open_room(home: str) -> LocalRoom:
-    return LocalRoom(home, Settings(lease_seconds=0.001), agent="planner", project="p")
+    return LocalRoom(home, Settings(sender_rate=0, lease_seconds=0.001), agent="planner", project="p")
 
 
 def scenario(prepare: Scenario) -> Callable[[Scenario], Scenario]:

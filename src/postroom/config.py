@@ -22,11 +22,23 @@ class Settings(NamedTuple):
     gate_seconds: float = 3600.0
     max_hops: int = 20
     max_recipients: int = 25
+    routes: str = "open"
+    sender_rate: int = 60
+    sender_quota: int = 0
+    recipient_rate: int = 0
+    recipient_quota: int = 10_000
+    digest_seconds: float = 0.0
     max_body_bytes: int = 1_048_576
     max_payload_bytes: int = 262_144
     max_attachment_bytes: int = 26_214_400
     spill_bytes: int = 16_384
     journal_rotate_bytes: int = 8_388_608
+
+    @property
+    def is_limiting(self) -> bool:
+        """Whether anything must be asked before something is sent."""
+        limits = self.sender_rate or self.sender_quota or self.recipient_quota
+        return bool(limits) or self.routes == "strict"
 
 
 HELP = {
@@ -39,6 +51,13 @@ HELP = {
     "gate_seconds": "how long a `decision_gate` that does not say so waits before it is denied",
     "max_hops": "how often agents may answer each other in a thread until a person does; 0: without end",
     "max_recipients": "how many a message may reach without being confirmed (`--yes`); 0: without end",
+    "routes": "`open`: everybody may write to everybody unless a route forbids it; `strict`: only where one"
+    " allows it",
+    "sender_rate": "how many messages one may send in a minute; more are refused; 0: without end",
+    "sender_quota": "how many messages one may send in a day; more are refused; 0: without end",
+    "recipient_rate": "how many messages one is offered in a minute; more wait their turn; 0: without end",
+    "recipient_quota": "how many messages may wait for one; more are refused; 0: without end",
+    "digest_seconds": "small messages wait for the next multiple of this, to be offered together; 0: at once",
     "max_body_bytes": "the largest body accepted",
     "max_payload_bytes": "the largest payload or metadata accepted, as JSON",
     "max_attachment_bytes": "the largest file that may be attached",
@@ -55,7 +74,7 @@ ENVIRONMENT = {
     "NO_COLOR": "any value takes the colours away",
 }
 
-_CHOICES = {"durability": ("normal", "full")}
+_CHOICES = {"durability": ("normal", "full"), "routes": ("open", "strict")}
 _SMALLEST = {
     "lease_seconds": 0.001,
     "sweep_seconds": 0.01,
@@ -87,13 +106,28 @@ def checked(key: str, value: Any) -> Any:
     return number
 
 
+class Declared(NamedTuple):
+    """What a config file says besides the settings, as it stands there: who reads it checks it."""
+
+    routes: list[Any]
+    agents: dict[str, Any]
+
+
+NOTHING_DECLARED = Declared([], {})
+
+
 def settings(home: str) -> Settings:
     """The config file's settings, overridden by the environment."""
-    values = dict(_from_file(config_path(home)))
+    return load(home)[0]
+
+
+def load(home: str) -> tuple[Settings, Declared]:
+    """The settings, and what else is declared."""
+    values, declared = _from_file(config_path(home))
     for key in Settings._fields:
         if (text := os.environ.get(environment_name(key))) is not None:
             values[key] = checked(key, text)
-    return Settings(**values)
+    return Settings(**values), declared
 
 
 def config_path(home: str) -> str:
@@ -104,19 +138,21 @@ def config_path(home: str) -> str:
     return os.path.join(base, "postroom", "config.toml")
 
 
-def _from_file(path: str) -> dict[str, Any]:
+Found = tuple[dict[str, Any], Declared]
+
+
+def _from_file(path: str) -> Found:
     try:
         about = os.stat(path)
     except OSError:
-        return {}
+        return {}, NOTHING_DECLARED
     stamp = [about.st_mtime_ns, about.st_size]
     compiled = path.removesuffix(".toml") + ".compiled.json"
-    known = _compiled(compiled, stamp)
-    return _compile(path, compiled, stamp) if known is None else known
+    return _compiled(compiled, stamp) or _compile(path, compiled, stamp)
 
 
-def _compiled(path: str, stamp: list[int]) -> dict[str, Any] | None:
-    """The settings as JSON, if made from the file as it is now: reading TOML costs a third of a start.
+def _compiled(path: str, stamp: list[int]) -> Found | None:
+    """The file as JSON, if made from it as it is now: reading TOML costs a third of a start.
 
     Damaged, or made by another version, it counts for nothing.
     """
@@ -127,14 +163,16 @@ def _compiled(path: str, stamp: list[int]) -> dict[str, Any] | None:
             found = json.load(file)
         if found["stamp"] != stamp:
             return None
-        return {key: checked(key, value) for key, value in found["settings"].items()}
+        values = {key: checked(key, value) for key, value in found["settings"].items()}
+        return values, Declared(found["routes"], found["agents"])
     except (OSError, ValueError, TypeError, KeyError, AttributeError, InvalidValue):
         return None
 
 
-def _compile(path: str, compiled: str, stamp: list[int]) -> dict[str, Any]:
+def _compile(path: str, compiled: str, stamp: list[int]) -> Found:
     found = document(path)
     found.pop("types", None)  # these have a registry of their own
+    declared = Declared(_table(found, "route", [], path), _table(found, "agents", {}, path))
     unknown = sorted(set(found) - set(Settings._fields))
     if unknown:
         hint = f"The settings are: {', '.join(Settings._fields)}"
@@ -143,8 +181,16 @@ def _compile(path: str, compiled: str, stamp: list[int]) -> dict[str, Any]:
         values = {key: checked(key, value) for key, value in found.items()}
     except InvalidValue as exc:
         raise InvalidValue(f"{path}: {exc}", hint=exc.hint or None, path=path, **exc.facts) from None
-    keep(compiled, {"stamp": stamp, "settings": values})
-    return values
+    keep(compiled, {"stamp": stamp, "settings": values, "routes": declared.routes, "agents": declared.agents})
+    return values, declared
+
+
+def _table(found: dict[str, Any], key: str, empty: Any, path: str) -> Any:
+    value = found.pop(key, empty)
+    if type(value) is not type(empty):
+        written = f"[[{key}]]" if empty == [] else f"[{key}.NAME]"
+        raise InvalidValue(f"{path}: {key} is written as {written}", hint="Mend that file.", path=path)
+    return value
 
 
 def document(path: str) -> dict[str, Any]:
@@ -165,7 +211,7 @@ def keep(path: str, compiled: dict[str, Any]) -> None:
     temporary = f"{path}.{os.getpid()}"
     try:
         with open(temporary, "w", encoding="utf-8") as file:
-            json.dump(compiled, file)
+            json.dump(compiled, file, default=str)
         os.replace(temporary, path)
     except OSError:
         try:

@@ -14,7 +14,8 @@
     │   ├── IllegalMove         ├── MailboxLeased      ├── StaleClaim
     │   ├── KeyConflict         ├── NameTaken          ├── NotAsked
     │   ├── AlreadyDecided      ├── LoopGuard          ├── NoAnswer
-    │   ├── WaitingInCircle     └── BroadcastGuard
+    │   ├── WaitingInCircle     ├── BroadcastGuard     ├── RouteClosed
+    │   ├── RateLimited         └── MailboxFull
     └── StoreError              the room's file cannot serve
         ├── StoreBusy           ├── StoreFull          ├── StoreReadOnly
         ├── StoreCorrupt        ├── StoreNewer         ├── StoreForeign
@@ -252,6 +253,27 @@ class BroadcastGuard(Refused):
 
     code = "broadcast_guard"
     hint = "If they all should get it, add --yes (confirm=True). The setting: max_recipients"
+
+
+class RouteClosed(Refused):
+    """No route leads there."""
+
+    code = "route_closed"
+    hint = "See who may write to whom: postroom routes"
+
+
+class RateLimited(Refused):
+    """That is too much for now."""
+
+    code = "rate_limited"
+    hint = "Say it in fewer messages, or wait. Nothing was stored."
+
+
+class MailboxFull(Refused):
+    """Too much waits there already."""
+
+    code = "mailbox_full"
+    hint = "See what waits for whom: postroom agents. Nothing was stored."
 
 
 class StoreError(PostroomError):

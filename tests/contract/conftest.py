@@ -67,10 +67,8 @@ def enter(back_end: BackEnd, clock: Clock) -> Iterator[Enter]:
     opened: list[LocalRoom] = []
 
     def open_one(agent: str | None = None, *, tenant: str = "local", patience: float = 5.0, **settings: Any):
-        durable = {"durability": back_end.durability, "busy_seconds": patience}
-        room = LocalRoom(
-            back_end.home, Settings(**(durable | settings)), agent=agent, project="p", clock=clock
-        )
+        usual = {"durability": back_end.durability, "busy_seconds": patience, "sender_rate": 0}
+        room = LocalRoom(back_end.home, Settings(**(usual | settings)), agent=agent, project="p", clock=clock)
         room.store = back_end.open(tenant, clock, patience)
         opened.append(room)
         return room

@@ -6,7 +6,7 @@ import shlex
 import pytest
 
 from postroom.cli import catalog
-from postroom.errors import MailboxLeased
+from postroom.errors import StaleClaim
 from postroom.protocol.guide import GUIDE
 from postroom.room.local import LocalRoom
 from tests.commandline import CommandLine, is_told_well
@@ -142,37 +142,54 @@ def test_a_frame_that_cannot_be_written_leaves_all_of_it_waiting(cli: CommandLin
 
 def test_what_somebody_else_takes_meanwhile_is_not_shown(cli: CommandLine, monkeypatch: pytest.MonkeyPatch):
     sent = [cli.sent("builder", body) for body in ("a", "b" * 100, "c" * 3000)]
-    take, calls = LocalRoom.take, []
+    peek, calls = LocalRoom.peek, list[object]()
 
     def contested(room: LocalRoom, *args: object, **options: object) -> object:
-        calls.append(take(room, *args, **options))  # type: ignore[arg-type]
+        calls.append(peek(room, *args, **options))  # type: ignore[arg-type]
         if len(calls) == 1:
             room.ack(sent[1])
         return calls[-1]
 
-    monkeypatch.setattr(LocalRoom, "take", contested)
+    monkeypatch.setattr(LocalRoom, "peek", contested)
     found = read_back(cli.ok("read", "--all", "--frame", "--budget", "2000", "--as", "builder").out)
     assert [letter.body for letter in found.letters] == ["a"]
     assert states(cli, *sent) == ["seen", "acked", "stored"]
     assert not cli.ok("read", "--as", "builder", "--json").json["shown_before"], "it was given back unshown"
 
 
-def test_what_was_claimed_is_shown_although_the_next_is_refused(
-    cli: CommandLine, monkeypatch: pytest.MonkeyPatch
-):
-    sent = [cli.sent("builder", body) for body in ("a", "b")]
-    take, calls = LocalRoom.take, []
+@pytest.mark.promise("digest")
+def test_several_messages_are_one_offering(cli: CommandLine, open_room: OpenRoom):
+    sent = [cli.sent("builder", body) for body in ("a", "b", "c")]
+    cli.ok("read", "--all", "--frame", "--as", "builder")
+    room = open_room("planner")
+    nonces = {room.receipts(id).deliveries[0].nonce for id in sent}
+    assert len(nonces) == 1
+    assert states(cli, *sent) == ["seen"] * 3
+    alone = cli.sent("builder", "d")
+    cli.ok("read", "--as", "builder")
+    assert room.receipts(alone).deliveries[0].nonce not in nonces
 
-    def refused(room: LocalRoom, *args: object, **options: object) -> object:
-        if calls:
-            raise MailboxLeased
-        calls.append(take(room, *args, **options))  # type: ignore[arg-type]
-        return calls[0]
 
-    monkeypatch.setattr(LocalRoom, "take", refused)
-    assert len(read_back(cli.ok("read", "--all", "--frame", "--as", "builder").out).letters) == 1
-    assert states(cli, *sent) == ["seen", "stored"]
-    assert cli("read", "--all", "--frame", "--as", "builder").code == 5
+@pytest.mark.promise("digest")
+def test_a_bundle_that_was_not_written_out_comes_back_whole(open_room: OpenRoom):
+    room = open_room("builder")
+    for name in ("planner", "builder"):
+        room.join(name)
+    for body in ("a", "b"):
+        room.send("builder", body, sender="planner")
+    bundle = room.take_bundle()
+    assert bundle is not None
+    assert [mail.body for mail in bundle.mails] == ["a", "b"]
+    assert room.take_bundle() is None
+    for mail in bundle.mails:
+        room.give_up(mail)
+    with pytest.raises(StaleClaim):
+        room.settle_all(bundle.mails)
+    again = room.take_bundle()
+    assert again is not None
+    room.settle_all(again.mails)
+    assert [mail.body for mail in again.mails] == ["a", "b"]
+    assert room.peek() == []
 
 
 def test_a_program_frames_what_it_took(open_room: OpenRoom):

@@ -94,7 +94,7 @@ HARMS = {
         "UPDATE delivery SET ended_at = NULL",
         "UPDATE delivery SET ended_at = 1",
     ],
-    "what is held is held until a time": [
+    "what is held is held until a time, or while somebody is muted": [
         "UPDATE delivery SET place = 8, due_at = NULL WHERE place < 8",
     ],
     "the clock acts only on what is open": [

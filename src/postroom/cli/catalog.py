@@ -59,6 +59,8 @@ COMMANDS: dict[str, Entry] = {
     "rename": ("rename", PEOPLE, "give an agent another name; its mail stays"),
     "groups": ("groups", PEOPLE, "the groups you can write to, and who is in them"),
     "topics": ("topics", PEOPLE, "the topics you can write to: list, show, subscribe, unsubscribe"),
+    "mute": ("mute", PEOPLE, "be left alone for a while, in quiet hours, or by digest"),
+    "routes": ("routes", PEOPLE, "who may write to whom"),
     "projects": ("projects", PEOPLE, "the projects of this room: list, delete"),
     "status": ("status", ROOM, "where the room is and how it does"),
     "verify": ("verify", ROOM, "check the store against its own rules"),

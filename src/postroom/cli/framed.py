@@ -1,6 +1,5 @@
 """`--frame`: mail as a model reads it, on the command line."""
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from postroom.errors import InvalidValue, UsageError
@@ -34,12 +33,15 @@ def check(args: "argparse.Namespace") -> None:
         )
 
 
-def made(
-    mails: "list[Mail]", args: "argparse.Namespace", context: "Context", waiting: Sequence[str] = ()
-) -> "Frame":
-    if args.budget is None:
-        return context.room().frame(mails, waiting=waiting)
-    return context.room().frame(mails, budget=int(args.budget[:9]), waiting=waiting)
+def budget(args: "argparse.Namespace") -> int:
+    """How many characters the frame may have."""
+    from postroom.protocol.frame import BUDGET
+
+    return BUDGET if args.budget is None else int(args.budget[:9])
+
+
+def made(mails: "list[Mail]", args: "argparse.Namespace", context: "Context") -> "Frame":
+    return context.room().frame(mails, budget=budget(args))
 
 
 def text(frame: "Frame", context: "Context") -> str:

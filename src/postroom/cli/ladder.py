@@ -97,6 +97,14 @@ def _steps(delivery: "Delivery") -> list[tuple[str, int | None, str]]:
     return [*climbed, (str(state), delivery.ended_at, "✗")]
 
 
+_HELD = {
+    Reason.MUTED.value: "its recipient is muted",
+    Reason.QUIET_HOURS.value: "its recipient has quiet hours",
+    Reason.DIGEST.value: "it will be offered with others",
+    Reason.RATE_LIMITED.value: "its recipient gets many",
+}
+
+
 def _why(delivery: "Delivery") -> list[str]:
     lines: list[str] = []
     if delivery.reason and not (delivery.state in RUNGS and delivery.state is not State.STORED):
@@ -105,7 +113,8 @@ def _why(delivery: "Delivery") -> list[str]:
         elif delivery.reason == Reason.TAKEN:
             lines.append("held: another of those to whom it was sent has taken it")
         elif delivery.held:
-            lines.append(f"waits: scheduled, due {clock(delivery.due_at)}")
+            due = "" if delivery.due_at is None else f", due {clock(delivery.due_at)}"
+            lines.append(f"waits: {_HELD.get(delivery.reason, delivery.reason)}{due}")
         else:
             lines.append(("because: " if ended(delivery.state) else "waits: ") + one_line(delivery.reason))
     if delivery.evidence is not None:

@@ -97,6 +97,8 @@ class Reason(StrEnum):
     UNPROVEN = "unproven"
     MUTED = "muted"
     PAUSED = "paused"
+    QUIET_HOURS = "quiet_hours"
+    DIGEST = "digest"  # for others, to be offered with them
     RATE_LIMITED = "rate_limited"
     STOP_CAP = "stop_cap"
     SCHEDULED = "scheduled"

@@ -202,6 +202,7 @@ class Agent(NamedTuple):
     supervisor: str | None
     created_at: int
     left_at: int | None
+    manners: Json | None  # when it wants to be left alone: see `postroom.model.manners`
 
     @property
     def is_human(self) -> bool:

@@ -91,6 +91,15 @@ class Put(NamedTuple):
     characters: int
 
 
+class Saved(NamedTuple):
+    """What it saved an agent to be offered several messages as one."""
+
+    recipient: str
+    messages: int
+    offerings: int  # instead of as many as messages
+    characters: int  # of frames that were not needed
+
+
 class Stats(NamedTuple):
     """Everything that was counted, the most first."""
 
@@ -99,3 +108,4 @@ class Stats(NamedTuple):
     agents: list[OfAgent]
     pairs: list[OfPair]
     put: list[Put]
+    digests: list[Saved]

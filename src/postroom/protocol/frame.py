@@ -129,6 +129,9 @@ def _closing(mark: str, left_out: list[Mail], waiting: Sequence[str]) -> str:
     )
 
 
+EMPTY = len(_opening(_MARK + "0" * 8, []) + _closing(_MARK + "0" * 8, [], ()))  # characters of a frame's own
+
+
 def _wants(mail: Mail) -> str:
     """What the sender waits for: `decision`, `answer`, `ack` or nothing."""
     message = mail.message

@@ -72,6 +72,8 @@ def delivery(d: Delivery, reach: str | None = None) -> Document:
     for rung in ("stored_at", "offered_at", "seen_at", "acked_at", "ended_at"):
         if (at := getattr(d, rung)) is not None:
             document[rung] = iso(at)
+    if d.held:
+        document["held_until"] = iso(d.due_at)
     if reach is not None:
         document["reach"] = reach
     return document
@@ -134,6 +136,7 @@ def agent(a: Agent) -> Document:
         "supervisor": a.supervisor,
         "created_at": iso(a.created_at),
         "left_at": iso(a.left_at),
+        "manners": a.manners,
     }
 
 

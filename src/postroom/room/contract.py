@@ -14,10 +14,12 @@ from postroom.model.message import Agent, AgentStatus, Delivery, Event, Mail, Me
 if TYPE_CHECKING:
     from typing import Unpack
 
+    from postroom.model.manners import Manners
     from postroom.model.query import Hit
     from postroom.model.tally import Stats
     from postroom.protocol.frame import Frame
-    from postroom.room.options import About, ReplyOptions, SearchOptions, SendOptions
+    from postroom.room.bundle import Bundle
+    from postroom.room.options import About, ReplyOptions, SearchOptions, SendOptions, Wishes
 
 
 class Room(Protocol):
@@ -65,6 +67,20 @@ class Room(Protocol):
 
     def settle(self, mail: Mail) -> Delivery:
         """What was taken has been *seen*. A claim that lapsed in the meantime is refused (`StaleClaim`)."""
+        ...
+
+    def take_bundle(
+        self, agent: str | None = None, *, budget: int = 9_000, route: str = "api"
+    ) -> "Bundle | None":
+        """Claim as many of the next messages as one frame holds, as one offering; None when nothing waits.
+
+        Write out `bundle.frame.text`, then `settle_all(bundle.mails)`. If this process ends before that, they
+        are all offered again.
+        """
+        ...
+
+    def settle_all(self, mails: list[Mail]) -> None:
+        """All that was taken together has been *seen*; raises `StaleClaim` for claims that lapsed."""
         ...
 
     def ack(self, what: Mail | str, *, agent: str | None = None) -> Delivery:
@@ -224,6 +240,18 @@ class Room(Protocol):
 
     def unsubscribe(self, topic: str, *, agent: str | None = None) -> bool:
         """Follow a topic no longer; False if that was so already. What was delivered stays."""
+        ...
+
+    def manners(self, agent: str | None = None, **wishes: "Unpack[Wishes]") -> "Manners":
+        """How somebody wants to be left alone, and from now on, if wishes are given.
+
+        `mute` (seconds, a datetime, True or False), `hours` (`22:00-07:00`) with `zone`, `digest` (seconds).
+        What comes meanwhile is held and says so; urgent mail, interrupts, gates and answers come through.
+        """
+        ...
+
+    def held(self, agent: str | None = None) -> list[tuple[str, int, int | None]]:
+        """What is held for somebody: for each reason how much, and when the first of it is due."""
         ...
 
     def topics(self) -> list[Topic]:

@@ -71,6 +71,7 @@ class Lane(NamedTuple):
     mailbox: str  # the one it leads to; empty where it could be several
     head: tuple[str | None, ...]  # a message's fields from `tenant` to `verified`
     to: str  # the address, as it is kept
+    reserved: bool  # whether any of them may want to be left alone
 
 
 def lane(author: Agent, recipients: list[Agent], project: str, to: str, *, personal: bool = True) -> Lane:
@@ -81,7 +82,8 @@ def lane(author: Agent, recipients: list[Agent], project: str, to: str, *, perso
             sender = author.address  # under this name every one of them can write back
     head = (author.tenant, home or project, author.id, sender, author.role or None, "unverified")
     ids = [agent.id for agent in recipients]
-    return Lane(author, recipients, ids, ids[0] if personal else "", head, to)
+    reserved = any(agent.manners for agent in recipients)
+    return Lane(author, recipients, ids, ids[0] if personal else "", head, to, reserved)
 
 
 class Memory:
@@ -143,7 +145,7 @@ def caller_or_new(tx: "WriteTx", who: str | None, scope: Scope) -> Agent:
     return agent
 
 
-def recipient(tx: "WriteTx", address: Address, project: str) -> Agent:
+def recipient(tx: "ReadTx", address: Address, project: str) -> Agent:
     """Whom the address of one agent or one person reaches."""
     agent = find(tx, address, project)
     if agent is None:

@@ -25,11 +25,14 @@ if TYPE_CHECKING:
 
     from postroom.bell.contract import Bell, Waiter
     from postroom.model.conversation import Attachment, Gate, Thread, Topic
+    from postroom.model.manners import Manners
     from postroom.model.query import Hit
+    from postroom.model.route import Route
     from postroom.model.tally import Stats
     from postroom.protocol.frame import Frame
+    from postroom.room.bundle import Bundle
     from postroom.room.hand import Hand
-    from postroom.room.options import About, ReplyOptions, SearchOptions, SendOptions
+    from postroom.room.options import About, ReplyOptions, SearchOptions, SendOptions, Wishes
     from postroom.room.waiter import Waiters
     from postroom.store.contract import ReadTx, Store
 
@@ -50,13 +53,18 @@ def open_room(
     is `normal` or `full`. With `create=False` a room that is not there is an error.
     """
     where = config.home(home)
-    settings = config.settings(where)
+    settings, declared = config.load(where)
     if durability is not None:
         settings = settings._replace(durability=config.checked("durability", durability))
-    return LocalRoom(
+    room = LocalRoom(
         where, settings, agent=agent or os.environ.get("POSTROOM_AGENT"),
-        project=project or os.environ.get("POSTROOM_PROJECT"), create=create,
+        project=project or os.environ.get("POSTROOM_PROJECT"), create=create, declared=declared,
     )  # fmt: skip
+    if declared.agents:
+        from postroom.room.declared import introduce_all  # noqa: PLC0415 - where there are any
+
+        introduce_all(room)
+    return room
 
 
 class LocalRoom:
@@ -71,9 +79,14 @@ class LocalRoom:
         project: str | None = None,
         create: bool = True,
         clock: Clock = wall,
+        declared: config.Declared = config.NOTHING_DECLARED,
     ) -> None:
         self.home = home
         self.settings = settings
+        self.declared = declared
+        # Whether there is anything to ask before something is sent, and anything that may hold what was.
+        self.is_policed = bool(declared.routes) or settings.is_limiting
+        self.is_shaped = bool(settings.recipient_rate or settings.digest_seconds)
         self.agent = agent
         self.scope = Scope(project)
         run = os.path.join(home, "run")
@@ -90,6 +103,7 @@ class LocalRoom:
         self.acked: tuple[str, str] = ("", "")
         self.in_hand: dict[str, int] = {}  # what was shown last to who listens here, by mailbox
         self._run = run
+        self._routes: list[Route] | None = None
 
     # sending
 
@@ -137,6 +151,18 @@ class LocalRoom:
         from postroom.room.wait import take  # noqa: PLC0415 - only who waits
 
         return take(self, agent, timeout, route=route, handed=handed)
+
+    def take_bundle(
+        self, agent: str | None = None, *, budget: int = 9_000, route: str = "api"
+    ) -> "Bundle | None":
+        from postroom.room.bundle import take_bundle  # noqa: PLC0415 - only who shows mail to a model
+
+        return take_bundle(self, agent, budget=budget, route=route)
+
+    def settle_all(self, mails: list[Mail]) -> None:
+        from postroom.room.bundle import settle_all  # noqa: PLC0415 - only who shows mail to a model
+
+        settle_all(self, mails)
 
     def give_up(self, mail: Mail) -> None:
         from postroom.room import offer  # noqa: PLC0415 - each command loads what it does
@@ -375,6 +401,15 @@ class LocalRoom:
 
         return unsubscribe(self, topic, agent)
 
+    def manners(self, agent: str | None = None, **wishes: "Unpack[Wishes]") -> "Manners":
+        from postroom.room.manners import manners  # noqa: PLC0415 - rarely
+
+        return manners(self, agent, wishes)
+
+    def held(self, agent: str | None = None) -> list[tuple[str, int, int | None]]:
+        look = self.store.look()
+        return look.held_counts(directory.caller(look, agent or self.agent, self.scope).id)
+
     def topics(self) -> "list[Topic]":
         from postroom.room.topic import topics  # noqa: PLC0415 - a person's command
 
@@ -391,6 +426,21 @@ class LocalRoom:
         return history(self, topic, limit)
 
     # the room itself
+
+    @property
+    def routes(self) -> "list[Route]":
+        """Who may write to whom, as the config declares it."""
+        if self._routes is None:
+            from postroom.model.route import read  # noqa: PLC0415 - where there are any
+
+            self._routes = read(self.declared.routes)
+        return self._routes
+
+    def route(self, sender: str, to: str, type: str = "note") -> list[str]:
+        """Whom somebody would reach, if the routes allow it (`RouteClosed`). Nothing is sent."""
+        from postroom.room.policy import route  # noqa: PLC0415 - a person's question
+
+        return route(self, sender, to, type)
 
     def write(self) -> Unit:
         return Unit(self)

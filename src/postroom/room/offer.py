@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from postroom import host
 from postroom.errors import IllegalMove, MailboxLeased, StaleClaim, UnknownMessage
 from postroom.model import ids
-from postroom.model.ladder import Outcome, State, move
+from postroom.model.ladder import Outcome, Reason, State, move
 from postroom.model.message import Agent, Delivery, Lease, Mail, make
 from postroom.room import directory, one
 from postroom.room.sweep import act_on_due, give_back, is_due, is_offered, reap
@@ -45,7 +45,7 @@ def offer(
         who = directory.caller_of(tx, agent or room.agent, room.scope)
         standing, mail = tx.next(who.id, host.identity(), who.name)
         if standing.holder is not None or standing.others or is_due(standing.due, tx.now):
-            mail = _put_in_order(tx, room, who, alone=ref is None)
+            mail = put_in_order(tx, room, who, alone=ref is None)
         if ref is not None:
             mail = _named(tx, room, ref, who)
             room.contest(tx, who.id)  # a listener in this process may have read it already
@@ -56,7 +56,7 @@ def offer(
         )
 
 
-def _put_in_order(tx: "WriteTx", room: "LocalRoom", who: Agent, *, alone: bool) -> Mail | None:
+def put_in_order(tx: "WriteTx", room: "LocalRoom", who: Agent, *, alone: bool) -> Mail | None:
     """Do what the clock asks, end what gone processes hold, respect who listens; what is next then."""
     act_on_due(tx, room.settings)
     lease = tx.lease(who.id)
@@ -73,12 +73,20 @@ def context() -> str:
 
 
 def claim(
-    tx: "WriteTx", mail: Mail, *, route: str, context: str, handed: bool, lease: float, claimer: str = ""
+    tx: "WriteTx",
+    mail: Mail,
+    *,
+    route: str,
+    context: str,
+    handed: bool,
+    lease: float,
+    claimer: str = "",
+    nonce: str = "",
 ) -> Mail:
     """Write the claim; what comes back carries the nonce that proves whose it is."""
     message, delivery = mail.message, mail.delivery
     move(delivery.state, State.OFFERED)
-    nonce, n, claimer = ids.nonce(), delivery.attempts + 1, claimer or host.identity()
+    nonce, n, claimer = nonce or ids.nonce(), delivery.attempts + 1, claimer or host.identity()
     until = None if handed else tx.now + int(lease * 1000)
     payload = {
         "n": n, "route": route, "context": context, "nonce": nonce, "claimer": claimer,
@@ -101,7 +109,7 @@ def _named(tx: "ReadTx", room: "LocalRoom", ref: str, who: Agent) -> Mail:
         raise StaleClaim(f"another has taken message {mail.handle}", message_ref=mail.id)
     if mail is None:
         raise UnknownMessage(f"message {ref} was not sent to {who.name}", message_ref=ref)
-    if mail.delivery.held:
+    if is_scheduled(mail.delivery):
         raise UnknownMessage(f"message {ref} is not due yet", message_ref=ref)
     if mail.delivery.state is State.WITHDRAWN:
         raise IllegalMove(f"message {mail.handle} was withdrawn by its sender", message_ref=mail.id)
@@ -109,6 +117,11 @@ def _named(tx: "ReadTx", room: "LocalRoom", ref: str, who: Agent) -> Mail:
         pid = (mail.delivery.claimer or "?").split(".")[0]
         raise StaleClaim(f"message {mail.handle} is being read by process {pid}", message_ref=mail.id)
     return mail
+
+
+def is_scheduled(delivery: Delivery) -> bool:
+    """Whether its sender has set a time that has not come. What is held else, its recipient may ask for."""
+    return delivery.held and delivery.reason == Reason.SCHEDULED.value
 
 
 def give_up(room: "LocalRoom", mail: Mail) -> None:

@@ -58,3 +58,12 @@ class SearchOptions(TypedDict, total=False):
     until: int | None
     state: str | None  # of any of its deliveries
     before: int | None  # the `seq` of the last one of the page before
+
+
+class Wishes(TypedDict, total=False):
+    """How somebody wants to be left alone."""
+
+    mute: bool | float | datetime  # for so many seconds, until then, until further notice, or no longer
+    hours: str | None  # quiet every day: `22:00-07:00`
+    zone: str  # of these hours: `Europe/Berlin`; that of the machine if it is empty
+    digest: float | None  # seconds: small messages wait for the next multiple of it

@@ -15,6 +15,7 @@ from postroom.room.unit import Unit
 if TYPE_CHECKING:
     from typing import Unpack
 
+    from postroom.model.manners import Hold
     from postroom.room.local import LocalRoom
     from postroom.room.options import ReplyOptions, SendOptions
     from postroom.store.contract import ReadTx, WriteTx
@@ -55,16 +56,39 @@ def send(
             )  # fmt: skip
         if wanted.key and (earlier := tx.message_by_key(lane.author.id, wanted.key)):
             return duplicate(tx, earlier, wanted)
+        note = ""
+        if room.is_policed:
+            lane, note = admitted(room, tx, lane, wanted)
         goes_on = wanted.thread is not None or wanted.reply_to is not None
         if goes_on and (held := held_back(room, tx, lane, wanted)) is not None:
             return held
-        message = compose(tx, lane, wanted)
-        tx.post(message, lane.ids)
-        if wanted.type == GATE:
-            _post_denial(tx, message)
-        if tx.vacant == lane.mailbox:
+        message, holds = post(room, tx, lane, wanted)
+        if tx.vacant == lane.mailbox and holds is None:
             unit.announced = message
-    return answer(message, lane.recipients, unit.reached)
+    return answer(message, lane.recipients, unit.reached, holds, note)
+
+
+def admitted(
+    room: "LocalRoom", tx: "WriteTx", lane: directory.Lane, wanted: Draft
+) -> tuple[directory.Lane, str]:
+    from postroom.room.policy import admit  # noqa: PLC0415 - where there is one
+
+    return admit(room, tx, lane, wanted)
+
+
+def post(
+    room: "LocalRoom", tx: "WriteTx", lane: directory.Lane, wanted: Draft
+) -> "tuple[Message, dict[str, Hold] | None]":
+    """Store a message; for whom of them it is held, and why."""
+    message = compose(tx, lane, wanted)
+    tx.post(message, lane.ids)
+    if wanted.type == GATE:
+        _post_denial(tx, message)
+    if not lane.reserved and not room.is_shaped:
+        return message, None
+    from postroom.room.manners import hold_new  # noqa: PLC0415 - for who wants to be left alone
+
+    return message, hold_new(room, tx, message, lane.recipients)
 
 
 def _send_with(
@@ -119,6 +143,10 @@ def lane_between(room: "LocalRoom", tx: "WriteTx", who: str, to: str, type: str)
     """The lane from somebody, who may be new, to whoever has an address now."""
     scope, address = room.scope, parse(to)
     author = directory.caller_or_new(tx, who, scope)
+    if room.declared.agents:
+        from postroom.room.declared import introduce  # noqa: PLC0415 - where there are any
+
+        introduce(room, tx)
     project = scope.find(tx)
     if address.kind in (Kind.AGENT, Kind.HUMAN):
         found = directory.lane(author, [directory.recipient(tx, address, project)], project, to)
@@ -179,16 +207,25 @@ def _named(tx: "ReadTx", ref: str) -> Message:
     return found
 
 
-def answer(message: Message, recipients: list[Agent], rung: dict[str, int]) -> Sent:
+def answer(
+    message: Message,
+    recipients: list[Agent],
+    rung: dict[str, int],
+    holds: "dict[str, Hold] | None" = None,
+    note: str = "",
+) -> Sent:
     """What is true now: stored for each, and who of them is listening."""
     held = message.not_before is not None and message.not_before > message.created_at
     deliveries: list[Delivery] = []
     reach: list[str] = []
     for agent in recipients:
         address = agent.name if agent.project == message.project else agent.address
-        deliveries.append(first_delivery(message, agent.id, address, held=held))
+        delivery = first_delivery(message, agent.id, address, held=held)
+        if holds and (hold := holds.get(agent.id)):
+            delivery = delivery._replace(held=True, reason=hold.reason.value, due_at=hold.until)
+        deliveries.append(delivery)
         reach.append("live" if rung.get(agent.id) else "left" if agent.left_at else "stored")
-    return make(Sent, (message, deliveries, reach, False, ""))
+    return make(Sent, (message, deliveries, reach, False, note))
 
 
 def duplicate(tx: "ReadTx", earlier: Message, wanted: Draft) -> Sent:

@@ -4,12 +4,12 @@ from typing import TYPE_CHECKING
 
 from postroom.errors import StaleClaim, UnknownMessage
 from postroom.model.address import ROOM
-from postroom.model.ladder import Evidence, State, move
+from postroom.model.ladder import Evidence, Reason, State, move
 from postroom.model.message import Agent, Delivery, Json, Mail, Message, Sent
 from postroom.room import directory, one
 from postroom.room.bounce import bounce
-from postroom.room.draft import GATE, check_text, draft
-from postroom.room.send import answer, compose, duplicate, held_back, is_packed
+from postroom.room.draft import check_text, draft
+from postroom.room.send import admitted, answer, duplicate, held_back, is_packed, post
 from postroom.room.sweep import act_on_due, is_due
 from postroom.room.unit import Unit
 
@@ -125,17 +125,14 @@ def reply(
         )
         if wanted.key and (earlier := tx.message_by_key(lane.author.id, wanted.key)):
             return duplicate(tx, earlier, wanted)
+        if room.is_policed:
+            lane, _ = admitted(room, tx, lane, wanted)
         if asked.delivery.state in (State.STORED, State.OFFERED, State.SEEN):
             acknowledge(tx, asked)
         if (held := held_back(room, tx, lane, wanted)) is not None:
             return held
-        message = compose(tx, lane, wanted)
-        tx.post(message, lane.ids)
-        if wanted.type == GATE:
-            from postroom.room.denial import post_denial  # noqa: PLC0415 - for gates only
-
-            post_denial(tx, message)
-    return answer(message, lane.recipients, unit.reached)
+        message, holds = post(room, tx, lane, wanted)
+    return answer(message, lane.recipients, unit.reached, holds)
 
 
 def _reply_with(
@@ -169,7 +166,7 @@ def _own(tx: "ReadTx", room: "LocalRoom", what: Mail | str, agent: str | None) -
         mail = tx.mail(room.find_message(tx, what).seq, who.id)
         if mail is None:
             raise UnknownMessage(f"message {what} was not sent to {who.name}", message_ref=what)
-        if mail.delivery.held and not one.is_taken(mail.delivery):
+        if mail.delivery.held and mail.delivery.reason == Reason.SCHEDULED.value:
             raise UnknownMessage(f"message {what} is not due yet", message_ref=what)
     if one.is_taken(mail.delivery):
         raise StaleClaim(f"another has taken message {mail.handle}", message_ref=mail.id)

@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, TypeVar
 
 from postroom.model.address import ROOM
-from postroom.model.tally import OfAgent, OfPair, Put, Spread, Stats, Time, Traffic, spread
+from postroom.model.tally import OfAgent, OfPair, Put, Saved, Spread, Stats, Time, Traffic, spread
+from postroom.protocol.frame import EMPTY
 
 if TYPE_CHECKING:
     from postroom.room.local import LocalRoom
@@ -21,6 +22,7 @@ def stats(room: "LocalRoom", since: int | None) -> Stats:
     with room.store.read() as tx:
         tally = room.store.tally()
         traffic, answers = tally.traffic(after), tally.answers(after)
+        bundles = tally.bundles(after)
         names = _names(tx, {party for one in traffic for party in (one.sender, one.recipient)})
     return Stats(
         since,
@@ -28,6 +30,7 @@ def stats(room: "LocalRoom", since: int | None) -> Stats:
         sorted(_agents(traffic, answers, names), key=lambda one: (-one.sent - one.received, one.address)),
         sorted(_pairs(traffic, answers, names), key=lambda one: (-one.messages, one.sender, one.recipient)),
         sorted(_put(traffic, names), key=lambda one: (-one.characters, *one[:4])),
+        sorted(_saved(bundles, names), key=lambda one: (-one.characters, one.recipient)),
     )
 
 
@@ -75,6 +78,12 @@ def _put(traffic: list[Traffic], names: dict[str, str]) -> Iterable[Put]:
         if handed := sum(one.handed for one in some):
             characters = sum(one.characters for one in some)
             yield Put(names[recipient], kind, names[sender], route or "", handed, characters)
+
+
+def _saved(bundles: list[tuple[str, int, int]], names: dict[str, str]) -> Iterable[Saved]:
+    """Each offering but the first would have been a frame of its own."""
+    for recipient, messages, offerings in bundles:
+        yield Saved(names[recipient], messages, offerings, (messages - offerings) * EMPTY)
 
 
 def _grouped(rows: list[T], key: Callable[[T], K]) -> dict[K, list[T]]:

@@ -8,6 +8,7 @@ from postroom.model.ladder import Outcome, Reason, State, move
 from postroom.model.message import Mail
 from postroom.room import one
 from postroom.room.bounce import bounce
+from postroom.room.rest import keep_resting, release
 
 if TYPE_CHECKING:
     from postroom.store.contract import WriteTx
@@ -29,8 +30,8 @@ def _act(tx: "WriteTx", mail: Mail, settings: Settings) -> None:
     if message.expires_at is not None and message.expires_at <= tx.now:
         expire(tx, mail)
     elif delivery.held:
-        payload = {"expires_at": message.expires_at}
-        tx.append("delivery.due", delivery.recipient_id, about=message, payload=payload, status="stored")
+        if not keep_resting(tx, mail):
+            release(tx, mail)
     else:
         give_back(tx, mail, settings)
 
@@ -78,6 +79,7 @@ def give_back(tx: "WriteTx", mail: Mail, settings: Settings, outcome: Outcome = 
     tx.append(
         "delivery.returned", delivery.recipient_id, about=mail.message, payload=payload, status="stored"
     )
+    keep_resting(tx, mail)
     if one.is_one(mail.message):
         one.free(tx, mail.message, delivery.recipient_id)
 

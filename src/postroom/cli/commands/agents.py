@@ -7,7 +7,7 @@ if TYPE_CHECKING:
 
     from postroom.cli.context import Context
     from postroom.cli.parser import Parser
-    from postroom.model.message import AgentStatus
+    from postroom.model.message import Agent, AgentStatus
 
 HELP = "Who is here, what waits for each, and whether anything of theirs is listening now."
 EXAMPLES = """\
@@ -41,5 +41,14 @@ def _row(status: "AgentStatus") -> tuple[str, ...]:
     about = agent.description
     if agent.capabilities:
         about = f"[{', '.join(agent.capabilities)}] {about}"
+    if agent.manners and _is_resting(agent):
+        about = f"(to be left alone) {about}".rstrip()
     waiting, offered, reach = str(status.waiting), str(status.offered), _REACH[status.reach]
     return agent.address, agent.role or "–", waiting, offered, reach, about
+
+
+def _is_resting(agent: "Agent") -> bool:
+    from postroom.clock import wall
+    from postroom.model.manners import read, rest
+
+    return rest(read(agent.manners), wall()) is not None

@@ -26,7 +26,13 @@ def add_arguments(parser: "Parser") -> None:
 
 def run(args: "argparse.Namespace", context: "Context") -> int:
     framed.check(args)
-    show(context.room().peek(limit=args.limit), args, context)
+    room = context.room()
+    show(room.peek(limit=args.limit), args, context)
+    if not context.json and (held := room.held()):
+        from postroom.cli.commands.mute import said
+
+        for one in held:
+            context.note(said(*one))
     return 0
 
 

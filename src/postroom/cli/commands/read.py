@@ -25,8 +25,6 @@ EXAMPLES = """\
   postroom read --all --frame
   postroom read --all --json"""
 
-_PAGE = 50
-
 
 def add_arguments(parser: "Parser") -> None:
     parser.add_argument("id", metavar="ID", nargs="?", help="a message's id or its last 8 digits")
@@ -62,27 +60,22 @@ def _take(ref: str | None, args: "argparse.Namespace", context: "Context", befor
 def _take_framed(args: "argparse.Namespace", context: "Context") -> "list[Mail]":
     """One message, or as many as one frame holds, claimed and written out together."""
     room = context.room()
-    number = len(framed.made(room.peek(limit=_PAGE), args, context).shown) if args.all else 1
-    taken: list[Mail] = []
-    try:
-        while len(taken) < number and (mail := room.take(id=args.id, route="cli", handed=False)):
-            taken.append(mail)
-    except PostroomError:
-        if not taken:
-            raise  # else the others wait, and those that were claimed are shown
-    if not taken:
+    if args.all:
+        bundle = room.take_bundle(budget=framed.budget(args), route="cli")
+        if bundle is None:
+            return []
+        _hand_over(bundle.mails, framed.text(bundle.frame, context), context)
+        return bundle.mails
+    mail = room.take(id=args.id, route="cli", handed=False)
+    if mail is None:
         return []
     try:
-        waiting = [mail.handle for mail in room.peek(limit=_PAGE)] if args.all else []
-        frame = framed.made(taken, args, context, waiting)
+        frame = framed.made([mail], args, context)
     except PostroomError:
-        for mail in taken:
-            room.give_up(mail)  # nobody has seen it
+        room.give_up(mail)  # nobody has seen it
         raise
-    for mail in frame.left_out:
-        room.give_up(mail)  # somebody else took the one that would have fitted
-    _hand_over(frame.shown, framed.text(frame, context), context)
-    return frame.shown
+    _hand_over([mail], framed.text(frame, context), context)
+    return [mail]
 
 
 def _hand_over(mails: "list[Mail]", text: str, context: "Context") -> None:
@@ -96,8 +89,8 @@ def _hand_over(mails: "list[Mail]", text: str, context: "Context") -> None:
         for mail in claimed if not context.out.taken else ():
             room.give_up(mail)
         raise
-    for mail in claimed:
-        room.settle(mail)
+    if claimed:
+        room.settle_all(claimed)
 
 
 def _text(mail: "Mail", context: "Context", *, whole: bool) -> str:

@@ -7,7 +7,7 @@ if TYPE_CHECKING:
 
     from postroom.cli.context import Context
     from postroom.cli.parser import Parser
-    from postroom.model.message import Sent
+    from postroom.model.message import Delivery, Sent
     from postroom.room.options import SendOptions
 
 HELP = """\
@@ -185,6 +185,14 @@ def show(sent: "Sent", context: "Context") -> None:
         context.put(describe(sent, context))
 
 
+def _reason(delivery: "Delivery") -> str:
+    if not delivery.held or delivery.due_at is None:
+        return str(delivery.reason)
+    from postroom.cli.moment import clock
+
+    return f"{delivery.reason}, until {clock(delivery.due_at)}"
+
+
 REACH = {"live": "listening now", "stored": "not listening now", "left": "has left"}
 
 
@@ -193,7 +201,7 @@ def describe(sent: "Sent", context: "Context") -> str:
     verb = "already sent with that key" if sent.duplicate else "held back" if sent.note else "sent"
     lines = [f"{paint(sent.message.handle, 'cyan')}  {verb}  {paint(sent.id, 'dim')}\n"]
     for delivery, reach in zip(sent.deliveries, sent.reach, strict=True):
-        reason = f" ({delivery.reason})" if delivery.reason else ""
+        reason = f" ({_reason(delivery)})" if delivery.reason else ""
         lines.append(f"  {paint(delivery.recipient, 'bold')}: {delivery.state}{reason}, {REACH[reach]}\n")
     if sent.note:
         lines.append(f"  {paint(sent.note, 'yellow')}\n")

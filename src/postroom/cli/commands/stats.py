@@ -10,12 +10,13 @@ if TYPE_CHECKING:
 
     from postroom.cli.context import Context
     from postroom.cli.parser import Parser
-    from postroom.model.tally import OfAgent, OfPair, Put, Spread, Stats
+    from postroom.model.tally import OfAgent, OfPair, Put, Saved, Spread, Stats
 
 HELP = """\
 Who writes to whom; how many messages are acknowledged and how soon; how soon requests are answered, and how
-many wait for it; how many characters were handed over to each agent, by type, sender and route. A message to
-three counts three times. Times are the median and what 95 of 100 do not exceed."""
+many wait for it; how many characters were handed over to each agent, by type, sender and route, and how many
+it was spared because several messages came as one. A message to three counts three times. Times are the
+median and what 95 of 100 do not exceed."""
 EXAMPLES = """\
   postroom stats
   postroom stats --since 7d --plot week.svg
@@ -24,6 +25,7 @@ EXAMPLES = """\
 _TIMES = ("ACK p50", "p95", "ASKED", "OPEN", "ANSWER p50", "p95")
 _AGENTS = ("AGENT", "SENT", "GOT", "ACKED", *_TIMES, "CHARACTERS")
 _PAIRS = ("FROM", "TO", "MESSAGES", "ACKED", *_TIMES)
+_SAVED = ("INTO", "MESSAGES", "OFFERINGS", "CHARACTERS SAVED")
 _PUT = ("INTO", "TYPE", "FROM", "ROUTE", "MESSAGES", "CHARACTERS")
 
 
@@ -68,9 +70,12 @@ def _print(stats: "Stats", limit: int, context: "Context") -> None:
         ("", _AGENTS, 1, [_agent(one, here) for one in stats.agents]),
         ("Who writes to whom", _PAIRS, 2, [_pair(one, here) for one in stats.pairs]),
         ("What was handed over", _PUT, 4, [_put(one, here) for one in stats.put]),
+        ("What digests saved", _SAVED, 1, [_saved(one, here) for one in stats.digests]),
     )
     for title, head, names, rows in tables:
-        if title and rows:
+        if title and not rows:
+            continue
+        if title:
             context.put("\n" + context.out.paint(title, "bold") + "\n")
         first, *rest = _aligned([head, *rows[:limit]], names)
         context.put_table(rest, ["bold"] * names, first)
@@ -103,6 +108,10 @@ def _put(one: "Put", here: str) -> list[str]:
     return [who, one.type, author, one.route, f"{one.messages:,}", f"{one.characters:,}"]
 
 
+def _saved(one: "Saved", here: str) -> list[str]:
+    return [bare(one.recipient, here), f"{one.messages:,}", f"{one.offerings:,}", f"{one.characters:,}"]
+
+
 def _share(part: int, whole: int) -> str:
     return f"{100 * part / whole:.0f} %" if whole else ""
 
@@ -122,6 +131,7 @@ def _document(stats: "Stats", limit: int) -> dict[str, Any]:
         "agents": [_times(one) for one in stats.agents[:limit]],
         "pairs": [_times(one) for one in stats.pairs[:limit]],
         "put": [one._asdict() for one in stats.put[:limit]],
+        "digests": [one._asdict() for one in stats.digests[:limit]],
         "all": {"agents": len(stats.agents), "pairs": len(stats.pairs), "put": len(stats.put)},
     }
 

@@ -46,6 +46,12 @@ def _delivery_due(tx: "WriteTx", e: Event, key: Key) -> None:
     _put_in_front(tx, e.party)
 
 
+def _delivery_held(tx: "WriteTx", e: Event, key: Key) -> None:
+    tx.run("delivery_rest", (*key, e.payload["reason"], e.payload["due_at"]))
+    tx.stirred.add(e.party)  # the marker must not outlast its time
+    tx.unsettled.add(e.party)
+
+
 def _delivery_taken(tx: "WriteTx", e: Event, key: Key) -> None:
     tx.run("delivery_hold", (*key, e.payload.get("claimer"), e.payload["context"]))
     tx.unsettled.add(e.party)
@@ -122,6 +128,12 @@ def _agent_updated(tx: "WriteTx", e: Event) -> None:
         "agent_update",
         (tx.tenant, e.party, p["role"], encode(p["capabilities"]), p["description"], p["supervisor"]),
     )
+
+
+def _agent_manners(tx: "WriteTx", e: Event) -> None:
+    tx.change_directory()
+    manners = e.payload["manners"]
+    tx.run("agent_manners", (tx.tenant, e.party, encode(manners) if manners else None))
 
 
 def _agent_renamed(tx: "WriteTx", e: Event) -> None:
@@ -205,6 +217,7 @@ def _room_pruned(tx: "WriteTx", e: Event) -> None:
 APPLY: dict[str, Callable[["WriteTx", Event], None]] = {
     "agent.joined": _agent_joined,
     "agent.left": _agent_left,
+    "agent.manners": _agent_manners,
     "agent.renamed": _agent_renamed,
     "agent.updated": _agent_updated,
     "gate.decided": _gate_decided,
@@ -230,6 +243,7 @@ APPLY_TO_DELIVERY: dict[str, Callable[["WriteTx", Event, Key], None]] = {
     "delivery.expired": _exit(State.EXPIRED),
     "delivery.freed": _delivery_freed,
     "delivery.handed": _delivery_handed,
+    "delivery.held": _delivery_held,
     "delivery.labelled": _delivery_labelled,
     "delivery.offered": _delivery_offered,
     "delivery.retried": _delivery_retried,

@@ -7,9 +7,9 @@ from postroom import errors
 from postroom.model.ids import uuid7
 from postroom.store.sqlite import connection as link
 
-VERSION = 3
+VERSION = 4
 MIN_READER = 2  # an older listener would show what another has claimed
-MIN_WRITER = 2
+MIN_WRITER = 4  # an older one would wake who wants to be left alone
 APPLICATION_ID = 0x706F7374  # "post"
 
 _HERE = os.path.join(os.path.dirname(__file__), "migrations")

@@ -113,7 +113,7 @@ def _to_standing(row: Row) -> Standing:
 
 
 def to_agent(row: Row) -> Agent:
-    return Agent._make((*row[:6], _json(row[6]), *row[7:]))
+    return Agent._make((*row[:6], _json(row[6]), *row[7:11], row[11] and _json(row[11])))
 
 
 def to_event(row: Row) -> Event:
@@ -315,6 +315,22 @@ class ReadTx:
         """What can be offered now and, as far as is known, nobody has been shown."""
         rows = self.rows(SQL["mail_unlabelled"], (self.tenant, recipient, _page(limit)))
         return [to_mail(row) for row in rows]
+
+    def waiting(self, recipient: str, after: int = 0) -> list[Mail]:
+        """What can be offered now, in the order it was sent, after a number."""
+        return [to_mail(row) for row in self.rows(SQL["mail_waiting"], (self.tenant, recipient, after))]
+
+    def held(self, recipient: str, after: int = 0) -> list[Mail]:
+        """What is held until its time, in the order it was sent, after a number."""
+        return [to_mail(row) for row in self.rows(SQL["mail_held"], (self.tenant, recipient, after))]
+
+    def held_counts(self, recipient: str) -> list[tuple[str, int, int | None]]:
+        """For each reason for which mail is held: how much, and when the first of it is due."""
+        return self.rows(SQL["held_counts"], (self.tenant, recipient))
+
+    def has_waiting(self, recipient: str, number: int) -> bool:
+        """Whether so many messages wait, held ones with them."""
+        return self.row(SQL["has_waiting"], (self.tenant, recipient, number)) is not None
 
     def mail(self, seq: int, recipient: str) -> Mail | None:
         row = self.row(SQL["mail_one"], (self.tenant, seq, recipient))

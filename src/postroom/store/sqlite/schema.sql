@@ -50,6 +50,7 @@ CREATE TABLE agent (
     supervisor   TEXT,
     created_at   INTEGER NOT NULL,
     left_at      INTEGER,
+    manners      TEXT,                       -- when it wants to be left alone (postroom.model.manners)
     PRIMARY KEY (tenant, id)
 ) STRICT, WITHOUT ROWID;
 

@@ -17,6 +17,9 @@ class Tally:
         rows = self._tx.rows(SQL["tally_traffic"], (self._tx.tenant, since))
         return [Traffic._make(row) for row in rows]
 
+    def bundles(self, since: int) -> list[tuple[str, int, int]]:
+        return self._tx.rows(SQL["tally_bundles"], (self._tx.tenant, since))
+
     def answers(self, since: int) -> list[Time]:
         rows = self._tx.rows(SQL["tally_answers"], (self._tx.tenant, since))
         return [Time._make(row) for row in rows]

@@ -1,7 +1,7 @@
 -- fragment: agent
 id, tenant, project, name,
 CASE substr(id, 1, 1) WHEN 'h' THEN 'human:' || name ELSE project || '/' || name END,
-role, capabilities, description, supervisor, created_at, left_at
+role, capabilities, description, supervisor, created_at, left_at, manners
 
 -- name: agent_by_id
 SELECT {agent} FROM agent WHERE tenant = ?1 AND id = ?2;
@@ -19,6 +19,9 @@ VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9);
 -- name: agent_update
 UPDATE agent SET role = ?3, capabilities = ?4, description = ?5, supervisor = ?6, left_at = NULL
 WHERE tenant = ?1 AND id = ?2;
+
+-- name: agent_manners
+UPDATE agent SET manners = ?3 WHERE tenant = ?1 AND id = ?2;
 
 -- name: agent_rename
 UPDATE agent SET name = ?3 WHERE tenant = ?1 AND id = ?2;

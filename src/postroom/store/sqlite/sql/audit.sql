@@ -102,9 +102,11 @@ SELECT {delivery} || ' is ' || d.state || CASE WHEN d.ended_at IS NULL THEN ' an
 FROM delivery d WHERE d.tenant = ?1
   AND (d.state IN ('acked', 'bounced', 'expired', 'withdrawn', 'dead')) <> (d.ended_at IS NOT NULL) LIMIT 20;
 
--- name: what is held is held until a time
+-- name: what is held is held until a time, or while somebody is muted
 SELECT {delivery} || ' is held, but for no time' FROM delivery d
-WHERE d.tenant = ?1 AND d.place = 8 AND d.due_at IS NULL AND d.reason IS NOT 'taken' LIMIT 20;
+WHERE d.tenant = ?1 AND d.place = 8 AND d.due_at IS NULL AND d.reason IS NOT 'taken'
+  AND NOT (d.reason IS 'muted' AND EXISTS (SELECT 1 FROM agent a WHERE a.tenant = ?1 AND a.id = d.recipient
+                                           AND json_extract(a.manners, '$.muted') = 0)) LIMIT 20;
 
 -- name: what is for one of several is held for the others
 SELECT {delivery} || CASE WHEN d.reason IS 'taken' THEN ' is held, though nobody has it' ELSE ' can be taken, though another has it' END

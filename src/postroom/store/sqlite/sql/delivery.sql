@@ -42,6 +42,20 @@ FROM meta LEFT JOIN (SELECT place, last, seq FROM delivery WHERE tenant = ?1 AND
 SELECT {delivery}, {message} FROM delivery d CROSS JOIN message m ON m.seq = d.seq
 WHERE d.tenant = ?1 AND d.recipient = ?2 AND d.place < 8 AND d.shown_before = 0 ORDER BY d.place, d.seq LIMIT ?3;
 
+-- name: mail_waiting
+SELECT {delivery}, {message} FROM delivery d CROSS JOIN message m ON m.seq = d.seq
+WHERE d.tenant = ?1 AND d.recipient = ?2 AND d.place < 8 AND d.seq > ?3 ORDER BY d.seq LIMIT 500;
+
+-- name: mail_held
+SELECT {delivery}, {message} FROM delivery d CROSS JOIN message m ON m.seq = d.seq
+WHERE d.tenant = ?1 AND d.recipient = ?2 AND d.place = 8 AND d.seq > ?3 ORDER BY d.seq LIMIT 500;
+
+-- name: held_counts
+SELECT reason, count(*), min(due_at) FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND place = 8 GROUP BY 1 ORDER BY 1;
+
+-- name: has_waiting
+SELECT 1 FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND place < 9 LIMIT 1 OFFSET ?3 - 1;
+
 -- name: mail_open
 SELECT {delivery}, {message} FROM delivery d CROSS JOIN message m ON m.seq = d.seq
 WHERE d.tenant = ?1 AND d.recipient = ?2 AND d.place = 9 AND d.claimer = ?3 ORDER BY d.seq LIMIT 500;
@@ -127,6 +141,10 @@ SELECT (SELECT count(*) FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND p
 
 -- name: delivery_release
 UPDATE delivery SET place = priority * 2 + 1, reason = NULL, due_at = ?6, last = ?5
+WHERE tenant = ?1 AND recipient = ?2 AND place = ?3 AND seq = ?4;
+
+-- name: delivery_rest
+UPDATE delivery SET place = 8, reason = ?6, due_at = ?7, last = ?5
 WHERE tenant = ?1 AND recipient = ?2 AND place = ?3 AND seq = ?4;
 
 -- name: delivery_hold

@@ -14,6 +14,14 @@ SELECT sender, recipient, type, route, {duration}, count(*), sum(handed), sum(ch
     FROM delivery d CROSS JOIN message m ON m.seq = d.seq WHERE d.tenant = ?1 AND d.stored_at >= ?2)
 GROUP BY 1, 2, 3, 4, 5;
 
+-- name: tally_bundles
+-- What was offered together bears one nonce.
+SELECT recipient, sum(together), count(*) FROM (
+    SELECT recipient, count(*) AS together FROM delivery
+    WHERE tenant = ?1 AND stored_at >= ?2 AND nonce IS NOT NULL AND handed_at IS NOT NULL
+    GROUP BY recipient, nonce HAVING count(*) > 1)
+GROUP BY 1;
+
 -- name: tally_answers
 -- A request is answered by the first message that its recipient wrote with its correlation. NULL: not yet.
 SELECT sender, recipient, {duration}, count(*) FROM (

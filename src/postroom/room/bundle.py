@@ -1,0 +1,85 @@
+"""Bundles: several messages claimed as one offering, for one text that shows them all.
+
+What belongs together bears one nonce. So the store knows how many offerings there were, and a bundle is
+proven as a whole: its messages are seen together, or none of them is.
+"""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from postroom.errors import PostroomError, StaleClaim
+from postroom.model import ids
+from postroom.model.message import Mail
+from postroom.room import directory
+from postroom.room.offer import claim, context, put_in_order
+from postroom.room.settle import see
+from postroom.room.sweep import is_offered
+from postroom.room.unit import Unit
+
+if TYPE_CHECKING:
+    from postroom.protocol.frame import Frame
+    from postroom.room.local import LocalRoom
+
+MOST = 50
+
+
+class Bundle(NamedTuple):
+    """Messages that were claimed together, and the text that shows them."""
+
+    mails: list[Mail]
+    frame: "Frame"
+
+
+def take_bundle(room: "LocalRoom", agent: str | None, *, budget: int, route: str) -> Bundle | None:
+    """Claim as many of the next messages as one frame holds; None when nothing waits.
+
+    They are not yet handed over: write the text out, then `settle_all` them, or `give_up_all`.
+    """
+    number = len(room.frame(room.peek(agent, limit=MOST), budget=budget).shown)
+    taken = _claim(room, agent, number, route)
+    if not taken:
+        return None
+    try:
+        waiting = [mail.handle for mail in room.peek(agent, limit=MOST)]
+        frame = room.frame(taken, budget=budget, waiting=waiting)
+    except PostroomError:
+        give_up_all(room, taken)
+        raise
+    give_up_all(room, frame.left_out)  # somebody else took what would have fitted
+    return Bundle(frame.shown, frame)
+
+
+def _claim(room: "LocalRoom", agent: str | None, number: int, route: str) -> list[Mail]:
+    """The first so many that wait, in one transaction."""
+    taken: list[Mail] = []
+    nonce = ids.nonce()
+    with Unit(room, prompt=False) as tx:
+        who = directory.caller_of(tx, agent or room.agent, room.scope)
+        put_in_order(tx, room, who, alone=True)
+        for mail in tx.ready(who.id, number, who.name) if number else ():
+            taken.append(
+                claim(
+                    tx, mail, route=route, context=context(), handed=False, nonce=nonce,
+                    lease=room.settings.lease_seconds,
+                )
+            )  # fmt: skip
+    return taken
+
+
+def settle_all(room: "LocalRoom", mails: list[Mail]) -> None:
+    """Mark as seen what a claim took, all at once; then raises for what was taken back meanwhile."""
+    lapsed: list[str] = []
+    with room.write() as tx:
+        for mail in mails:
+            current = tx.mail(mail.delivery.seq, mail.delivery.recipient_id)
+            if current and is_offered(current) and current.delivery.nonce == mail.delivery.nonce:
+                see(tx, current)
+            else:
+                lapsed.append(mail.handle)
+    if lapsed:
+        raise StaleClaim(f"the claim on {', '.join(lapsed)} has lapsed", messages=lapsed)
+
+
+def give_up_all(room: "LocalRoom", mails: list[Mail]) -> None:
+    """Claims that are known to have come to nothing."""
+    for mail in mails:
+        room.give_up(mail)

@@ -1,0 +1,104 @@
+"""Policy: what may be sent, asked where it would be stored. What is refused is not stored, and says why.
+
+Who may write to whom (routes), how much one may send and how much may wait for one. Only the room itself
+writes as it must.
+"""
+
+import os
+from typing import TYPE_CHECKING
+
+from postroom.errors import MailboxFull, RateLimited, RouteClosed
+from postroom.model.address import Kind, parse
+from postroom.model.route import decide
+from postroom.room import directory
+from postroom.room.rate import DAY, MINUTE, Bucket
+
+if TYPE_CHECKING:
+    from postroom.model.message import Agent
+    from postroom.room.directory import Lane
+    from postroom.room.draft import Draft
+    from postroom.room.local import LocalRoom
+    from postroom.store.contract import ReadTx, WriteTx
+
+_NAMED = 3  # of several
+
+
+def admit(room: "LocalRoom", tx: "WriteTx", lane: "Lane", wanted: "Draft") -> tuple["Lane", str]:
+    """The lane on which it may go, and who had to be left out; raises what forbids it."""
+    check_routes(room, lane, wanted)
+    lane, note = _with_space(room, tx, lane)
+    _draw(room, tx, lane.author)  # last of all: what is refused counts for nothing
+    return lane, note
+
+
+def check_routes(room: "LocalRoom", lane: "Lane", wanted: "Draft") -> None:
+    """Refuse what a route forbids, or, where the room is strict, what none allows."""
+    strict = room.settings.routes == "strict"
+    if not room.routes and not strict:
+        return
+    answers = wanted.reply_to is not None and wanted.correlation is not None
+    for recipient in lane.recipients:
+        allowed, route = decide(
+            room.routes, lane.author, recipient, lane.to, wanted.type, strict=strict, answers=answers
+        )
+        if not allowed:
+            why = str(route) if route else "no route allows it, and routes are strict"
+            raise RouteClosed(
+                f"{lane.author.name} may not write a {wanted.type} to {recipient.address}: {why}",
+                rule=str(route or "strict"), recipient=recipient.address,
+            )  # fmt: skip
+
+
+def route(room: "LocalRoom", sender: str, to: str, type: str) -> list[str]:
+    """Whom somebody would reach; raises what forbids it. Nothing is sent, and nobody is new here."""
+    from postroom.room.draft import draft  # noqa: PLC0415 - a person's question
+    from postroom.room.group import resolve  # noqa: PLC0415
+
+    address = parse(to)
+    with room.store.read() as tx:
+        author, project = directory.caller(tx, sender, room.scope), room.scope.find(tx)
+        if address.kind in (Kind.AGENT, Kind.HUMAN):
+            recipients = [directory.recipient(tx, address, project)]
+        else:
+            recipients = resolve(tx, address, author, project, type=type, is_live=room.is_live)
+        lane = directory.lane(author, recipients, project, str(address))
+        check_routes(room, lane, draft(room.settings, to, "?")._replace(type=type))
+        return [agent.address for agent in recipients]
+
+
+def _with_space(room: "LocalRoom", tx: "ReadTx", lane: "Lane") -> tuple["Lane", str]:
+    """Of several, those whose mailbox is not full: nobody keeps the others from getting it."""
+    most = room.settings.recipient_quota
+    full = [agent for agent in lane.recipients if tx.has_waiting(agent.id, most)] if most else []
+    if not full:
+        return lane, ""
+    if len(full) == len(lane.recipients):
+        raise MailboxFull(
+            f"{most:,} messages wait for {_names(full)}: recipient_quota", rule="recipient_quota", limit=most
+        )
+    left = [agent for agent in lane.recipients if agent not in full]
+    note = f"not stored for {_names(full)}: {most:,} messages wait there (recipient_quota)"
+    return lane._replace(recipients=left, ids=[agent.id for agent in left]), note
+
+
+def _names(agents: "list[Agent]") -> str:
+    names = ", ".join(agent.name for agent in agents[:_NAMED])
+    return names if len(agents) <= _NAMED else f"{names} and {len(agents) - _NAMED:,} others"
+
+
+def _draw(room: "LocalRoom", tx: "WriteTx", author: "Agent") -> None:
+    """Refuse who sends too much, and say when it may again."""
+    limits = (("sender_rate", MINUTE, "a minute"), ("sender_quota", DAY, "a day"))
+    for rule, span, said in limits:
+        most: int = getattr(room.settings, rule)
+        wait = bucket(room, rule, author.id, most, span).draw(tx.now) if most else 0
+        if wait:
+            seconds = -(-wait // 1000)
+            raise RateLimited(
+                f"{author.name} may send {most:,} messages {said} ({rule}); the next in {seconds:,} s",
+                rule=rule, limit=most, retry_after=wait / 1000,
+            )  # fmt: skip
+
+
+def bucket(room: "LocalRoom", rule: str, party: str, most: int, span: int) -> Bucket:
+    return Bucket(os.path.join(room.home, "run", "rate", f"{rule}.{party}"), most, span)

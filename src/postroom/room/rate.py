@@ -1,0 +1,74 @@
+"""Rates: so many at once, and then so many in a minute or a day, evenly.
+
+A bucket is one moment in a small file under `run/rate`: when all that was drawn from it will have been made
+good. It is read and written under the room's write lock, so all processes agree. Lost with the file, or not
+kept because the disk is full, it only forgets: a limit never stands in the way of what may be sent.
+"""
+
+import os
+
+from postroom import host
+
+MINUTE, DAY = 60_000, 86_400_000  # milliseconds
+
+
+class Bucket:
+    """`most` may be drawn in `span` milliseconds."""
+
+    def __init__(self, path: str, most: int, span: int) -> None:
+        self._path = path
+        self._span = span * 1000  # microseconds: a pace of 7 ms must not become one of 7.9
+        self._pace = self._span // most
+
+    def draw(self, now: int) -> int:
+        """Take one. If there is none: how many milliseconds until there is, and nothing is taken."""
+        with _Moment(self._path) as moment:
+            full = min(max(moment.value, now * 1000), now * 1000 + self._span)  # a clock may go back
+            wait = full + self._pace - (now * 1000 + self._span)
+            if wait > 0:
+                return -(-wait // 1000)
+            moment.value = full + self._pace
+            return 0
+
+    def reserve(self, now: int) -> int:
+        """Take one, though there be none: the moment at which there will be."""
+        with _Moment(self._path) as moment:
+            moment.value = max(moment.value, now * 1000) + self._pace
+            return max(now, -(-(moment.value - self._span) // 1000))
+
+
+class _Moment:
+    """A number in a file, written back when it changed."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._descriptor = -1
+        self.value = self._was = 0
+
+    def __enter__(self) -> "_Moment":
+        try:
+            self._descriptor = _opened(self._path)
+            self.value = self._was = int.from_bytes(os.pread(self._descriptor, 8, 0), "little")
+        except OSError:
+            pass
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._descriptor < 0:
+            return
+        try:
+            if self.value != self._was:
+                os.pwrite(self._descriptor, self.value.to_bytes(8, "little"), 0)
+        except OSError:
+            pass
+        finally:
+            os.close(self._descriptor)
+
+
+def _opened(path: str) -> int:
+    flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0)
+    try:
+        return os.open(path, flags, 0o600)
+    except FileNotFoundError:
+        host.private_directory(os.path.dirname(path))
+        return os.open(path, flags, 0o600)
