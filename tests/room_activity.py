@@ -32,6 +32,7 @@ DEEDS = {
     "listen": 1, "listen_and_die": 1, "withdraw": 1, "rename": 1, "come_and_go": 1, "retry_dead": 1,
     "purge_dead": 1, "delete_project": 1, "let_time_pass": 1, "hush": 1, "send_to_many": 3, "follow": 1,
     "unfollow": 1, "take_one_and_die": 1, "open_gate": 1, "decide": 2,
+    "be_left_alone": 1, "be_there_again": 1, "take_several": 1,
 }  # fmt: skip
 
 
@@ -107,6 +108,18 @@ class Activity:
             mail = self.room.take(self.agent())
             if mail and self.chance.random() < 0.7:
                 self.room.settle(mail)
+
+    def be_left_alone(self) -> None:
+        wish = self.chance.choice(({"mute": True}, {"mute": 20}, {"digest": 15}, {"hours": "0:00-12:00", "zone": "UTC"}))
+        self.room.manners(self.agent(), **wish)
+
+    def be_there_again(self) -> None:
+        self.room.manners(self.agent(), mute=False, digest=None, hours=None)
+
+    def take_several(self) -> None:
+        bundle = self.room.take_bundle(self.agent())
+        if bundle and self.chance.random() < 0.7:
+            self.room.settle_all(bundle.mails)
 
     def open_gate(self) -> None:
         expires = self.chance.choice((10, 90, None))

@@ -50,6 +50,9 @@ PROMISES: dict[str, str] = {
     "frame": "Nothing that is written in a message can open, close or imitate the frame a model reads it in.",
     "frame-once": "No message is in a frame twice; those that do not fit are counted, named and not marked.",
     "frame-size": "Ten messages of 400 characters are framed with at most 12 % more and 60 characters each.",
+    "policy": "What a route, a rate or a quota forbids is refused by name, and not stored; nothing stored is dropped.",
+    "manners": "Who wants to be left alone is, and gets everything afterwards; what cannot wait comes through.",
+    "digest": "Several messages can be one offering, seen as a whole or not at all.",
     "guide": "The guide has at most 1,200 characters, and every command in it can be run.",
     # waking
     "pushed": "Who waits is woken when its mail is stored, and a sender when its message moves.",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from postroom.model.ladder import Reason, State, ended
 from postroom.model.message import Delivery, Mail, Message
 from postroom.room.bounce import bounce
+from postroom.room.rest import keep_resting
 
 if TYPE_CHECKING:
     from postroom.store.contract import ReadTx, WriteTx
@@ -55,6 +56,7 @@ def free(tx: "WriteTx", message: Message, recipient: str) -> bool:
         if is_taken(other):
             payload = {"expires_at": message.expires_at}
             tx.append("delivery.freed", other.recipient_id, about=message, payload=payload, status="stored")
+            keep_resting(tx, Mail(message, other))
     return found
 
 

@@ -74,10 +74,12 @@ def _with_space(room: "LocalRoom", tx: "ReadTx", lane: "Lane") -> tuple["Lane", 
         return lane, ""
     if len(full) == len(lane.recipients):
         raise MailboxFull(
-            f"{most:,} messages wait for {_names(full)}: recipient_quota", rule="recipient_quota", limit=most
+            f"the mailbox of {_names(full)} is full: recipient_quota is {most:,}",
+            rule="recipient_quota",
+            limit=most,
         )
     left = [agent for agent in lane.recipients if agent not in full]
-    note = f"not stored for {_names(full)}: {most:,} messages wait there (recipient_quota)"
+    note = f"not stored for {_names(full)}, where the mailbox is full: recipient_quota is {most:,}"
     return lane._replace(recipients=left, ids=[agent.id for agent in left]), note
 
 

@@ -1,0 +1,242 @@
+"""Who may write to whom, and how much. What is refused is not stored, and says which rule forbids it."""
+
+import pytest
+
+from postroom.config import Declared
+from postroom.errors import InvalidValue, MailboxFull, RateLimited, RouteClosed
+from postroom.room.local import LocalRoom
+from tests.clockwork import Clock
+from tests.contract.conftest import Enter
+
+Routes = list[dict[str, object]]
+
+
+def with_routes(enter: Enter, *routes: dict[str, object], **settings: object) -> LocalRoom:
+    room = enter("planner", **settings)
+    room.declared = Declared(list(routes), {})
+    room.is_policed = True
+    room.join("planner", role="lead")
+    room.join("builder", role="builder")
+    room.join("reviewer", role="reviewer")
+    room.join("human:ana")
+    return room
+
+
+def stored(room: LocalRoom) -> int:
+    return sum(event.type == "message.sent" for event in room.events())
+
+
+# routes
+
+
+@pytest.mark.promise("policy")
+def test_where_nothing_is_declared_everybody_may_write_to_everybody(enter: Enter):
+    room = with_routes(enter)
+    for to in ("builder", "human:ana", "@all"):
+        assert room.send(to, "hello").deliveries
+
+
+@pytest.mark.promise("policy")
+def test_a_strict_room_lets_nothing_pass_that_no_route_allows(enter: Enter):
+    room = with_routes(enter, {"from": "@lead", "to": "builder"}, routes="strict")
+    assert room.send("builder", "go").deliveries
+    with pytest.raises(RouteClosed, match="no route allows it, and routes are strict") as refused:
+        room.send("reviewer", "hello")
+    assert refused.value.facts["rule"] == "strict"
+    assert stored(room) == 1
+
+
+@pytest.mark.promise("policy")
+def test_who_was_written_to_may_answer_in_a_strict_room(enter: Enter):
+    room = with_routes(enter, {"from": "planner", "to": "builder"}, routes="strict")
+    question = room.send("builder", "ready?", type="request")
+    assert room.reply(question.id, "yes", agent="builder").deliveries
+    with pytest.raises(RouteClosed):
+        room.send("planner", "by the way", sender="builder")
+    with pytest.raises(RouteClosed):  # an answer goes to who asked
+        room.send("human:ana", "yes", sender="builder", reply_to=question.id)
+
+
+@pytest.mark.promise("policy")
+def test_a_route_may_forbid_even_the_answer(enter: Enter):
+    room = with_routes(enter, {"from": "builder", "to": "planner", "allow": False})
+    question = room.send("builder", "ready?", type="request")
+    with pytest.raises(RouteClosed, match="route 1 refuses builder → planner"):
+        room.reply(question.id, "yes", agent="builder")
+    assert room.receipts(question.id).deliveries[0].state == "stored", "what was refused acknowledges nothing"
+
+
+@pytest.mark.parametrize(
+    ("route", "to", "type", "allowed"),
+    [
+        ({"to": "human:*", "allow": False}, "human:ana", "note", False),
+        ({"to": "human:*", "allow": False}, "builder", "note", True),
+        ({"to": "@builders", "allow": False}, "builder", "note", False),
+        ({"to": "@builder", "type": "dispatch", "allow": False}, "builder", "note", True),
+        ({"to": "@builder", "type": ["note", "status"], "allow": False}, "builder", "note", False),
+        ({"from": "@reviewers", "allow": False}, "builder", "note", True),
+        ({"from": ["@reviewers", "@leads"], "allow": False}, "builder", "note", False),
+        ({"from": "p/planner", "to": "p/*", "allow": False}, "builder", "note", False),
+        ({"to": "elsewhere/*", "allow": False}, "builder", "note", True),
+        ({"to": "topic:secret", "allow": False}, "topic:news", "note", True),
+        ({"to": "topic:*", "allow": False}, "topic:news", "note", False),
+        ({"to": "@all", "allow": False}, "human:ana", "note", True),
+        ({"to": "one:@builder", "allow": False}, "one:@builder", "note", False),
+        ({"allow": False}, "builder", "note", False),
+    ],
+)
+def test_a_route_fits_by_sender_recipient_and_type(
+    enter: Enter, route: dict[str, object], to: str, type: str, allowed: bool
+):
+    room = with_routes(enter, route)
+    room.subscribe("news", agent="builder")
+    if allowed:
+        assert room.send(to, "hello", type=type).deliveries
+    else:
+        with pytest.raises(RouteClosed, match="route 1 refuses"):
+            room.send(to, "hello", type=type)
+        assert stored(room) == 0
+
+
+def test_the_first_route_that_fits_decides(enter: Enter):
+    room = with_routes(enter, {"to": "builder"}, {"to": "*", "allow": False})
+    assert room.send("builder", "hello").deliveries
+    with pytest.raises(RouteClosed, match="route 2"):
+        room.send("reviewer", "hello")
+
+
+def test_one_of_many_who_may_not_be_written_to_is_named_and_nobody_gets_it(enter: Enter):
+    room = with_routes(enter, {"to": "reviewer", "allow": False})
+    with pytest.raises(RouteClosed, match="p/reviewer") as refused:
+        room.send("@all", "hello")
+    assert refused.value.facts["recipient"] == "p/reviewer"
+    assert stored(room) == 0
+
+
+@pytest.mark.parametrize(
+    ("route", "says"),
+    [
+        ({"form": "planner"}, "there is no 'form'"),
+        ({"to": 7}, "to must be a text"),
+        ({"to": []}, "to must be a text"),
+        ({"to": "no such address!"}, "is not an address"),
+        ({"from": "topic:news"}, "nobody writes from"),
+        ({"allow": "no"}, "allow must be true or false"),
+        ("planner", "it is no table"),
+    ],
+)
+def test_a_route_that_makes_no_sense_is_named_before_anything_is_stored(
+    enter: Enter, route: dict[str, object], says: str
+):
+    room = with_routes(enter, {"to": "builder"}, route)
+    with pytest.raises(InvalidValue, match=f"route 2 in the config: .*{says}"):
+        room.send("builder", "hello")
+    assert stored(room) == 0
+
+
+# rates and quotas
+
+
+@pytest.mark.promise("policy")
+def test_who_sends_too_much_is_refused_and_told_when_it_may_again(enter: Enter, clock: Clock, room: LocalRoom):
+    fast = enter("planner", sender_rate=60)
+    for n in range(60):
+        fast.send("builder", f"{n}")
+    with pytest.raises(RateLimited, match=r"60 messages a minute \(sender_rate\); the next in 1 s") as refused:
+        fast.send("builder", "one too many")
+    assert refused.value.facts == {"rule": "sender_rate", "limit": 60, "retry_after": 1.0}
+    assert stored(room) == 60
+    clock.advance(refused.value.facts["retry_after"])
+    fast.send("builder", "now")
+    with pytest.raises(RateLimited):
+        fast.send("builder", "not yet")
+
+
+def test_the_usual_rate_is_sixty_a_minute():
+    from postroom.config import Settings
+
+    assert Settings().sender_rate == 60
+
+
+@pytest.mark.promise("policy")
+def test_processes_share_the_rate_of_their_agent_and_another_has_its_own(enter: Enter, room: LocalRoom):
+    one, other = enter("planner", sender_rate=4), enter("planner", sender_rate=4)
+    for _ in range(2):
+        one.send("builder", "a")
+        other.send("builder", "b")
+    for process in (one, other):
+        with pytest.raises(RateLimited):
+            process.send("builder", "c")
+    assert enter("builder", sender_rate=4).send("planner", "hello").deliveries
+
+
+def test_an_answer_counts_as_what_is_sent_and_a_repetition_by_key_does_not(enter: Enter, room: LocalRoom):
+    question = room.send("builder", "ready?", type="request")
+    slow = enter("builder", sender_rate=1)
+    slow.send("planner", "hello", key="k")
+    assert slow.send("planner", "hello", key="k").duplicate
+    with pytest.raises(RateLimited):
+        slow.reply(question.id, "yes")
+    assert room.receipts(question.id).deliveries[0].state == "stored"
+
+
+def test_a_quota_of_a_day_ends_with_it(enter: Enter, room: LocalRoom, clock: Clock):
+    slow = enter("planner", sender_quota=2)
+    slow.send("builder", "a")
+    slow.send("builder", "b")
+    with pytest.raises(RateLimited, match=r"2 messages a day \(sender_quota\)"):
+        slow.send("builder", "c")
+    clock.advance(43_200)
+    assert slow.send("builder", "c").deliveries
+
+
+def test_a_clock_that_goes_back_silences_nobody_for_longer_than_the_span(
+    enter: Enter, room: LocalRoom, clock: Clock
+):
+    slow = enter("planner", sender_rate=1)
+    slow.send("builder", "a")
+    clock.advance(-86_400)
+    with pytest.raises(RateLimited) as refused:
+        slow.send("builder", "b")
+    assert refused.value.facts["retry_after"] <= 60
+    clock.advance(60)
+    assert slow.send("builder", "b").deliveries
+
+
+@pytest.mark.promise("policy")
+def test_a_full_mailbox_takes_no_more_until_something_is_read(enter: Enter, room: LocalRoom):
+    some = enter("planner", recipient_quota=2)
+    some.send("builder", "a")
+    some.send("builder", "b", after=60)
+    with pytest.raises(MailboxFull, match="the mailbox of builder is full: recipient_quota is 2"):
+        some.send("builder", "c")
+    assert stored(room) == 2
+    room.take("builder")
+    assert some.send("builder", "c").deliveries
+
+
+@pytest.mark.promise("policy")
+def test_a_full_mailbox_keeps_nobody_else_from_getting_what_is_for_many(enter: Enter, room: LocalRoom):
+    room.join("reviewer")
+    some = enter("planner", recipient_quota=1)
+    some.send("builder", "a")
+    sent = some.send("@all", "b")
+    assert [delivery.recipient for delivery in sent.deliveries] == ["reviewer"]
+    assert sent.note == "not stored for builder, where the mailbox is full: recipient_quota is 1"
+    assert [d.recipient for d in room.receipts(sent.id).deliveries] == ["reviewer"]
+    with pytest.raises(MailboxFull, match="builder, reviewer"):
+        some.send("@all", "c")
+
+
+@pytest.mark.promise("policy")
+def test_who_gets_many_is_offered_them_one_after_another(enter: Enter, room: LocalRoom, clock: Clock):
+    calm = enter("planner", recipient_rate=2)
+    sent = [calm.send("builder", f"{n}") for n in range(4)]
+    assert [one.deliveries[0].reason for one in sent] == [None, None, "rate_limited", "rate_limited"]
+    assert [one.deliveries[0].due_at for one in sent[2:]] == [clock.now + 30_000, clock.now + 60_000]
+    assert [mail.body for mail in room.peek("builder")] == ["0", "1"]
+    assert calm.send("builder", "fire", priority="urgent").deliveries[0].reason is None
+    clock.advance(30)
+    assert [mail.body for mail in room.peek("builder")] == ["fire", "0", "1", "2"]
+    clock.advance(30)
+    assert [mail.body for mail in room.peek("builder")] == ["fire", "0", "1", "2", "3"]
