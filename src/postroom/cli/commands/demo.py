@@ -71,7 +71,8 @@ def _summary(report: dict[str, Any], context: "Context") -> str:
             lines.append(
                 f"  attempt {attempt['n']}  process {attempt['process']}  {outcome}  {attempt['why']}"
             )
-    lines.append(f"None of the other {report['messages'] - len(again)} was shown twice.")
+    others = report["messages"] - len({one["id"] for one in again})
+    lines.append(f"None of the other {others} was shown twice.")
     if report["home"]:
         lines.append(f"The room is still there: postroom log --home {report['home']}")
     return "\n".join(lines) + "\n"
@@ -97,7 +98,7 @@ def _claim(entry: dict[str, Any]) -> str:
     if not took:
         return f"nobody took “{entry['subject']}”"
     others = ", ".join(name for name, state in entry["recipients"].items() if state == "withdrawn")
-    return f"{took[0]} took “{entry['subject']}”, {others or 'nobody'} heard nothing"
+    return f"{took[0]} took “{entry['subject']}”" + (f", {others} heard nothing" if others else "")
 
 
 def _spread(entries: list[dict[str, Any]]) -> str:
