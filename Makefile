@@ -19,7 +19,7 @@ help: ## show this list
 	@echo
 	@echo '  ARGS="…" is passed on by demo, test and bench; PYTHON=… chooses the interpreter of .venv.'
 
-demo: $(BIN)/.synced ## watch three agents exchange mail, one of them killed on the way
+demo: $(BIN)/.synced ## watch four agents exchange mail, one of them killed on the way
 	@$(BIN)/postroom demo $(ARGS)
 
 test: check ## everything that must hold before a commit

@@ -1,17 +1,21 @@
-"""The demo, as people run it: three real processes, one of them killed, nothing lost."""
+"""The demo, as people run it: four real processes, one of them killed, nothing lost."""
 
 import contextlib
 import os
+import re
 import select
 import signal
 import subprocess
 import sys
 import time
+from typing import Any
 
 import pytest
 
-from postroom.demo.board import Board, Mood
-from postroom.demo.script import NAMES
+from postroom.demo import script
+from postroom.demo.account import account
+from postroom.demo.stage import Stage
+from postroom.room.local import open_room
 from tests.commandline import COMMAND, CommandLine
 from tests.process import BOUND, ROOT, until
 
@@ -29,19 +33,84 @@ def scratch_of(cli: CommandLine) -> list[str]:
     return os.listdir(os.path.join(os.path.dirname(cli.home), "scratch"))
 
 
+@pytest.fixture
+def report(cli: CommandLine) -> dict[str, Any]:
+    """The account of one run, whose room was kept."""
+    result = cli.process("demo", "--fast", "--keep", "--json")
+    assert result.code == 0, result
+    return result.json
+
+
 def test_nothing_is_lost_and_what_was_offered_again_says_why(cli: CommandLine):
-    report = cli.process("demo", "--fast", "--json")
-    assert report.code == 0, report
-    assert report.json["messages"] == report.json["acked"] == 12
-    assert report.json["lost"] == 0
-    [again] = report.json["offered_again"]
-    assert (again["subject"], again["to"]) == ("T-2 parser", "builder")
+    result = cli.process("demo", "--fast", "--json")
+    assert result.code == 0, result
+    report = result.json
+    assert [report[what] for what in ("messages", "deliveries", "acked", "withdrawn")] == [13, 19, 17, 2]
+    assert report["lost"] == 0
+    [again] = report["offered_again"]
+    assert (again["subject"], again["to"], again["recipient"]) == ("T-2 parser", "builder", "builder")
     first, second = again["attempts"]
     assert (first["outcome"], second["outcome"]) == ("unproven", "proven")
     assert first["process"] != second["process"]
     assert "ended with the message in hand" in first["why"]
     assert scratch_of(cli) == []
     assert not os.path.exists(cli.home), "it touches nothing of the user's"
+
+
+def test_the_message_to_a_group_reaches_everyone_but_its_sender(report: dict[str, Any]):
+    [farewell] = report["groups"]
+    assert (farewell["sender"], farewell["to"]) == ("planner", "@all")
+    assert farewell["recipients"] == dict.fromkeys(("builder", "critic", "reviewer"), "acked")
+
+
+def test_what_is_posted_to_a_topic_reaches_its_subscribers_and_nobody_else(report: dict[str, Any]):
+    assert [post["subject"] for post in report["topics"]] == ["T-1 built", "T-2 built"]
+    for post in report["topics"]:
+        assert (post["sender"], post["to"]) == ("builder", "topic:builds")
+        assert post["recipients"] == {"critic": "acked", "planner": "acked"}
+
+
+def test_of_two_reviewers_one_claims_and_the_other_is_never_shown_it(report: dict[str, Any]):
+    assert [one["subject"] for one in report["one_of"]] == ["review T-1?", "review T-2?"]
+    with open_room(report["home"], create=False) as room:
+        for one in report["one_of"]:
+            assert one["to"] == "one:@reviewers"
+            assert set(one["recipients"]) == {"critic", "reviewer"}
+            assert sorted(one["recipients"].values()) == ["acked", "withdrawn"]
+            told = room.receipts(one["id"])
+            [claimer] = [d.recipient_id for d in told.deliveries if d.recipient == _claimer(one)]
+            assert [attempt.recipient_id for attempt in told.attempts] == [claimer]
+
+
+def test_every_question_has_one_answer_from_whoever_took_it(report: dict[str, Any]):
+    subjects = [asked["subject"] for asked in report["questions"]]
+    assert subjects == ["review T-1?", "review T-2?", "test added?"]
+    for asked in report["questions"]:
+        [answer] = asked["answers"]
+        assert answer["sender"] == _claimer(asked)
+    claimed, asked_again = report["questions"][1:]
+    assert asked_again["to"] == _claimer(claimed), "who wanted a test is asked again"
+
+
+def _claimer(entry: dict[str, Any]) -> str:
+    [name] = [name for name, state in entry["recipients"].items() if state == "acked"]
+    return name
+
+
+@pytest.mark.parametrize("slow", [script.REVIEWER, script.CRITIC])
+def test_it_ends_well_whichever_reviewer_is_faster(cli: CommandLine, slow: str):
+    with Stage(pace=0.0, keep=False) as stage:
+        for name in script.NAMES:
+            script.enter(stage.room, name)
+        for name in script.NAMES:
+            if name != slow:
+                stage.start(name)
+        until(lambda: any(e.message and e.message.to == "@all" for e in stage.room.events()))
+        stage.start(slow)  # when all that could be claimed has been
+        until(lambda: stage.has_ended(0.0))
+        report = account(stage.room)
+    assert [one["recipients"][slow] for one in report["one_of"]] == ["withdrawn", "withdrawn"]
+    assert (report["messages"], report["acked"], report["lost"]) == (13, 17, 0)
 
 
 def test_it_tells_the_story_line_by_line(cli: CommandLine):
@@ -54,14 +123,37 @@ def test_it_tells_the_story_line_by_line(cli: CommandLine):
         next(n for n, line in enumerate(lines) if word in line) for word in ("SIGKILL", "is back")
     )
     fatal = [line for line in lines[:killed] if "T-2 parser" in line]
-    assert fatal[-1].endswith("stored ─ offered"), "it was in hand when its holder was killed"
+    assert fatal[-1].endswith("stored─offered"), "it was in hand when its holder was killed"
     assert killed < back
     assert "may have been shown before" in lines[back]
-    assert any("Nothing was lost.  12 messages, 12 acknowledged" in line for line in lines[back:])
+    assert any("Nothing was lost.  13 messages, 19 deliveries" in line for line in lines[back:])
+    told: dict[str, str] = {}
+    for line in (line for line in lines if "→" in line):
+        message, _, ladder = line.partition("stored")
+        assert told.get(message[:37]) != ladder + message[37:], "a line says something new"
+        told[message[:37]] = ladder + message[37:]
 
 
-def test_the_room_can_be_kept_and_looked_at(cli: CommandLine):
-    report = cli.process("demo", "--fast", "--keep", "--json").json
+def test_it_explains_each_kind_of_address_once_and_names_them_at_the_end(cli: CommandLine):
+    lines = cli.process("demo", "--fast").out.splitlines()
+    told, closing = lines[: lines.index("You saw:")], lines[lines.index("You saw:") :]
+    captions = [line for line in told if line.startswith("  ·")]
+    assert len(captions) == 3
+    for words in (
+        "is the first to claim “review T-1?”",
+        "topic:builds goes to those who subscribe to it: critic and planner",
+        "@all is everyone but the sender: builder, critic and reviewer",
+    ):
+        assert sum(words in line for line in captions) == 1
+    seen = [line.split()[:2] for line in closing if line.startswith("  ") and "attempt" not in line]
+    one_of = [["one-of", "one:@reviewers"]] * 2
+    assert seen[:-1] == [["group", "@all"], ["topic", "topic:builds"], *one_of]
+    assert seen[-1][0] == "question"
+    assert "  group     @all            1 message to builder, critic, reviewer: 3 of 3 acked" in closing
+    assert "  topic     topic:builds    2 messages to critic, planner: 4 of 4 acked" in closing
+
+
+def test_the_room_can_be_kept_and_looked_at(cli: CommandLine, report: dict[str, Any]):
     assert cli.ok("verify", "--home", report["home"], "--json").json["ok"]
     assert "delivery.returned" in cli.ok("log", "--home", report["home"], "--limit", "500").out
 
@@ -70,10 +162,10 @@ def test_the_room_can_be_kept_and_looked_at(cli: CommandLine):
 def test_however_it_ends_no_process_and_no_file_is_left(cli: CommandLine, how: signal.Signals):
     with cli.start("demo") as demo:
         assert demo.stdout is not None
-        while b"stored" not in demo.stdout.readline():
+        while b"T-1" not in demo.stdout.readline():
             assert demo.poll() is None
         children = _children(demo.pid)
-        assert children
+        assert len(children) == 4
         demo.send_signal(how)
         _, err = demo.communicate(timeout=BOUND)
     assert (demo.returncode, err) == (128 + how, b"")
@@ -106,9 +198,10 @@ def test_it_ends_when_asked_even_if_nobody_reads_what_it_prints(cli: CommandLine
 def test_its_agents_do_not_outlive_it_even_when_it_is_killed(cli: CommandLine):
     with cli.start("demo") as demo:
         assert demo.stdout is not None
-        while b"stored" not in demo.stdout.readline():
+        while b"T-1" not in demo.stdout.readline():
             assert demo.poll() is None
         watched = [os.pidfd_open(pid) for pid in _children(demo.pid)]
+        assert len(watched) == 4
         demo.kill()
     for descriptor in watched:
         assert select.select([descriptor], [], [], BOUND)[0], "it still runs"
@@ -144,7 +237,9 @@ def test_on_a_terminal_the_ladders_move_in_place(cli: CommandLine):
     assert "\x1b[?25l" in text
     assert text.count("\x1b[?25h") == 1, "the cursor comes back"
     assert "\x1b[2A" in text, "drawn over"
-    assert text[: text.index("\x1b[?25h")].rpartition("\x1b[16A")[2].count("acked") == 12, "the last picture"
+    picture = text[: text.index("\x1b[?25h")].rpartition("\x1b[20A")[2]
+    assert picture.count("acked") == 13, "the last picture"
+    assert all(len(re.sub(r"\x1b\[[0-9;]*[mK]", "", line).strip()) < 80 for line in picture.split("\n"))
 
 
 def test_an_agent_that_fails_is_told(cli: CommandLine, monkeypatch: pytest.MonkeyPatch):
@@ -154,12 +249,3 @@ def test_an_agent_that_fails_is_told(cli: CommandLine, monkeypatch: pytest.Monke
     assert "the demo's" in result.err
     assert "failed" in result.err
     assert scratch_of(cli) == []
-
-
-def test_whoever_has_mail_and_has_not_answered_it_is_working():
-    board = Board(NAMES)
-    assert set(board.moods().values()) == {Mood.STARTING}
-    board.killed("builder")
-    assert board.moods()["builder"] is Mood.KILLED
-    board.started("builder")
-    assert board.moods()["builder"] is Mood.STARTING

@@ -4,14 +4,14 @@ import os
 import sys
 from threading import Thread
 
-from postroom.demo.script import BUILDER, PARTS, Pace
+from postroom.demo.script import BUILDER, PARTS, Pace, enter
 from postroom.room.local import open_room
 
 
 def main(name: str, pace: str, stuck_on: str = "") -> None:
     Thread(target=_end_with_parent, daemon=True).start()
     room = open_room(agent=name)
-    room.join(name, role=name)
+    enter(room, name)
     if name == BUILDER:
         PARTS[name](room, Pace(float(pace)), stuck_on=stuck_on)
     else:

@@ -16,7 +16,9 @@ _MOODS = {
     Mood.KILLED: ("✗", "red"),
     Mood.GONE: ("○", "dim"),
 }
-TITLE = "Three agents, three processes, one file. One of them will be killed."
+TITLE = "Four agents, four processes, one file. One of them will be killed."
+LEGEND = "Each message climbs a ladder: stored, offered, seen, acked (acknowledged)."
+_HEIGHT = 21  # rows that the whole board takes, and the line after it
 
 
 class Output(Protocol):
@@ -41,12 +43,14 @@ class Screen:
         self._out = out
         self._board = board
         self._drawn = 0
+        self._said: dict[Row | Note, str] = {}
         self._frame = itertools.count()
         self._started = time.monotonic()
-        self.moves = out.is_terminal and out.colour and out.utf8 and out.rows >= 20 and out.columns >= 80
+        self.moves = out.is_terminal and out.colour and out.utf8 and out.rows >= _HEIGHT and out.columns >= 80
 
     def __enter__(self) -> "Screen":
-        self._out.write(f"\n{self._out.paint('Postroom', 'bold')}  {TITLE}\n\n")
+        title = f"{self._out.paint('Postroom', 'bold')}  {TITLE}"
+        self._out.write(f"{title}\n{self._out.paint(LEGEND, 'dim')}\n\n")
         if self.moves:
             self._out.write("\033[?25l")
             self.draw()
@@ -70,42 +74,44 @@ class Screen:
         self._drawn = len(lines)
 
     def changed(self, item: Row | Note) -> None:
-        """Where nothing can be drawn over, every change is a line."""
+        """Where nothing can be drawn over, every change that shows is a line."""
         if self.moves:
             self.draw()
-        else:
-            self._out.write(self._line(item) + "\n")
+        elif (line := self._line(item)) != self._said.get(item):
+            self._said[item] = line
+            self._out.write(line + "\n")
 
     def _agents(self) -> str:
         cells: list[str] = []
         for name, mood in self._board.moods().items():
             mark, style = _MOODS[mood]
-            doing = self._out.paint(f"{mood:<10}", "dim" if mood is Mood.WAITING else style)
+            doing = self._out.paint(f"{mood:<6}", "dim" if mood is Mood.WAITING else style)
             cells.append(f"{self._out.paint(mark, style)} {self._out.paint(name, 'bold')} {doing}")
         clock = self._out.paint(f"{time.monotonic() - self._started:.1f} s".rjust(7), "dim")
-        return "   ".join(cells) + clock
+        return "  ".join(cells) + clock
 
     def _line(self, item: Row | Note) -> str:
         if isinstance(item, Note):
             return self._out.paint(f"  {item.text}", item.style, "bold")
         message, again = item.message, "↻" if item.tries > 1 else " "
-        who = f"{message.sender} → {message.to}".ljust(18)
-        what = f"{message.type:<11}  {message.subject:<11}"
-        done = item.state is State.ACKED
-        who, what = self._out.paint(who, "" if done else "bold"), self._out.paint(what, "dim" if done else "")
-        return f"{who}  {what} {self._out.paint(again, 'yellow')} {self._ladder(item)}"
+        who, what = f"{message.sender} → {message.to}".ljust(24), f"{message.subject:<11}"
+        who = self._out.paint(who, "" if item.is_done else "bold")
+        what = self._out.paint(what, "dim" if item.is_done else "")
+        return f"{who}  {what}{self._out.paint(again, 'yellow')} {self._ladder(item)}"
 
     def _ladder(self, row: Row) -> str:
-        """The rungs climbed so far; the eye is led to the last one."""
-        if row.state not in RUNGS:
-            return self._out.paint(str(row.state), "red")
-        below = [self._out.paint(f"{rung} ─ ", "dim") for rung in RUNGS[: RUNGS.index(row.state)]]
-        colour = "red" if row.orphaned else _COLOURS[row.state]
-        return "".join(below) + self._out.paint(f"{row.state}{self._mark(row)}", colour, "bold")
+        """The rungs climbed so far, and by whom; the eye is led to the last one."""
+        state = row.state
+        if state not in RUNGS:
+            return self._out.paint(str(state), "red")
+        below = self._out.paint("".join(f"{rung}─" for rung in RUNGS[: RUNGS.index(state)]), "dim")
+        top = self._out.paint(str(state), "red" if row.orphaned else _COLOURS[state], "bold")
+        whose = f" by {row.claimer}" if row.claimer else f" {row.share}" if row.share else ""
+        return below + top + whose + self._mark(row)
 
     def _mark(self, row: Row) -> str:
         if row.orphaned:
-            return " ✗"
+            return self._out.paint(" ✗", "red", "bold")
         if row.state is State.OFFERED and self.moves:
-            return " " + _SPINNER[next(self._frame) % len(_SPINNER)]
+            return self._out.paint(f" {_SPINNER[next(self._frame) % len(_SPINNER)]}", "yellow")
         return ""

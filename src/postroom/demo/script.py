@@ -1,4 +1,4 @@
-"""What the three agents of the demo do. Real programs on a real room: only their lines are made up."""
+"""What the four agents of the demo do. Real programs on a real room: only their lines are made up."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -7,8 +7,13 @@ from typing import NamedTuple
 from postroom.model.message import Mail
 from postroom.room.local import LocalRoom
 
-PLANNER, BUILDER, REVIEWER = "planner", "builder", "reviewer"
-NAMES = (PLANNER, BUILDER, REVIEWER)
+PLANNER, BUILDER, REVIEWER, CRITIC = "planner", "builder", "reviewer", "critic"
+ROLES = {PLANNER: "planner", BUILDER: "builder", REVIEWER: "reviewer", CRITIC: "reviewer"}
+NAMES = tuple(ROLES)
+A_REVIEWER = "one:@reviewers"
+BUILDS = "topic:builds"
+FOLLOWERS = (PLANNER, CRITIC)  # of the topic
+EVERYONE = "@all"
 PATIENCE = 20.0  # nobody waits longer than the whole demo may take
 
 
@@ -33,8 +38,15 @@ class Pace:
         time.sleep(self.unit * units)
 
 
+def enter(room: LocalRoom, name: str) -> None:
+    """Take an agent's place in the room: its address, its role, and what it follows."""
+    room.join(name, role=ROLES[name])
+    if name in FOLLOWERS:
+        room.subscribe(BUILDS, agent=name)
+
+
 def planner(room: LocalRoom, pace: Pace) -> None:
-    """Hands out the tasks, hears that they are done, and says that they are merged."""
+    """Hands out the tasks, hears that they are done, and tells everyone that they are merged."""
     for task in TASKS:
         pace.work(0.7)
         room.send(
@@ -48,18 +60,11 @@ def planner(room: LocalRoom, pace: Pace) -> None:
         done += mail.type == "worker_done"
         if done == len(TASKS):
             break
-    last = [
-        room.send(
-            BUILDER,
-            "Both are merged. Thank you.",
-            type="merged",
-            subject="all merged",
-            payload={"branch": "parser"},
-        ),
-        room.send(REVIEWER, "Nothing more to review today.", type="status", subject="that is all"),
-    ]
-    for sent in last:
-        room.until(sent.id, "acked", timeout=PATIENCE)
+    last = room.send(
+        EVERYONE, "Both are merged. Thank you all.", type="merged", subject="all merged",
+        payload={"branch": "parser"},
+    )  # fmt: skip
+    room.until(last.id, "acked", timeout=PATIENCE)
 
 
 def builder(room: LocalRoom, pace: Pace, *, stuck_on: str = "") -> None:
@@ -74,35 +79,38 @@ def builder(room: LocalRoom, pace: Pace, *, stuck_on: str = "") -> None:
             room.ack(mail)
             return
         _have_reviewed(room, pace, task)
+        room.send(BUILDS, f"{task} builds.", type="status", subject=f"{task} built")
         room.reply(
             mail, f"{task} is done.", type="worker_done", subject=f"{task} done", payload={"task_id": task}
         )
 
 
 def _have_reviewed(room: LocalRoom, pace: Pace, task: str) -> None:
-    """Ask until the reviewer approves."""
-    subject = f"review {task}?"
+    """Ask for any reviewer; whoever has claimed it is asked again until it approves."""
+    whom, subject = A_REVIEWER, f"review {task}?"
     while True:
         answer = room.ask(
-            REVIEWER, f"Please review {task}.", subject=subject, payload={"task_id": task}, timeout=PATIENCE
+            whom, f"Please review {task}.", subject=subject, payload={"task_id": task}, timeout=PATIENCE
         )
         pace.work(0.5)
         room.ack(answer)
         if (answer.payload or {}).get("approved"):
             return
         pace.work(1.2)
-        subject = "test added"
+        whom, subject = answer.sender, "test added?"
 
 
 def reviewer(room: LocalRoom, pace: Pace) -> None:
-    """Approves what it is shown, but wants a test for the second task first."""
+    """Approves what it is shown, but wants a test for the second task first. Goes when all is merged."""
     wants_test = {FATAL}
     for mail in _taken(room):
         pace.work(1.1)
         room.settle(mail)
         if mail.type != "request":
             room.ack(mail)
-            return
+            if mail.type == "merged":
+                return
+            continue
         task = (mail.payload or {})["task_id"]
         approved = task not in wants_test
         wants_test.discard(task)
@@ -118,4 +126,9 @@ def _taken(room: LocalRoom) -> Iterator[Mail]:
         yield mail
 
 
-PARTS: dict[str, Callable[..., None]] = {PLANNER: planner, BUILDER: builder, REVIEWER: reviewer}
+PARTS: dict[str, Callable[..., None]] = {
+    PLANNER: planner,
+    BUILDER: builder,
+    REVIEWER: reviewer,
+    CRITIC: reviewer,
+}

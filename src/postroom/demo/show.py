@@ -7,9 +7,9 @@ from functools import partial
 from types import FrameType
 from typing import Any
 
-from postroom.demo import script
+from postroom.demo import caption, script
 from postroom.demo.account import account
-from postroom.demo.board import Board
+from postroom.demo.board import Board, Note
 from postroom.demo.screen import Output, Screen
 from postroom.demo.stage import Stage
 from postroom.errors import TimedOut
@@ -36,12 +36,14 @@ class Show:
         self._names: dict[str, str] = {}
         self._cursor = ""
         self._killed = False
+        self._captions = caption.Captions()
         self._later: list[tuple[float, Callable[[], None]]] = []
 
     def run(self) -> None:
         self._stage.start(script.REVIEWER)
+        self._stage.start(script.CRITIC)
         self._stage.start(script.BUILDER, stuck_on=script.FATAL)
-        self._await_joined(script.BUILDER, script.REVIEWER)
+        self._await_ready()
         self._stage.start(script.PLANNER)
         left = 0
         for event in self._events():
@@ -51,12 +53,15 @@ class Show:
         while not self._stage.has_ended(TICK):
             self._tick()
 
-    def _await_joined(self, *names: str) -> None:
-        """Who is written to must have an address."""
-        waiting = set(names)
+    def _await_ready(self) -> None:
+        """Who is written to must have an address, and must follow what it will follow."""
+        waiting = {
+            ("agent.joined", script.BUILDER),
+            ("agent.joined", script.REVIEWER),
+            ("topic.subscribed", script.CRITIC),
+        }
         for event in self._events():
-            if event.type == "agent.joined":
-                waiting.discard(self._name(event.party))
+            waiting.discard((event.type, self._name(event.party)))
             if not waiting:
                 return
 
@@ -76,16 +81,21 @@ class Show:
             bell.close()
 
     def _take_in(self, event: Event) -> None:
-        message = self._message(event)
-        row = self._board.feed(event, message, self._name(event.party))
+        message, party = self._message(event), self._name(event.party)
+        recipients = [self._name(one) for one in event.payload.get("recipients", ())]
+        row = self._board.feed(event, message, party, recipients)
         if row is not None:
             self._screen.changed(row)
+            self._tell(self._captions.about(event, row))
         if message is not None and self._is_fatal(event, message):
             self._killed = True
             self._in(2.6, partial(self._kill, _task(message)))
         if event.type == "delivery.offered" and event.payload["n"] > 1:
-            note = f"↻ builder is back: {_task(message)} offered again, labelled “may have been shown before”"
-            self._screen.changed(self._board.note(note, "yellow"))
+            self._tell(caption.back(party, _task(message)))
+
+    def _tell(self, note: Note | None) -> None:
+        if note is not None:
+            self._screen.changed(self._board.add(note))
 
     def _is_fatal(self, event: Event, message: Message) -> bool:
         return event.type == "delivery.offered" and not self._killed and _task(message) == script.FATAL and (
@@ -96,8 +106,7 @@ class Show:
         """The builder has the task in hand, and will not let go by itself."""
         pid = self._stage.kill(script.BUILDER)
         self._board.killed(script.BUILDER)
-        note = f"✗ SIGKILL: builder (process {pid}) dies with {task} in its hands"
-        self._screen.changed(self._board.note(note, "red"))
+        self._tell(caption.killed(script.BUILDER, pid, task))
         self._in(2.6, self._start_again)
 
     def _start_again(self) -> None:

@@ -6,14 +6,16 @@ from postroom.cli.output import count
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Iterator
 
     from postroom.cli.context import Context
     from postroom.cli.parser import Parser
 
 HELP = """\
-Three small agents, each a process of its own, work together in a scratch room. One of them is killed with
-a message in its hands, and starts again. You see every message climb its ladder, and at the end what
-became of each. Takes about ten seconds, and touches nothing of yours."""
+Four small agents, each a process of its own, work together in a scratch room. They write to one another, to
+a group (@all), to a topic (topic:builds) and to whichever reviewer claims it first (one:@reviewers), and ask
+and answer. One of them is killed with a message in its hands, and starts again. You see every message climb
+its ladder, and at the end what became of each. Takes about ten seconds, and touches nothing of yours."""
 EXAMPLES = """\
   postroom demo
   postroom demo --fast --json
@@ -52,12 +54,14 @@ def _summary(report: dict[str, Any], context: "Context") -> str:
     paint, lost, again = context.out.paint, report["lost"], report["offered_again"]
     verdict = paint("Nothing was lost.", "green", "bold")
     if lost:
-        verdict = paint(f"{count(lost, 'message')} not delivered.", "red", "bold")
-    facts = f"{count(report['messages'], 'message')}, {report['acked']} acknowledged"
+        verdict = paint(f"{lost} of {report['deliveries']} deliveries did not arrive.", "red", "bold")
+    facts = f"{count(report['messages'], 'message')}, {report['deliveries']} deliveries"
     lines = [
         "",
         f"{verdict}  {facts}, {count(report['events'], 'event')} on record, {report['seconds']:.1f} s.",
+        "You saw:",
     ]
+    lines += [f"  {kind:<10}{paint(to.ljust(14), 'bold')}  {what}" for kind, to, what in _kinds(report)]
     for one in again:
         times = "twice" if len(one["attempts"]) == 2 else f"{len(one['attempts'])} times"
         lines.append(f"{paint(one['subject'], 'bold')} ({one['handle']}) was offered {times}:")
@@ -67,7 +71,39 @@ def _summary(report: dict[str, Any], context: "Context") -> str:
             lines.append(
                 f"  attempt {attempt['n']}  process {attempt['process']}  {outcome}  {attempt['why']}"
             )
-    lines.append(f"None of the other {report['messages'] - len(again)} was shown twice.")
+    others = report["messages"] - len({one["id"] for one in again})
+    lines.append(f"None of the other {others} was shown twice.")
     if report["home"]:
         lines.append(f"The room is still there: postroom log --home {report['home']}")
     return "\n".join(lines) + "\n"
+
+
+def _kinds(report: dict[str, Any]) -> "Iterator[tuple[str, str, str]]":
+    """Each kind of address that was written to, an address, and what became of what was sent there."""
+    for kind, entries in (("group", report["groups"]), ("topic", report["topics"])):
+        for to in dict.fromkeys(entry["to"] for entry in entries):
+            yield kind, to, _spread([entry for entry in entries if entry["to"] == to])
+    for entry in report["one_of"]:
+        yield "one-of", entry["to"], _claim(entry)
+    several = {entry["id"] for entry in report["one_of"]}
+    for entry in report["questions"]:
+        if entry["id"] not in several:
+            answers = " and ".join(f"“{answer['subject']}”" for answer in entry["answers"])
+            yield "question", entry["to"], f"“{entry['subject']}” answered: {answers or 'never'}"
+
+
+def _claim(entry: dict[str, Any]) -> str:
+    """Who of many has it, and from whom it was withdrawn therefore."""
+    took = [name for name, state in entry["recipients"].items() if state in ("seen", "acked")]
+    if not took:
+        return f"nobody took “{entry['subject']}”"
+    others = ", ".join(name for name, state in entry["recipients"].items() if state == "withdrawn")
+    return f"{took[0]} took “{entry['subject']}”" + (f", {others} heard nothing" if others else "")
+
+
+def _spread(entries: list[dict[str, Any]]) -> str:
+    """How many of those to whom it was sent have acknowledged it."""
+    names = dict.fromkeys(name for entry in entries for name in entry["recipients"])
+    states = [state for entry in entries for state in entry["recipients"].values()]
+    acked = f"{states.count('acked')} of {len(states)} acked"
+    return f"{count(len(entries), 'message')} to {', '.join(names)}: {acked}"
