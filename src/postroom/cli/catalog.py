@@ -70,7 +70,7 @@ COMMANDS: dict[str, Entry] = {
     "restore": ("restore", ROOM, "put a backup in the room's place"),
     "prune": ("prune", ROOM, "remove what ended long ago"),
     "redact": ("redact", ROOM, "take the content out of one message"),
-    "demo": ("demo", TRY, "watch three agents exchange mail, one of them killed on the way"),
+    "demo": ("demo", TRY, "watch four agents exchange mail, one of them killed on the way"),
     "bench": ("bench", TRY, "measure this installation"),
     "guide": ("guide", TRY, "the few lines an agent needs to know"),
     "completion": ("completion", TRY, "completion for bash, zsh or fish"),
