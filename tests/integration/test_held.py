@@ -62,8 +62,8 @@ def looks(room: LocalRoom, name: str) -> dict[str, int]:
     """What takers, sweeps, hooks and waiters ask about a mailbox, and how much work each is."""
     look, party = room.store.look(), room.who(name).id
     return {
-        "next": steps(room, lambda: look.next(party, ME, name)),  # type: ignore[attr-defined]
-        "standing": steps(room, lambda: look.standing(party, ME)),  # type: ignore[attr-defined]
+        "next": steps(room, lambda: look.next(party, ME, name)),
+        "standing": steps(room, lambda: look.standing(party, ME)),
         "claimers": steps(room, lambda: look.claimers(party)),
         "taken": steps(room, lambda: look.taken(party, ME)),
         "claims": steps(room, look.recipients_offered),

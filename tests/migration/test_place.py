@@ -16,7 +16,7 @@ import pytest
 
 from postroom.errors import StoreNewer
 from postroom.model.ladder import State
-from postroom.room import digest, journal, replay
+from postroom.room import backup, digest, journal, replay
 from postroom.room.local import LocalRoom
 from postroom.room.verify import verify
 from postroom.store.sqlite import migrate
@@ -109,6 +109,15 @@ def test_in_a_migrated_room_what_a_gone_program_had_comes_free_and_what_another_
 
 def standing(room: LocalRoom, ref: str) -> dict[str, tuple[State, bool]]:
     return {d.recipient: (d.state, d.held) for d in room.receipts(ref).deliveries}
+
+
+@pytest.mark.promise("migrations")
+def test_a_backup_that_version_3_made_can_be_restored(old: str, open_room: OpenRoom):
+    room = open_room("planner", home=f"{old}-other", clock=Clock(START + int(LATER * 1000)))
+    room.join("somebody")
+    backup.restore(room, os.path.join(old, "room.db"))
+    assert {row["place"] for row in deliveries(f"{old}-other")} == {5, HELD, OFFERED, DONE, DEAD, TAKEN, KEPT}
+    assert verify(room, deep=True).problems == []
 
 
 @pytest.mark.promise("migrations")
