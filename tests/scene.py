@@ -5,11 +5,12 @@ A scene says what it was told by the room, line by line, and waits for cues on i
 
 import json
 import os
+import signal
 import sys
 from collections.abc import Callable
 from typing import Any
 
-from postroom import host
+from postroom import host, label
 from postroom.config import Settings
 from postroom.errors import PostroomError
 from postroom.model.message import Mail
@@ -55,6 +56,22 @@ def idle() -> None:
 def judge(process: str) -> None:
     say(host.is_gone(process))
     cue()
+
+
+@scene
+def migrate_and_die(home: str, number: str) -> None:
+    """Open a room of an earlier version, and die after so many statements of its migration."""
+    left = int(number)
+
+    def here(step: str) -> None:
+        nonlocal left
+        left -= step == "migrating"
+        if left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    label.here = here
+    enter(home).peek("planner")
+    say("alive")
 
 
 @scene

@@ -70,6 +70,7 @@ PROMISES: dict[str, str] = {
     "stats": "The statistics count each delivery once, and only what was handed over as put into an agent.",
     # the store
     "tenants": "Nothing of one tenant is visible to another.",
+    "held-apart": "Mail that is held, however much, makes nobody's next message slower to find.",
     "pages": "No answer is longer than a page, so that no reader holds the others up.",
     "wal": "The write-ahead log does not grow without bound.",
     "migrations": "The schema is what its migrations make.",

@@ -32,7 +32,7 @@ agents, processes = st.sampled_from(AGENTS), st.sampled_from(range(len(PROCESSES
 
 
 LETTERS = (
-    "SELECT m.id, state, place = 8, shown_before, attempts, unproven, due_at, claimer"
+    "SELECT m.id, state, place IN (8, 12, 13), shown_before, attempts, unproven, due_at, claimer"
     " FROM delivery d JOIN message m ON m.seq = d.seq"
 )
 LEASES = "SELECT a.name, l.holder FROM lease l JOIN agent a ON a.id = l.agent WHERE l.holder IS NOT NULL"

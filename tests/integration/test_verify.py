@@ -122,6 +122,9 @@ HARMS = {
     "every delivery lies where its state says": [
         "UPDATE delivery SET place = 10 WHERE state = 'stored'",
         "UPDATE delivery SET priority = (priority + 1) % 4 WHERE place < 8",
+        "UPDATE delivery SET place = 8 WHERE reason = 'taken'",
+        "UPDATE delivery SET place = 25 - place WHERE reason = 'taken'",
+        "UPDATE delivery SET place = 12, claimer = 'x' WHERE place = 8",
     ],
     "a redacted message has no content": [
         "UPDATE message SET redacted = '{}'",

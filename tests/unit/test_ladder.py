@@ -1,5 +1,6 @@
 """One ladder: the function, the SQL trigger and the diagram in the docs say the same."""
 
+import contextlib
 import os
 import re
 import sqlite3
@@ -9,11 +10,12 @@ from itertools import product
 import pytest
 
 from postroom.errors import IllegalMove
-from postroom.model.ladder import MOVES, RUNGS, Evidence, Outcome, State, ended, move, reached
+from postroom.model.ladder import MOVES, RUNGS, Evidence, Outcome, Priority, State, ended, move, reached
 from postroom.store.sqlite import migrate
+from postroom.store.sqlite.statement import DEAD, DONE, HELD, KEPT, OFFERED, TAKEN
 
 ALL_MOVES = list(product(State, State))
-PLACE = {State.STORED: 5, State.OFFERED: 9, State.DEAD: 11}
+PLACE = {State.STORED: 5, State.OFFERED: OFFERED, State.DEAD: DEAD}
 LEGAL = {(old, new) for old, news in MOVES.items() for new in news}
 PAGE = os.path.join(os.path.dirname(__file__), "..", "..", "docs", "explanation", "ladder.md")
 
@@ -107,6 +109,26 @@ def test_no_delivery_can_lie_where_its_state_does_not_belong(database, state: st
     put(database, State(state))
     with pytest.raises(sqlite3.IntegrityError):
         database.execute("UPDATE delivery SET place = ?, priority = 1", (place,))
+
+
+@pytest.mark.parametrize("state", State, ids=lambda state: state.value)
+@pytest.mark.parametrize("priority", Priority, ids=lambda priority: priority.name.lower())
+def test_the_check_in_the_schema_knows_the_places_that_the_statements_name(
+    database, state: State, priority: Priority
+):
+    waiting = {priority.value * 2, priority.value * 2 + 1}
+    named = {State.STORED: waiting | {HELD, TAKEN, KEPT}, State.OFFERED: {OFFERED}, State.DEAD: {DEAD}}
+    allowed = set[int]()
+    for place in range(-2, 20):
+        database.execute("DELETE FROM delivery")
+        with contextlib.suppress(sqlite3.IntegrityError):
+            database.execute(
+                "INSERT INTO delivery (tenant, seq, recipient, state, place, priority, shown_before,"
+                " attempts, unproven, stored_at) VALUES ('local', 1, 'a1', ?, ?, ?, 0, 0, 0, 0)",
+                (state.value, place, priority.value),
+            )
+            allowed.add(place)
+    assert allowed == named.get(state, {DONE})
 
 
 def test_no_state_can_be_invented(database):

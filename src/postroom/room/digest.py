@@ -19,18 +19,38 @@ CONTENT = ("subject", "body", "payload", "metadata", "attachments")
 
 def digest(whole: Whole) -> str:
     """The digest of all state. Consistent when the caller reads inside one transaction."""
-    total = hashlib.sha256()
+    total = Total()
     for table in TABLES:
-        if table in _FIRST_TABLES:
-            total.update(f"{table}\n".encode())
-        for number, row in enumerate(whole.rows(table)):
-            if (
-                number == 0 and table not in _FIRST_TABLES
-            ):  # empty, it leaves the digests of older rooms alone
-                total.update(f"{table}\n".encode())
-            state = hashed(row) if table == "message" else row
-            total.update(encode(list(state.values())).encode() + b"\n")
-    return total.hexdigest()
+        for row in whole.rows(table):
+            total.add(table, row)
+    return total.end()
+
+
+class Total:
+    """The digest of rows that come one by one: the tables in the order of `TABLES`, each by its key."""
+
+    def __init__(self) -> None:
+        self._hash = hashlib.sha256()
+        self._ahead = list(TABLES)  # whose rows may still come
+
+    def add(self, table: str, row: Json) -> None:
+        if table in self._ahead:
+            self._enter(table)
+        state = hashed(row) if table == "message" else row
+        self._hash.update(encode(list(state.values())).encode() + b"\n")
+
+    def _enter(self, table: str) -> None:
+        """A later table that is empty leaves the digests of older rooms alone."""
+        while self._ahead:
+            name = self._ahead.pop(0)
+            if name in _FIRST_TABLES or name == table:
+                self._hash.update(f"{name}\n".encode())
+            if name == table:
+                return
+
+    def end(self) -> str:
+        self._enter("")
+        return self._hash.hexdigest()
 
 
 def hashed(row: Json) -> Json:

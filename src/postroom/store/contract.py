@@ -147,6 +147,10 @@ class Whole(Protocol):
         """Put such a row back as it was."""
         ...
 
+    def renew(self) -> None:
+        """Let rows that an earlier version wrote be as this one would have written them."""
+        ...
+
     def replace(self) -> None:
         """Put all that a room `beside` this one holds in the place of what this one holds."""
         ...

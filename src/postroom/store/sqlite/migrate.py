@@ -3,13 +3,13 @@
 import os
 import sqlite3
 
-from postroom import errors
+from postroom import errors, label
 from postroom.model.ids import uuid7
 from postroom.store.sqlite import connection as link
 
-VERSION = 4
-MIN_READER = 2  # an older listener would show what another has claimed
-MIN_WRITER = 4  # an older one would wake who wants to be left alone
+VERSION = 5
+MIN_READER = 4  # an older one would not find what is held because another has it
+MIN_WRITER = 5  # an older one would wake who wants to be left alone
 APPLICATION_ID = 0x706F7374  # "post"
 
 _HERE = os.path.join(os.path.dirname(__file__), "migrations")
@@ -40,6 +40,7 @@ def run(connection: sqlite3.Connection, number: int) -> None:
     """Run one migration, inside the caller's transaction (`executescript` would commit it)."""
     for statement in statements(number):
         connection.execute(statement)
+        label.here("migrating")
 
 
 def statements(number: int) -> list[str]:

@@ -23,7 +23,7 @@ from postroom.model.message import (
     make,
 )
 from postroom.store.sqlite.connection import TROUBLE, explain
-from postroom.store.sqlite.statement import Statements
+from postroom.store.sqlite.statement import DEAD, DONE, OFFERED, Statements
 
 if TYPE_CHECKING:
     from postroom.model.conversation import Decision
@@ -53,9 +53,8 @@ _PLACE_AT = _PLAIN_WIDTH + 1  # where it lies, then its latest event
 _MAIL_WIDTH = _DELIVERY_WIDTH + _PLACE_AT
 _LAST = 1 << 62
 
-# Where a delivery lies in its mailbox (see schema.sql), unless it waits: that depends on its priority, too.
-_PLACE = {State.OFFERED: 9, State.DEAD: 11}
-_DONE = 10
+# Where a delivery lies in its mailbox unless it waits: that depends on its priority, too.
+_PLACE = {State.OFFERED: OFFERED, State.DEAD: DEAD}
 
 Row = tuple[Any, ...]
 
@@ -346,8 +345,8 @@ class ReadTx:
             return mail
         key = (self.tenant, d.seq, d.recipient_id, message.id, d.recipient)
         # Where it was, and where it would be by now: a claim that was settled, something that came back.
-        place = d.priority * 2 if d.state is State.STORED else _PLACE.get(d.state, _DONE)
-        after = place + 1 if d.state is State.STORED else _DONE
+        place = d.priority * 2 if d.state is State.STORED else _PLACE.get(d.state, DONE)
+        after = place + 1 if d.state is State.STORED else DONE
         row = self.row(_AT, (*key, place, after)) or self.row(SQL["delivery_now"], key)
         if row is None or row[_STORED_AT] != d.stored_at:  # another has its number since a restore
             return None

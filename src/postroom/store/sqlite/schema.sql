@@ -142,8 +142,9 @@ CREATE INDEX message_gate ON message (tenant, expires_at) WHERE type = 'decision
 CREATE TABLE delivery (
     tenant       TEXT NOT NULL,
     recipient    TEXT NOT NULL,
-    place        INTEGER NOT NULL,           -- 0–7 waiting: priority × 2, + 1 until first offered; 8 held, until its
-                                             -- time or while another has it; 9 offered; 10 seen or ended; 11 dead
+    place        INTEGER NOT NULL,           -- 0–7 waiting: priority × 2, + 1 until first offered; 8 held until its
+                                             -- time; 9 offered; 10 seen or ended; 11 dead; 12 held while a
+                                             -- program has it for another, 13 while another has it otherwise
     seq          INTEGER NOT NULL,
     state        TEXT NOT NULL CHECK (instr('|stored|offered|seen|acked|bounced|expired|withdrawn|dead|', '|' || state || '|')),
     was          TEXT,                       -- the state it came from: whatever sets `state` says `was = state`
@@ -167,7 +168,7 @@ CREATE TABLE delivery (
     acked_at     INTEGER,
     ended_at     INTEGER,
     PRIMARY KEY (tenant, recipient, place, seq),
-    CHECK (place = CASE state WHEN 'stored' THEN CASE place / 2 WHEN 4 THEN 8 ELSE priority * 2 + place % 2 END
+    CHECK (place = CASE state WHEN 'stored' THEN CASE place / 2 WHEN 4 THEN 8 WHEN 6 THEN place ELSE priority * 2 + (place & 1) END
                               WHEN 'offered' THEN 9 WHEN 'dead' THEN 11 ELSE 10 END),
     -- The ladder's legal moves; tests/unit/test_ladder.py proves this list equal to postroom.model.ladder.MOVES.
     CONSTRAINT "illegal move on the ladder" CHECK (was IS NULL OR instr(
@@ -178,7 +179,8 @@ CREATE TABLE delivery (
      || '|dead>stored|', '|' || was || '>' || state || '|'))
 ) STRICT, WITHOUT ROWID;
 
-CREATE INDEX delivery_timed ON delivery (tenant, due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX delivery_timed ON delivery (tenant, due_at) WHERE due_at IS NOT NULL;             -- of all
+CREATE INDEX delivery_due ON delivery (tenant, recipient, due_at) WHERE due_at IS NOT NULL;  -- of one mailbox
 
 CREATE TABLE lease (
     tenant   TEXT NOT NULL,

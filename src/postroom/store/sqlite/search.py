@@ -14,14 +14,19 @@ from postroom.model.query import Filter, Query, matches
 from postroom.store.sqlite import connection as link
 from postroom.store.sqlite import volume
 from postroom.store.sqlite.read import ReadTx
-from postroom.store.sqlite.statement import Statements
+from postroom.store.sqlite.statement import DEAD, HELD, KEPT, OFFERED, TAKEN, Statements
 from postroom.store.sqlite.write import VOLUME_BITS, index_of
 
 SQL = Statements("search")
 _WIDTH = 1 << VOLUME_BITS
 _SUFFIX = ".words"
 _END = 1 << 62  # beyond all numbers
-_PLACES = {"stored": (0, 8), "offered": (9, 9), "dead": (11, 11)}  # where few deliveries lie (see schema.sql)
+# Where few deliveries lie, by their state: from one place to another.
+_PLACES = {
+    "stored": ((0, HELD), (TAKEN, KEPT)),
+    "offered": ((OFFERED, OFFERED),),
+    "dead": ((DEAD, DEAD),),
+}
 _FEW = 10_000
 
 
@@ -160,8 +165,11 @@ class Search:
         """The messages in a state in which there are few, so that others need not be looked at; else None."""
         if state not in _PLACES:
             return None
-        rows = self._look.rows(SQL["search_standing"], (self._look.tenant, *_PLACES[state], _FEW))
-        return {row[0] for row in rows} if len(rows) < _FEW else None
+        found: set[int] = set()
+        for stretch in _PLACES[state]:
+            rows = self._look.rows(SQL["search_standing"], (self._look.tenant, *stretch, _FEW))
+            found.update(row[0] for row in rows)
+        return found if len(found) < _FEW else None
 
     def _filtered(self, seqs: list[int], wanted: Filter, limit: int) -> list[int]:
         if not seqs:

@@ -59,6 +59,9 @@ class Whole:
             self._inserts[table, given] = f"INSERT INTO {table} ({', '.join(names)}) VALUES ({marks})"  # noqa: S608
         return self._inserts[table, given]
 
+    def renew(self) -> None:
+        self._execute(SQL["delivery_renew"], (self._tenant,))
+
     def replace(self) -> None:
         for name in SQL.names():
             statement = SQL[name]

@@ -5,9 +5,34 @@ from typing import LiteralString, cast
 
 _HERE = os.path.join(os.path.dirname(__file__), "sql")
 
+# Where a delivery lies in its mailbox. Below HELD is what waits, in the order in which it will be offered:
+# priority times two, and one more until it is first offered. The CHECK of the table agrees, as a test proves.
+HELD = 8  # until its time
+OFFERED = 9
+DONE = 10  # seen, or ended in another way than dead
+DEAD = 11
+TAKEN = 12  # held because a program has it for another: when that is gone, it comes free
+KEPT = 13  # held because another has it without one
+
+_PLACES = {
+    "{waiting}": f"< {HELD}",
+    "{unread}": f"<= {HELD}",
+    "{held}": f"{HELD}",
+    "{offered}": f"{OFFERED}",
+    "{done}": f"{DONE}",
+    "{dead}": f"{DEAD}",
+    "{taken}": f"{TAKEN}",
+    "{kept}": f"{KEPT}",
+    "{is_held}": f"(d.place = {HELD} OR d.place >= {TAKEN})",
+    "{anywhere}": f"IN ({', '.join(map(str, range(KEPT + 1)))})",
+}
+
 
 class Statements(dict[str, LiteralString]):
-    """Statements by name. Each is put together when it is first asked for: few commands need many."""
+    """Statements by name. Each is put together when it is first asked for: few commands need many.
+
+    `{name}` in one stands for a fragment of its file, or for the places of that name.
+    """
 
     def __init__(self, *aggregates: str) -> None:
         super().__init__()
@@ -26,7 +51,7 @@ class Statements(dict[str, LiteralString]):
     def __missing__(self, name: str) -> LiteralString:
         text = self._raw[name].strip()
         if "{" in text:
-            for fragment, columns in self._fragments.items():
+            for fragment, columns in (*self._fragments.items(), *_PLACES.items()):
                 text = text.replace(fragment, columns)
         self[name] = cast("LiteralString", text)
         return self[name]

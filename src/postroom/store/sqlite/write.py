@@ -8,12 +8,13 @@ from postroom.model.ladder import Priority
 from postroom.model.message import NOTHING, Event, Json, Message, make
 from postroom.store.sqlite.apply import APPLY, APPLY_TO_DELIVERY
 from postroom.store.sqlite.read import SQL, ReadTx
+from postroom.store.sqlite.statement import HELD
 from postroom.text import encode
 
 _EVENT, _DELIVERY_EVENT, _SPOT = SQL["event_insert"], SQL["delivery_event_insert"], SQL["spot"]
 _MESSAGE, _PLAIN, _DELIVERY = SQL["message_insert"], SQL["message_insert_plain"], SQL["delivery_insert"]
 VOLUME_BITS = 17  # a volume of the search index covers so many numbers that they differ in these bits alone
-_USUAL, _HELD, _NOWHERE = Priority.NORMAL.value, 8, -1
+_USUAL, _NOWHERE = Priority.NORMAL.value, -1
 
 
 class WriteTx(ReadTx):
@@ -101,7 +102,7 @@ class WriteTx(ReadTx):
         self.weight += len(body)
         place, due, reason = level * 2 + 1, expires_at, None
         if not_before is not None and not_before > at:
-            place, due, reason = _HELD, not_before, "scheduled"
+            place, due, reason = HELD, not_before, "scheduled"
         elif level < _USUAL:
             self.unsettled.update(recipients)
         for recipient in recipients:

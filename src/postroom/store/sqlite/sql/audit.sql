@@ -3,9 +3,6 @@
 -- fragment: delivery
 'the delivery of message ' || d.seq || ' to ' || d.recipient
 
--- fragment: anywhere
-IN (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11)
-
 -- fragment: first
 (SELECT coalesce(min(seq), 0) FROM event)
 
@@ -35,8 +32,9 @@ GROUP BY d.recipient, d.seq HAVING count(*) > 1 LIMIT 20;
 -- name: every delivery lies where its state says
 SELECT {delivery} || ' is ' || d.state || ', and lies at ' || d.place FROM delivery d
 WHERE d.tenant = ?1 AND d.place <> CASE d.state
-    WHEN 'stored' THEN CASE d.place / 2 WHEN 4 THEN 8 ELSE d.priority * 2 + d.place % 2 END
-    WHEN 'offered' THEN 9 WHEN 'dead' THEN 11 ELSE 10 END LIMIT 20;
+    WHEN 'stored' THEN CASE WHEN d.reason IS 'taken' THEN CASE WHEN d.claimer IS NULL THEN {kept} ELSE {taken} END
+                            WHEN d.place = {held} THEN {held} ELSE d.priority * 2 + (d.place & 1) END
+    WHEN 'offered' THEN {offered} WHEN 'dead' THEN {dead} ELSE {done} END LIMIT 20;
 
 -- name: every delivery has its message's priority
 SELECT {delivery} || ' has another priority than its message' FROM delivery d JOIN message m ON m.seq = d.seq
@@ -104,7 +102,7 @@ FROM delivery d WHERE d.tenant = ?1
 
 -- name: what is held is held until a time, or while somebody is muted
 SELECT {delivery} || ' is held, but for no time' FROM delivery d
-WHERE d.tenant = ?1 AND d.place = 8 AND d.due_at IS NULL AND d.reason IS NOT 'taken'
+WHERE d.tenant = ?1 AND d.place = {held} AND d.due_at IS NULL
   AND NOT (d.reason IS 'muted' AND EXISTS (SELECT 1 FROM agent a WHERE a.tenant = ?1 AND a.id = d.recipient
                                            AND json_extract(a.manners, '$.muted') = 0)) LIMIT 20;
 
@@ -114,7 +112,7 @@ FROM delivery d JOIN message m ON m.seq = d.seq
 WHERE d.tenant = ?1 AND d.state = 'stored' AND (m.address GLOB 'one:*' OR d.reason IS 'taken')
   AND (d.reason IS 'taken') <> EXISTS (
       SELECT 1 FROM json_each(m.recipients) r CROSS JOIN delivery o
-      WHERE o.tenant = d.tenant AND o.recipient = r.value AND o.place IN (9, 10) AND o.seq = d.seq AND o.state IN ('offered', 'seen')) LIMIT 20;
+      WHERE o.tenant = d.tenant AND o.recipient = r.value AND o.place IN ({offered}, {done}) AND o.seq = d.seq AND o.state IN ('offered', 'seen')) LIMIT 20;
 
 -- name: the clock acts only on what is open
 SELECT {delivery} || ' is ' || d.state || ' and due at ' || d.due_at FROM delivery d
@@ -123,11 +121,11 @@ WHERE d.tenant = ?1 AND d.due_at IS NOT NULL AND d.state NOT IN ('stored', 'offe
 -- name: what waits in the queue is due when its message expires
 SELECT {delivery} || ' is due at ' || d.due_at || ', which is not when its message expires' FROM delivery d
 JOIN message m ON m.seq = d.seq
-WHERE d.tenant = ?1 AND d.place < 8 AND d.due_at IS NOT NULL AND d.due_at IS NOT m.expires_at LIMIT 20;
+WHERE d.tenant = ?1 AND d.place {waiting} AND d.due_at IS NOT NULL AND d.due_at IS NOT m.expires_at LIMIT 20;
 
 -- name: only what was never offered counts as fresh
 SELECT {delivery} || ' counts as fresh after ' || d.attempts || ' attempts' FROM delivery d
-WHERE d.tenant = ?1 AND d.place < 8 AND d.place % 2 = 1 AND d.attempts > 0 LIMIT 20;
+WHERE d.tenant = ?1 AND d.place {waiting} AND d.place % 2 = 1 AND d.attempts > 0 LIMIT 20;
 
 -- name: every message's id ends in its number
 -- Scattered as in postroom.model.ids: times 2654435761, which is 40503 * 65536 + 31153, in halves so that nothing overflows.

@@ -3,25 +3,24 @@ d.seq, m.id, d.recipient,
 coalesce((SELECT CASE WHEN substr(r.id, 1, 1) = 'h' THEN 'human:' || r.name WHEN r.project = m.project THEN r.name
                       ELSE r.project || '/' || r.name END
           FROM agent r WHERE r.tenant = d.tenant AND r.id = d.recipient), d.recipient),
-d.state, d.route, d.evidence, d.attempts, d.unproven, d.reason, d.priority, d.place = 8, d.shown_before, d.due_at,
+d.state, d.route, d.evidence, d.attempts, d.unproven, d.reason, d.priority, {is_held}, d.shown_before, d.due_at,
 d.context, d.nonce, d.claimer, d.handed_at, d.stored_at, d.offered_at, d.seen_at, d.acked_at, d.ended_at
 
 -- fragment: known
-d.seq, ?4, d.recipient, ?5, d.state, d.route, d.evidence, d.attempts, d.unproven, d.reason, d.priority, d.place = 8,
+d.seq, ?4, d.recipient, ?5, d.state, d.route, d.evidence, d.attempts, d.unproven, d.reason, d.priority, {is_held},
 d.shown_before, d.due_at, d.context, d.nonce, d.claimer, d.handed_at, d.stored_at, d.offered_at, d.seen_at, d.acked_at, d.ended_at
 
 -- fragment: spot
 d.place, d.last
 
+-- fragment: again
+priority * 2 + (attempts = 0 AND NOT shown_before)
+
 -- fragment: standing
 (SELECT holder FROM lease WHERE tenant = ?1 AND agent = ?2),
-(EXISTS (SELECT 1 FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND place = 9 AND claimer <> ?3)
- OR EXISTS (SELECT 1 FROM delivery
-            WHERE tenant = ?1 AND recipient = ?2 AND claimer <> ?3 AND place = 8 AND claimer IS NOT NULL)),
+(EXISTS (SELECT 1 FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND place = {offered} AND claimer <> ?3)
+ OR EXISTS (SELECT 1 FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND place = {taken} AND claimer <> ?3)),
 (SELECT min(due_at) FROM delivery WHERE tenant = ?1 AND due_at IS NOT NULL)
-
--- fragment: anywhere
-IN (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11)
 
 -- name: delivery_insert
 INSERT INTO delivery (tenant, recipient, place, seq, state, priority, shown_before, attempts, unproven, due_at, reason, stored_at)
@@ -30,49 +29,47 @@ VALUES (?1, ?2, ?3, ?4, 'stored', ?5, 0, 0, 0, ?6, ?7, ?8);
 -- name: mail_ready
 -- One that was never offered has nothing to tell that its place and its message do not.
 SELECT {message}, {spot} FROM delivery d CROSS JOIN message m ON m.seq = d.seq
-WHERE d.tenant = ?1 AND d.recipient = ?2 AND d.place < 8 ORDER BY d.place, d.seq LIMIT ?3;
+WHERE d.tenant = ?1 AND d.recipient = ?2 AND d.place {waiting} ORDER BY d.place, d.seq LIMIT ?3;
 
 -- name: mail_next
 -- `standing` and the first that is ready, in one: the way of every message that is taken.
 SELECT {message}, {spot}, {standing}
-FROM meta LEFT JOIN (SELECT place, last, seq FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND place < 8
+FROM meta LEFT JOIN (SELECT place, last, seq FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND place {waiting}
                      ORDER BY place, seq LIMIT 1) d LEFT JOIN message m ON m.seq = d.seq;
 
 -- name: mail_unlabelled
 SELECT {delivery}, {message} FROM delivery d CROSS JOIN message m ON m.seq = d.seq
-WHERE d.tenant = ?1 AND d.recipient = ?2 AND d.place < 8 AND d.shown_before = 0 ORDER BY d.place, d.seq LIMIT ?3;
+WHERE d.tenant = ?1 AND d.recipient = ?2 AND d.place {waiting} AND d.shown_before = 0 ORDER BY d.place, d.seq LIMIT ?3;
 
 -- name: mail_waiting
 SELECT {delivery}, {message} FROM delivery d CROSS JOIN message m ON m.seq = d.seq
-WHERE d.tenant = ?1 AND d.recipient = ?2 AND d.place < 8 AND d.seq > ?3 ORDER BY d.seq LIMIT 500;
+WHERE d.tenant = ?1 AND d.recipient = ?2 AND d.place {waiting} AND d.seq > ?3 ORDER BY d.seq LIMIT 500;
 
 -- name: mail_held
 SELECT {delivery}, {message} FROM delivery d CROSS JOIN message m ON m.seq = d.seq
-WHERE d.tenant = ?1 AND d.recipient = ?2 AND d.place = 8 AND d.seq > ?3 ORDER BY d.seq LIMIT 500;
+WHERE d.tenant = ?1 AND d.recipient = ?2 AND d.place = {held} AND d.seq > ?3 ORDER BY d.seq LIMIT 500;
 
 -- name: held_counts
-SELECT reason, count(*), min(due_at) FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND place = 8 GROUP BY 1 ORDER BY 1;
+SELECT reason, count(*), min(due_at) FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND place = {held} GROUP BY 1 ORDER BY 1;
 
 -- name: has_waiting
-SELECT 1 FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND place < 9 LIMIT 1 OFFSET ?3 - 1;
+SELECT 1 FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND place {unread} LIMIT 1 OFFSET ?3 - 1;
 
 -- name: mail_open
 SELECT {delivery}, {message} FROM delivery d CROSS JOIN message m ON m.seq = d.seq
-WHERE d.tenant = ?1 AND d.recipient = ?2 AND d.place = 9 AND d.claimer = ?3 ORDER BY d.seq LIMIT 500;
+WHERE d.tenant = ?1 AND d.recipient = ?2 AND d.place = {offered} AND d.claimer = ?3 ORDER BY d.seq LIMIT 500;
 
 -- name: mail_taken
 SELECT {delivery}, {message} FROM delivery d CROSS JOIN message m ON m.seq = d.seq
-WHERE d.tenant = ?1 AND d.recipient = ?2 AND d.place = 8 AND d.claimer = ?3 AND d.claimer IS NOT NULL
-ORDER BY d.seq LIMIT 500;
+WHERE d.tenant = ?1 AND d.recipient = ?2 AND d.place = {taken} AND d.claimer = ?3 ORDER BY d.seq LIMIT 500;
 
 -- name: standing
 SELECT {standing};
 
 -- name: claimers
 -- Of what is offered, and of what is held because another has it.
-SELECT claimer FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND place = 9
-UNION SELECT claimer FROM delivery
-      WHERE tenant = ?1 AND recipient = ?2 AND place = 8 AND claimer IS NOT NULL
+SELECT claimer FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND place = {offered}
+UNION SELECT claimer FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND place = {taken}
 ORDER BY 1 LIMIT 10000;
 
 -- name: mail_due
@@ -106,7 +103,7 @@ WHERE m.tenant = ?1 AND m.correlation = ?2 AND m.correlation IS NOT NULL AND m.s
 ORDER BY m.seq LIMIT 1;
 
 -- name: mail_dead
-SELECT {delivery}, {message} FROM agent a CROSS JOIN delivery d ON d.recipient = a.id AND d.place = 11
+SELECT {delivery}, {message} FROM agent a CROSS JOIN delivery d ON d.recipient = a.id AND d.place = {dead}
 CROSS JOIN message m ON m.seq = d.seq
 WHERE a.tenant = ?1 AND d.tenant = ?1 ORDER BY d.recipient, d.seq LIMIT ?2;
 
@@ -117,10 +114,9 @@ ORDER BY d.recipient;
 
 -- name: recipients_open
 SELECT a.id FROM agent a WHERE a.tenant = ?1 AND EXISTS (
-    SELECT 1 FROM delivery d WHERE d.tenant = ?1 AND d.recipient = a.id AND d.place = 9)
+    SELECT 1 FROM delivery d WHERE d.tenant = ?1 AND d.recipient = a.id AND d.place = {offered})
   OR a.tenant = ?1 AND EXISTS (
-    SELECT 1 FROM delivery d
-    WHERE d.tenant = ?1 AND d.recipient = a.id AND d.place = 8 AND d.claimer IS NOT NULL) LIMIT 10000;
+    SELECT 1 FROM delivery d WHERE d.tenant = ?1 AND d.recipient = a.id AND d.place = {taken}) LIMIT 10000;
 
 -- name: next_due
 SELECT min(due_at) FROM delivery WHERE tenant = ?1 AND due_at IS NOT NULL;
@@ -130,33 +126,33 @@ SELECT min(due_at) FROM delivery WHERE tenant = ?1 AND due_at IS NOT NULL AND re
 
 -- name: restless
 -- Whether anything of a recipient is ready or offered: then no quiet marker may stand.
-SELECT EXISTS (SELECT 1 FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND place < 8)
-    OR EXISTS (SELECT 1 FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND place = 9);
+SELECT EXISTS (SELECT 1 FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND place {waiting})
+    OR EXISTS (SELECT 1 FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND place = {offered});
 
 -- name: counts
-SELECT (SELECT count(*) FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND place < 8),
-       (SELECT count(*) FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND place = 9);
+SELECT (SELECT count(*) FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND place {waiting}),
+       (SELECT count(*) FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND place = {offered});
 
 -- What moves a delivery (?1 to ?4 are its key, ?5 is the event, which becomes its latest).
 
 -- name: delivery_release
-UPDATE delivery SET place = priority * 2 + 1, reason = NULL, due_at = ?6, last = ?5
+UPDATE delivery SET place = {again}, reason = NULL, due_at = ?6, last = ?5
 WHERE tenant = ?1 AND recipient = ?2 AND place = ?3 AND seq = ?4;
 
 -- name: delivery_rest
-UPDATE delivery SET place = 8, reason = ?6, due_at = ?7, last = ?5
+UPDATE delivery SET place = {held}, reason = ?6, due_at = ?7, last = ?5
 WHERE tenant = ?1 AND recipient = ?2 AND place = ?3 AND seq = ?4;
 
 -- name: delivery_hold
-UPDATE delivery SET place = 8, reason = 'taken', due_at = NULL, last = ?5, claimer = ?6, context = ?7
+UPDATE delivery SET place = CASE WHEN ?6 IS NULL THEN {kept} ELSE {taken} END, reason = 'taken', due_at = NULL, last = ?5, claimer = ?6, context = ?7
 WHERE tenant = ?1 AND recipient = ?2 AND place = ?3 AND seq = ?4;
 
 -- name: delivery_free
-UPDATE delivery SET place = priority * 2 + (attempts = 0 AND NOT shown_before), reason = NULL, claimer = NULL, context = NULL, due_at = ?6, last = ?5
+UPDATE delivery SET place = {again}, reason = NULL, claimer = NULL, context = NULL, due_at = ?6, last = ?5
 WHERE tenant = ?1 AND recipient = ?2 AND place = ?3 AND seq = ?4;
 
 -- name: delivery_offer
-UPDATE delivery SET was = state, state = 'offered', place = 9, last = ?5, reason = NULL, attempts = ?6, route = ?7, context = ?8,
+UPDATE delivery SET was = state, state = 'offered', place = {offered}, last = ?5, reason = NULL, attempts = ?6, route = ?7, context = ?8,
     nonce = ?9, claimer = ?10, offered_at = ?11, handed_at = ?12, due_at = ?13
 WHERE tenant = ?1 AND recipient = ?2 AND place = ?3 AND seq = ?4;
 
@@ -166,12 +162,12 @@ WHERE tenant = ?1 AND recipient = ?2 AND place = ?3 AND seq = ?4;
 
 -- name: delivery_see
 -- To be proven is to have been handed over, so a claim settled in one step gets both times.
-UPDATE delivery SET was = state, state = 'seen', place = 10, last = ?5, evidence = ?6, seen_at = ?7, handed_at = coalesce(handed_at, ?7),
+UPDATE delivery SET was = state, state = 'seen', place = {done}, last = ?5, evidence = ?6, seen_at = ?7, handed_at = coalesce(handed_at, ?7),
     due_at = NULL, reason = NULL
 WHERE tenant = ?1 AND recipient = ?2 AND place = ?3 AND seq = ?4;
 
 -- name: delivery_ack
-UPDATE delivery SET was = state, state = 'acked', place = 10, last = ?5, evidence = coalesce(evidence, ?6), seen_at = coalesce(seen_at, ?7),
+UPDATE delivery SET was = state, state = 'acked', place = {done}, last = ?5, evidence = coalesce(evidence, ?6), seen_at = coalesce(seen_at, ?7),
     acked_at = ?7, ended_at = ?7, due_at = NULL, reason = NULL
 WHERE tenant = ?1 AND recipient = ?2 AND place = ?3 AND seq = ?4;
 
@@ -181,7 +177,7 @@ UPDATE delivery SET was = state, state = 'stored', place = priority * 2, last = 
 WHERE tenant = ?1 AND recipient = ?2 AND place = ?3 AND seq = ?4;
 
 -- name: delivery_exit
-UPDATE delivery SET was = state, state = ?6, place = CASE ?6 WHEN 'dead' THEN 11 ELSE 10 END, last = ?5, reason = ?7, ended_at = ?8, due_at = NULL
+UPDATE delivery SET was = state, state = ?6, place = CASE ?6 WHEN 'dead' THEN {dead} ELSE {done} END, last = ?5, reason = ?7, ended_at = ?8, due_at = NULL
 WHERE tenant = ?1 AND recipient = ?2 AND place = ?3 AND seq = ?4;
 
 -- name: delivery_retry
@@ -195,4 +191,4 @@ WHERE tenant = ?1 AND recipient = ?2 AND place = ?3 AND seq = ?4;
 -- name: mail_for_one
 -- What an agent has of that which was for one of many, and has not acknowledged.
 SELECT {delivery}, {message} FROM delivery d CROSS JOIN message m ON m.seq = d.seq
-WHERE d.tenant = ?1 AND d.recipient = ?2 AND d.place IN (9, 10) AND d.state IN ('offered', 'seen') AND m.address GLOB 'one:*' LIMIT 500;
+WHERE d.tenant = ?1 AND d.recipient = ?2 AND d.place IN ({offered}, {done}) AND d.state IN ('offered', 'seen') AND m.address GLOB 'one:*' LIMIT 500;

@@ -19,7 +19,7 @@ SELECT {beginning} FROM meta;
 -- name: begin_sending
 -- The same, and the mailbox that is written to if nothing waits there.
 SELECT {beginning},
-       CASE WHEN NOT EXISTS (SELECT 1 FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND place < 8) THEN ?2 END
+       CASE WHEN NOT EXISTS (SELECT 1 FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND place {waiting}) THEN ?2 END
 FROM meta;
 
 -- name: directory_changed

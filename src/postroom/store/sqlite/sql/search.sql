@@ -32,6 +32,6 @@ WHERE m.tenant = ?1 AND m.redacted IS NULL
   AND (?9 IS NULL OR m.created_at <= ?9)
   AND (?10 IS NULL OR EXISTS (
       SELECT 1 FROM json_each(m.recipients) r CROSS JOIN delivery d
-      WHERE d.tenant = m.tenant AND d.recipient = r.value AND d.place IN (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11)
+      WHERE d.tenant = m.tenant AND d.recipient = r.value AND d.place {anywhere}
         AND d.seq = m.seq AND d.state = ?10 AND (?4 IS NULL OR d.recipient = ?4)))
 ORDER BY m.seq DESC LIMIT ?11;

@@ -15,6 +15,11 @@ SELECT * FROM message WHERE +tenant = ?1 AND seq > ?2 ORDER BY seq LIMIT 100;
 -- name: delivery_rows
 SELECT * FROM delivery WHERE tenant = ?1 AND (recipient, place, seq) > (?2, ?3, ?4) ORDER BY recipient, place, seq LIMIT 500;
 
+-- name: delivery_renew
+-- Where the migration to version 4 puts it.
+UPDATE delivery SET place = CASE WHEN claimer IS NULL THEN {kept} ELSE {taken} END
+WHERE tenant = ?1 AND place = {held} AND reason = 'taken';
+
 -- name: lease_rows
 SELECT * FROM lease WHERE tenant = ?1 AND agent > ?2 ORDER BY agent LIMIT 500;
 

@@ -31,6 +31,6 @@ SELECT sender, recipient, {duration}, count(*) FROM (
               AND a.seq > q.seq AND a.sender = d.recipient) - q.created_at AS ms, d.state
     FROM message q, json_each(q.recipients) r CROSS JOIN delivery d
     WHERE +q.tenant = ?1 AND q.created_at >= ?2 AND q.type = 'request'
-      AND d.tenant = ?1 AND d.recipient = r.value AND d.place IN (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11) AND d.seq = q.seq)
+      AND d.tenant = ?1 AND d.recipient = r.value AND d.place {anywhere} AND d.seq = q.seq)
 WHERE ms IS NOT NULL OR state <> 'withdrawn'
 GROUP BY 1, 2, 3;
