@@ -9,7 +9,7 @@ from postroom.errors import PostroomError, UsageError
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from postroom.room.local import LocalRoom
 
@@ -75,10 +75,14 @@ class Context:
             raise PostroomError(f"cannot write to standard output: {exc.strerror}") from exc
 
     def put_table(
-        self, rows: "Iterable[Sequence[str]]", styles: "Sequence[str]", head: "Sequence[str]"
+        self,
+        rows: "Iterable[Sequence[str]]",
+        styles: "Sequence[str]",
+        head: "Sequence[str]",
+        spare: "Collection[int]" = (),
     ) -> None:
-        """Columns under their names, which `--quiet` leaves out."""
-        self.put(self.out.table(rows, styles, () if self.quiet else head))
+        """Columns under their names, which `--quiet` leaves out; see `Output.table`."""
+        self.put(self.out.table(rows, styles, () if self.quiet else head, spare))
 
     def put_json(self, document: Any) -> None:
         """Data for programs: one line, one document."""
