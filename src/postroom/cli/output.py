@@ -21,7 +21,10 @@ _PLAIN = str.maketrans("─│·→…●○×✓✗–↻“”", '-|->~*oxvx-@
 
 
 def clean(text: str) -> str:
-    """A text of several lines, without what could harm a terminal."""
+    """A text of several lines, without what could harm a terminal.
+
+    A person sees the rest; for a model, which reads what does not show, there is `protocol.plain`.
+    """
     return text.translate(_HARMFUL)
 
 
