@@ -258,6 +258,7 @@ def test_what_a_conversation_needs_can_be_awaited(tell, room: LocalRoom):
         assert [message.id for message in await there.topic_history("news")] == [said.id]
         assert [hit.message.id for hit in await there.search("green")] == [said.id]
         assert [one.name for one in await there.attachments(said.id)] == ["a.txt"]
+        assert (await there.message(said.message.handle)).body == "green again"
         mails = await there.peek()
         assert "green again" in (await there.frame(mails)).text
         passed = await there.forward(said.id, "planner", "for you")

@@ -45,8 +45,7 @@ class Context:
 
     def project(self) -> str:
         """The project the caller stands in: its agents go by their bare names."""
-        room = self.room()
-        return room.scope.find(room.store.look())
+        return self.room().project()
 
     def finish(self, *, closing: bool) -> None:
         if self._room is not None:

@@ -65,6 +65,7 @@ class AsyncRoom:
     nack = _awaited(Room.nack)
     reply = _awaited(Room.reply)
     frame = _awaited(Room.frame)
+    message = _awaited(Room.message)
     receipts = _awaited(Room.receipts)
     withdraw = _awaited(Room.withdraw)
     sent = _awaited(Room.sent)

@@ -153,7 +153,7 @@ class Climb:
 
     def __init__(self, room: "LocalRoom", ref: str, rung: str) -> None:
         self._rung = check_rung(rung)
-        message = room.find_message(room.store.look(), ref)
+        message = room.message(ref)
         self._enough = any if one.is_one(message) else all
         self._room, self._seq, self.party = room, message.seq, message.sender_id
 
