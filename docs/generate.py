@@ -113,8 +113,8 @@ def python() -> str:
         + _function("postroom.open", postroom.open)
         + "\n## `Room`\n\n"
         + f"{inspect.getdoc(postroom.Room)}\n\n{module.partition(chr(10) * 2)[2]}\n\n"
-        "It is also a context manager, which closes it at the end. `AsyncRoom` has the methods "
-        "agents need most, to be awaited.\n\n"
+        "It is also a context manager, which closes it at the end. `AsyncRoom` has the same "
+        "methods, to be awaited; `listen` and `events` are for `async for`.\n\n"
         + "\n".join(_function(f"room.{name}", method) for name, method in methods)
         + "\n## Types\n\n"
         "| name | what it is | what is in it |\n| --- | --- | --- |\n"

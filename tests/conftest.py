@@ -10,6 +10,7 @@ from hypothesis import settings
 
 from postroom.config import Settings
 from postroom.room.local import LocalRoom
+from tests.attached import MakeFile
 from tests.clockwork import Clock
 
 OpenRoom = Callable[..., LocalRoom]
@@ -75,3 +76,16 @@ def room(open_room: OpenRoom) -> LocalRoom:
     room.join("planner")
     room.join("builder")
     return room
+
+
+@pytest.fixture
+def make(tmp_path: os.PathLike[str]) -> MakeFile:
+    """Makes a file with some content; its path."""
+
+    def maker(name: str, text: bytes = b"some content") -> str:
+        path = os.path.join(tmp_path, name)
+        with open(path, "wb") as file:
+            file.write(text)
+        return path
+
+    return maker

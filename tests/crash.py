@@ -28,7 +28,9 @@ Say = Callable[..., None]
 
 
 def open_room(home: str, agent: str | None = None) -> LocalRoom:
-    return LocalRoom(home, Settings(sender_rate=0, sweep_seconds=0.05, busy_seconds=60.0), agent=agent, project="p")
+    return LocalRoom(
+        home, Settings(sender_rate=0, sweep_seconds=0.05, busy_seconds=60.0), agent=agent, project="p"
+    )
 
 
 def send(room: LocalRoom, say: Say, chance: random.Random) -> None:

@@ -110,7 +110,9 @@ class Activity:
                 self.room.settle(mail)
 
     def be_left_alone(self) -> None:
-        wish = self.chance.choice(({"mute": True}, {"mute": 20}, {"digest": 15}, {"hours": "0:00-12:00", "zone": "UTC"}))
+        wish = self.chance.choice(
+            ({"mute": True}, {"mute": 20}, {"digest": 15}, {"hours": "0:00-12:00", "zone": "UTC"})
+        )
         self.room.manners(self.agent(), **wish)
 
     def be_there_again(self) -> None:

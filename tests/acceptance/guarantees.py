@@ -60,6 +60,7 @@ PROMISES: dict[str, str] = {
     "idle-costs-nothing": "Waiting uses no CPU.",
     "quiet": "While a quiet marker is valid, nothing of its agent is due or offered, whoever dies, or when.",
     "async": "The async face needs no thread for a waiter, and a cancelled call loses no message.",
+    "async-level": "Whatever a room can do can be awaited too, with the same arguments.",
     # history
     "events": "A reader that pages through the events skips none, however many write meanwhile.",
     "replay": "The journals alone rebuild a room with the same state.",

@@ -72,7 +72,9 @@ class RoomAgainstModel(RuleBasedStateMachine):
         self.seen_seq = 0
 
     def enter(self) -> LocalRoom:
-        room = LocalRoom(os.path.join(self.directory, "home"), Settings(sender_rate=0), project="p", clock=self.clock)
+        room = LocalRoom(
+            os.path.join(self.directory, "home"), Settings(sender_rate=0), project="p", clock=self.clock
+        )
         room.bell = PollingBell()
         return room
 

@@ -138,11 +138,15 @@ def test_a_route_that_makes_no_sense_is_named_before_anything_is_stored(
 
 
 @pytest.mark.promise("policy")
-def test_who_sends_too_much_is_refused_and_told_when_it_may_again(enter: Enter, clock: Clock, room: LocalRoom):
+def test_who_sends_too_much_is_refused_and_told_when_it_may_again(
+    enter: Enter, clock: Clock, room: LocalRoom
+):
     fast = enter("planner", sender_rate=60)
     for n in range(60):
         fast.send("builder", f"{n}")
-    with pytest.raises(RateLimited, match=r"60 messages a minute \(sender_rate\); the next in 1 s") as refused:
+    with pytest.raises(
+        RateLimited, match=r"60 messages a minute \(sender_rate\); the next in 1 s"
+    ) as refused:
         fast.send("builder", "one too many")
     assert refused.value.facts == {"rule": "sender_rate", "limit": 60, "retry_after": 1.0}
     assert stored(room) == 60

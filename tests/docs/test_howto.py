@@ -1,8 +1,10 @@
 """What the guides say to type does what they say."""
 
 import io
+import json
 import os
 import re
+import shlex
 import sys
 import types
 from contextlib import redirect_stdout
@@ -14,7 +16,7 @@ import postroom
 from postroom.protocol import declaration, registration
 from postroom.room import local
 from tests.commandline import CommandLine
-from tests.process import ROOT
+from tests.process import BOUND, ROOT
 
 
 def test_the_agent_in_shell_ends_when_another_program_holds_its_mailbox(home: str) -> None:
@@ -81,3 +83,43 @@ def test_what_the_guide_registers_can_be_sent_as_it_says(home: str, monkeypatch:
     assert 'deploy = "acme_mail:Deploy"' in in_package
     assert registration.GROUP in in_package
     assert declaration.definition(module.Deploy)["schema"]["required"] == ["version"]
+
+
+SHOWN = "5f0c9a1e"  # the id of every message, in the guides
+
+
+def test_asking_answering_and_passing_on_go_as_the_guide_says(home: str) -> None:
+    cli = CommandLine(home)
+    join, ask, answer, without_waiting, follow, forward = blocks("asking.md", "sh")
+    assert cli.shell(f"set -e\n{join}").code == 0
+    words = shlex.split(ask)
+    with cli.start(*words[1:]) as asker:
+        [request] = json.loads(cli.process("wait", "--as", "builder", "--json").out)["messages"]
+        answered = cli.shell(f"set -e\n{answer.replace(SHOWN, request['handle'])}")
+        out, _ = asker.communicate(timeout=BOUND)
+    assert (answered.code, asker.returncode, out) == (0, 0, b"The one in src/parser.\n"), answered
+    for block in (without_waiting, follow, forward):
+        done = cli.shell(f"set -e\n{block.replace(SHOWN, request['handle'])}")
+        assert done.code == 0, done
+    assert [mail["type"] for mail in cli.ok("inbox", "--as", "builder", "--json").json["messages"]] == [
+        "request"
+    ]
+    [passed] = cli.ok("inbox", "--as", "rita", "--json").json["messages"]
+    assert "Which parser do you use?" in passed["body"]
+    assert passed["thread"] != request["thread"]
+
+
+@pytest.mark.parametrize("page", ["addresses.md", "decisions.md"])
+def test_what_a_guide_says_to_type_can_be_typed_in_that_order(home: str, page: str) -> None:
+    cli = CommandLine(home)
+    for name in ("builder", "planner"):
+        cli.ok("join", name)
+    for block in blocks(page, "sh"):
+        *before, last = re.split(rf"^(?=.*{SHOWN})", block, flags=re.MULTILINE)
+        for part in (*before, last):
+            latest = cli.ok("sent", "--as", "builder", "--json").json["messages"]
+            done = cli.shell(f"set -e\n{part.replace(SHOWN, latest[0]['handle'] if latest else SHOWN)}")
+            assert done.code == 0, done
+    if page == "decisions.md":
+        [answer] = cli.ok("inbox", "--as", "builder", "--json").json["messages"]
+        assert answer["payload"]["decision"]["option"] == "tonight"

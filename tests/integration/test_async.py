@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import inspect
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 
@@ -226,6 +227,91 @@ def test_asking_lets_other_calls_go_on(tell, room: LocalRoom):
             await there.ask("planner", "and now?", timeout=0.01)
 
     tell(story)
+
+
+def _methods(kind: type) -> dict[str, Callable[..., object]]:
+    return {name: one for name, one in inspect.getmembers(kind, inspect.isfunction) if name[0] != "_"}
+
+
+@pytest.mark.promise("async-level")
+@pytest.mark.parametrize("name", _methods(postroom.Room))
+def test_every_method_of_a_room_can_be_awaited_with_the_same_arguments(name: str):
+    theirs, ours = _methods(postroom.Room)[name], _methods(postroom.AsyncRoom)[name]
+    assert _arguments(ours) == _arguments(theirs)
+    wanted = inspect.isasyncgenfunction if name in ("listen", "events") else inspect.iscoroutinefunction
+    assert wanted(ours)
+
+
+def _arguments(method: Callable[..., object]) -> list[tuple[str, object, object]]:
+    every = inspect.signature(method).parameters.values()
+    return [(one.name, one.kind, one.default) for one in every]
+
+
+@pytest.mark.promise("async-level")
+def test_what_a_conversation_needs_can_be_awaited(tell, room: LocalRoom):
+    async def story(there: postroom.AsyncRoom) -> None:
+        assert there.agent == "builder"
+        await there.subscribe("news")
+        said = await there.send("topic:news", "green again", sender="planner", attachments=[("a.txt", b"a")])
+        assert [agent.name for agent in await there.subscribers("news")] == ["builder"]
+        assert [topic.name for topic in await there.topics()] == ["news"]
+        assert [message.id for message in await there.topic_history("news")] == [said.id]
+        assert [hit.message.id for hit in await there.search("green")] == [said.id]
+        assert [one.name for one in await there.attachments(said.id)] == ["a.txt"]
+        assert (await there.message(said.message.handle)).body == "green again"
+        mails = await there.peek()
+        assert "green again" in (await there.frame(mails)).text
+        passed = await there.forward(said.id, "planner", "for you")
+        assert [message.id for message in await there.thread(passed.id)] == [passed.id]
+        assert (await there.threads())[0].id == passed.message.thread
+        gate = await there.send("planner", "May I?", type="decision_gate")
+        assert [one.message.id for one in await there.gates()] == [gate.id]
+        await there.decide(gate.id, "approve", agent="planner")
+        assert (await there.gate(gate.id)).decision is not None
+        assert (await there.stats()).messages == len(
+            [event async for event in there.events() if _is_sent(event)]
+        )
+        await there.join("ada", role="tester")
+        assert list(await there.groups()) == ["tester"]
+        assert await there.call(there.room.dead) == []
+
+    tell(story)
+
+
+def _is_sent(event: postroom.Event) -> bool:
+    return event.type == "message.sent"
+
+
+@pytest.mark.promise("async")
+def test_who_waits_for_a_rung_or_follows_the_events_is_woken_and_needs_no_thread(
+    tell, room: LocalRoom, monkeypatch: pytest.MonkeyPatch
+):
+    async def story(there: postroom.AsyncRoom) -> None:
+        sent = await there.send("planner", "how far?")
+        last = [event async for event in there.events()][-1]
+        cursor = room.store.look().cursor(last)
+        sleeping = asleep(monkeypatch)
+        threads = threading.active_count()
+        climbing = asyncio.create_task(there.until(sent.id, "acked"))
+        await sleeping.wait()
+        sleeping.clear()
+        following = asyncio.create_task(_next_event(there.events(follow=True, agent="planner", after=cursor)))
+        await sleeping.wait()
+        assert threading.active_count() == threads
+        room.ack(sent.id)
+        assert [delivery.state for delivery in await climbing] == [State.ACKED]
+        assert (await following).type == "delivery.acked"
+        assert (await there.until(sent.id, "acked", timeout=0))[0].state is State.ACKED
+        second = await there.send("planner", "and this?")
+        assert (await there.until(second.id, "seen", timeout=0))[0].state is State.STORED
+
+    tell(story)
+
+
+async def _next_event(events: AsyncIterator[postroom.Event]) -> postroom.Event:
+    async for event in events:
+        return event
+    raise AssertionError("there are no more events")
 
 
 def test_errors_arrive_where_they_are_awaited(tell):

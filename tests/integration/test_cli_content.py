@@ -2,10 +2,12 @@
 
 import os
 import pty
+import re
 
 import pytest
 
 from tests.commandline import COMMAND, CommandLine, is_told_well
+from tests.process import BOUND
 
 SCRIPT = 'def greet():\n    return "```"\n'
 
@@ -157,6 +159,20 @@ def test_replies_and_questions_take_attachments_too(cli: CommandLine, message: s
     asked = cli("ask", "builder", "?", "--as", "planner", "--timeout", "0", "--attach", f"{place}/plot.png")
     assert asked.code == 4
     assert "[plot.png]" in cli.ok("sent", "--as", "planner").out
+
+
+def test_who_asks_is_told_what_came_with_the_answer(cli: CommandLine, place: str):
+    with cli.start("ask", "builder", "Where is it?", "--as", "planner") as asker:
+        cli.ok("wait", "--as", "builder", "--timeout", "30")
+        [request] = cli.ok("inbox", "--as", "builder", "--json").json["messages"]
+        cli.ok("reply", request["id"], "Here.", "--as", "builder", "--attach", f"{place}/greet.py")
+        out, err = asker.communicate(timeout=BOUND)
+    assert out == b"Here.\n"
+    told = re.search(
+        r"builder answered with (\w{8}) and 1 attachment: postroom attachments (\w{8})\n", err.decode()
+    )
+    assert told is not None
+    assert "greet.py" in cli.ok("attachments", told[2]).out
 
 
 def test_a_body_is_plain_unless_it_is_said_to_be_markdown(cli: CommandLine):

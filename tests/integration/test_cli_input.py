@@ -1,6 +1,7 @@
 """Bad input: a clear error with the right exit code, nothing stored, never a traceback."""
 
 import os
+import re
 
 import pytest
 
@@ -149,6 +150,15 @@ def test_a_hint_names_a_moment_only_where_one_may_be_given(cli: CommandLine):
 )
 def test_a_schedule_in_the_past_or_by_no_clock(cli: CommandLine, text: str):
     assert refused(cli, f"--at={text}")
+
+
+@pytest.mark.parametrize("option", ["--at", "--after", "--expires"])
+def test_a_moment_that_has_passed_is_told_with_what_time_it_is(cli: CommandLine, option: str):
+    told = refused(cli, option, "2020-01-01T10:00")
+    assert re.search(r"lies in the past: it is 20\d\d-\d\d-\d\d \d\d:\d\d(:\d\d)? now\n", told)
+    example = re.search(r"a moment like (\S+?)[.,]", told)
+    assert example is not None
+    cli.ok("send", "builder", "later", "--as", "planner", option, example[1])
 
 
 def test_a_schedule_given_twice(cli: CommandLine):

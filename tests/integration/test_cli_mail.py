@@ -57,8 +57,26 @@ def test_every_flag_of_send_arrives(cli: CommandLine):
 
 def test_what_is_sent_for_later_waits_for_its_time(cli: CommandLine):
     answer = cli.ok("send", "builder", "later", "--as", "planner", "--after", "2h")
-    assert "stored (scheduled, until " in answer.out
+    assert re.search(r"builder: stored, held until \d{4}-\d\d-\d\d \d\d:\d\d", answer.out)
     assert cli.ok("inbox", "--as", "builder", "--json").json == {"messages": []}
+
+
+def test_what_is_sent_for_a_moment_is_told_with_it(cli: CommandLine):
+    for given, told in (("10:00", "10:00"), ("10:00:05", "10:00:05")):
+        answer = cli.ok("send", "builder", "later", "--as", "planner", "--at", f"2199-11-16T{given}")
+        assert f"builder: stored, held until 2199-11-16 {told}, not listening now\n" in answer.out
+
+
+def test_a_broadcast_needs_no_address(cli: CommandLine):
+    sent = cli.ok("send", "--type", "broadcast", "hello", "--as", "planner", "--json").json
+    assert [delivery["recipient"] for delivery in sent["deliveries"]] == ["builder"]
+    told = cli.ok("receipts", sent["id"], "--json").json["message"]
+    assert (told["to"], told["type"], told["body"]) == ("@all", "note", "hello")
+    sent = cli.ok(
+        "send", "--type", "broadcast", "@all", "--subject", "all of you", "--as", "planner", "--json"
+    )
+    assert cli.ok("receipts", sent.json["id"], "--json").json["message"]["body"] == ""
+    assert "to @all, not to 'builder'" in cli("send", "--type", "broadcast", "builder", "hi", "--as", "a").err
 
 
 def test_what_is_sent_for_a_moment_is_listed_with_it_and_can_be_withdrawn(cli: CommandLine):

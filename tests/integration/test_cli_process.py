@@ -54,6 +54,24 @@ def test_the_commands_agents_use_all_day_load_little(cli: CommandLine, command: 
     assert len([name for name in loaded if name.startswith("postroom.cli.commands.")]) <= 2
 
 
+@pytest.mark.parametrize("command", ["send", "inbox", "read", "ack"])
+def test_no_type_is_given_as_text_where_that_would_be_compiled(cli: CommandLine, command: str):
+    """Who compiles text has the interpreter make a class of every kind of syntax."""
+    message = cli.sent("builder", "hello")
+    arguments = {"send": ["builder", "again"], "ack": [message]}.get(command, [])
+    script = (
+        f"import sys, typing; sys.argv[1:] = {[command, *arguments, '--as', 'builder']!r}\n"
+        "def refuse(*what, **_): raise AssertionError(what)\n"
+        "typing.ForwardRef = refuse\n"
+        "from postroom.cli.main import main; main()"
+    )
+    env = os.environ | cli.environment
+    done = subprocess.run(
+        [sys.executable, "-c", script], env=env, capture_output=True, timeout=BOUND, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_typed_send_loads_its_schema_and_nothing_heavy(cli: CommandLine):
     plain = loaded_by(cli, "send", "builder", "hello", "--as", "planner")
     answer = loaded_by(cli, "reply", cli.sent("builder", "hello"), "done", "--as", "builder")

@@ -92,6 +92,13 @@ def test_whom_nobody_knows_is_told_with_near_names(cli: CommandLine):
     assert (result.code, result.error["near"]) == (3, ["p/builder"])
 
 
+def test_whom_nobody_is_like_is_not_to_be_joined_but_looked_up(cli: CommandLine):
+    for option in ("--from", "--to"):
+        result = cli("search", "word", option, "zzz", "--json")
+        assert (result.code, result.error["near"]) == (3, [])
+        assert result.error["hint"] == "See who is here: postroom agents --all"
+
+
 def test_several_words_without_quotes_are_told_to_want_them(cli: CommandLine):
     assert "quotes" in cli("search", "two", "words").err
 

@@ -1,5 +1,6 @@
 """Help, errors, colours and completion: what every command has in common."""
 
+import io
 import os
 import shutil
 import subprocess
@@ -93,7 +94,12 @@ def test_an_unknown_command_suggests_near_ones(cli: CommandLine):
         (["send", "builder", "several", "words"], "too many arguments: words"),
         (["inbox", "more"], "too many arguments: more"),
         (["restore", "room.db", "--force"], "there is no option '--force'\n"),
-        (["send", "builder", "hi", "--prority", "high"], "did you mean --priority?"),
+        (
+            ["send", "builder", "hi", "--prority", "high"],
+            "\n  Did you mean --priority? See: postroom help send\n",
+        ),
+        (["send", "builder", "hi", "--t", "note"], "Did you mean --type, --thread or --timeout? See:"),
+        (["send", "builder", "hi", "-t", "note"], "Did you mean --type, --thread or --timeout? See:"),
         (["send", "builder", "hi", "--subject"], "--subject needs a value"),
         (["send", "builder", "hi", "--subject", "--json"], "--subject needs a value"),
         (["inbox", "--limit", "0"], "must be a number from 1 to 500"),
@@ -173,6 +179,28 @@ def test_texts_are_cut_by_the_columns_they_take():
     assert (cut("日本語", 5), cut("abcdef", 4), cut("abc", 3)) == ("日本…", "abc…", "abc")
     assert clean("a\tb\nc\x00\x85") == "a\tb\nc"
     assert one_line("a\tb\r\nc\u2028d") == "a b  c d"
+
+
+@pytest.mark.parametrize("columns", [40, 80, 81])
+def test_no_table_is_wider_than_the_terminal(columns: int, monkeypatch: pytest.MonkeyPatch):
+    out = Output(io.StringIO())
+    monkeypatch.setattr(out, "is_terminal", True)
+    monkeypatch.setattr(Output, "columns", property(lambda _: columns))
+    row = ["n" * 30, "日本" * 20, "1,234", "x" * 300]
+    for head in ((), ("NAME", "PLACE", "COUNT", "TEXT")):
+        shown = out.table([row, row], (), head).splitlines()
+        assert max(map(width, shown)) == columns
+        assert shown[-1].endswith("x…")
+        assert "1,234" in shown[-1]
+    assert out.table([row], (), (), spare=(1, 3)).split() == [row[0], "1,234"]
+    whole = ["short", "cells"]
+    assert out.table([whole], ("bold",), (), spare=(1,)) == "short  cells\n"
+
+
+def test_what_goes_into_a_pipe_keeps_its_names_whole():
+    row = ["n" * 90, "m" * 90, "x" * 300]
+    shown = Output(io.StringIO()).table([row], (), (), spare=(1,))
+    assert shown.split() == [*row[:2], "x" * 23 + "…"]
 
 
 # streams

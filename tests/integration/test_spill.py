@@ -72,7 +72,7 @@ def test_the_file_holds_nothing_that_does_not_show(room: LocalRoom) -> None:
     path = room.spill(mail)
     assert path is not None
     with open(path, encoding="utf-8", newline="") as file:
-        assert file.read() == "a[31mbc\nd e\tf" + "x" * 20_000
+        assert file.read() == "abc\nd\u00a0e\tf" + "x" * 20_000
 
 
 @pytest.mark.promise("spill")

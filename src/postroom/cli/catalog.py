@@ -83,11 +83,11 @@ def find(name: str) -> Entry | None:
     return COMMANDS.get(ALIASES.get(name, name))
 
 
-def near(name: str) -> list[str]:
+def near_to(name: str) -> list[str]:
     """Commands somebody may have meant."""
-    import difflib
+    from postroom.near import near
 
-    return difflib.get_close_matches(name.lower(), [*COMMANDS, "help"], 3, 0.6)
+    return near(name, [*COMMANDS, "help"])
 
 
 def load(entry: Entry) -> "Command":

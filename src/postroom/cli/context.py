@@ -9,7 +9,7 @@ from postroom.errors import PostroomError, UsageError
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from postroom.room.local import LocalRoom
 
@@ -45,8 +45,7 @@ class Context:
 
     def project(self) -> str:
         """The project the caller stands in: its agents go by their bare names."""
-        room = self.room()
-        return room.scope.find(room.store.look())
+        return self.room().project()
 
     def finish(self, *, closing: bool) -> None:
         if self._room is not None:
@@ -75,10 +74,14 @@ class Context:
             raise PostroomError(f"cannot write to standard output: {exc.strerror}") from exc
 
     def put_table(
-        self, rows: "Iterable[Sequence[str]]", styles: "Sequence[str]", head: "Sequence[str]"
+        self,
+        rows: "Iterable[Sequence[str]]",
+        styles: "Sequence[str]",
+        head: "Sequence[str]",
+        spare: "Collection[int]" = (),
     ) -> None:
-        """Columns under their names, which `--quiet` leaves out."""
-        self.put(self.out.table(rows, styles, () if self.quiet else head))
+        """Columns under their names, which `--quiet` leaves out; see `Output.table`."""
+        self.put(self.out.table(rows, styles, () if self.quiet else head, spare))
 
     def put_json(self, document: Any) -> None:
         """Data for programs: one line, one document."""

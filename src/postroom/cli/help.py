@@ -58,9 +58,11 @@ def settings(out: Output) -> str:
 
 def unknown(name: str) -> UsageError:
     """There is no such command; these are near."""
-    meant = catalog.near(name)
-    hint = f"Did you mean {' or '.join(meant)}?" if meant else "See: postroom --help"
-    return UsageError(f"there is no command {name!r}", hint=hint, command=name, near=meant)
+    from postroom.near import meant
+
+    found = catalog.near_to(name)
+    hint = meant(found) or "See: postroom --help"
+    return UsageError(f"there is no command {name!r}", hint=hint, command=name, near=found)
 
 
 def overview(out: Output) -> str:

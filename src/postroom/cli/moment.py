@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
 _LONGEST = 1e10  # 300 years
 _SPAN_HINT = "Write a span like 90s, 10m, 2h or 1d."
-_AT_HINT = "Write a moment like 2026-11-15T21:47, or a time of today like 21:47."
-_HINT = "Write a span like 90s, 10m, 2h or 1d, or a moment like 2026-11-15T21:47."
+_AT_HINT = "Write a moment like 2031-05-04T10:00, or a time of today like 21:47."
+_HINT = "Write a span like 90s, 10m, 2h or 1d, or a moment like 2031-05-04T10:00."
 
 
 def span(text: str, hint: str = _SPAN_HINT) -> float:
@@ -34,7 +34,7 @@ def span(text: str, hint: str = _SPAN_HINT) -> float:
 def when(text: str) -> "float | datetime":
     """Seconds from now, or a moment to come, given as a date and time (local by default)."""
     at = _iso(text)
-    return span(text, _HINT) if at is None else _to_come(text, at)
+    return span(text, _HINT) if at is None else _to_come(text, at, _HINT)
 
 
 def moment(text: str) -> "datetime":
@@ -48,12 +48,13 @@ def moment(text: str) -> "datetime":
         at = _iso(text)
     if at is None:
         raise InvalidValue(f"{text!r} is not a moment", hint=_AT_HINT)
-    return _to_come(text, at)
+    return _to_come(text, at, _AT_HINT)
 
 
-def _to_come(text: str, at: "datetime") -> "datetime":
-    if at.timestamp() * 1000 < wall():
-        raise InvalidValue(f"{text!r} lies in the past", hint=_HINT)
+def _to_come(text: str, at: "datetime", hint: str) -> "datetime":
+    now = wall()
+    if at.timestamp() * 1000 < now:
+        raise InvalidValue(f"{text!r} lies in the past: it is {minute(now)} now", hint=hint)
     return at
 
 
@@ -63,7 +64,7 @@ def past(text: str) -> int:
     now = wall()
     moment = now - int(span(text, _HINT) * 1000) if at is None else int(at.timestamp() * 1000)
     if moment > now:
-        raise InvalidValue(f"{text!r} lies in the future", hint=_HINT)
+        raise InvalidValue(f"{text!r} lies in the future: it is {minute(now)} now", hint=_HINT)
     return max(0, moment)
 
 
@@ -107,3 +108,9 @@ def clock(at: int | None) -> str:
         return ""
     then, now = time.localtime(at // 1000), time.localtime()
     return time.strftime("%H:%M:%S" if then[:3] == now[:3] else "%Y-%m-%d %H:%M:%S", then)
+
+
+def minute(at: int) -> str:
+    """A moment by the local clock, to the minute if it is one."""
+    then = time.localtime(at // 1000)
+    return time.strftime("%Y-%m-%d %H:%M" if then.tm_sec == 0 else "%Y-%m-%d %H:%M:%S", then)

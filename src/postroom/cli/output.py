@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TextIO
 
 from postroom.errors import PostroomError
@@ -16,11 +16,15 @@ _ONE_LINE: dict[int, str | None] = {**_HARMFUL, 9: " ", 10: " ", 13: " ", 0x2028
 _STYLES = {"bold": "1", "dim": "2"} | {
     name: str(30 + n) for n, name in enumerate(["black", "red", "green", "yellow", "blue", "magenta", "cyan"])
 }
+_LEAST, _NARROW = 24, 8  # columns of the last cell, and of the others
 _PLAIN = str.maketrans("─│·→…●○×✓✗–↻“”", '-|->~*oxvx-@""')  # for a stream that is not UTF-8
 
 
 def clean(text: str) -> str:
-    """A text of several lines, without what could harm a terminal."""
+    """A text of several lines, without what could harm a terminal.
+
+    A person sees the rest; for a model, which reads what does not show, there is `protocol.plain`.
+    """
     return text.translate(_HARMFUL)
 
 
@@ -112,28 +116,54 @@ class Output:
             self.taken += os.write(self._descriptor, data[self.taken :] if self.taken else data)
 
     def table(
-        self, rows: Iterable[Sequence[str]], styles: Sequence[str] = (), head: Sequence[str] = ()
+        self,
+        rows: Iterable[Sequence[str]],
+        styles: Sequence[str] = (),
+        head: Sequence[str] = (),
+        spare: Collection[int] = (),
     ) -> str:
-        """Columns, the last of them cut to the width there is."""
+        """Columns, cut to the width there is: the last first, and on a terminal then the widest.
+
+        Those in `spare` are left out where the terminal is too narrow for all of them.
+        """
         body = [[one_line(cell) for cell in row] for row in rows]
         every = [list(head), *body] if head else body
         if not every:
             return ""
         widths = [max(map(width, column)) for column in zip(*every, strict=True)]
-        left = max(16, self.columns - sum(widths[:-1]) - 2 * (len(widths) - 1))
-        lines = [self._row(row, widths, left, styles) for row in body]
+        if spare and self.is_terminal and sum(widths) + 2 * len(widths) - 2 > self.columns:
+            keep = [at for at in range(len(widths)) if at not in spare]
+            styles = [styles[at] if at < len(styles) else "" for at in keep]
+            body, head = [[row[at] for at in keep] for row in body], [head[at] for at in keep] if head else ()
+            widths = [widths[at] for at in keep]
+        widths = self._fitted(widths)
+        lines = [self._row(row, widths, styles) for row in body]
         if head:
-            lines.insert(0, self._row(head, widths, left, ["dim"] * len(widths)))
+            lines.insert(0, self._row(head, widths, ["dim"] * len(widths)))
         return "".join(f"{line}\n" for line in lines)
 
-    def _row(self, row: Sequence[str], widths: list[int], left: int, styles: Sequence[str]) -> str:
+    def _fitted(self, widths: list[int]) -> list[int]:
+        """What of them there is room for. Elsewhere than on a terminal, names stay whole."""
+        *first, last = widths
+        left = self.columns - 2 * len(first)
+        least = min(last, _LEAST)
+        while self.is_terminal and sum(first) + least > left:
+            if max([0, *first]) > _NARROW:
+                first[first.index(max(first))] -= 1
+            elif least > 1:
+                least -= 1
+            elif max([0, *first]) > 1:
+                first[first.index(max(first))] -= 1
+            else:
+                break
+        return [*first, min(last, max(least, left - sum(first)))]
+
+    def _row(self, row: Sequence[str], widths: list[int], styles: Sequence[str]) -> str:
         cells: list[str] = []
         for at, cell in enumerate(row):
-            style = styles[at] if at < len(styles) else ""
-            if at == len(row) - 1:
-                cells.append(self.paint(cut(cell, left), style))
-            else:
-                cells.append(self.paint(cell, style) + " " * (widths[at] - width(cell)))
+            text = cut(cell, widths[at])
+            painted = self.paint(text, styles[at] if at < len(styles) else "")
+            cells.append(painted if at == len(row) - 1 else painted + " " * (widths[at] - width(text)))
         return "  ".join(cells).rstrip()
 
 

@@ -85,7 +85,7 @@ class Parser(argparse.ArgumentParser):
             elif name not in self._option_string_actions and self._is_valued(name[:2]):
                 options.append(argument)  # -n1
             elif (action := self._option_string_actions.get(name)) is None:
-                self.error(self._unknown(name))
+                raise self._unknown(name)
             elif action.nargs == 0:
                 options.append(argument)
             else:
@@ -99,11 +99,13 @@ class Parser(argparse.ArgumentParser):
         action = self._option_string_actions.get(name)
         return action is not None and action.nargs != 0
 
-    def _unknown(self, name: str) -> str:
-        import difflib
+    def _unknown(self, name: str) -> UsageError:
+        from postroom.near import meant, near
 
-        meant = difflib.get_close_matches(name, self._option_string_actions, 1, 0.7)
-        return f"there is no option {name!r}" + (f"; did you mean {meant[0]}?" if meant else "")
+        known = [option[2:] for option in self._option_string_actions if option.startswith("--")]
+        found = [f"--{option}" for option in near(name.lstrip("-"), known)]
+        hint = f"{meant(found)} See: postroom help {self.command}".lstrip()
+        return UsageError(f"there is no option {name!r}", hint=hint, option=name, near=found)
 
     def error(self, message: str) -> NoReturn:
         hint = f"See: postroom help {self.command}"

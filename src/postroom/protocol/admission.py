@@ -66,12 +66,17 @@ def _custom(to: str, body: str, payload: Json | None) -> Admitted:
 
 def _broadcast(to: str, body: str, payload: Json | None) -> Admitted:
     """A note to everybody. One that names somebody is refused: one of the two was not meant."""
-    if to not in _ALL:
+    if not is_everybody(to):
         raise InvalidValue(
             f"a broadcast goes to {EVERYBODY}, not to {to!r}", field="to",
             hint=f"Send a note to {to}, without --type; or the broadcast to {EVERYBODY}.",
         )  # fmt: skip
     return Admitted(EVERYBODY, "note", body, payload)
+
+
+def is_everybody(to: str) -> bool:
+    """Whether that is how one writes to everybody, here or elsewhere."""
+    return to in _ALL
 
 
 def _normal(given: Json, schema: Json, path: str) -> Json:

@@ -49,13 +49,12 @@ def every(home: str = "") -> list[Definition]:
 
 
 def unknown(name: str, home: str) -> UnknownType:
-    import difflib  # noqa: PLC0415 - only for who is refused
+    from postroom.near import meant, near  # noqa: PLC0415 - only for who is refused
 
     there = [*(one["name"] for one in every(home)), *ALIASES]
-    near = difflib.get_close_matches(name.lower().replace("-", "_"), there, 3, 0.6)
-    meant = f"Did you mean {' or '.join(near)}? " if near else ""
+    found = near(name.replace("-", "_"), there)
+    see = "See: postroom types; to have a type of your own: postroom help types"
     return UnknownType(
         f"there is no type {name[:80]!r}",
-        hint=f"{meant}See: postroom types; to have a type of your own: postroom help types",
-        type=name[:80], near=near,
+        hint=f"{meant(found)} {see}".lstrip(), type=name[:80], near=found,
     )  # fmt: skip

@@ -129,12 +129,12 @@ def _wrong(path: str, expected: str, found: str) -> InvalidPayload:
 
 
 def _unknown(name: str, properties: dict[str, Schema], path: str) -> InvalidPayload:
-    import difflib  # noqa: PLC0415 - only for who is refused
+    from postroom.near import either, near  # noqa: PLC0415 - only for who is refused
 
-    near = difflib.get_close_matches(name.lower(), properties, 3, 0.6)
-    meant = f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(properties) or 'none'}"
+    found = near(name, properties)
+    meant = f"did you mean {either(found)}?" if found else f"there are: {', '.join(properties) or 'none'}"
     where = f"{path}.{name[:80]}"
-    return InvalidPayload(f"there is no field {where}; {meant}", field=where, near=near)
+    return InvalidPayload(f"there is no field {where}; {meant}", field=where, near=found)
 
 
 def _expected_kinds(wanted: str | list[str]) -> str:

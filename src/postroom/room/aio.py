@@ -4,54 +4,98 @@ Waiting costs no thread: the loop watches the bell's descriptor, and the worker 
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from concurrent.futures import Future, ThreadPoolExecutor
-from functools import partial
+from functools import partial, wraps
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from postroom.bell.contract import Waiter
 from postroom.bell.polling import SECONDS
-from postroom.model.conversation import Attachment
-from postroom.model.message import Agent, AgentStatus, Delivery, Mail, Receipts, Sent
+from postroom.model.message import Delivery, Event, Mail
+from postroom.room.contract import Room
+from postroom.room.history import concerns
 from postroom.room.listen import Listening
 from postroom.room.local import LocalRoom
-from postroom.room.wait import next_due, sweep_pause
+from postroom.room.unit import EVERYONE
+from postroom.room.wait import Climb, next_due, sweep_pause
 
 if TYPE_CHECKING:
     from typing import Unpack
 
-    from postroom.room.options import About, ReplyOptions, SendOptions
+    from postroom.room.options import SendOptions
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
+def _awaited(
+    method: Callable[Concatenate[Room, P], T],
+) -> "Callable[Concatenate[AsyncRoom, P], Coroutine[Any, Any, T]]":
+    """A method of the room as it is, made on the worker thread."""
+
+    @wraps(method)
+    async def call(self: "AsyncRoom", *args: P.args, **kwargs: P.kwargs) -> T:
+        return await self.call(getattr(self.room, method.__name__), *args, **kwargs)
+
+    return call
+
+
 class AsyncRoom:
-    """`async with AsyncRoom(postroom.open(agent="builder")) as room`."""
+    """`async with AsyncRoom(postroom.open(agent="builder")) as room`: every method of `Room`, to be awaited.
+
+    `listen` and `events` are for `async for`.
+    """
 
     def __init__(self, room: LocalRoom) -> None:
         self.room = room
         self._worker = ThreadPoolExecutor(1, "postroom-async")
         self._listening: set[Listening] = set()
 
-    async def _call(self, function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+    @property
+    def agent(self) -> str | None:
+        return self.room.agent
+
+    # What does not wait for anybody. What does is written out below.
+
+    send = _awaited(Room.send)
+    peek = _awaited(Room.peek)
+    settle = _awaited(Room.settle)
+    ack = _awaited(Room.ack)
+    nack = _awaited(Room.nack)
+    reply = _awaited(Room.reply)
+    frame = _awaited(Room.frame)
+    message = _awaited(Room.message)
+    receipts = _awaited(Room.receipts)
+    withdraw = _awaited(Room.withdraw)
+    sent = _awaited(Room.sent)
+    thread = _awaited(Room.thread)
+    attachments = _awaited(Room.attachments)
+    spill = _awaited(Room.spill)
+    search = _awaited(Room.search)
+    stats = _awaited(Room.stats)
+    agents = _awaited(Room.agents)
+    projects = _awaited(Room.projects)
+    join = _awaited(Room.join)
+    leave = _awaited(Room.leave)
+    rename = _awaited(Room.rename)
+    threads = _awaited(Room.threads)
+    forward = _awaited(Room.forward)
+    gates = _awaited(Room.gates)
+    gate = _awaited(Room.gate)
+    decide = _awaited(Room.decide)
+    groups = _awaited(Room.groups)
+    subscribe = _awaited(Room.subscribe)
+    unsubscribe = _awaited(Room.unsubscribe)
+    topics = _awaited(Room.topics)
+    subscribers = _awaited(Room.subscribers)
+    topic_history = _awaited(Room.topic_history)
+
+    async def call(self, function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+        """Anything else that is done with `room.room`, made on the same thread: `call(room.room.dead)`."""
         return await asyncio.get_running_loop().run_in_executor(
             self._worker, partial(function, *args, **kwargs)
         )
-
-    async def send(
-        self,
-        to: str,
-        body: str,
-        *,
-        sender: str | None = None,
-        confirm: bool = False,
-        **options: "Unpack[SendOptions]",
-    ) -> Sent:
-        return await self._call(self.room.send, to, body, sender=sender, confirm=confirm, **options)
-
-    async def peek(self, agent: str | None = None, *, limit: int = 50) -> list[Mail]:
-        return await self._call(self.room.peek, agent, limit=limit)
 
     async def take(
         self, agent: str | None = None, *, id: str | None = None, timeout: float | None = 0.0
@@ -75,26 +119,6 @@ class AsyncRoom:
         if claim.exception() is None and (mail := claim.result()) is not None:
             self.room.give_up(mail)
 
-    async def attachments(self, ref: str) -> list[Attachment]:
-        return await self._call(self.room.attachments, ref)
-
-    async def spill(self, mail: Mail) -> str | None:
-        return await self._call(self.room.spill, mail)
-
-    async def settle(self, mail: Mail) -> Delivery:
-        return await self._call(self.room.settle, mail)
-
-    async def ack(self, what: Mail | str, *, agent: str | None = None) -> Delivery:
-        return await self._call(self.room.ack, what, agent=agent)
-
-    async def nack(self, what: Mail | str, reason: str, *, agent: str | None = None) -> Delivery:
-        return await self._call(self.room.nack, what, reason, agent=agent)
-
-    async def reply(
-        self, what: Mail | str, body: str, *, agent: str | None = None, **options: "Unpack[ReplyOptions]"
-    ) -> Sent:
-        return await self._call(self.room.reply, what, body, agent=agent, **options)
-
     async def ask(
         self,
         to: str,
@@ -107,17 +131,56 @@ class AsyncRoom:
         """Blocks its own thread, so that other calls go on meanwhile."""
         return await asyncio.to_thread(self.room.ask, to, body, sender=sender, timeout=timeout, **options)
 
-    async def wait(self, agent: str | None = None, *, timeout: float | None = None) -> list[Mail]:
-        return await self._watch(agent, partial(self._call, self.room.peek, agent), timeout)
+    async def wait(
+        self, agent: str | None = None, *, timeout: float | None = None, limit: int = 50
+    ) -> list[Mail]:
+        return await self._watch(agent, partial(self.call, self.room.peek, agent, limit=limit), timeout)
+
+    async def until(self, ref: str, rung: str, *, timeout: float | None = None) -> list[Delivery]:
+        climb = await self.call(Climb, self.room, ref, rung)
+        look = partial(self.call, climb.done)
+        waiter = self.room.bell.waiter(climb.party)
+        try:
+            found = await self._watch_with(waiter, None, look, timeout)
+        finally:
+            waiter.close()
+        return found or await self.call(climb.deliveries)
+
+    async def events(
+        self, *, follow: bool = False, agent: str | None = None, after: str | None = None
+    ) -> AsyncIterator[Event]:
+        """As `Room.events`; who follows needs no thread."""
+        party = (await self.call(self.room.who, agent)).id if agent else None
+        waiter = self.room.bell.waiter(EVERYONE) if follow else None
+        cursor = after or ""
+        try:
+            while page := await self._page(waiter, cursor):
+                for event in page:
+                    if concerns(event, party):
+                        yield event
+                cursor = await self.call(self._after, page[-1])
+        finally:
+            if waiter is not None:
+                waiter.close()
+
+    async def _page(self, waiter: Waiter | None, cursor: str) -> list[Event]:
+        look = partial(self.call, self._events, cursor)
+        return await look() if waiter is None else await self._watch_with(waiter, None, look, None)
+
+    def _events(self, cursor: str) -> list[Event]:
+        return self.room.store.look().events(cursor)
+
+    def _after(self, event: Event) -> str:
+        return self.room.store.look().cursor(event)
 
     async def listen(self, agent: str | None = None, *, timeout: float | None = None) -> AsyncIterator[Mail]:
         """As `Room.listen`: holds the mailbox until the loop is left."""
-        listening = await self._call(Listening, self.room, agent, timeout, enclosures=False)
+        listening = await self.call(Listening, self.room, agent, timeout, enclosures=False)
         self._listening.add(listening)
         try:
             while True:
-                await self._call(listening.settle)
-                look = partial(self._call, listening.look)
+                await self.call(listening.settle)
+                look = partial(self.call, listening.look)
                 mail = await self._watch_with(listening.waiter, listening.agent, look, timeout)
                 if mail is None:
                     return
@@ -129,25 +192,13 @@ class AsyncRoom:
         """Once: the loop may finish a listening that was left long after the room itself was."""
         if listening in self._listening:
             self._listening.discard(listening)
-            await self._call(listening.close)
-
-    async def receipts(self, ref: str) -> Receipts:
-        return await self._call(self.room.receipts, ref)
-
-    async def withdraw(self, ref: str, *, sender: str | None = None) -> list[Delivery]:
-        return await self._call(self.room.withdraw, ref, sender=sender)
-
-    async def join(self, name: str, **about: "Unpack[About]") -> Agent:
-        return await self._call(self.room.join, name, **about)
-
-    async def agents(self) -> list[AgentStatus]:
-        return await self._call(self.room.agents)
+            await self.call(listening.close)
 
     async def _watch(self, agent: str | None, look: Callable[[], Awaitable[T]], timeout: float | None) -> T:
         """As `wait.watch`: bind, look, sleep until rung, look again."""
         if timeout is not None and timeout <= 0:
             return await look()
-        party = (await self._call(self.room.who, agent)).id
+        party = (await self.call(self.room.who, agent)).id
         waiter = self.room.bell.waiter(party)
         try:
             return await self._watch_with(waiter, party, look, timeout)
@@ -155,15 +206,16 @@ class AsyncRoom:
             waiter.close()
 
     async def _watch_with(
-        self, waiter: Waiter, party: str, look: Callable[[], Awaitable[T]], timeout: float | None
+        self, waiter: Waiter, party: str | None, look: Callable[[], Awaitable[T]], timeout: float | None
     ) -> T:
+        """As `wait.watch_with`; no `party` when what is waited for depends on what others do."""
         now = asyncio.get_running_loop().time
         deadline = None if timeout is None else now() + timeout
         while not (found := await look()):
             left = None if deadline is None else deadline - now()
             if left is not None and left <= 0:
                 break
-            due = await self._call(next_due, self.room, party)
+            due = await self.call(next_due, self.room, party)
             await self._rung(waiter, left, due)
         return found
 
@@ -177,7 +229,14 @@ class AsyncRoom:
             await asyncio.sleep(min(SECONDS, pause))
         else:
             await _readable(waiter, pause)
-        await self._call(self.room.sweep)
+        await self.call(self.room.sweep)
+
+    async def close(self) -> None:
+        """Give back what is held of the room, and end the worker; `async with` does it by itself."""
+        for listening in list(self._listening):
+            await self._close(listening)
+        await self.call(self.room.close)
+        self._worker.shutdown()
 
     async def __aenter__(self) -> "AsyncRoom":
         return self
@@ -185,10 +244,7 @@ class AsyncRoom:
     async def __aexit__(
         self, kind: type[BaseException] | None, exc: BaseException | None, _: TracebackType | None
     ) -> None:
-        for listening in list(self._listening):
-            await self._close(listening)
-        await self._call(self.room.close)
-        self._worker.shutdown()
+        await self.close()
 
 
 async def _readable(waiter: Waiter, pause: float) -> None:

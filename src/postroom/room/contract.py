@@ -132,6 +132,10 @@ class Room(Protocol):
         """Wait until every delivery of a message reached a rung or ended; the deliveries either way."""
         ...
 
+    def message(self, ref: str) -> Message:
+        """One message, by its id or its handle. Looking marks nothing."""
+        ...
+
     def receipts(self, ref: str) -> Receipts:
         """How far a message got, with every attempt and its evidence."""
         ...

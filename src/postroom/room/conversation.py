@@ -51,7 +51,7 @@ def forward(
     room: "LocalRoom", ref: str, to: str, note: str, sender: str | None, **options: "Unpack[SendOptions]"
 ) -> Sent:
     """Pass a message on to somebody else, in a thread of its own; what it said is quoted, not claimed."""
-    original = room.find_message(room.store.look(), ref)
+    original = room.message(ref)
     quoted = "\n".join(f"> {line}" for line in original.body.splitlines())
     head = f"Forwarded from {original.sender} ({original.handle}):"
     options["subject"] = options.get("subject") or f"Fwd: {summary(original)}"

@@ -116,11 +116,17 @@ def caller(tx: "ReadTx", who: str | None, scope: Scope) -> Agent:
     """The agent or person on whose behalf a call is made; must exist."""
     if not who:
         raise NoIdentity
+    return known(tx, who, scope, f"Give it an address first: postroom join {who}")
+
+
+def known(tx: "ReadTx", who: str, scope: Scope, otherwise: str = UnknownAgent.hint) -> Agent:
+    """Somebody a caller names; must exist. `otherwise` is what to do where nobody's name is near."""
     project = scope.find(tx)
     agent = find(tx, personal(who), project)
     if agent is None:
+        found = near_to(tx, who)
         raise UnknownAgent(
-            f"there is no agent {who!r} in {project}", agent=who, near=near(tx, who), hint=_join_hint(tx, who)
+            f"there is no agent {who!r} in {project}", agent=who, near=found, hint=_meant(found, otherwise)
         )
     return agent
 
@@ -150,9 +156,9 @@ def recipient(tx: "ReadTx", address: Address, project: str) -> Agent:
     agent = find(tx, address, project)
     if agent is None:
         to = str(address)
-        raise UnknownRecipient(
-            f"nobody has the address {to!r}", address=to, near=near(tx, to), hint=_near_hint(tx, to)
-        )
+        found = near_to(tx, to)
+        hint = _meant(found, "See who is here: postroom agents. Give it an address: postroom join NAME")
+        raise UnknownRecipient(f"nobody has the address {to!r}", address=to, near=found, hint=hint)
     return agent
 
 
@@ -205,28 +211,17 @@ def _facts(tx: "ReadTx", known: Agent | None, about: "About", scope: Scope) -> J
     }
 
 
-def near(tx: "ReadTx", wanted: str) -> list[str]:
+def near_to(tx: "ReadTx", wanted: str) -> list[str]:
     """Addresses a caller may have meant."""
-    import difflib  # noqa: PLC0415 - only to word an error
+    from postroom import near  # noqa: PLC0415 - only to word an error
 
     known = {agent.address: agent for agent in tx.agents()}
-    by_name = difflib.get_close_matches(
-        wanted.rpartition("/")[2].lower(), [a.name for a in known.values()], 5, 0.6
-    )
+    wanted = wanted.removeprefix("human:").rpartition("/")[2]
+    by_name = near.near(wanted, [agent.name for agent in known.values()])
     return [address for address, agent in known.items() if agent.name in by_name][:5]
 
 
-def _near_hint(tx: "ReadTx", wanted: str) -> str:
-    meant = near(tx, wanted)
-    return (
-        f"Did you mean {', '.join(meant)}?"
-        if meant
-        else "See who is here: postroom agents. Give it an address: postroom join NAME"
-    )
+def _meant(found: list[str], otherwise: str) -> str:
+    from postroom.near import meant  # noqa: PLC0415 - only to word an error
 
-
-def _join_hint(tx: "ReadTx", wanted: str) -> str:
-    meant = near(tx, wanted)
-    return (
-        f"Did you mean {', '.join(meant)}?" if meant else f"Give it an address first: postroom join {wanted}"
-    )
+    return meant(found) or otherwise

@@ -72,19 +72,19 @@ def _nobody(tx: "ReadTx", address: Address, project: str, *, only_author: bool) 
     if only_author or address.name == ALL:
         text = f"there is nobody but you in {address if only_author and address.name != ALL else project}"
         return UnknownRecipient(text, address=str(address))
-    import difflib  # noqa: PLC0415 - only to word an error
+    from postroom.near import meant, near  # noqa: PLC0415 - only to word an error
 
     known = list(groups(tx, project))
-    near = [f"@{name}" for name in difflib.get_close_matches(trade(address.name), known, 5, 0.6)]
-    if near:
-        hint = f"Did you mean {', '.join(near)}?"
+    found = [f"@{name}" for name in near(trade(address.name), known)]
+    if found:
+        hint = meant(found)
     elif known:
         hint = f"Groups here: {', '.join(f'@{name}' for name in known[:8])}. See: postroom groups"
     else:
         hint = f"Nobody has a role yet. Give one: postroom join NAME --role {trade(address.name)}"
     return UnknownRecipient(
         f"nobody in {project} has the role or capability {trade(address.name)!r}",
-        address=str(address), near=near, hint=hint,
+        address=str(address), near=found, hint=hint,
     )  # fmt: skip
 
 

@@ -46,7 +46,7 @@ def events(room: "LocalRoom", *, follow: bool, agent: str | None, after: str | N
             page = watch_with(
                 room, waiter, EVERYONE, partial(room.store.look().events, cursor), None, others=True
             )
-            yield from (event for event in page if _concerns(event, party))
+            yield from (event for event in page if concerns(event, party))
             cursor = room.store.look().cursor(page[-1])
     finally:
         waiter.close()
@@ -54,10 +54,10 @@ def events(room: "LocalRoom", *, follow: bool, agent: str | None, after: str | N
 
 def _page_through(tx: ReadTx, cursor: str, party: str | None) -> Iterator[Event]:
     while page := tx.events(cursor):
-        yield from (event for event in page if _concerns(event, party))
+        yield from (event for event in page if concerns(event, party))
         cursor = tx.cursor(page[-1])
 
 
-def _concerns(event: Event, party: str | None) -> bool:
+def concerns(event: Event, party: str | None) -> bool:
     """Whether it is about somebody (None: anybody): their own act, or what was sent to them."""
     return party in (None, event.party) or party in event.payload.get("recipients", ())

@@ -201,8 +201,9 @@ class LocalRoom:
 
         shown = [self._with_paths(mail) for mail in mails]
         paths = {mail.id: path for mail in shown if (path := self.spill(mail))}
-        here, now = self.scope.find(self.store.look()), self.store.clock()
-        return frame(shown, budget=budget, here=here, waiting=waiting, paths=paths, now=now)
+        return frame(
+            shown, budget=budget, here=self.project(), waiting=waiting, paths=paths, now=self.now()
+        )  # fmt: skip
 
     def _with_paths(self, mail: Mail) -> Mail:
         """Its attachments told with where they are."""
@@ -217,6 +218,9 @@ class LocalRoom:
         return Listening(self, agent, timeout)
 
     # looking
+
+    def message(self, ref: str) -> Message:
+        return self.find_message(self.store.look(), ref)
 
     def receipts(self, ref: str) -> Receipts:
         from postroom.room.attempt import attempts  # noqa: PLC0415 - not on the mail path
@@ -275,7 +279,7 @@ class LocalRoom:
     def attachments(self, ref: str) -> "list[Attachment]":
         from postroom.room.content import attachments  # noqa: PLC0415 - only who wants them
 
-        return attachments(self, self.find_message(self.store.look(), ref))
+        return attachments(self, self.message(ref))
 
     def spill(self, mail: Mail) -> str | None:
         if len(mail.body) * 4 <= self.settings.spill_bytes:
@@ -298,6 +302,11 @@ class LocalRoom:
         from postroom.room.search import search  # noqa: PLC0415 - not on the mail path
 
         return search(self, query, limit, say, **options)
+
+    @property
+    def is_indexed(self) -> bool:
+        """Whether a search has an index; without one it looks through every message."""
+        return self.store.search().is_indexed
 
     def stats(self, *, since: int | None = None) -> "Stats":
         from postroom.room.stats import stats  # noqa: PLC0415 - not on the mail path
@@ -426,6 +435,14 @@ class LocalRoom:
         return history(self, topic, limit)
 
     # the room itself
+
+    def project(self) -> str:
+        """The project a caller stands in: its agents go by their bare names."""
+        return self.scope.find(self.store.look())
+
+    def now(self) -> int:
+        """What time it is by the room's clock, in milliseconds."""
+        return self.store.clock()
 
     @property
     def routes(self) -> "list[Route]":

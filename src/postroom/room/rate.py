@@ -23,7 +23,9 @@ class Bucket:
     def draw(self, now: int) -> int:
         """Take one. If there is none: how many milliseconds until there is, and nothing is taken."""
         with _Moment(self._path) as moment:
-            full = moment.value = min(max(moment.value, now * 1000), now * 1000 + self._span)  # clocks go back
+            full = moment.value = min(
+                max(moment.value, now * 1000), now * 1000 + self._span
+            )  # clocks go back
             wait = full + self._pace - (now * 1000 + self._span)
             if wait > 0:
                 return -(-wait // 1000)

@@ -69,4 +69,4 @@ def _filter(room: "LocalRoom", tx: "ReadTx", options: "SearchOptions") -> Filter
 
 
 def _whose(room: "LocalRoom", tx: "ReadTx", who: str | None) -> str | None:
-    return who if who in (None, ROOM) else directory.caller(tx, who, room.scope).id
+    return who if who in (None, ROOM) else directory.known(tx, who, room.scope).id

@@ -188,7 +188,7 @@ def _moment(field: str, value: float | int, now: int) -> int:
     if isinstance(value, float):
         return now + int(value * 1000)
     if value < now:
-        raise InvalidValue(f"{iso(value)} lies in the past", field=field)
+        raise InvalidValue(f"{iso(value)} lies in the past: it is {iso(now)} now", field=field)
     return value
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from postroom import host, label
 from postroom.model import ids
+from postroom.protocol.plain import clean
 from postroom.room import file
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def spill(room: "LocalRoom", message: "Message") -> str | None:
     if not is_large(room, message):
         return None
     path = os.path.join(directory(room.home), f"{message.id}.md")
-    content = harmless(message.body).encode()
+    content = clean(message.body).encode()
     if _holds(path, len(content)):
         os.utime(path)
     else:
@@ -48,14 +49,6 @@ def spill(room: "LocalRoom", message: "Message") -> str | None:
         file.remove(path)
         return None
     return path
-
-
-def harmless(body: str) -> str:
-    """A body without what does not show: it may be printed, and says nothing but what is seen."""
-    lines = body.replace("\r\n", "\n")
-    if lines.isprintable():
-        return lines
-    return "".join(c if c.isprintable() or c in "\n\t" else " " * c.isspace() for c in lines)
 
 
 def beginning(body: str, longest: int = BEGINNING) -> str:

@@ -59,21 +59,17 @@ def subscribers(tx: "ReadTx", topic: Address, author: Agent, project: str) -> li
 
 
 def _nobody(tx: "ReadTx", topic: Address, author: Agent, project: str) -> UnknownRecipient:
-    import difflib  # noqa: PLC0415 - only to word an error
+    from postroom.near import meant, near  # noqa: PLC0415 - only to word an error
 
-    near = [f"topic:{t}" for t in difflib.get_close_matches(topic.name, _names(tx, project), 5, 0.6)]
-    near = [name for name in near if name != str(topic)]
+    others = [name for name in _names(tx, project) if name != topic.name]
+    found = [f"topic:{name}" for name in near(topic.name, others)]
     whom = (
         "nobody but you subscribes to"
         if tx.is_subscribed(project, topic.name, author.id)
         else "nobody subscribes to"
     )
-    hint = (
-        f"Did you mean {', '.join(near)}?"
-        if near
-        else f"Subscribe to it: postroom topics subscribe {topic.name}"
-    )
-    return UnknownRecipient(f"{whom} {topic}", address=str(topic), near=near, hint=hint)
+    hint = meant(found) or f"Subscribe to it: postroom topics subscribe {topic.name}"
+    return UnknownRecipient(f"{whom} {topic}", address=str(topic), near=found, hint=hint)
 
 
 def _names(tx: "ReadTx", project: str) -> list[str]:

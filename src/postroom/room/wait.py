@@ -142,16 +142,28 @@ def take(
 
 def until_rung(room: "LocalRoom", ref: str, rung: str, timeout: float | None) -> list[Delivery]:
     """Wait until every delivery of a message stands on a rung, or can no longer get there."""
-    state = check_rung(rung)
-    message = room.find_message(room.store.look(), ref)
+    climb = Climb(room, ref, rung)
+    return watch(room, climb.party, climb.done, timeout, others=True) or climb.deliveries()
 
-    def settled() -> list[Delivery]:
-        deliveries = room.store.look().deliveries(message.seq)
-        enough = any if one.is_one(message) else all
-        done = enough(reached(d.state, state) for d in deliveries) or all(
-            reached(d.state, state) or ended(d.state) for d in deliveries
-        )
-        return deliveries if done else []
 
-    found = watch(room, message.sender_id, settled, timeout, others=True)
-    return found or room.store.look().deliveries(message.seq)
+class Climb:
+    """What somebody waits for who waits for a rung; `party` is whose bell rings when it moves."""
+
+    __slots__ = ("_enough", "_room", "_rung", "_seq", "party")
+
+    def __init__(self, room: "LocalRoom", ref: str, rung: str) -> None:
+        self._rung = check_rung(rung)
+        message = room.message(ref)
+        self._enough = any if one.is_one(message) else all
+        self._room, self._seq, self.party = room, message.seq, message.sender_id
+
+    def deliveries(self) -> list[Delivery]:
+        """How far each of them is now."""
+        return self._room.store.look().deliveries(self._seq)
+
+    def done(self) -> list[Delivery]:
+        """All of them, once they stand on the rung or can no longer get there; empty until then."""
+        deliveries = self.deliveries()
+        if self._enough(reached(d.state, self._rung) for d in deliveries):
+            return deliveries
+        return deliveries if all(reached(d.state, self._rung) or ended(d.state) for d in deliveries) else []

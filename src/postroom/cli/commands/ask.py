@@ -15,10 +15,12 @@ if TYPE_CHECKING:
 
 HELP = """\
 Send a request and wait for its answer, which is printed. When no answer comes in time the request stays
-on its way, and a late answer comes to your inbox."""
+on its way, and a late answer comes to your inbox. Files may go with the request (--attach) and come with the
+answer (postroom attachments)."""
 EXAMPLES = """\
   postroom ask builder "Which parser do you use?"
   answer=$(postroom ask reviewer "May I merge T-1?" --timeout 5m)
+  postroom ask reviewer "What is wrong with this plot?" --attach plot.png --timeout 10m
   postroom ask builder --payload '{"task_id": "T-1"}' "How far is it?" --json"""
 
 
@@ -54,8 +56,18 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
         context.put_json(wire.mail(answer))
     else:
         context.put(_text(answer, context))
-        context.note(f"{answer.sender} answered with {answer.handle}.")
+        context.note(f"{answer.sender} answered with {answer.handle}{_enclosed(answer) or '.'}")
     return 0
+
+
+def _enclosed(answer: "Mail") -> str:
+    """What came with it, and how to get at it."""
+    if not answer.message.attachments:
+        return ""
+    from postroom.cli.output import count
+
+    files = count(len(answer.message.attachments), "attachment")
+    return f" and {files}: postroom attachments {answer.handle}"
 
 
 def _tell_what_stays(body: str, began: int, context: "Context") -> None:

@@ -30,7 +30,7 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
     from postroom.room.content import pick
 
     room = context.room()
-    message = room.find_message(room.store.look(), args.id)
+    message = room.message(args.id)
     found = room.attachments(message.id)
     if args.which is not None:
         found = [pick(message, found, args.which)]

@@ -49,7 +49,7 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
 def _addresses(_: "argparse.Namespace", context: "Context") -> list[str]:
     """Those of this project by their bare names."""
     room = context.room()
-    here = room.scope.find(room.store.look())
+    here = room.project()
     return [a.name if a.project == here and not a.is_human else a.address for a in room.store.look().agents()]
 
 

@@ -61,7 +61,7 @@ def _show(gate: "Gate", context: "Context") -> int:
     if gate.decision is not None:
         note = f" ({one_line(gate.decision.note)})" if gate.decision.note else ""
         context.put(f"Decided by {gate.decision.by}: {one_line(gate.decision.option)}{note}\n")
-    elif gate.message.expires_at is not None and gate.message.expires_at <= context.room().store.clock():
+    elif gate.message.expires_at is not None and gate.message.expires_at <= context.room().now():
         context.put("Denied: nobody decided in time.\n")
     else:
         import shlex

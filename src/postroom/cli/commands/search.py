@@ -42,7 +42,7 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
     from postroom.cli.moment import past
 
     room = context.room()
-    if not room.store.search().is_indexed:
+    if not room.is_indexed:
         context.note("This Python's SQLite has no FTS5: every message is looked through, which takes longer.")
     hits = room.search(
         args.query, limit=args.limit, sender=args.sender, to=args.to, type=args.type, thread=args.thread,

@@ -22,6 +22,7 @@ EXAMPLES = """\
   postroom send human:ana "Tests are red." --priority urgent --expires 1h
   postroom send @builders "The API is frozen."
   postroom send one:@reviewers "Please review PR 12."
+  postroom send --type broadcast "The API is frozen until Friday."
   postroom send --type escalation "I cannot reach the database."
   postroom send reviewer "See the plot." --attach plot.png --attach fit.py
   postroom send builder "Stand-up." --at 2031-05-04T10:00"""
@@ -34,7 +35,8 @@ def add_arguments(parser: "Parser") -> None:
         "to",
         metavar="TO",
         help="an agent (builder, project/builder), a person (human:ana), a group (@builders, @all, @up),"
-        " whoever of one is first (one:@reviewers), a topic (topic:frontend); an escalation needs none",
+        " whoever of one is first (one:@reviewers), a topic (topic:frontend);"
+        " an escalation or a broadcast needs none",
     )
     parser.add_argument("body", metavar="BODY", nargs="?", help="the text; - reads it from standard input")
     add_content(parser, "note")
@@ -136,12 +138,16 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
 
 
 def _whom(args: "argparse.Namespace") -> tuple[str, str | None]:
-    """The address, and the words. An escalation of one word or sentence goes up.
+    """The address, and the words. One word or sentence is enough for an escalation and for a broadcast.
 
-    With a payload, which can do without words, that may be an address instead.
+    With a payload, which can do without words, that of an escalation may be an address instead.
     """
     if args.type == "escalation" and args.body is None and (args.payload is None or not _is_address(args.to)):
         return "", args.to
+    if args.type == "broadcast" and args.body is None:
+        from postroom.protocol.admission import EVERYBODY, is_everybody
+
+        return (args.to, None) if is_everybody(args.to) else (EVERYBODY, args.to)
     return args.to, args.body
 
 
@@ -185,12 +191,15 @@ def show(sent: "Sent", context: "Context") -> None:
         context.put(describe(sent, context))
 
 
-def _reason(delivery: "Delivery") -> str:
-    if not delivery.held or delivery.due_at is None:
-        return str(delivery.reason)
-    from postroom.cli.moment import clock
+def _why(delivery: "Delivery") -> str:
+    """What keeps it on its rung."""
+    reason = str(delivery.reason).replace("_", " ")
+    if delivery.held and delivery.due_at is not None:
+        from postroom.cli.moment import minute
 
-    return f"{delivery.reason}, until {clock(delivery.due_at)}"
+        why = "" if delivery.reason == "scheduled" else f" ({reason})"
+        return f", held until {minute(delivery.due_at)}{why}"
+    return f" ({reason})" if delivery.reason else ""
 
 
 REACH = {"live": "listening now", "stored": "not listening now", "left": "has left"}
@@ -201,8 +210,8 @@ def describe(sent: "Sent", context: "Context") -> str:
     verb = "already sent with that key" if sent.duplicate else "held back" if sent.note else "sent"
     lines = [f"{paint(sent.message.handle, 'cyan')}  {verb}  {paint(sent.id, 'dim')}\n"]
     for delivery, reach in zip(sent.deliveries, sent.reach, strict=True):
-        reason = f" ({_reason(delivery)})" if delivery.reason else ""
-        lines.append(f"  {paint(delivery.recipient, 'bold')}: {delivery.state}{reason}, {REACH[reach]}\n")
+        rung = f"{delivery.state}{_why(delivery)}"
+        lines.append(f"  {paint(delivery.recipient, 'bold')}: {rung}, {REACH[reach]}\n")
     if sent.note:
         lines.append(f"  {paint(sent.note, 'yellow')}\n")
     return "".join(lines)

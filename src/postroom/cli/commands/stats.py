@@ -16,13 +16,14 @@ HELP = """\
 Who writes to whom; how many messages are acknowledged and how soon; how soon requests are answered, and how
 many wait for it; how many characters were handed over to each agent, by type, sender and route, and how many
 it was spared because several messages came as one. A message to three counts three times. Times are the
-median and what 95 of 100 do not exceed."""
+median (p50) and what 95 of 100 do not exceed (p95, where the terminal is wide enough)."""
 EXAMPLES = """\
   postroom stats
   postroom stats --since 7d --plot week.svg
   postroom stats --json | jq '.agents[] | {address, unanswered}'"""
 
-_TIMES = ("ACK p50", "p95", "ASKED", "OPEN", "ANSWER p50", "p95")
+_P95 = "p95"
+_TIMES = ("ACK p50", _P95, "ASKED", "OPEN", "ANSWER p50", _P95)
 _AGENTS = ("AGENT", "SENT", "GOT", "ACKED", *_TIMES, "CHARACTERS")
 _PAIRS = ("FROM", "TO", "MESSAGES", "ACKED", *_TIMES)
 _SAVED = ("INTO", "MESSAGES", "OFFERINGS", "CHARACTERS SAVED")
@@ -73,12 +74,13 @@ def _print(stats: "Stats", limit: int, context: "Context") -> None:
         ("What digests saved", _SAVED, 1, [_saved(one, here) for one in stats.digests]),
     )
     for title, head, names, rows in tables:
-        if title and not rows:
+        if not rows:
             continue
         if title:
             context.put("\n" + context.out.paint(title, "bold") + "\n")
         first, *rest = _aligned([head, *rows[:limit]], names)
-        context.put_table(rest, ["bold"] * names, first)
+        spare = [at for at, column in enumerate(head) if column == _P95]
+        context.put_table(rest, ["bold"] * names, first, spare)
         if len(rows) > limit:
             context.note(f"and {len(rows) - limit:,} more: --limit {min(500, len(rows))}")
 

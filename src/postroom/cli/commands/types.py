@@ -62,7 +62,7 @@ def _list(where: str, yours: Any, context: "Context", *, refreshed: bool) -> int
     else:
         context.put(_table(found, context))
         if not context.quiet:
-            also = "; ".join(f"{name} is {what}" for name, what in ALIASES.items())
+            also = ";\n      ".join(f"{name} is {what}" for name, what in ALIASES.items())
             context.put(f"\nAlso: {also}.\n")
     for name, problem in yours.problems.items():
         if refreshed:
@@ -74,7 +74,7 @@ def _list(where: str, yours: Any, context: "Context", *, refreshed: bool) -> int
 def _table(found: list[dict[str, Any]], context: "Context") -> str:
     """A table for each group, all with the same columns."""
     rows = context.out.table(
-        [(f"  {one['name']}", one["direction"], one["meaning"]) for one in found], ("cyan", "dim")
+        [(f"  {one['name']}", one["direction"], one["meaning"]) for one in found], ("cyan", "dim"), spare=(1,)
     ).splitlines()
     lines: list[str] = []
     group = ""
