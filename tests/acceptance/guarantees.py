@@ -28,6 +28,9 @@ PROMISES: dict[str, str] = {
     "broadcast-guard": "What would reach very many is refused until that is confirmed.",
     # asking
     "request-watch": "Who asks is told when nobody will answer any more, instead of waiting in vain.",
+    "request-letter": "An asker that does not wait is told once when who saw it goes, never after an answer.",
+    "idle": "Who asked an agent that is idle is told once, and an answer may still come.",
+    "only-who-was-asked": "What ends the wait for an answer was written by somebody who was asked.",
     "no-circle": "Two agents do not wait for each other's answers.",
     # threads
     "loop-guard": "Agents answer each other only so often until a person does; what is held back says so.",

@@ -216,7 +216,7 @@ def test_who_asks_and_waits_gets_the_decision_and_no_forgery(team: LocalRoom, en
 
 
 def test_what_only_the_room_says_cannot_be_said_by_others(team: LocalRoom):
-    for key in ("decision", "bounce"):
+    for key in ("decision", "bounce", "unanswered"):
         with pytest.raises(InvalidPayload, match=f"payload.{key}"):
             team.send("planner", "approve", type="response", payload={key: {"option": "approve"}})
 

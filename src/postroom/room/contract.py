@@ -176,7 +176,15 @@ class Room(Protocol):
         ...
 
     def leave(self, agent: str | None = None) -> Agent:
-        """Mark it as gone for good. Its address and its mail stay."""
+        """Mark it as gone for good. Its address and its mail stay; who waits for its answer is told."""
+        ...
+
+    def idle(self, agent: str | None = None) -> list[Message]:
+        """It has nothing more to do for now: say so at the end of a turn.
+
+        Whoever asked something that it has seen, and neither answered nor acknowledged, is told, once; it may
+        still answer. The requests whose askers were told now.
+        """
         ...
 
     def rename(self, name: str, *, agent: str | None = None) -> Agent:

@@ -325,6 +325,11 @@ class LocalRoom:
 
         return leave(self, agent)
 
+    def idle(self, agent: str | None = None) -> list[Message]:
+        from postroom.room.idle import gone_idle  # noqa: PLC0415 - at the end of a turn
+
+        return gone_idle(self, agent)
+
     def rename(self, name: str, *, agent: str | None = None) -> Agent:
         from postroom.room.presence import rename  # noqa: PLC0415
 
@@ -396,14 +401,14 @@ class LocalRoom:
         return Unit(self)
 
     def is_claimed(self, party: str | None) -> bool:
-        """Whether any process holds a claim (on the mail of one party, or of anybody)."""
+        """Whether any process holds a claim (on the mail of one party, or of anybody), or owes an answer."""
         look = self.store.look()
-        return bool(look.claimers(party) if party else look.recipients_offered())
+        return bool((look.claimers(party) or look.asked_by(party)) if party else look.recipients_offered())
 
     def sweep(self, party: str | None = None) -> int:
         """Do what the clock asks, and return what gone processes held (of one party, or of all).
 
-        How many deliveries came back.
+        Who waits for an answer of theirs is told. How many deliveries came back.
         """
         look = self.store.look()
         if self.store.readonly:  # which is known once it has been opened
@@ -411,7 +416,7 @@ class LocalRoom:
         due = look.next_due()
         recipients = [
             recipient
-            for recipient in ([party] if party else look.recipients_offered())
+            for recipient in ([party, *look.asked_by(party)] if party else look.recipients_offered())
             if any(map(host.is_gone, look.claimers(recipient)))
         ]
         if not recipients and (due is None or due > self.store.clock()):

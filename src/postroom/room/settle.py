@@ -8,7 +8,7 @@ from postroom.model.ladder import Evidence, State, move
 from postroom.model.message import Agent, Delivery, Json, Mail, Message, Sent
 from postroom.room import directory, one
 from postroom.room.bounce import bounce
-from postroom.room.draft import GATE, check_text, draft
+from postroom.room.draft import GATE, REQUEST, check_text, draft
 from postroom.room.send import answer, compose, duplicate, held_back, is_packed
 from postroom.room.sweep import act_on_due, is_due
 from postroom.room.unit import Unit
@@ -47,6 +47,8 @@ def see(tx: "WriteTx", mail: Mail) -> Delivery:
         role=_role(mail),
         status="seen",
     )
+    if mail.message.type == REQUEST or one.is_one(mail.message):
+        tx.watch(mail.delivery.recipient_id, mail.message.seq)
     return mail.delivery._replace(
         state=State.SEEN, evidence=Evidence.AGENT, seen_at=tx.now, due_at=None, reason=None
     )
@@ -60,6 +62,8 @@ def ack(room: "LocalRoom", what: Mail | str, agent: str | None) -> Delivery:
             act_on_due(tx, room.settings)
             mail = _current(tx, mail)
         acknowledge(tx, mail)
+        if mail.message.type == REQUEST and mail.delivery.state is not State.ACKED:
+            tx.watch(mail.delivery.recipient_id, mail.message.seq)  # it has it, and has not answered
     was, at = mail.delivery, tx.now
     room.acked = was.recipient_id, mail.id
     if was.state is State.ACKED:
@@ -84,7 +88,13 @@ def acknowledge(tx: "WriteTx", mail: Mail) -> None:
         status="acked",
     )
     if one.is_one(mail.message):
+        _unwatch(tx, mail)
         one.finish(tx, mail, f"{mail.delivery.recipient} has done it")
+
+
+def _unwatch(tx: "WriteTx", mail: Mail) -> None:
+    if mail.delivery.state in (State.SEEN, State.ACKED):
+        tx.unwatch(mail.delivery.recipient_id, mail.message.seq)
 
 
 def nack(room: "LocalRoom", what: Mail | str, reason: str, agent: str | None) -> Delivery:
@@ -94,6 +104,7 @@ def nack(room: "LocalRoom", what: Mail | str, reason: str, agent: str | None) ->
         mail = _own(tx, room, what, agent)
         if mail.delivery.state is not State.BOUNCED:
             move(mail.delivery.state, State.BOUNCED)
+            _unwatch(tx, mail)
             n = _open_attempt(mail)
             payload: Json = {"reason": reason} | ({"n": n, "outcome": "refused"} if n else {})
             tx.append("delivery.bounced", mail.delivery.recipient_id, about=mail.message, payload=payload,
@@ -131,6 +142,8 @@ def reply(
             return held
         message = compose(tx, lane, wanted)
         tx.post(message, lane.ids)
+        if question.type == REQUEST:
+            _unwatch(tx, asked)
         if wanted.type == GATE:
             from postroom.room.denial import post_denial  # noqa: PLC0415 - for gates only
 

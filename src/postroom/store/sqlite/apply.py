@@ -184,7 +184,13 @@ def _forget(tx: "WriteTx", seqs: list[int], at: int) -> None:
     """The message goes last: the others are found by what its row says."""
     tx.outdate_index(seqs, at)
     for seq in seqs:
-        for statement in ("deliveries_delete", "sent_delete", "decision_delete", "message_delete"):
+        for statement in (
+            "watch_forget",
+            "deliveries_delete",
+            "sent_delete",
+            "decision_delete",
+            "message_delete",
+        ):
             tx.run(statement, (tx.tenant, seq))
 
 

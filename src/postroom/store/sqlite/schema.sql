@@ -198,7 +198,8 @@ CREATE TABLE sent (
 ) STRICT, WITHOUT ROWID;
 
 -- How far a follower of the events has come: `journal`, `sent`; and for each volume of the search index, `search.<n>`,
--- the event that last took a message out of it. Not part of the state.
+-- the event that last took a message out of it; and the request watch, `watch.<recipient>.<seq>`, each message that was
+-- seen and whose sender must be told if nothing comes of it. Not part of the state.
 CREATE TABLE follower (
     tenant   TEXT NOT NULL,
     name     TEXT NOT NULL,

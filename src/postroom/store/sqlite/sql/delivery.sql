@@ -20,6 +20,14 @@ d.place, d.last
             WHERE tenant = ?1 AND recipient = ?2 AND claimer <> ?3 AND place = 8 AND claimer IS NOT NULL)),
 (SELECT min(due_at) FROM delivery WHERE tenant = ?1 AND due_at IS NOT NULL)
 
+-- fragment: watch
+-- The request watch (see schema.sql): what is entered there, joined with its delivery, which lies where seen ones do.
+follower f CROSS JOIN delivery d ON d.tenant = f.tenant AND d.place = 10 AND d.seq = f.position
+    AND d.recipient = substr(f.name, 7, length(f.name) - 7 - length(f.position)) AND d.state IN ('seen', 'acked')
+
+-- fragment: program
+d.route IN ('api', 'listen') AND d.claimer IS NOT NULL
+
 -- fragment: anywhere
 IN (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11)
 
@@ -55,10 +63,12 @@ ORDER BY d.seq LIMIT 500;
 SELECT {standing};
 
 -- name: claimers
--- Of what is offered, and of what is held because another has it.
+-- Of what is offered, of what is held because another has it, and of requests that were seen and not answered.
 SELECT claimer FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND place = 9
 UNION SELECT claimer FROM delivery
       WHERE tenant = ?1 AND recipient = ?2 AND place = 8 AND claimer IS NOT NULL
+UNION SELECT d.claimer FROM {watch}
+      WHERE f.tenant = ?1 AND f.name > 'watch.' || ?2 || '.' AND f.name < 'watch.' || ?2 || '/' AND {program}
 ORDER BY 1 LIMIT 10000;
 
 -- name: mail_due
@@ -106,7 +116,8 @@ SELECT a.id FROM agent a WHERE a.tenant = ?1 AND EXISTS (
     SELECT 1 FROM delivery d WHERE d.tenant = ?1 AND d.recipient = a.id AND d.place = 9)
   OR a.tenant = ?1 AND EXISTS (
     SELECT 1 FROM delivery d
-    WHERE d.tenant = ?1 AND d.recipient = a.id AND d.place = 8 AND d.claimer IS NOT NULL) LIMIT 10000;
+    WHERE d.tenant = ?1 AND d.recipient = a.id AND d.place = 8 AND d.claimer IS NOT NULL)
+UNION SELECT d.recipient FROM {watch} WHERE f.tenant = ?1 AND f.name > 'watch.' AND f.name < 'watch/' AND {program} LIMIT 10000;
 
 -- name: next_due
 SELECT min(due_at) FROM delivery WHERE tenant = ?1 AND due_at IS NOT NULL;
@@ -178,3 +189,30 @@ WHERE tenant = ?1 AND recipient = ?2 AND place = ?3 AND seq = ?4;
 -- What an agent has of that which was for one of many, and has not acknowledged.
 SELECT {delivery}, {message} FROM delivery d CROSS JOIN message m ON m.seq = d.seq
 WHERE d.tenant = ?1 AND d.recipient = ?2 AND d.place IN (9, 10) AND d.state IN ('offered', 'seen') AND m.address GLOB 'one:*' LIMIT 500;
+
+-- name: mail_watched
+-- What a recipient has seen, has not answered, and somebody waits for; of one program, if it is named.
+SELECT {delivery}, {message} FROM {watch} CROSS JOIN message m ON m.seq = d.seq
+WHERE f.tenant = ?1 AND f.name > 'watch.' || ?2 || '.' AND f.name < 'watch.' || ?2 || '/'
+  AND f.position > ?4 AND (?3 IS NULL OR d.claimer = ?3)
+ORDER BY f.position LIMIT 500;
+
+-- name: recipients_watched
+-- Whose programs have seen what somebody asked, and have not answered it.
+SELECT DISTINCT d.recipient FROM {watch} CROSS JOIN message m ON m.seq = d.seq
+WHERE f.tenant = ?1 AND f.name > 'watch.' AND f.name < 'watch/' AND {program} AND m.sender = ?2 LIMIT 10000;
+
+-- name: watch_insert
+INSERT OR IGNORE INTO follower (tenant, name, position) VALUES (?1, 'watch.' || ?2 || '.' || ?3, ?3);
+
+-- name: watch_delete
+DELETE FROM follower WHERE tenant = ?1 AND name = 'watch.' || ?2 || '.' || ?3;
+
+-- name: watch_forget
+DELETE FROM follower WHERE tenant = ?1 AND name > 'watch.' AND name < 'watch/' AND position = ?2;
+
+-- name: mail_asking
+-- The requests that wait in a mailbox, or are offered there.
+SELECT {delivery}, {message} FROM delivery d CROSS JOIN message m ON m.seq = d.seq
+WHERE d.tenant = ?1 AND d.recipient = ?2 AND d.place IN (0, 1, 2, 3, 4, 5, 6, 7, 9) AND m.type = 'request'
+  AND d.seq > ?3 ORDER BY d.seq LIMIT 500;
