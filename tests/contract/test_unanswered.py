@@ -85,13 +85,13 @@ def test_who_sleeps_until_mail_comes_finds_the_death_by_itself(team: LocalRoom, 
     others.become(2)
     see(team)
     others.become(1)
-    waiter, found = enter("planner", sweep_seconds=0.05), list[Mail]()
-    thread = threading.Thread(target=lambda: found.extend(waiter.wait(timeout=BOUND)))
+    waiter, found = enter("planner", sweep_seconds=0.05), list[Mail | None]()
+    thread = threading.Thread(target=lambda: found.append(waiter.take(timeout=BOUND)))
     thread.start()
     until(lambda: team.who("planner").id in waiter.next_sweeps)  # it has swept, and sleeps again
     others.die(2)  # which rings no bell
     thread.join(BOUND)
-    assert [mail.type for mail in found] == ["system"]
+    assert [mail and mail.type for mail in found] == ["system"]
 
 
 @pytest.mark.promise("request-letter")
