@@ -36,6 +36,7 @@ PROMISES: dict[str, str] = {
     "loop-guard": "Agents answer each other only so often until a person does; what is held back says so.",
     # decisions
     "gate": "A gate is decided once, by somebody who was asked, or denied when its time is over.",
+    "unsaid": "The letter that would deny a gate is found and counted nowhere before its moment.",
     # the ladder
     "ladder": "A delivery makes only the legal moves: the code, the schema and the docs say the same ones.",
     "seen-needs-evidence": "Seen means evidence, and the receipt names its kind.",

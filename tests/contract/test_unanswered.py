@@ -35,8 +35,8 @@ def team(enter: Enter) -> LocalRoom:
     return room
 
 
-def request(room: LocalRoom, to: str = "builder", **options: float) -> str:
-    return room.send(to, "how far are you?", type="request", **options).id
+def request(room: LocalRoom, to: str = "builder", expires: float | None = None) -> str:
+    return room.send(to, "how far are you?", type="request", expires=expires).id
 
 
 def see(room: LocalRoom, agent: str = "builder") -> Mail:

@@ -11,8 +11,6 @@ from postroom.bell.quiet import LONGEST, QuietMarkers
 from postroom.clock import Clock, wall
 from postroom.errors import StoreError, UnknownMessage, UsageError
 from postroom.model import ids
-from postroom.model.address import ROOM
-from postroom.model.ladder import State
 from postroom.model.message import Agent, AgentStatus, Delivery, Event, Mail, Message, Project, Receipts, Sent
 from postroom.room import directory
 from postroom.room import send as sending
@@ -222,11 +220,13 @@ class LocalRoom:
             ]
 
     def thread(self, ref: str) -> list[Message]:
+        from postroom.room.denial import is_unsaid  # noqa: PLC0415 - not on the mail path
+
         with self.store.read() as tx:
             thread, found = self.find_message(tx, ref).thread, list[Message]()
             while page := tx.thread(thread, found[-1].seq if found else 0):
                 found += page
-            return [message for message in found if not _is_unsaid(tx, message)]
+            return [message for message in found if not is_unsaid(tx, message)]
 
     def threads(self, agent: str | None = None, *, limit: int = 20) -> "list[Thread]":
         from postroom.room.conversation import threads  # noqa: PLC0415 - not on the mail path
@@ -515,13 +515,6 @@ class LocalRoom:
         self, kind: type[BaseException] | None, exc: BaseException | None, _: TracebackType | None
     ) -> None:
         self.close()
-
-
-def _is_unsaid(tx: "ReadTx", message: Message) -> bool:
-    """Whether it is a letter of the room that waits for its moment, or whose moment will not come."""
-    if message.sender_id != ROOM or message.not_before is None:
-        return False
-    return all(d.held or d.state is State.WITHDRAWN for d in tx.deliveries(message.seq))
 
 
 def _bell(run: str) -> "Bell":

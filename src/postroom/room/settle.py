@@ -148,7 +148,18 @@ def reply(
             from postroom.room.denial import post_denial  # noqa: PLC0415 - for gates only
 
             post_denial(tx, message)
-    return answer(message, lane.recipients, unit.reached)
+        note = _note(tx, question)
+    done = answer(message, lane.recipients, unit.reached)
+    return done._replace(note=note) if note else done
+
+
+def _note(tx: "WriteTx", question: Message) -> str:
+    """What whoever answers should know."""
+    if question.type != GATE:
+        return ""
+    from postroom.room.denial import undecided  # noqa: PLC0415 - for gates only
+
+    return undecided(tx, question, tx.now)
 
 
 def _reply_with(
