@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from postroom.bell.contract import Waiter
 from postroom.bell.polling import SECONDS
 from postroom.model.conversation import Attachment
-from postroom.model.message import Agent, AgentStatus, Delivery, Mail, Receipts, Sent
+from postroom.model.message import Agent, AgentStatus, Delivery, Mail, Message, Receipts, Sent
 from postroom.room.listen import Listening
 from postroom.room.local import LocalRoom
 from postroom.room.wait import next_due, sweep_pause
@@ -139,6 +139,9 @@ class AsyncRoom:
 
     async def join(self, name: str, **about: "Unpack[About]") -> Agent:
         return await self._call(self.room.join, name, **about)
+
+    async def idle(self, agent: str | None = None) -> list[Message]:
+        return await self._call(self.room.idle, agent)
 
     async def agents(self) -> list[AgentStatus]:
         return await self._call(self.room.agents)

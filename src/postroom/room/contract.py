@@ -90,7 +90,11 @@ class Room(Protocol):
         timeout: float | None = 30.0,
         **options: "Unpack[SendOptions]",
     ) -> Mail:
-        """Send a request and wait for its answer; raises `TimedOut`, or `Refused` if it bounced."""
+        """Send a request and wait for its answer; raises `TimedOut`, or `Refused` if it bounced.
+
+        Only who was asked can answer. `NoAnswer` when nobody will any more. Who does not wait, and sends with
+        `type="request"`, is told by a letter of the room instead (`payload.unanswered`).
+        """
         ...
 
     def wait(self, agent: str | None = None, *, timeout: float | None = None, limit: int = 50) -> list[Mail]:
