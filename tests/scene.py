@@ -39,7 +39,8 @@ def cue() -> Any:
 
 
 def enter(home: str, agent: str | None = None, **settings: Any) -> LocalRoom:
-    return LocalRoom(home, Settings(**({"sender_rate": 0} | settings)), agent=agent, project="p")
+    settings.setdefault("sender_rate", 0)
+    return LocalRoom(home, Settings(**settings), agent=agent, project="p")
 
 
 def shown(mail: Mail | None) -> dict[str, Any] | None:

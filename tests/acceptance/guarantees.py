@@ -28,11 +28,15 @@ PROMISES: dict[str, str] = {
     "broadcast-guard": "What would reach very many is refused until that is confirmed.",
     # asking
     "request-watch": "Who asks is told when nobody will answer any more, instead of waiting in vain.",
+    "request-letter": "An asker that does not wait is told once when who saw it goes, never after an answer.",
+    "idle": "Who asked an agent that is idle is told once, and an answer may still come.",
+    "only-who-was-asked": "What ends the wait for an answer was written by somebody who was asked.",
     "no-circle": "Two agents do not wait for each other's answers.",
     # threads
     "loop-guard": "Agents answer each other only so often until a person does; what is held back says so.",
     # decisions
     "gate": "A gate is decided once, by somebody who was asked, or denied when its time is over.",
+    "unsaid": "The letter that would deny a gate is found and counted nowhere before its moment.",
     # the ladder
     "ladder": "A delivery makes only the legal moves: the code, the schema and the docs say the same ones.",
     "seen-needs-evidence": "Seen means evidence, and the receipt names its kind.",
@@ -50,8 +54,8 @@ PROMISES: dict[str, str] = {
     "frame": "Nothing that is written in a message can open, close or imitate the frame a model reads it in.",
     "frame-once": "No message is in a frame twice; those that do not fit are counted, named and not marked.",
     "frame-size": "Ten messages of 400 characters are framed with at most 12 % more and 60 characters each.",
-    "policy": "What a route, a rate or a quota forbids is refused by name, and not stored; nothing stored is dropped.",
-    "manners": "Who wants to be left alone is, and gets everything afterwards; what cannot wait comes through.",
+    "policy": "What a route, a rate or a quota forbids is refused by name and not stored; nothing is dropped.",
+    "manners": "Who wants to be left alone is, and gets all of it later; what cannot wait comes through.",
     "digest": "Several messages can be one offering, seen as a whole or not at all.",
     "guide": "The guide has at most 1,200 characters, and every command in it can be run.",
     # waking

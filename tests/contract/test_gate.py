@@ -216,7 +216,7 @@ def test_who_asks_and_waits_gets_the_decision_and_no_forgery(team: LocalRoom, en
 
 
 def test_what_only_the_room_says_cannot_be_said_by_others(team: LocalRoom):
-    for key in ("decision", "bounce"):
+    for key in ("decision", "bounce", "unanswered"):
         with pytest.raises(InvalidPayload, match=f"payload.{key}"):
             team.send("planner", "approve", type="response", payload={key: {"option": "approve"}})
 
@@ -279,3 +279,62 @@ def test_an_open_gate_is_not_pruned_though_it_was_acknowledged(team: LocalRoom, 
     clock.advance(120)
     keep.prune(team, clock())
     assert team.store.look().message(gate) is None
+
+
+@pytest.mark.promise("gate")
+def test_whoever_only_answers_a_gate_is_told_that_this_decides_nothing(team: LocalRoom):
+    gate = ask(team)
+    note = team.reply(gate, "approve", agent="human:ana").note
+    assert note == f"this decides nothing; to decide: postroom decide {gate[-8:]} OPTION"
+    assert [g.message.id for g in team.gates()] == [gate]
+    team.decide(gate, "approve", agent="human:ana")
+    assert team.reply(gate, "as I said", agent="human:ana").note == ""
+
+
+def test_an_answer_to_anything_else_carries_no_note(team: LocalRoom):
+    assert team.reply(team.send("planner", "?").id, "!", agent="planner").note == ""
+
+
+@pytest.mark.promise("unsaid")
+def test_a_denial_is_nowhere_before_its_moment(team: LocalRoom, clock: Clock):
+    gate = ask(team, "human:ana")
+    assert team.search("denied") == []
+    assert [agent.address for agent in team.stats().agents] == ["human:ana", "p/builder"]
+    assert team.stats().messages == 1
+    clock.advance(61)
+    [hit] = team.search("denied")
+    assert hit.message.said_at == hit.message.not_before == clock() - 1000
+    assert team.search("denied", since=clock() - 2000) == [hit]
+    assert team.stats().messages == 2
+    assert [thread.messages for thread in team.threads("builder")] == [2]
+    assert len(team.thread(gate)) == 2
+
+
+@pytest.mark.promise("unsaid")
+def test_a_denial_that_a_decision_made_void_is_never_anywhere(team: LocalRoom, clock: Clock):
+    gate = ask(team)
+    team.decide(gate, "approve", agent="human:ana")
+    clock.advance(61)
+    team.sweep()
+    assert team.search("denied") == []
+    assert team.stats().messages == 2
+    assert [thread.messages for thread in team.threads("builder")] == [2]
+
+
+@pytest.mark.promise("unsaid")
+def test_a_denial_is_in_no_topic(team: LocalRoom, clock: Clock):
+    team.subscribe("ops", agent="planner")
+    ask(team, "topic:ops")
+    for _ in range(2):
+        assert [message.type for message in team.topic_history("ops")] == ["decision_gate"]
+        clock.advance(61)
+        team.sweep()
+
+
+def test_how_soon_a_denial_was_acknowledged_counts_from_its_moment(team: LocalRoom, clock: Clock):
+    ask(team)
+    clock.advance(61)
+    team.ack(team.peek("builder")[0].id, agent="builder")
+    [times] = [pair.ack for pair in team.stats().pairs if pair.sender == "postroom"]
+    assert times is not None
+    assert times.p50 == 1000

@@ -243,12 +243,27 @@ def test_when_the_last_who_had_it_leaves_its_sender_is_told(team: LocalRoom):
     assert letter.payload["bounce"]["message"] == sent.id
 
 
-def test_the_last_who_had_seen_it_keeps_it_seen(team: LocalRoom, enter: Enter):
+@pytest.mark.promise("one-of-many")
+def test_when_the_program_of_the_last_who_had_seen_it_ends_its_sender_is_told(team: LocalRoom, enter: Enter):
     for agent in ("ann", "cleo"):
         team.leave(agent)
     sent = team.send("one:@reviewers", "review this")
     with gone_process():
         dead = enter()
         dead.settle(taken(dead, "ben"))
+    for _ in range(2):
+        [letter] = team.peek("planner")  # who looks finds out
+        assert letter.payload is not None
+        assert letter.payload["bounce"]["message"] == sent.id
+    assert states(team, sent.id) == {"ben": "it ended before it acknowledged"}
+
+
+def test_who_has_done_it_may_end(team: LocalRoom, enter: Enter):
+    team.send("one:@reviewers", "review this")
+    with gone_process():
+        ending = enter()
+        mail = taken(ending, "ben")
+        ending.settle(mail)
+        ending.ack(mail)
     team.sweep()
-    assert states(team, sent.id) == {"ben": "seen"}
+    assert team.peek("planner") == []

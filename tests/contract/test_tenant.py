@@ -22,6 +22,8 @@ QUESTIONS: dict[str, Ask] = {
     "agents": lambda tx, it: tx.agents(),
     "agents_in": lambda tx, it: tx.agents_in("p"),
     "answer": lambda tx, it: tx.answer("c", 0, it["builder"]),
+    "asked_by": lambda tx, it: tx.asked_by(it["planner"]),
+    "asking": lambda tx, it: tx.asking(it["reviewer"]),
     "claimers": lambda tx, it: tx.claimers(it["builder"]),
     "counts": lambda tx, it: any(tx.counts(it["builder"])),
     "dead": lambda tx, it: tx.dead(),
@@ -73,6 +75,7 @@ QUESTIONS: dict[str, Ask] = {
     "threads": lambda tx, it: tx.threads(it["planner"], 1000),
     "topic_after": lambda tx, it: tx.topic_after("p", ""),
     "topic_counts": lambda tx, it: any(tx.topic_counts("p", "news")),
+    "watched": lambda tx, it: tx.watched(it["reviewer"]),
 }
 
 
@@ -104,6 +107,8 @@ def furnished(room: LocalRoom, clock: Clock) -> dict[str, Any]:
     room.take("builder")
     for _ in range(2):
         room.send("builder", "waits")
+        room.send("reviewer", "how far are you?", type="request")
+    room.settle(room.take("reviewer") or pytest.fail("no request"))
     room.send("builder", "later", after=60)
     doomed = room.send("builder", "doomed")
     listening = room.listen("planner")

@@ -4,7 +4,9 @@ import os
 
 import pytest
 
+from tests.clockwork import Clock
 from tests.commandline import CommandLine, is_told_well
+from tests.conftest import OpenRoom
 
 
 @pytest.fixture
@@ -262,3 +264,58 @@ def test_waiting_for_a_rung_of_one_of_many_is_done_when_one_is_there(cli: Comman
             if rung == "acked":
                 cli.ok("ack", found[0]["id"], "--as", "bob")
             assert sending.wait(30) == 0
+
+
+def test_who_is_idle_says_so_and_whoever_waits_for_it_is_told(cli: CommandLine):
+    for agent in ("planner", "builder"):
+        cli.ok("join", agent)
+    asked = cli.sent("builder", "How far is it?", "--type", "request")
+    assert cli.ok("idle", "--as", "builder").err == "Nobody had to be told.\n"
+    cli.ok("read", "--as", "builder")
+    done = cli.ok("idle", "--as", "builder")
+    assert asked[-8:] in done.out
+    assert "How far is it?" in done.out
+    assert cli.ok("idle", "builder", "--json").json == {"told": []}
+    [letter] = cli.ok("inbox", "--json", "--as", "planner").json["messages"]
+    assert letter["payload"]["unanswered"]["reason"] == "idle"
+    assert (letter["reply_to"], letter["sender"]) == (asked, "postroom")
+
+
+def test_who_answers_or_acknowledges_a_gate_is_told_how_to_decide_it(cli: CommandLine):
+    for agent in ("builder", "human:ana"):
+        cli.ok("join", agent)
+    gate = cli.sent("human:ana", "May I deploy?", "--type", "decision_gate", sender="builder")
+    note = f"this decides nothing; to decide: postroom decide {gate[-8:]} OPTION"
+    done = cli.ok("reply", gate, "approve", "--as", "human:ana")
+    assert done.err == f"Sent, but {note}\n"
+    assert "held back" not in done.out
+    assert cli.ok("reply", gate, "yes", "--json", "--as", "human:ana").json["note"] == note
+    assert cli.ok("ack", gate, "--as", "human:ana").err == f"Acknowledged, but {note}\n"
+    assert cli.ok("ack", gate, "--json", "--as", "human:ana").json["note"] == note
+    cli.ok("decide", gate, "approve", "--as", "human:ana")
+    assert cli.ok("ack", gate, "--as", "human:ana").err == ""
+
+
+def test_the_log_shows_no_denial_that_was_not_said(cli: CommandLine):
+    for agent in ("builder", "human:ana"):
+        cli.ok("join", agent)
+    gate = cli.sent("human:ana", "May I deploy?", "--type", "decision_gate", sender="builder")
+    letter = cli.ok("log", "--json").items[-1]
+    assert (letter["type"], letter["refs"]["message"]) == ("message.sent", gate)
+    assert len(cli.ok("log", "--limit", "3").out.splitlines()) == 3, "what is left out is made up for"
+    cli.ok("decide", gate, "approve", "--as", "human:ana")
+    assert "Denied" not in cli.ok("log").out
+    assert "delivery.withdrawn" not in cli.ok("log").out
+
+
+def test_the_log_and_the_inbox_show_a_denial_from_its_moment_on(home: str, clock: Clock, open_room: OpenRoom):
+    room = open_room("builder", clock=clock)
+    room.join("builder")
+    room.join("human:ana")
+    room.send("human:ana", "May I deploy?", type="decision_gate", expires=60)
+    clock.advance(61)
+    room.sweep()
+    room.close()
+    lines = [line for line in CommandLine(home).ok("log").out.splitlines() if "Denied" in line]
+    assert len(lines) == 1
+    assert "delivery.due" in lines[0]

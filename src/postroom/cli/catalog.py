@@ -56,6 +56,7 @@ COMMANDS: dict[str, Entry] = {
     "agents": ("agents", PEOPLE, "who is here, what waits for each, and who listens"),
     "join": ("join", PEOPLE, "give an agent or a person an address"),
     "leave": ("leave", PEOPLE, "mark an agent as gone; its mail stays"),
+    "idle": ("idle", PEOPLE, "say that you are: who waits for your answer is told"),
     "rename": ("rename", PEOPLE, "give an agent another name; its mail stays"),
     "groups": ("groups", PEOPLE, "the groups you can write to, and who is in them"),
     "topics": ("topics", PEOPLE, "the topics you can write to: list, show, subscribe, unsubscribe"),

@@ -22,7 +22,7 @@ def bare(address: str, here: str) -> str:
 def put_list(mails: "list[Mail]", context: "Context") -> None:
     """One line for each."""
     here = context.project()
-    rows = [(m.handle, m.message.writer(here), m.type, age(m.message.created_at), _gist(m)) for m in mails]
+    rows = [(m.handle, m.message.writer(here), m.type, age(m.message.said_at), _gist(m)) for m in mails]
     context.put_table(rows, ("cyan", "bold", "", "dim"), ("ID", "FROM", "TYPE", "AGE", "TEXT"))
 
 
@@ -59,7 +59,7 @@ def whole(
     head.append(one_line(message.type))
     if message.priority is not Priority.NORMAL:
         head.append(paint(message.priority.name.lower(), _COLOURS[message.priority]))
-    head.append(paint(clock(message.created_at), "dim"))
+    head.append(paint(clock(message.said_at), "dim"))
     lines = ["  ".join(head)]
     if shown_before:
         lines.append(paint(SHOWN_BEFORE, "yellow"))

@@ -60,6 +60,11 @@ class Message(NamedTuple):
     redacted: Json | None  # hashes of what was taken away
 
     @property
+    def said_at(self) -> int:
+        """When it began to count: a letter that the room wrote ahead and held, from its moment on."""
+        return self.created_at if self.not_before is None or self.verified != "room" else self.not_before
+
+    @property
     def handle(self) -> str:
         return handle(self.id)
 

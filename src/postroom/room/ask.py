@@ -1,15 +1,15 @@
 """Asking: a request, the wait for its answer, and a watch over whether one can still come."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from postroom import host
-from postroom.errors import MailboxLeased, NoAnswer, Refused, StaleClaim, TimedOut
+from postroom.errors import IllegalMove, MailboxLeased, NoAnswer, Refused, StaleClaim, TimedOut
 from postroom.model.address import ROOM
 from postroom.model.ladder import State, ended
-from postroom.model.message import Delivery, Mail, Message
-from postroom.room import asking
+from postroom.model.message import Delivery, Mail, Message, Sent
+from postroom.room import asking, unanswered
 from postroom.room.draft import GATE
 from postroom.room.offer import offer
 from postroom.room.one import PROGRAMS
@@ -38,23 +38,51 @@ def ask(
     timeout: float | None,
     **options: "Unpack[SendOptions]",
 ) -> Mail:
-    """Send a request and wait for its answer, which is then seen."""
+    """Send a request and wait for its answer, which is then seen.
+
+    Only who was asked can answer; what others write in its name comes to the inbox, and the wait goes on.
+    What the room tells about the request meanwhile is seen, too: whoever waits learns it from the error.
+    """
     options.setdefault("type", "request")
     options.setdefault("requires_ack", True)
     sent = send(room, to, body, sender=sender, **options)
     with asking.noted(room, sent):
         asking.check_circle(room, sent)
-        found = _wait(room, sent.message, timeout)
+        found, told = _attend(room, sent, timeout)
     if found is None:
-        raise _timed_out(room, sent.message, to, timeout or 0.0)
-    _see_answer(room, found, sent.message.sender_id)
+        raise _timed_out(room, sent.message, to, timeout or 0.0, told)
+    _see(room, found, sent.message.sender_id)
     if found.payload and _is_bounce(found):
         handle, reason = sent.message.handle, found.payload["bounce"]["reason"]
         raise Refused(f"{to} did not take {handle}: {reason}", message_ref=sent.id)
     return found
 
 
-def _wait(room: "LocalRoom", request: Message, timeout: float | None) -> Mail | None:
+def _attend(room: "LocalRoom", sent: Sent, timeout: float | None) -> tuple[Mail | None, list[Mail]]:
+    """The answer, if one came, and what the room told meanwhile, which is seen then."""
+    request = sent.message
+    try:
+        found = _wait(room, request, {delivery.recipient_id for delivery in sent.deliveries}, timeout)
+    except NoAnswer:
+        room.sweep(request.sender_id)  # the letter about it is written now, not later as a surprise
+        _see_letters(room, request, bounces=True)
+        raise
+    return found, _see_letters(room, request)
+
+
+def _see_letters(room: "LocalRoom", request: Message, *, bounces: bool = False) -> list[Mail]:
+    with room.store.read() as tx:
+        told = [
+            mail
+            for mail in unanswered.correlated(tx, request)
+            if unanswered.is_letter(mail, request) or (bounces and _is_bounce(mail))
+        ]
+    for mail in told:
+        _see(room, mail, request.sender_id)
+    return told
+
+
+def _wait(room: "LocalRoom", request: Message, asked: Collection[str], timeout: float | None) -> Mail | None:
     """The answer; None when time is up. The death of whoever was asked rings no bell: look now and again."""
     author = request.sender_id
     waiter = room.waiter(author)
@@ -63,22 +91,24 @@ def _wait(room: "LocalRoom", request: Message, timeout: float | None) -> Mail | 
         left = None if deadline is None else deadline - time.monotonic()
         pause = _GLANCE if left is None else min(left, _GLANCE)
         found = watch_with(
-            room, waiter, author, lambda: _answer(room.store.look(), request), pause, others=True
+            room, waiter, author, lambda: _answer(room.store.look(), request, asked), pause, others=True
         )
         if found is not None:
             return found
-        _check_hope(room, request)
+        _check_hope(room, request, asked)
         if left is not None and left <= pause:
             return None
 
 
-def _answer(tx: "ReadTx", request: Message) -> Mail | None:
-    """A decision can only be made by whoever was asked; any other answer is whatever answers first."""
+def _answer(tx: "ReadTx", request: Message, asked: Collection[str]) -> Mail | None:
+    """What the first of those who were asked has answered; of a gate, what was decided."""
     bounces: list[Mail] = []
-    for mail in _answers(tx, request):
+    for mail in unanswered.correlated(tx, request):
+        if mail.delivery.held or mail.delivery.state is State.WITHDRAWN:
+            continue
         if _is_bounce(mail):
             bounces.append(mail)
-        elif request.type != GATE:
+        elif mail.message.sender_id in asked and request.type != GATE:
             return mail
     if request.type == GATE:
         from postroom.room.gate import decided  # noqa: PLC0415 - for gates only
@@ -89,15 +119,6 @@ def _answer(tx: "ReadTx", request: Message) -> Mail | None:
         return bounces[0]  # none of those asked will answer
     _check_exits(tx, request)
     return None
-
-
-def _answers(tx: "ReadTx", request: Message) -> Iterator[Mail]:
-    """Whatever came in answer, oldest first."""
-    after = request.seq
-    while (mail := tx.answer(request.correlation or request.id, after, request.sender_id)) is not None:
-        after = mail.message.seq
-        if not mail.delivery.held:
-            yield mail
 
 
 def _is_bounce(mail: Mail) -> bool:
@@ -116,12 +137,12 @@ def _check_exits(tx: "ReadTx", request: Message) -> None:
         raise NoAnswer(f"nobody will answer {request.handle}: it is {how}", message_ref=request.id)
 
 
-def _check_hope(room: "LocalRoom", request: Message) -> None:
+def _check_hope(room: "LocalRoom", request: Message, asked: Collection[str]) -> None:
     """Give up when all who were asked have ended without answering."""
     with room.store.read() as tx:
         deliveries = [d for d in tx.deliveries(request.seq) if d.state is not State.WITHDRAWN]
         reasons = [_why_not(tx, delivery) for delivery in deliveries]
-        if reasons and all(reasons) and _answer(tx, request) is None:
+        if reasons and all(reasons) and _answer(tx, request, asked) is None:
             raise NoAnswer(f"{'; '.join(map(str, reasons))}: {request.handle}", message_ref=request.id)
 
 
@@ -136,22 +157,23 @@ def _why_not(tx: "ReadTx", delivery: Delivery) -> str | None:
     return f"{delivery.recipient}: {delivery.state}" if delivery.state in _EXITS else None
 
 
-def _timed_out(room: "LocalRoom", request: Message, to: str, timeout: float) -> TimedOut:
+def _timed_out(room: "LocalRoom", request: Message, to: str, timeout: float, told: list[Mail]) -> TimedOut:
+    known = dict.fromkeys(unanswered.told(mail) for mail in told)
     return TimedOut(
         f"no answer from {to} to {request.handle} within {timeout:g} s", message_ref=request.id,
-        hint=f"It is {_state(room, request)}; a late answer comes to your inbox."
+        hint=f"It is {'; '.join((_state(room, request), *known))}; a late answer comes to your inbox."
         f" See: postroom receipts {request.handle}",
     )  # fmt: skip
 
 
-def _see_answer(room: "LocalRoom", found: Mail, author: str) -> None:
+def _see(room: "LocalRoom", found: Mail, author: str) -> None:
     """The asker has it in hand, unless its mailbox belongs to a listener, who will be shown it too."""
     try:
         agent = room.store.look().agent(author)
         mail = offer(room, agent.address if agent else None, ref=found.id, route="ask")
         if mail and mail.delivery.state is State.OFFERED:
             settle(room, mail)
-    except (MailboxLeased, StaleClaim):
+    except (IllegalMove, MailboxLeased, StaleClaim):
         pass
 
 

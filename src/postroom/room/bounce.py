@@ -1,30 +1,37 @@
-"""A bounce: the one letter a sender gets about a delivery that failed. A bounce never bounces."""
+"""Letters of the room to whoever wrote a message. A bounce is the one about a delivery that failed."""
 
 from typing import TYPE_CHECKING
 
 from postroom.model.address import ROOM
 from postroom.model.ids import message_id
 from postroom.model.ladder import Priority
-from postroom.model.message import Mail, Message
+from postroom.model.message import Json, Mail, Message
 
 if TYPE_CHECKING:
     from postroom.store.contract import WriteTx
 
 
 def bounce(tx: "WriteTx", mail: Mail, reason: str, *, refused: bool = False) -> None:
-    """Tell the sender that a delivery came to nothing, in the same transaction."""
+    """Tell the sender that a delivery came to nothing, in the same transaction. A bounce never bounces."""
     lost, recipient = mail.message, mail.delivery.recipient
     if lost.sender_id == ROOM or tx.agent(lost.sender_id) is None:
         return
     what = "refused by" if refused else "not delivered to"
+    post_letter(
+        tx, lost, f"{what.capitalize()} {recipient}",
+        f"Your message {lost.handle} was {what} {recipient}: {reason}",
+        {"bounce": {"message": lost.id, "recipient": recipient, "reason": reason}},
+    )  # fmt: skip
+
+
+def post_letter(tx: "WriteTx", about: Message, subject: str, body: str, payload: Json) -> None:
+    """Write to the sender of a message about it: in its thread, as an answer to it."""
     letter = Message(
-        seq=tx.next_seq, id=message_id(tx.now, tx.next_seq), tenant=tx.tenant, project=lost.project,
+        seq=tx.next_seq, id=message_id(tx.now, tx.next_seq), tenant=tx.tenant, project=about.project,
         sender_id=ROOM, sender=ROOM, sender_session=None, sender_runtime=None, sender_role="system",
-        verified="room", to=lost.sender, type="system", cls="turn", priority=Priority.NORMAL,
-        subject=f"{what.capitalize()} {recipient}",
-        body=f"Your message {lost.handle} was {what} {recipient}: {reason}",
-        payload={"bounce": {"message": lost.id, "recipient": recipient, "reason": reason}}, metadata=None,
-        thread=lost.thread, reply_to=lost.id, correlation=lost.correlation or lost.id, attachments=None,
+        verified="room", to=about.sender, type="system", cls="turn", priority=Priority.NORMAL,
+        subject=subject, body=body, payload=payload, metadata=None,
+        thread=about.thread, reply_to=about.id, correlation=about.correlation or about.id, attachments=None,
         requires_ack=False, not_before=None, expires_at=None, key=None, created_at=tx.now, redacted=None,
     )  # fmt: skip
-    tx.post(letter, [lost.sender_id])
+    tx.post(letter, [about.sender_id])

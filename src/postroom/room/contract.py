@@ -106,7 +106,11 @@ class Room(Protocol):
         timeout: float | None = 30.0,
         **options: "Unpack[SendOptions]",
     ) -> Mail:
-        """Send a request and wait for its answer; raises `TimedOut`, or `Refused` if it bounced."""
+        """Send a request and wait for its answer; raises `TimedOut`, or `Refused` if it bounced.
+
+        Only who was asked can answer. `NoAnswer` when nobody will any more. Who does not wait, and sends with
+        `type="request"`, is told by a letter of the room instead (`payload.unanswered`).
+        """
         ...
 
     def wait(self, agent: str | None = None, *, timeout: float | None = None, limit: int = 50) -> list[Mail]:
@@ -196,7 +200,15 @@ class Room(Protocol):
         ...
 
     def leave(self, agent: str | None = None) -> Agent:
-        """Mark it as gone for good. Its address and its mail stay."""
+        """Mark it as gone for good. Its address and its mail stay; who waits for its answer is told."""
+        ...
+
+    def idle(self, agent: str | None = None) -> list[Message]:
+        """It has nothing more to do for now: say so at the end of a turn.
+
+        Whoever asked something that it has seen, and neither answered nor acknowledged, is told, once; it may
+        still answer. The requests whose askers were told now.
+        """
         ...
 
     def rename(self, name: str, *, agent: str | None = None) -> Agent:

@@ -1,4 +1,7 @@
-"""The letter that says no to a gate: stored with it, and held until it expires."""
+"""The letter that says no to a gate: stored with it, and held until it expires.
+
+Until that moment it has not been said: whatever shows or counts messages leaves it out.
+"""
 
 from typing import TYPE_CHECKING
 
@@ -8,7 +11,9 @@ from postroom.model.ladder import State, ended, reached
 from postroom.model.message import Delivery, Json, Message
 
 if TYPE_CHECKING:
-    from postroom.store.contract import WriteTx
+    from postroom.store.contract import ReadTx, WriteTx
+
+UNDECIDED = "this decides nothing"
 
 
 def post_denial(tx: "WriteTx", gate: Message) -> None:
@@ -24,6 +29,21 @@ def post_denial(tx: "WriteTx", gate: Message) -> None:
         not_before=gate.expires_at, expires_at=None, key=None,
     )  # fmt: skip
     tx.post(letter, [gate.sender_id])
+
+
+def is_unsaid(tx: "ReadTx", message: Message) -> bool:
+    """Whether it is a letter of the room that waits for its moment, or whose moment will not come."""
+    if message.sender_id != ROOM or message.not_before is None:
+        return False
+    return all(d.held or d.state is State.WITHDRAWN for d in tx.deliveries(message.seq))
+
+
+def undecided(tx: "ReadTx", gate: Message, now: int) -> str:
+    """What whoever answers or acknowledges a gate must know while it is open; else nothing."""
+    over = gate.expires_at is not None and gate.expires_at <= now
+    if over or tx.decision(gate.seq) is not None:
+        return ""
+    return f"{UNDECIDED}; to decide: postroom decide {gate.handle} OPTION"
 
 
 def withdraw_denial(tx: "WriteTx", gate: Message, reason: str) -> None:

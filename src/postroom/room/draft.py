@@ -19,14 +19,14 @@ else:
 
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 
-GATE = "decision_gate"
+GATE, REQUEST = "decision_gate", "request"
 CLASSES = ("turn", "tool", "interrupt")
 FORMATS = ("plain", "markdown")
 _ALIASES = {"medium": Priority.NORMAL, "action": Priority.HIGH}
 _PRIORITIES = {p.name.lower(): p for p in Priority} | _ALIASES
 _NEED_NOTHING = ("request", "response")  # types that need no payload, of `ask` and `reply`
 _DEEPEST = 64  # levels of a payload
-_OURS = frozenset(("bounce", "decision"))  # which only the room itself says in a payload
+_OURS = frozenset(("bounce", "decision", "unanswered"))  # which only the room itself says in a payload
 _LONGEST_LINE = 1000
 _LONGEST_TEXT = 10_000
 _LONGEST_DELAY = 1e10  # seconds

@@ -11,8 +11,6 @@ from postroom.bell.quiet import LONGEST, QuietMarkers
 from postroom.clock import Clock, wall
 from postroom.errors import StoreError, UnknownMessage, UsageError
 from postroom.model import ids
-from postroom.model.address import ROOM
-from postroom.model.ladder import State
 from postroom.model.message import Agent, AgentStatus, Delivery, Event, Mail, Message, Project, Receipts, Sent
 from postroom.room import directory
 from postroom.room import send as sending
@@ -252,11 +250,13 @@ class LocalRoom:
             ]
 
     def thread(self, ref: str) -> list[Message]:
+        from postroom.room.denial import is_unsaid  # noqa: PLC0415 - not on the mail path
+
         with self.store.read() as tx:
             thread, found = self.find_message(tx, ref).thread, list[Message]()
             while page := tx.thread(thread, found[-1].seq if found else 0):
                 found += page
-            return [message for message in found if not _is_unsaid(tx, message)]
+            return [message for message in found if not is_unsaid(tx, message)]
 
     def threads(self, agent: str | None = None, *, limit: int = 20) -> "list[Thread]":
         from postroom.room.conversation import threads  # noqa: PLC0415 - not on the mail path
@@ -359,6 +359,11 @@ class LocalRoom:
         from postroom.room.presence import leave  # noqa: PLC0415
 
         return leave(self, agent)
+
+    def idle(self, agent: str | None = None) -> list[Message]:
+        from postroom.room.idle import gone_idle  # noqa: PLC0415 - at the end of a turn
+
+        return gone_idle(self, agent)
 
     def rename(self, name: str, *, agent: str | None = None) -> Agent:
         from postroom.room.presence import rename  # noqa: PLC0415
@@ -463,14 +468,14 @@ class LocalRoom:
         return Unit(self)
 
     def is_claimed(self, party: str | None) -> bool:
-        """Whether any process holds a claim (on the mail of one party, or of anybody)."""
+        """Whether any process holds a claim (on the mail of one party, or of anybody), or owes an answer."""
         look = self.store.look()
-        return bool(look.claimers(party) if party else look.recipients_offered())
+        return bool((look.claimers(party) or look.asked_by(party)) if party else look.recipients_offered())
 
     def sweep(self, party: str | None = None) -> int:
         """Do what the clock asks, and return what gone processes held (of one party, or of all).
 
-        How many deliveries came back.
+        Who waits for an answer of theirs is told. How many deliveries came back.
         """
         look = self.store.look()
         if self.store.readonly:  # which is known once it has been opened
@@ -478,7 +483,7 @@ class LocalRoom:
         due = look.next_due()
         recipients = [
             recipient
-            for recipient in ([party] if party else look.recipients_offered())
+            for recipient in ([party, *look.asked_by(party)] if party else look.recipients_offered())
             if any(map(host.is_gone, look.claimers(recipient)))
         ]
         if not recipients and (due is None or due > self.store.clock()):
@@ -577,13 +582,6 @@ class LocalRoom:
         self, kind: type[BaseException] | None, exc: BaseException | None, _: TracebackType | None
     ) -> None:
         self.close()
-
-
-def _is_unsaid(tx: "ReadTx", message: Message) -> bool:
-    """Whether it is a letter of the room that waits for its moment, or whose moment will not come."""
-    if message.sender_id != ROOM or message.not_before is None:
-        return False
-    return all(d.held or d.state is State.WITHDRAWN for d in tx.deliveries(message.seq))
 
 
 def _bell(run: str) -> "Bell":

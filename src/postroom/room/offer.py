@@ -21,7 +21,8 @@ def peek(room: "LocalRoom", agent: str | None, limit: int) -> list[Mail]:
     with room.store.read() as tx:
         who = directory.caller(tx, agent or room.agent, room.scope)
         standing = tx.standing(who.id, "")
-        if not (standing.others or is_due(standing.due, room.store.clock())) or room.store.readonly:
+        settled = not (standing.others or is_due(standing.due, room.store.clock()) or tx.asked_by(who.id))
+        if settled or room.store.readonly:
             return tx.ready(who.id, limit, who.name)
     room.sweep(who.id)  # a moment has come, or what somebody holds may have to come back
     return room.store.look().ready(who.id, limit, who.name)

@@ -87,6 +87,7 @@ def taker(tx: "ReadTx", mail: Mail) -> Mail | None:
 def desert(tx: "WriteTx", mail: Mail) -> None:
     """Whoever had seen it ended without a word: others may have it, or its sender is told."""
     recipient, reason = mail.delivery.recipient_id, "it ended before it acknowledged"
+    tx.unwatch(recipient, mail.message.seq)
     tx.append("delivery.bounced", recipient, about=mail.message, payload={"reason": reason}, status="bounced")
     if not free(tx, mail.message, recipient):
         bounce(tx, mail, reason)

@@ -58,6 +58,8 @@ def replay(events: str, target_home: str) -> Replayed:
     try:
         store, done = rebuilt(events, made)
         try:
+            with store.write():
+                store.whole().rewatch()
             if done.snapshot:  # the new room's log begins where the old one's did, and so will its journals
                 snapshot.write(store, own, done.last)
         finally:

@@ -8,7 +8,7 @@ from postroom.model.ladder import Evidence, Reason, State, move
 from postroom.model.message import Agent, Delivery, Json, Mail, Message, Sent
 from postroom.room import directory, one
 from postroom.room.bounce import bounce
-from postroom.room.draft import check_text, draft
+from postroom.room.draft import GATE, REQUEST, check_text, draft
 from postroom.room.send import admitted, answer, duplicate, held_back, is_packed, post
 from postroom.room.sweep import act_on_due, is_due
 from postroom.room.unit import Unit
@@ -47,6 +47,8 @@ def see(tx: "WriteTx", mail: Mail) -> Delivery:
         role=_role(mail),
         status="seen",
     )
+    if mail.message.type == REQUEST or one.is_one(mail.message):
+        tx.watch(mail.delivery.recipient_id, mail.message.seq)
     return mail.delivery._replace(
         state=State.SEEN, evidence=Evidence.AGENT, seen_at=tx.now, due_at=None, reason=None
     )
@@ -60,6 +62,8 @@ def ack(room: "LocalRoom", what: Mail | str, agent: str | None) -> Delivery:
             act_on_due(tx, room.settings)
             mail = _current(tx, mail)
         acknowledge(tx, mail)
+        if mail.message.type == REQUEST and mail.delivery.state is not State.ACKED:
+            tx.watch(mail.delivery.recipient_id, mail.message.seq)  # it has it, and has not answered
     was, at = mail.delivery, tx.now
     room.acked = was.recipient_id, mail.id
     if was.state is State.ACKED:
@@ -84,7 +88,13 @@ def acknowledge(tx: "WriteTx", mail: Mail) -> None:
         status="acked",
     )
     if one.is_one(mail.message):
+        _unwatch(tx, mail)
         one.finish(tx, mail, f"{mail.delivery.recipient} has done it")
+
+
+def _unwatch(tx: "WriteTx", mail: Mail) -> None:
+    if mail.delivery.state in (State.SEEN, State.ACKED):
+        tx.unwatch(mail.delivery.recipient_id, mail.message.seq)
 
 
 def nack(room: "LocalRoom", what: Mail | str, reason: str, agent: str | None) -> Delivery:
@@ -94,6 +104,7 @@ def nack(room: "LocalRoom", what: Mail | str, reason: str, agent: str | None) ->
         mail = _own(tx, room, what, agent)
         if mail.delivery.state is not State.BOUNCED:
             move(mail.delivery.state, State.BOUNCED)
+            _unwatch(tx, mail)
             n = _open_attempt(mail)
             payload: Json = {"reason": reason} | ({"n": n, "outcome": "refused"} if n else {})
             tx.append("delivery.bounced", mail.delivery.recipient_id, about=mail.message, payload=payload,
@@ -132,7 +143,19 @@ def reply(
         if (held := held_back(room, tx, lane, wanted)) is not None:
             return held
         message, holds = post(room, tx, lane, wanted)
-    return answer(message, lane.recipients, unit.reached, holds)
+        if question.type == REQUEST:
+            _unwatch(tx, asked)
+        note = _note(tx, question)
+    return answer(message, lane.recipients, unit.reached, holds, note)
+
+
+def _note(tx: "WriteTx", question: Message) -> str:
+    """What whoever answers should know."""
+    if question.type != GATE:
+        return ""
+    from postroom.room.denial import undecided  # noqa: PLC0415 - for gates only
+
+    return undecided(tx, question, tx.now)
 
 
 def _reply_with(

@@ -8,6 +8,7 @@ from postroom.model.ladder import Outcome, Reason, State, move
 from postroom.model.message import Mail
 from postroom.room import one
 from postroom.room.bounce import bounce
+from postroom.room.draft import REQUEST
 from postroom.room.rest import keep_resting, release
 
 if TYPE_CHECKING:
@@ -23,6 +24,16 @@ def act_on_due(tx: "WriteTx", settings: Settings) -> None:
     while page := tx.due(tx.now):
         for mail in page:
             _act(tx, mail, settings)
+        _tell_expired(tx, page)
+
+
+def _tell_expired(tx: "WriteTx", mails: list[Mail]) -> None:
+    asked = {mail.message.seq: mail.message for mail in mails if mail.message.type == REQUEST}
+    for request in asked.values():
+        if is_due(request.expires_at, tx.now):
+            from postroom.room.unanswered import expire  # noqa: PLC0415 - for requests only
+
+            expire(tx, request)
 
 
 def _act(tx: "WriteTx", mail: Mail, settings: Settings) -> None:
@@ -58,6 +69,7 @@ def give_back(tx: "WriteTx", mail: Mail, settings: Settings, outcome: Outcome = 
     """
     if mail.message.expires_at is not None and mail.message.expires_at <= tx.now:
         expire(tx, mail, outcome)
+        _tell_expired(tx, [mail])
         return
     delivery, unproven = mail.delivery, outcome is Outcome.UNPROVEN
     if unproven and delivery.unproven + 1 >= settings.max_unproven:
@@ -85,12 +97,16 @@ def give_back(tx: "WriteTx", mail: Mail, settings: Settings, outcome: Outcome = 
 
 
 def reap(tx: "WriteTx", recipient: str, settings: Settings) -> int:
-    """Return what processes that are gone hold of a recipient's mail; how many came back."""
+    """Return what processes that are gone hold of a recipient's mail; how many came back.
+
+    Who waits for an answer of theirs is told.
+    """
     returned = 0
     for claimer in tx.claimers(recipient):
         if host.is_gone(claimer):
             returned += _give_back_all(tx, recipient, claimer, settings)
             returned += _free_all(tx, recipient, claimer, settings)
+            _end_watch(tx, recipient, claimer)
     return returned
 
 
@@ -108,6 +124,13 @@ def _free_all(tx: "WriteTx", recipient: str, claimer: str, settings: Settings) -
                 one.desert(tx, theirs)
         freed += len(page)
     return freed
+
+
+def _end_watch(tx: "WriteTx", recipient: str, claimer: str) -> None:
+    if tx.watched(recipient, claimer):
+        from postroom.room.unanswered import Why, end  # noqa: PLC0415 - rarely
+
+        end(tx, recipient, Why.ENDED, claimer)
 
 
 def _give_back_all(tx: "WriteTx", recipient: str, claimer: str, settings: Settings) -> int:

@@ -19,15 +19,30 @@ def add_arguments(parser: "Parser") -> None:
 
 
 def run(args: "argparse.Namespace", context: "Context") -> int:
-    show(context.room().ack(args.id), context)
+    delivery = context.room().ack(args.id)
+    show(delivery, context, note := _note(delivery, context))
+    if note:
+        context.note(f"Acknowledged, but {note}")
     return 0
 
 
-def show(delivery: "Delivery", context: "Context") -> None:
+def _note(delivery: "Delivery", context: "Context") -> str:
+    """What whoever acknowledges a gate should know."""
+    room = context.room()
+    message = room.store.look().message(delivery.message)
+    if message is None or message.type != "decision_gate":
+        return ""
+    from postroom.room.denial import undecided
+
+    return undecided(room.store.look(), message, room.store.clock())
+
+
+def show(delivery: "Delivery", context: "Context", note: str = "") -> None:
     """Where a delivery stands now."""
     if context.json:
         from postroom.protocol import wire
 
-        context.put_json(wire.delivery(delivery))
+        document = wire.delivery(delivery)
+        context.put_json({**document, "note": note} if note else document)
     elif not context.quiet:
         context.put(f"{context.out.paint(delivery.message[-8:], 'cyan')}  {delivery.state}\n")

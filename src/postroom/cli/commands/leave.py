@@ -8,7 +8,9 @@ if TYPE_CHECKING:
     from postroom.cli.context import Context
     from postroom.cli.parser import Parser
 
-HELP = "Mark an agent as gone for good. Its address and its mail stay, and joining again brings it back."
+HELP = """\
+Mark an agent as gone for good. Its address and its mail stay, and joining again brings it back. Whoever waits
+for an answer of it is told."""
 EXAMPLES = """\
   postroom leave --as builder
   postroom leave builder"""

@@ -31,6 +31,7 @@ _STYLES = {
     "bounced": "red",
     "returned": "yellow",
 }
+_OF_LETTERS = ("message.sent", "delivery.withdrawn")
 
 
 def add_arguments(parser: "Parser") -> None:
@@ -44,16 +45,37 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
     party = room.who(args.name).id if args.name else None
     look = room.store.look()
     cursor = look.last_cursor()
-    latest = look.events_before(limit=args.limit, party=party)[::-1]
-    _print(latest, room, context)
+    _print(_latest(room, args.limit, party), room, context)
     if args.follow:
         _follow(room.events(follow=True, agent=args.name, after=cursor), room, context)
     return 0
 
 
+def _latest(room: "LocalRoom", limit: int, party: str | None) -> "list[Event]":
+    look, cursor = room.store.look(), ""
+    found: list[Event] = []
+    while len(found) < limit and (page := look.events_before(cursor, limit, party)):
+        found += [event for event in page if not _is_unsaid(event, room)]
+        cursor = look.cursor(page[-1])
+    return found[:limit][::-1]
+
+
 def _follow(events: "Iterable[Event]", room: "LocalRoom", context: "Context") -> None:
     for event in events:
-        _print([event], room, context)
+        if not _is_unsaid(event, room):
+            _print([event], room, context)
+
+
+def _is_unsaid(event: "Event", room: "LocalRoom") -> bool:
+    """Whether it is about a letter that the room wrote ahead: that shows when it is due, and not before."""
+    if event.type not in _OF_LETTERS:
+        return False
+    message = event.message or room.store.look().message(event.refs["message"])
+    if message is None or message.said_at == message.created_at:
+        return False
+    from postroom.room.denial import is_unsaid
+
+    return event.type == "message.sent" or is_unsaid(room.store.look(), message)
 
 
 def _print(events: "list[Event]", room: "LocalRoom", context: "Context") -> None:
@@ -88,7 +110,7 @@ def _name(party: str, room: "LocalRoom", names: dict[str, str]) -> str:
 
 def _detail(event: "Event", room: "LocalRoom") -> str:
     payload = event.payload
-    if event.type == "message.sent":
+    if event.type in ("message.sent", "delivery.due"):
         message = room.store.look().message(event.refs["message"])
         if message is None:
             return "(pruned)"

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
     from postroom.cli.context import Context
     from postroom.cli.parser import Parser
+    from postroom.model.message import Sent
     from postroom.room.options import ReplyOptions
 
 HELP = "Answer a message, to its sender and in its thread. That also acknowledges it, in the same step."
@@ -30,5 +31,17 @@ def add_arguments(parser: "Parser") -> None:
 def run(args: "argparse.Namespace", context: "Context") -> int:
     options = cast("ReplyOptions", content_options(args))
     body = content.body(args.body, context)
-    show(context.room().reply(args.id, body, **options), context)
+    sent = context.room().reply(args.id, body, **options)
+    undecided = sent.note if _decides_nothing(sent) else ""
+    show(sent if context.json or not undecided else sent._replace(note=""), context)
+    if undecided:
+        context.note(f"Sent, but {undecided}")
     return 0
+
+
+def _decides_nothing(sent: "Sent") -> bool:
+    if not sent.note:
+        return False
+    from postroom.room.denial import UNDECIDED
+
+    return sent.note.startswith(UNDECIDED)

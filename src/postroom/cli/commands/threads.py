@@ -30,7 +30,7 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
 
         rows = [
             (t.id[-8:], ", ".join(name.rpartition("/")[2] for name in t.participants), str(t.messages),
-             str(t.unread), age(t.latest.created_at), one_line(t.summary))
+             str(t.unread), age(t.latest.said_at), one_line(t.summary))
             for t in found
         ]  # fmt: skip
         head = ("ID", "WHO", "MESSAGES", "UNREAD", "LATEST", "ABOUT")

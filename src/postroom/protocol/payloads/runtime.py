@@ -55,3 +55,4 @@ class System:
 
     event: Annotated[str | None, "what has happened, in a word"] = None
     bounce: Annotated[dict[str, Any] | None, "what failed, for whom, and why; only the room says this"] = None
+    unanswered: Annotated[dict[str, Any] | None, "who did not answer, and why; only the room says it"] = None

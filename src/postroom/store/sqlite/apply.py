@@ -196,14 +196,20 @@ def _forget(tx: "WriteTx", seqs: list[int], at: int) -> None:
     """The message goes last: the others are found by what its row says."""
     tx.outdate_index(seqs, at)
     for seq in seqs:
-        for statement in ("deliveries_delete", "sent_delete", "decision_delete", "message_delete"):
+        for statement in (
+            "watch_forget",
+            "deliveries_delete",
+            "sent_delete",
+            "decision_delete",
+            "message_delete",
+        ):
             tx.run(statement, (tx.tenant, seq))
 
 
 def _project_deleted(tx: "WriteTx", e: Event) -> None:
     tx.change_directory()
     _forget(tx, e.payload["messages"], e.seq)
-    for what in ("subscriptions", "deliveries", "leases", "sessions", "agents"):
+    for what in ("subscriptions", "watched", "deliveries", "leases", "sessions", "agents"):
         tx.run(f"{what}_delete_in_project", (tx.tenant, e.payload["name"]))
     tx.run("project_delete", (tx.tenant, e.payload["name"]))
 

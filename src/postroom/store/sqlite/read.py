@@ -405,6 +405,19 @@ class ReadTx:
         rows = self.rows(SQL["mail_taken"], (self.tenant, recipient, claimer))
         return [to_mail(row) for row in rows]
 
+    def watched(self, recipient: str, claimer: str | None = None, after: int = 0) -> list[Mail]:
+        """A page of what a recipient has seen and is watched: what nothing has come of yet (see `watch`)."""
+        rows = self.rows(SQL["mail_watched"], (self.tenant, recipient, claimer, after))
+        return [to_mail(row) for row in rows]
+
+    def asked_by(self, sender: str) -> list[str]:
+        """Whose programs have seen what somebody asked, and have not answered it."""
+        return [row[0] for row in self.rows(SQL["recipients_watched"], (self.tenant, sender))]
+
+    def asking(self, recipient: str, after: int = 0) -> list[Mail]:
+        """A page of the requests that a recipient has yet to see."""
+        return [to_mail(row) for row in self.rows(SQL["mail_asking"], (self.tenant, recipient, after))]
+
     def recipients_offered(self) -> list[str]:
         return [row[0] for row in self.rows(SQL["recipients_open"], (self.tenant,))]
 

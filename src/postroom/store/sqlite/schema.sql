@@ -200,6 +200,14 @@ CREATE TABLE sent (
     PRIMARY KEY (tenant, sender, seq)
 ) STRICT, WITHOUT ROWID;
 
+-- The request watch: what was seen, and whose sender must be told if nothing comes of it. Follows from the state.
+CREATE TABLE watched (
+    tenant    TEXT NOT NULL,
+    recipient TEXT NOT NULL,
+    seq       INTEGER NOT NULL,
+    PRIMARY KEY (tenant, recipient, seq)
+) STRICT, WITHOUT ROWID;
+
 -- How far a follower of the events has come: `journal`, `sent`; and for each volume of the search index, `search.<n>`,
 -- the event that last took a message out of it. Not part of the state.
 CREATE TABLE follower (

@@ -17,7 +17,7 @@ from postroom.store.sqlite.read import ReadTx
 from postroom.store.sqlite.statement import DEAD, HELD, KEPT, OFFERED, TAKEN, Statements
 from postroom.store.sqlite.write import VOLUME_BITS, index_of
 
-SQL = Statements("search")
+SQL = Statements("search", "message")
 _WIDTH = 1 << VOLUME_BITS
 _SUFFIX = ".words"
 _END = 1 << 62  # beyond all numbers

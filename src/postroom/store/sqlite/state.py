@@ -68,6 +68,9 @@ class Whole:
             if name.endswith(("_clear", "_copy")):
                 self._execute(statement)
 
+    def rewatch(self) -> None:
+        self._execute(SQL["watch_copy"])
+
     def first(self) -> int:
         return self._execute(SQL["log_first"], (self._tenant,)).fetchone()[0] or 0
 

@@ -4,7 +4,7 @@ from postroom.model.tally import Time, Traffic
 from postroom.store.sqlite.read import ReadTx
 from postroom.store.sqlite.statement import Statements
 
-SQL = Statements("tally")
+SQL = Statements("message", "tally")
 
 
 class Tally:

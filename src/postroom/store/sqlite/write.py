@@ -120,6 +120,15 @@ class WriteTx(ReadTx):
         """For `apply` alone: execute one named statement."""
         self.execute(SQL[statement], parameters)
 
+    def watch(self, recipient: str, seq: int) -> None:
+        """Enter what a recipient has seen, and whose sender must be told if nothing comes of it. No state."""
+        self.wrote = True
+        self.execute(SQL["watch_insert"], (self.tenant, recipient, seq))
+
+    def unwatch(self, recipient: str, seq: int) -> None:
+        self.wrote = True
+        self.execute(SQL["watch_delete"], (self.tenant, recipient, seq))
+
     def index_sent(self, until: int) -> None:
         """Enter who wrote the messages up to a number, as far as that has not been done."""
         position = int(self.position("sent") or 0)

@@ -22,6 +22,14 @@ priority * 2 + (attempts = 0 AND NOT shown_before)
  OR EXISTS (SELECT 1 FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND place = {taken} AND claimer <> ?3)),
 (SELECT min(due_at) FROM delivery WHERE tenant = ?1 AND due_at IS NOT NULL)
 
+-- fragment: watch
+-- What is watched, joined with its delivery, which lies where seen ones do.
+watched w CROSS JOIN delivery d ON d.tenant = w.tenant AND d.recipient = w.recipient AND d.place = {done} AND d.seq = w.seq
+    AND d.state IN ('seen', 'acked')
+
+-- fragment: program
+d.route IN ('api', 'listen') AND d.claimer IS NOT NULL
+
 -- name: delivery_insert
 INSERT INTO delivery (tenant, recipient, place, seq, state, priority, shown_before, attempts, unproven, due_at, reason, stored_at)
 VALUES (?1, ?2, ?3, ?4, 'stored', ?5, 0, 0, 0, ?6, ?7, ?8);
@@ -67,9 +75,11 @@ WHERE d.tenant = ?1 AND d.recipient = ?2 AND d.place = {taken} AND d.claimer = ?
 SELECT {standing};
 
 -- name: claimers
--- Of what is offered, and of what is held because another has it.
+-- Of what is offered, of what is held because another has it, and of requests that were seen and not answered.
 SELECT claimer FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND place = {offered}
 UNION SELECT claimer FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND place = {taken}
+UNION SELECT d.claimer FROM {watch}
+      WHERE w.tenant = ?1 AND w.recipient = ?2 AND {program}
 ORDER BY 1 LIMIT 10000;
 
 -- name: mail_due
@@ -116,7 +126,8 @@ ORDER BY d.recipient;
 SELECT a.id FROM agent a WHERE a.tenant = ?1 AND EXISTS (
     SELECT 1 FROM delivery d WHERE d.tenant = ?1 AND d.recipient = a.id AND d.place = {offered})
   OR a.tenant = ?1 AND EXISTS (
-    SELECT 1 FROM delivery d WHERE d.tenant = ?1 AND d.recipient = a.id AND d.place = {taken}) LIMIT 10000;
+    SELECT 1 FROM delivery d WHERE d.tenant = ?1 AND d.recipient = a.id AND d.place = {taken})
+UNION SELECT d.recipient FROM {watch} WHERE w.tenant = ?1 AND {program} LIMIT 10000;
 
 -- name: next_due
 SELECT min(due_at) FROM delivery WHERE tenant = ?1 AND due_at IS NOT NULL;
@@ -192,3 +203,29 @@ WHERE tenant = ?1 AND recipient = ?2 AND place = ?3 AND seq = ?4;
 -- What an agent has of that which was for one of many, and has not acknowledged.
 SELECT {delivery}, {message} FROM delivery d CROSS JOIN message m ON m.seq = d.seq
 WHERE d.tenant = ?1 AND d.recipient = ?2 AND d.place IN ({offered}, {done}) AND d.state IN ('offered', 'seen') AND m.address GLOB 'one:*' LIMIT 500;
+
+-- name: mail_watched
+-- What a recipient has seen, has not answered, and somebody waits for; of one program, if it is named.
+SELECT {delivery}, {message} FROM {watch} CROSS JOIN message m ON m.seq = d.seq
+WHERE w.tenant = ?1 AND w.recipient = ?2 AND w.seq > ?4 AND (?3 IS NULL OR d.claimer = ?3) ORDER BY w.seq LIMIT 500;
+
+-- name: recipients_watched
+-- Whose programs have seen what somebody asked, and have not answered it.
+SELECT DISTINCT d.recipient FROM {watch} CROSS JOIN message m ON m.seq = d.seq
+WHERE w.tenant = ?1 AND {program} AND m.sender = ?2 LIMIT 10000;
+
+-- name: watch_insert
+INSERT OR IGNORE INTO watched (tenant, recipient, seq) VALUES (?1, ?2, ?3);
+
+-- name: watch_delete
+DELETE FROM watched WHERE tenant = ?1 AND recipient = ?2 AND seq = ?3;
+
+-- name: watch_forget
+DELETE FROM watched WHERE tenant = ?1 AND seq = ?2
+  AND recipient IN (SELECT r.value FROM message m, json_each(m.recipients) r WHERE m.seq = ?2);
+
+-- name: mail_asking
+-- The requests that wait in a mailbox, or are offered there.
+SELECT {delivery}, {message} FROM delivery d CROSS JOIN message m ON m.seq = d.seq
+WHERE d.tenant = ?1 AND d.recipient = ?2 AND (d.place {waiting} OR d.place = {offered}) AND m.type = 'request'
+  AND d.seq > ?3 ORDER BY d.seq LIMIT 500;

@@ -8,8 +8,16 @@ CASE WHEN coalesce(m.sender_session, m.sender_runtime, m.payload, m.metadata, m.
      THEN json_array(m.sender_session, m.sender_runtime, m.payload, m.metadata, m.reply_to, m.correlation, m.attachments,
                      m.not_before, m.expires_at, m.key, m.redacted) END
 
--- fragment: letter
-(m.sender = 'postroom' AND m.not_before IS NOT NULL)
+-- fragment: said_at
+-- When it began to count: a letter of the room that was held, from its moment on.
+CASE WHEN m.sender = 'postroom' THEN coalesce(m.not_before, m.created_at) ELSE m.created_at END
+
+-- fragment: unsaid
+-- A letter of the room that waits for its moment, or whose moment will not come.
+(m.sender = 'postroom' AND m.not_before IS NOT NULL AND NOT EXISTS (
+    SELECT 1 FROM json_each(m.recipients) w CROSS JOIN delivery x
+    WHERE x.tenant = m.tenant AND x.recipient = w.value AND x.place IN (0, 1, 2, 3, 4, 5, 6, 7, 9, 10, 11) AND x.seq = m.seq
+      AND x.state <> 'withdrawn'))
 
 -- name: message_insert_plain
 -- Without the fields that most messages do not have: a value bound is a value paid for.
@@ -111,7 +119,7 @@ SELECT {message} FROM message m
 WHERE m.tenant = ?1 AND m.thread = ?2 AND m.thread <> m.id ORDER BY m.seq DESC LIMIT ?3;
 
 -- name: thread_size
-SELECT count(*) FROM message m WHERE m.tenant = ?1 AND m.thread = ?2 AND m.thread <> m.id AND NOT {letter};
+SELECT count(*) FROM message m WHERE m.tenant = ?1 AND m.thread = ?2 AND m.thread <> m.id AND NOT {unsaid};
 
 -- name: thread_people
 -- Whoever wrote in a thread, or was written to.
@@ -127,5 +135,5 @@ LIMIT 100;
 -- The conversations that somebody has had a part in lately, the latest first. Looks at so many messages and no more.
 SELECT m.thread, max(m.seq) FROM message m
 WHERE +m.tenant = ?1 AND m.seq > (SELECT max(seq) FROM message) - ?3 AND (m.sender = ?2 OR instr(m.recipients, '"' || ?2 || '"'))
-  AND NOT {letter}
+  AND NOT {unsaid}
 GROUP BY m.thread ORDER BY 2 DESC LIMIT ?4;

@@ -1,14 +1,14 @@
 -- What is asked of the room's own file by a search; the words themselves are in files beside it (volume.sql).
 
 -- fragment: searched
-SELECT seq, id, subject, body, payload, sender, recipients, type, thread, created_at FROM message
-WHERE seq > ?2 AND seq <= ?3 AND +tenant = ?1
+SELECT m.seq, m.id, m.subject, m.body, m.payload, m.sender, m.recipients, m.type, m.thread, {said_at} FROM message m
+WHERE m.seq > ?2 AND m.seq <= ?3 AND +m.tenant = ?1
 
 -- name: search_page
-{searched} ORDER BY seq LIMIT ?4;
+{searched} ORDER BY m.seq LIMIT ?4;
 
 -- name: search_page_back
-{searched} ORDER BY seq DESC LIMIT ?4;
+{searched} ORDER BY m.seq DESC LIMIT ?4;
 
 -- name: search_last
 -- The last message up to a number: stretches in which there are none are passed over.
@@ -22,14 +22,14 @@ WHERE a.tenant = ?1 AND d.tenant = ?1 AND d.recipient = a.id AND d.place BETWEEN
 -- name: search_filter
 -- Which of the messages found by their words are really there, and are what was asked for.
 SELECT m.seq FROM json_each(?2) j CROSS JOIN message m ON m.seq = j.value
-WHERE m.tenant = ?1 AND m.redacted IS NULL
+WHERE m.tenant = ?1 AND m.redacted IS NULL AND NOT {unsaid}
   AND (?3 IS NULL OR m.sender = ?3)
   AND (?4 IS NULL OR instr(m.recipients, '"' || ?4 || '"'))
   AND (?5 IS NULL OR m.address = ?5)
   AND (?6 IS NULL OR m.type = ?6)
   AND (?7 IS NULL OR m.thread = ?7)
-  AND (?8 IS NULL OR m.created_at >= ?8)
-  AND (?9 IS NULL OR m.created_at <= ?9)
+  AND (?8 IS NULL OR {said_at} >= ?8)
+  AND (?9 IS NULL OR {said_at} <= ?9)
   AND (?10 IS NULL OR EXISTS (
       SELECT 1 FROM json_each(m.recipients) r CROSS JOIN delivery d
       WHERE d.tenant = m.tenant AND d.recipient = r.value AND d.place {anywhere}

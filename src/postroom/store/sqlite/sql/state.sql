@@ -117,6 +117,18 @@ INSERT INTO main.event SELECT * FROM kept.event;
 -- name: follower_clear
 DELETE FROM main.follower;
 
+-- name: watched_clear
+DELETE FROM main.watched;
+
+-- name: watch_copy
+-- What the request watch must know is in the state itself.
+INSERT OR IGNORE INTO main.watched (tenant, recipient, seq) SELECT d.tenant, d.recipient, d.seq
+FROM main.delivery d CROSS JOIN main.message m ON m.seq = d.seq
+WHERE d.place = 10 AND (d.state IN ('seen', 'acked') AND m.type = 'request' OR d.state = 'seen' AND m.address GLOB 'one:*')
+  AND NOT EXISTS (SELECT 1 FROM main.message a
+                  WHERE a.tenant = m.tenant AND a.correlation = coalesce(m.correlation, m.id) AND a.correlation IS NOT NULL
+                    AND a.seq > m.seq AND instr(m.recipients, '"' || a.sender || '"'));
+
 -- name: sent_clear
 DELETE FROM main.sent;
 
