@@ -21,6 +21,7 @@ from postroom.errors import PostroomError
 from postroom.model.message import Mail
 from postroom.room import backup, journal, keep
 from postroom.room.local import LocalRoom
+from postroom.room.options import Wishes
 from tests.clockwork import Clock
 from tests.process import ROOT, environment
 
@@ -110,10 +111,13 @@ class Activity:
                 self.room.settle(mail)
 
     def be_left_alone(self) -> None:
-        wish = self.chance.choice(
-            ({"mute": True}, {"mute": 20}, {"digest": 15}, {"hours": "0:00-12:00", "zone": "UTC"})
-        )
-        self.room.manners(self.agent(), **wish)
+        wishes: list[Wishes] = [
+            {"mute": True},
+            {"mute": 20},
+            {"digest": 15},
+            {"hours": "0:00-12:00", "zone": "UTC"},
+        ]
+        self.room.manners(self.agent(), **self.chance.choice(wishes))
 
     def be_there_again(self) -> None:
         self.room.manners(self.agent(), mute=False, digest=None, hours=None)

@@ -54,8 +54,9 @@ PROMISES: dict[str, str] = {
     "frame": "Nothing that is written in a message can open, close or imitate the frame a model reads it in.",
     "frame-once": "No message is in a frame twice; those that do not fit are counted, named and not marked.",
     "frame-size": "Ten messages of 400 characters are framed with at most 12 % more and 60 characters each.",
-    "policy": "What a route, a rate or a quota forbids is refused by name and not stored; nothing is dropped.",
+    "policy": "What a route, a rate or a quota forbids is refused by name, not stored; nothing is dropped.",
     "manners": "Who wants to be left alone is, and gets all of it later; what cannot wait comes through.",
+    "declared": "Who is declared in the config has a mailbox before anything of it has run.",
     "digest": "Several messages can be one offering, seen as a whole or not at all.",
     "guide": "The guide has at most 1,200 characters, and every command in it can be run.",
     # waking

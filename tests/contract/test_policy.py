@@ -148,9 +148,9 @@ def test_who_sends_too_much_is_refused_and_told_when_it_may_again(
         RateLimited, match=r"60 messages a minute \(sender_rate\); the next in 1 s"
     ) as refused:
         fast.send("builder", "one too many")
-    assert no.value.facts == {"rule": "sender_rate", "limit": 60, "retry_after": 1.0}
+    assert refused.value.facts == {"rule": "sender_rate", "limit": 60, "retry_after": 1.0}
     assert stored(room) == 60
-    clock.advance(no.value.facts["retry_after"])
+    clock.advance(refused.value.facts["retry_after"])
     fast.send("builder", "now")
     with pytest.raises(RateLimited):
         fast.send("builder", "not yet")

@@ -95,6 +95,7 @@ def furnished(room: LocalRoom, clock: Clock) -> dict[str, Any]:
     room.subscribe("news", agent="builder")
     room.send("topic:news", "news")
     room.ack(room.take("builder") or pytest.fail("no news"))
+    room.send("reviewer", "in a year", after=31_536_000)
     room.send("one:@workers", "for one of two")
     room.take("builder")
     gate = room.send("builder", "may I?", type="decision_gate")

@@ -395,10 +395,10 @@ def test_what_is_pruned_is_watched_no_longer(team: LocalRoom, clock: Clock):
     mail = team.take("builder", id=request(team))
     assert mail is not None
     team.settle(mail)
-    entry = f"watch.{team.who('builder').id}.{mail.message.seq}"
-    assert team.store.look().position(entry)
+    builder = team.who("builder").id
+    assert team.store.look().watched(builder)
     clock.advance(1)
     keep.prune(team, clock())
-    assert not team.store.look().position(entry)
+    assert not team.store.look().watched(builder)
     team.leave("builder")
     assert team.peek("planner") == []

@@ -8,12 +8,14 @@ from contextlib import closing
 import pytest
 
 from postroom.config import Settings
-from postroom.errors import NoRoom, StoreCorrupt, StoreNewer
+from postroom.errors import NoRoom, StoreCorrupt
 from postroom.room.local import LocalRoom
+from postroom.room.verify import verify
 from postroom.store.sqlite import migrate
 from postroom.store.sqlite.store import SqliteStore
+from tests.clockwork import START, Clock
 from tests.conftest import OpenRoom
-from tests.process import Child
+from tests.process import ROOT, Child
 
 HERE = os.path.dirname(migrate.__file__)
 ROUNDS = 12
@@ -201,19 +203,17 @@ def test_everything_in_a_room_is_for_its_owners_eyes_only(home: str, open_room: 
     assert len(modes) > 6
 
 
-def test_a_room_of_version_1_is_brought_up_to_date_and_closed_to_who_would_leave_words_in_the_index(
-    home: str, open_room: OpenRoom, monkeypatch: pytest.MonkeyPatch
-):
-    with monkeypatch.context() as then:
-        for name in ("VERSION", "MIN_WRITER"):
-            then.setattr(migrate, name, 1)
-        old = open_room("planner")
-        old.join("planner")
-        old.send("planner", "from before")
-        old.close()
-    now = open_room("planner")
-    assert [hit.message.body for hit in now.search("before")] == ["from before"]
-    with monkeypatch.context() as then:
-        then.setattr(migrate, "VERSION", 1)
-        with pytest.raises(StoreNewer):
-            old.send("planner", "too late")
+@pytest.mark.promise("migrations")
+def test_a_room_of_version_1_is_brought_up_to_date_and_keeps_all_its_mail(home: str, open_room: OpenRoom):
+    """`tests/data/rooms/version-1` was made by that version itself."""
+    os.makedirs(home, mode=0o700)
+    path = os.path.join(ROOT, "tests", "data", "rooms", "version-1", "room.sql")
+    with open(path, encoding="utf-8") as file, closing(sqlite3.connect(f"{home}/room.db")) as made:
+        made.executescript(file.read())
+    room = open_room("planner", clock=Clock(START + 1000))
+    assert [hit.message.body for hit in room.search("before")] == ["from before"]
+    assert [mail.body for mail in room.peek("planner")] == ["from before"]
+    assert room.held("builder") == [("scheduled", 1, START + 60_000)]
+    assert verify(room).problems == []
+    room.manners("builder", mute=True)
+    assert room.send("builder", "hello").deliveries[0].reason == "muted"

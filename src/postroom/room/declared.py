@@ -18,29 +18,27 @@ _KEYS = ("role", "capabilities", "description", "supervisor")
 _HINT = 'An agent is declared so: [agents.reviewer] role = "reviewer", capabilities = ["python"]'
 
 
-def missing(room: "LocalRoom", tx: "ReadTx") -> bool:
-    """Whether somebody is declared, for a project that the room knows, who has no address yet."""
-    project = room.scope.find(tx)
-    return any(
-        tx.agent_named(_project(name, project), parse(name).name) is None
-        for name in room.declared.agents
-        if "/" in name or name.startswith("human:") or tx.project(project) is not None
-    )
-
-
-def introduce(room: "LocalRoom", tx: "WriteTx") -> None:
-    """Give an address to everybody who is declared and has none. What is known of the others stays."""
-    project = room.scope.find(tx)
-    new: dict[str, About] = {}
-    for name, table in room.declared.agents.items():
-        about = _read(name, table)
-        if tx.agent_named(_project(name, project), parse(name).name) is None:
-            new[name] = about
-    for name, about in new.items():
+def introduce(room: "LocalRoom", tx: "WriteTx", names: list[str]) -> None:
+    """Give these an address, as the config describes them."""
+    found = {name: _read(name, room.declared.agents[name]) for name in names}
+    for name, about in found.items():
         directory.join(tx, name, room.scope, cast("About", {**about, "supervisor": ""}))
-    for name, about in new.items():  # when they are all there
+    for name, about in found.items():  # when they are all there
         if about.get("supervisor"):
             directory.join(tx, name, room.scope, about)
+
+
+def missing(room: "LocalRoom", tx: "ReadTx", *, here: bool) -> list[str]:
+    """Who is declared and has no address yet; `here` also of a project that the room does not know."""
+    project = room.scope.find(tx)
+    is_known = here or tx.project(project) is not None
+    return [
+        name
+        for name, table in room.declared.agents.items()
+        if _read(name, table) is not None
+        and (is_known or "/" in name or name.startswith("human:"))
+        and tx.agent_named(_project(name, project), parse(name).name) is None
+    ]
 
 
 def _project(name: str, here: str) -> str:
@@ -71,10 +69,10 @@ def _read(name: str, table: Any) -> "About":
 def introduce_all(room: "LocalRoom") -> None:
     """On opening a room. Where that cannot be written, its readers still read."""
     try:
-        if not missing(room, room.store.look()) or room.store.readonly:
+        if room.store.readonly or not missing(room, room.store.look(), here=False):
             return
         with room.write() as tx:
-            introduce(room, tx)
+            introduce(room, tx, missing(room, tx, here=False))
     except InvalidValue:
         raise
     except PostroomError:

@@ -23,13 +23,12 @@ class Bucket:
     def draw(self, now: int) -> int:
         """Take one. If there is none: how many milliseconds until there is, and nothing is taken."""
         with _Moment(self._path) as moment:
-            full = moment.value = min(
-                max(moment.value, now * 1000), now * 1000 + self._span
-            )  # clocks go back
-            wait = full + self._pace - (now * 1000 + self._span)
+            least, most = now * 1000, now * 1000 + self._span
+            moment.value = min(max(moment.value, least), most)  # a clock may have gone back
+            wait = moment.value + self._pace - most
             if wait > 0:
                 return -(-wait // 1000)
-            moment.value = full + self._pace
+            moment.value += self._pace
             return 0
 
     def reserve(self, now: int) -> int:

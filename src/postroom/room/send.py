@@ -144,9 +144,9 @@ def lane_between(room: "LocalRoom", tx: "WriteTx", who: str, to: str, type: str)
     scope, address = room.scope, parse(to)
     author = directory.caller_or_new(tx, who, scope)
     if room.declared.agents:
-        from postroom.room.declared import introduce  # noqa: PLC0415 - where there are any
+        from postroom.room.declared import introduce, missing  # noqa: PLC0415 - where there are any
 
-        introduce(room, tx)
+        introduce(room, tx, missing(room, tx, here=True))
     project = scope.find(tx)
     if address.kind in (Kind.AGENT, Kind.HUMAN):
         found = directory.lane(author, [directory.recipient(tx, address, project)], project, to)

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 HELP = """\
 Send a request and wait for its answer, which is printed. When no answer comes in time the request stays
 on its way, and a late answer comes to your inbox, or a letter that says why none is to be expected. Only who
-was asked can answer. Files may go with the request (--attach) and come with the answer (postroom attachments)."""
+was asked can answer. Files may go with the request (--attach) and come with the answer; see: postroom
+attachments."""
 EXAMPLES = """\
   postroom ask builder "Which parser do you use?"
   answer=$(postroom ask reviewer "May I merge T-1?" --timeout 5m)

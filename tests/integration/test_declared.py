@@ -1,0 +1,194 @@
+"""Agents that the config declares have a mailbox before anything of them has ever run."""
+
+import os
+
+import pytest
+
+import postroom
+from postroom.errors import InvalidValue, UnknownRecipient
+from tests.commandline import CommandLine
+
+TEAM = """
+[agents.lead]
+role = "lead"
+
+[agents.reviewer]
+role = "reviewer"
+capabilities = ["python", "sql"]
+description = "reads diffs"
+supervisor = "lead"
+
+[agents."shop/clerk"]
+role = "clerk"
+
+[agents."human:ana"]
+"""
+
+
+def declare(home: str, text: str = TEAM) -> None:
+    os.makedirs(home, mode=0o700, exist_ok=True)
+    with open(os.path.join(home, "config.toml"), "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+@pytest.mark.promise("declared")
+def test_who_is_declared_gets_mail_before_it_has_ever_run(home: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("POSTROOM_HOME", home)
+    declare(home)
+    with postroom.open(home, agent="planner", project="p") as room:
+        for to in ("reviewer", "@reviewers", "one:@python", "shop/clerk", "human:ana"):
+            assert room.send(to, f"for {to}").deliveries[0].state == "stored"
+        assert [a.agent.name for a in room.agents() if a.agent.role == "reviewer"] == ["reviewer"]
+    with postroom.open(home, agent="reviewer", project="p") as room:
+        me = room.join("reviewer")
+        assert (me.role, me.capabilities, me.description) == ("reviewer", ["python", "sql"], "reads diffs")
+        assert [mail.body for mail in room.peek()] == ["for reviewer", "for @reviewers", "for one:@python"]
+        assert room.send("@up", "done").deliveries[0].recipient == "lead"
+
+
+def test_what_is_known_of_an_agent_outlasts_what_the_config_says(home: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("POSTROOM_HOME", home)
+    declare(home)
+    with postroom.open(home, agent="reviewer", project="p") as room:
+        room.join("reviewer", role="poet")
+    with postroom.open(home, agent="reviewer", project="p") as room:
+        assert room.who("reviewer").role == "poet"
+
+
+def test_looking_from_a_project_that_the_room_does_not_know_makes_nobody_there(
+    home: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("POSTROOM_HOME", home)
+    with postroom.open(home, project="p") as room:
+        room.join("planner")
+    declare(home)
+    with postroom.open(home, project="elsewhere") as room:
+        assert {a.agent.address for a in room.agents()} == {"p/planner", "shop/clerk", "human:ana"}
+    with postroom.open(home, project="p") as room:
+        assert "p/reviewer" in {a.agent.address for a in room.agents()}
+
+
+def test_who_is_not_declared_has_no_mailbox(home: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("POSTROOM_HOME", home)
+    declare(home)
+    with postroom.open(home, agent="planner", project="p") as room, pytest.raises(UnknownRecipient):
+        room.send("revewer", "hello")
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("[agents.x]\nrole = 7\n", r"\[agents.x\] in the config: role must be a text, not 7"),
+        ('[agents.x]\ncapabilities = "sql"\n', "capabilities must be a list of texts"),
+        ('[agents.x]\nrule = "x"\n', "there is no 'rule'"),
+        ('[agents."@x"]\n', "is not the address of one agent"),
+        ("agents = 7\n", r"agents is written as \[agents.NAME\]"),
+        ("[agents]\nx = 7\n", "it is no table"),
+        ("route = 7\n", r"route is written as \[\[route\]\]"),
+    ],
+)
+def test_a_declaration_that_makes_no_sense_is_said(
+    home: str, monkeypatch: pytest.MonkeyPatch, text: str, says: str
+):
+    monkeypatch.setenv("POSTROOM_HOME", home)
+    declare(home, text)
+    with pytest.raises(InvalidValue, match=says):
+        postroom.open(home, agent="planner", project="p")
+
+
+def test_the_declaration_is_read_from_what_was_compiled(home: str, monkeypatch: pytest.MonkeyPatch):
+    from postroom import config
+
+    monkeypatch.setenv("POSTROOM_HOME", home)
+    declare(home, TEAM + '\n[[route]]\nto = "human:*"\nallow = false\n')
+    first = config.load(home)
+    monkeypatch.setattr(config, "document", lambda _: pytest.fail("TOML was read again"))
+    assert config.load(home) == first
+    assert first[1].routes == [{"to": "human:*", "allow": False}]
+
+
+# the command line
+
+
+@pytest.fixture
+def cli(home: str) -> CommandLine:
+    cli = CommandLine(home)
+    for name in ("planner", "builder"):
+        cli.ok("join", name, "--role", name)
+    cli.ok("join", "human:ana")
+    return cli
+
+
+@pytest.mark.promise("policy")
+def test_every_refusal_exits_with_5_and_names_its_rule(cli: CommandLine):
+    declare(cli.home, '[[route]]\nfrom = "@builders"\nto = "human:*"\nallow = false\n')
+    env = {"POSTROOM_SENDER_RATE": "1", "POSTROOM_RECIPIENT_QUOTA": "1"}
+    refused = cli("send", "human:ana", "hello", "--as", "builder")
+    assert refused.code == 5
+    assert "route 1 refuses @builder → human:*" in refused.err
+    assert "postroom routes" in refused.err
+    cli.ok("send", "builder", "one", "--as", "planner", env=env)
+    full = cli("send", "builder", "two", "--as", "human:ana", "--json", env=env)
+    assert (full.code, full.error["error"], full.error["rule"]) == (5, "mailbox_full", "recipient_quota")
+    fast = cli("send", "human:ana", "three", "--as", "planner", "--json", env=env)
+    assert (fast.code, fast.error["error"], fast.error["rule"]) == (5, "rate_limited", "sender_rate")
+    assert 59 < fast.error["retry_after"] <= 60
+    assert len(cli.ok("sent", "--as", "planner", "--json").json["messages"]) == 1
+
+
+def test_routes_lists_them_and_tells_what_would_happen(cli: CommandLine):
+    empty = cli.ok("routes")
+    assert "There are no routes: everybody may write to everybody (routes = open)" in empty.err
+    declare(
+        cli.home,
+        '[[route]]\nfrom = "@builders"\nto = ["human:*", "@planner"]\ntype = "note"\nallow = false\n',
+    )
+    listed = cli.ok("routes").out
+    assert listed.splitlines()[1].split() == ["1", "refuse", "@builder", "human:*,", "@planner", "note"]
+    assert cli.ok("routes", "--json").json == {
+        "routes": [
+            {"number": 1, "rule": "refuse", "from": "@builder", "to": "human:*, @planner", "type": "note"}
+        ],
+        "otherwise": "open",
+    }
+    assert cli.ok("routes", "--from", "planner", "--to", "builder").out == "allowed: planner → p/builder\n"
+    assert cli("routes", "--from", "builder", "--to", "human:ana").code == 5
+    assert cli.ok("routes", "--from", "builder", "--to", "human:ana", "--type", "request").out.startswith(
+        "allowed"
+    )
+    assert cli("routes", "--from", "builder").code == 2
+    assert cli("routes", "--from", "nobody", "--to", "builder").code == 3
+
+
+@pytest.mark.promise("manners")
+def test_mute_says_how_it_is_and_what_is_held(cli: CommandLine):
+    assert cli.ok("mute", "--show", "--as", "builder").out == "not muted\n"
+    assert "muted until" in cli.ok("mute", "2h", "--as", "builder").out
+    answer = cli.ok("send", "builder", "hello", "--as", "planner")
+    assert "held until" in answer.out
+    assert "(muted)" in answer.out
+    looked = cli.ok("inbox", "--as", "builder")
+    assert "1 message held" in looked.err
+    assert "you are muted" in looked.err
+    shown = cli.ok("mute", "--show", "--as", "builder", "--json").json
+    assert shown["muted"]
+    assert [(held["reason"], held["messages"]) for held in shown["held"]] == [("muted", 1)]
+    assert "to be left alone" in cli.ok("agents").out
+    receipts = cli.ok("receipts", answer.out.split()[0]).out
+    assert "its recipient is muted" in receipts
+    assert cli.ok("mute", "--off", "--as", "builder").out == "not muted\n"
+    assert "hello" in cli.ok("inbox", "--as", "builder").out
+
+
+def test_quiet_hours_and_digests_are_set_and_taken_back(cli: CommandLine):
+    said = cli.ok(
+        "mute", "--hours", "22:00-07:00", "--zone", "UTC", "--digest", "10m", "--as", "human:ana"
+    ).out
+    assert (
+        said
+        == "not muted\nquiet from 22:00-07:00 (UTC), every day\nsmall messages come together, every 10 min\n"
+    )
+    assert cli.ok("mute", "--hours", "off", "--digest", "off", "--as", "human:ana").out == "not muted\n"
+    for wrong in (["2h", "--off"], ["--hours", "late"], ["--zone", "UTC"], ["0s"], ["--until", "yesterday"]):
+        assert cli("mute", *wrong, "--as", "builder").code == 2, wrong
+    assert cli.ok("mute", "--as", "builder").out == "muted, until: postroom mute --off\n"
