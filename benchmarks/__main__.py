@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import FrameType
 
-from benchmarks import cases, facts, peers, plot, report, target
+from benchmarks import cases, facts, peers, plot, product, report, target
 from benchmarks.bench import Bench
 from benchmarks.result import Result
 
@@ -20,6 +20,7 @@ SCRATCH = RESULTS / "scratch"
 
 def main() -> int:
     options = _options()
+    product.lift_limits()
     signal.signal(signal.SIGTERM, _stop)
     work: Path = options.out or RESULTS
     work.mkdir(parents=True, exist_ok=True)

@@ -15,10 +15,18 @@ def command() -> str:
 
 
 def environment(home: str) -> Mapping[str, str]:
-    """The user's environment with a room of its own, and no agent of his to be found in it."""
+    """The user's environment with a room of its own, and no agent of his to be found in it.
+
+    What is sent is counted, as it is for a user, but never too much.
+    """
     unwanted = ("POSTROOM_", "PYTHONDONTWRITEBYTECODE")  # an installed package has its bytecode
     kept = {name: value for name, value in os.environ.items() if not name.startswith(unwanted)}
-    return {**kept, "POSTROOM_HOME": home, "POSTROOM_PROJECT": PROJECT}
+    return {**kept, "POSTROOM_HOME": home, "POSTROOM_PROJECT": PROJECT, "POSTROOM_SENDER_RATE": "1000000"}
+
+
+def lift_limits() -> None:
+    """For this process and its children: no peer counts what anybody sends, or what waits for anybody."""
+    os.environ["POSTROOM_SENDER_RATE"] = os.environ["POSTROOM_RECIPIENT_QUOTA"] = "0"
 
 
 def quiet_stub(home: str, agent: str) -> str:

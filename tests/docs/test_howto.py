@@ -109,11 +109,12 @@ def test_asking_answering_and_passing_on_go_as_the_guide_says(home: str) -> None
     assert passed["thread"] != request["thread"]
 
 
-@pytest.mark.parametrize("page", ["addresses.md", "decisions.md"])
+@pytest.mark.parametrize("page", ["addresses.md", "decisions.md", "manners.md"])
 def test_what_a_guide_says_to_type_can_be_typed_in_that_order(home: str, page: str) -> None:
     cli = CommandLine(home)
     for name in ("builder", "planner"):
         cli.ok("join", name)
+    Path(home, "config.toml").write_text("".join(blocks(page, "toml")), encoding="utf-8")
     for block in blocks(page, "sh"):
         *before, last = re.split(rf"^(?=.*{SHOWN})", block, flags=re.MULTILINE)
         for part in (*before, last):
@@ -123,3 +124,6 @@ def test_what_a_guide_says_to_type_can_be_typed_in_that_order(home: str, page: s
     if page == "decisions.md":
         [answer] = cli.ok("inbox", "--as", "builder", "--json").json["messages"]
         assert answer["payload"]["decision"]["option"] == "tonight"
+    if page == "manners.md":
+        assert "route 1 refuses @builder" in cli("send", "human:ana", "hello", "--as", "bob").err
+        assert cli.ok("send", "tester", "hello", "--as", "bob").code == 0

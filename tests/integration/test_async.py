@@ -273,13 +273,20 @@ def test_what_a_conversation_needs_can_be_awaited(tell, room: LocalRoom):
         )
         await there.join("ada", role="tester")
         assert list(await there.groups()) == ["tester"]
+        assert (await there.manners(mute=True)).muted == 0
+        assert await there.held() == [("muted", 1, None)]
+        assert (await there.manners(mute=False)).muted is None
+        bundle = await there.take_bundle()
+        assert bundle is not None
+        await there.settle_all(bundle.mails)
         assert await there.call(there.room.dead) == []
 
     tell(story)
 
 
 def _is_sent(event: postroom.Event) -> bool:
-    return event.type == "message.sent"
+    """Whatever was said: the letter that would have denied the gate was not."""
+    return event.message is not None and event.message.not_before is None
 
 
 @pytest.mark.promise("async")

@@ -4,7 +4,7 @@ What belongs together bears one nonce. So the store knows how many offerings the
 proven as a whole: its messages are seen together, or none of them is.
 """
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from postroom.errors import PostroomError, StaleClaim
 from postroom.model import ids
@@ -22,11 +22,14 @@ if TYPE_CHECKING:
 MOST = 50
 
 
-class Bundle(NamedTuple):
+class Bundle:
     """Messages that were claimed together, and the text that shows them."""
 
-    mails: list[Mail]
-    frame: "Frame"
+    __slots__ = ("frame", "mails")
+
+    def __init__(self, mails: list[Mail], frame: "Frame") -> None:
+        self.mails = mails
+        self.frame = frame
 
 
 def take_bundle(room: "LocalRoom", agent: str | None, *, budget: int, route: str) -> Bundle | None:

@@ -30,13 +30,14 @@ def introduce(room: "LocalRoom", tx: "WriteTx", names: list[str]) -> None:
 
 def missing(room: "LocalRoom", tx: "ReadTx", *, here: bool) -> list[str]:
     """Who is declared and has no address yet; `here` also of a project that the room does not know."""
+    for name, table in room.declared.agents.items():
+        _read(name, table)  # says what makes no sense, whoever is there already
     project = room.scope.find(tx)
     is_known = here or tx.project(project) is not None
     return [
         name
-        for name, table in room.declared.agents.items()
-        if _read(name, table) is not None
-        and (is_known or "/" in name or name.startswith("human:"))
+        for name in room.declared.agents
+        if (is_known or "/" in name or name.startswith("human:"))
         and tx.agent_named(_project(name, project), parse(name).name) is None
     ]
 

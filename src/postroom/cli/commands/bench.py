@@ -40,9 +40,11 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
     while not os.path.isdir(beside):
         beside = os.path.dirname(beside)
     with TemporaryDirectory(prefix=".postroom-bench-", dir=beside) as scratch:
-        from postroom.room.local import open_room
+        from postroom import config
+        from postroom.room.local import LocalRoom
 
-        room = open_room(scratch, agent="sender", project="bench")
+        settings = config.settings(scratch)._replace(sender_rate=0, recipient_quota=0)
+        room = LocalRoom(scratch, settings, agent="sender", project="bench")
         try:
             spent = _measure(room, args.count)
         finally:
