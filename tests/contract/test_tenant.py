@@ -65,7 +65,7 @@ QUESTIONS: dict[str, Ask] = {
     "subscribers": lambda tx, it: tx.subscribers("p", "news"),
     "held": lambda tx, it: tx.held(it["reviewer"]),
     "held_counts": lambda tx, it: tx.held_counts(it["reviewer"]),
-    "has_waiting": lambda tx, it: tx.has_waiting(it["reviewer"], 1),
+    "unread": lambda tx, it: tx.unread(it["reviewer"], 1),
     "waiting": lambda tx, it: tx.waiting(it["builder"]),
     "taken": lambda tx, it: tx.taken(it["reviewer"], it["claimer"]),
     "thread": lambda tx, it: tx.thread(it["id"]),

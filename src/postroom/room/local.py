@@ -102,6 +102,9 @@ class LocalRoom:
         self.in_hand: dict[str, int] = {}  # what was shown last to who listens here, by mailbox
         self._run = run
         self._routes: list[Route] | None = None
+        self.space: dict[
+            str, int
+        ] = {}  # how many more go into a mailbox before what waits there is counted anew
 
     # sending
 

@@ -327,9 +327,9 @@ class ReadTx:
         """For each reason for which mail is held: how much, and when the first of it is due."""
         return self.rows(SQL["held_counts"], (self.tenant, recipient))
 
-    def has_waiting(self, recipient: str, number: int) -> bool:
-        """Whether so many messages wait, held ones with them."""
-        return self.row(SQL["has_waiting"], (self.tenant, recipient, number)) is not None
+    def unread(self, recipient: str, most: int) -> int:
+        """How many messages wait, held ones with them; counted no further than to `most`."""
+        return self.row(SQL["unread"], (self.tenant, recipient, most))[0]
 
     def mail(self, seq: int, recipient: str) -> Mail | None:
         row = self.row(SQL["mail_one"], (self.tenant, seq, recipient))

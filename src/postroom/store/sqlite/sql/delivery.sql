@@ -60,8 +60,8 @@ WHERE d.tenant = ?1 AND d.recipient = ?2 AND d.place = {held} AND d.seq > ?3 ORD
 -- name: held_counts
 SELECT reason, count(*), min(due_at) FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND place = {held} GROUP BY 1 ORDER BY 1;
 
--- name: has_waiting
-SELECT 1 FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND place {unread} LIMIT 1 OFFSET ?3 - 1;
+-- name: unread
+SELECT count(*) FROM (SELECT 1 FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND place {unread} LIMIT ?3);
 
 -- name: mail_open
 SELECT {delivery}, {message} FROM delivery d CROSS JOIN message m ON m.seq = d.seq
