@@ -9,7 +9,7 @@ import pytest
 from postroom.bell import polling
 from postroom.cli.commands import status
 from postroom.config import Settings
-from postroom.room import local
+from postroom.room import local, premises
 from postroom.store.sqlite.migrate import VERSION
 from tests.commandline import CommandLine, is_told_well
 from tests.process import BOUND
@@ -55,7 +55,7 @@ def test_status_says_where_the_room_is_and_what_is_in_it(cli: CommandLine):
 
 
 def test_status_says_when_waiters_have_to_poll(cli: CommandLine, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(local, "_bell", lambda run: polling.PollingBell())
+    monkeypatch.setattr(premises, "_bell", lambda run: polling.PollingBell())
     assert "polls every 100 ms" in cli.ok("status").out
 
 

@@ -105,13 +105,7 @@ def draft(
         to, type, body, payload = admit(to, type, body, payload, home)
     if not body and not subject and not payload and not attachments:
         raise InvalidBody("the body is empty", hint="Write something, or give a --payload or a --subject.")
-    size = len(body) if body.isascii() and "\0" not in body else _size("body", body)
-    if size > settings.max_body_bytes:
-        raise InvalidBody(
-            f"the body has {size:,} bytes; the limit is {settings.max_body_bytes:,}",
-            size=size, limit=settings.max_body_bytes,
-            hint="Put the rest in a file and send its path, or raise max_body_bytes.",
-        )  # fmt: skip
+    _check_body(body, settings.max_body_bytes)
     if subject != "" or key or correlation:
         _check_line("subject", subject)
         _check_line("key", key or "")
@@ -122,17 +116,36 @@ def draft(
         _check_json("metadata", metadata, settings)
     if cls not in CLASSES:
         raise InvalidValue(f"class must be one of {', '.join(CLASSES)}, not {cls!r}", field="class")
-    begin = None if after is None else _time("after", after)
-    end = None if expires is None else _time("expires", expires)
-    if type == GATE and end is None:
-        end = _end_of_gate(begin, settings.gate_seconds)
-    if end is not None:
-        _check_order(begin, end)
+    begin, end = _times(after, expires, settings.gate_seconds if type == GATE else None)
     return Draft._make((
         to, type, cls, subject, body, to_priority(priority), bool(requires_ack),
         payload, metadata, thread, reply_to, correlation, begin, end, key,
         cast("Parcel | None", attachments),
     ))  # fmt: skip
+
+
+def _check_body(body: str, most: int) -> None:
+    size = len(body) if body.isascii() and "\0" not in body else _size("body", body)
+    if size > most:
+        raise InvalidBody(
+            f"the body has {size:,} bytes; the limit is {most:,}",
+            size=size,
+            limit=most,
+            hint="Put the rest in a file and send its path, or raise max_body_bytes.",
+        )
+
+
+def _times(
+    after: "float | datetime | None", expires: "float | datetime | None", gate: float | None
+) -> tuple[float | int | None, float | int | None]:
+    """When it begins and when it ends; a gate ends so many seconds after it begins, if nothing is said."""
+    begin = None if after is None else _time("after", after)
+    end = None if expires is None else _time("expires", expires)
+    if gate is not None and end is None:
+        end = _end_of_gate(begin, gate)
+    if end is not None:
+        _check_order(begin, end)
+    return begin, end
 
 
 def to_priority(value: str | Priority) -> Priority:

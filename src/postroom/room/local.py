@@ -1,38 +1,27 @@
 """A room in this process: the store, the bell, and the use cases over them."""
 
-import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from postroom import config, host
-from postroom.bell.quiet import LONGEST, QuietMarkers
-from postroom.clock import Clock, wall
-from postroom.errors import StoreError, UnknownMessage, UsageError
-from postroom.model import ids
+from postroom import config
+from postroom.errors import StoreError
 from postroom.model.message import Agent, AgentStatus, Delivery, Event, Mail, Message, Project, Receipts, Sent
 from postroom.room import directory
 from postroom.room import send as sending
-from postroom.room.directory import Scope
-from postroom.room.unit import Unit
-from postroom.store.sqlite.store import SqliteStore
+from postroom.room.premises import Premises
 
 if TYPE_CHECKING:
     from typing import Unpack
 
-    from postroom.bell.contract import Bell, Waiter
     from postroom.model.conversation import Attachment, Gate, Thread, Topic
     from postroom.model.manners import Manners
     from postroom.model.query import Hit
-    from postroom.model.route import Route
     from postroom.model.tally import Stats
     from postroom.protocol.frame import Frame
     from postroom.room.bundle import Bundle
-    from postroom.room.hand import Hand
     from postroom.room.options import About, ReplyOptions, SearchOptions, SendOptions, Wishes
-    from postroom.room.waiter import Waiters
-    from postroom.store.contract import ReadTx, Store
 
 
 def open_room(
@@ -65,46 +54,8 @@ def open_room(
     return room
 
 
-class LocalRoom:
+class LocalRoom(Premises):
     """See `postroom.room.contract.Room` for what each method promises."""
-
-    def __init__(
-        self,
-        home: str,
-        settings: config.Settings,
-        *,
-        agent: str | None = None,
-        project: str | None = None,
-        create: bool = True,
-        clock: Clock = wall,
-        declared: config.Declared = config.NOTHING_DECLARED,
-    ) -> None:
-        self.home = home
-        self.settings = settings
-        self.declared = declared
-        # Whether there is anything to ask before something is sent, and anything that may hold what was.
-        self.is_policed = bool(declared.routes) or settings.is_limiting
-        self.is_shaped = bool(settings.recipient_rate or settings.digest_seconds)
-        self.agent = agent
-        self.scope = Scope(project)
-        run = os.path.join(home, "run")
-        self.store: Store = SqliteStore(
-            os.path.join(home, "room.db"), clock=clock, patience=settings.busy_seconds,
-            durability=settings.durability, create=create,
-        )  # fmt: skip
-        self.bell = _bell(run)
-        self.quiet = QuietMarkers(run)
-        self._waiters: Waiters | None = None
-        # When a party's mail (None: everybody's) is swept next, by the monotonic clock; waiters share it.
-        self.next_sweeps: dict[str | None, float] = {}
-        # Whose delivery, and of which message, was acknowledged here last.
-        self.acked: tuple[str, str] = ("", "")
-        self.in_hand: dict[str, int] = {}  # what was shown last to who listens here, by mailbox
-        self._run = run
-        self._routes: list[Route] | None = None
-        self.space: dict[
-            str, int
-        ] = {}  # how many more go into a mailbox before what waits there is counted anew
 
     # sending
 
@@ -373,16 +324,6 @@ class LocalRoom:
 
         return rename(self, agent, name)
 
-    def who(self, agent: str | None = None) -> Agent:
-        """The agent or person a call is made for; must exist."""
-        return directory.caller(self.store.look(), agent or self.agent, self.scope)
-
-    def is_live(self, party: str) -> bool:
-        """Whether anything of an agent runs: a program that listens on its mailbox, or waits for mail."""
-        lease = self.store.look().lease(party)
-        listens = lease is not None and lease.holder is not None and not host.is_gone(lease.holder)
-        return listens or self.bell.waiting(party) > 0
-
     # decisions
 
     def gates(self) -> "list[Gate]":
@@ -418,15 +359,6 @@ class LocalRoom:
 
         return unsubscribe(self, topic, agent)
 
-    def manners(self, agent: str | None = None, **wishes: "Unpack[Wishes]") -> "Manners":
-        from postroom.room.manners import manners  # noqa: PLC0415 - rarely
-
-        return manners(self, agent, wishes)
-
-    def held(self, agent: str | None = None) -> list[tuple[str, int, int | None]]:
-        look = self.store.look()
-        return look.held_counts(directory.caller(look, agent or self.agent, self.scope).id)
-
     def topics(self) -> "list[Topic]":
         from postroom.room.topic import topics  # noqa: PLC0415 - a person's command
 
@@ -442,141 +374,22 @@ class LocalRoom:
 
         return history(self, topic, limit)
 
-    # the room itself
+    # policy and manners
 
-    def project(self) -> str:
-        """The project a caller stands in: its agents go by their bare names."""
-        return self.scope.find(self.store.look())
+    def manners(self, agent: str | None = None, **wishes: "Unpack[Wishes]") -> "Manners":
+        from postroom.room.manners import manners  # noqa: PLC0415 - rarely
 
-    def now(self) -> int:
-        """What time it is by the room's clock, in milliseconds."""
-        return self.store.clock()
+        return manners(self, agent, wishes)
 
-    @property
-    def routes(self) -> "list[Route]":
-        """Who may write to whom, as the config declares it."""
-        if self._routes is None:
-            from postroom.model.route import read  # noqa: PLC0415 - where there are any
-
-            self._routes = read(self.declared.routes)
-        return self._routes
+    def held(self, agent: str | None = None) -> list[tuple[str, int, int | None]]:
+        look = self.store.look()
+        return look.held_counts(directory.caller(look, agent or self.agent, self.scope).id)
 
     def route(self, sender: str, to: str, type: str = "note") -> list[str]:
         """Whom somebody would reach, if the routes allow it (`RouteClosed`). Nothing is sent."""
         from postroom.room.policy import route  # noqa: PLC0415 - a person's question
 
         return route(self, sender, to, type)
-
-    def write(self) -> Unit:
-        return Unit(self)
-
-    def is_claimed(self, party: str | None) -> bool:
-        """Whether any process holds a claim (on the mail of one party, or of anybody), or owes an answer."""
-        look = self.store.look()
-        return bool((look.claimers(party) or look.asked_by(party)) if party else look.recipients_offered())
-
-    def sweep(self, party: str | None = None) -> int:
-        """Do what the clock asks, and return what gone processes held (of one party, or of all).
-
-        Who waits for an answer of theirs is told. How many deliveries came back.
-        """
-        look = self.store.look()
-        if self.store.readonly:  # which is known once it has been opened
-            return 0
-        due = look.next_due()
-        recipients = [
-            recipient
-            for recipient in ([party, *look.asked_by(party)] if party else look.recipients_offered())
-            if any(map(host.is_gone, look.claimers(recipient)))
-        ]
-        if not recipients and (due is None or due > self.store.clock()):
-            return 0
-        from postroom.room.sweep import reap  # noqa: PLC0415 - only when there is something
-
-        with self.write() as tx:
-            return sum(reap(tx, recipient, self.settings) for recipient in recipients)
-
-    def hush(self, agent: str | None = None) -> int | None:
-        """Promise an agent's hooks quiet, if nothing is due or offered; until when (milliseconds)."""
-        party = self.who(agent).id
-        tx = self.store.begin()
-        try:
-            if tx.restless(party):
-                return None
-            due = tx.next_due(party)
-            if due is not None and not host.boot():
-                return None  # without /proc a hook cannot tell when the promise ends
-            until = min(tx.now + LONGEST, due or tx.now + LONGEST)
-            self.quiet.lower(party, until)
-            return until
-        except Exception as exc:
-            self.store.abandon(exc)
-            raise
-        finally:
-            self.store.rollback()
-
-    def find_message(self, tx: "ReadTx", ref: str) -> Message:
-        """A message by id or handle, or a clear error."""
-        if not ids.is_uuid(ref) and not ids.is_handle(ref):
-            raise UsageError(
-                f"{ref!r} is not a message id",
-                hint="An id is a UUID or its last 8 digits; see: postroom inbox",
-            )
-        message = tx.message(ref)
-        if message is None:
-            raise UnknownMessage(f"there is no message {ref}", message_ref=ref)
-        return message
-
-    def hand(self, party: str) -> "Hand":
-        from postroom.room.hand import Hand  # noqa: PLC0415 - only for listeners
-
-        return Hand(os.path.join(self._run, "hand", party))
-
-    def contest(self, tx: "ReadTx", party: str) -> int | None:
-        """Before the next message in a mailbox becomes another: make its listener ask again.
-
-        What that has in hand now (see `Hand`); None when nobody listens.
-        """
-        lease = tx.lease(party)
-        if lease is None or lease.holder is None:
-            return None
-        try:
-            return self.hand(party).contest(lease.fence)
-        except FileNotFoundError:
-            from postroom.room.hand import REACHING  # noqa: PLC0415 - somebody has removed files that are in use
-
-            return None if host.is_gone(lease.holder) else REACHING
-        except OSError as exc:
-            raise StoreError(f"the listener on that mailbox cannot be told: {exc}", path=self._run) from exc
-
-    def unsettle(self, *, ended: bool = False) -> None:
-        """Withdraw all promises made outside the store. Call with the write lock held.
-
-        For whatever changes mail in another than the usual way. `ended`: who listens must begin anew.
-        """
-        self.quiet.lift_all()
-        with contextlib.suppress(FileNotFoundError):
-            for party in os.listdir(os.path.join(self._run, "hand")):
-                self.hand(party).contest(0, ended=ended)
-
-    def waiter(self, party: str) -> "Waiter":
-        """This thread's waiter for a party's bell; stays bound for the next call."""
-        if self._waiters is None:
-            from postroom.room.waiter import Waiters  # noqa: PLC0415 - only who waits
-
-            self._waiters = Waiters(self.bell)
-        return self._waiters.get(party)
-
-    def finish(self) -> None:
-        """The end of a short-lived process."""
-        self.store.finish()
-
-    def close(self) -> None:
-        if self._waiters is not None:
-            self._waiters.close()
-            self._waiters = None
-        self.bell.close()
-        self.store.close()
 
     def __enter__(self) -> "LocalRoom":
         return self
@@ -585,13 +398,3 @@ class LocalRoom:
         self, kind: type[BaseException] | None, exc: BaseException | None, _: TracebackType | None
     ) -> None:
         self.close()
-
-
-def _bell(run: str) -> "Bell":
-    if host.has_unix_sockets():
-        from postroom.bell.local import LocalBell  # noqa: PLC0415 - one or the other
-
-        return LocalBell(os.path.join(run, "bell"))
-    from postroom.bell.polling import PollingBell  # noqa: PLC0415
-
-    return PollingBell()

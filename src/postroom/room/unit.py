@@ -14,7 +14,7 @@ from postroom.model.enclosure import enclose
 
 if TYPE_CHECKING:
     from postroom.model.message import Message
-    from postroom.room.local import LocalRoom
+    from postroom.room.premises import Premises
     from postroom.store.contract import WriteTx
 
 EVERYONE = "_events"  # the bell of those who follow the events themselves
@@ -33,7 +33,7 @@ class Unit:
     __slots__ = ("_lasting", "_mailbox", "_prompt", "_room", "_tx", "announced", "reached")
 
     def __init__(
-        self, room: "LocalRoom", *, prompt: bool = True, lasting: bool = True, mailbox: str = ""
+        self, room: "Premises", *, prompt: bool = True, lasting: bool = True, mailbox: str = ""
     ) -> None:
         self._room = room
         self._mailbox = mailbox
