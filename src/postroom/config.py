@@ -97,13 +97,24 @@ def checked(key: str, value: Any) -> Any:
         if value not in _CHOICES[key]:
             raise InvalidValue(f"{key} must be one of {', '.join(_CHOICES[key])}, not {value!r}", key=key)
         return value
+    kind = int if isinstance(default, int) else float
     try:
-        number = type(default)(value)
+        number = kind(value)
+        if isinstance(value, bool) or (isinstance(value, float) and kind is int and number != value):
+            raise ValueError
     except (TypeError, ValueError, OverflowError):
-        raise InvalidValue(f"{key} must be a number, not {value!r}", key=key) from None
+        what = "a whole number" if kind is int else "a number"
+        raise InvalidValue(f"{key} must be {what}, not {_shown(value)}", key=key) from None
     if not _SMALLEST.get(key, 0) <= number < 1 << 53:
-        raise InvalidValue(f"{key} is out of range: {value!r}", key=key)
+        raise InvalidValue(f"{key} is out of range: {_shown(value)}", key=key)
     return number
+
+
+def _shown(value: Any) -> str:
+    try:
+        return repr(value)[:80]
+    except ValueError:  # more digits than Python writes out
+        return "a number of thousands of digits"
 
 
 class Declared(NamedTuple):
@@ -175,8 +186,14 @@ def _compile(path: str, compiled: str, stamp: list[int]) -> Found:
     declared = Declared(_table(found, "route", [], path), _table(found, "agents", {}, path))
     unknown = sorted(set(found) - set(Settings._fields))
     if unknown:
-        hint = f"The settings are: {', '.join(Settings._fields)}"
+        from postroom.near import meant, near  # noqa: PLC0415 - only for who is refused
+
+        hint = meant(near(unknown[0], [*Settings._fields, "route", "agents", "types"]))
+        hint = f"{hint} See them all: postroom help settings".lstrip()
         raise InvalidValue(f"{path}: there is no setting {unknown[0]!r}", hint=hint, path=path)
+    if isinstance(found.get("routes"), list):
+        hint = "Write each as [[route]]; routes is open or strict."
+        raise InvalidValue(f"{path}: routes are written as [[route]]", hint=hint, path=path)
     try:
         values = {key: checked(key, value) for key, value in found.items()}
     except InvalidValue as exc:
@@ -200,6 +217,8 @@ def document(path: str) -> dict[str, Any]:
     try:
         with open(path, "rb") as file:
             return tomllib.load(file)
+    except RecursionError:
+        raise InvalidValue(f"{path}: nested too deep", hint="Mend that file.", path=path) from None
     except (OSError, ValueError) as exc:
         raise InvalidValue(f"{path}: {exc}", hint="Mend that file, or move it away.", path=path) from None
 
@@ -211,9 +230,9 @@ def keep(path: str, compiled: dict[str, Any]) -> None:
     temporary = f"{path}.{os.getpid()}"
     try:
         with open(temporary, "w", encoding="utf-8") as file:
-            json.dump(compiled, file, default=str)
+            json.dump(compiled, file)
         os.replace(temporary, path)
-    except OSError:
+    except (OSError, TypeError):  # TOML has dates, JSON has none
         try:
             os.unlink(temporary)
         except OSError:

@@ -57,7 +57,7 @@ PROMISES: dict[str, str] = {
     "policy": "What a route, a rate or a quota forbids is refused by name, not stored; nothing is dropped.",
     "manners": "Who wants to be left alone is, and gets all of it later; what cannot wait comes through.",
     "declared": "Who is declared in the config has a mailbox before anything of it has run.",
-    "digest": "Several messages can be one offering, seen as a whole or not at all.",
+    "digest": "Several messages can be one offering: claimed in one step, and seen in one.",
     "guide": "The guide has at most 1,200 characters, and every command in it can be run.",
     # waking
     "pushed": "Who waits is woken when its mail is stored, and a sender when its message moves.",

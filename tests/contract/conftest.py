@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from postroom import host
-from postroom.config import Settings
+from postroom.config import NOTHING_DECLARED, Declared, Settings
 from postroom.room.local import LocalRoom
 from postroom.store.contract import Store
 from postroom.store.sqlite.store import SqliteStore
@@ -66,9 +66,17 @@ def enter(back_end: BackEnd, clock: Clock) -> Iterator[Enter]:
     """Opens the one room under test, each time as another process would: by a store of its own."""
     opened: list[LocalRoom] = []
 
-    def open_one(agent: str | None = None, *, tenant: str = "local", patience: float = 5.0, **settings: Any):
+    def open_one(
+        agent: str | None = None,
+        *,
+        tenant: str = "local",
+        patience: float = 5.0,
+        declared: Declared = NOTHING_DECLARED,
+        **settings: Any,
+    ):
         usual = {"durability": back_end.durability, "busy_seconds": patience, "sender_rate": 0}
-        room = LocalRoom(back_end.home, Settings(**(usual | settings)), agent=agent, project="p", clock=clock)
+        chosen = Settings(**(usual | settings))
+        room = LocalRoom(back_end.home, chosen, agent=agent, project="p", clock=clock, declared=declared)
         room.store = back_end.open(tenant, clock, patience)
         opened.append(room)
         return room

@@ -42,11 +42,59 @@ def test_what_cannot_wait_comes_through(room: LocalRoom):
     room.send("builder", "small talk")
     room.send("builder", "fire", priority="urgent")
     room.send("builder", "stop", cls="interrupt")
+    room.send("builder", "really stop", type="interrupt", payload={"kind": "stop"})
+    room.send("builder", "help", type="escalation")
     room.send("builder", "may I?", type="decision_gate")
     room.reply(question.id, "that one", agent="planner")
-    assert bodies(room) == ["fire", "stop", "may I?", "that one"]
+    assert bodies(room) == ["fire", "stop", "really stop", "help", "may I?", "that one"]
     room.manners("builder", mute=False)
     assert "small talk" in bodies(room)
+
+
+def test_what_only_looks_like_an_answer_does_not_come_through(room: LocalRoom):
+    said = room.send("planner", "by the way", sender="builder")
+    room.join("reviewer")
+    theirs = room.send("planner", "which?", sender="reviewer", type="request")
+    room.manners("builder", mute=True)
+    room.reply(said.id, "oh", agent="planner")
+    room.send("builder", "that one", sender="planner", reply_to=theirs.id, correlation=theirs.id)
+    assert bodies(room) == []
+
+
+def test_the_same_text_is_not_stored_again_for_who_is_muted(room: LocalRoom):
+    room.manners("builder", mute=True)
+    begun = room.send("builder", "well?")
+    for _ in range(2):
+        assert room.send("builder", "well?", thread=begun.id).is_held_back
+    assert room.held("builder") == [("muted", 1, None)]
+
+
+def test_what_is_retried_or_handed_back_is_held_for_who_is_muted(room: LocalRoom):
+    sent = room.send("builder", "hello")
+    with room.write() as tx:
+        tx.append("delivery.dead", room.who("builder").id, about=sent.message, status="dead")
+    room.send("builder", "in hand")
+    listening = room.listen("builder", timeout=0.01)
+    assert next(listening).body == "in hand"
+    room.manners("builder", mute=True)
+    room.retry(sent.id)
+    listening.close()  # type: ignore[attr-defined]
+    assert bodies(room) == []
+    room.manners("builder", mute=False)
+    assert {(mail.body, mail.shown_before) for mail in room.peek("builder")} == {
+        ("hello", False),
+        ("in hand", True),
+    }
+
+
+@pytest.mark.promise("request-letter")
+@pytest.mark.parametrize("how", ["muted", "scheduled", "digest"])
+def test_who_asked_is_told_of_the_leaving_of_one_for_whom_it_is_held(room: LocalRoom, how: str):
+    if how == "muted":
+        room.manners("builder", mute=True)
+    room.send("builder", "well?", type="request", after=60 if how == "scheduled" else None)
+    room.leave("builder")
+    assert [mail.subject for mail in room.peek("planner")] == ["No answer from builder"]
 
 
 @pytest.mark.promise("manners")
@@ -73,8 +121,9 @@ def test_what_is_held_can_be_read_by_its_id(room: LocalRoom):
 
 
 def test_what_is_held_expires_and_can_be_withdrawn(room: LocalRoom, clock: Clock):
-    room.manners("builder", mute=True)
+    room.manners("builder", mute=3600)
     short, long = room.send("builder", "short", expires=10), room.send("builder", "long")
+    assert short.deliveries[0].due_at == room.receipts(short.id).deliveries[0].due_at == clock.now + 10_000
     room.withdraw(long.id)
     clock.advance(10)
     assert room.receipts(short.id).deliveries[0].state is State.EXPIRED
@@ -143,7 +192,7 @@ def test_one_who_is_muted_holds_up_nobody_else_of_many(room: LocalRoom):
 def test_wishes_that_make_no_sense_are_refused(room: LocalRoom):
     for wishes in ({"mute": 0}, {"mute": -5}, {"hours": "late"}, {"hours": "25:00-07:00"}, {"hours": "7-7"},
                    {"zone": "Europe/Berlin"}, {"hours": "22-7", "zone": "Nowhere/Land"}, {"digest": -1},
-                   {"digest": 1e9}):  # fmt: skip
+                   {"digest": 1e9}, {"digest": 0.5}, {"hours": "²:00-7:00"}, {"hours": "1:²-2"}):  # fmt: skip
         with pytest.raises(InvalidValue):
             room.manners("builder", **wishes)  # type: ignore[arg-type]
     assert room.manners("builder") == (None, None, "", 0.0)
@@ -243,5 +292,16 @@ def test_the_statistics_say_what_digests_saved(room: LocalRoom):
 def test_a_room_may_make_digests_for_everybody(enter: Enter, clock: Clock, room: LocalRoom):
     calm = enter("planner", digest_seconds=60)
     assert calm.send("builder", "hello").deliveries[0].reason == "digest"
+    calm.manners("builder", mute=True)
+    calm.manners("builder", mute=False)
+    assert bodies(room) == [], "other wishes let go only what was held for them"
     clock.advance(60)
+    assert bodies(room) == ["hello"]
+
+
+def test_who_wants_no_digest_any_more_gets_at_once_what_waited_for_it(room: LocalRoom):
+    room.manners("builder", digest=600)
+    room.send("builder", "hello")
+    assert bodies(room) == []
+    room.manners("builder", digest=None)
     assert bodies(room) == ["hello"]

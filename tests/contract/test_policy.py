@@ -1,20 +1,19 @@
 """Who may write to whom, and how much. What is refused is not stored, and says which rule forbids it."""
 
+import contextlib
+import os
+
 import pytest
 
 from postroom.config import Declared
-from postroom.errors import InvalidValue, MailboxFull, RateLimited, RouteClosed
+from postroom.errors import InvalidValue, MailboxFull, RateLimited, RouteClosed, UnknownMessage
 from postroom.room.local import LocalRoom
 from tests.clockwork import Clock
 from tests.contract.conftest import Enter
 
-Routes = list[dict[str, object]]
-
 
 def with_routes(enter: Enter, *routes: dict[str, object], **settings: object) -> LocalRoom:
-    room = enter("planner", **settings)
-    room.declared = Declared(list(routes), {})
-    room.is_policed = True
+    room = enter("planner", declared=Declared(list(routes), {}), **settings)
     room.join("planner", role="lead")
     room.join("builder", role="builder")
     room.join("reviewer", role="reviewer")
@@ -59,11 +58,35 @@ def test_who_was_written_to_may_answer_in_a_strict_room(enter: Enter):
 
 @pytest.mark.promise("policy")
 def test_a_route_may_forbid_even_the_answer(enter: Enter):
-    room = with_routes(enter, {"from": "builder", "to": "planner", "allow": False})
+    room = with_routes(enter, {"from": "builder", "to": "planner", "type": "response", "allow": False})
     question = room.send("builder", "ready?", type="request")
-    with pytest.raises(RouteClosed, match="route 1 refuses builder → planner"):
+    with pytest.raises(RouteClosed, match="route 1 refuses builder → planner of type response"):
         room.reply(question.id, "yes", agent="builder")
     assert room.receipts(question.id).deliveries[0].state == "stored", "what was refused acknowledges nothing"
+
+
+def test_a_route_that_names_no_type_does_not_keep_somebody_from_answering(enter: Enter):
+    room = with_routes(enter, {"from": "builder", "to": "human:*", "allow": False})
+    question = room.send("builder", "ready?", sender="human:ana", type="request")
+    with pytest.raises(RouteClosed):
+        room.send("human:ana", "by the way", sender="builder")
+    assert room.reply(question.id, "yes", agent="builder").deliveries
+
+
+@pytest.mark.promise("policy")
+def test_only_who_was_written_to_answers_and_only_to_who_wrote(enter: Enter):
+    room = with_routes(enter, {"from": "planner", "to": "builder"}, routes="strict")
+    question = room.send("builder", "ready?", type="request")
+    for sender, to in (("builder", "human:ana"), ("reviewer", "planner")):
+        with pytest.raises(RouteClosed):
+            room.send(to, "an answer?", sender=sender, reply_to=question.id, correlation="x")
+
+
+def test_a_bare_name_means_the_same_for_people(enter: Enter):
+    room = with_routes(enter, {"from": "human:ana", "to": "builder"}, routes="strict")
+    assert room.send("builder", "hello", sender="human:ana").deliveries
+    with pytest.raises(RouteClosed):
+        room.send("reviewer", "hello", sender="human:ana")
 
 
 @pytest.mark.parametrize(
@@ -82,6 +105,7 @@ def test_a_route_may_forbid_even_the_answer(enter: Enter):
         ({"to": "topic:*", "allow": False}, "topic:news", "note", False),
         ({"to": "@all", "allow": False}, "human:ana", "note", True),
         ({"to": "one:@builder", "allow": False}, "one:@builder", "note", False),
+        ({"to": "one:@builder", "allow": False}, "one:@builders", "note", False),
         ({"allow": False}, "builder", "note", False),
     ],
 )
@@ -122,6 +146,9 @@ def test_one_of_many_who_may_not_be_written_to_is_named_and_nobody_gets_it(enter
         ({"to": "no such address!"}, "is not an address"),
         ({"from": "topic:news"}, "nobody writes from"),
         ({"allow": "no"}, "allow must be true or false"),
+        ({"type": "requets"}, "there is no type 'requets'"),
+        ({"to": "@up"}, "means others at each time"),
+        ({"to": "@builders:live"}, "means others at each time"),
         ("planner", "it is no table"),
     ],
 )
@@ -184,7 +211,22 @@ def test_an_answer_counts_as_what_is_sent_and_a_repetition_by_key_does_not(enter
     assert room.receipts(question.id).deliveries[0].state == "stored"
 
 
-def test_a_quota_of_a_day_ends_with_it(enter: Enter, room: LocalRoom, clock: Clock):
+def test_what_is_refused_counts_for_nothing(enter: Enter, room: LocalRoom):
+    slow = enter("planner", sender_rate=3, sender_quota=2)
+    slow.send("builder", "b", thread=slow.send("builder", "a").id)
+    for _ in range(4):
+        with pytest.raises(RateLimited, match="sender_quota"):
+            slow.send("builder", "c")
+    other = enter("builder", sender_rate=2)
+    begun = other.send("planner", "b")
+    for _ in range(3):
+        with pytest.raises(UnknownMessage):
+            other.send("planner", "b", reply_to="00000000")
+    other.send("planner", "again", thread=begun.id)
+    assert other.send("planner", "again", thread=begun.id).is_held_back
+
+
+def test_a_quota_of_a_day_comes_back_evenly(enter: Enter, room: LocalRoom, clock: Clock):
     slow = enter("planner", sender_quota=2)
     slow.send("builder", "a")
     slow.send("builder", "b")
@@ -194,17 +236,34 @@ def test_a_quota_of_a_day_ends_with_it(enter: Enter, room: LocalRoom, clock: Clo
     assert slow.send("builder", "c").deliveries
 
 
-def test_a_clock_that_goes_back_silences_nobody_for_longer_than_the_span(
-    enter: Enter, room: LocalRoom, clock: Clock
-):
-    slow = enter("planner", sender_rate=1)
+def test_a_clock_that_goes_back_silences_nobody(enter: Enter, room: LocalRoom, clock: Clock):
+    slow = enter("planner", sender_rate=1, recipient_rate=60)
     slow.send("builder", "a")
     clock.advance(-86_400)
-    with pytest.raises(RateLimited) as refused:
-        slow.send("builder", "b")
-    assert refused.value.facts["retry_after"] <= 60
-    clock.advance(60)
-    assert slow.send("builder", "b").deliveries
+    assert slow.send("builder", "b").deliveries[0].reason is None
+
+
+@pytest.mark.parametrize("damage", [b"", b"x", b"\xff" * 8, b"\xff" * 7 + b"\x07"])
+def test_a_damaged_count_counts_for_nothing(enter: Enter, room: LocalRoom, home: str, damage: bytes):
+    slow = enter("planner", sender_rate=1, recipient_rate=1)
+    slow.send("builder", "a")
+    files = [os.path.join(where, name) for where, _, names in os.walk(f"{home}/run/rate") for name in names]
+    assert len(files) == 2
+    for path in files:
+        with open(path, "wb") as file:
+            file.write(damage)
+    assert slow.send("builder", "b").deliveries[0].reason is None
+    with pytest.raises(RateLimited):
+        slow.send("builder", "c")
+
+
+def test_where_nothing_can_be_counted_everything_may_be_sent(enter: Enter, room: LocalRoom, home: str):
+    os.makedirs(f"{home}/run", exist_ok=True)
+    with open(f"{home}/run/rate", "w", encoding="utf-8"):
+        pass
+    slow = enter("planner", sender_rate=1)
+    for body in ("a", "b"):
+        assert slow.send("builder", body).deliveries
 
 
 @pytest.mark.promise("policy")
@@ -217,6 +276,26 @@ def test_a_full_mailbox_takes_no_more_until_something_is_read(enter: Enter, room
     assert stored(room) == 2
     room.take("builder")
     assert some.send("builder", "c").deliveries
+
+
+def test_there_is_always_space_for_what_is_urgent(enter: Enter, room: LocalRoom):
+    some = enter("planner", recipient_quota=1)
+    some.send("builder", "a")
+    assert some.send("builder", "fire", priority="urgent").deliveries
+    assert some.send("builder", "", type="interrupt", payload={"kind": "stop"}).deliveries
+
+
+def test_who_goes_on_sending_counts_anew_before_long(enter: Enter, room: LocalRoom):
+    one, other = (enter("planner", recipient_quota=80) for _ in range(2))
+    one.send("builder", "the first")
+    for n in range(79):
+        other.send("builder", f"{n}")
+    for _ in range(80 // 8):
+        with contextlib.suppress(MailboxFull):
+            one.send("builder", "more")
+    with pytest.raises(MailboxFull):
+        one.send("builder", "far too much")
+    assert 80 <= len(room.peek("builder", limit=500)) <= 80 + 80 // 8
 
 
 @pytest.mark.promise("policy")

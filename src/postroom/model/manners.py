@@ -1,6 +1,6 @@
 """Manners: when somebody wants to be left alone, and until when a message waits for that.
 
-Urgent mail, interrupts, gates and answers to one's own questions come through; everything else waits.
+Urgent mail, interrupts, gates, escalations and answers to one's own questions come through; all else waits.
 """
 
 import time
@@ -12,6 +12,7 @@ from postroom.model.message import Json, Message
 
 SMALL = 1000  # characters of a body that may wait for others, to be offered with them
 ENDLESS = 0  # muted until that is taken back
+_PRESSING = ("interrupt", "decision_gate", "escalation")
 _HOUR_HINT = "Write hours as 22:00-07:00."
 
 
@@ -49,15 +50,9 @@ def written(manners: Manners) -> Json | None:
     return found or None
 
 
-def comes_through(message: Message) -> bool:
-    """Whether it is shown to somebody who wants to be left alone."""
-    is_answer = message.reply_to is not None and message.correlation is not None
-    return (
-        message.priority is Priority.URGENT
-        or message.cls == "interrupt"
-        or message.type == "decision_gate"
-        or is_answer
-    )
+def is_pressing(message: Message) -> bool:
+    """Whether it is shown even to somebody who wants to be left alone."""
+    return message.priority is Priority.URGENT or message.cls == "interrupt" or message.type in _PRESSING
 
 
 def rest(manners: Manners, now: int) -> Hold | None:
@@ -93,7 +88,8 @@ def hours(text: str) -> tuple[int, int]:
 
 def _minute(text: str, whole: str) -> int:
     hour, _, minute = text.partition(":")
-    if hour.isdigit() and (minute or "0").isdigit() and int(hour) < 24 and int(minute or 0) < 60:
+    is_number = text.isascii() and hour.isdecimal() and (minute or "0").isdecimal()
+    if is_number and int(hour[:9]) < 24 and int((minute or "0")[:9]) < 60:
         return int(hour) * 60 + int(minute or 0)
     raise InvalidValue(f"{whole!r} are no hours", hint=_HOUR_HINT, field="hours")
 
@@ -144,8 +140,8 @@ def _moment(at: tuple[int, int, int, int, int], zone: str) -> int:
         from zoneinfo import ZoneInfo  # noqa: PLC0415
 
         try:
-            midnight = datetime(year, month, 1, hour, minute, tzinfo=ZoneInfo(zone)) + timedelta(days=day - 1)
-            return round(midnight.timestamp() * 1000)
+            then = datetime(year, month, 1, hour, minute, tzinfo=ZoneInfo(zone)) + timedelta(days=day - 1)
+            return round(then.timestamp() * 1000)
         except (OSError, ValueError, KeyError):
             pass
     return round(time.mktime((year, month, day, hour, minute, 0, 0, 0, -1)) * 1000)

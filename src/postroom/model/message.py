@@ -118,6 +118,11 @@ class Delivery(NamedTuple):
     acked_at: int | None
     ended_at: int | None
 
+    @property
+    def is_scheduled(self) -> bool:
+        """Whether its sender set a time that has not come. What else is held, its recipient may ask for."""
+        return self.held and self.reason == "scheduled"
+
 
 def first_delivery(m: Message, recipient: str, address: str, *, held: bool = False) -> Delivery:
     """The delivery of a message that has not been offered yet."""
@@ -296,7 +301,8 @@ class Sent(NamedTuple):
     deliveries: list[Delivery]
     reach: list[str]  # per delivery: `live`, `stored` when nobody is listening there now, or `left`
     duplicate: bool = False  # the idempotency key had been used: this is the earlier message
-    note: str = ""  # what the room did instead of delivering it, if it did
+    note: str = ""  # what the sender should know of it
+    is_held_back: bool = False  # the loop guard did not deliver it, and the note says why
 
     @property
     def id(self) -> str:
@@ -311,3 +317,4 @@ class AgentStatus(NamedTuple):
     offered: int
     reach: str  # `live`, `stored` or `left`
     listening: str | None  # the process that holds its mailbox
+    held: int  # what waits for a moment, or for it to be there again

@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple, cast
 
 from postroom.errors import InvalidAddress, InvalidValue
-from postroom.model.address import ALL, Kind, parse, trade
+from postroom.model.address import ALL, UP, Kind, parse, trade
 from postroom.model.message import Agent
 
 _KEYS = ("from", "to", "type", "allow")
@@ -25,15 +25,24 @@ class Route(NamedTuple):
         kind = f" of type {_said(self.types)}" if self.types else ""
         return f"route {self.number} {verb} {_said(self.sender)} → {_said(self.to)}{kind}"
 
-    def fits(self, author: Agent, recipient: Agent, written: str, type: str) -> bool:
+    def fits(self, letter: "Letter", recipient: Agent) -> bool:
+        here, written = letter.project, letter.to
         return (
-            (not self.types or type in self.types)
-            and (not self.sender or any(_is(author, one, author.project) for one in self.sender))
+            (not self.types or letter.type in self.types)
+            and (not self.sender or any(_is(letter.author, one, here) for one in self.sender))
             and (
-                not self.to
-                or any(_is_written(written, one) or _is(recipient, one, author.project) for one in self.to)
+                not self.to or any(_is_written(written, one) or _is(recipient, one, here) for one in self.to)
             )
         )
+
+
+class Letter(NamedTuple):
+    """What of a message a route looks at."""
+
+    author: Agent
+    project: str  # in which bare names are looked for
+    to: str
+    type: str
 
 
 def _said(patterns: tuple[str, ...]) -> str:
@@ -89,7 +98,16 @@ def _pattern(text: str) -> str:
         parse(prefix + "x")
         return text
     address = parse(text)
-    return f"@{_group(address.name)}" if address.kind is Kind.GROUP else str(address)
+    if address.live or (address.kind is Kind.GROUP and address.name == UP):
+        raise InvalidValue(f"{text} means others at each time: name the group, or who is in it")
+    return as_written(text)
+
+
+def as_written(text: str) -> str:
+    """An address as it is compared: groups as the trade they mean, singular or plural."""
+    address = parse(text)
+    prefix = {Kind.GROUP: "@", Kind.ONE: "one:@"}.get(address.kind)
+    return f"{prefix}{_group(address.name)}" if prefix else str(address)
 
 
 def _group(name: str) -> str:
@@ -98,9 +116,9 @@ def _group(name: str) -> str:
 
 def _is_written(written: str, pattern: str) -> bool:
     """Whether a topic, or whoever of a group is first, was written to under that address."""
-    if pattern == "topic:*":
-        return written.startswith("topic:")
-    return pattern == written and written.startswith(("topic:", "one:"))
+    if not written.startswith(("topic:", "one:")):
+        return False
+    return pattern == as_written(written) or (pattern == "topic:*" and written.startswith("topic:"))
 
 
 def _is(agent: Agent, pattern: str, here: str) -> bool:
@@ -114,17 +132,15 @@ def _is(agent: Agent, pattern: str, here: str) -> bool:
 
 
 def decide(
-    routes: list[Route],
-    author: Agent,
-    recipient: Agent,
-    written: str,
-    type: str,
-    *,
-    strict: bool,
-    answers: bool,
+    routes: list[Route], letter: Letter, recipient: Agent, *, strict: bool, answers: bool
 ) -> tuple[bool, Route | None]:
-    """Whether it may be written, and by which route. Who was written to may answer, unless one forbids it."""
+    """Whether it may be written, and by which route.
+
+    Who was written to may answer, unless a route forbids that type of message by name.
+    """
     for route in routes:
-        if route.fits(author, recipient, written, type):
+        if answers and not route.allow and not route.types:
+            continue
+        if route.fits(letter, recipient):
             return route.allow, route
     return answers or not strict, None

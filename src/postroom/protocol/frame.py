@@ -141,7 +141,8 @@ def _wants(mail: Mail) -> str:
         return "decision"
     if message.type in _ANSWERED:
         return "answer"
-    return "ack" if message.requires_ack else ""
+    is_ours_alone = message.to.startswith("one:")  # until it is acknowledged, it goes to another if we end
+    return "ack" if message.requires_ack or is_ours_alone else ""
 
 
 class _Writer(NamedTuple):

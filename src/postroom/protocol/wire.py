@@ -18,6 +18,7 @@ from postroom.model.message import (
 
 if TYPE_CHECKING:
     from postroom.model.conversation import Gate, Thread, Topic
+    from postroom.model.manners import Manners
 
 Document = dict[str, Any]
 
@@ -107,6 +108,7 @@ def sent(s: Sent) -> Document:
         "handle": s.message.handle,
         "thread": s.message.thread,
         "duplicate": s.duplicate,
+        "held_back": s.is_held_back,
         "note": s.note or None,
         "deliveries": [delivery(d, reach) for d, reach in pairs],
     }
@@ -119,6 +121,22 @@ def receipts(r: Receipts) -> Document:
             {**delivery(d), "history": [attempt(a) for a in r.attempts if a.recipient_id == d.recipient_id]}
             for d in r.deliveries
         ],
+    }
+
+
+def manners(m: "Manners", now: int) -> Document:
+    """How somebody wants to be left alone, and whether that is so now."""
+    from postroom.model.manners import rest  # noqa: PLC0415 - few have any
+
+    hours = "-".join(f"{minute // 60:02}:{minute % 60:02}" for minute in m.hours) if m.hours else None
+    resting = rest(m, now)
+    return {
+        "left_alone": resting is not None,
+        "until": iso(resting.until) if resting else None,
+        "muted": m.muted == 0 or (m.muted or 0) > now,
+        "hours": hours,
+        "zone": m.zone or None,
+        "digest_seconds": m.digest,
     }
 
 
@@ -136,14 +154,17 @@ def agent(a: Agent) -> Document:
         "supervisor": a.supervisor,
         "created_at": iso(a.created_at),
         "left_at": iso(a.left_at),
-        "manners": a.manners,
     }
 
 
-def status(s: AgentStatus) -> Document:
+def status(s: AgentStatus, now: int) -> Document:
+    from postroom.model.manners import read  # noqa: PLC0415 - not on the mail path
+
     return {
         **agent(s.agent),
+        "manners": manners(read(s.agent.manners), now) if s.agent.manners else None,
         "waiting": s.waiting,
+        "held": s.held,
         "offered": s.offered,
         "reach": s.reach,
         "listening": s.listening,

@@ -65,6 +65,7 @@ class AsyncRoom:
     settle_all = _awaited(Room.settle_all)
     manners = _awaited(Room.manners)
     held = _awaited(Room.held)
+    may_write = _awaited(Room.may_write)
     idle = _awaited(Room.idle)
     ack = _awaited(Room.ack)
     nack = _awaited(Room.nack)

@@ -178,4 +178,7 @@ def _see(room: "LocalRoom", found: Mail, author: str) -> None:
 
 
 def _state(room: "LocalRoom", request: Message) -> str:
-    return ", ".join(f"{d.state} for {d.recipient}" for d in room.store.look().deliveries(request.seq))
+    deliveries = room.store.look().deliveries(request.seq)
+    return ", ".join(
+        f"{d.state} for {d.recipient}" + (f" ({d.reason})" if d.held else "") for d in deliveries
+    )

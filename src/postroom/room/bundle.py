@@ -1,18 +1,16 @@
 """Bundles: several messages claimed as one offering, for one text that shows them all.
 
-What belongs together bears one nonce. So the store knows how many offerings there were, and a bundle is
-proven as a whole: its messages are seen together, or none of them is.
+What belongs together bears one nonce, so that the store knows how many offerings there were. It is claimed in
+one step, and settled in one.
 """
 
 from typing import TYPE_CHECKING
 
-from postroom.errors import PostroomError, StaleClaim
+from postroom.errors import PostroomError
 from postroom.model import ids
 from postroom.model.message import Mail
 from postroom.room import directory
 from postroom.room.offer import claim, context, put_in_order
-from postroom.room.settle import see
-from postroom.room.sweep import is_offered
 from postroom.room.unit import Unit
 
 if TYPE_CHECKING:
@@ -66,20 +64,6 @@ def _claim(room: "LocalRoom", agent: str | None, number: int, route: str) -> lis
                 )
             )  # fmt: skip
     return taken
-
-
-def settle_all(room: "LocalRoom", mails: list[Mail]) -> None:
-    """Mark as seen what a claim took, all at once; then raises for what was taken back meanwhile."""
-    lapsed: list[str] = []
-    with room.write() as tx:
-        for mail in mails:
-            current = tx.mail(mail.delivery.seq, mail.delivery.recipient_id)
-            if current and is_offered(current) and current.delivery.nonce == mail.delivery.nonce:
-                see(tx, current)
-            else:
-                lapsed.append(mail.handle)
-    if lapsed:
-        raise StaleClaim(f"the claim on {', '.join(lapsed)} has lapsed", messages=lapsed)
 
 
 def give_up_all(room: "LocalRoom", mails: list[Mail]) -> None:

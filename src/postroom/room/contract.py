@@ -266,6 +266,13 @@ class Room(Protocol):
         """
         ...
 
+    def may_write(self, sender: str, to: str, type: str = "note") -> list[str]:
+        """Whom somebody would reach with such a message; raises `RouteClosed` where a route forbids it.
+
+        Nothing is sent.
+        """
+        ...
+
     def held(self, agent: str | None = None) -> list[tuple[str, int, int | None]]:
         """What is held for somebody: for each reason how much, and when the first of it is due."""
         ...

@@ -6,6 +6,7 @@ from postroom.errors import IllegalMove, UnknownProject
 from postroom.model.ladder import State, ended, move
 from postroom.model.message import Mail
 from postroom.room import directory, one
+from postroom.room.rest import keep_resting
 
 if TYPE_CHECKING:
     from postroom.room.local import LocalRoom
@@ -31,7 +32,10 @@ def retry(room: "LocalRoom", ref: str, recipient: str | None) -> list[Mail]:
             tx.append(
                 "delivery.retried", delivery.recipient_id, about=message, payload=payload, status="stored"
             )
-        return [mail for d in dead if (mail := tx.mail(message.seq, d.recipient_id))]
+        back = [mail for d in dead if (mail := tx.mail(message.seq, d.recipient_id))]
+        return [
+            tx.mail(message.seq, m.delivery.recipient_id) or m if keep_resting(tx, m) else m for m in back
+        ]
 
 
 def purge(room: "LocalRoom", ref: str) -> None:

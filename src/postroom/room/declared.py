@@ -5,9 +5,10 @@
 
 from typing import TYPE_CHECKING, Any, cast
 
-from postroom.errors import InvalidAddress, InvalidValue, PostroomError
-from postroom.model.address import Kind, parse
+from postroom.errors import InvalidAddress, InvalidBody, InvalidValue, PostroomError, UnknownAgent
+from postroom.model.address import ROOM, Kind, parse
 from postroom.room import directory
+from postroom.room.draft import check_text
 
 if TYPE_CHECKING:
     from postroom.room.local import LocalRoom
@@ -19,19 +20,26 @@ _HINT = 'An agent is declared so: [agents.reviewer] role = "reviewer", capabilit
 
 
 def introduce(room: "LocalRoom", tx: "WriteTx", names: list[str]) -> None:
-    """Give these an address, as the config describes them."""
+    """Give these an address, as the config describes them; once, whatever becomes of them."""
     found = {name: _read(name, room.declared.agents[name]) for name in names}
     for name, about in found.items():
         directory.join(tx, name, room.scope, cast("About", {**about, "supervisor": ""}))
+        tx.set_position(_note(name, room.scope.find(tx)), str(tx.next_seq - 1))
     for name, about in found.items():  # when they are all there
-        if about.get("supervisor"):
-            directory.join(tx, name, room.scope, about)
+        if supervisor := about.get("supervisor"):
+            try:
+                directory.join(tx, name, room.scope, about)
+            except UnknownAgent:
+                text = f"[agents.{name}] in the config: nobody is called {supervisor!r}"
+                raise InvalidValue(text, hint=f"Declare it, too: [agents.{supervisor}]", agent=name) from None
 
 
 def missing(room: "LocalRoom", tx: "ReadTx", *, here: bool) -> list[str]:
-    """Who is declared and has no address yet; `here` also of a project that the room does not know."""
-    for name, table in room.declared.agents.items():
-        _read(name, table)  # says what makes no sense, whoever is there already
+    """Who is declared and has had no address yet; `here` also of a project that the room does not know.
+
+    Who had one and goes by another name now has it still.
+    """
+    _check(room.declared.agents)
     project = room.scope.find(tx)
     is_known = here or tx.project(project) is not None
     return [
@@ -39,7 +47,22 @@ def missing(room: "LocalRoom", tx: "ReadTx", *, here: bool) -> list[str]:
         for name in room.declared.agents
         if (is_known or "/" in name or name.startswith("human:"))
         and tx.agent_named(_project(name, project), parse(name).name) is None
+        and not tx.position(_note(name, project))
     ]
+
+
+def _check(agents: dict[str, Any]) -> None:
+    """Say what makes no sense, whoever is there already."""
+    known: dict[str, str] = {}
+    for name, table in agents.items():
+        _read(name, table)
+        if (other := known.setdefault(str(parse(name)), name)) != name:
+            raise InvalidValue(f"[agents.{name}] in the config: [agents.{other}] is the same", hint=_HINT)
+
+
+def _note(name: str, here: str) -> str:
+    """Under which it is noted, beside the state, that somebody was introduced."""
+    return f"declared.{_project(name, here)}/{parse(name).name}"
 
 
 def _project(name: str, here: str) -> str:
@@ -49,7 +72,8 @@ def _project(name: str, here: str) -> str:
 
 def _read(name: str, table: Any) -> "About":
     try:
-        directory.personal(name)
+        if directory.personal(name).name == ROOM:
+            raise InvalidValue(f"{ROOM!r} is the room itself")
         if not isinstance(table, dict):
             raise InvalidValue("it is no table")
         found = cast("dict[str, Any]", table)
@@ -62,8 +86,12 @@ def _read(name: str, table: Any) -> "About":
             ):
                 form = "a list of texts" if key == "capabilities" else "a text"
                 raise InvalidValue(f"{key} must be {form}, not {value!r}")
+            for text in texts:
+                check_text(key, text)
+        if found.get("supervisor") == name:
+            raise InvalidValue("nobody is above themselves")
         return cast("About", found)
-    except (InvalidAddress, InvalidValue) as exc:
+    except (InvalidAddress, InvalidBody, InvalidValue) as exc:
         raise InvalidValue(f"[agents.{name}] in the config: {exc}", hint=_HINT, agent=name) from None
 
 

@@ -11,6 +11,7 @@ from postroom.model.address import ROOM
 from postroom.model.ladder import Priority, State
 from postroom.model.message import Message
 from postroom.room.draft import Draft
+from postroom.room.one import is_taken
 
 if TYPE_CHECKING:
     from postroom.store.contract import ReadTx
@@ -88,7 +89,9 @@ def repeated(
         if _sense(message, message.reply_to) != _sense(wanted, answered):
             continue
         waiting = {
-            d.recipient_id for d in tx.deliveries(message.seq) if d.state is State.STORED and not d.held
+            d.recipient_id
+            for d in tx.deliveries(message.seq)
+            if d.state is State.STORED and not d.is_scheduled and not is_taken(d)
         }
         if waiting == set(recipients):
             return message

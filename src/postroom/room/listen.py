@@ -17,6 +17,7 @@ from postroom.model.message import Mail, first_delivery, make
 from postroom.room import one
 from postroom.room.hand import NOTHING
 from postroom.room.offer import claim, context, guard_lease
+from postroom.room.rest import keep_resting
 from postroom.room.settle import see
 from postroom.room.sweep import give_back, is_due, is_offered, reap
 from postroom.room.wait import watch_with
@@ -192,7 +193,7 @@ class Listening(Iterator[Mail]):
         with self._room.write() as tx:
             self._check_fence(tx)
             current = tx.refresh(mail)
-            if current is None or current.delivery.held:
+            if current is None or one.is_taken(current.delivery):
                 return
             if current.delivery.state is State.STORED:
                 see(tx, claim(tx, current, route="listen", context=context(), handed=True, lease=0))
@@ -226,8 +227,9 @@ class Listening(Iterator[Mail]):
         current = tx.mail(shown.delivery.seq, self.agent)
         if current is None:
             return
-        if current.delivery.state is State.STORED and not current.delivery.held:
+        if current.delivery.state is State.STORED and not one.is_taken(current.delivery):
             tx.append("delivery.labelled", self.agent, about=current.message, status="stored")
+            keep_resting(tx, current)
         elif is_offered(current) and current.delivery.nonce == shown.delivery.nonce:
             give_back(tx, current, self._room.settings)
 

@@ -112,7 +112,7 @@ class LocalRoom(Premises):
         return take_bundle(self, agent, budget=budget, route=route)
 
     def settle_all(self, mails: list[Mail]) -> None:
-        from postroom.room.bundle import settle_all  # noqa: PLC0415 - only who shows mail to a model
+        from postroom.room.settle import settle_all  # noqa: PLC0415 - each command loads what it does
 
         settle_all(self, mails)
 
@@ -385,11 +385,10 @@ class LocalRoom(Premises):
         look = self.store.look()
         return look.held_counts(directory.caller(look, agent or self.agent, self.scope).id)
 
-    def route(self, sender: str, to: str, type: str = "note") -> list[str]:
-        """Whom somebody would reach, if the routes allow it (`RouteClosed`). Nothing is sent."""
-        from postroom.room.policy import route  # noqa: PLC0415 - a person's question
+    def may_write(self, sender: str, to: str, type: str = "note") -> list[str]:
+        from postroom.room.policy import may_write  # noqa: PLC0415 - a person's question
 
-        return route(self, sender, to, type)
+        return may_write(self, sender, to, type)
 
     def __enter__(self) -> "LocalRoom":
         return self

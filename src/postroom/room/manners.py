@@ -12,7 +12,6 @@ from postroom.model.manners import (
     Hold,
     Manners,
     check_zone,
-    comes_through,
     gather,
     hours,
     read,
@@ -21,9 +20,10 @@ from postroom.model.manners import (
 )
 from postroom.model.message import Agent, Message
 from postroom.room import directory
+from postroom.room.hand import REACHING
 from postroom.room.policy import bucket
 from postroom.room.rate import MINUTE
-from postroom.room.rest import hold, keep_resting, release
+from postroom.room.rest import comes_through, hold, keep_resting, release
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -43,13 +43,12 @@ def hold_new(room: "LocalRoom", tx: "WriteTx", message: Message, recipients: lis
     for agent in recipients:
         found = _new(room, tx, message, agent)
         if found is not None:
-            holds[agent.id] = found
-            hold(tx, message, agent.id, found)
+            holds[agent.id] = found._replace(until=hold(tx, message, agent.id, found))
     return holds
 
 
 def _new(room: "LocalRoom", tx: "WriteTx", message: Message, agent: Agent) -> Hold | None:
-    if comes_through(message):
+    if comes_through(tx, message, agent.id):
         return None
     manners, settings = read(agent.manners), room.settings
     found = [rest(manners, tx.now), gather(message, manners.digest or settings.digest_seconds, tx.now)]
@@ -71,7 +70,7 @@ def manners(room: "LocalRoom", agent: str | None, wishes: "Wishes") -> Manners:
         if written(wanted) != who.manners:
             role = "human" if who.is_human else "agent"
             tx.append("agent.manners", who.id, payload={"manners": written(wanted)}, role=role)
-            _let_go(tx, who.id, wanted)
+            _let_go(tx, who.id, wanted, gathers=bool(wanted.digest or room.settings.digest_seconds))
             if rest(wanted, tx.now) is not None:
                 _hold_waiting(room, tx, who.id)
         return wanted
@@ -89,8 +88,8 @@ def _wished(had: Manners, wishes: "Wishes", now: int) -> Manners:
         raise InvalidValue("a zone is that of the quiet hours", hint="Give the hours, too.", field="zone")
     if "digest" in wishes:
         digest = wishes["digest"] or 0.0
-        if not 0 <= digest <= _LONGEST_DIGEST:
-            raise InvalidValue("a digest is made at least once a day", field="digest")
+        if digest and not 1 <= digest <= _LONGEST_DIGEST:
+            raise InvalidValue("a digest is made every second to every day", field="digest")
     return Manners(muted, span, zone, float(digest))
 
 
@@ -103,7 +102,7 @@ def _end_of_mute(wish: "bool | float | datetime", now: int) -> int | None:
     return at
 
 
-def _let_go(tx: "WriteTx", party: str, manners: Manners) -> None:
+def _let_go(tx: "WriteTx", party: str, manners: Manners, *, gathers: bool) -> None:
     """Release what was held for a wish that is no more; hold the rest for as long as is wished now."""
     after = 0
     while page := tx.held(party, after):
@@ -116,15 +115,16 @@ def _let_go(tx: "WriteTx", party: str, manners: Manners) -> None:
                     release(tx, mail)
                 elif wish.until != mail.delivery.due_at or wish.reason.value != reason:
                     hold(tx, mail.message, party, wish)
-            elif reason == Reason.DIGEST.value and not manners.digest:
+            elif reason == Reason.DIGEST.value and not gathers:
                 release(tx, mail)
 
 
 def _hold_waiting(room: "LocalRoom", tx: "WriteTx", party: str) -> None:
-    """What waits already is left for later, too, unless a listener is just showing it."""
-    shown, after = room.contest(tx, party), 0
+    """What waits already is left for later, too, unless a listener is just showing it, or may be."""
+    in_hand, after = room.contest(tx, party), 0
+    shown = {mail.delivery.seq for mail in tx.ready(party, 2)} if in_hand == REACHING else {in_hand}
     while page := tx.waiting(party, after):
         after = page[-1].delivery.seq
         for mail in page:
-            if mail.delivery.seq != shown:
+            if mail.delivery.seq not in shown:
                 keep_resting(tx, mail)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from postroom import host
 from postroom.errors import IllegalMove, MailboxLeased, StaleClaim, UnknownMessage
 from postroom.model import ids
-from postroom.model.ladder import Outcome, Reason, State, move
+from postroom.model.ladder import Outcome, State, move
 from postroom.model.message import Agent, Delivery, Lease, Mail, make
 from postroom.room import directory, one
 from postroom.room.sweep import act_on_due, give_back, is_due, is_offered, reap
@@ -110,7 +110,7 @@ def _named(tx: "ReadTx", room: "LocalRoom", ref: str, who: Agent) -> Mail:
         raise StaleClaim(f"another has taken message {mail.handle}", message_ref=mail.id)
     if mail is None:
         raise UnknownMessage(f"message {ref} was not sent to {who.name}", message_ref=ref)
-    if is_scheduled(mail.delivery):
+    if mail.delivery.is_scheduled:
         raise UnknownMessage(f"message {ref} is not due yet", message_ref=ref)
     if mail.delivery.state is State.WITHDRAWN:
         raise IllegalMove(f"message {mail.handle} was withdrawn by its sender", message_ref=mail.id)
@@ -118,11 +118,6 @@ def _named(tx: "ReadTx", room: "LocalRoom", ref: str, who: Agent) -> Mail:
         pid = (mail.delivery.claimer or "?").split(".")[0]
         raise StaleClaim(f"message {mail.handle} is being read by process {pid}", message_ref=mail.id)
     return mail
-
-
-def is_scheduled(delivery: Delivery) -> bool:
-    """Whether its sender has set a time that has not come. What is held else, its recipient may ask for."""
-    return delivery.held and delivery.reason == Reason.SCHEDULED.value
 
 
 def give_up(room: "LocalRoom", mail: Mail) -> None:

@@ -5,11 +5,12 @@ writes as it must.
 """
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from postroom.errors import MailboxFull, RateLimited, RouteClosed
+from postroom.errors import InvalidValue, MailboxFull, RateLimited, RouteClosed, UnknownType
 from postroom.model.address import Kind, parse
-from postroom.model.route import decide
+from postroom.model.ladder import Priority
+from postroom.model.route import Letter, Route, decide, read
 from postroom.room import directory
 from postroom.room.rate import DAY, MINUTE, Bucket
 
@@ -18,43 +19,68 @@ if TYPE_CHECKING:
     from postroom.room.directory import Lane
     from postroom.room.draft import Draft
     from postroom.room.local import LocalRoom
-    from postroom.store.contract import ReadTx, WriteTx
+    from postroom.store.contract import ReadTx
 
 _NAMED = 3  # of several
 _EIGHTH = 8
+_SPANS = {"sender_rate": MINUTE, "sender_quota": DAY}
+_SPAN_NAMES = {"sender_rate": "a minute", "sender_quota": "a day"}
 
 
-def admit(room: "LocalRoom", tx: "WriteTx", lane: "Lane", wanted: "Draft") -> tuple["Lane", str]:
+def declared_routes(declared: list[Any], home: str) -> list[Route]:
+    """The routes of a config, whose types of messages are all known."""
+    routes = read(declared)
+    for route in routes:
+        for type in route.types:
+            from postroom.protocol.registry import find  # noqa: PLC0415 - for routes that name types
+
+            try:
+                find(type, home)
+            except UnknownType as exc:
+                text = f"route {route.number} in the config: {exc}"
+                raise InvalidValue(text, hint=exc.hint, route=route.number) from None
+    return routes
+
+
+def admit(room: "LocalRoom", tx: "ReadTx", lane: "Lane", wanted: "Draft") -> tuple["Lane", str]:
     """The lane on which it may go, and who had to be left out; raises what forbids it."""
-    check_routes(room, lane, wanted)
-    lane, note = _with_space(room, tx, lane)
-    _draw(room, tx, lane.author)  # last of all: what is refused counts for nothing
-    return lane, note
+    check_routes(room, tx, lane, wanted)
+    if wanted.priority is Priority.URGENT or wanted.cls == "interrupt" or wanted.type == "interrupt":
+        return lane, ""  # there is always space for it
+    return _with_space(room, tx, lane)
 
 
-def check_routes(room: "LocalRoom", lane: "Lane", wanted: "Draft") -> None:
+def check_routes(room: "LocalRoom", tx: "ReadTx", lane: "Lane", wanted: "Draft") -> None:
     """Refuse what a route forbids, or, where the room is strict, what none allows."""
     strict = room.settings.routes == "strict"
     if not room.routes and not strict:
         return
-    answers = wanted.reply_to is not None and wanted.correlation is not None
+    answered = tx.message(wanted.reply_to) if wanted.reply_to is not None else None
+    if answered is not None and tx.mail(answered.seq, lane.author.id) is None:
+        answered = None  # who was not written to has nothing to answer
+    letter = Letter(lane.author, lane.head[1] or "", lane.to, wanted.type)
     for recipient in lane.recipients:
-        allowed, route = decide(
-            room.routes, lane.author, recipient, lane.to, wanted.type, strict=strict, answers=answers
-        )
+        answers = answered is not None and answered.sender_id == recipient.id
+        allowed, route = decide(room.routes, letter, recipient, strict=strict, answers=answers)
         if not allowed:
             why = str(route) if route else "no route allows it, and routes are strict"
             raise RouteClosed(
-                f"{lane.author.name} may not write a {wanted.type} to {recipient.address}: {why}",
+                f"{_said(lane.author)} may not write to {recipient.address} (type {wanted.type}): {why}",
                 rule=str(route or "strict"), recipient=recipient.address,
             )  # fmt: skip
 
 
-def route(room: "LocalRoom", sender: str, to: str, type: str) -> list[str]:
+def _said(agent: "Agent") -> str:
+    return agent.address if agent.is_human else agent.name
+
+
+def may_write(room: "LocalRoom", sender: str, to: str, type: str) -> list[str]:
     """Whom somebody would reach; raises what forbids it. Nothing is sent, and nobody is new here."""
-    from postroom.room.draft import draft  # noqa: PLC0415 - a person's question
+    from postroom.protocol.registry import find  # noqa: PLC0415 - a person's question
+    from postroom.room.draft import draft  # noqa: PLC0415
     from postroom.room.group import resolve  # noqa: PLC0415
 
+    find(type, room.home)  # or there is no such type
     address = parse(to)
     with room.store.read() as tx:
         author, project = directory.caller(tx, sender, room.scope), room.scope.find(tx)
@@ -63,7 +89,7 @@ def route(room: "LocalRoom", sender: str, to: str, type: str) -> list[str]:
         else:
             recipients = resolve(tx, address, author, project, type=type, is_live=room.is_live)
         lane = directory.lane(author, recipients, project, str(address))
-        check_routes(room, lane, draft(room.settings, to, "?")._replace(type=type))
+        check_routes(room, tx, lane, draft(room.settings, to, "?")._replace(type=type))
         return [agent.address for agent in recipients]
 
 
@@ -102,22 +128,34 @@ def _is_full(room: "LocalRoom", tx: "ReadTx", mailbox: str, most: int) -> bool:
 
 
 def _names(agents: "list[Agent]") -> str:
-    names = ", ".join(agent.name for agent in agents[:_NAMED])
+    names = ", ".join(_said(agent) for agent in agents[:_NAMED])
     return names if len(agents) <= _NAMED else f"{names} and {len(agents) - _NAMED:,} others"
 
 
-def _draw(room: "LocalRoom", tx: "WriteTx", author: "Agent") -> None:
-    """Refuse who sends too much, and say when it may again."""
-    limits = (("sender_rate", MINUTE, "a minute"), ("sender_quota", DAY, "a day"))
-    for rule, span, said in limits:
-        most: int = getattr(room.settings, rule)
-        wait = bucket(room, rule, author.id, most, span).draw(tx.now) if most else 0
-        if wait:
-            seconds = -(-wait // 1000)
+def draw(room: "LocalRoom", author: "Agent", now: int) -> None:
+    """Count what is about to be stored; refuse who sends too much, and say when it may again."""
+    limits = [
+        (rule, most, bucket(room, rule, author.id, most, span))
+        for rule, span in _SPANS.items()
+        if (most := getattr(room.settings, rule))
+    ]
+    for rule, most, counted in limits:
+        if wait := counted.wait(now):
+            often = f"{most:,} {'message' if most == 1 else 'messages'} {_SPAN_NAMES[rule]}"
             raise RateLimited(
-                f"{author.name} may send {most:,} messages {said} ({rule}); the next in {seconds:,} s",
+                f"{_said(author)} may send {often} ({rule}); the next in {_long(wait)}",
                 rule=rule, limit=most, retry_after=wait / 1000,
             )  # fmt: skip
+    for _, _, counted in limits:
+        counted.draw(now)
+
+
+def _long(wait: int) -> str:
+    """A length of time, rounded up: nobody shall come back too soon."""
+    for size, unit in ((3_600_000, "h"), (60_000, "min")):
+        if wait > 2 * size:
+            return f"{-(-wait // size)} {unit}"
+    return f"{-(-wait // 1000)} s"
 
 
 def bucket(room: "LocalRoom", rule: str, party: str, most: int, span: int) -> Bucket:

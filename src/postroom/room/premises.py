@@ -89,9 +89,9 @@ class Premises:
     def routes(self) -> "list[Route]":
         """Who may write to whom, as the config declares it."""
         if self._routes is None:
-            from postroom.model.route import read  # noqa: PLC0415 - where there are any
+            from postroom.room.policy import declared_routes  # noqa: PLC0415 - where there are any
 
-            self._routes = read(self.declared.routes)
+            self._routes = declared_routes(self.declared.routes, self.home)
         return self._routes
 
     def write(self) -> Unit:

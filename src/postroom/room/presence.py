@@ -32,9 +32,9 @@ def statuses(room: "LocalRoom", *, everyone: bool) -> list[AgentStatus]:
                 holder = lease.holder if lease and lease.holder and not host.is_gone(lease.holder) else None
                 live = holder is not None or room.bell.waiting(agent.id) > 0
                 reach = "live" if live else "left" if agent.left_at is not None else "stored"
-                waiting, offered = tx.counts(agent.id)
+                waiting, offered, held = tx.counts(agent.id)
                 shown = len(in_hand(room, tx, agent.id))
-                found.append(AgentStatus(agent, waiting - shown, offered + shown, reach, holder))
+                found.append(AgentStatus(agent, waiting - shown, offered + shown, reach, holder, held))
     return found
 
 

@@ -10,6 +10,7 @@ import os
 from postroom import host
 
 MINUTE, DAY = 60_000, 86_400_000  # milliseconds
+_LONGEST_LINE = 10_000  # of those for whom something is reserved
 
 
 class Bucket:
@@ -20,38 +21,43 @@ class Bucket:
         self._span = span * 1000  # microseconds: a pace of 7 ms must not become one of 7.9
         self._pace = self._span // most
 
-    def draw(self, now: int) -> int:
-        """Take one. If there is none: how many milliseconds until there is, and nothing is taken."""
-        with _Moment(self._path) as moment:
-            least, most = now * 1000, now * 1000 + self._span
-            moment.value = min(max(moment.value, least), most)  # a clock may have gone back
-            wait = moment.value + self._pace - most
-            if wait > 0:
-                return -(-wait // 1000)
+    def wait(self, now: int) -> int:
+        """How many milliseconds until there is one; 0 when there is now."""
+        with _Moment(self._path, now, self._span) as moment:
+            return max(0, -(-(moment.value - now * 1000 - self._span + self._pace) // 1000))
+
+    def draw(self, now: int) -> None:
+        """Take one. Ask before whether there is any."""
+        with _Moment(self._path, now, self._span) as moment:
             moment.value += self._pace
-            return 0
 
     def reserve(self, now: int) -> int:
         """Take one, though there be none: the moment at which there will be."""
-        with _Moment(self._path) as moment:
-            moment.value = max(moment.value, now * 1000) + self._pace
+        with _Moment(self._path, now, self._span + _LONGEST_LINE * self._pace) as moment:
+            moment.value += self._pace
             return max(now, -(-(moment.value - self._span) // 1000))
 
 
 class _Moment:
-    """A number in a file, written back when it changed."""
+    """A moment in a file, in microseconds, written back when it changed.
 
-    def __init__(self, path: str) -> None:
+    One that lies further ahead than it can is forgotten: the clock has gone back, or the file is damaged.
+    """
+
+    def __init__(self, path: str, now: int, furthest: int) -> None:
         self._path = path
         self._descriptor = -1
+        self._now = now * 1000
+        self._furthest = self._now + furthest
         self.value = self._was = 0
 
     def __enter__(self) -> "_Moment":
         try:
             self._descriptor = _opened(self._path)
-            self.value = self._was = int.from_bytes(os.pread(self._descriptor, 8, 0), "little")
+            self._was = int.from_bytes(os.pread(self._descriptor, 8, 0), "little")
         except OSError:
             pass
+        self.value = self._now if self._was > self._furthest else max(self._was, self._now)
         return self
 
     def __exit__(self, *_: object) -> None:

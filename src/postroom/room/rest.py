@@ -6,15 +6,19 @@ from postroom.model.message import Mail, Message
 
 if TYPE_CHECKING:
     from postroom.model.manners import Hold
-    from postroom.store.contract import WriteTx
+    from postroom.store.contract import ReadTx, WriteTx
 
 
-def hold(tx: "WriteTx", message: Message, recipient: str, wish: "Hold") -> None:
-    """It waits, until a moment or until it is let go; what expires meanwhile does so."""
+_QUESTIONS = ("request", "decision_gate")
+
+
+def hold(tx: "WriteTx", message: Message, recipient: str, wish: "Hold") -> int | None:
+    """It waits, until a moment or until it is let go; what expires meanwhile does so. When the clock acts."""
     until, end = wish.until, message.expires_at
     due = min(until, end) if until is not None and end is not None else until or end
     payload = {"reason": wish.reason.value, "until": until, "due_at": due}
     tx.append("delivery.held", recipient, about=message, payload=payload, status="stored")
+    return due
 
 
 def release(tx: "WriteTx", mail: Mail) -> None:
@@ -24,14 +28,24 @@ def release(tx: "WriteTx", mail: Mail) -> None:
     tx.append("delivery.due", mail.delivery.recipient_id, about=message, payload=payload, status="stored")
 
 
+def comes_through(tx: "ReadTx", message: Message, recipient: str) -> bool:
+    """Whether it is for somebody who wants to be left alone, too: it presses, or answers its own question."""
+    from postroom.model.manners import is_pressing  # noqa: PLC0415 - few have any
+
+    if is_pressing(message) or message.reply_to is None:
+        return is_pressing(message)
+    asked = tx.message(message.reply_to)
+    return asked is not None and asked.sender_id == recipient and asked.type in _QUESTIONS
+
+
 def keep_resting(tx: "WriteTx", mail: Mail) -> bool:
     """Hold what has come due, or come back, if its recipient is to be left alone now."""
     agent = tx.agent(mail.delivery.recipient_id)
     if agent is None or not agent.manners:
         return False
-    from postroom.model.manners import comes_through, read, rest  # noqa: PLC0415 - few have any
+    from postroom.model.manners import read, rest  # noqa: PLC0415 - few have any
 
-    wish = None if comes_through(mail.message) else rest(read(agent.manners), tx.now)
+    wish = None if comes_through(tx, mail.message, agent.id) else rest(read(agent.manners), tx.now)
     if wish is not None:
         hold(tx, mail.message, agent.id, wish)
     return wish is not None

@@ -80,6 +80,10 @@ def post(
     room: "LocalRoom", tx: "WriteTx", lane: directory.Lane, wanted: Draft
 ) -> "tuple[Message, dict[str, Hold] | None]":
     """Store a message; for whom of them it is held, and why."""
+    if room.is_policed:
+        from postroom.room.policy import draw  # noqa: PLC0415 - where there is one
+
+        draw(room, lane.author, tx.now)
     message = compose(tx, lane, wanted)
     tx.post(message, lane.ids)
     if wanted.type == GATE:
@@ -120,11 +124,11 @@ def held_back(room: "LocalRoom", tx: "WriteTx", lane: directory.Lane, wanted: Dr
     if guard.is_courtesy(wanted, answered):
         message = compose(tx, lane, wanted)
         tx.post(message, [])
-        return make(Sent, (message, [], [], False, guard.COURTESY))
+        return make(Sent, (message, [], [], False, guard.COURTESY, True))
     same = guard.repeated(tx, lane.author.id, lane.ids, wanted, thread=thread, answered=answered_id)
     if same is not None:
         deliveries = tx.deliveries(same.seq)
-        return make(Sent, (same, deliveries, ["stored"] * len(deliveries), False, guard.REPEAT))
+        return make(Sent, (same, deliveries, ["stored"] * len(deliveries), False, guard.REPEAT, True))
     return None
 
 
@@ -225,7 +229,7 @@ def answer(
             delivery = delivery._replace(held=True, reason=hold.reason.value, due_at=hold.until)
         deliveries.append(delivery)
         reach.append("live" if rung.get(agent.id) else "left" if agent.left_at else "stored")
-    return make(Sent, (message, deliveries, reach, False, note))
+    return make(Sent, (message, deliveries, reach, False, note, False))
 
 
 def duplicate(tx: "ReadTx", earlier: Message, wanted: Draft) -> Sent:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from postroom.errors import StaleClaim, UnknownMessage
 from postroom.model.address import ROOM
-from postroom.model.ladder import Evidence, Reason, State, move
+from postroom.model.ladder import Evidence, State, move
 from postroom.model.message import Agent, Delivery, Json, Mail, Message, Sent
 from postroom.room import directory, one
 from postroom.room.bounce import bounce
@@ -27,13 +27,30 @@ _ASKER = "who asked"  # no address: it is known under the lock, and a type that 
 def settle(room: "LocalRoom", mail: Mail) -> Delivery:
     """Mark as seen what this claim took. Repeating it is harmless; an old claim is refused."""
     with room.write() as tx:
-        current = _current(tx, mail)
-        state, is_ours = current.delivery.state, current.delivery.nonce == mail.delivery.nonce
-        if is_ours and state in (State.SEEN, State.ACKED):
-            return current.delivery
-        if not is_ours or state is not State.OFFERED:
-            raise StaleClaim(f"message {mail.handle} is {state}: the claim lapsed", message_ref=mail.id)
-        return see(tx, current)
+        return settle_in(tx, mail)
+
+
+def settle_all(room: "LocalRoom", mails: list[Mail]) -> None:
+    """The same for what was claimed together; then raises for claims that lapsed meanwhile."""
+    lapsed: list[str] = []
+    with room.write() as tx:
+        for mail in mails:
+            try:
+                settle_in(tx, mail)
+            except StaleClaim:
+                lapsed.append(mail.handle)
+    if lapsed:
+        raise StaleClaim(f"the claim on {', '.join(lapsed)} has lapsed", messages=lapsed)
+
+
+def settle_in(tx: "WriteTx", mail: Mail) -> Delivery:
+    current = _current(tx, mail)
+    state, is_ours = current.delivery.state, current.delivery.nonce == mail.delivery.nonce
+    if is_ours and state in (State.SEEN, State.ACKED):
+        return current.delivery
+    if not is_ours or state is not State.OFFERED:
+        raise StaleClaim(f"message {mail.handle} is {state}: the claim lapsed", message_ref=mail.id)
+    return see(tx, current)
 
 
 def see(tx: "WriteTx", mail: Mail) -> Delivery:
@@ -189,7 +206,7 @@ def _own(tx: "ReadTx", room: "LocalRoom", what: Mail | str, agent: str | None) -
         mail = tx.mail(room.find_message(tx, what).seq, who.id)
         if mail is None:
             raise UnknownMessage(f"message {what} was not sent to {who.name}", message_ref=what)
-        if mail.delivery.held and mail.delivery.reason == Reason.SCHEDULED.value:
+        if mail.delivery.is_scheduled:
             raise UnknownMessage(f"message {what} is not due yet", message_ref=what)
     if one.is_taken(mail.delivery):
         raise StaleClaim(f"another has taken message {mail.handle}", message_ref=mail.id)

@@ -109,7 +109,10 @@ def _is_wanted(tx: "ReadTx", request: Message) -> bool:
     if request.type != REQUEST or asker is None or asker.left_at is not None:
         return False
     asked = {delivery.recipient_id for delivery in tx.deliveries(request.seq)}
-    return not any(mail.message.sender_id in asked for mail in correlated(tx, request))
+    return not any(
+        mail.message.sender_id in asked and mail.message.reply_to in (None, request.id)
+        for mail in correlated(tx, request)
+    )
 
 
 def _is_told(tx: "ReadTx", request: Message, party: str, why: Why) -> bool:

@@ -27,14 +27,16 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
 
 
 def _note(delivery: "Delivery", context: "Context") -> str:
-    """What whoever acknowledges a gate should know."""
+    """What whoever acknowledges a question should know."""
     room = context.room()
-    message = room.store.look().message(delivery.message)
-    if message is None or message.type != "decision_gate":
+    message = room.message(delivery.message)
+    if message.type == "request":
+        return f"this answers nothing; to answer: postroom reply {message.handle} - <<'EOF'"
+    if message.type != "decision_gate":
         return ""
     from postroom.room.denial import undecided
 
-    return undecided(room.store.look(), message, room.store.clock())
+    return undecided(room.store.look(), message, room.now())
 
 
 def show(delivery: "Delivery", context: "Context", note: str = "") -> None:

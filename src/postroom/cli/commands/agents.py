@@ -22,33 +22,35 @@ def add_arguments(parser: "Parser") -> None:
 
 
 def run(args: "argparse.Namespace", context: "Context") -> int:
-    found = context.room().agents(everyone=args.all)
+    room = context.room()
+    found = room.agents(everyone=args.all)
     if context.json:
         from postroom.protocol import wire
 
-        context.put_json({"agents": [wire.status(status) for status in found]})
+        context.put_json({"agents": [wire.status(status, room.now()) for status in found]})
     elif found:
         head = ("ADDRESS", "ROLE", "WAITING", "IN HAND", "REACH", "ABOUT")
-        rows = [_row(status) for status in found]
+        rows = [_row(status, room.now()) for status in found]
         context.put_table(rows, ("bold", "", "cyan", "cyan", "green", "dim"), head)
     else:
         context.note("Nobody is here yet. Give somebody an address: postroom join NAME")
     return 0
 
 
-def _row(status: "AgentStatus") -> tuple[str, ...]:
+def _row(status: "AgentStatus", now: int) -> tuple[str, ...]:
     agent = status.agent
     about = agent.description
     if agent.capabilities:
         about = f"[{', '.join(agent.capabilities)}] {about}"
-    if agent.manners and _is_resting(agent):
-        about = f"(to be left alone) {about}".rstrip()
-    waiting, offered, reach = str(status.waiting), str(status.offered), _REACH[status.reach]
-    return agent.address, agent.role or "–", waiting, offered, reach, about
+    if agent.manners and (resting := _resting(agent, now)):
+        about = f"({resting}) {about}".rstrip()
+    waiting = f"{status.waiting} + {status.held} held" if status.held else str(status.waiting)
+    return agent.address, agent.role or "–", waiting, str(status.offered), _REACH[status.reach], about
 
 
-def _is_resting(agent: "Agent") -> bool:
-    from postroom.clock import wall
+def _resting(agent: "Agent", now: int) -> str:
+    """Why it is left alone now."""
     from postroom.model.manners import read, rest
 
-    return rest(read(agent.manners), wall()) is not None
+    found = rest(read(agent.manners), now)
+    return found.reason.value.replace("_", " ") if found else ""

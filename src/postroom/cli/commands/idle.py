@@ -16,12 +16,12 @@ EXAMPLES = """\
   postroom idle --as builder"""
 
 
-def add_arguments(parser: "Parser") -> None:
-    parser.add_argument("name", metavar="NAME", nargs="?", help="who is idle (you)")
+def add_arguments(_: "Parser") -> None:
+    pass
 
 
-def run(args: "argparse.Namespace", context: "Context") -> int:
-    told = context.room().idle(args.name)
+def run(_: "argparse.Namespace", context: "Context") -> int:
+    told = context.room().idle()
     if context.json:
         context.put_json({"told": [{"id": m.id, "handle": m.handle, "sender": m.sender} for m in told]})
         return 0

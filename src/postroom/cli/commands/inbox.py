@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from postroom.cli import framed
+from postroom.cli import framed, held
 
 if TYPE_CHECKING:
     import argparse
@@ -26,13 +26,8 @@ def add_arguments(parser: "Parser") -> None:
 
 def run(args: "argparse.Namespace", context: "Context") -> int:
     framed.check(args)
-    room = context.room()
-    show(room.peek(limit=args.limit), args, context)
-    if not context.json and (held := room.held()):
-        from postroom.cli.commands.mute import said
-
-        for one in held:
-            context.note(said(*one))
+    show(context.room().peek(limit=args.limit), args, context)
+    held.note(context)
     return 0
 
 
@@ -42,7 +37,10 @@ def show(mails: "list[Mail]", args: "argparse.Namespace", context: "Context") ->
     elif context.json:
         from postroom.protocol import wire
 
-        context.put_json({"messages": [wire.mail(mail) for mail in mails]})
+        waits = held.documents(context.room().held())
+        context.put_json(
+            {"messages": [wire.mail(mail) for mail in mails], **({"held": waits} if waits else {})}
+        )
     elif mails:
         from postroom.cli.letter import put_list
 

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from postroom.cli import framed
+from postroom.cli import framed, held
 from postroom.errors import NotFound, PostroomError, UsageError
 from postroom.model.ladder import State
 
@@ -39,11 +39,13 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
     framed.check(args)
     found = _take_framed(args, context) if args.frame else _take(args.id, args, context)
     if not found and not args.all:
+        held.note(context)
         raise NotFound("no mail", hint="Sleep until some comes: postroom wait")
     while found and args.all and not args.frame:
         found = _take(None, args, context, before="" if context.json else "\n")
     if args.all and not found:
         context.note("No more mail.")
+        held.note(context)
     return 0
 
 

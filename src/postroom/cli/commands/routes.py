@@ -61,7 +61,7 @@ def _said(patterns: tuple[str, ...]) -> str:
 
 def _try(sender: str, to: str, type: str, context: "Context") -> None:
     try:
-        reached = context.room().route(sender, to, type)
+        reached = context.room().may_write(sender, to, type)
     except Refused as exc:
         if not context.json:
             raise

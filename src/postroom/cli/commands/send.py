@@ -205,18 +205,9 @@ def _why(delivery: "Delivery") -> str:
 REACH = {"live": "listening now", "stored": "not listening now", "left": "has left"}
 
 
-def _is_held_back(sent: "Sent") -> bool:
-    """Whether the loop guard kept it; other notes only tell more."""
-    if not sent.note:
-        return False
-    from postroom.room.guard import COURTESY, REPEAT
-
-    return sent.note in (COURTESY, REPEAT)
-
-
 def describe(sent: "Sent", context: "Context") -> str:
     paint = context.out.paint
-    verb = "already sent with that key" if sent.duplicate else "held back" if _is_held_back(sent) else "sent"
+    verb = "already sent with that key" if sent.duplicate else "held back" if sent.is_held_back else "sent"
     lines = [f"{paint(sent.message.handle, 'cyan')}  {verb}  {paint(sent.id, 'dim')}\n"]
     for delivery, reach in zip(sent.deliveries, sent.reach, strict=True):
         rung = f"{delivery.state}{_why(delivery)}"

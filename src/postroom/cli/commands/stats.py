@@ -134,7 +134,12 @@ def _document(stats: "Stats", limit: int) -> dict[str, Any]:
         "pairs": [_times(one) for one in stats.pairs[:limit]],
         "put": [one._asdict() for one in stats.put[:limit]],
         "digests": [one._asdict() for one in stats.digests[:limit]],
-        "all": {"agents": len(stats.agents), "pairs": len(stats.pairs), "put": len(stats.put)},
+        "all": {
+            "agents": len(stats.agents),
+            "pairs": len(stats.pairs),
+            "put": len(stats.put),
+            "digests": len(stats.digests),
+        },
     }
 
 

@@ -65,6 +65,7 @@ def gather(room: "LocalRoom") -> dict[str, Any]:
             "messages": facts.messages,
             "events": facts.events,
             "waiting": sum(status.waiting for status in agents),
+            "held": sum(status.held for status in agents),
             "offered": sum(status.offered for status in agents),
             "dead": facts.dead,
         },
@@ -126,7 +127,8 @@ def _text(report: dict[str, Any], context: "Context") -> str:
 
 
 def _open(counts: dict[str, int]) -> str:
-    return f"{counts['waiting']:,} waiting, {counts['offered']:,} in hand"
+    held = f", {counts['held']:,} held" if counts["held"] else ""
+    return f"{counts['waiting']:,} waiting{held}, {counts['offered']:,} in hand"
 
 
 def _bytes(size: int) -> str:

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from postroom.cli import framed
+from postroom.cli import framed, held
 from postroom.cli.commands.inbox import show
 from postroom.errors import TimedOut
 
@@ -33,6 +33,7 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
     timeout = None if args.timeout is None else span(args.timeout)
     mails = context.room().wait(timeout=timeout, limit=args.limit)
     if not mails:
+        held.note(context)
         raise TimedOut(
             f"no mail within {long(timeout or 0)}", hint="See what is on its way: postroom log --follow"
         )

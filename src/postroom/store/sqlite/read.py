@@ -436,8 +436,8 @@ class ReadTx:
         """Whether anything is ready for, or offered to, a recipient."""
         return bool(self.row(SQL["restless"], (self.tenant, recipient))[0])
 
-    def counts(self, recipient: str) -> tuple[int, int]:
-        """(ready, offered)."""
+    def counts(self, recipient: str) -> tuple[int, int, int]:
+        """(ready, offered, held)."""
         return self.row(SQL["counts"], (self.tenant, recipient))
 
     # events

@@ -209,7 +209,8 @@ CREATE TABLE watched (
 ) STRICT, WITHOUT ROWID;
 
 -- How far a follower of the events has come: `journal`, `sent`; and for each volume of the search index, `search.<n>`,
--- the event that last took a message out of it. Not part of the state.
+-- the event that last took a message out of it; and who the config declared when it was given an address,
+-- `declared.<project>/<name>`. Not part of the state.
 CREATE TABLE follower (
     tenant   TEXT NOT NULL,
     name     TEXT NOT NULL,

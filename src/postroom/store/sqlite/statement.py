@@ -17,6 +17,7 @@ KEPT = 13  # held because another has it without one
 _PLACES = {
     "{waiting}": f"< {HELD}",
     "{unread}": f"<= {HELD}",
+    "{unheld}": f"IN ({', '.join(str(place) for place in range(KEPT + 1) if place != HELD)})",
     "{held}": f"{HELD}",
     "{offered}": f"{OFFERED}",
     "{done}": f"{DONE}",

@@ -32,6 +32,9 @@ UPDATE agent SET left_at = ?3 WHERE tenant = ?1 AND id = ?2;
 -- name: deliveries_delete_in_project
 DELETE FROM delivery WHERE tenant = ?1 AND recipient IN (SELECT id FROM agent WHERE tenant = ?1 AND project = ?2);
 
+-- name: declared_delete_in_project
+DELETE FROM follower WHERE tenant = ?1 AND name GLOB 'declared.' || ?2 || '/*';
+
 -- name: watched_delete_in_project
 DELETE FROM watched WHERE tenant = ?1 AND recipient IN (SELECT id FROM agent WHERE tenant = ?1 AND project = ?2);
 

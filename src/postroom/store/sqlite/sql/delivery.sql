@@ -142,7 +142,8 @@ SELECT EXISTS (SELECT 1 FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND p
 
 -- name: counts
 SELECT (SELECT count(*) FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND place {waiting}),
-       (SELECT count(*) FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND place = {offered});
+       (SELECT count(*) FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND place = {offered}),
+       (SELECT count(*) FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND place = {held});
 
 -- What moves a delivery (?1 to ?4 are its key, ?5 is the event, which becomes its latest).
 
@@ -196,7 +197,7 @@ UPDATE delivery SET was = state, state = 'stored', place = priority * 2, last = 
 WHERE tenant = ?1 AND recipient = ?2 AND place = ?3 AND seq = ?4;
 
 -- name: delivery_label
-UPDATE delivery SET shown_before = 1, place = priority * 2, last = ?5
+UPDATE delivery SET shown_before = 1, place = CASE place WHEN {held} THEN place ELSE priority * 2 END, last = ?5
 WHERE tenant = ?1 AND recipient = ?2 AND place = ?3 AND seq = ?4;
 
 -- name: mail_for_one
@@ -227,5 +228,5 @@ DELETE FROM watched WHERE tenant = ?1 AND seq = ?2
 -- name: mail_asking
 -- The requests that wait in a mailbox, or are offered there.
 SELECT {delivery}, {message} FROM delivery d CROSS JOIN message m ON m.seq = d.seq
-WHERE d.tenant = ?1 AND d.recipient = ?2 AND (d.place {waiting} OR d.place = {offered}) AND m.type = 'request'
+WHERE d.tenant = ?1 AND d.recipient = ?2 AND (d.place {unread} OR d.place = {offered}) AND m.type = 'request'
   AND d.seq > ?3 ORDER BY d.seq LIMIT 500;

@@ -16,7 +16,7 @@ CASE WHEN m.sender = 'postroom' THEN coalesce(m.not_before, m.created_at) ELSE m
 -- A letter of the room that waits for its moment, or whose moment will not come.
 (m.sender = 'postroom' AND m.not_before IS NOT NULL AND NOT EXISTS (
     SELECT 1 FROM json_each(m.recipients) w CROSS JOIN delivery x
-    WHERE x.tenant = m.tenant AND x.recipient = w.value AND x.place IN (0, 1, 2, 3, 4, 5, 6, 7, 9, 10, 11) AND x.seq = m.seq
+    WHERE x.tenant = m.tenant AND x.recipient = w.value AND x.place {unheld} AND x.seq = m.seq
       AND x.state <> 'withdrawn'))
 
 -- name: message_insert_plain

@@ -124,7 +124,7 @@ DELETE FROM main.watched;
 -- What the request watch must know is in the state itself.
 INSERT OR IGNORE INTO main.watched (tenant, recipient, seq) SELECT d.tenant, d.recipient, d.seq
 FROM main.delivery d CROSS JOIN main.message m ON m.seq = d.seq
-WHERE d.place = 10 AND (d.state IN ('seen', 'acked') AND m.type = 'request' OR d.state = 'seen' AND m.address GLOB 'one:*')
+WHERE d.place = {done} AND (d.state IN ('seen', 'acked') AND m.type = 'request' OR d.state = 'seen' AND m.address GLOB 'one:*')
   AND NOT EXISTS (SELECT 1 FROM main.message a
                   WHERE a.tenant = m.tenant AND a.correlation = coalesce(m.correlation, m.id) AND a.correlation IS NOT NULL
                     AND a.seq > m.seq AND instr(m.recipients, '"' || a.sender || '"'));
