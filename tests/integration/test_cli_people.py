@@ -275,7 +275,7 @@ def test_who_is_idle_says_so_and_whoever_waits_for_it_is_told(cli: CommandLine):
     done = cli.ok("idle", "--as", "builder")
     assert asked[-8:] in done.out
     assert "How far is it?" in done.out
-    assert cli.ok("idle", "builder", "--json").json == {"told": []}
+    assert cli.ok("idle", "--as", "builder", "--json").json == {"told": []}
     [letter] = cli.ok("inbox", "--json", "--as", "planner").json["messages"]
     assert letter["payload"]["unanswered"]["reason"] == "idle"
     assert (letter["reply_to"], letter["sender"]) == (asked, "postroom")

@@ -128,7 +128,7 @@ def test_the_tables_name_people_as_the_project_does(cli: CommandLine):
 def test_json_says_how_many_there_are_beyond_the_limit(cli: CommandLine):
     document = cli.ok("stats", "--json", "-n", "1").json
     assert document["messages"] == 6
-    assert document["all"] == {"agents": 3, "pairs": 3, "put": 2}
+    assert document["all"] == {"agents": 3, "pairs": 3, "put": 2, "digests": 0}
     assert [len(document[key]) for key in ("agents", "pairs", "put")] == [1, 1, 1]
     assert document["agents"][0]["answer_ms"] == {"times": 1, "p50": 2000, "p95": 2000}
 

@@ -14,7 +14,6 @@ _WHY = {
     "quiet_hours": "you have quiet hours",
     "digest": "they will come together",
     "rate_limited": "you get many",
-    "scheduled": "their senders set a time",
 }
 
 

@@ -317,4 +317,4 @@ class AgentStatus(NamedTuple):
     offered: int
     reach: str  # `live`, `stored` or `left`
     listening: str | None  # the process that holds its mailbox
-    held: int  # what waits for a moment, or for it to be there again
+    held: int  # what waits until it is not to be left alone any more

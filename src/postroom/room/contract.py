@@ -274,7 +274,7 @@ class Room(Protocol):
         ...
 
     def held(self, agent: str | None = None) -> list[tuple[str, int, int | None]]:
-        """What is held for somebody: for each reason how much, and when the first of it is due."""
+        """What is held for somebody's own sake: for each reason how much, and when the first of it is due."""
         ...
 
     def topics(self) -> list[Topic]:

@@ -58,7 +58,9 @@ SELECT {delivery}, {message} FROM delivery d CROSS JOIN message m ON m.seq = d.s
 WHERE d.tenant = ?1 AND d.recipient = ?2 AND d.place = {held} AND d.seq > ?3 ORDER BY d.seq LIMIT 500;
 
 -- name: held_counts
-SELECT reason, count(*), min(due_at) FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND place = {held} GROUP BY 1 ORDER BY 1;
+-- What its sender has set a time for is nothing to its recipient before that.
+SELECT reason, count(*), min(due_at) FROM delivery
+WHERE tenant = ?1 AND recipient = ?2 AND place = {held} AND reason IS NOT 'scheduled' GROUP BY 1 ORDER BY 1;
 
 -- name: unread
 SELECT count(*) FROM (SELECT 1 FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND place {unread} LIMIT ?3);
@@ -143,7 +145,7 @@ SELECT EXISTS (SELECT 1 FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND p
 -- name: counts
 SELECT (SELECT count(*) FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND place {waiting}),
        (SELECT count(*) FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND place = {offered}),
-       (SELECT count(*) FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND place = {held});
+       (SELECT count(*) FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND place = {held} AND reason IS NOT 'scheduled');
 
 -- What moves a delivery (?1 to ?4 are its key, ?5 is the event, which becomes its latest).
 
