@@ -7,6 +7,7 @@ writes as it must.
 import os
 from typing import TYPE_CHECKING
 
+from postroom.clock import left
 from postroom.errors import MailboxFull, RateLimited, RouteClosed
 from postroom.model.address import Kind, parse
 from postroom.model.route import decide
@@ -45,7 +46,7 @@ def check_routes(room: "LocalRoom", lane: "Lane", wanted: "Draft") -> None:
         if not allowed:
             why = str(route) if route else "no route allows it, and routes are strict"
             raise RouteClosed(
-                f"{lane.author.name} may not write a {wanted.type} to {recipient.address}: {why}",
+                f"{lane.author.called} may not write {_a(wanted.type)} to {recipient.address}: {why}",
                 rule=str(route or "strict"), recipient=recipient.address,
             )  # fmt: skip
 
@@ -79,9 +80,9 @@ def _with_space(room: "LocalRoom", tx: "ReadTx", lane: "Lane") -> tuple["Lane", 
             rule="recipient_quota",
             limit=most,
         )
-    left = [agent for agent in lane.recipients if agent not in full]
+    others = [agent for agent in lane.recipients if agent not in full]
     note = f"not stored for {_names(full)}, where the mailbox is full: recipient_quota is {most:,}"
-    return lane._replace(recipients=left, ids=[agent.id for agent in left]), note
+    return lane._replace(recipients=others, ids=[agent.id for agent in others]), note
 
 
 def _is_full(room: "LocalRoom", tx: "ReadTx", mailbox: str, most: int) -> bool:
@@ -102,7 +103,7 @@ def _is_full(room: "LocalRoom", tx: "ReadTx", mailbox: str, most: int) -> bool:
 
 
 def _names(agents: "list[Agent]") -> str:
-    names = ", ".join(agent.name for agent in agents[:_NAMED])
+    names = ", ".join(agent.called for agent in agents[:_NAMED])
     return names if len(agents) <= _NAMED else f"{names} and {len(agents) - _NAMED:,} others"
 
 
@@ -113,11 +114,21 @@ def _draw(room: "LocalRoom", tx: "WriteTx", author: "Agent") -> None:
         most: int = getattr(room.settings, rule)
         wait = bucket(room, rule, author.id, most, span).draw(tx.now) if most else 0
         if wait:
-            seconds = -(-wait // 1000)
+            number = f"{most:,} message" if most == 1 else f"{most:,} messages"
             raise RateLimited(
-                f"{author.name} may send {most:,} messages {said} ({rule}); the next in {seconds:,} s",
+                f"{author.called} may send {number} {said} ({rule}); the next in {_until(wait)}",
                 rule=rule, limit=most, retry_after=wait / 1000,
             )  # fmt: skip
+
+
+def _a(type: str) -> str:
+    return f"an {type}" if type[:1] in "aeio" else f"a {type}"
+
+
+def _until(wait: int) -> str:
+    """How long to wait, told rather too long than too short."""
+    step = 1000 if wait < 2 * MINUTE else MINUTE
+    return left(-(-wait // step) * step)
 
 
 def bucket(room: "LocalRoom", rule: str, party: str, most: int, span: int) -> Bucket:
