@@ -140,9 +140,11 @@ def agent(a: Agent) -> Document:
     }
 
 
-def status(s: AgentStatus) -> Document:
+def status(s: AgentStatus, supervisor: str | None) -> Document:
+    """Somebody, with the address of whoever stands above."""
     return {
         **agent(s.agent),
+        "supervisor_address": supervisor,
         "waiting": s.waiting,
         "offered": s.offered,
         "reach": s.reach,

@@ -26,7 +26,7 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
     if context.json:
         from postroom.protocol import wire
 
-        context.put_json({"agents": [wire.status(status) for status in found]})
+        context.put_json({"agents": [wire.status(each, _above(each.agent, context)) for each in found]})
     elif found:
         head = ("ADDRESS", "ROLE", "WAITING", "IN HAND", "REACH", "ABOUT")
         rows = [_row(status) for status in found]
@@ -34,6 +34,12 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
     else:
         context.note("Nobody is here yet. Give somebody an address: postroom join NAME")
     return 0
+
+
+def _above(agent: "Agent", context: "Context") -> str | None:
+    """The address of whoever it reports to."""
+    found = context.room().store.look().agent(agent.supervisor) if agent.supervisor else None
+    return found and found.address
 
 
 def _row(status: "AgentStatus") -> tuple[str, ...]:
