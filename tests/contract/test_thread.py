@@ -157,9 +157,7 @@ def test_a_thread_that_goes_on_without_replies_is_guarded_too(team: LocalRoom):
     for n in range(4):
         turn(team, first.id, n)
     team.send("builder", "my turn still", sender="planner", thread=first.id)
-    with pytest.raises(
-        LoopGuard, match=r"in thread [0-9a-f]{8} agents have taken \d+ turns"
-    ):
+    with pytest.raises(LoopGuard, match=r"in thread [0-9a-f]{8} agents have taken \d+ turns"):
         turn(team, first.id, 4)
 
 
