@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 NAME = r'(?:[A-Za-z0-9_./:@#+-]+|"[^"\n]*")'
 FACT = "|".join((
     rf"to {NAME}", r"reply to [0-9a-f]{8}", r"thread [0-9a-f]{8}", "urgent|high|low", rf"class {NAME}",
-    r"sent \d+ (?:s|min|h|d) ago", r"expires in \d+ (?:s|min|h|d)", "expired",
+    r"sent \d+ (?:s|min|h|d) ago", r"expires in \d+ (?:s|min|h(?: \d+ min)?|d(?: \d+ h)?)", "expired",
     "may have been shown before", "hidden characters removed",
 ))  # fmt: skip
 HEADING = re.compile(

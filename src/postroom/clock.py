@@ -20,6 +20,20 @@ def iso(at: int | None) -> str | None:
     return f"{y:04}-{mo:02}-{d:02}T{h:02}:{mi:02}:{s:02}.{ms:03}Z"
 
 
+def left(span: int) -> str:
+    """A length of time to come, in milliseconds, never told longer than it is: `12 min`, `1 h 59 min`."""
+    minutes, seconds = divmod(max(0, span) // 1000, 60)
+    if minutes < 2:
+        return f"{minutes * 60 + seconds} s"
+    if minutes < 90:
+        return f"{minutes} min"
+    hours, minutes = divmod(minutes, 60)
+    if hours < 36:
+        return f"{hours} h {minutes} min" if minutes else f"{hours} h"
+    days, hours = divmod(hours, 24)
+    return f"{days} d {hours} h" if hours else f"{days} d"
+
+
 def rough(span: int) -> str:
     """A length of time, in milliseconds, as people say it: `12 s`, `5 min`, `3 h`, `2 d`."""
     seconds = max(0, span) // 1000

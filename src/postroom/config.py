@@ -53,9 +53,9 @@ HELP = {
     "max_recipients": "how many a message may reach without being confirmed (`--yes`); 0: without end",
     "routes": "`open`: everybody may write to everybody unless a route forbids it; `strict`: only where one"
     " allows it",
-    "sender_rate": "how many messages one may send at once, and then each minute; beyond, refused; 0: without end",
-    "sender_quota": "how many messages one may send at once, and then each day; beyond, refused; 0: without end",
-    "recipient_rate": "how many of those sent to one are offered each minute; others wait their turn; 0: without end",
+    "sender_rate": "how many messages one may send at once, and then each minute; 0: without end",
+    "sender_quota": "how many messages one may send at once, and then each day; 0: without end",
+    "recipient_rate": "how many of those sent to one are offered each minute; others wait; 0: without end",
     "recipient_quota": "how many messages may wait for one; more are refused; 0: without end",
     "digest_seconds": "small messages wait for the next multiple of this, to be offered together; 0: at once",
     "max_body_bytes": "the largest body accepted",

@@ -58,6 +58,8 @@ PROMISES: dict[str, str] = {
     "manners": "Who wants to be left alone is, and gets all of it later; what cannot wait comes through.",
     "declared": "Who is declared in the config has a mailbox before anything of it has run.",
     "digest": "Several messages can be one offering: claimed in one step, and seen in one.",
+    "asked-once": "No text asks for an answer, a decision or an acknowledgement that has been given.",
+    "more-is-told": "A list of mail that leaves some out says so.",
     "guide": "The guide has at most 1,200 characters, and every command in it can be run.",
     # waking
     "pushed": "Who waits is woken when its mail is stored, and a sender when its message moves.",

@@ -129,6 +129,13 @@ def test_the_first_route_that_fits_decides(enter: Enter):
         room.send("reviewer", "hello")
 
 
+@pytest.mark.parametrize(("type", "said"), [("escalation", "an escalation"), ("note", "a note")])
+def test_a_refusal_is_told_in_english_and_names_people_by_their_address(enter: Enter, type: str, said: str):
+    room = with_routes(enter, {"to": "*", "allow": False})
+    with pytest.raises(RouteClosed, match=f"human:ana may not write {said} to p/builder: "):
+        room.send("builder", "hello", type=type, sender="human:ana")
+
+
 def test_one_of_many_who_may_not_be_written_to_is_named_and_nobody_gets_it(enter: Enter):
     room = with_routes(enter, {"to": "reviewer", "allow": False})
     with pytest.raises(RouteClosed, match="p/reviewer") as refused:
@@ -234,6 +241,21 @@ def test_a_quota_of_a_day_comes_back_evenly(enter: Enter, room: LocalRoom, clock
         slow.send("builder", "c")
     clock.advance(43_200)
     assert slow.send("builder", "c").deliveries
+
+
+@pytest.mark.parametrize(
+    ("passed", "told"), [(0, "24 h"), (61, "23 h 59 min"), (86_300, "100 s"), (80_000, "1 h 47 min")]
+)
+def test_how_long_to_wait_is_told_in_words_and_never_too_short(
+    enter: Enter, room: LocalRoom, clock: Clock, passed: float, told: str
+):
+    slow = enter("human:ana", sender_quota=1)
+    slow.join("human:ana")
+    slow.send("builder", "a")
+    clock.advance(passed)
+    with pytest.raises(RateLimited) as refused:
+        slow.send("builder", "b")
+    assert str(refused.value) == f"human:ana may send 1 message a day (sender_quota); the next in {told}"
 
 
 def test_a_clock_that_goes_back_silences_nobody(enter: Enter, room: LocalRoom, clock: Clock):

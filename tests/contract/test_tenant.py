@@ -63,9 +63,9 @@ QUESTIONS: dict[str, Ask] = {
     "sessions": lambda tx, it: tx.sessions(it["builder"]),
     "standing": lambda tx, it: any(tx.standing(it["builder"], "nobody")),
     "subscribers": lambda tx, it: tx.subscribers("p", "news"),
-    "held": lambda tx, it: tx.held(it["reviewer"]),
-    "held_counts": lambda tx, it: tx.held_counts(it["reviewer"]),
-    "unread": lambda tx, it: tx.unread(it["reviewer"], 1),
+    "held": lambda tx, it: tx.held(it["hermit"]),
+    "held_counts": lambda tx, it: tx.held_counts(it["hermit"]),
+    "unread": lambda tx, it: tx.unread(it["hermit"], 1),
     "waiting": lambda tx, it: tx.waiting(it["builder"]),
     "taken": lambda tx, it: tx.taken(it["reviewer"], it["claimer"]),
     "thread": lambda tx, it: tx.thread(it["id"]),
@@ -95,8 +95,9 @@ def furnished(room: LocalRoom, clock: Clock) -> dict[str, Any]:
     room.subscribe("news", agent="builder")
     room.send("topic:news", "news")
     room.ack(room.take("builder") or pytest.fail("no news"))
-    room.manners("reviewer", mute=31_536_000)
-    room.send("reviewer", "in a year")
+    room.join("hermit")
+    room.manners("hermit", mute=True)
+    room.send("hermit", "when you are back")
     room.send("one:@workers", "for one of two")
     room.take("builder")
     gate = room.send("builder", "may I?", type="decision_gate")
@@ -125,6 +126,7 @@ def furnished(room: LocalRoom, clock: Clock) -> dict[str, Any]:
         "builder": builder,
         "planner": planner,
         "reviewer": room.who("reviewer").id,
+        "hermit": room.who("hermit").id,
         "id": first.id,
         "claimer": host.identity(),
         "letter": mail,

@@ -123,6 +123,10 @@ def test_it_tells_the_story_line_by_line(cli: CommandLine):
         next(n for n, line in enumerate(lines) if word in line) for word in ("SIGKILL", "is back")
     )
     fatal = [line for line in lines[:killed] if "T-2 parser" in line]
+    answers = {line[27:38].strip() for line in lines if line[25:26] == "↩"}
+    assert answers == {"approved", "add a test", "T-1 done", "T-2 done"}
+    assert lines[-1].startswith("Next: ")
+    assert " -m postroom help, and the tutorial, docs/tutorial/" in lines[-1]
     assert fatal[-1].endswith("stored─offered"), "it was in hand when its holder was killed"
     assert killed < back
     assert "may have been shown before" in lines[back]
@@ -130,8 +134,8 @@ def test_it_tells_the_story_line_by_line(cli: CommandLine):
     told: dict[str, str] = {}
     for line in (line for line in lines if "→" in line):
         message, _, ladder = line.partition("stored")
-        assert told.get(message[:37]) != ladder + message[37:], "a line says something new"
-        told[message[:37]] = ladder + message[37:]
+        assert told.get(message[:38]) != ladder + message[38:], "a line says something new"
+        told[message[:38]] = ladder + message[38:]
 
 
 def test_it_explains_each_kind_of_address_once_and_names_them_at_the_end(cli: CommandLine):

@@ -79,9 +79,10 @@ class Context:
         styles: "Sequence[str]",
         head: "Sequence[str]",
         spare: "Collection[int]" = (),
+        **options: int,
     ) -> None:
         """Columns under their names, which `--quiet` leaves out; see `Output.table`."""
-        self.put(self.out.table(rows, styles, () if self.quiet else head, spare))
+        self.put(self.out.table(rows, styles, () if self.quiet else head, spare, **options))
 
     def put_json(self, document: Any) -> None:
         """Data for programs: one line, one document."""

@@ -44,17 +44,18 @@ def made(mails: "list[Mail]", args: "argparse.Namespace", context: "Context") ->
     return context.room().frame(mails, budget=budget(args))
 
 
-def text(frame: "Frame", context: "Context") -> str:
+def text(frame: "Frame", context: "Context", *, more: bool = False) -> str:
     if not context.json:
         return frame.text
     shown, left_out = ([mail.id for mail in mails] for mails in (frame.shown, frame.left_out))
-    return context.to_json({"frame": frame.text, "shown": shown, "left_out": left_out}) + "\n"
+    document = {"frame": frame.text, "shown": shown, "left_out": left_out}
+    return context.to_json({**document, "more": True} if more else document) + "\n"
 
 
-def look(mails: "list[Mail]", args: "argparse.Namespace", context: "Context") -> None:
+def look(mails: "list[Mail]", args: "argparse.Namespace", context: "Context", *, more: bool) -> None:
     """Print what waits, as a frame; it stays waiting."""
     if mails or context.json:
-        context.put(text(made(mails, args, context), context))
+        context.put(text(made(mails, args, context), context, more=more))
     if mails:
         context.note("Looking marks nothing. To take them: postroom read --all --frame")
     else:

@@ -40,18 +40,22 @@ def _of_command(name: str, out: Output) -> int:
 
 def settings(out: Output) -> str:
     """Every setting: what it is here, what it does, and where to set it."""
+    import textwrap
+
     from postroom import config
+    from postroom.cli.parser import WIDTH
 
     home = config.home()
-    lines = [f"Set in {config.config_path(home)}, or in the environment, which wins.", ""]
+    lines = [f"Set in {config.config_path(home)},", "or in the environment, which wins.", ""]
     try:
         here = config.settings(home)
     except InvalidValue as problem:
         here = config.Settings()
-        lines[1:] = [f"What is set now is wrong ({problem}), so these are the defaults.", ""]
+        lines[2:] = [f"What is set now is wrong ({problem}), so these are the defaults.", ""]
     for key, value in here._asdict().items():
         now = f"{out.paint(key.ljust(21), 'bold')} {out.paint(str(value).ljust(8), 'cyan')}"
-        lines += [f"{now} {out.paint(config.environment_name(key), 'dim')}", f"    {config.HELP[key]}"]
+        lines.append(f"{now} {out.paint(config.environment_name(key), 'dim')}")
+        lines += textwrap.wrap(config.HELP[key], WIDTH, initial_indent="    ", subsequent_indent="    ")
     alone = out.table(list(config.ENVIRONMENT.items()), ("bold",))
     return "\n".join([*lines, "", "Only in the environment:", "", alone])
 
@@ -68,7 +72,8 @@ def unknown(name: str) -> UsageError:
 def overview(out: Output) -> str:
     """All commands, grouped."""
     lines = [
-        "Postroom: durable mail for AI coding agents, with receipts that never claim more than the evidence.",
+        "Postroom: durable mail for AI coding agents, with receipts that never claim",
+        "more than the evidence.",
         "",
         "usage: postroom COMMAND [ARGUMENTS]   (postroom help COMMAND says more)",
     ]
@@ -81,10 +86,11 @@ def overview(out: Output) -> str:
     lines += [
         "",
         out.paint("Everywhere", "bold"),
-        "  --as NAME   who is calling        --json    print JSON          --project PROJECT",
-        "  --home DIR  where the room is     --quiet   print data alone",
+        "  --as NAME   who is calling       --json   print JSON        --project PROJECT",
+        "  --home DIR  where the room is    --quiet  print data alone",
         "",
         "Settings: postroom help settings.",
-        "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not found, 4 timed out, 5 refused.",
+        "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not found, 4 timed out,",
+        "5 refused.",
     ]
     return "\n".join(lines) + "\n"

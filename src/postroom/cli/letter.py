@@ -4,12 +4,14 @@ from typing import TYPE_CHECKING
 
 from postroom.cli.moment import age, clock
 from postroom.cli.output import clean, one_line
-from postroom.model.ladder import Priority
+from postroom.model.ladder import Priority, State, ended
 
 if TYPE_CHECKING:
     from postroom.cli.context import Context
-    from postroom.model.message import Mail, Message
+    from postroom.model.conversation import Gate
+    from postroom.model.message import Delivery, Mail, Message
 
+_REQUEST, _GATE = "request", "decision_gate"
 SHOWN_BEFORE = "(may have been shown before)"
 _COLOURS = {Priority.URGENT: "red", Priority.HIGH: "yellow", Priority.LOW: "dim"}
 
@@ -38,7 +40,7 @@ def gist(message: "Message", longest: int = 200) -> str:
     """What a message is about, in a line."""
     if message.redacted is not None:
         return "(redacted)"
-    text = message.subject or message.body.lstrip()[:longest].partition("\n")[0]
+    text = message.subject or message.body.lstrip()[:longest].partition("\n")[0] or _question(message)
     if not text and message.payload:
         import json
 
@@ -47,10 +49,24 @@ def gist(message: "Message", longest: int = 200) -> str:
     return one_line(" ".join([text[:longest], *(f"[{name}]" for name in names)]).strip())
 
 
+def _question(message: "Message") -> str:
+    """What a gate asks that asks it in its payload."""
+    asked = (message.payload or {}).get("question") if message.type == _GATE else None
+    return asked.lstrip().partition("\n")[0] if isinstance(asked, str) else ""
+
+
 def whole(
-    message: "Message", context: "Context", *, shown_before: bool = False, spilled: str | None = None
+    message: "Message",
+    context: "Context",
+    *,
+    delivery: "Delivery | None" = None,
+    spilled: str | None = None,
+    asks: bool = True,
 ) -> str:
-    """A message with its header; only the beginning of a body that was spilled into a file."""
+    """A message with its header; only the beginning of a body that was spilled into a file.
+
+    It ends with what its sender still waits for: from the reader, whose `delivery` is given, or from anybody.
+    """
     paint = context.out.paint
     head = [
         paint(message.handle, "cyan"),
@@ -61,7 +77,7 @@ def whole(
         head.append(paint(message.priority.name.lower(), _COLOURS[message.priority]))
     head.append(paint(clock(message.said_at), "dim"))
     lines = ["  ".join(head)]
-    if shown_before:
+    if delivery is not None and delivery.shown_before:
         lines.append(paint(SHOWN_BEFORE, "yellow"))
     if message.subject:
         lines.append("Subject: " + paint(one_line(message.subject), "bold"))
@@ -74,18 +90,33 @@ def whole(
         from postroom.cli.enclosed import lines as enclosed
 
         lines += enclosed(message, context)
-    if message.type in ("request", "decision_gate"):
-        lines.append(paint(_expected(message), "dim"))
-    elif message.requires_ack:
-        lines.append(paint("The sender asks for an acknowledgement.", "dim"))
+    if asks and (expected := _expected(message, delivery, context)):
+        lines.append(paint(expected, "dim"))
     return "\n".join(lines) + "\n"
 
 
-def _expected(message: "Message") -> str:
-    """What whoever wrote it waits for."""
-    if message.type == "request":
+def _expected(message: "Message", delivery: "Delivery | None", context: "Context") -> str:
+    """What whoever wrote it still waits for."""
+    if message.type == _GATE:
+        gate = context.room().gate(message.id)
+        return f"It waits for a decision: {choice(gate)}" if gate.is_open(context.room().now()) else ""
+    if (message.type != _REQUEST and not message.requires_ack) or message.redacted is not None:
+        return ""
+    known = context.room().store.look().deliveries(message.seq) if delivery is None else [delivery]
+    states = [one.state for one in known]
+    if all(map(ended, states)) or (message.type == _REQUEST and State.ACKED in states):
+        return ""
+    if message.type == _REQUEST:
         return f"The sender waits for an answer: postroom reply {message.handle} - <<'EOF'"
-    return f"It waits for a decision: postroom decide {message.handle} OPTION (see: postroom gates)"
+    return "The sender asks for an acknowledgement."
+
+
+def choice(gate: "Gate") -> str:
+    """The command that decides, and its options as a shell must get them."""
+    import shlex
+
+    options = ", ".join(shlex.quote(one_line(option)) for option in gate.options)
+    return f"postroom decide {gate.message.handle} OPTION, which is one of {options}"
 
 
 def _indented(message: "Message") -> list[str]:

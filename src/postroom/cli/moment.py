@@ -3,6 +3,7 @@
 import time
 from typing import TYPE_CHECKING
 
+from postroom.clock import left as remaining
 from postroom.clock import rough, wall
 from postroom.errors import InvalidValue
 
@@ -54,7 +55,7 @@ def moment(text: str) -> "datetime":
 def _to_come(text: str, at: "datetime", hint: str) -> "datetime":
     now = wall()
     if at.timestamp() * 1000 < now:
-        raise InvalidValue(f"{text!r} lies in the past: it is {minute(now)} now", hint=hint)
+        raise InvalidValue(f"{text!r} lies in the past: it is {_date(now)} now", hint=hint)
     return at
 
 
@@ -64,7 +65,7 @@ def past(text: str) -> int:
     now = wall()
     moment = now - int(span(text, _HINT) * 1000) if at is None else int(at.timestamp() * 1000)
     if moment > now:
-        raise InvalidValue(f"{text!r} lies in the future: it is {minute(now)} now", hint=_HINT)
+        raise InvalidValue(f"{text!r} lies in the future: it is {_date(now)} now", hint=_HINT)
     return max(0, moment)
 
 
@@ -87,7 +88,7 @@ def age(at: int) -> str:
 
 def left(at: int | None) -> str:
     """How long until a moment."""
-    return "–" if at is None else long(max(0, at - wall()) / 1000)
+    return "–" if at is None else remaining(at - wall())
 
 
 def long(seconds: float) -> str:
@@ -111,6 +112,9 @@ def clock(at: int | None) -> str:
 
 
 def minute(at: int) -> str:
-    """A moment by the local clock, to the minute if it is one."""
-    then = time.localtime(at // 1000)
-    return time.strftime("%Y-%m-%d %H:%M" if then.tm_sec == 0 else "%Y-%m-%d %H:%M:%S", then)
+    """As `clock`, but without the seconds where there are none."""
+    return clock(at).removesuffix(":00")
+
+
+def _date(at: int) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at // 1000))

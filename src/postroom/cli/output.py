@@ -17,7 +17,7 @@ _STYLES = {"bold": "1", "dim": "2"} | {
     name: str(30 + n) for n, name in enumerate(["black", "red", "green", "yellow", "blue", "magenta", "cyan"])
 }
 _LEAST, _NARROW = 24, 8  # columns of the last cell, and of the others
-_PLAIN = str.maketrans("─│·→…●○×✓✗–↻“”", '-|->~*oxvx-@""')  # for a stream that is not UTF-8
+_PLAIN = str.maketrans("─│·→…●○×✓✗–↻“”↩", '-|->~*oxvx-@""<')  # for a stream that is not UTF-8
 
 
 def clean(text: str) -> str:
@@ -121,10 +121,12 @@ class Output:
         styles: Sequence[str] = (),
         head: Sequence[str] = (),
         spare: Collection[int] = (),
+        least: int = _LEAST,
     ) -> str:
         """Columns, cut to the width there is: the last first, and on a terminal then the widest.
 
-        Those in `spare` are left out where the terminal is too narrow for all of them.
+        Those in `spare` are left out where the terminal is too narrow for all of them. The last keeps `least`
+        columns until the others are narrow.
         """
         body = [[one_line(cell) for cell in row] for row in rows]
         every = [list(head), *body] if head else body
@@ -136,17 +138,17 @@ class Output:
             styles = [styles[at] if at < len(styles) else "" for at in keep]
             body, head = [[row[at] for at in keep] for row in body], [head[at] for at in keep] if head else ()
             widths = [widths[at] for at in keep]
-        widths = self._fitted(widths)
+        widths = self._fitted(widths, least)
         lines = [self._row(row, widths, styles) for row in body]
         if head:
             lines.insert(0, self._row(head, widths, ["dim"] * len(widths)))
         return "".join(f"{line}\n" for line in lines)
 
-    def _fitted(self, widths: list[int]) -> list[int]:
+    def _fitted(self, widths: list[int], least: int) -> list[int]:
         """What of them there is room for. Elsewhere than on a terminal, names stay whole."""
         *first, last = widths
         left = self.columns - 2 * len(first)
-        least = min(last, _LEAST)
+        least = min(last, least)
         while self.is_terminal and sum(first) + least > left:
             if max([0, *first]) > _NARROW:
                 first[first.index(max(first))] -= 1

@@ -5,7 +5,7 @@ from typing import NoReturn
 
 from postroom.errors import UsageError
 
-WIDTH = 96
+WIDTH = 79
 PAGE = 500  # no list the room gives is longer
 
 # argparse has its words translated while it is built, which costs more than all its other work; and `error`
@@ -19,6 +19,15 @@ class Formatter(argparse.RawDescriptionHelpFormatter):
     def __init__(self, prog: str) -> None:
         super().__init__(prog, max_help_position=26, width=WIDTH)
 
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        """Paragraphs are wrapped; what is set in, as the examples are, stays as it is."""
+        import textwrap
+
+        parts = text.split("\n\n")
+        return "\n\n".join(
+            part if part.startswith(" ") or "\n " in part else textwrap.fill(part, width) for part in parts
+        )
+
 
 class Parser(argparse.ArgumentParser):
     """An argument parser that raises our errors, and takes options before, between and after the rest."""
@@ -30,6 +39,7 @@ class Parser(argparse.ArgumentParser):
         )  # fmt: skip
         self.command = command
         self._positionals.title = "arguments"
+        self._given: list[str] = []
 
     def format_help(self) -> str:
         words = [_usage(action) for action in self.words()]
@@ -67,6 +77,7 @@ class Parser(argparse.ArgumentParser):
     def read(self, arguments: list[str]) -> argparse.Namespace:
         """Parse; raises `UsageError` with what is wrong and where to look it up."""
         options, words = self._sort(arguments)
+        self._given = words
         if "-h" in options or "--help" in options:
             return argparse.Namespace(help=True)
         return self.parse_args([*options, "--", *words] if words else options)
@@ -107,12 +118,22 @@ class Parser(argparse.ArgumentParser):
         hint = f"{meant(found)} See: postroom help {self.command}".lstrip()
         return UsageError(f"there is no option {name!r}", hint=hint, option=name, near=found)
 
+    def _quoted(self) -> str:
+        """The command as it was given, with what is too much in its last word."""
+        import shlex
+
+        at = len(self.words()) - 1
+        return shlex.join(["postroom", self.command, *self._given[:at], " ".join(self._given[at:])])
+
     def error(self, message: str) -> NoReturn:
         hint = f"See: postroom help {self.command}"
         if message.startswith("unrecognized arguments:"):
             message = "too many" + message.removeprefix("unrecognized").replace(" -- ", " ", 1)
-            if any(action.dest in ("body", "query") for action in self.words()):
+            last = self.words()[-1].dest if self.words() else ""
+            if last in ("body", "query"):
                 hint = f"Put a text of several words in quotes. {hint}"
+            elif last == "option":
+                hint = f"Put an option of several words in quotes: {self._quoted()}"
         elif message.startswith("the following arguments are required:"):
             message = f"{self.command} needs{message.partition(':')[2]}"
         raise UsageError(message, hint=hint)

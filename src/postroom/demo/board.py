@@ -35,6 +35,10 @@ class Row:
         return max(self.states.values(), key=_height)
 
     @property
+    def is_answer(self) -> bool:
+        return self.message.reply_to is not None
+
+    @property
     def is_one(self) -> bool:
         """Whether one of those to whom it was sent is enough."""
         return self.message.to.startswith("one:")

@@ -17,7 +17,7 @@ _MOODS = {
     Mood.GONE: ("○", "dim"),
 }
 TITLE = "Four agents, four processes, one file. One of them will be killed."
-LEGEND = "Each message climbs a ladder: stored, offered, seen, acked (acknowledged)."
+LEGEND = "Each climbs a ladder: stored, offered, seen, acked (acknowledged). ↩ answers."
 _HEIGHT = 21  # rows that the whole board takes, and the line after it
 
 
@@ -94,10 +94,11 @@ class Screen:
         if isinstance(item, Note):
             return self._out.paint(f"  {item.text}", item.style, "bold")
         message, again = item.message, "↻" if item.tries > 1 else " "
+        answer = self._out.paint("↩" if item.is_answer else " ", "cyan")
         who, what = f"{message.sender} → {message.to}".ljust(24), f"{message.subject:<11}"
         who = self._out.paint(who, "" if item.is_done else "bold")
         what = self._out.paint(what, "dim" if item.is_done else "")
-        return f"{who}  {what}{self._out.paint(again, 'yellow')} {self._ladder(item)}"
+        return f"{who} {answer} {what}{self._out.paint(again, 'yellow')} {self._ladder(item)}"
 
     def _ladder(self, row: Row) -> str:
         """The rungs climbed so far, and by whom; the eye is led to the last one."""

@@ -49,6 +49,11 @@ class Gate(NamedTuple):
     asked: list[str]  # who may decide
     decision: Decision | None
 
+    def is_open(self, now: int) -> bool:
+        """Whether it can still be decided."""
+        over = self.message.expires_at is not None and self.message.expires_at <= now
+        return self.decision is None and bool(self.asked) and not over and self.message.redacted is None
+
 
 class Attachment(NamedTuple):
     """A file that came with a message."""

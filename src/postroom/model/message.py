@@ -218,6 +218,11 @@ class Agent(NamedTuple):
     def is_human(self) -> bool:
         return self.id[0] == "h"
 
+    @property
+    def called(self) -> str:
+        """What others are told it is: an agent's name, a person's address."""
+        return self.address if self.is_human else self.name
+
 
 class Session(NamedTuple):
     """One run of an agent's runtime."""

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from postroom.clock import rough, wall
+from postroom.clock import left, rough, wall
 from postroom.errors import InvalidValue
 from postroom.model.ladder import Priority, State
 from postroom.model.message import Json, Mail, Message
@@ -199,7 +199,7 @@ class _Writer(NamedTuple):
         kind = _word(m.type, 40) if wants else f"{_word(m.type, 40)} {m.handle}"
         heading = (
             f"{self.mark} from {_word(who, 130)} ({role}{_identity(m.verified)}), {kind}{facts}"
-            f"{_command(wants, m.handle)}"
+            f"{_command(wants, m)}"
         )
         return [heading, f"{self.mark} subject: {one_line(m.subject, 200)}"] if m.subject else [heading]
 
@@ -214,8 +214,8 @@ class _Writer(NamedTuple):
         if (late := self.now - (m.not_before or m.created_at)) >= _LATE:
             found.append(f"sent {rough(late)} ago")
         if m.expires_at is not None:
-            left = m.expires_at - self.now
-            found.append(f"expires in {rough(left)}" if left > 0 else "expired")
+            span = m.expires_at - self.now
+            found.append(f"expires in {left(span)}" if span > 0 else "expired")
         if mail.shown_before:
             found.append("may have been shown before")
         if has_hidden(m.body) or has_hidden(m.subject):
@@ -249,11 +249,14 @@ def _identity(verified: str) -> str:
     return verified if verified == "unverified" else f"identity {_word(verified, 40)}"
 
 
-def _command(wants: str, handle: str) -> str:
+def _command(wants: str, message: Message) -> str:
+    handle = message.handle
     if wants == "answer":
         return f" -> postroom reply {handle} - <<'EOF'"
     if wants == "decision":
-        return f" -> postroom decide {handle} OPTION"
+        options = (message.payload or {}).get("options") or ()
+        option = "OPTION" if all(_WORD.fullmatch(str(one)) for one in options) else "'OPTION'"
+        return f" -> postroom decide {handle} {option}"
     return f" -> postroom ack {handle}" if wants else ""
 
 

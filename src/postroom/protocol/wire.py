@@ -157,11 +157,13 @@ def agent(a: Agent) -> Document:
     }
 
 
-def status(s: AgentStatus, now: int) -> Document:
+def status(s: AgentStatus, supervisor: str | None, now: int) -> Document:
+    """Somebody, with the address of whoever stands above."""
     from postroom.model.manners import read  # noqa: PLC0415 - not on the mail path
 
     return {
         **agent(s.agent),
+        "supervisor_address": supervisor,
         "manners": manners(read(s.agent.manners), now) if s.agent.manners else None,
         "waiting": s.waiting,
         "held": s.held,

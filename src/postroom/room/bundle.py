@@ -56,7 +56,7 @@ def _claim(room: "LocalRoom", agent: str | None, number: int, route: str) -> lis
     with Unit(room, prompt=False) as tx:
         who = directory.caller_of(tx, agent or room.agent, room.scope)
         put_in_order(tx, room, who, alone=True)
-        for mail in tx.ready(who.id, number, who.name) if number else ():
+        for mail in tx.ready(who.id, number, who.called) if number else ():
             taken.append(
                 claim(
                     tx, mail, route=route, context=context(), handed=False, nonce=nonce,

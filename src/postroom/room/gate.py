@@ -87,7 +87,7 @@ def decide(room: "LocalRoom", ref: str, option: str, note: str, agent: str | Non
                 f"{message.handle} is {mine.delivery.state}", message_ref=message.id, option=None
             )
         chosen = _choice(message, option)
-        _end_all(tx, message, mine, who.name)
+        _end_all(tx, message, mine, who.called)
         author = tx.agent(message.sender_id)
         assert author is not None, "its mail would have gone with it"
         lane = directory.lane(who, [author], message.project, message.sender)
@@ -112,7 +112,7 @@ def _still_open(tx: "WriteTx", message: Message) -> None:
     if decision is not None:
         by = tx.agent(decision.by)
         raise AlreadyDecided(
-            f"{by.name if by else decision.by} has decided {message.handle}: {decision.option}",
+            f"{by.called if by else decision.by} has decided {message.handle}: {decision.option}",
             message_ref=message.id, option=decision.option,
         )  # fmt: skip
     if message.expires_at is not None and message.expires_at <= tx.now:
@@ -137,9 +137,14 @@ def _choice(message: Message, wanted: str) -> str:
         o for o in known if wanted and o.casefold().startswith(wanted.casefold())
     ]
     if len(found) != 1:
+        import shlex  # noqa: PLC0415 - only where a command is told
+
+        several = f"{wanted!r} fits several: {', '.join(found)}"
+        none = f"{wanted!r} is none of the options: {', '.join(known)}"
+        example = shlex.quote((found or known)[0])
         raise InvalidValue(
-            f"{wanted!r} is none of the options: {', '.join(known)}", field="option",
-            hint=f"Write: postroom decide {message.handle} OPTION",
+            several if found else none, field="option",
+            hint=f"Write one of them, like: postroom decide {message.handle} {example}",
         )  # fmt: skip
     return found[0]
 

@@ -95,7 +95,8 @@ def above(tx: "ReadTx", author: Agent, type: str) -> list[Agent]:
         return [supervisor]
     if type == ESCALATION and (people := [p for p in present(tx, "") if p.id != author.id]):
         return people
+    who = author.called
     raise UnknownRecipient(
-        f"{author.name} has no supervisor" + (", and there are no people here" if type == ESCALATION else ""),
-        address=f"@{UP}", hint=f"Name one: postroom join {author.name} --supervisor NAME",
+        f"{who} has no supervisor" + (", and there are no people here" if type == ESCALATION else ""),
+        address=f"@{UP}", hint=f"Name one: postroom join {who} --supervisor NAME",
     )  # fmt: skip

@@ -37,7 +37,7 @@ def check_hops(tx: "ReadTx", answered: Message | None, most: int) -> None:
         hops += 1
         if hops >= most:
             raise LoopGuard(
-                f"{message.thread[-8:]} has gone back and forth {hops} times without a person",
+                f"thread {message.thread[-8:]} has gone back and forth {hops} times without a person",
                 thread=message.thread, limit=most,
             )  # fmt: skip
         message = tx.message(message.reply_to) if message.reply_to else None
@@ -55,7 +55,7 @@ def check_turns(tx: "ReadTx", author: str, thread: str, most: int) -> None:
         last = message.sender_id
         if turns >= most:
             raise LoopGuard(
-                f"in {thread[-8:]} agents have taken {turns} turns without a person",
+                f"in thread {thread[-8:]} agents have taken {turns} turns without a person",
                 thread=thread,
                 limit=most,
             )

@@ -37,7 +37,7 @@ class Listening(Iterator[Mail]):
     ) -> None:
         self._room = room
         who = room.who(agent)
-        self.agent, self._name = who.id, who.name
+        self.agent, self._name = who.id, who.called
         self._timeout = timeout
         self._pid = os.getpid()
         self._hand = room.hand(self.agent)

@@ -23,9 +23,9 @@ def peek(room: "LocalRoom", agent: str | None, limit: int) -> list[Mail]:
         standing = tx.standing(who.id, "")
         settled = not (standing.others or is_due(standing.due, room.store.clock()) or tx.asked_by(who.id))
         if settled or room.store.readonly:
-            return tx.ready(who.id, limit, who.name)
+            return tx.ready(who.id, limit, who.called)
     room.sweep(who.id)  # a moment has come, or what somebody holds may have to come back
-    return room.store.look().ready(who.id, limit, who.name)
+    return room.store.look().ready(who.id, limit, who.called)
 
 
 def offer(
@@ -44,7 +44,7 @@ def offer(
     """
     with Unit(room, prompt=False, lasting=not handed) as tx:
         who = directory.caller_of(tx, agent or room.agent, room.scope)
-        standing, mail = tx.next(who.id, host.identity(), who.name)
+        standing, mail = tx.next(who.id, host.identity(), who.called)
         if standing.holder is not None or standing.others or is_due(standing.due, tx.now):
             mail = put_in_order(tx, room, who, alone=ref is None)
         if ref is not None:
@@ -65,7 +65,7 @@ def put_in_order(tx: "WriteTx", room: "LocalRoom", who: Agent, *, alone: bool) -
         raise MailboxLeased("this process is listening on this mailbox: its listener has the next one")
     guard_lease(tx, who.id, room)
     reap(tx, who.id, room.settings)
-    return tx.next(who.id, host.identity(), who.name)[1]
+    return tx.next(who.id, host.identity(), who.called)[1]
 
 
 def context() -> str:
@@ -109,7 +109,7 @@ def _named(tx: "ReadTx", room: "LocalRoom", ref: str, who: Agent) -> Mail:
     if mail is not None and one.is_taken(mail.delivery):
         raise StaleClaim(f"another has taken message {mail.handle}", message_ref=mail.id)
     if mail is None:
-        raise UnknownMessage(f"message {ref} was not sent to {who.name}", message_ref=ref)
+        raise UnknownMessage(f"message {ref} was not sent to {who.called}", message_ref=ref)
     if mail.delivery.is_scheduled:
         raise UnknownMessage(f"message {ref} is not due yet", message_ref=ref)
     if mail.delivery.state is State.WITHDRAWN:

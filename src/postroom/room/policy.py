@@ -7,6 +7,7 @@ writes as it must.
 import os
 from typing import TYPE_CHECKING, Any
 
+from postroom.clock import left
 from postroom.errors import InvalidValue, MailboxFull, RateLimited, RouteClosed, UnknownType
 from postroom.model.address import Kind, parse
 from postroom.model.ladder import Priority
@@ -65,13 +66,9 @@ def check_routes(room: "LocalRoom", tx: "ReadTx", lane: "Lane", wanted: "Draft")
         if not allowed:
             why = str(route) if route else "no route allows it, and routes are strict"
             raise RouteClosed(
-                f"{_said(lane.author)} may not write to {recipient.address} (type {wanted.type}): {why}",
+                f"{lane.author.called} may not write {_a(wanted.type)} to {recipient.address}: {why}",
                 rule=str(route or "strict"), recipient=recipient.address,
             )  # fmt: skip
-
-
-def _said(agent: "Agent") -> str:
-    return agent.address if agent.is_human else agent.name
 
 
 def may_write(room: "LocalRoom", sender: str, to: str, type: str) -> list[str]:
@@ -105,9 +102,9 @@ def _with_space(room: "LocalRoom", tx: "ReadTx", lane: "Lane") -> tuple["Lane", 
             rule="recipient_quota",
             limit=most,
         )
-    left = [agent for agent in lane.recipients if agent not in full]
+    others = [agent for agent in lane.recipients if agent not in full]
     note = f"not stored for {_names(full)}, where the mailbox is full: recipient_quota is {most:,}"
-    return lane._replace(recipients=left, ids=[agent.id for agent in left]), note
+    return lane._replace(recipients=others, ids=[agent.id for agent in others]), note
 
 
 def _is_full(room: "LocalRoom", tx: "ReadTx", mailbox: str, most: int) -> bool:
@@ -128,7 +125,7 @@ def _is_full(room: "LocalRoom", tx: "ReadTx", mailbox: str, most: int) -> bool:
 
 
 def _names(agents: "list[Agent]") -> str:
-    names = ", ".join(_said(agent) for agent in agents[:_NAMED])
+    names = ", ".join(agent.called for agent in agents[:_NAMED])
     return names if len(agents) <= _NAMED else f"{names} and {len(agents) - _NAMED:,} others"
 
 
@@ -143,19 +140,21 @@ def draw(room: "LocalRoom", author: "Agent", now: int) -> None:
         if wait := counted.wait(now):
             often = f"{most:,} {'message' if most == 1 else 'messages'} {_SPAN_NAMES[rule]}"
             raise RateLimited(
-                f"{_said(author)} may send {often} ({rule}); the next in {_long(wait)}",
+                f"{author.called} may send {often} ({rule}); the next in {_until(wait)}",
                 rule=rule, limit=most, retry_after=wait / 1000,
             )  # fmt: skip
     for _, _, counted in limits:
         counted.draw(now)
 
 
-def _long(wait: int) -> str:
-    """A length of time, rounded up: nobody shall come back too soon."""
-    for size, unit in ((3_600_000, "h"), (60_000, "min")):
-        if wait > 2 * size:
-            return f"{-(-wait // size)} {unit}"
-    return f"{-(-wait // 1000)} s"
+def _a(type: str) -> str:
+    return f"an {type}" if type[:1] in "aeio" else f"a {type}"
+
+
+def _until(wait: int) -> str:
+    """How long to wait, told rather too long than too short."""
+    step = 1000 if wait < 2 * MINUTE else MINUTE
+    return left(-(-wait // step) * step)
 
 
 def bucket(room: "LocalRoom", rule: str, party: str, most: int, span: int) -> Bucket:

@@ -253,16 +253,16 @@ def withdraw(room: "LocalRoom", ref: str, *, sender: str | None = None) -> list[
         message = room.find_message(tx, ref)
         if message.sender_id != author.id:
             raise IllegalMove(f"message {message.handle} is not yours to withdraw", message_ref=message.id)
+        deliveries = tx.deliveries(message.seq)
         open_ones = [
             d
-            for d in tx.deliveries(message.seq)
+            for d in deliveries
             if not ended(d.state) and not reached(d.state, State.SEEN) and not _may_be_in_hand(tx, room, d)
         ]
         if not open_ones:
-            raise IllegalMove(
-                f"message {message.handle} has been seen, is being shown, or has ended",
-                message_ref=message.id,
-            )
+            taken_back = all(d.state is State.WITHDRAWN for d in deliveries)
+            why = "was withdrawn before" if taken_back else "has been seen, is being shown, or has ended"
+            raise IllegalMove(f"message {message.handle} {why}", message_ref=message.id)
         for delivery in open_ones:
             outcome = "unproven" if delivery.handed_at else "refused"
             offered = delivery.state is State.OFFERED

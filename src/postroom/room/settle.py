@@ -205,7 +205,7 @@ def _own(tx: "ReadTx", room: "LocalRoom", what: Mail | str, agent: str | None) -
         who = directory.caller(tx, agent or room.agent, room.scope)
         mail = tx.mail(room.find_message(tx, what).seq, who.id)
         if mail is None:
-            raise UnknownMessage(f"message {what} was not sent to {who.name}", message_ref=what)
+            raise UnknownMessage(f"message {what} was not sent to {who.called}", message_ref=what)
         if mail.delivery.is_scheduled:
             raise UnknownMessage(f"message {what} is not due yet", message_ref=what)
     if one.is_taken(mail.delivery):

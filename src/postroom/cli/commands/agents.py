@@ -27,7 +27,8 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
     if context.json:
         from postroom.protocol import wire
 
-        context.put_json({"agents": [wire.status(status, room.now()) for status in found]})
+        now = room.now()
+        context.put_json({"agents": [wire.status(each, _above(each.agent, context), now) for each in found]})
     elif found:
         head = ("ADDRESS", "ROLE", "WAITING", "IN HAND", "REACH", "ABOUT")
         rows = [_row(status, room.now()) for status in found]
@@ -35,6 +36,12 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
     else:
         context.note("Nobody is here yet. Give somebody an address: postroom join NAME")
     return 0
+
+
+def _above(agent: "Agent", context: "Context") -> str | None:
+    """The address of whoever it reports to."""
+    found = context.room().store.look().agent(agent.supervisor) if agent.supervisor else None
+    return found and found.address
 
 
 def _row(status: "AgentStatus", now: int) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ attachments."""
 EXAMPLES = """\
   postroom ask builder "Which parser do you use?"
   answer=$(postroom ask reviewer "May I merge T-1?" --timeout 5m)
-  postroom ask reviewer "What is wrong with this plot?" --attach plot.png --timeout 10m
+  postroom ask reviewer "What is wrong here?" --attach plot.png --timeout 10m
   postroom ask builder --payload '{"task_id": "T-1"}' "How far is it?" --json"""
 
 

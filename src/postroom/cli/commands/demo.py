@@ -22,6 +22,9 @@ EXAMPLES = """\
   postroom demo --keep          # then look around: postroom log --home DIR"""
 
 
+_TUTORIAL = "docs/tutorial/first-room.md"
+
+
 def add_arguments(parser: "Parser") -> None:
     parser.add_argument("--fast", action="store_true", help="without pauses for people")
     parser.add_argument("--keep", action="store_true", help="leave the scratch room in place")
@@ -74,8 +77,32 @@ def _summary(report: dict[str, Any], context: "Context") -> str:
     others = report["messages"] - len({one["id"] for one in again})
     lines.append(f"None of the other {others} was shown twice.")
     if report["home"]:
-        lines.append(f"The room is still there: postroom log --home {report['home']}")
+        lines.append(f"The room is still there: {called()} log --home {report['home']}")
+    lines.append(_next())
     return "\n".join(lines) + "\n"
+
+
+def _next() -> str:
+    """What to do after it; the tutorial, where it is at hand."""
+    import os
+
+    step = f"Next: {called()} help"
+    return f"{step}, and the tutorial, {_TUTORIAL}" if os.path.exists(_TUTORIAL) else step
+
+
+def called() -> str:
+    """How whoever watches can call this same program."""
+    import os
+    import shutil
+    import sys
+
+    program = os.path.abspath(sys.argv[0])
+    if os.path.basename(program) != "postroom":
+        return f"{os.path.basename(sys.executable)} -m postroom"
+    if shutil.which("postroom") == program:
+        return "postroom"
+    near = os.path.relpath(program)
+    return program if near.startswith(os.pardir) else near
 
 
 def _kinds(report: dict[str, Any]) -> "Iterator[tuple[str, str, str]]":

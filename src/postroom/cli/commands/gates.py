@@ -10,8 +10,9 @@ if TYPE_CHECKING:
     from postroom.model.conversation import Gate
 
 HELP = """\
-What waits for a decision, the most pressing first: who asks, who may decide, between what, and how long. When
-its time is over, a gate is denied. With ID: one gate, whatever has become of it."""
+What waits for a decision, the most pressing first: who asks, who may decide,
+between what, and how long. When its time is over, a gate is denied. With ID: one
+gate, whatever has become of it."""
 EXAMPLES = """\
   postroom send human:ana "May I deploy 1.4?" --type decision_gate --expires 2h
   postroom gates
@@ -53,19 +54,18 @@ def _show(gate: "Gate", context: "Context") -> int:
 
         context.put_json(wire.gate(gate))
         return 0
-    from postroom.cli.letter import whole
+    from postroom.cli.letter import choice, whole
     from postroom.cli.output import one_line
 
-    context.put(whole(gate.message, context))
-    context.put(f"Digest: {gate.digest}\nWho decides: {', '.join(gate.asked)}\n")
+    context.put(whole(gate.message, context, asks=False))
+    context.put(f"Digest: {gate.digest}\n")
     if gate.decision is not None:
         note = f" ({one_line(gate.decision.note)})" if gate.decision.note else ""
         context.put(f"Decided by {gate.decision.by}: {one_line(gate.decision.option)}{note}\n")
     elif gate.message.expires_at is not None and gate.message.expires_at <= context.room().now():
         context.put("Denied: nobody decided in time.\n")
+    elif gate.is_open(context.room().now()):
+        context.put(f"Who decides: {', '.join(gate.asked)}\nDecide: {choice(gate)}\n")
     else:
-        import shlex
-
-        choice = ", ".join(shlex.quote(one_line(option)) for option in gate.options)
-        context.put(f"Decide: postroom decide {gate.message.handle} OPTION, which is one of {choice}\n")
+        context.put("It can no longer be decided.\n")
     return 0

@@ -14,7 +14,7 @@ Give an agent or a person an address. It exists from then on, whether or not any
 Joining again brings what is known of it up to date."""
 EXAMPLES = """\
   postroom join builder --role builder --capability python --capability sql
-  postroom join reviewer --description "Write to me before you merge." --supervisor planner
+  postroom join reviewer --description "Ask before you merge." --supervisor ana
   postroom join human:ana"""
 
 

@@ -18,7 +18,11 @@ Take the next message, or the one named, and print it. It counts as seen only af
 written; if that fails, it waits for you again. With --frame it is printed as a model should get it: who
 wrote it and what is expected, in a frame that no body can forge; with --all, as many as fit into one. Of a
 very large body (see the setting spill_bytes) what is no terminal gets the beginning, and the path of a file
-that has it all."""
+that has it all.
+
+In JSON, the state is the one it has for whoever has read that: seen, if it was not
+acknowledged before. Where there is no mail, read ends with exit code 3, and
+read --all with 0."""
 EXAMPLES = """\
   postroom read
   postroom read 5f0c9a1e
@@ -41,9 +45,11 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
     if not found and not args.all:
         held.note(context)
         raise NotFound("no mail", hint="Sleep until some comes: postroom wait")
-    while found and args.all and not args.frame:
-        found = _take(None, args, context, before="" if context.json else "\n")
-    if args.all and not found:
+    if not found:
+        context.note("No mail.")
+    elif args.all and not args.frame:
+        while _take(None, args, context, before="" if context.json else "\n"):
+            pass
         context.note("No more mail.")
         held.note(context)
     return 0
@@ -99,11 +105,17 @@ def _text(mail: "Mail", context: "Context", *, whole: bool) -> str:
     if context.json:
         from postroom.protocol import wire
 
-        return context.to_json(wire.mail(mail) | _paths(mail, context)) + "\n"
+        return context.to_json(wire.mail(_as_read(mail)) | _paths(mail, context)) + "\n"
     from postroom.cli import letter
 
     path = None if whole else context.room().spill(mail)
-    return letter.whole(mail.message, context, shown_before=mail.shown_before, spilled=path)
+    return letter.whole(mail.message, context, delivery=mail.delivery, spilled=path)
+
+
+def _as_read(mail: "Mail") -> "Mail":
+    """As it stands for whoever has all of the text: what was claimed is seen then."""
+    claimed = mail.delivery.state is State.OFFERED
+    return mail._replace(delivery=mail.delivery._replace(state=State.SEEN)) if claimed else mail
 
 
 def _paths(mail: "Mail", context: "Context") -> "dict[str, list[dict[str, Any]]]":

@@ -19,7 +19,7 @@ EXAMPLES = """\
   postroom reply 5f0c9a1e - <<'EOF'
   The parser is built. `make test` passes.
   EOF
-  postroom reply 5f0c9a1e "Done." --type worker_done --payload '{"task_id": "T-1"}'"""
+  postroom reply 5f0c9a1e Done --type worker_done --payload '{"task_id":"T-1"}'"""
 
 
 def add_arguments(parser: "Parser") -> None:

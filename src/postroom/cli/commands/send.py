@@ -18,7 +18,8 @@ EXAMPLES = """\
   postroom send builder - --subject "Parser" <<'EOF'
   Several lines, and nothing in them is for the shell.
   EOF
-  postroom send builder --type dispatch --payload '{"task_id": "T-1"}' --wait seen --timeout 2m
+  postroom send builder --type dispatch --payload '{"task_id": "T-1"}'
+  postroom send builder "Are you there?" --wait seen --timeout 2m
   postroom send human:ana "Tests are red." --priority urgent --expires 1h
   postroom send @builders "The API is frozen."
   postroom send one:@reviewers "Please review PR 12."

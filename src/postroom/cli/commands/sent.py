@@ -36,7 +36,7 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
 
         rows = [(m.handle, whom(m, ds), m.type, age(m.created_at), rungs(ds), gist(m)) for m, ds in found]
         head = ("ID", "TO", "TYPE", "AGE", "RUNG", "TEXT")
-        context.put_table(rows, ("cyan", "bold", "", "dim", "green"), head)
+        context.put_table(rows, ("cyan", "bold", "", "dim", "green"), head, least=len("TEXT"))
     else:
         context.note("Nothing was sent.")
     return 0

@@ -17,8 +17,8 @@ does not fit is refused when it is sent. A type of your own is a table in config
   [types.deploy]
   meaning = "Deploy this version."
   direction = "release → operations"
-  schema = "deploy.schema.json"      # a file beside config.toml, or the schema itself as a table
-  example = { version = "1.2.0" }    # may be left out
+  schema = "deploy.schema.json"  # beside config.toml; or the schema as a table
+  example = { version = "1.2.0" }  # may be left out
 
 or an entry point `deploy` in the group `postroom.types` of an installed package, which gives the same as a
 dict, or a dataclass declared with postroom.payloads.payload_type. The config and the files it names are read

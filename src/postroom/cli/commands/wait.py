@@ -31,11 +31,11 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
 
     framed.check(args)
     timeout = None if args.timeout is None else span(args.timeout)
-    mails = context.room().wait(timeout=timeout, limit=args.limit)
+    mails = context.room().wait(timeout=timeout, limit=args.limit + 1)
     if not mails:
         held.note(context)
         raise TimedOut(
-            f"no mail within {long(timeout or 0)}", hint="See what is on its way: postroom log --follow"
+            f"no mail within {long(timeout or 0)}", hint="See what is held for later: postroom inbox"
         )
     show(mails, args, context)
     return 0

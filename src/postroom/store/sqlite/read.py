@@ -324,7 +324,7 @@ class ReadTx:
         return [to_mail(row) for row in self.rows(SQL["mail_held"], (self.tenant, recipient, after))]
 
     def held_counts(self, recipient: str) -> list[tuple[str, int, int | None]]:
-        """What is held for its recipient's sake: for each reason how much, and when the first of it is due."""
+        """What is held for its recipient's sake: for each reason how much, and when the first is due."""
         return self.rows(SQL["held_counts"], (self.tenant, recipient))
 
     def unread(self, recipient: str, most: int) -> int:
