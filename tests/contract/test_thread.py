@@ -1,8 +1,11 @@
 """Threads: who takes part, what is unread, and the guard that keeps agents from going round in circles."""
 
+import contextlib
+import sqlite3
+
 import pytest
 
-from postroom.errors import LoopGuard
+from postroom.errors import LoopGuard, UnknownMessage
 from postroom.model.ladder import State
 from postroom.model.message import Mail
 from postroom.room.local import LocalRoom
@@ -49,6 +52,7 @@ def test_agents_answer_each_other_only_so_often(team: LocalRoom):
     with pytest.raises(LoopGuard, match=r"thread [0-9a-f]{8} has gone back and forth 5 times") as refusal:
         team.reply(mail, "and again", agent="builder")
     assert "max_hops" in refusal.value.hint
+    assert refusal.value.facts["rule"] == "max_hops"
     assert len(team.thread(sent.id)) == 5, "what was refused is not stored"
     assert team.receipts(mail.id).deliveries[0].state is State.OFFERED, "nor is anything acknowledged"
 
@@ -191,3 +195,21 @@ def test_what_is_scheduled_does_not_keep_the_same_from_being_said_now(team: Loca
     first = team.send("builder", "hello", sender="planner")
     team.send("builder", "ping", sender="planner", thread=first.id, after=3600)
     assert team.send("builder", "ping", sender="planner", thread=first.id).note == ""
+
+
+@pytest.mark.parametrize("length", [1, 2, 3])
+def test_a_chain_of_answers_that_bites_its_tail_ends(room: LocalRoom, enter: Enter, length: int):
+    """Nobody can write one: an answer names what was there before. But a file may have been tampered with."""
+    chain = [room.send("builder", "0")]
+    for n in range(1, length):
+        chain.append(room.send("builder", f"{n}", reply_to=chain[-1].id))
+    with contextlib.closing(sqlite3.connect(room.store.path)) as there:
+        there.execute("UPDATE message SET reply_to = ? WHERE id = ?", (chain[-1].id, chain[0].id))
+        there.commit()
+    with pytest.raises(LoopGuard, match="20 times"):
+        room.reply(chain[-1].id, "and on", agent="builder")
+    assert [message.body for message in room.thread(chain[0].id)] == [f"{n}" for n in range(length)]
+    assert room.forward(chain[0].id, "planner", sender="builder").deliveries
+    assert room.frame(room.peek("builder")).shown
+    with pytest.raises(UnknownMessage):
+        room.send("builder", "to what is not there yet", reply_to="ffffffff")

@@ -38,7 +38,7 @@ def check_hops(tx: "ReadTx", answered: Message | None, most: int) -> None:
         if hops >= most:
             raise LoopGuard(
                 f"thread {message.thread[-8:]} has gone back and forth {hops} times without a person",
-                thread=message.thread, limit=most,
+                rule="max_hops", thread=message.thread, limit=most,
             )  # fmt: skip
         message = tx.message(message.reply_to) if message.reply_to else None
 
@@ -56,6 +56,7 @@ def check_turns(tx: "ReadTx", author: str, thread: str, most: int) -> None:
         if turns >= most:
             raise LoopGuard(
                 f"in thread {thread[-8:]} agents have taken {turns} turns without a person",
+                rule="max_hops",
                 thread=thread,
                 limit=most,
             )

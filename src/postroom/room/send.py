@@ -52,7 +52,7 @@ def send(
         if not confirm and len(lane.ids) > (room.settings.max_recipients or len(lane.ids)):
             raise BroadcastGuard(
                 f"{lane.to} would reach {len(lane.ids):,}; the limit is {room.settings.max_recipients}",
-                recipients=len(lane.ids), limit=room.settings.max_recipients,
+                rule="max_recipients", recipients=len(lane.ids), limit=room.settings.max_recipients,
             )  # fmt: skip
         if wanted.key and (earlier := tx.message_by_key(lane.author.id, wanted.key)):
             return duplicate(tx, earlier, wanted)
