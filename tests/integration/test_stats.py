@@ -161,3 +161,23 @@ def test_a_picture_that_cannot_be_written_is_told_in_a_line(cli: CommandLine, tm
     result = cli("stats", "--plot", str(tmp_path))
     assert result.code == 2
     assert is_told_well(result)
+
+
+@pytest.mark.promise("stats")
+def test_of_what_was_cut_only_what_was_shown_counts(home: str):
+    cli = CommandLine(home)
+    for name in ("planner", "builder"):
+        cli.ok("join", name)
+    cli.ok("send", "builder", "-", "--as", "planner", stdin=b"x" * 200_000)
+    framed = cli.ok("read", "--all", "--frame", "--as", "builder")
+    [one] = cli.ok("stats", "--json").json["put"]
+    assert len(framed.out) - 1000 < one["characters"] <= len(framed.out) < 10_000
+    cli.ok("send", "builder", "-", "--as", "planner", stdin=b"y" * 200_000)
+    spilled = cli.ok("read", "--as", "builder")
+    [one] = cli.ok("stats", "--json").json["put"]
+    assert one["characters"] <= len(framed.out) + len(spilled.out) < 200_000
+    cli.ok("send", "builder", "-", "--as", "planner", stdin=b"z" * 200_000)
+    cli.ok("read", "--whole", "--as", "builder")
+    [one] = cli.ok("stats", "--json").json["put"]
+    assert 200_000 <= one["characters"] < 250_000
+    assert cli.ok("verify").code == 0

@@ -44,6 +44,7 @@ class Frame(NamedTuple):
     shown: list[Mail]
     left_out: list[Mail]
     mark: str  # at the beginning of each line of ours, and of no other
+    lengths: list[int]  # how many characters each of those shown takes
 
 
 def frame(
@@ -70,13 +71,14 @@ def frame(
         first.setdefault(mail.id, mail)
     every = list(first.values())
     if not every:
-        return Frame("", [], [], "")
+        return Frame("", [], [], "", [])
     mark = _MARK + _fence(draw)
     writer = _Writer(mark, here, wall() if now is None else now, paths or {})
     entries = _fill(writer, every, waiting, budget)
     shown, left_out = every[: len(entries)], every[len(entries) :]
     closing = _closing(mark, left_out, waiting)
-    return Frame("".join([_opening(mark, shown), *entries, closing]), shown, left_out, mark)
+    text = "".join([_opening(mark, shown), *entries, closing])
+    return Frame(text, shown, left_out, mark, [len(entry) for entry in entries])
 
 
 def _fill(writer: "_Writer", mails: list[Mail], waiting: Sequence[str], budget: int) -> list[str]:

@@ -74,13 +74,16 @@ class Room(Protocol):
     ) -> "Bundle | None":
         """Claim as many of the next messages as one frame holds, as one offering; None when nothing waits.
 
-        Write out `bundle.frame.text`, then `settle_all(bundle.mails)`. If this process ends before that, they
-        are all offered again.
+        Write out `bundle.frame.text`, then `settle_all(bundle.mails, shown=bundle.frame.lengths)`. If this
+        process ends before that, they are all offered again.
         """
         ...
 
-    def settle_all(self, mails: list[Mail]) -> None:
-        """All that was taken together has been *seen*; raises `StaleClaim` for claims that lapsed."""
+    def settle_all(self, mails: list[Mail], *, shown: Sequence[int] = ()) -> None:
+        """All that was taken together has been *seen*; raises `StaleClaim` for claims that lapsed.
+
+        `shown` says how many characters of each were put before the agent (`bundle.frame.lengths`).
+        """
         ...
 
     def ack(self, what: Mail | str, *, agent: str | None = None) -> Delivery:

@@ -111,10 +111,10 @@ class LocalRoom(Premises):
 
         return take_bundle(self, agent, budget=budget, route=route)
 
-    def settle_all(self, mails: list[Mail]) -> None:
+    def settle_all(self, mails: list[Mail], *, shown: Sequence[int] = ()) -> None:
         from postroom.room.settle import settle_all  # noqa: PLC0415 - each command loads what it does
 
-        settle_all(self, mails)
+        settle_all(self, mails, shown)
 
     def give_up(self, mail: Mail) -> None:
         from postroom.room import offer  # noqa: PLC0415 - each command loads what it does

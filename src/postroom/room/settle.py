@@ -14,6 +14,7 @@ from postroom.room.sweep import act_on_due, is_due
 from postroom.room.unit import Unit
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Unpack
 
     from postroom.room.local import LocalRoom
@@ -30,32 +31,35 @@ def settle(room: "LocalRoom", mail: Mail) -> Delivery:
         return settle_in(tx, mail)
 
 
-def settle_all(room: "LocalRoom", mails: list[Mail]) -> None:
+def settle_all(room: "LocalRoom", mails: list[Mail], shown: "Sequence[int]") -> None:
     """The same for what was claimed together; then raises for claims that lapsed meanwhile."""
     lapsed: list[str] = []
     with room.write() as tx:
-        for mail in mails:
+        for n, mail in enumerate(mails):
             try:
-                settle_in(tx, mail)
+                settle_in(tx, mail, shown[n] if n < len(shown) else None)
             except StaleClaim:
                 lapsed.append(mail.handle)
     if lapsed:
         raise StaleClaim(f"the claim on {', '.join(lapsed)} has lapsed", messages=lapsed)
 
 
-def settle_in(tx: "WriteTx", mail: Mail) -> Delivery:
+def settle_in(tx: "WriteTx", mail: Mail, shown: int | None = None) -> Delivery:
     current = _current(tx, mail)
     state, is_ours = current.delivery.state, current.delivery.nonce == mail.delivery.nonce
     if is_ours and state in (State.SEEN, State.ACKED):
         return current.delivery
     if not is_ours or state is not State.OFFERED:
         raise StaleClaim(f"message {mail.handle} is {state}: the claim lapsed", message_ref=mail.id)
-    return see(tx, current)
+    return see(tx, current, shown)
 
 
-def see(tx: "WriteTx", mail: Mail) -> Delivery:
+def see(tx: "WriteTx", mail: Mail, shown: int | None = None) -> Delivery:
+    """It has been seen: all of it, or so many characters where that is less."""
     move(mail.delivery.state, State.SEEN)
-    payload = {"n": mail.delivery.attempts, "evidence": _AGENT}
+    payload: Json = {"n": mail.delivery.attempts, "evidence": _AGENT}
+    if shown is not None and shown < len(mail.body):
+        payload["shown"] = shown
     tx.append(
         "delivery.seen",
         mail.delivery.recipient_id,

@@ -61,7 +61,7 @@ def _take(ref: str | None, args: "argparse.Namespace", context: "Context", befor
     if mail is None:
         return []
     text = _text(mail, context, whole=args.whole or context.out.is_terminal)
-    _hand_over([mail], before + text, context)
+    _hand_over([mail], before + text, context, [len(text)])
     return [mail]
 
 
@@ -72,7 +72,7 @@ def _take_framed(args: "argparse.Namespace", context: "Context") -> "list[Mail]"
         bundle = room.take_bundle(budget=framed.budget(args), route="cli")
         if bundle is None:
             return []
-        _hand_over(bundle.mails, framed.text(bundle.frame, context), context)
+        _hand_over(bundle.mails, framed.text(bundle.frame, context), context, bundle.frame.lengths)
         return bundle.mails
     mail = room.take(id=args.id, route="cli", handed=False)
     if mail is None:
@@ -82,13 +82,14 @@ def _take_framed(args: "argparse.Namespace", context: "Context") -> "list[Mail]"
     except PostroomError:
         room.give_up(mail)  # nobody has seen it
         raise
-    _hand_over([mail], framed.text(frame, context), context)
+    _hand_over([mail], framed.text(frame, context), context, frame.lengths)
     return [mail]
 
 
-def _hand_over(mails: "list[Mail]", text: str, context: "Context") -> None:
+def _hand_over(mails: "list[Mail]", text: str, context: "Context", lengths: list[int]) -> None:
     """Write out what was claimed, and settle it. What was taken before is not claimed, and so not settled."""
     room = context.room()
+    shown = {mail.id: length for mail, length in zip(mails, lengths, strict=True)}
     claimed = [mail for mail in mails if mail.delivery.state is State.OFFERED]
     try:
         context.put(text)
@@ -98,7 +99,7 @@ def _hand_over(mails: "list[Mail]", text: str, context: "Context") -> None:
             room.give_up(mail)
         raise
     if claimed:
-        room.settle_all(claimed)
+        room.settle_all(claimed, shown=[shown[mail.id] for mail in claimed])
 
 
 def _text(mail: "Mail", context: "Context", *, whole: bool) -> str:

@@ -76,7 +76,7 @@ def _delivery_handed(tx: "WriteTx", e: Event, key: Key) -> None:
 
 
 def _delivery_seen(tx: "WriteTx", e: Event, key: Key) -> None:
-    tx.run("delivery_see", (*key, e.payload["evidence"], e.timestamp))
+    tx.run("delivery_see", (*key, e.payload["evidence"], e.timestamp, e.payload.get("shown")))
 
 
 def _delivery_acked(tx: "WriteTx", e: Event, key: Key) -> None:

@@ -167,6 +167,7 @@ CREATE TABLE delivery (
     seen_at      INTEGER,
     acked_at     INTEGER,
     ended_at     INTEGER,
+    shown        INTEGER,                    -- how many characters of it were shown, where that was not all of it
     PRIMARY KEY (tenant, recipient, place, seq),
     CHECK (place = CASE state WHEN 'stored' THEN CASE place / 2 WHEN 4 THEN 8 WHEN 6 THEN place ELSE priority * 2 + (place & 1) END
                               WHEN 'offered' THEN 9 WHEN 'dead' THEN 11 ELSE 10 END),

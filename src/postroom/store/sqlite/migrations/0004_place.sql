@@ -35,6 +35,7 @@ CREATE TABLE delivery (
     seen_at      INTEGER,
     acked_at     INTEGER,
     ended_at     INTEGER,
+    shown        INTEGER,                    -- how many characters of it were shown, where that was not all of it
     PRIMARY KEY (tenant, recipient, place, seq),
     CHECK (place = CASE state WHEN 'stored' THEN CASE place / 2 WHEN 4 THEN 8 WHEN 6 THEN place ELSE priority * 2 + (place & 1) END
                               WHEN 'offered' THEN 9 WHEN 'dead' THEN 11 ELSE 10 END),
@@ -51,7 +52,7 @@ INSERT INTO delivery
 SELECT tenant, recipient,
        CASE WHEN place = 8 AND reason IS 'taken' THEN CASE WHEN claimer IS NULL THEN 13 ELSE 12 END ELSE place END,
        seq, state, was, priority, shown_before, attempts, unproven, due_at, route, context, nonce, claimer,
-       handed_at, last, evidence, reason, stored_at, offered_at, seen_at, acked_at, ended_at
+       handed_at, last, evidence, reason, stored_at, offered_at, seen_at, acked_at, ended_at, NULL
 FROM delivery_before ORDER BY tenant, recipient, place, seq;
 
 DROP TABLE delivery_before;

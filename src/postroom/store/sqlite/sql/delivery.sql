@@ -177,7 +177,7 @@ WHERE tenant = ?1 AND recipient = ?2 AND place = ?3 AND seq = ?4;
 -- name: delivery_see
 -- To be proven is to have been handed over, so a claim settled in one step gets both times.
 UPDATE delivery SET was = state, state = 'seen', place = {done}, last = ?5, evidence = ?6, seen_at = ?7, handed_at = coalesce(handed_at, ?7),
-    due_at = NULL, reason = NULL
+    due_at = NULL, reason = NULL, shown = ?8
 WHERE tenant = ?1 AND recipient = ?2 AND place = ?3 AND seq = ?4;
 
 -- name: delivery_ack

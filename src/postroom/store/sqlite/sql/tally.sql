@@ -10,7 +10,7 @@ CASE WHEN ms < 100 THEN max(ms, 0) WHEN ms < 1000 THEN (ms + 5) / 10 * 10 WHEN m
 SELECT sender, recipient, type, route, {duration}, count(*), sum(handed), sum(characters) FROM (
     SELECT m.sender, d.recipient, m.type, d.route, d.acked_at - CASE WHEN m.sender = 'postroom' THEN {said_at} ELSE d.stored_at END AS ms, d.handed_at IS NOT NULL AS handed,
            CASE WHEN d.handed_at IS NULL THEN 0
-                ELSE length(m.subject) + length(m.body) + coalesce(length(m.payload), 0) END AS characters
+                ELSE coalesce(d.shown, length(m.subject) + length(m.body) + coalesce(length(m.payload), 0)) END AS characters
     FROM delivery d CROSS JOIN message m ON m.seq = d.seq WHERE d.tenant = ?1 AND d.stored_at >= ?2
       AND NOT {unsaid})
 GROUP BY 1, 2, 3, 4, 5;
