@@ -232,7 +232,10 @@ class LoopGuard(Refused):
     """Agents go back and forth."""
 
     code = "loop_guard"
-    hint = "Let a person answer in it, or begin a new thread with what is left to say. The setting: max_hops"
+    hint = (
+        "Let a person write in it (postroom send TO … --thread ID --as human:NAME), or begin a new thread."
+        " The setting: max_hops"
+    )
 
 
 class NoAnswer(Refused):

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from postroom.errors import NoAnswer, PostroomError, Refused, WaitingInCircle
+from postroom.errors import NoAnswer, PostroomError, Refused, TimedOut, WaitingInCircle
 from postroom.model.message import Mail
 from postroom.room import ask, asking
 from postroom.room.local import LocalRoom
@@ -196,3 +196,25 @@ def test_when_all_refuse_that_is_told(team: LocalRoom, start: Start):
         team.nack(team.peek(agent)[0].id, "busy", agent=agent)
     with pytest.raises(Refused, match="busy"):
         told.result(BOUND)
+
+
+def test_whose_question_goes_unanswered_learns_that_the_other_waits_for_it(room: LocalRoom):
+    room.send("planner", "which one?", sender="builder", type="request")
+    with pytest.raises(TimedOut) as late:
+        room.ask("builder", "how far?", timeout=0.01)
+    assert "builder waits for your answer to" in late.value.hint
+
+
+def test_a_gate_that_nobody_decides_in_time_is_no_answer(room: LocalRoom, clock: Clock):
+    room.join("human:ana")
+
+    def pass_by() -> None:
+        until(room.gates)
+        clock.advance(11)
+        room.sweep()
+
+    passing = threading.Thread(target=pass_by)
+    passing.start()
+    with pytest.raises(NoAnswer, match="denied: nobody decided in time"):
+        room.ask("human:ana", "May I?", type="decision_gate", expires=10, timeout=20)
+    passing.join(20)

@@ -1,8 +1,11 @@
 """Order: urgent first, then what was offered before, then first come, first served. Never by a clock."""
 
 import random
+import threading
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from postroom.model.ladder import State
 from postroom.room.local import LocalRoom
@@ -99,3 +102,36 @@ def test_peeking_at_the_first_few_gives_the_first_few(room: LocalRoom, enter: En
         room.send("builder", str(n))
     assert [mail.body for mail in room.peek("builder", limit=3)] == ["0", "1", "2"]
     assert {mail.delivery.state for mail in enter("builder").peek()} == {State.STORED}
+
+
+@pytest.mark.promise("order")
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(plans=st.lists(st.lists(st.sampled_from(PRIORITIES), min_size=1, max_size=12), min_size=2, max_size=4))
+def test_however_many_send_at_once_each_is_taken_in_its_own_order(
+    room: LocalRoom, enter: Enter, plans: list[list[str]]
+):
+    """Inside a priority; and of two that wait, the more pressing one comes first."""
+    senders = [f"sender{n}" for n in range(len(plans))]
+    for sender in senders:
+        room.join(sender)
+    ready = threading.Barrier(len(plans))
+
+    def send(sender: str, plan: list[str]) -> None:
+        with enter(sender) as there:
+            ready.wait(20)
+            for n, priority in enumerate(plan):
+                there.send("builder", f"{priority} {sender} {n}", priority=priority)
+
+    threads = [threading.Thread(target=send, args=pair) for pair in zip(senders, plans, strict=True)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    taken = [body.split() for body in take_all(room)]
+    assert [PRIORITIES.index(priority) for priority, _, _ in taken] == sorted(
+        PRIORITIES.index(priority) for plan in plans for priority in plan
+    )
+    for priority in PRIORITIES:
+        for sender, plan in zip(senders, plans, strict=True):
+            sent = [n for n, wanted in enumerate(plan) if wanted == priority]
+            assert [int(n) for p, who, n in taken if (p, who) == (priority, sender)] == sent

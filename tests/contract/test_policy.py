@@ -258,11 +258,17 @@ def test_how_long_to_wait_is_told_in_words_and_never_too_short(
     assert str(refused.value) == f"human:ana may send 1 message a day (sender_quota); the next in {told}"
 
 
-def test_a_clock_that_goes_back_silences_nobody(enter: Enter, room: LocalRoom, clock: Clock):
-    slow = enter("planner", sender_rate=1, recipient_rate=60)
+def test_a_clock_that_goes_back_changes_no_count(enter: Enter, room: LocalRoom, clock: Clock):
+    slow = enter("planner", sender_rate=1, recipient_rate=1)
     slow.send("builder", "a")
     clock.advance(-86_400)
-    assert slow.send("builder", "b").deliveries[0].reason is None
+    with pytest.raises(RateLimited) as refused:
+        slow.send("builder", "b")
+    assert refused.value.facts["retry_after"] == 60, "it is as it was"
+    clock.advance(60)
+    late = slow.send("builder", "b").deliveries[0].due_at
+    assert late is not None
+    assert late <= clock.now + 60_000, "at most what was counted before"
 
 
 @pytest.mark.parametrize("damage", [b"", b"x", b"\xff" * 8, b"\xff" * 7 + b"\x07"])
@@ -292,10 +298,11 @@ def test_where_nothing_can_be_counted_everything_may_be_sent(enter: Enter, room:
 def test_a_full_mailbox_takes_no_more_until_something_is_read(enter: Enter, room: LocalRoom):
     some = enter("planner", recipient_quota=2)
     some.send("builder", "a")
-    some.send("builder", "b", after=60)
+    some.send("builder", "later", after=60)
+    some.send("builder", "b")
     with pytest.raises(MailboxFull, match="the mailbox of builder is full: recipient_quota is 2"):
         some.send("builder", "c")
-    assert stored(room) == 2
+    assert stored(room) == 3
     room.take("builder")
     assert some.send("builder", "c").deliveries
 

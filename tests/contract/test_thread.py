@@ -213,3 +213,15 @@ def test_a_chain_of_answers_that_bites_its_tail_ends(room: LocalRoom, enter: Ent
     assert room.frame(room.peek("builder")).shown
     with pytest.raises(UnknownMessage):
         room.send("builder", "to what is not there yet", reply_to="ffffffff")
+
+
+def test_a_person_who_writes_in_the_thread_lets_the_others_go_on(room: LocalRoom, enter: Enter):
+    strict = enter("planner", max_hops=3)
+    strict.join("human:ana")
+    begun = strict.send("builder", "0")
+    first = strict.reply(begun.id, "1", agent="builder")
+    second = strict.reply(first.id, "2", agent="planner")
+    with pytest.raises(LoopGuard):
+        strict.reply(second.id, "3", agent="builder")
+    strict.send("builder", "go on", thread=begun.id, sender="human:ana")
+    assert strict.reply(second.id, "3", agent="builder").deliveries

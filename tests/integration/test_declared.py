@@ -78,6 +78,30 @@ def test_who_was_declared_and_has_another_name_now_has_no_twin(home: str, monkey
         room.send("reviewer", "hello")
 
 
+def test_who_came_before_it_was_declared_has_no_twin_either(home: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("POSTROOM_HOME", home)
+    with postroom.open(home, agent="planner", project="p") as room:
+        room.join("planner")
+        room.join("reviewer")
+    declare(home)
+    with postroom.open(home, agent="planner", project="p") as room:
+        room.rename("critic", agent="reviewer")
+    with postroom.open(home, agent="planner", project="p") as room, pytest.raises(UnknownRecipient):
+        room.send("reviewer", "hello")
+
+
+def test_a_supervisor_is_looked_for_in_the_project_of_who_is_under_it(
+    home: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("POSTROOM_HOME", home)
+    declare(home, '[agents.lead]\n[agents."shop/reviewer"]\nsupervisor = "lead"\n')
+    with postroom.open(home, project="fresh") as room:
+        room.join("planner")
+    with postroom.open(home, agent="shop/reviewer", project="fresh") as room:
+        assert room.send("@up", "done").deliveries[0].recipient == "lead"
+        assert {a.agent.address for a in room.agents()} >= {"shop/lead", "shop/reviewer", "fresh/lead"}
+
+
 def test_who_is_not_declared_has_no_mailbox(home: str, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("POSTROOM_HOME", home)
     declare(home)

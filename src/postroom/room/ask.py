@@ -55,6 +55,8 @@ def ask(
     if found.payload and _is_bounce(found):
         handle, reason = sent.message.handle, found.payload["bounce"]["reason"]
         raise Refused(f"{to} did not take {handle}: {reason}", message_ref=sent.id)
+    if found.message.sender_id == ROOM and sent.message.type == GATE:
+        raise NoAnswer(f"{sent.message.handle} was denied: nobody decided in time", message_ref=sent.id)
     return found
 
 
@@ -85,14 +87,17 @@ def _see_letters(room: "LocalRoom", request: Message, *, bounces: bool = False) 
 def _wait(room: "LocalRoom", request: Message, asked: Collection[str], timeout: float | None) -> Mail | None:
     """The answer; None when time is up. The death of whoever was asked rings no bell: look now and again."""
     author = request.sender_id
+
+    def look() -> Mail | None:
+        with room.store.read() as tx:  # one moment: an answer that comes between two looks is no refusal
+            return _answer(tx, request, asked)
+
     waiter = room.waiter(author)
     deadline = None if timeout is None else time.monotonic() + timeout
     while True:
         left = None if deadline is None else deadline - time.monotonic()
         pause = _GLANCE if left is None else min(left, _GLANCE)
-        found = watch_with(
-            room, waiter, author, lambda: _answer(room.store.look(), request, asked), pause, others=True
-        )
+        found = watch_with(room, waiter, author, look, pause, others=True)
         if found is not None:
             return found
         _check_hope(room, request, asked)
@@ -158,12 +163,20 @@ def _why_not(tx: "ReadTx", delivery: Delivery) -> str | None:
 
 
 def _timed_out(room: "LocalRoom", request: Message, to: str, timeout: float, told: list[Mail]) -> TimedOut:
-    known = dict.fromkeys(unanswered.told(mail) for mail in told)
+    known = dict.fromkeys((*(unanswered.told(mail) for mail in told), *_counter_questions(room, request)))
     return TimedOut(
         f"no answer from {to} to {request.handle} within {timeout:g} s", message_ref=request.id,
         hint=f"It is {'; '.join((_state(room, request), *known))}; a late answer comes to your inbox."
         f" See: postroom receipts {request.handle}",
     )  # fmt: skip
+
+
+def _counter_questions(room: "LocalRoom", request: Message) -> list[str]:
+    """Who of those asked waits for the asker instead."""
+    look = room.store.look()
+    asked = {delivery.recipient_id for delivery in look.deliveries(request.seq)}
+    waiting = (mail for mail in look.ready(request.sender_id, 50) if mail.message.sender_id in asked)
+    return [f"{m.sender} waits for your answer to {m.handle}" for m in waiting if m.type == request.type]
 
 
 def _see(room: "LocalRoom", found: Mail, author: str) -> None:

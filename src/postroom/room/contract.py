@@ -30,7 +30,7 @@ class Room(Protocol):
     def send(
         self,
         to: str,
-        body: str,
+        body: str = "",
         *,
         sender: str | None = None,
         confirm: bool = False,

@@ -5,9 +5,10 @@
 
 from typing import TYPE_CHECKING, Any, cast
 
-from postroom.errors import InvalidAddress, InvalidBody, InvalidValue, PostroomError, UnknownAgent
+from postroom.errors import InvalidAddress, InvalidBody, InvalidValue, PostroomError
 from postroom.model.address import ROOM, Kind, parse
 from postroom.room import directory
+from postroom.room.directory import Scope
 from postroom.room.draft import check_text
 
 if TYPE_CHECKING:
@@ -21,23 +22,45 @@ _HINT = 'An agent is declared so: [agents.reviewer] role = "reviewer", capabilit
 
 def introduce(room: "LocalRoom", tx: "WriteTx", names: list[str]) -> None:
     """Give these an address, as the config describes them; once, whatever becomes of them."""
-    found = {name: _read(name, room.declared.agents[name]) for name in names}
-    for name, about in found.items():
+    here = room.scope.find(tx)
+    for name in names:
+        _join(room, tx, name, here)
+    for name in names:  # when they are all there
+        _place_under(room, tx, name, here)
+
+
+def _join(room: "LocalRoom", tx: "WriteTx", name: str, here: str) -> None:
+    if not _is_there(tx, name, here):
+        about = _read(name, room.declared.agents[name])
         directory.join(tx, name, room.scope, cast("About", {**about, "supervisor": ""}))
-        tx.set_position(_note(name, room.scope.find(tx)), str(tx.next_seq - 1))
-    for name, about in found.items():  # when they are all there
-        if supervisor := about.get("supervisor"):
-            try:
-                directory.join(tx, name, room.scope, about)
-            except UnknownAgent:
-                text = f"[agents.{name}] in the config: nobody is called {supervisor!r}"
-                raise InvalidValue(text, hint=f"Declare it, too: [agents.{supervisor}]", agent=name) from None
+    tx.set_position(_note(name, here), str(tx.next_seq - 1))
+
+
+def _place_under(room: "LocalRoom", tx: "WriteTx", name: str, here: str) -> None:
+    """Its supervisor is one of its own project, where it is given an address if it is declared for all."""
+    about = _read(name, room.declared.agents[name])
+    agent = tx.agent_named(_project(name, here), parse(name).name)
+    if not (above := about.get("supervisor")) or agent is None or agent.supervisor:
+        return
+    home = Scope(_project(name, here) or here)
+    whole = above if "/" in above or above.startswith("human:") else f"{home.find(tx)}/{above}"
+    if not _is_there(tx, whole, here):
+        if above not in room.declared.agents:
+            text = f"[agents.{name}] in the config: nobody is called {above!r}"
+            raise InvalidValue(text, hint=f"Declare it, too: [agents.{above}]", agent=name)
+        directory.join(tx, whole, home, cast("About", {**room.declared.agents[above], "supervisor": ""}))
+        tx.set_position(_note(whole, here), str(tx.next_seq - 1))
+    directory.join(tx, agent.address, room.scope, {"supervisor": whole})
+
+
+def _is_there(tx: "ReadTx", name: str, here: str) -> bool:
+    return tx.agent_named(_project(name, here), parse(name).name) is not None
 
 
 def missing(room: "LocalRoom", tx: "ReadTx", *, here: bool) -> list[str]:
-    """Who is declared and has had no address yet; `here` also of a project that the room does not know.
+    """Who is declared and was not introduced yet; `here` also of a project that the room does not know.
 
-    Who had one and goes by another name now has it still.
+    Who had an address before is to be noted, too: it may have another name later, and has no twin then.
     """
     _check(room.declared.agents)
     project = room.scope.find(tx)
@@ -45,9 +68,7 @@ def missing(room: "LocalRoom", tx: "ReadTx", *, here: bool) -> list[str]:
     return [
         name
         for name in room.declared.agents
-        if (is_known or "/" in name or name.startswith("human:"))
-        and tx.agent_named(_project(name, project), parse(name).name) is None
-        and not tx.position(_note(name, project))
+        if (is_known or "/" in name or name.startswith("human:")) and not tx.position(_note(name, project))
     ]
 
 
@@ -88,8 +109,10 @@ def _read(name: str, table: Any) -> "About":
                 raise InvalidValue(f"{key} must be {form}, not {value!r}")
             for text in texts:
                 check_text(key, text)
-        if found.get("supervisor") == name:
-            raise InvalidValue("nobody is above themselves")
+        if found.get("supervisor"):
+            above, who = directory.personal(found["supervisor"]), parse(name)
+            if above.name == who.name and (not above.project or not who.project or above[:2] == who[:2]):
+                raise InvalidValue("nobody is above themselves")
         return cast("About", found)
     except (InvalidAddress, InvalidBody, InvalidValue) as exc:
         raise InvalidValue(f"[agents.{name}] in the config: {exc}", hint=_HINT, agent=name) from None

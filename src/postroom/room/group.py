@@ -96,7 +96,10 @@ def above(tx: "ReadTx", author: Agent, type: str) -> list[Agent]:
     if type == ESCALATION and (people := [p for p in present(tx, "") if p.id != author.id]):
         return people
     who = author.called
-    raise UnknownRecipient(
-        f"{who} has no supervisor" + (", and there are no people here" if type == ESCALATION else ""),
-        address=f"@{UP}", hint=f"Name one: postroom join {who} --supervisor NAME",
-    )  # fmt: skip
+    text = f"{who} has no supervisor"
+    if supervisor is not None and supervisor.left_at is not None:
+        text = f"{supervisor.called}, the supervisor of {who}, has left"
+    if type == ESCALATION:
+        text += ", and there are no people here"
+    hint = f"Name one: postroom join {who} --supervisor NAME"
+    raise UnknownRecipient(text, address=f"@{UP}", hint=hint)

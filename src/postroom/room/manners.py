@@ -20,7 +20,6 @@ from postroom.model.manners import (
 )
 from postroom.model.message import Agent, Message
 from postroom.room import directory
-from postroom.room.hand import REACHING
 from postroom.room.policy import bucket
 from postroom.room.rate import MINUTE
 from postroom.room.rest import comes_through, hold, keep_resting, release
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from postroom.store.contract import WriteTx
 
 _LONGEST_DIGEST = 86_400.0  # seconds
+_LONGEST_MUTE = 1e10
 
 
 def hold_new(room: "LocalRoom", tx: "WriteTx", message: Message, recipients: list[Agent]) -> dict[str, Hold]:
@@ -70,9 +70,9 @@ def manners(room: "LocalRoom", agent: str | None, wishes: "Wishes") -> Manners:
         if written(wanted) != who.manners:
             role = "human" if who.is_human else "agent"
             tx.append("agent.manners", who.id, payload={"manners": written(wanted)}, role=role)
-            _let_go(tx, who.id, wanted, gathers=bool(wanted.digest or room.settings.digest_seconds))
-            if rest(wanted, tx.now) is not None:
-                _hold_waiting(room, tx, who.id)
+        _let_go(tx, who.id, wanted, wanted.digest or room.settings.digest_seconds)
+        if rest(wanted, tx.now) is not None:
+            _hold_waiting(room, tx, who.id)
         return wanted
 
 
@@ -96,13 +96,16 @@ def _wished(had: Manners, wishes: "Wishes", now: int) -> Manners:
 def _end_of_mute(wish: "bool | float | datetime", now: int) -> int | None:
     if isinstance(wish, bool):
         return ENDLESS if wish else None
-    at = now + int(wish * 1000) if isinstance(wish, (int, float)) else round(wish.timestamp() * 1000)
-    if at <= now:
-        raise InvalidValue("the end of being muted must lie in the future", field="mute")
-    return at
+    try:
+        seconds = wish if isinstance(wish, (int, float)) else wish.timestamp() - now / 1000
+    except (AttributeError, ValueError, OverflowError, OSError):
+        raise InvalidValue(f"mute must be seconds or a datetime, not {wish!r}", field="mute") from None
+    if not 0.001 <= seconds < _LONGEST_MUTE:
+        raise InvalidValue("the end of being muted must lie in the next 300 years", field="mute")
+    return now + int(seconds * 1000)
 
 
-def _let_go(tx: "WriteTx", party: str, manners: Manners, *, gathers: bool) -> None:
+def _let_go(tx: "WriteTx", party: str, manners: Manners, digest: float) -> None:
     """Release what was held for a wish that is no more; hold the rest for as long as is wished now."""
     after = 0
     while page := tx.held(party, after):
@@ -115,16 +118,22 @@ def _let_go(tx: "WriteTx", party: str, manners: Manners, *, gathers: bool) -> No
                     release(tx, mail)
                 elif wish.until != mail.delivery.due_at or wish.reason.value != reason:
                     hold(tx, mail.message, party, wish)
-            elif reason == Reason.DIGEST.value and not gathers:
-                release(tx, mail)
+            elif reason == Reason.DIGEST.value:
+                wish = gather(mail.message, digest, tx.now)
+                if wish is None:
+                    release(tx, mail)
+                elif (wish.until or 0) < (mail.delivery.due_at or 0):
+                    hold(tx, mail.message, party, wish)
 
 
 def _hold_waiting(room: "LocalRoom", tx: "WriteTx", party: str) -> None:
-    """What waits already is left for later, too, unless a listener is just showing it, or may be."""
-    in_hand, after = room.contest(tx, party), 0
-    shown = {mail.delivery.seq for mail in tx.ready(party, 2)} if in_hand == REACHING else {in_hand}
+    """What waits already is left for later, too, unless a listener is just showing it.
+
+    One that reaches may show what is held by then. It is seen, or comes back labelled, all the same.
+    """
+    shown, after = room.contest(tx, party), 0
     while page := tx.waiting(party, after):
         after = page[-1].delivery.seq
         for mail in page:
-            if mail.delivery.seq not in shown:
+            if mail.delivery.seq != shown:
                 keep_resting(tx, mail)

@@ -8,6 +8,7 @@ from postroom.model import ids
 from postroom.model.ladder import Outcome, State, move
 from postroom.model.message import Agent, Delivery, Lease, Mail, make
 from postroom.room import directory, one
+from postroom.room.rest import keep_resting
 from postroom.room.sweep import act_on_due, give_back, is_due, is_offered, reap
 from postroom.room.unit import Unit
 
@@ -160,6 +161,7 @@ def break_lease(tx: "WriteTx", lease: Lease, room: "LocalRoom") -> None:
         while page := tx.unlabelled(lease.agent):
             for mail in page:
                 tx.append("delivery.labelled", lease.agent, about=mail.message, status="stored")
+                keep_resting(tx, mail)
     elif (mail := tx.mail(in_hand, lease.agent)) and _was_only_noted(mail):
         taken = claim(
             tx, mail, route="listen", context=lease.context, handed=True, lease=0, claimer=lease.holder

@@ -1,6 +1,6 @@
 """Rates: so many at once, and then so many in a minute or a day, evenly.
 
-A bucket is one moment in a small file under `run/rate`: when all that was drawn from it will have been made
+A bucket is a moment in a small file under `run/rate`: when all that was drawn from it will have been made
 good. It is read and written under the room's write lock, so all processes agree. Lost with the file, or not
 kept because the disk is full, it only forgets: a limit never stands in the way of what may be sent.
 """
@@ -39,25 +39,30 @@ class Bucket:
 
 
 class _Moment:
-    """A moment in a file, in microseconds, written back when it changed.
+    """A moment in a file, in microseconds, with the time at which it was written; written back with that.
 
-    One that lies further ahead than it can is forgotten: the clock has gone back, or the file is damaged.
+    A clock that goes back takes the moment with it. One that lies further ahead than it can is forgotten: the
+    file is damaged.
     """
 
     def __init__(self, path: str, now: int, furthest: int) -> None:
         self._path = path
         self._descriptor = -1
         self._now = now * 1000
-        self._furthest = self._now + furthest
-        self.value = self._was = 0
+        self._furthest = furthest
+        self.value = self._was = self._now
 
     def __enter__(self) -> "_Moment":
+        kept = b""
         try:
             self._descriptor = _opened(self._path)
-            self._was = int.from_bytes(os.pread(self._descriptor, 8, 0), "little")
+            kept = os.pread(self._descriptor, 16, 0)
         except OSError:
             pass
-        self.value = self._now if self._was > self._furthest else max(self._was, self._now)
+        ahead = int.from_bytes(kept[:8], "little") - (then := int.from_bytes(kept[8:], "little"))
+        if len(kept) == 16 and 0 <= ahead <= self._furthest:
+            self.value = max(self._now, min(then, self._now) + ahead)
+            self._was = self.value if then <= self._now else -1  # else the time of writing must go back, too
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -65,7 +70,8 @@ class _Moment:
             return
         try:
             if self.value != self._was:
-                os.pwrite(self._descriptor, self.value.to_bytes(8, "little"), 0)
+                kept = self.value.to_bytes(8, "little") + self._now.to_bytes(8, "little")
+                os.pwrite(self._descriptor, kept, 0)
         except OSError:
             pass
         finally:

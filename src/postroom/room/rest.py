@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from postroom.store.contract import ReadTx, WriteTx
 
 
-_QUESTIONS = ("request", "decision_gate")
+_QUESTIONS = ("request", "decision_gate", "dispatch", "assign", "health_check", "coordination")
 
 
 def hold(tx: "WriteTx", message: Message, recipient: str, wish: "Hold") -> int | None:
@@ -35,7 +35,9 @@ def comes_through(tx: "ReadTx", message: Message, recipient: str) -> bool:
     if is_pressing(message) or message.reply_to is None:
         return is_pressing(message)
     asked = tx.message(message.reply_to)
-    return asked is not None and asked.sender_id == recipient and asked.type in _QUESTIONS
+    if asked is None or asked.sender_id != recipient or asked.type not in _QUESTIONS:
+        return False
+    return tx.mail(asked.seq, message.sender_id) is not None
 
 
 def keep_resting(tx: "WriteTx", mail: Mail) -> bool:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def send(
     room: "LocalRoom",
     to: str,
-    body: str,
+    body: str = "",
     *,
     sender: str | None = None,
     confirm: bool = False,
@@ -76,14 +76,21 @@ def admitted(
     return admit(room, tx, lane, wanted)
 
 
+def _count(room: "LocalRoom", tx: "WriteTx", lane: directory.Lane, wanted: Draft) -> None:
+    """What is about to be stored counts for its sender; a person may always interrupt."""
+    if lane.author.is_human and "interrupt" in (wanted.cls, wanted.type):
+        return
+    from postroom.room.policy import draw  # noqa: PLC0415 - where there is one
+
+    draw(room, lane.author, tx.now)
+
+
 def post(
     room: "LocalRoom", tx: "WriteTx", lane: directory.Lane, wanted: Draft
 ) -> "tuple[Message, dict[str, Hold] | None]":
     """Store a message; for whom of them it is held, and why."""
     if room.is_policed:
-        from postroom.room.policy import draw  # noqa: PLC0415 - where there is one
-
-        draw(room, lane.author, tx.now)
+        _count(room, tx, lane, wanted)
     message = compose(tx, lane, wanted)
     tx.post(message, lane.ids)
     if wanted.type == GATE:
@@ -122,6 +129,7 @@ def held_back(room: "LocalRoom", tx: "WriteTx", lane: directory.Lane, wanted: Dr
         else:
             guard.check_turns(tx, lane.author.id, thread, room.settings.max_hops)
     if guard.is_courtesy(wanted, answered):
+        _count(room, tx, lane, wanted)
         message = compose(tx, lane, wanted)
         tx.post(message, [])
         return make(Sent, (message, [], [], False, guard.COURTESY, True))

@@ -38,7 +38,7 @@ def settle_all(room: "LocalRoom", mails: list[Mail], shown: "Sequence[int]") -> 
         for n, mail in enumerate(mails):
             try:
                 settle_in(tx, mail, shown[n] if n < len(shown) else None)
-            except StaleClaim:
+            except (StaleClaim, UnknownMessage):
                 lapsed.append(mail.handle)
     if lapsed:
         raise StaleClaim(f"the claim on {', '.join(lapsed)} has lapsed", messages=lapsed)

@@ -1,6 +1,6 @@
 """`postroom ask`."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from postroom.cli import content
 from postroom.cli.commands.send import add_content, content_options
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from postroom.cli.context import Context
     from postroom.cli.parser import Parser
-    from postroom.model.message import Mail
+    from postroom.model.message import Json, Mail
 
 HELP = """\
 Send a request and wait for its answer, which is printed. When no answer comes in time the request stays
@@ -25,9 +25,12 @@ EXAMPLES = """\
   postroom ask builder --payload '{"task_id": "T-1"}' "How far is it?" --json"""
 
 
+_DENIED = 5  # refused by policy
+
+
 def add_arguments(parser: "Parser") -> None:
     parser.add_argument(
-        "to", metavar="TO", help="an agent (builder, project/builder) or a person (human:ana)"
+        "to", metavar="TO", help="an agent, a person (human:ana), or several (@builders, one:@builders)"
     )
     parser.add_argument(
         "body", metavar="BODY", nargs="?", help="the question; - reads it from standard input"
@@ -58,7 +61,13 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
     else:
         context.put(_text(answer, context))
         context.note(f"{answer.sender} answered with {answer.handle}{_enclosed(answer) or '.'}")
-    return 0
+    return _DENIED if _is_denial(answer) else 0
+
+
+def _is_denial(answer: "Mail") -> bool:
+    """Whether a gate was decided with `deny`: then nothing that waits for a yes may go on."""
+    decision = (answer.payload or {}).get("decision")
+    return isinstance(decision, dict) and str(cast("Json", decision).get("option")).casefold() == "deny"
 
 
 def _enclosed(answer: "Mail") -> str:

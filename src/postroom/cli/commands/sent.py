@@ -49,6 +49,13 @@ def whom(message: "Message", deliveries: "list[Delivery]") -> str:
 
 
 def rungs(deliveries: "list[Delivery]") -> str:
+    """How far each got; nobody has what the loop guard kept."""
+    if not deliveries:
+        return "held back"
+    return _rungs(deliveries)
+
+
+def _rungs(deliveries: "list[Delivery]") -> str:
     """`acked`, or `bounced: too late`, or `2 acked, 1 stored` where there are several.
 
     `due 10:00:00` for what waits for its time.

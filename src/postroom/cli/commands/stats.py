@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 HELP = """\
 Who writes to whom; how many messages are acknowledged and how soon; how soon requests are answered, and how
-many wait for it; how many characters were handed over to each agent, by type, sender and route, and how many
-it was spared because several messages came as one. A message to three counts three times. Times are the
-median (p50) and what 95 of 100 do not exceed (p95, where the terminal is wide enough)."""
+many wait for it; how many characters of messages were handed over to each agent, by type, sender and route,
+and how many of frames it was spared because several messages came as one. A message to three counts three
+times. Times are the median (p50) and what 95 of 100 do not exceed (p95, where there is space for it)."""
 EXAMPLES = """\
   postroom stats
   postroom stats --since 7d --plot week.svg

@@ -328,7 +328,7 @@ class ReadTx:
         return self.rows(SQL["held_counts"], (self.tenant, recipient))
 
     def unread(self, recipient: str, most: int) -> int:
-        """How many messages wait, held ones with them; counted no further than to `most`."""
+        """How many messages wait, also held but not scheduled ones; counted no further than to `most`."""
         return self.row(SQL["unread"], (self.tenant, recipient, most))[0]
 
     def mail(self, seq: int, recipient: str) -> Mail | None:

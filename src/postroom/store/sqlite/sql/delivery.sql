@@ -63,7 +63,8 @@ SELECT reason, count(*), min(due_at) FROM delivery
 WHERE tenant = ?1 AND recipient = ?2 AND place = {held} AND reason IS NOT 'scheduled' GROUP BY 1 ORDER BY 1;
 
 -- name: unread
-SELECT count(*) FROM (SELECT 1 FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND place {unread} LIMIT ?3);
+SELECT count(*) FROM (SELECT 1 FROM delivery
+                      WHERE tenant = ?1 AND recipient = ?2 AND place {unread} AND reason IS NOT 'scheduled' LIMIT ?3);
 
 -- name: mail_open
 SELECT {delivery}, {message} FROM delivery d CROSS JOIN message m ON m.seq = d.seq
