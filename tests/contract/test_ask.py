@@ -61,8 +61,11 @@ def is_asked(room: LocalRoom, who: str) -> bool:
 
 
 def waits(room: LocalRoom, who: str) -> bool:
-    directory = os.path.join(room.home, "run", "asking", room.who(who).id)
-    return os.path.isdir(directory) and any(not name.endswith(".new") for name in os.listdir(directory))
+    """Whether it has said that it waits, and is past looking whether others wait for it."""
+    party = room.who(who).id
+    directory = os.path.join(room.home, "run", "asking", party)
+    is_noted = os.path.isdir(directory) and any(not name.endswith(".new") for name in os.listdir(directory))
+    return is_noted and room.bell.waiting(party) > 0
 
 
 def test_the_answer_comes_and_nothing_is_left_behind(team: LocalRoom, start: Start):
