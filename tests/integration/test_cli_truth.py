@@ -168,7 +168,7 @@ def test_whether_there_was_mail_at_all_is_told(cli: CommandLine):
 
 def test_who_waits_in_vain_is_sent_to_a_command_that_ends(cli: CommandLine):
     result = cli("wait", "--timeout", "1ms", "--as", "builder", "--json")
-    assert (result.code, result.error["hint"]) == (4, "See what is held for later: postroom inbox")
+    assert (result.code, result.error["hint"]) == (4, "Sleep again: postroom wait. Look: postroom inbox")
 
 
 # options of several words

@@ -335,3 +335,8 @@ def test_ten_questions_each_with_its_command_add_little_too():
     made = frame([mail("x" * 400, type="request") for _ in range(10)], now=NOW)
     assert made.text.count("<<'EOF'") == 10
     assert len(made.text) <= (4000 + 600) * 1.12
+
+
+def test_a_body_that_is_to_be_read_as_markdown_says_so():
+    assert "markdown" not in heading(mail("*hello*"))
+    assert ", markdown" in heading(mail("*hello*", metadata={"format": "markdown"}))

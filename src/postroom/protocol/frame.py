@@ -213,6 +213,8 @@ class _Writer(NamedTuple):
             found.append("options approve or deny")
         if m.cls != "turn":
             found.append(f"class {_word(m.cls, 20)}")
+        if m.format != "plain":
+            found.append(_word(m.format, 20))
         if (late := self.now - (m.not_before or m.created_at)) >= _LATE:
             found.append(f"sent {rough(late)} ago")
         if m.expires_at is not None:

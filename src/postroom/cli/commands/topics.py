@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
     from postroom.cli.context import Context
     from postroom.cli.parser import Parser
+    from postroom.model.message import Agent
 
 HELP = """\
 Topics of this project. Who subscribes to one gets what is written to it from then on, whether it runs or not;
@@ -85,7 +86,7 @@ def _show(args: "argparse.Namespace", context: "Context") -> int:
         })  # fmt: skip
         return 0
     context.note(
-        f"{count(len(subscribers), 'subscriber')}: {', '.join(a.name for a in subscribers) or 'nobody'}"
+        f"{count(len(subscribers), 'subscriber')}: {', '.join(map(_named, subscribers)) or 'nobody'}"
     )
     if found:
         from postroom.cli.letter import gist
@@ -110,3 +111,7 @@ def _subscribe(args: "argparse.Namespace", context: "Context") -> int:
         who = room.who().name
         context.put(f"{who} {_HOW[subscribed, changed]} topic:{wanted}\n")
     return 0
+
+
+def _named(agent: "Agent") -> str:
+    return agent.called if agent.left_at is None else f"{agent.called} (has left, and gets nothing)"

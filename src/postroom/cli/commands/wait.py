@@ -35,7 +35,7 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
     if not mails:
         held.note(context)
         raise TimedOut(
-            f"no mail within {long(timeout or 0)}", hint="See what is held for later: postroom inbox"
+            f"no mail within {long(timeout or 0)}", hint="Sleep again: postroom wait. Look: postroom inbox"
         )
     show(mails, args, context)
     return 0
