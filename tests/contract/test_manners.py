@@ -1,5 +1,6 @@
 """To be left alone: what comes meanwhile is held, its sender is told so, and nothing is lost."""
 
+import threading
 from datetime import UTC, datetime
 
 import pytest
@@ -49,6 +50,22 @@ def test_what_cannot_wait_comes_through(room: LocalRoom):
     assert bodies(room) == ["fire", "stop", "really stop", "help", "may I?", "that one"]
     room.manners("builder", mute=False)
     assert "small talk" in bodies(room)
+
+
+@pytest.mark.parametrize("type", ["request", "health_check", "coordination", "note"])
+def test_who_is_muted_can_ask_whatever_it_asks(room: LocalRoom, enter: Enter, type: str):
+    room.manners("planner", mute=True)
+
+    def answer() -> None:
+        with enter("builder") as there:
+            mail = there.take(timeout=20)
+            assert mail is not None
+            there.reply(mail, "here")
+
+    answering = threading.Thread(target=answer)
+    answering.start()
+    assert room.ask("builder", "there?", type=type, timeout=20).body == "here"
+    answering.join(20)
 
 
 def test_what_only_looks_like_an_answer_does_not_come_through(room: LocalRoom):

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from postroom.store.contract import ReadTx, WriteTx
 
 
-_QUESTIONS = ("request", "decision_gate", "dispatch", "assign", "health_check", "coordination")
+_QUESTIONS = ("request", "decision_gate", "dispatch", "assign", "health_check")
 
 
 def hold(tx: "WriteTx", message: Message, recipient: str, wish: "Hold") -> int | None:
@@ -35,7 +35,9 @@ def comes_through(tx: "ReadTx", message: Message, recipient: str) -> bool:
     if is_pressing(message) or message.reply_to is None:
         return is_pressing(message)
     asked = tx.message(message.reply_to)
-    if asked is None or asked.sender_id != recipient or asked.type not in _QUESTIONS:
+    if asked is None or asked.sender_id != recipient:
+        return False
+    if asked.type not in _QUESTIONS and not asked.requires_ack:  # which whatever is asked does
         return False
     return tx.mail(asked.seq, message.sender_id) is not None
 
