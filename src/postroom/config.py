@@ -272,6 +272,25 @@ def project_root(start: str | None = None) -> str:
         here = parent
 
 
+def worktree(start: str) -> tuple[str, str]:
+    """The checkout around a directory, or that directory itself; and the branch it is on, if any."""
+    here = first = os.path.realpath(start)
+    while not os.path.exists(git := os.path.join(here, ".git")):
+        above = os.path.dirname(here)
+        if above == here:
+            return first, ""
+        here = above
+    try:
+        if os.path.isfile(git):
+            with open(git, encoding="utf-8") as file:
+                git = os.path.join(here, file.read().removeprefix("gitdir:").strip())
+        with open(os.path.join(git, "HEAD"), encoding="utf-8") as file:
+            head = file.read().strip()
+    except (OSError, ValueError):
+        return here, ""
+    return here, head.removeprefix("ref: refs/heads/") if head.startswith("ref: ") else head[:12]
+
+
 def _common_root(worktree: str, git_file: str) -> str:
     """Follow a worktree's `.git` file to the repository it belongs to."""
     try:

@@ -8,7 +8,8 @@
     │   └── NoIdentity
     ├── NotFound                what was named does not exist
     │   ├── UnknownRecipient    ├── UnknownAgent       ├── UnknownMessage
-    │   ├── UnknownProject      ├── UnknownAttachment  └── NoRoom
+    │   ├── UnknownProject      ├── UnknownAttachment  ├── UnknownRuntime
+    │   └── NoRoom
     ├── TimedOut                nothing happened in the time given
     ├── Refused                 it exists, but a rule forbids it
     │   ├── IllegalMove         ├── MailboxLeased      ├── StaleClaim
@@ -137,6 +138,13 @@ class UnknownAgent(NotFound):
 
     code = "unknown_agent"
     hint = "See who is here: postroom agents --all"
+
+
+class UnknownRuntime(NotFound):
+    """There is no such runtime."""
+
+    code = "unknown_runtime"
+    hint = "See which there are: postroom doctor"
 
 
 class UnknownMessage(NotFound):

@@ -6,12 +6,15 @@ Everything platform-specific sits here, guarded: /proc, Unix sockets and user id
 import _socket  # what `socket` wraps, at a tenth of its cost to a start
 import os
 import sys
+import time
 
 # Where no mount table names them otherwise, these do not give SQLite the locks it needs.
 _UNSAFE_FILE_SYSTEMS = frozenset((
     "nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "glusterfs", "lustre", "ocfs2", "gfs2",
     "beegfs", "davfs", "virtiofs", "vboxsf", "prl_fs",
 ))  # fmt: skip
+
+_STARTING = 100  # milliseconds that a process may have run before it can ask
 
 _boot: str | None = None
 _identity: tuple[int, str] = (0, "")  # (pid it was made in, identity): a forked child makes its own
@@ -57,6 +60,40 @@ def identity() -> str:
     if _identity[0] != pid:
         _identity = (pid, f"{pid}.{_start_and_state(pid)[0]}.{boot()}.{_pid_namespace()}")
     return _identity[1]
+
+
+def identity_of(pid: int) -> str:
+    """Another process of this machine, as `identity` names this one."""
+    return f"{pid}.{_start_and_state(pid)[0]}.{boot()}.{_pid_namespace()}"
+
+
+def started_at() -> int:
+    """When this process began, in milliseconds since the epoch; never told too late."""
+    start = _start_and_state(os.getpid())[0]
+    if not start or not hasattr(time, "CLOCK_BOOTTIME"):
+        return time.time_ns() // 1_000_000 - _STARTING
+    since_boot = time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1_000_000
+    return time.time_ns() // 1_000_000 - since_boot + int(start) * 1000 // os.sysconf("SC_CLK_TCK")
+
+
+def ancestors(pid: int | None = None, most: int = 32) -> list[int]:
+    """The processes above one, the nearest first; empty where the system does not say."""
+    found: list[int] = []
+    above = os.getppid() if pid is None else _parent(pid)
+    while above > 1 and len(found) < most:
+        found.append(above)
+        above = _parent(above)
+    return found
+
+
+def _parent(pid: int) -> int:
+    fields = _read(f"/proc/{pid}/stat").rpartition(")")[2].split()
+    return int(fields[1]) if len(fields) > 1 else 0
+
+
+def program(pid: int) -> str:
+    """What a process is called; empty where the system does not say."""
+    return _read(f"/proc/{pid}/comm").strip()
 
 
 def is_gone(process: str) -> bool:

@@ -60,6 +60,8 @@ QUESTIONS: dict[str, Ask] = {
     "unlabelled": lambda tx, it: tx.unlabelled(it["builder"]),
     "sent": lambda tx, it: tx.sent(it["planner"]),
     "session": lambda tx, it: tx.session("s1"),
+    "sessions_at": lambda tx, it: tx.sessions_at("claude", "/w"),
+    "sessions_hosted": lambda tx, it: tx.sessions_hosted("1.1.b.n"),
     "sessions": lambda tx, it: tx.sessions(it["builder"]),
     "standing": lambda tx, it: any(tx.standing(it["builder"], "nobody")),
     "subscribers": lambda tx, it: tx.subscribers("p", "news"),
@@ -87,7 +89,7 @@ def furnished(room: LocalRoom, clock: Clock) -> dict[str, Any]:
     builder, planner = room.who("builder").id, room.who("planner").id
     with room.write() as tx:
         tx.append("project.created", payload={"name": "repo", "root": "/repo"})
-        process = {"id": "s1", "runtime": "claude", "process": "1.1.b.n", "epoch": 0}
+        process = {"id": "s1", "runtime": "claude", "process": "1.1.b.n", "epoch": 0, "worktree": "/w"}
         tx.append("session.started", builder, payload=process)
         tx.set_position("journal", "3")
     for agent in ("builder", "reviewer"):

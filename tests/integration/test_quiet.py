@@ -22,7 +22,7 @@ from tests.process import ROOT, Child, environment
 # Steps of other protocols, which have kill tests of their own.
 ELSEWHERE = (
     "journal-", "snapshot-", "prune-", "redact-", "backup-", "restore-", "attachment-", "blob-", "spill-",
-    "migrating",
+    "migrating", "hook-",
 )  # fmt: skip
 
 
@@ -187,7 +187,7 @@ def hook(room: LocalRoom, shell: str) -> bool:
     script = stub(os.path.join(room.home, "run"), "PostToolUse", "echo started", key="s1")
     ran = subprocess.run([shell, "-c", script], capture_output=True, text=True, check=True, timeout=30)
     assert ran.stderr == ""
-    return ran.stdout == "started\n"
+    return ran.stdout == "started s1\n"
 
 
 @pytest.fixture(params=["sh", "dash", "bash"])

@@ -30,8 +30,10 @@ class QuietMarkers:
         return f"{self._agents}/{agent}"
 
     def lift(self, agents: Iterable[str]) -> None:
-        """Withdraw the promise. Call with the write lock held, before the commit."""
+        """Withdraw the promise, to those above them too. Call with the write lock held, before the commit."""
         for agent in agents:
+            if "." in agent:
+                self.lift((agent.rpartition(".")[0],))
             if label.armed:
                 label.here("before-lift")
             path = f"{self._agents}/{agent}"
@@ -72,6 +74,12 @@ class QuietMarkers:
                 temporary = f"{path}.{os.urandom(4).hex()}"
                 os.symlink("../a/.shared", temporary)
                 os.replace(temporary, path)
+
+    def unlink(self, key: str) -> None:
+        """A session is over: its hooks find no marker, and its signs of life mean nothing any more."""
+        for directory in (self._sessions, self._life):
+            with contextlib.suppress(OSError):
+                os.unlink(f"{directory}/{key}")
 
     def until(self, agent: str) -> int | None:
         """The moment until which quiet is promised, or None."""

@@ -9,13 +9,18 @@ millisecond to make a file empty first.
 import shlex
 
 
-def stub(run: str, event: str, command: str, key: str = "p$PPID") -> str:
-    """A POSIX shell command: quiet → exit 0, otherwise become `command`.
+def stub(
+    run: str, event: str, command: str, key: str = "p$PPID", *, alive: bool = True, quiet: bool = True
+) -> str:
+    """A POSIX shell command: quiet → exit 0, otherwise become `command`, with the key as its last word.
 
-    `key` is a shell word that names the session (its id from the runtime's environment, or the parent's pid).
+    `key` is a shell word that names the session (its id from the runtime's environment, or the parent's
+    pid). Without `alive` the event leaves no sign of life, because it says nothing of what the agent does.
+    Without `quiet` Python always runs.
     """
-    directory = shlex.quote(run)
-    return (
-        f'r={directory} k="{key}"; echo {shlex.quote(event)} 2>/dev/null 1<>"$r/life/$k"; '
-        f'[ "$r/quiet/s/$k" -nt /proc/self ] && exit 0; exec {command}'
-    )
+    lines = [f'r={shlex.quote(run)} k="{key}"']
+    if alive:
+        lines.append(f'echo {shlex.quote(event)} 2>/dev/null 1<>"$r/life/$k"')
+    if quiet:
+        lines.append('[ "$r/quiet/s/$k" -nt /proc/self ] && exit 0')
+    return "; ".join([*lines, f'exec {command} "$k"'])

@@ -76,6 +76,11 @@ def agent_id() -> str:
     return "a" + os.urandom(7).hex()
 
 
+def child_id(parent: str) -> str:
+    """The id of an agent under another: it begins with that one's, so that both are known from it."""
+    return f"{parent}.{os.urandom(4).hex()}"
+
+
 def human_id() -> str:
     """A person's immutable id; its first letter tells it from an agent's."""
     return "h" + os.urandom(7).hex()

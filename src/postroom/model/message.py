@@ -239,6 +239,7 @@ class Session(NamedTuple):
     started_at: int
     ended_at: int | None
     alive_at: int
+    details: Json  # what its runtime's routes need
 
 
 class Lease(NamedTuple):

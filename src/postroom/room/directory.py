@@ -184,7 +184,8 @@ def join(tx: "WriteTx", who: str, scope: Scope, about: "About") -> Agent:
     known = tx.agent_named(project, address.name)
     facts = _facts(tx, known, about, scope)
     if known is None:
-        party = new_id()
+        above = tx.agent_named(project, address.name.rpartition(".")[0]) if "." in address.name else None
+        party = ids.child_id(above.id) if above else new_id()
         tx.append(
             "agent.joined", party, payload={"project": project, "name": address.name, **facts}, role=role
         )

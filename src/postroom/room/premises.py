@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from postroom import config, host
 from postroom.bell.quiet import LONGEST, QuietMarkers
+from postroom.bell.ring import RingFiles
 from postroom.clock import Clock, wall
 from postroom.errors import StoreError, UnknownMessage, UsageError
 from postroom.model import ids
@@ -55,6 +56,7 @@ class Premises:
         )  # fmt: skip
         self.bell = _bell(run)
         self.quiet = QuietMarkers(run)
+        self.ring = RingFiles(run)
         self._waiters: Waiters | None = None
         # When a party's mail (None: everybody's) is swept next, by the monotonic clock; waiters share it.
         self.next_sweeps: dict[str | None, float] = {}
@@ -153,6 +155,12 @@ class Premises:
         if message is None:
             raise UnknownMessage(f"there is no message {ref}", message_ref=ref)
         return message
+
+    def call(self, parties: list[str]) -> None:
+        """Have those called whose runtimes cannot watch a file; see `room/wake.py`."""
+        from postroom.room.wake import start  # noqa: PLC0415 - only for who must be called
+
+        start(self.home, parties)
 
     def hand(self, party: str) -> "Hand":
         from postroom.room.hand import Hand  # noqa: PLC0415 - only for listeners

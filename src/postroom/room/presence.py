@@ -1,5 +1,6 @@
 """Who is here, what waits for them, and how they come and go."""
 
+import os
 from typing import TYPE_CHECKING
 
 from postroom import host
@@ -36,6 +37,16 @@ def statuses(room: "LocalRoom", *, everyone: bool) -> list[AgentStatus]:
                 shown = len(in_hand(room, tx, agent.id))
                 found.append(AgentStatus(agent, waiting - shown, offered + shown, reach, holder, held))
     return found
+
+
+def last_sign(run: str, key: str) -> tuple[str, int]:
+    """The last event in a session, and when; nothing where it left no sign."""
+    try:
+        with open(os.path.join(run, "life", key), encoding="utf-8", errors="replace") as file:
+            event = file.readline().strip()
+            return event, os.fstat(file.fileno()).st_mtime_ns // 1_000_000
+    except (OSError, ValueError):
+        return "", 0
 
 
 def in_hand(room: "LocalRoom", tx: "ReadTx", party: str) -> list[int]:

@@ -54,10 +54,12 @@ def settle_in(tx: "WriteTx", mail: Mail, shown: int | None = None) -> Delivery:
     return see(tx, current, shown)
 
 
-def see(tx: "WriteTx", mail: Mail, shown: int | None = None) -> Delivery:
+def see(
+    tx: "WriteTx", mail: Mail, shown: int | None = None, *, evidence: Evidence = Evidence.AGENT
+) -> Delivery:
     """It has been seen: all of it, or so many characters where that is less."""
     move(mail.delivery.state, State.SEEN)
-    payload: Json = {"n": mail.delivery.attempts, "evidence": _AGENT}
+    payload: Json = {"n": mail.delivery.attempts, "evidence": evidence.value}
     if shown is not None and shown < len(mail.body):
         payload["shown"] = shown
     tx.append(
@@ -71,7 +73,7 @@ def see(tx: "WriteTx", mail: Mail, shown: int | None = None) -> Delivery:
     if mail.message.type == REQUEST or one.is_one(mail.message):
         tx.watch(mail.delivery.recipient_id, mail.message.seq)
     return mail.delivery._replace(
-        state=State.SEEN, evidence=Evidence.AGENT, seen_at=tx.now, due_at=None, reason=None
+        state=State.SEEN, evidence=evidence, seen_at=tx.now, due_at=None, reason=None
     )
 
 

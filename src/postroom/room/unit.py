@@ -85,6 +85,8 @@ class Unit:
             label.here("after-commit")
         enclosures = {} if self.announced is None else {self._mailbox: enclose(self.announced)}
         self.reached = room.bell.ring((*tx.stirred, *(tx.touched - tx.stirred), EVERYONE), enclosures)
+        if tx.stirred and (called := room.ring.touch(tx.stirred)):
+            room.call(called)
         if label.armed:
             label.here("after-ring")
         room.store.sync(lasting=self._lasting)

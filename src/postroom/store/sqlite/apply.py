@@ -72,7 +72,7 @@ def _delivery_offered(tx: "WriteTx", e: Event, key: Key) -> None:
 
 
 def _delivery_handed(tx: "WriteTx", e: Event, key: Key) -> None:
-    tx.run("delivery_hand", (*key, e.timestamp))
+    tx.run("delivery_hand", (*key, e.timestamp, e.payload.get("holder")))
 
 
 def _delivery_seen(tx: "WriteTx", e: Event, key: Key) -> None:
@@ -151,7 +151,7 @@ def _session_started(tx: "WriteTx", e: Event) -> None:
     tx.run(
         "session_insert",
         (tx.tenant, p["id"], e.party, p["runtime"], p["process"], p.get("pane"), p.get("worktree"),
-         p.get("branch"), p["epoch"], e.timestamp),
+         p.get("branch"), p["epoch"], e.timestamp, encode(p["details"]) if p.get("details") else None),
     )  # fmt: skip
 
 

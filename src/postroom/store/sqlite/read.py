@@ -115,6 +115,10 @@ def to_agent(row: Row) -> Agent:
     return Agent._make((*row[:6], _json(row[6]), *row[7:11], row[11] and _json(row[11])))
 
 
+def _session(row: Row) -> Session:
+    return Session._make((*row[:12], _json(row[12]) if row[12] else {}))
+
+
 def to_event(row: Row) -> Event:
     payload: Json = _json(row[10]) if row[10] else {}
     refs: Json = {} if row[11] is None else {"message": row[12], "seq": row[11]}
@@ -211,12 +215,19 @@ class ReadTx:
 
     def session(self, session_id: str) -> Session | None:
         row = self.row(SQL["session_get"], (self.tenant, session_id))
-        return Session._make(row) if row else None
+        return _session(row) if row else None
 
     def sessions(self, agent_id: str) -> list[Session]:
         """The sessions of an agent that have not ended."""
-        rows = self.rows(SQL["sessions_running"], (self.tenant, agent_id))
-        return [Session._make(row) for row in rows]
+        return list(map(_session, self.rows(SQL["sessions_running"], (self.tenant, agent_id))))
+
+    def sessions_hosted(self, process: str) -> list[Session]:
+        """The sessions in a process that have not ended."""
+        return list(map(_session, self.rows(SQL["sessions_hosted"], (self.tenant, process))))
+
+    def sessions_at(self, runtime: str, worktree: str) -> list[Session]:
+        """The sessions of a runtime in a worktree, the latest first, ended or not."""
+        return list(map(_session, self.rows(SQL["sessions_at"], (self.tenant, runtime, worktree))))
 
     # messages
 

@@ -79,10 +79,12 @@ CREATE TABLE session (
     started_at INTEGER NOT NULL,
     ended_at   INTEGER,
     alive_at   INTEGER NOT NULL,
+    details    TEXT,                         -- what its runtime's routes need: JSON
     PRIMARY KEY (tenant, id)
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX session_agent ON session (tenant, agent) WHERE ended_at IS NULL;
+CREATE INDEX session_process ON session (tenant, process) WHERE ended_at IS NULL;
 
 CREATE TABLE message (
     seq            INTEGER PRIMARY KEY,

@@ -3,6 +3,9 @@ id, tenant, project, name,
 CASE substr(id, 1, 1) WHEN 'h' THEN 'human:' || name ELSE project || '/' || name END,
 role, capabilities, description, supervisor, created_at, left_at, manners
 
+-- fragment: session
+id, tenant, agent, runtime, process, pane, worktree, branch, epoch, started_at, ended_at, alive_at, details
+
 -- name: agent_by_id
 SELECT {agent} FROM agent WHERE tenant = ?1 AND id = ?2;
 
@@ -74,21 +77,27 @@ ON CONFLICT (tenant, agent) DO UPDATE SET fence = excluded.fence, holder = exclu
 UPDATE lease SET holder = NULL, context = NULL WHERE tenant = ?1 AND agent = ?2;
 
 -- name: session_insert
-INSERT INTO session (tenant, id, agent, runtime, process, pane, worktree, branch, epoch, started_at, alive_at)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?10)
-ON CONFLICT (tenant, id) DO UPDATE SET process = excluded.process, pane = excluded.pane, worktree = excluded.worktree,
-    branch = excluded.branch, epoch = excluded.epoch, ended_at = NULL, alive_at = excluded.alive_at;
+INSERT INTO session (tenant, id, agent, runtime, process, pane, worktree, branch, epoch, started_at, alive_at, details)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?10, ?11)
+ON CONFLICT (tenant, id) DO UPDATE SET agent = excluded.agent, process = excluded.process, pane = excluded.pane,
+    worktree = excluded.worktree, branch = excluded.branch, epoch = excluded.epoch, ended_at = NULL,
+    alive_at = excluded.alive_at, details = excluded.details;
 
 -- name: session_end
 UPDATE session SET ended_at = ?3 WHERE tenant = ?1 AND id = ?2;
 
 -- name: session_get
-SELECT id, tenant, agent, runtime, process, pane, worktree, branch, epoch, started_at, ended_at, alive_at
-FROM session WHERE tenant = ?1 AND id = ?2;
+SELECT {session} FROM session WHERE tenant = ?1 AND id = ?2;
 
 -- name: sessions_running
-SELECT id, tenant, agent, runtime, process, pane, worktree, branch, epoch, started_at, ended_at, alive_at
-FROM session WHERE tenant = ?1 AND agent = ?2 AND ended_at IS NULL ORDER BY started_at;
+SELECT {session} FROM session WHERE tenant = ?1 AND agent = ?2 AND ended_at IS NULL ORDER BY started_at;
+
+-- name: sessions_hosted
+SELECT {session} FROM session WHERE tenant = ?1 AND process = ?2 AND ended_at IS NULL ORDER BY started_at LIMIT 500;
+
+-- name: sessions_at
+-- The latest in a worktree, ended or not.
+SELECT {session} FROM session WHERE tenant = ?1 AND runtime = ?2 AND worktree = ?3 ORDER BY alive_at DESC, id LIMIT 500;
 
 -- name: agents_in_project
 SELECT {agent} FROM agent WHERE tenant = ?1 AND project = ?2 AND name > ?3 ORDER BY name LIMIT ?4;

@@ -136,12 +136,19 @@ UNION SELECT d.recipient FROM {watch} WHERE w.tenant = ?1 AND {program} LIMIT 10
 SELECT min(due_at) FROM delivery WHERE tenant = ?1 AND due_at IS NOT NULL;
 
 -- name: next_due_of
-SELECT min(due_at) FROM delivery WHERE tenant = ?1 AND due_at IS NOT NULL AND recipient = ?2;
+-- With those under it, whose ids begin with its own.
+SELECT min(due_at) FROM (
+    SELECT min(due_at) AS due_at FROM delivery WHERE tenant = ?1 AND due_at IS NOT NULL AND recipient = ?2
+    UNION ALL
+    SELECT min(due_at) FROM delivery INDEXED BY delivery_due
+     WHERE tenant = ?1 AND due_at IS NOT NULL AND recipient > ?2 || '.' AND recipient < ?2 || '/');
 
 -- name: restless
--- Whether anything of a recipient is ready or offered: then no quiet marker may stand.
+-- Whether anything of a recipient, or of one under it, is ready or offered: then no quiet marker may stand.
 SELECT EXISTS (SELECT 1 FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND place {waiting})
-    OR EXISTS (SELECT 1 FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND place = {offered});
+    OR EXISTS (SELECT 1 FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND place = {offered})
+    OR EXISTS (SELECT 1 FROM delivery WHERE tenant = ?1 AND recipient > ?2 || '.' AND recipient < ?2 || '/'
+                  AND (place {waiting} OR place = {offered}));
 
 -- name: counts
 SELECT (SELECT count(*) FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND place {waiting}),
@@ -172,7 +179,8 @@ UPDATE delivery SET was = state, state = 'offered', place = {offered}, last = ?5
 WHERE tenant = ?1 AND recipient = ?2 AND place = ?3 AND seq = ?4;
 
 -- name: delivery_hand
-UPDATE delivery SET last = ?5, handed_at = ?6, due_at = NULL
+-- From here on the session holds it, if it was a hook of one that handed it over.
+UPDATE delivery SET last = ?5, handed_at = ?6, claimer = coalesce(?7, claimer), due_at = NULL
 WHERE tenant = ?1 AND recipient = ?2 AND place = ?3 AND seq = ?4;
 
 -- name: delivery_see

@@ -1,0 +1,51 @@
+"""Ring files: what a runtime watches while it is idle, and what whoever sends touches after the commit.
+
+There is one only while a session wants to be woken so. One that is not empty cannot be watched by its
+session: it says what must be called to wake it.
+"""
+
+import os
+from collections.abc import Iterable
+
+from postroom import host
+
+
+class RingFiles:
+    """The ring files of a room, under `run/ring/`, by agent."""
+
+    def __init__(self, run: str) -> None:
+        self._directory = os.path.join(run, "ring")
+
+    def path(self, agent: str) -> str:
+        return f"{self._directory}/{agent}"
+
+    def put(self, agent: str, content: str = "") -> str:
+        """There is something to wake from now on; the file's path."""
+        host.private_directory(self._directory)
+        path, temporary = self.path(agent), f"{self._directory}/.{agent}.{os.getpid()}"
+        with open(temporary, "w", encoding="utf-8") as file:
+            file.write(content)
+        os.chmod(temporary, 0o600)
+        os.replace(temporary, path)
+        return path
+
+    def remove(self, agent: str) -> None:
+        try:
+            os.unlink(self.path(agent))
+        except OSError:
+            pass
+
+    def touch(self, agents: Iterable[str]) -> list[str]:
+        """Ring; who of them must be called. Nothing is raised: what was committed has not failed."""
+        called: list[str] = []
+        for agent in agents:
+            path = f"{self._directory}/{agent}"
+            if not os.access(path, os.F_OK):  # as a rule: cheaper than an exception
+                continue
+            try:
+                os.utime(path)
+                if os.stat(path).st_size:
+                    called.append(agent)
+            except OSError:
+                pass
+        return called

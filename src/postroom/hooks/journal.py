@@ -1,0 +1,42 @@
+"""Where hooks say what went wrong: the agent must not be disturbed by it. `postroom doctor` shows it."""
+
+import os
+import time
+
+_LARGEST = 1 << 18
+
+
+def path(home: str) -> str:
+    return os.path.join(home, "run", "hook.log")
+
+
+def note(home: str, argv: list[str], exc: BaseException) -> None:
+    """One line: when, at which event, what. The log starts anew when it is large. Never raises."""
+    try:
+        text = " ".join(f"{type(exc).__name__}: {exc}".split())[:500]
+        at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        line = f"{at} {' '.join(argv)[:200]} {text}\n".encode(errors="replace")
+        where = path(home)
+        try:
+            if os.stat(where).st_size > _LARGEST:
+                os.replace(where, where + ".1")
+        except OSError:
+            pass
+        log = os.open(where, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        os.write(log, line)
+        os.close(log)
+    except (OSError, ValueError):
+        pass
+    if os.environ.get("POSTROOM_DEBUG"):
+        import traceback  # noqa: PLC0415 - who looks for the reason
+
+        traceback.print_exception(exc)
+
+
+def last(home: str, most: int = 5) -> list[str]:
+    """The latest of them."""
+    try:
+        with open(path(home), encoding="utf-8", errors="replace") as file:
+            return file.read().splitlines()[-most:]
+    except OSError:
+        return []

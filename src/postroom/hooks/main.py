@@ -1,0 +1,98 @@
+"""What an agent's hook runs when its shell half could not promise quiet: `RUNTIME EVENT KEY`, and JSON on
+standard input.
+
+Whatever goes wrong in here, the agent must not notice: then nothing is printed, the exit code is 0, and the
+reason is in the log. What is printed is what that runtime accepts, in one write; only after it does the
+mail count as handed over.
+"""
+
+import os
+import sys
+from typing import NoReturn
+
+from postroom import config, host, label
+from postroom.hooks import journal
+
+_STDIN = 0
+_MOST = 1 << 26  # bytes; what a tool printed may be in it
+_PATIENCE = 1.0  # seconds for the room's lock: the agent waits meanwhile
+
+
+def main(home: str, argv: list[str]) -> NoReturn:
+    """Run one hook, and end without the interpreter's own ending."""
+    code = 0
+    try:
+        code = run(home, argv)
+    except BaseException as exc:
+        journal.note(home, argv, exc)
+    os._exit(code)
+
+
+def run(home: str, argv: list[str]) -> int:
+    """The exit code that the runtime expects."""
+    began = host.started_at()
+    name, event, key = [*argv, "", "", ""][:3]
+    from postroom.runtimes import load  # noqa: PLC0415 - so that a failure to load is noted, too
+
+    runtime = load(name)
+    point = runtime.point(event)
+    if point is None:
+        raise ValueError(f"{name} has no event {event!r}")
+    import json  # noqa: PLC0415
+
+    beat = runtime.read(event, json.loads(_standard_input()))
+    if not beat.session:
+        raise ValueError("the runtime did not name its session")
+    if os.path.isdir(beat.cwd):
+        os.chdir(beat.cwd)
+    from postroom.hooks.visit import Visit  # noqa: PLC0415
+
+    with _room(home) as room:
+        visit = Visit(room, runtime, point, beat, key=key, began=began)
+        said = visit.pay()
+        label.here("hook-claimed")
+        try:
+            _write(1, said.stdout)
+            _write(2, said.stderr)
+        except OSError:
+            visit.failed()
+            raise
+        label.here("hook-written")
+        visit.succeeded()
+        label.here("hook-handed")
+        room.finish()
+        return said.code
+
+
+def _room(home: str):
+    from postroom.room.local import LocalRoom  # noqa: PLC0415
+
+    settings, declared = config.load(home)
+    settings = settings._replace(busy_seconds=min(settings.busy_seconds, _PATIENCE))
+    project = os.environ.get("POSTROOM_PROJECT")
+    return LocalRoom(home, settings, project=project, create=False, declared=declared)
+
+
+def _standard_input() -> bytes:
+    parts: list[bytes] = []
+    size = 0
+    while size < _MOST and (part := os.read(_STDIN, 1 << 20)):
+        parts.append(part)
+        size += len(part)
+    return b"".join(parts)
+
+
+def _write(descriptor: int, text: str) -> None:
+    """All of it, in one write where the pipe takes that."""
+    data = text.encode(errors="replace")
+    if label.armed and data:
+        half = len(data) // 2
+        os.write(descriptor, data[:half])
+        label.here("hook-writing")
+        data = data[half:]
+    while data:
+        data = data[os.write(descriptor, data) :]
+
+
+if __name__ == "__main__":
+    main(config.home(), sys.argv[1:])

@@ -1,0 +1,62 @@
+"""The program that all hooks of a room run: `bin/hook` in its home.
+
+Its path never changes, so the command lines in users' configurations do not either, whatever version of
+Postroom or of Python is installed; runtimes that trust a command by its hash go on trusting it.
+"""
+
+import os
+import sys
+
+from postroom import host
+
+_LONGEST = 120  # characters of the first line that the kernel reads, with room for the rest of it
+
+_PYTHON = """\
+import sys
+sys.path.insert(0, {source!r})
+try:
+    from postroom.hooks.main import main
+except ImportError:
+    sys.exit(0)  # Postroom is not installed any more
+main({home!r}, sys.argv[1:])
+"""
+
+
+def path(home: str) -> str:
+    return os.path.join(home, "bin", "hook")
+
+
+def install(home: str) -> str:
+    """Write it, or write it anew after an upgrade; its path."""
+    where, content = path(home), _content(home, sys.executable)
+    if _read(where) != content:
+        host.private_directory(os.path.dirname(where))
+        temporary = f"{where}.{os.getpid()}"
+        with open(temporary, "w", encoding="utf-8") as file:
+            file.write(content)
+        os.chmod(temporary, 0o700)
+        os.replace(temporary, where)
+    return where
+
+
+def is_current(home: str) -> bool:
+    """Whether it runs this installation."""
+    return _read(path(home)) == _content(home, sys.executable)
+
+
+def _content(home: str, python: str) -> str:
+    source = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    body = _PYTHON.format(source=source, home=home)
+    if len(python) <= _LONGEST and " " not in python:
+        return f"#!{python} -IS\n{body}"
+    import shlex  # noqa: PLC0415 - rarely
+
+    return f'#!/bin/sh\nexec {shlex.quote(python)} -I -S -c {shlex.quote(body)} "$@"\n'
+
+
+def _read(where: str) -> str:
+    try:
+        with open(where, encoding="utf-8") as file:
+            return file.read()
+    except OSError:
+        return ""

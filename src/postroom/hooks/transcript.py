@@ -1,0 +1,62 @@
+"""Searching a conversation, kept by a runtime as one JSON document a line, for what its model was shown."""
+
+import json
+import os
+from collections.abc import Iterator
+from typing import Any
+
+from postroom.clock import iso
+from postroom.room.turn import Trace
+
+_CHUNK = 1 << 18
+_MOST = 1 << 24  # bytes from the end: what is older was settled long ago
+
+
+def trace(path: str, reply: str, nonce: str, handed_at: int) -> Trace:
+    """Whether a text with that nonce is there, and the model has answered since.
+
+    That it is missing is told only by an answer of the model from after the hand-over: runtimes write late.
+    """
+    if not path or not reply or not nonce:
+        return Trace.UNKNOWN
+    needle, mark, answered, handed = reply.encode(), nonce.encode(), False, iso(handed_at) or ""
+    try:
+        for line in _backwards(path):
+            if needle in line:
+                at = _written_at(line)
+                if not at:
+                    continue
+                if at <= handed:
+                    return Trace.LACKING if answered else Trace.UNKNOWN
+                answered = True
+            elif mark in line:
+                return Trace.SHOWN if answered else Trace.UNKNOWN
+    except OSError:
+        return Trace.UNKNOWN
+    return Trace.LACKING if answered else Trace.UNKNOWN
+
+
+def _written_at(line: bytes) -> str:
+    """When, as text: such texts in UTC have the order of the moments."""
+    try:
+        record: Any = json.loads(line)
+        return str(record["timestamp"])
+    except (ValueError, KeyError, TypeError):
+        return ""
+
+
+def _backwards(path: str) -> Iterator[bytes]:
+    """The lines of a file, the last one first; not what is far from its end."""
+    with open(path, "rb") as file:
+        at = file.seek(0, os.SEEK_END)
+        first = max(0, at - _MOST)
+        rest = b""
+        while at > first:
+            size = min(_CHUNK, at - first)
+            at -= size
+            file.seek(at)
+            head, *lines = (file.read(size) + rest).split(b"\n")
+            yield from reversed(lines)
+            rest = head
+        if first == 0:
+            yield rest

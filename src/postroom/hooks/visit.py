@@ -1,0 +1,164 @@
+"""One visit of an agent's session: an event of its runtime, and what that means for its mail."""
+
+import os
+from functools import partial
+
+from postroom import host, label
+from postroom.hooks.transcript import trace
+from postroom.model.message import Agent, Session
+from postroom.protocol.frame import SMALLEST
+from postroom.room import turn
+from postroom.room.local import LocalRoom
+from postroom.room.session import Seat, current, end, return_unproven
+from postroom.room.stop import Stops
+from postroom.room.unit import Unit
+from postroom.runtimes.contract import Beat, Kind, Point, Runtime, Said, Wake, Words
+from postroom.store.contract import WriteTx
+
+NUDGE = "Postroom: there is mail for you."  # what a wake types: never mail itself
+_SHELLS = ("sh", "bash", "dash", "zsh", "fish", "env", "timeout", "setsid", "nice")
+_STOPS = (Kind.STOP, Kind.CHILD_STOP)
+
+
+class Visit:
+    """Pay it, write out what it says, then say whether that `succeeded` or `failed`."""
+
+    def __init__(
+        self, room: LocalRoom, runtime: Runtime, point: Point, beat: Beat, *, key: str, began: int
+    ) -> None:
+        self._room = room
+        self._runtime = runtime
+        self._point = point
+        self._beat = beat
+        self._key = key
+        self._began = began
+        self._run = os.path.join(room.home, "run")
+        self._offering: turn.Offering | None = None
+        self._session: Session | None = None
+        self._agent: Agent | None = None
+
+    def pay(self) -> Said:
+        """Settle what was shown before, claim what may be shown now; what to say to the runtime."""
+        label.here("hook-begun")
+        seat = self._seat()
+        with Unit(self._room, prompt=False) as tx:
+            known = tx.session(seat.id)
+            if self._point.kind is Kind.END:
+                if known is not None:
+                    self._leave(tx, known)
+                return Said()
+            anew = self._point.kind in (Kind.START, Kind.CHILD)
+            if known is not None:
+                turn.prove(self._room, tx, known, self._proof(anew=anew))
+            session, agent = current(self._room, tx, seat, anew=anew)
+            self._session, self._agent = session, agent
+            return_unproven(self._room, tx, session)
+            self._offering = self._offer(tx, session, agent)
+            if self._point.kind is Kind.CHILD_STOP and self._offering is None:
+                self._leave(tx, session)
+                tx.append("agent.left", agent.id, role="agent")
+        watch = self._settle_in(agent)
+        return self._runtime.say(self._point, Words(self._text(agent), watch))
+
+    def _seat(self) -> Seat:
+        beat, pids = self._beat, host.ancestors()
+        pid = next((pid for pid in pids if host.program(pid) not in _SHELLS), os.getppid())
+        details = {"key": self._key, "cwd": beat.cwd, "transcript": beat.transcript, **(beat.facts or {})}
+        return Seat(
+            self._runtime.name, beat.session, beat.child, beat.child_type, host.identity_of(pid), beat.cwd,
+            os.environ.get("TMUX_PANE", ""), details,
+        )  # fmt: skip
+
+    def _proof(self, *, anew: bool) -> turn.Proof:
+        """What this event proves: nothing by itself where it begins another context."""
+        points = [p for p in self._runtime.points if self._point.event in p.proven_by and not anew]
+        return turn.Proof(
+            frozenset(_route(p) for p in points),
+            frozenset(_route(p) for p in points if p.kind is not Kind.WAKE),
+            self._began,
+            partial(trace, self._beat.transcript, self._runtime.reply),
+        )
+
+    def _offer(self, tx: WriteTx, session: Session, agent: Agent) -> turn.Offering | None:
+        kind, stops = self._point.kind, Stops(self._run, session.id)
+        if kind is Kind.PROMPT and not (self._beat.prompt or "").startswith(NUDGE):
+            stops.forget()
+        if not self._point.proven_by or (kind is Kind.WAKE and not self._is_idle()):
+            return None
+        offering = turn.offer(
+            self._room, tx, agent, session, route=_route(self._point), budget=self._budget(),
+            urgent=kind in _STOPS and not stops.may_go_on(tx.now),
+        )  # fmt: skip
+        if offering is not None and kind in _STOPS:
+            stops.count(tx.now)
+        return offering
+
+    def _budget(self) -> int:
+        return max(SMALLEST, self._runtime.budget - len(self._greeting(self._agent)))
+
+    def _is_idle(self) -> bool:
+        """Whether the last sign of life says that the model is not at work."""
+        from postroom.room.presence import last_sign  # noqa: PLC0415 - for wakes only
+
+        event, _ = last_sign(self._run, self._key)
+        point = self._runtime.point(event)
+        return point is None or point.kind in (Kind.START, Kind.STOP)
+
+    def _leave(self, tx: WriteTx, session: Session) -> None:
+        end(self._room, tx, session)
+        Stops(self._run, session.id).forget()
+        if not self._beat.child:
+            self._room.quiet.unlink(self._key)
+            self._room.ring.remove(session.agent)
+
+    def _settle_in(self, agent: Agent) -> str:
+        """Let the session's hooks find their agent's marker, and be woken; what it must watch for that."""
+        if self._beat.child:
+            return ""
+        self._room.quiet.link(self._key, agent.id)
+        if self._point.kind is not Kind.START or not self._runtime.wake:
+            return ""
+        call = "" if self._runtime.wake is Wake.WATCH else (self._session.id if self._session else "")
+        path = self._room.ring.put(agent.id, call)
+        return path if self._runtime.wake is Wake.WATCH else ""
+
+    def _text(self, agent: Agent) -> str:
+        frame = self._offering.frame.text if self._offering else ""
+        return self._greeting(agent) + frame
+
+    def _greeting(self, agent: Agent | None) -> str:
+        """Who it is, when its conversation does not say so yet."""
+        if agent is None or self._point.kind not in (Kind.START, Kind.CHILD) or self._beat.source == "resume":
+            return ""
+        if self._point.kind is Kind.CHILD:
+            return f"Your own address in Postroom is {agent.name}.\n"
+        from postroom.protocol.guide import GUIDE  # noqa: PLC0415 - once in a conversation
+
+        return f"Your address in Postroom is {agent.name} (project {agent.project}).\n{GUIDE}"
+
+    def succeeded(self) -> None:
+        """All of it was written."""
+        if self._session is None or self._agent is None:
+            return
+        if self._offering is not None:
+            turn.hand_over(self._room, self._offering, self._session)
+            return
+        is_stop = self._point.kind is Kind.STOP
+        if is_stop:
+            self._room.idle(self._agent.address)
+        if is_stop or not self._room.store.look().watched(self._agent.id):
+            self._room.hush(self._above())
+
+    def _above(self) -> str:
+        """Whose marker the session's hooks look at."""
+        assert self._agent is not None
+        return self._agent.address.rpartition(".")[0] if self._beat.child else self._agent.address
+
+    def failed(self) -> None:
+        """It was not written: nobody has seen it."""
+        for mail in self._offering.mails if self._offering else ():
+            self._room.give_up(mail)
+
+
+def _route(point: Point) -> str:
+    return f"hook:{point.event}"

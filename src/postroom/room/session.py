@@ -1,0 +1,153 @@
+"""Sessions: one run of an agent's runtime. Who it is, when it begins, and what its end leaves behind.
+
+An agent keeps its address over compaction, resumption, clearing and restart: the same session is the same
+agent, and so is the next one in the same process; a new one takes the address that its user gave it, or
+that of the last one that ran in the same place and runs no more.
+"""
+
+import os
+from typing import TYPE_CHECKING, NamedTuple
+
+from postroom import config, host
+from postroom.model.message import Agent, Json, Session
+from postroom.room import directory
+from postroom.room.sweep import give_back
+
+if TYPE_CHECKING:
+    from postroom.room.local import LocalRoom
+    from postroom.store.contract import ReadTx, WriteTx
+
+MAIN = "main"
+_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
+
+
+class Seat(NamedTuple):
+    """Where a session runs, as its hook found it."""
+
+    runtime: str
+    session: str  # the runtime's own id
+    child: str  # the runtime's own id of a subagent; empty in the main conversation
+    child_type: str
+    process: str  # that hosts it
+    cwd: str
+    pane: str
+    details: Json
+
+    @property
+    def id(self) -> str:
+        return session_id(self.runtime, self.session, self.child)
+
+
+def session_id(runtime: str, session: str, child: str = "") -> str:
+    return f"{runtime}:{session}:{child or MAIN}"
+
+
+def context(session: Session) -> str:
+    """Where mail is shown: what was shown in another context may be shown again."""
+    return f"{session.id}:{session.epoch}"
+
+
+def is_live(session: Session) -> bool:
+    return session.ended_at is None and not host.is_gone(session.process)
+
+
+def current(room: "LocalRoom", tx: "WriteTx", seat: Seat, *, anew: bool) -> tuple[Session, Agent]:
+    """The session of a seat, begun if it is not known, or if it begins `anew`; and whose it is."""
+    known = tx.session(seat.id)
+    if known is not None and not anew and known.process == seat.process and known.ended_at is None:
+        agent = tx.agent(known.agent)
+        if agent is not None:
+            return known, agent
+    return _begin(room, tx, seat, known)
+
+
+def _begin(room: "LocalRoom", tx: "WriteTx", seat: Seat, known: Session | None) -> tuple[Session, Agent]:
+    agent = _known_agent(tx, known) or _whose(room, tx, seat)
+    for other in tx.sessions(agent.id):
+        if other.id != seat.id and host.is_gone(other.process):
+            tx.append("session.ended", agent.id, payload={"id": other.id})
+    worktree, branch = config.worktree(seat.cwd or os.getcwd())
+    payload = {
+        "id": seat.id, "runtime": seat.runtime, "process": seat.process, "pane": seat.pane or None,
+        "worktree": worktree, "branch": branch or None, "epoch": known.epoch + 1 if known else 0,
+        "details": seat.details,
+    }  # fmt: skip
+    tx.append("session.started", agent.id, payload=payload, role="agent")
+    begun = tx.session(seat.id)
+    assert begun is not None
+    return begun, agent
+
+
+def end(room: "LocalRoom", tx: "WriteTx", session: Session) -> None:
+    """A session has ended. What nobody can prove to have been seen in it waits again."""
+    if session.ended_at is None:
+        tx.append("session.ended", session.agent, payload={"id": session.id}, role="agent")
+    return_unproven(room, tx, session, context(session))
+
+
+def return_unproven(room: "LocalRoom", tx: "WriteTx", session: Session, ended: str = "") -> None:
+    """What a session still holds from contexts that are over: all but the present one, or one that ended."""
+    present = context(session)
+    for mail in tx.offered(session.agent, session.process):
+        where = mail.delivery.context or ""
+        if where.startswith(f"{session.id}:") and (where == ended or (not ended and where != present)):
+            give_back(tx, mail, room.settings)
+
+
+def _known_agent(tx: "ReadTx", known: Session | None) -> Agent | None:
+    agent = tx.agent(known.agent) if known else None
+    return None if agent is None or agent.left_at is not None else agent
+
+
+def _whose(room: "LocalRoom", tx: "WriteTx", seat: Seat) -> Agent:
+    """Whose a new session is: see the top of this module."""
+    if seat.child:
+        return _child(room, tx, seat)
+    earlier = tx.sessions_at(seat.runtime, config.worktree(seat.cwd or os.getcwd())[0])
+    mains = [session for session in earlier if session.id.endswith(f":{MAIN}")]
+    same = [session for session in mains if session.process == seat.process]
+    for session in same:
+        if (agent := _free(tx, session)) is not None:
+            return agent
+    named = os.environ.get("POSTROOM_AGENT")
+    if named and not _is_inherited(room, tx, named):
+        return directory.join(tx, named, room.scope, {})
+    for session in mains:
+        if (agent := _free(tx, session)) is not None:
+            return agent
+    from postroom.room.name import memorable  # noqa: PLC0415 - once for each agent
+
+    project = room.scope.find(tx)
+    name = memorable(lambda name: tx.agent_named(project, name) is not None)
+    return directory.join(tx, name, room.scope, {})
+
+
+def _free(tx: "ReadTx", session: Session) -> Agent | None:
+    """The agent of an earlier session, if nothing of it runs."""
+    agent = _known_agent(tx, session)
+    if agent is None or any(map(is_live, tx.sessions(agent.id))):
+        return None
+    return agent
+
+
+def _is_inherited(room: "LocalRoom", tx: "ReadTx", named: str) -> bool:
+    """Whether a name in the environment is that of an agent around this one."""
+    agent = directory.find(tx, directory.personal(named), room.scope.find(tx))
+    if agent is None:
+        return False
+    around = set(map(host.identity_of, host.ancestors()))
+    return any(session.process in around for session in tx.sessions(agent.id))
+
+
+def _child(room: "LocalRoom", tx: "WriteTx", seat: Seat) -> Agent:
+    """A subagent's address lies under its parent's: `backend.explore`, `backend.explore-2`."""
+    main = seat._replace(child="", child_type="")
+    parent = current(room, tx, main, anew=False)[1]
+    kind = "".join(c if c in _PLAIN else "-" for c in (seat.child_type or "child").lower()).strip("-")[:32]
+    n = 1
+    while True:
+        name = f"{parent.address}.{kind or 'child'}" + (f"-{n}" if n > 1 else "")
+        taken = directory.find(tx, directory.personal(name), parent.project)
+        if taken is None or not any(map(is_live, tx.sessions(taken.id))):
+            return directory.join(tx, name, room.scope, {"supervisor": parent.address, "role": "subagent"})
+        n += 1

@@ -1,0 +1,46 @@
+"""How often mail has kept a turn from ending. Two agents that write to each other must not go on for ever.
+
+Three times in a row without a word of a person; then only urgent mail does, or ten minutes must pass. Kept
+in a file beside the store: counted before anything is claimed, and worth nothing after the session.
+"""
+
+import os
+
+from postroom import host
+
+_IN_A_ROW = 3
+_REST = 600_000  # milliseconds
+
+
+class Stops:
+    """The count of one session."""
+
+    def __init__(self, run: str, session: str) -> None:
+        self._path = os.path.join(run, "stops", session.replace("/", "_"))
+
+    def may_go_on(self, now: int) -> bool:
+        count, last = self._read()
+        return count < _IN_A_ROW or not 0 <= now - last < _REST
+
+    def count(self, now: int) -> None:
+        count, last = self._read()
+        host.private_directory(os.path.dirname(self._path))
+        temporary = f"{self._path}.{os.getpid()}"
+        with open(temporary, "w", encoding="ascii") as file:
+            file.write(f"{count + 1 if 0 <= now - last < _REST else 1} {now}")
+        os.replace(temporary, self._path)
+
+    def forget(self) -> None:
+        """A person has said something, or the session is over."""
+        try:
+            os.unlink(self._path)
+        except OSError:
+            pass
+
+    def _read(self) -> tuple[int, int]:
+        try:
+            with open(self._path, encoding="ascii") as file:
+                count, last = file.read().split()
+            return int(count), int(last)
+        except (OSError, ValueError):
+            return 0, 0

@@ -1,0 +1,107 @@
+"""What an event in an agent's session does to its mail: what it proves, what it loses, what it may be shown.
+
+One event is one transaction. What was offered before is settled first, on evidence; then the next messages
+are claimed as one bundle, whose mark is their nonce, so that the conversation itself can be searched for
+it.
+"""
+
+from collections.abc import Callable
+from enum import Enum
+from typing import TYPE_CHECKING, NamedTuple
+
+from postroom.errors import MailboxLeased
+from postroom.model.ladder import Evidence, Outcome, Priority
+from postroom.model.message import Agent, Mail, Session
+from postroom.room.offer import claim, guard_lease
+from postroom.room.session import context
+from postroom.room.settle import see
+from postroom.room.sweep import act_on_due, give_back, is_offered, reap
+from postroom.room.unit import Unit
+
+if TYPE_CHECKING:
+    from postroom.protocol.frame import Frame
+    from postroom.room.local import LocalRoom
+    from postroom.store.contract import WriteTx
+
+MOST = 50
+
+
+class Trace(Enum):
+    """What a conversation tells of a nonce."""
+
+    SHOWN = 1  # it is there, and the model has answered since
+    LACKING = 2  # the model has answered since, and it is not there
+    UNKNOWN = 3
+
+
+class Proof(NamedTuple):
+    """How an event may settle what was offered before it."""
+
+    points: frozenset[str]  # the routes of which this event is the proof
+    certain: frozenset[str]  # those of them whose text, if it is not there by now, never will be
+    since: int  # only what was handed over before this moment, when the event's process began
+    trace: Callable[[str, int], Trace]  # a nonce, and when it was handed over
+
+
+class Offering(NamedTuple):
+    """Messages that are claimed for one text."""
+
+    mails: list[Mail]
+    frame: "Frame"
+
+
+def prove(room: "LocalRoom", tx: "WriteTx", session: Session, proof: Proof) -> None:
+    """Settle what this session was shown: seen, lost, or still open."""
+    where = context(session)
+    for mail in tx.offered(session.agent, session.process):
+        delivery = mail.delivery
+        if delivery.context != where or delivery.handed_at is None or delivery.handed_at >= proof.since:
+            continue
+        trace = proof.trace(delivery.nonce or "", delivery.handed_at)
+        if trace is Trace.SHOWN:
+            see(tx, mail, evidence=Evidence.TRANSCRIPT)
+        elif trace is Trace.LACKING:
+            if delivery.route in proof.certain:
+                give_back(tx, mail, room.settings, Outcome.LOST)
+        elif delivery.route in proof.points:
+            see(tx, mail, evidence=Evidence.BOUNDARY)
+
+
+def offer(
+    room: "LocalRoom", tx: "WriteTx", agent: Agent, session: Session, *, route: str, budget: int, urgent: bool
+) -> Offering | None:
+    """Claim as many of the next messages as one frame holds."""
+    act_on_due(tx, room.settings)
+    reap(tx, agent.id, room.settings)
+    try:
+        guard_lease(tx, agent.id, room)
+    except MailboxLeased:
+        return None  # a program of the agent's own listens: it has the next one
+    waiting = tx.ready(agent.id, MOST, agent.called)
+    if urgent:
+        waiting = [mail for mail in waiting if mail.message.priority is Priority.URGENT]
+    if not waiting:
+        return None
+    frame = room.frame(waiting, budget=budget)
+    nonce = frame.mark[2:]
+    mails = [
+        claim(
+            tx, mail, route=route, context=context(session), handed=False, nonce=nonce,
+            lease=room.settings.lease_seconds,
+        )
+        for mail in frame.shown
+    ]  # fmt: skip
+    return Offering(mails, frame)
+
+
+def hand_over(room: "LocalRoom", offering: Offering, session: Session) -> None:
+    """The whole text was written: from here on the session holds what it was shown."""
+    with Unit(room, prompt=False) as tx:
+        for mail in offering.mails:
+            now = tx.mail(mail.delivery.seq, mail.delivery.recipient_id)
+            if now is not None and is_offered(now) and now.delivery.nonce == mail.delivery.nonce:
+                payload = {"n": now.delivery.attempts, "holder": session.process}
+                tx.append(
+                    "delivery.handed", now.delivery.recipient_id, about=now.message, payload=payload,
+                    status="offered",
+                )  # fmt: skip

@@ -1,0 +1,66 @@
+"""Claude Code (2.1.325).
+
+Mid-turn mail is offered after a *batch* of tools: with parallel tools, an event of one tool tells nothing
+of the others. While it is idle it watches the ring file (FileChanged with asyncRewake), and what that hook
+says on standard error, ending with 2, begins a turn.
+"""
+
+from postroom.model.message import Json
+from postroom.runtimes.contract import Beat, Kind, Point, Runtime, Said, Wake, Words
+from postroom.text import encode
+
+_ANSWERED = ("PostToolBatch", "Stop")  # events that come only after the model has answered once more
+_WOKEN = ("Stop", "SubagentStop")
+_MOST = 9_000  # of 10,000 characters: more is put into a file, of which the model gets 2 KB
+
+
+def read(event: str, stdin: Json) -> Beat:
+    return Beat(
+        session=str(stdin.get("session_id") or ""),
+        child=str(stdin.get("agent_id") or ""),
+        child_type=str(stdin.get("agent_type") or ""),
+        cwd=str(stdin.get("cwd") or ""),
+        transcript=str(stdin.get("agent_transcript_path") or stdin.get("transcript_path") or ""),
+        source=str(stdin.get("source") or ""),
+        prompt=stdin.get("prompt") if event == "UserPromptSubmit" else None,
+    )
+
+
+def say(point: Point, words: Words) -> Said:
+    """Mail at a stop or on a wake makes it go on; elsewhere it is context."""
+    text = words.text
+    if point.kind is Kind.WAKE:
+        return Said(stderr=text, code=2) if text else Said()
+    if point.kind is Kind.STOP:
+        return Said(encode({"decision": "block", "reason": text})) if text else Said()
+    specific: Json = {"hookEventName": point.event}
+    if text:
+        specific["additionalContext"] = text
+    if words.watch:
+        specific["watchPaths"] = [words.watch]
+    return Said(encode({"hookSpecificOutput": specific})) if len(specific) > 1 else Said()
+
+
+RUNTIME = Runtime(
+    name="claude",
+    title="Claude Code",
+    points=(
+        Point("SessionStart", Kind.START, _ANSWERED),
+        Point("UserPromptSubmit", Kind.PROMPT, _ANSWERED),
+        Point("PostToolBatch", Kind.TOOL, _ANSWERED),
+        Point("Stop", Kind.STOP, _ANSWERED),
+        Point("FileChanged", Kind.WAKE, _WOKEN),
+        Point("SubagentStart", Kind.CHILD, ("PostToolBatch", "SubagentStop")),
+        Point("SubagentStop", Kind.CHILD_STOP),
+        Point("Notification", Kind.PERMISSION, matcher="permission_prompt"),
+        Point("SessionEnd", Kind.END, timeout=1.0),
+    ),
+    read=read,
+    say=say,
+    key="${CLAUDE_CODE_SESSION_ID:-p$PPID}",
+    session_env="CLAUDE_CODE_SESSION_ID",
+    budget=_MOST,
+    reply='"type":"assistant"',
+    wake=Wake.WATCH,
+    programs=("claude",),
+)

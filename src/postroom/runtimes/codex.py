@@ -1,0 +1,55 @@
+"""Codex CLI (0.166.0).
+
+Its output is strict: one key that it does not know, and nothing is passed on. It has no event that comes
+once for all tools of an answer, so only the end of the turn (or the transcript) proves what was shown. Its
+threads may live in a shared app-server, whose process then hosts several sessions.
+"""
+
+from postroom.model.message import Json
+from postroom.runtimes.contract import Beat, Kind, Point, Runtime, Said, Wake, Words
+from postroom.text import encode
+
+_ANSWERED = ("Stop",)
+
+
+def read(event: str, stdin: Json) -> Beat:
+    return Beat(
+        session=str(stdin.get("session_id") or ""),
+        child=str(stdin.get("agent_id") or ""),
+        child_type=str(stdin.get("agent_type") or ""),
+        cwd=str(stdin.get("cwd") or ""),
+        transcript=str(stdin.get("transcript_path") or ""),
+        source=str(stdin.get("source") or ""),
+        prompt=stdin.get("prompt") if event == "UserPromptSubmit" else None,
+    )
+
+
+def say(point: Point, words: Words) -> Said:
+    if not words.text:
+        return Said()
+    if point.kind is Kind.STOP:
+        return Said(encode({"decision": "block", "reason": words.text}))
+    specific = {"hookEventName": point.event, "additionalContext": words.text}
+    return Said(encode({"hookSpecificOutput": specific}))
+
+
+RUNTIME = Runtime(
+    name="codex",
+    title="Codex",
+    points=(
+        Point("SessionStart", Kind.START, _ANSWERED),
+        Point("UserPromptSubmit", Kind.PROMPT, _ANSWERED),
+        Point("PostToolUse", Kind.TOOL, _ANSWERED),
+        Point("Stop", Kind.STOP, _ANSWERED),
+        Point("SubagentStart", Kind.CHILD, ("SubagentStop",)),
+        Point("SubagentStop", Kind.CHILD_STOP),
+        Point("PermissionRequest", Kind.PERMISSION),
+        Point("SessionEnd", Kind.END, timeout=1.0),
+    ),
+    read=read,
+    say=say,
+    budget=9_000,
+    reply='"role":"assistant"',
+    wake=Wake.CALL,
+    programs=("codex",),
+)

@@ -1,0 +1,96 @@
+"""What Postroom must know of an agent CLI, as data and pure functions.
+
+A runtime runs our hook at its events. At some of them the hook may show mail to the model (*offer points*);
+each of those names the later events that prove that the model got it, because they imply that it was asked
+again.
+"""
+
+from collections.abc import Callable
+from enum import StrEnum
+from typing import NamedTuple
+
+from postroom.model.message import Json
+
+
+class Kind(StrEnum):
+    """What an event of a runtime is to us."""
+
+    START = "start"  # of a session, or of what follows a compaction, a resumption, a clearing
+    PROMPT = "prompt"  # somebody has typed something, or a wake has
+    TOOL = "tool"  # a tool, or all tools of one answer, have ended
+    MODEL = "model"  # the model has answered
+    STOP = "stop"  # the turn ends, unless it is made to go on
+    WAKE = "wake"  # what the runtime watches for us has changed
+    PERMISSION = "permission"  # a person is asked whether something may be done
+    CHILD = "child"  # a subagent begins
+    CHILD_STOP = "child_stop"  # a subagent ends
+    END = "end"  # of the session
+
+
+class Point(NamedTuple):
+    """An event at which a runtime runs our hook."""
+
+    event: str  # as the runtime calls it
+    kind: Kind
+    proven_by: tuple[str, ...] = ()  # the events that prove what was offered here; none: nothing is
+    matcher: str = ""  # which of these events, as the runtime selects them
+    timeout: float = 10.0  # seconds
+
+
+class Beat(NamedTuple):
+    """What a runtime tells at an event, in our words."""
+
+    session: str  # its own id of the session
+    child: str = ""  # its own id of the subagent, in one
+    child_type: str = ""
+    cwd: str = ""
+    transcript: str = ""  # the file in which it keeps the conversation
+    source: str = ""  # why a session starts
+    prompt: str | None = None  # what was typed
+    facts: Json | None = None  # what its routes need to know later
+
+
+class Words(NamedTuple):
+    """What a hook has to say."""
+
+    text: str  # for the model
+    watch: str = ""  # a path that the runtime shall watch
+
+
+class Said(NamedTuple):
+    """What a hook hands to its runtime."""
+
+    stdout: str = ""
+    stderr: str = ""
+    code: int = 0
+
+
+class Wake(StrEnum):
+    """How an idle session is woken."""
+
+    WATCH = "watch"  # the runtime, or our plugin in it, watches the ring file
+    CALL = "call"  # whoever sends starts a waker, which calls the runtime
+    NONE = ""  # not at all: its mail waits for its next event
+
+
+class Runtime(NamedTuple):
+    """One agent CLI."""
+
+    name: str  # on our command line
+    title: str  # as people know it
+    points: tuple[Point, ...]
+    read: Callable[[str, Json], Beat]  # an event's name, and what the runtime says at it
+    say: Callable[[Point, Words], Said]
+    key: str = "p$PPID"  # a shell word that names the session in our hook's environment
+    session_env: str = ""  # the variable that names the session in the shells of its tools
+    budget: int = 9_000  # characters that it passes on whole
+    reply: str = ""  # what a line of its transcript has in it when the model spoke; empty: unreadable
+    wake: Wake = Wake.NONE
+    programs: tuple[str, ...] = ()  # what its process may be called
+    milliseconds: bool = False  # whether its timeouts are
+
+    def point(self, event: str) -> Point | None:
+        for point in self.points:
+            if point.event == event:
+                return point
+        return None
