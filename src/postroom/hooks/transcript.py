@@ -7,19 +7,21 @@ from typing import Any
 
 from postroom.clock import iso
 from postroom.room.turn import Trace
+from postroom.runtimes.contract import Marks
 
 _CHUNK = 1 << 18
 _MOST = 1 << 24  # bytes from the end: what is older was settled long ago
 
 
-def trace(path: str, reply: str, nonce: str, handed_at: int) -> Trace:
+def trace(path: str, marks: Marks, nonce: str, handed_at: int) -> Trace:
     """Whether a text with that nonce is there, and the model has answered since.
 
     That it is missing is told only by an answer of the model from after the hand-over: runtimes write late.
     """
-    if not path or not reply or not nonce:
-        return Trace.UNKNOWN
-    needle, mark, answered, handed = reply.encode(), nonce.encode(), False, iso(handed_at) or ""
+    if not path or not marks.reply or not nonce:
+        return Trace.UNREADABLE
+    needle, noise = marks.reply.encode(), marks.noise.encode()
+    mark, answered, handed = nonce.encode(), False, iso(handed_at) or ""
     try:
         for line in _backwards(path):
             if needle in line:
@@ -27,13 +29,13 @@ def trace(path: str, reply: str, nonce: str, handed_at: int) -> Trace:
                 if not at:
                     continue
                 if at <= handed:
-                    return Trace.LACKING if answered else Trace.UNKNOWN
+                    break
                 answered = True
-            elif mark in line:
-                return Trace.SHOWN if answered else Trace.UNKNOWN
+            elif mark in line and not (noise and noise in line):
+                return Trace.SHOWN if answered else Trace.THERE
     except OSError:
-        return Trace.UNKNOWN
-    return Trace.LACKING if answered else Trace.UNKNOWN
+        return Trace.UNREADABLE
+    return Trace.LACKING if answered else Trace.UNDECIDED
 
 
 def _written_at(line: bytes) -> str:

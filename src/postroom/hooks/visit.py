@@ -43,13 +43,13 @@ class Visit:
         seat = self._seat()
         with Unit(self._room, prompt=False) as tx:
             known = tx.session(seat.id)
+            anew = self._point.kind in (Kind.START, Kind.CHILD)
+            if known is not None:
+                turn.prove(self._room, tx, known, self._proof(anew=anew))
             if self._point.kind is Kind.END:
                 if known is not None:
                     self._leave(tx, known)
                 return Said()
-            anew = self._point.kind in (Kind.START, Kind.CHILD)
-            if known is not None:
-                turn.prove(self._room, tx, known, self._proof(anew=anew))
             session, agent = current(self._room, tx, seat, anew=anew)
             self._session, self._agent = session, agent
             return_unproven(self._room, tx, session)
@@ -76,12 +76,12 @@ class Visit:
             frozenset(_route(p) for p in points),
             frozenset(_route(p) for p in points if p.kind is not Kind.WAKE),
             self._began,
-            partial(trace, self._beat.transcript, self._runtime.reply),
+            partial(trace, self._beat.transcript, self._runtime.marks),
         )
 
     def _offer(self, tx: WriteTx, session: Session, agent: Agent) -> turn.Offering | None:
         kind, stops = self._point.kind, Stops(self._run, session.id)
-        if kind is Kind.PROMPT and not (self._beat.prompt or "").startswith(NUDGE):
+        if kind is Kind.PROMPT and self._beat.prompt and not self._beat.prompt.startswith(NUDGE):
             stops.forget()
         if not self._point.proven_by or (kind is Kind.WAKE and not self._is_idle()):
             return None

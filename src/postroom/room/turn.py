@@ -30,8 +30,10 @@ class Trace(Enum):
     """What a conversation tells of a nonce."""
 
     SHOWN = 1  # it is there, and the model has answered since
-    LACKING = 2  # the model has answered since, and it is not there
-    UNKNOWN = 3
+    THERE = 2  # it is there; of an answer nothing is known yet
+    LACKING = 3  # the model has answered since, and it is not there
+    UNDECIDED = 4  # neither it nor an answer is there yet
+    UNREADABLE = 5  # nobody keeps it, or not so that it can be searched
 
 
 class Proof(NamedTuple):
@@ -63,7 +65,7 @@ def prove(room: "LocalRoom", tx: "WriteTx", session: Session, proof: Proof) -> N
         elif trace is Trace.LACKING:
             if delivery.route in proof.certain:
                 give_back(tx, mail, room.settings, Outcome.LOST)
-        elif delivery.route in proof.points:
+        elif trace is not Trace.UNDECIDED and delivery.route in proof.points:
             see(tx, mail, evidence=Evidence.BOUNDARY)
 
 

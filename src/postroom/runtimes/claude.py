@@ -6,36 +6,34 @@ says on standard error, ending with 2, begins a turn.
 """
 
 from postroom.model.message import Json
-from postroom.runtimes.contract import Beat, Kind, Point, Runtime, Said, Wake, Words
+from postroom.runtimes.contract import Beat, Kind, Marks, Point, Runtime, Said, Wake, Words, text
 from postroom.text import encode
 
 _ANSWERED = ("PostToolBatch", "Stop")  # events that come only after the model has answered once more
 _WOKEN = ("Stop", "SubagentStop")
+_NOT_TYPED = ("<task-notification>", "<cross-session-message", "[SYSTEM NOTIFICATION")
 _MOST = 9_000  # of 10,000 characters: more is put into a file, of which the model gets 2 KB
 
 
-def read(event: str, stdin: Json) -> Beat:
+def read(_event: str, stdin: Json) -> Beat:
     return Beat(
-        session=str(stdin.get("session_id") or ""),
-        child=str(stdin.get("agent_id") or ""),
-        child_type=str(stdin.get("agent_type") or ""),
-        cwd=str(stdin.get("cwd") or ""),
-        transcript=str(stdin.get("agent_transcript_path") or stdin.get("transcript_path") or ""),
-        source=str(stdin.get("source") or ""),
-        prompt=stdin.get("prompt") if event == "UserPromptSubmit" else None,
+        session=text(stdin, "session_id"),
+        child=text(stdin, "agent_id"),
+        child_type=text(stdin, "agent_type"),
+        cwd=text(stdin, "cwd"),
+        transcript=text(stdin, "agent_transcript_path", "transcript_path"),
+        source=text(stdin, "source"),
+        prompt="" if (prompt := text(stdin, "prompt")).startswith(_NOT_TYPED) else prompt,
     )
 
 
 def say(point: Point, words: Words) -> Said:
-    """Mail at a stop or on a wake makes it go on; elsewhere it is context."""
-    text = words.text
+    """Context makes a turn that is about to end go on, too; a `reason` would reach the model twice."""
     if point.kind is Kind.WAKE:
-        return Said(stderr=text, code=2) if text else Said()
-    if point.kind is Kind.STOP:
-        return Said(encode({"decision": "block", "reason": text})) if text else Said()
+        return Said(stderr=words.text, code=2) if words.text else Said()
     specific: Json = {"hookEventName": point.event}
-    if text:
-        specific["additionalContext"] = text
+    if words.text:
+        specific["additionalContext"] = words.text
     if words.watch:
         specific["watchPaths"] = [words.watch]
     return Said(encode({"hookSpecificOutput": specific})) if len(specific) > 1 else Said()
@@ -51,7 +49,7 @@ RUNTIME = Runtime(
         Point("Stop", Kind.STOP, _ANSWERED),
         Point("FileChanged", Kind.WAKE, _WOKEN),
         Point("SubagentStart", Kind.CHILD, ("PostToolBatch", "SubagentStop")),
-        Point("SubagentStop", Kind.CHILD_STOP),
+        Point("SubagentStop", Kind.CHILD_STOP, ("PostToolBatch", "SubagentStop")),
         Point("Notification", Kind.PERMISSION, matcher="permission_prompt"),
         Point("SessionEnd", Kind.END, timeout=1.0),
     ),
@@ -60,7 +58,7 @@ RUNTIME = Runtime(
     key="${CLAUDE_CODE_SESSION_ID:-p$PPID}",
     session_env="CLAUDE_CODE_SESSION_ID",
     budget=_MOST,
-    reply='"type":"assistant"',
+    marks=Marks(reply='"type":"assistant"', noise='"hook_success"'),
     wake=Wake.WATCH,
     programs=("claude",),
 )

@@ -6,21 +6,21 @@ threads may live in a shared app-server, whose process then hosts several sessio
 """
 
 from postroom.model.message import Json
-from postroom.runtimes.contract import Beat, Kind, Point, Runtime, Said, Wake, Words
+from postroom.runtimes.contract import Beat, Kind, Marks, Point, Runtime, Said, Wake, Words, text
 from postroom.text import encode
 
 _ANSWERED = ("Stop",)
 
 
-def read(event: str, stdin: Json) -> Beat:
+def read(_event: str, stdin: Json) -> Beat:
     return Beat(
-        session=str(stdin.get("session_id") or ""),
-        child=str(stdin.get("agent_id") or ""),
-        child_type=str(stdin.get("agent_type") or ""),
-        cwd=str(stdin.get("cwd") or ""),
-        transcript=str(stdin.get("transcript_path") or ""),
-        source=str(stdin.get("source") or ""),
-        prompt=stdin.get("prompt") if event == "UserPromptSubmit" else None,
+        session=text(stdin, "session_id"),
+        child=text(stdin, "agent_id"),
+        child_type=text(stdin, "agent_type"),
+        cwd=text(stdin, "cwd"),
+        transcript=text(stdin, "transcript_path"),
+        source=text(stdin, "source"),
+        prompt=text(stdin, "prompt"),
     )
 
 
@@ -49,7 +49,7 @@ RUNTIME = Runtime(
     read=read,
     say=say,
     budget=9_000,
-    reply='"role":"assistant"',
+    marks=Marks(reply='"role":"assistant"'),
     wake=Wake.CALL,
     programs=("codex",),
 )

@@ -46,8 +46,23 @@ class Beat(NamedTuple):
     cwd: str = ""
     transcript: str = ""  # the file in which it keeps the conversation
     source: str = ""  # why a session starts
-    prompt: str | None = None  # what was typed
+    prompt: str = ""  # what a person typed
     facts: Json | None = None  # what its routes need to know later
+
+
+def text(stdin: Json, *keys: str) -> str:
+    """The first of these that a runtime told as text."""
+    for key in keys:
+        if isinstance(value := stdin.get(key), str) and value:
+            return value
+    return ""
+
+
+class Marks(NamedTuple):
+    """How the lines of a runtime's transcript are told apart: by what they have in them."""
+
+    reply: str = ""  # the model's own words; empty where a transcript proves nothing
+    noise: str = ""  # what has our text in it and does not mean that the model got it
 
 
 class Words(NamedTuple):
@@ -84,7 +99,7 @@ class Runtime(NamedTuple):
     key: str = "p$PPID"  # a shell word that names the session in our hook's environment
     session_env: str = ""  # the variable that names the session in the shells of its tools
     budget: int = 9_000  # characters that it passes on whole
-    reply: str = ""  # what a line of its transcript has in it when the model spoke; empty: unreadable
+    marks: Marks = Marks()
     wake: Wake = Wake.NONE
     programs: tuple[str, ...] = ()  # what its process may be called
     milliseconds: bool = False  # whether its timeouts are

@@ -1,19 +1,19 @@
 """Gemini CLI (0.61.0). Nothing wakes it when it is idle; its timeouts are in milliseconds."""
 
 from postroom.model.message import Json
-from postroom.runtimes.contract import Beat, Kind, Point, Runtime, Said, Words
+from postroom.runtimes.contract import Beat, Kind, Point, Runtime, Said, Words, text
 from postroom.text import encode
 
 _ANSWERED = ("AfterModel", "AfterAgent")
 
 
-def read(event: str, stdin: Json) -> Beat:
+def read(_event: str, stdin: Json) -> Beat:
     return Beat(
-        session=str(stdin.get("session_id") or ""),
-        cwd=str(stdin.get("cwd") or ""),
-        transcript=str(stdin.get("transcript_path") or ""),
-        source=str(stdin.get("source") or ""),
-        prompt=stdin.get("prompt") if event == "BeforeAgent" else None,
+        session=text(stdin, "session_id"),
+        cwd=text(stdin, "cwd"),
+        transcript=text(stdin, "transcript_path"),
+        source=text(stdin, "source"),
+        prompt=text(stdin, "prompt"),
     )
 
 
