@@ -6,8 +6,10 @@ process, which makes hundreds of visits cheap, or as the program that a set-up i
 
 import json
 import os
+import signal
 from typing import Any
 
+from postroom import label
 from postroom.clock import iso, wall
 from postroom.hooks import main
 
@@ -28,24 +30,46 @@ class ClaudeCode:
 
     def event(self, event: str, *, keep: bool = True, **stdin: Any) -> str:
         """Run the hook of an event; the text that goes to the model. `keep=False`: the runtime drops it."""
-        code, out, err = self.run(event, {"hook_event_name": event, **stdin})
+        code, out, err = self.run(event, stdin)
         text = self._passed_on(event, code, out, err)
         if text and keep:
-            self.shown.append(text)
-            self._write("attachment", text)
+            self.take_in(text)
         return text
+
+    def take_in(self, text: str) -> None:
+        """The model gets a text."""
+        self.shown.append(text)
+        self._write("attachment", text)
 
     def run(self, event: str, stdin: dict[str, Any]) -> tuple[int, str, str]:
         """The hook's exit code, and what it wrote."""
-        told = {
-            "session_id": self.session, "transcript_path": self.transcript, "cwd": self.cwd, **stdin,
-        }  # fmt: skip
+        return run_hook(self.home, [self.runtime, event, self.key], self._told(event, stdin), self.moment)
+
+    def die(self, event: str, step: str, *, keep: bool) -> str:
+        """The hook of an event dies at a labelled step; the text for the model, if it was all written.
+
+        `keep`: the runtime passes it on though the hook died.
+        """
+        told = self._told(event, {})
+        out = run_killed(self.home, [self.runtime, event, self.key], told, step=step, began=self.moment)
+        try:
+            text = self._passed_on(event, 0, out, "")
+        except ValueError:  # half a document
+            return ""
+        if text and keep:
+            self.take_in(text)
+        return text
+
+    def _told(self, event: str, stdin: dict[str, Any]) -> str:
         self.moment = max(self.moment + 1, wall() + 1)  # later than whatever was handed over before
         os.makedirs(os.path.join(self.home, "run", "life"), exist_ok=True)
         if event != "FileChanged":
             with open(os.path.join(self.home, "run", "life", self.key), "w", encoding="utf-8") as file:
                 file.write(event + "\n")
-        return run_hook(self.home, [self.runtime, event, self.key], json.dumps(told), began=self.moment)
+        where = {"session_id": self.session, "transcript_path": self.transcript, "cwd": self.cwd}
+        if "agent_id" in stdin:
+            where["transcript_path"] = ""  # of a subagent's conversation nothing is kept here
+        return json.dumps({**where, "hook_event_name": event, **stdin})
 
     @staticmethod
     def _passed_on(event: str, code: int, out: str, err: str) -> str:
@@ -101,3 +125,23 @@ def run_hook(home: str, argv: list[str], stdin: str, began: int = 0) -> tuple[in
     finally:
         for stream in (inlet, out, err):
             os.close(stream)
+
+
+def run_killed(home: str, argv: list[str], stdin: str, *, step: str, began: int) -> str:
+    """Run a hook in a process of its own that dies at a labelled step; what it had written by then."""
+    inlet, outlet = os.pipe()
+    os.write(outlet, stdin.encode())
+    os.close(outlet)
+    out = os.memfd_create("hook")
+    pid = os.fork()
+    if pid == 0:
+        label.here = lambda here: os.kill(os.getpid(), signal.SIGKILL) if here == step else None
+        label.armed = True
+        main.run(home, argv, (inlet, out, out), began=began)
+        os._exit(0)
+    _, status = os.waitpid(pid, 0)
+    assert os.WIFSIGNALED(status), f"the hook never came to {step}"
+    text = os.pread(out, 1 << 20, 0).decode()
+    for stream in (inlet, out):
+        os.close(stream)
+    return text

@@ -33,6 +33,8 @@ def trace(path: str, marks: Marks, nonce: str, handed_at: int) -> Trace:
                 answered = True
             elif mark in line and not (noise and noise in line):
                 return Trace.SHOWN if answered else Trace.THERE
+    except FileNotFoundError:
+        return Trace.UNDECIDED  # not written yet
     except OSError:
         return Trace.UNREADABLE
     return Trace.LACKING if answered else Trace.UNDECIDED

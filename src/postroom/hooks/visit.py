@@ -9,7 +9,7 @@ from postroom.model.message import Agent, Session
 from postroom.protocol.frame import SMALLEST
 from postroom.room import turn
 from postroom.room.local import LocalRoom
-from postroom.room.session import Seat, current, end, return_unproven
+from postroom.room.session import Seat, current, end
 from postroom.room.stop import Stops
 from postroom.room.unit import Unit
 from postroom.runtimes.contract import Beat, Kind, Point, Runtime, Said, Wake, Words
@@ -52,7 +52,6 @@ class Visit:
                 return Said()
             session, agent = current(self._room, tx, seat, anew=anew)
             self._session, self._agent = session, agent
-            return_unproven(self._room, tx, session)
             self._offering = self._offer(tx, session, agent)
             if self._point.kind is Kind.CHILD_STOP and self._offering is None:
                 self._leave(tx, session)

@@ -16,12 +16,15 @@ _MOST = 9_000  # of 10,000 characters: more is put into a file, of which the mod
 
 
 def read(_event: str, stdin: Json) -> Beat:
+    child, transcript = text(stdin, "agent_id"), text(stdin, "transcript_path")
+    if child and transcript:  # which has a file of its own, though only its last event names it
+        transcript = f"{transcript.removesuffix('.jsonl')}/subagents/agent-{child}.jsonl"
     return Beat(
         session=text(stdin, "session_id"),
-        child=text(stdin, "agent_id"),
+        child=child,
         child_type=text(stdin, "agent_type"),
         cwd=text(stdin, "cwd"),
-        transcript=text(stdin, "agent_transcript_path", "transcript_path"),
+        transcript=text(stdin, "agent_transcript_path") or transcript,
         source=text(stdin, "source"),
         prompt="" if (prompt := text(stdin, "prompt")).startswith(_NOT_TYPED) else prompt,
     )
