@@ -1,8 +1,9 @@
-"""Hooks that die, and hooks that run at once: nothing is lost, and nothing is shown twice without a word of it."""
+"""Hooks that die, and hooks that run at once: nothing is lost, or shown twice without a word of it."""
 
 import json
 import os
 import subprocess
+from typing import Any
 
 import pytest
 
@@ -75,6 +76,7 @@ def test_hooks_that_run_at_once_show_each_message_once(room: LocalRoom, claude: 
         room.send("builder", f"number {n};")
     told = json.dumps({"session_id": "s1", "cwd": str(tmp_path), "hook_event_name": "PostToolBatch"})
     environment = {"PATH": os.environ["PATH"], "POSTROOM_PROJECT": "p"}
+    pipes: Any = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     running = [
         subprocess.Popen(
             [hook, "claude", event, "s1"],

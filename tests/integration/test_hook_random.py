@@ -1,6 +1,7 @@
-"""A session lives at random: events, dropped texts, a transcript that lags, hooks that die. Two things always hold.
+"""A session lives at random: events, dropped texts, a transcript that lags, hooks that die.
 
-Nothing is `seen` that the model was not given; and nothing is given twice in one context without a word of it.
+Two things always hold. Nothing is `seen` that the model was not given; and nothing is given twice in one
+context without a word of it.
 """
 
 import random

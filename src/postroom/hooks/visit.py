@@ -1,6 +1,7 @@
 """One visit of an agent's session: an event of its runtime, and what that means for its mail."""
 
 import os
+import time
 from functools import partial
 
 from postroom import host, label
@@ -18,6 +19,8 @@ from postroom.store.contract import WriteTx
 NUDGE = "Postroom: there is mail for you."  # what a wake types: never mail itself
 _SHELLS = ("sh", "bash", "dash", "zsh", "fish", "env", "timeout", "setsid", "nice")
 _STOPS = (Kind.STOP, Kind.CHILD_STOP)
+_LAST = (*_STOPS, Kind.END)
+_PATIENCE, _PAUSE = 0.25, 0.02  # seconds
 
 
 class Visit:
@@ -41,11 +44,14 @@ class Visit:
         """Settle what was shown before, claim what may be shown now; what to say to the runtime."""
         label.here("hook-begun")
         seat = self._seat()
+        anew = self._point.kind in (Kind.START, Kind.CHILD)
+        proof = self._proof(anew=anew)
+        if self._point.kind in _LAST:
+            self._await_transcript(seat, proof)
         with Unit(self._room, prompt=False) as tx:
             known = tx.session(seat.id)
-            anew = self._point.kind in (Kind.START, Kind.CHILD)
             if known is not None:
-                turn.prove(self._room, tx, known, self._proof(anew=anew))
+                turn.prove(self._room, tx, known, proof)
             if self._point.kind is Kind.END:
                 if known is not None:
                     self._leave(tx, known)
@@ -77,6 +83,14 @@ class Visit:
             self._began,
             partial(trace, self._beat.transcript, self._runtime.marks),
         )
+
+    def _await_transcript(self, seat: Seat, proof: turn.Proof) -> None:
+        """For a while nothing more may happen here, and a runtime writes its transcript a little late."""
+        look = self._room.store.look()
+        session, patience = look.session(seat.id), _PATIENCE
+        while session is not None and patience > 0 and turn.is_undecided(look, session, proof):
+            time.sleep(_PAUSE)
+            patience -= _PAUSE
 
     def _offer(self, tx: WriteTx, session: Session, agent: Agent) -> turn.Offering | None:
         kind, stops = self._point.kind, Stops(self._run, session.id)

@@ -21,7 +21,7 @@ from postroom.room.unit import Unit
 if TYPE_CHECKING:
     from postroom.protocol.frame import Frame
     from postroom.room.local import LocalRoom
-    from postroom.store.contract import WriteTx
+    from postroom.store.contract import ReadTx, WriteTx
 
 MOST = 50
 
@@ -52,14 +52,28 @@ class Offering(NamedTuple):
     frame: "Frame"
 
 
+def is_undecided(tx: "ReadTx", session: Session, proof: Proof) -> bool:
+    """Whether it is too early to tell what became of something that this session was shown."""
+    return any(
+        proof.trace(mail.delivery.nonce or "", mail.delivery.handed_at or 0) is Trace.UNDECIDED
+        for mail in tx.offered(session.agent, session.process)
+        if _is_open(mail, session, proof)
+    )
+
+
+def _is_open(mail: Mail, session: Session, proof: Proof) -> bool:
+    delivery = mail.delivery
+    handed = delivery.handed_at is not None and delivery.handed_at < proof.since
+    return handed and delivery.context == context(session)
+
+
 def prove(room: "LocalRoom", tx: "WriteTx", session: Session, proof: Proof) -> None:
     """Settle what this session was shown: seen, lost, or still open."""
-    where = context(session)
     for mail in tx.offered(session.agent, session.process):
-        delivery = mail.delivery
-        if delivery.context != where or delivery.handed_at is None or delivery.handed_at >= proof.since:
+        if not _is_open(mail, session, proof):
             continue
-        trace = proof.trace(delivery.nonce or "", delivery.handed_at)
+        delivery = mail.delivery
+        trace = proof.trace(delivery.nonce or "", delivery.handed_at or 0)
         if trace is Trace.SHOWN:
             see(tx, mail, evidence=Evidence.TRANSCRIPT)
         elif trace is Trace.LACKING:
