@@ -1,7 +1,7 @@
 """A model that plays scripts: an HTTP server on loopback for agents that are to work without a network.
 
 It speaks Anthropic Messages, OpenAI Responses and chat completions, and Gemini, whole or streamed; `script`
-says what it answers, `log` what it was asked. `Model` runs it in a thread of this process, `ModelProcess` as a
+says what it answers, `log` what it was asked. `Model` runs it in a thread, `ModelProcess` as a
 child, which may be in a network namespace of its own:
 
     python -m tests.agents.model --port 8787 --log requests.jsonl
@@ -163,7 +163,7 @@ class Model:
 
 
 class ModelProcess:
-    """The model as a child; started through a `prefix` like `unshare -n`, alone with a loopback of its own."""
+    """The model as a child; started by a `prefix` like `unshare -n`, alone with a loopback of its own."""
 
     def __init__(self, log: str, port: int = 0, prefix: Sequence[str] = ()) -> None:
         self.log = Log(log)
