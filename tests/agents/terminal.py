@@ -73,8 +73,14 @@ class Terminal:
         """Paste a prompt, see it on the screen, and send it off."""
         before = self.screen()
         self.paste(text)
-        until(lambda: self.screen() != before, what="pasted text on the screen")
+        self._wait(lambda: self.screen() != before and self._holds(text), BOUND, "pasted text")
         self.press("Enter")
+
+    def _holds(self, text: str) -> bool:
+        """Whether the screen has the end of a text, however it was wrapped, or tells that one was pasted."""
+        screen = self.screen()
+        end = "".join(text.split())[-20:]
+        return end in re.sub(r"[\s│┃|]", "", screen) or "[Pasted" in screen
 
     def idle(self) -> bool:
         """Whether it waits at its prompt now, as far as one look can tell."""
