@@ -7,6 +7,7 @@ says on standard error, ending with 2, begins a turn.
 
 from postroom.model.message import Json
 from postroom.runtimes.contract import Beat, Kind, Point, Runtime, Said, Wake, Words
+from postroom.runtimes.shape import beat
 from postroom.text import encode
 
 _ANSWERED = ("PostToolBatch", "Stop")  # events that come only after the model has answered once more
@@ -15,15 +16,7 @@ _MOST = 9_000  # of 10,000 characters: more is put into a file, of which the mod
 
 
 def read(event: str, stdin: Json) -> Beat:
-    return Beat(
-        session=str(stdin.get("session_id") or ""),
-        child=str(stdin.get("agent_id") or ""),
-        child_type=str(stdin.get("agent_type") or ""),
-        cwd=str(stdin.get("cwd") or ""),
-        transcript=str(stdin.get("agent_transcript_path") or stdin.get("transcript_path") or ""),
-        source=str(stdin.get("source") or ""),
-        prompt=stdin.get("prompt") if event == "UserPromptSubmit" else None,
-    )
+    return beat(stdin, stdin.get("prompt") if event == "UserPromptSubmit" else None)
 
 
 def say(point: Point, words: Words) -> Said:
@@ -60,7 +53,7 @@ RUNTIME = Runtime(
     key="${CLAUDE_CODE_SESSION_ID:-p$PPID}",
     session_env="CLAUDE_CODE_SESSION_ID",
     budget=_MOST,
-    reply='"type":"assistant"',
+    reply=('"type":"assistant"',),
     wake=Wake.WATCH,
     programs=("claude",),
 )
