@@ -47,7 +47,7 @@ class Visit:
                 if known is not None:
                     self._leave(tx, known)
                 return Said()
-            anew = self._point.kind in (Kind.START, Kind.CHILD)
+            anew = self._is_anew(seat, known)
             if known is not None:
                 turn.prove(self._room, tx, known, self._proof(anew=anew))
             session, agent = current(self._room, tx, seat, anew=anew)
@@ -69,12 +69,18 @@ class Visit:
             os.environ.get("TMUX_PANE", ""), details,
         )  # fmt: skip
 
+    def _is_anew(self, seat: Seat, known: Session | None) -> bool:
+        """Whether a context begins; not if it is that of a new session of which another event told first."""
+        if self._beat.source == "startup" and known is not None and known.ended_at is None:
+            return known.process != seat.process
+        return self._point.kind in (Kind.START, Kind.CHILD)
+
     def _proof(self, *, anew: bool) -> turn.Proof:
         """What this event proves: nothing by itself where it begins another context."""
         points = [p for p in self._runtime.points if self._point.event in p.proven_by]
         if anew or not self._beat.proves:
             points = []
-        certain = [p for p in points if p.recorded and p.kind is not Kind.WAKE]
+        certain = [p for p in points if p.kind is not Kind.WAKE]
         return turn.Proof(
             frozenset(map(_route, points)), frozenset(map(_route, certain)), self._began, self._trace
         )
@@ -82,9 +88,11 @@ class Visit:
     def _trace(self, route: str, nonce: str, handed_at: int) -> turn.Trace:
         """What the conversation tells of something that was offered by a route."""
         runtime = self._runtime
-        after_tools = any(p.kind is Kind.TOOL and _route(p) == route for p in runtime.points)
-        result = runtime.result if after_tools else ""
-        return trace(self._beat.transcript, runtime.reply, nonce, handed_at, result)
+        point = next((p for p in runtime.points if _route(p) == route), None)
+        result = runtime.result if point and point.kind is Kind.TOOL else ""
+        found = trace(self._beat.transcript, runtime.reply, nonce, handed_at, result)
+        missing = found is turn.Trace.LACKING and not (point and point.recorded)
+        return turn.Trace.UNKNOWN if missing else found
 
     def _offer(self, tx: WriteTx, session: Session, agent: Agent) -> turn.Offering | None:
         kind, stops = self._point.kind, Stops(self._run, session.id)

@@ -20,12 +20,13 @@ def read(event: str, stdin: Json) -> Beat:
 
 
 def say(point: Point, words: Words) -> Said:
-    """Mail at a stop or on a wake makes it go on; elsewhere it is context."""
+    """Mail on a wake is what a failed hook says; elsewhere it is context, with which a stop goes on.
+
+    The reason of a blocked stop would be shown to the model twice, once with the hook's command line.
+    """
     text = words.text
     if point.kind is Kind.WAKE:
         return Said(stderr=text, code=2) if text else Said()
-    if point.kind is Kind.STOP:
-        return Said(encode({"decision": "block", "reason": text})) if text else Said()
     specific: Json = {"hookEventName": point.event}
     if text:
         specific["additionalContext"] = text

@@ -61,7 +61,7 @@ class Beat(NamedTuple):
     child_type: str = ""
     cwd: str = ""
     transcript: str = ""  # the file in which it keeps the conversation
-    source: str = ""  # why a session starts
+    source: str = ""  # why a session starts; "startup": it is a new one
     prompt: str | None = None  # what was typed
     facts: Json | None = None  # what its routes need to know later
     proves: bool = True  # whether this one implies what its name as a rule does

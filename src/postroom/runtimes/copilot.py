@@ -1,8 +1,9 @@
 """GitHub Copilot CLI (1.0.102).
 
 What it passes on stands at the top of a hook's output; nested as elsewhere it is ignored. Only Stop proves
-what was shown: its record of the conversation is written late. Inside a subagent the session's id is the
-subagent's own, and there is a Stop of its own.
+what was shown: its record of the conversation is written late. SessionStart and the first UserPromptSubmit
+come at the same time. Inside a subagent the session's id is the subagent's own, and there is a Stop of its
+own.
 """
 
 from postroom.model.message import Json
@@ -17,7 +18,8 @@ def read(event: str, stdin: Json) -> Beat:
     """Some of its events spell their names in another way."""
     session = stdin.get("parent_agent_id") or stdin.get("session_id") or stdin.get("sessionId")
     prompt = stdin.get("prompt") if event == "UserPromptSubmit" else None
-    return beat(stdin, prompt)._replace(session=str(session or ""), transcript="")
+    source = {"new": "startup"}.get(stdin.get("source", ""), stdin.get("source", ""))
+    return beat(stdin, prompt)._replace(session=str(session or ""), transcript="", source=source)
 
 
 def say(point: Point, words: Words) -> Said:
