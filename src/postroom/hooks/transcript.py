@@ -13,31 +13,52 @@ _CHUNK = 1 << 18
 _MOST = 1 << 24  # bytes from the end: what is older was settled long ago
 
 
-def trace(path: str, marks: Marks, nonce: str, handed_at: int) -> Trace:
+def trace(path: str, marks: Marks, nonce: str, handed_at: int, *, is_tool: bool = False) -> Trace:
     """Whether a text with that nonce is there, and the model has answered since.
 
     That it is missing is told only by an answer of the model from after the hand-over: runtimes write late.
+    Where a tool (`is_tool`) may end before the answer that called it does, an answer counts only if there is
+    a result between the two.
     """
-    if not path or not marks.reply or not nonce:
+    if not path or not marks.replies or not nonce:
         return Trace.UNREADABLE
-    needle, noise = marks.reply.encode(), marks.noise.encode()
-    mark, answered, handed = nonce.encode(), False, iso(handed_at) or ""
+    needles, noise = [text.encode() for text in marks.replies], marks.noise.encode()
+    between, mark = marks.result.encode() if is_tool else b"", nonce.encode()
+    spoken, answered, handed = False, False, iso(handed_at) or ""
     try:
         for line in _backwards(path):
-            if needle in line:
-                at = _written_at(line)
-                if not at:
-                    continue
+            at = _written_at(line) if any(needle in line for needle in needles) else ""
+            if at:
                 if at <= handed:
                     break
-                answered = True
+                spoken = True
+                answered = answered or not between
             elif mark in line and not (noise and noise in line):
                 return Trace.SHOWN if answered else Trace.THERE
+            elif spoken and between and between in line:
+                answered = True
     except FileNotFoundError:
         return Trace.UNDECIDED  # not written yet
     except OSError:
         return Trace.UNREADABLE
     return Trace.LACKING if answered else Trace.UNDECIDED
+
+
+def is_idle(path: str, turn: tuple[str, ...]) -> bool:
+    """Whether the last turn has ended. The first of these texts is where one begins, the others are ends.
+
+    Without any of them there was no turn yet.
+    """
+    begins, *ends = (text.encode() for text in turn)
+    try:
+        for line in _backwards(path):
+            if begins in line:
+                return False
+            if any(end in line for end in ends):
+                return True
+    except OSError:
+        return False
+    return True
 
 
 def _written_at(line: bytes) -> str:

@@ -2,12 +2,12 @@
 
 import os
 import time
-from functools import partial
 
 from postroom import host, label
+from postroom.hooks.lent import Lent
 from postroom.hooks.transcript import trace
 from postroom.model.message import Agent, Session
-from postroom.protocol.frame import SMALLEST
+from postroom.protocol.frame import SMALLEST, holds_frame
 from postroom.room import turn
 from postroom.room.local import LocalRoom
 from postroom.room.session import Seat, current, end
@@ -44,14 +44,15 @@ class Visit:
         """Settle what was shown before, claim what may be shown now; what to say to the runtime."""
         label.here("hook-begun")
         seat = self._seat()
-        anew = self._point.kind in (Kind.START, Kind.CHILD)
-        proof = self._proof(anew=anew)
         if self._point.kind in _LAST:
-            self._await_transcript(seat, proof)
+            self._await_transcript(seat)
         with Unit(self._room, prompt=False) as tx:
             known = tx.session(seat.id)
+            if self._point.kind is Kind.CHILD_STOP and known is None:
+                return Said()
+            anew = self._is_anew(seat, known)
             if known is not None:
-                turn.prove(self._room, tx, known, proof)
+                turn.prove(self._room, tx, known, self._proof(anew=anew))
             if self._point.kind is Kind.END:
                 if known is not None:
                     self._leave(tx, known)
@@ -74,19 +75,36 @@ class Visit:
             os.environ.get("TMUX_PANE", ""), details,
         )  # fmt: skip
 
+    def _is_anew(self, seat: Seat, known: Session | None) -> bool:
+        """Whether a context begins; not if it is that of a new session of which another event told first."""
+        if self._beat.source == "startup" and known is not None and known.ended_at is None:
+            return known.process != seat.process
+        return self._point.kind in (Kind.START, Kind.CHILD)
+
     def _proof(self, *, anew: bool) -> turn.Proof:
         """What this event proves: nothing by itself where it begins another context."""
-        points = [p for p in self._runtime.points if self._point.event in p.proven_by and not anew]
+        points = [p for p in self._runtime.points if self._point.event in p.proven_by]
+        if anew or not self._beat.proves:
+            points = []
+        certain = [p for p in points if p.kind is not Kind.WAKE]
         return turn.Proof(
-            frozenset(_route(p) for p in points),
-            frozenset(_route(p) for p in points if p.kind is not Kind.WAKE),
-            self._began,
-            partial(trace, self._beat.transcript, self._runtime.marks),
+            frozenset(map(_route, points)), frozenset(map(_route, certain)), self._began, self._trace
         )
 
-    def _await_transcript(self, seat: Seat, proof: turn.Proof) -> None:
+    def _trace(self, route: str, nonce: str, handed_at: int) -> turn.Trace:
+        """What the conversation tells of something that was offered by a route."""
+        point = next((p for p in self._runtime.points if _route(p) == route), None)
+        if point is None:
+            return turn.Trace.UNREADABLE
+        is_tool = point.kind is Kind.TOOL
+        found = trace(self._beat.transcript, self._runtime.marks, nonce, handed_at, is_tool=is_tool)
+        if found in (turn.Trace.LACKING, turn.Trace.UNDECIDED) and not point.recorded:
+            return turn.Trace.UNREADABLE
+        return found
+
+    def _await_transcript(self, seat: Seat) -> None:
         """For a while nothing more may happen here, and a runtime writes its transcript a little late."""
-        look = self._room.store.look()
+        look, proof = self._room.store.look(), self._proof(anew=False)
         session, patience = look.session(seat.id), _PATIENCE
         while session is not None and patience > 0 and turn.is_undecided(look, session, proof):
             time.sleep(_PAUSE)
@@ -94,9 +112,9 @@ class Visit:
 
     def _offer(self, tx: WriteTx, session: Session, agent: Agent) -> turn.Offering | None:
         kind, stops = self._point.kind, Stops(self._run, session.id)
-        if kind is Kind.PROMPT and self._beat.prompt and not self._beat.prompt.startswith(NUDGE):
+        if kind is Kind.PROMPT and self._is_typed():
             stops.forget()
-        if not self._point.proven_by or (kind is Kind.WAKE and not self._is_idle()):
+        if not self._point.proven_by or self._is_lent() or (kind is Kind.WAKE and not self._is_idle()):
             return None
         offering = turn.offer(
             self._room, tx, agent, session, route=_route(self._point), budget=self._budget(),
@@ -109,6 +127,20 @@ class Visit:
     def _budget(self) -> int:
         return max(SMALLEST, self._runtime.budget - len(self._greeting(self._agent)))
 
+    def _is_typed(self) -> bool:
+        """Whether a person has said something: a wake and a stop that went on come as prompts, too."""
+        prompt = self._beat.prompt
+        return bool(prompt) and NUDGE not in prompt and not holds_frame(prompt)
+
+    def _is_lent(self) -> bool:
+        """Whether what is said now would reach a subagent of whom the runtime tells nothing."""
+        lent = Lent(self._run, self._beat.session)
+        if self._beat.lends is not None:
+            lent.note(begins=self._beat.lends)
+        elif self._point.kind is not Kind.TOOL:
+            lent.forget()
+        return self._point.kind is Kind.TOOL and lent.is_lent()
+
     def _is_idle(self) -> bool:
         """Whether the last sign of life says that the model is not at work."""
         from postroom.room.presence import last_sign  # noqa: PLC0415 - for wakes only
@@ -120,6 +152,7 @@ class Visit:
     def _leave(self, tx: WriteTx, session: Session) -> None:
         end(self._room, tx, session)
         Stops(self._run, session.id).forget()
+        Lent(self._run, self._beat.session).forget()
         if not self._beat.child:
             self._room.quiet.unlink(self._key)
             self._room.ring.remove(session.agent)

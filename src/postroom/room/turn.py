@@ -42,7 +42,7 @@ class Proof(NamedTuple):
     points: frozenset[str]  # the routes of which this event is the proof
     certain: frozenset[str]  # those of them whose text, if it is not there by now, never will be
     since: int  # only what was handed over before this moment, when the event's process began
-    trace: Callable[[str, int], Trace]  # a nonce, and when it was handed over
+    trace: Callable[[str, str, int], Trace]  # a route, a nonce, and when it was handed over
 
 
 class Offering(NamedTuple):
@@ -55,9 +55,9 @@ class Offering(NamedTuple):
 def is_undecided(tx: "ReadTx", session: Session, proof: Proof) -> bool:
     """Whether it is too early to tell what became of something that this session was shown."""
     return any(
-        proof.trace(mail.delivery.nonce or "", mail.delivery.handed_at or 0) is Trace.UNDECIDED
+        proof.trace(d.route or "", d.nonce or "", d.handed_at or 0) is Trace.UNDECIDED
         for mail in tx.offered(session.agent, session.process)
-        if _is_open(mail, session, proof)
+        if _is_open(mail, session, proof) and (d := mail.delivery)
     )
 
 
@@ -73,7 +73,7 @@ def prove(room: "LocalRoom", tx: "WriteTx", session: Session, proof: Proof) -> N
         if not _is_open(mail, session, proof):
             continue
         delivery = mail.delivery
-        trace = proof.trace(delivery.nonce or "", delivery.handed_at or 0)
+        trace = proof.trace(delivery.route or "", delivery.nonce or "", delivery.handed_at or 0)
         if trace is Trace.SHOWN:
             see(tx, mail, evidence=Evidence.TRANSCRIPT)
         elif trace is Trace.LACKING:

@@ -24,7 +24,12 @@ class Kind(StrEnum):
     PERMISSION = "permission"  # a person is asked whether something may be done
     CHILD = "child"  # a subagent begins
     CHILD_STOP = "child_stop"  # a subagent ends
+    LEND = "lend"  # the conversation waits for a subagent that cannot be told from it
     END = "end"  # of the session
+
+
+# What a quiet marker must not keep from being noted.
+_ALWAYS = (Kind.START, Kind.CHILD, Kind.CHILD_STOP, Kind.LEND, Kind.END)
 
 
 class Point(NamedTuple):
@@ -35,6 +40,17 @@ class Point(NamedTuple):
     proven_by: tuple[str, ...] = ()  # the events that prove what was offered here; none: nothing is
     matcher: str = ""  # which of these events, as the runtime selects them
     timeout: float = 10.0  # seconds
+    recorded: bool = True  # whether the transcript, if there is one, has what was said here
+
+    @property
+    def is_always(self) -> bool:
+        """Whether Python runs even when nothing is due."""
+        return self.kind in _ALWAYS
+
+    @property
+    def is_sign(self) -> bool:
+        """Whether the event says something of what the agent does."""
+        return self.kind is not Kind.WAKE
 
 
 class Beat(NamedTuple):
@@ -45,9 +61,11 @@ class Beat(NamedTuple):
     child_type: str = ""
     cwd: str = ""
     transcript: str = ""  # the file in which it keeps the conversation
-    source: str = ""  # why a session starts
-    prompt: str = ""  # what a person typed
+    source: str = ""  # why a session starts; "startup": it is a new one
+    prompt: str = ""  # what was typed, perhaps by a person
     facts: Json | None = None  # what its routes need to know later
+    proves: bool = True  # whether this one implies what its name as a rule does
+    lends: bool | None = None  # whether a subagent without an id of its own begins here, or ends
 
 
 def text(stdin: Json, *keys: str) -> str:
@@ -61,7 +79,8 @@ def text(stdin: Json, *keys: str) -> str:
 class Marks(NamedTuple):
     """How the lines of a runtime's transcript are told apart: by what they have in them."""
 
-    reply: str = ""  # the model's own words; empty where a transcript proves nothing
+    replies: tuple[str, ...] = ()  # one is in each line by the model; none where a transcript proves nothing
+    result: str = ""  # is in a line between what a tool's hook said and the next answer
     noise: str = ""  # what has our text in it and does not mean that the model got it
 
 
@@ -78,6 +97,25 @@ class Said(NamedTuple):
     stdout: str = ""
     stderr: str = ""
     code: int = 0
+
+
+class Sleeper(NamedTuple):
+    """An idle session that is to be woken, and its process as the machine knows it."""
+
+    session: str  # the runtime's own id
+    program: str  # the path of what it runs
+    command: list[str]
+    env: dict[str, str]
+    cwd: str
+
+
+class Call(NamedTuple):
+    """How to wake an idle session: a command to run, or a line to append to a file that it reads."""
+
+    command: list[str]
+    env: dict[str, str]
+    path: str = ""
+    line: str = ""
 
 
 class Wake(StrEnum):
@@ -100,7 +138,10 @@ class Runtime(NamedTuple):
     session_env: str = ""  # the variable that names the session in the shells of its tools
     budget: int = 9_000  # characters that it passes on whole
     marks: Marks = Marks()
+    turn: tuple[str, ...] = ()  # in lines of its transcript: what begins a turn, then whatever ends one
     wake: Wake = Wake.NONE
+    call: Callable[[Sleeper, str], Call | None] | None = None  # with what to say; None: it cannot be
+    remark: str = ""  # what a user must know of it, in one sentence
     programs: tuple[str, ...] = ()  # what its process may be called
     milliseconds: bool = False  # whether its timeouts are
 

@@ -1,0 +1,47 @@
+"""GitHub Copilot CLI (1.0.102).
+
+What it passes on stands at the top of a hook's output; nested as elsewhere it is ignored. Only Stop proves
+what was shown: its record of the conversation is written late. SessionStart and the first UserPromptSubmit
+come at the same time. Inside a subagent the session's id is the subagent's own, and there is a Stop of its
+own.
+"""
+
+from postroom.model.message import Json
+from postroom.runtimes.contract import Beat, Kind, Point, Runtime, Said, Words, text
+from postroom.runtimes.shape import beat, context
+from postroom.text import encode
+
+_ANSWERED = ("Stop", "SubagentStop")
+
+
+def read(_event: str, stdin: Json) -> Beat:
+    """Some of its events spell their names in another way."""
+    session, source = text(stdin, "parent_agent_id", "session_id", "sessionId"), text(stdin, "source")
+    found = beat(stdin)._replace(session=session, transcript="")
+    return found._replace(source="startup" if source == "new" else source)
+
+
+def say(point: Point, words: Words) -> Said:
+    if point.kind is Kind.STOP or not words.text:
+        return context(point, words)
+    return Said(encode({"additionalContext": words.text}))
+
+
+RUNTIME = Runtime(
+    name="copilot",
+    title="Copilot CLI",
+    points=(
+        Point("SessionStart", Kind.START, _ANSWERED),
+        Point("UserPromptSubmit", Kind.PROMPT, _ANSWERED),
+        Point("PostToolUse", Kind.TOOL, _ANSWERED),
+        Point("Stop", Kind.STOP, _ANSWERED),
+        Point("SubagentStart", Kind.CHILD, _ANSWERED),
+        Point("SubagentStop", Kind.CHILD_STOP),
+        Point("PermissionRequest", Kind.PERMISSION),
+        Point("SessionEnd", Kind.END, timeout=1.0),
+    ),
+    read=read,
+    say=say,
+    session_env="COPILOT_AGENT_SESSION_ID",
+    programs=("copilot",),
+)
