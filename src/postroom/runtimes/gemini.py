@@ -1,8 +1,13 @@
 """Gemini CLI (0.61.0). Nothing wakes it when it is idle; its timeouts are in milliseconds."""
 
+from typing import TYPE_CHECKING
+
 from postroom.model.message import Json
 from postroom.runtimes.contract import Beat, Kind, Point, Runtime, Said, Words
 from postroom.text import encode
+
+if TYPE_CHECKING:
+    from postroom.runtimes.wiring import Edit, Place, Read, Wiring
 
 _ANSWERED = ("AfterModel", "AfterAgent")
 
@@ -43,3 +48,22 @@ RUNTIME = Runtime(
     programs=("gemini", "node"),
     milliseconds=True,
 )
+
+
+def wiring() -> "Wiring":
+    from postroom.runtimes.wiring import Wiring  # noqa: PLC0415 - hooks do without it
+
+    return Wiring(_edits, _trusted, ("-p",))
+
+
+def _edits(place: "Place") -> "list[Edit]":
+    from postroom.runtimes.wiring import HOOKS, Edit, nested  # noqa: PLC0415
+
+    settings = f"{place.project or place.user}/.gemini/settings.json"
+    return [Edit(settings, {"hooks": nested(RUNTIME, place)}, HOOKS)]
+
+
+def _trusted(place: "Place", read: "Read") -> bool | None:
+    from postroom.runtimes.wiring import is_trusted_folder  # noqa: PLC0415
+
+    return is_trusted_folder(place, read, f"{place.user}/.gemini")
