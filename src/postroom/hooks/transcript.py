@@ -12,28 +12,49 @@ _CHUNK = 1 << 18
 _MOST = 1 << 24  # bytes from the end: what is older was settled long ago
 
 
-def trace(path: str, reply: str, nonce: str, handed_at: int) -> Trace:
+def trace(path: str, replies: tuple[str, ...], nonce: str, handed_at: int, result: str = "") -> Trace:
     """Whether a text with that nonce is there, and the model has answered since.
 
     That it is missing is told only by an answer of the model from after the hand-over: runtimes write late.
+    Where a tool may end before the answer that called it does, an answer counts only if there is a `result`
+    between the two.
     """
-    if not path or not reply or not nonce:
+    if not path or not replies or not nonce:
         return Trace.UNKNOWN
-    needle, mark, answered, handed = reply.encode(), nonce.encode(), False, iso(handed_at) or ""
+    needles, between, mark = [text.encode() for text in replies], result.encode(), nonce.encode()
+    spoken, answered, handed = False, False, iso(handed_at) or ""
     try:
         for line in _backwards(path):
-            if needle in line:
-                at = _written_at(line)
-                if not at:
-                    continue
+            at = _written_at(line) if any(needle in line for needle in needles) else ""
+            if at:
                 if at <= handed:
                     return Trace.LACKING if answered else Trace.UNKNOWN
-                answered = True
+                spoken = True
+                answered = answered or not between
             elif mark in line:
                 return Trace.SHOWN if answered else Trace.UNKNOWN
+            elif spoken and between and between in line:
+                answered = True
     except OSError:
         return Trace.UNKNOWN
     return Trace.LACKING if answered else Trace.UNKNOWN
+
+
+def is_idle(path: str, turn: tuple[str, ...]) -> bool:
+    """Whether the last turn has ended. The first of these texts is where one begins, the others are ends.
+
+    Without any of them there was no turn yet.
+    """
+    begins, *ends = (text.encode() for text in turn)
+    try:
+        for line in _backwards(path):
+            if begins in line:
+                return False
+            if any(end in line for end in ends):
+                return True
+    except OSError:
+        return False
+    return True
 
 
 def _written_at(line: bytes) -> str:

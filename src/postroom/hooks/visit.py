@@ -1,12 +1,12 @@
 """One visit of an agent's session: an event of its runtime, and what that means for its mail."""
 
 import os
-from functools import partial
 
 from postroom import host, label
+from postroom.hooks.lent import Lent
 from postroom.hooks.transcript import trace
 from postroom.model.message import Agent, Session
-from postroom.protocol.frame import SMALLEST
+from postroom.protocol.frame import SMALLEST, holds_frame
 from postroom.room import turn
 from postroom.room.local import LocalRoom
 from postroom.room.session import Seat, current, end, return_unproven
@@ -43,11 +43,11 @@ class Visit:
         seat = self._seat()
         with Unit(self._room, prompt=False) as tx:
             known = tx.session(seat.id)
-            if self._point.kind is Kind.END:
+            if self._point.kind is Kind.END or (self._point.kind is Kind.CHILD_STOP and known is None):
                 if known is not None:
                     self._leave(tx, known)
                 return Said()
-            anew = self._point.kind in (Kind.START, Kind.CHILD)
+            anew = self._is_anew(seat, known)
             if known is not None:
                 turn.prove(self._room, tx, known, self._proof(anew=anew))
             session, agent = current(self._room, tx, seat, anew=anew)
@@ -69,21 +69,36 @@ class Visit:
             os.environ.get("TMUX_PANE", ""), details,
         )  # fmt: skip
 
+    def _is_anew(self, seat: Seat, known: Session | None) -> bool:
+        """Whether a context begins; not if it is that of a new session of which another event told first."""
+        if self._beat.source == "startup" and known is not None and known.ended_at is None:
+            return known.process != seat.process
+        return self._point.kind in (Kind.START, Kind.CHILD)
+
     def _proof(self, *, anew: bool) -> turn.Proof:
         """What this event proves: nothing by itself where it begins another context."""
-        points = [p for p in self._runtime.points if self._point.event in p.proven_by and not anew]
+        points = [p for p in self._runtime.points if self._point.event in p.proven_by]
+        if anew or not self._beat.proves:
+            points = []
+        certain = [p for p in points if p.kind is not Kind.WAKE]
         return turn.Proof(
-            frozenset(_route(p) for p in points),
-            frozenset(_route(p) for p in points if p.kind is not Kind.WAKE),
-            self._began,
-            partial(trace, self._beat.transcript, self._runtime.reply),
+            frozenset(map(_route, points)), frozenset(map(_route, certain)), self._began, self._trace
         )
+
+    def _trace(self, route: str, nonce: str, handed_at: int) -> turn.Trace:
+        """What the conversation tells of something that was offered by a route."""
+        runtime = self._runtime
+        point = next((p for p in runtime.points if _route(p) == route), None)
+        result = runtime.result if point and point.kind is Kind.TOOL else ""
+        found = trace(self._beat.transcript, runtime.reply, nonce, handed_at, result)
+        missing = found is turn.Trace.LACKING and not (point and point.recorded)
+        return turn.Trace.UNKNOWN if missing else found
 
     def _offer(self, tx: WriteTx, session: Session, agent: Agent) -> turn.Offering | None:
         kind, stops = self._point.kind, Stops(self._run, session.id)
-        if kind is Kind.PROMPT and not (self._beat.prompt or "").startswith(NUDGE):
+        if kind is Kind.PROMPT and self._is_typed():
             stops.forget()
-        if not self._point.proven_by or (kind is Kind.WAKE and not self._is_idle()):
+        if not self._point.proven_by or self._is_lent() or (kind is Kind.WAKE and not self._is_idle()):
             return None
         offering = turn.offer(
             self._room, tx, agent, session, route=_route(self._point), budget=self._budget(),
@@ -96,6 +111,20 @@ class Visit:
     def _budget(self) -> int:
         return max(SMALLEST, self._runtime.budget - len(self._greeting(self._agent)))
 
+    def _is_typed(self) -> bool:
+        """Whether a person has said something: a wake and a stop that went on come as prompts, too."""
+        prompt = self._beat.prompt
+        return bool(prompt) and NUDGE not in prompt and not holds_frame(prompt)
+
+    def _is_lent(self) -> bool:
+        """Whether what is said now would reach a subagent of whom the runtime tells nothing."""
+        lent = Lent(self._run, self._beat.session)
+        if self._beat.lends is not None:
+            lent.note(begins=self._beat.lends)
+        elif self._point.kind is not Kind.TOOL:
+            lent.forget()
+        return self._point.kind is Kind.TOOL and lent.is_lent()
+
     def _is_idle(self) -> bool:
         """Whether the last sign of life says that the model is not at work."""
         from postroom.room.presence import last_sign  # noqa: PLC0415 - for wakes only
@@ -107,6 +136,7 @@ class Visit:
     def _leave(self, tx: WriteTx, session: Session) -> None:
         end(self._room, tx, session)
         Stops(self._run, session.id).forget()
+        Lent(self._run, self._beat.session).forget()
         if not self._beat.child:
             self._room.quiet.unlink(self._key)
             self._room.ring.remove(session.agent)

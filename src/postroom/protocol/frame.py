@@ -29,6 +29,7 @@ _LISTED = 8  # so many attachments are listed
 _LIKE_A_MARK = re.compile(
     r"^([^\S\n]*)(\\*[%\uff05\ufe6a\u066a]{2}[0-9a-z]{8})", re.MULTILINE | re.IGNORECASE
 )
+_OPENING = re.compile(r"%%[0-9a-z]{8} Postroom: \d")
 _WORD = re.compile(r"[\w./:@#+-]+", re.ASCII)
 
 # Types whose sender waits for an answer.
@@ -93,6 +94,11 @@ def _fill(writer: "_Writer", mails: list[Mail], waiting: Sequence[str], budget: 
         entries.append(entry)
         left -= len(entry)
     return entries
+
+
+def holds_frame(text: str) -> bool:
+    """Whether a text has the first line of some frame in it."""
+    return _MARK in text and _OPENING.search(text) is not None
 
 
 def escape(text: str) -> str:

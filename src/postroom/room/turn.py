@@ -40,7 +40,7 @@ class Proof(NamedTuple):
     points: frozenset[str]  # the routes of which this event is the proof
     certain: frozenset[str]  # those of them whose text, if it is not there by now, never will be
     since: int  # only what was handed over before this moment, when the event's process began
-    trace: Callable[[str, int], Trace]  # a nonce, and when it was handed over
+    trace: Callable[[str, str, int], Trace]  # a route, a nonce, and when it was handed over
 
 
 class Offering(NamedTuple):
@@ -57,7 +57,7 @@ def prove(room: "LocalRoom", tx: "WriteTx", session: Session, proof: Proof) -> N
         delivery = mail.delivery
         if delivery.context != where or delivery.handed_at is None or delivery.handed_at >= proof.since:
             continue
-        trace = proof.trace(delivery.nonce or "", delivery.handed_at)
+        trace = proof.trace(delivery.route or "", delivery.nonce or "", delivery.handed_at)
         if trace is Trace.SHOWN:
             see(tx, mail, evidence=Evidence.TRANSCRIPT)
         elif trace is Trace.LACKING:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from postroom.model.message import Json
 from postroom.runtimes.contract import Beat, Kind, Point, Runtime, Said, Wake, Words
+from postroom.runtimes.shape import beat
 from postroom.text import encode
 
 if TYPE_CHECKING:
@@ -20,24 +21,17 @@ _MOST = 9_000  # of 10,000 characters: more is put into a file, of which the mod
 
 
 def read(event: str, stdin: Json) -> Beat:
-    return Beat(
-        session=str(stdin.get("session_id") or ""),
-        child=str(stdin.get("agent_id") or ""),
-        child_type=str(stdin.get("agent_type") or ""),
-        cwd=str(stdin.get("cwd") or ""),
-        transcript=str(stdin.get("agent_transcript_path") or stdin.get("transcript_path") or ""),
-        source=str(stdin.get("source") or ""),
-        prompt=stdin.get("prompt") if event == "UserPromptSubmit" else None,
-    )
+    return beat(stdin, stdin.get("prompt") if event == "UserPromptSubmit" else None)
 
 
 def say(point: Point, words: Words) -> Said:
-    """Mail at a stop or on a wake makes it go on; elsewhere it is context."""
+    """Mail on a wake is what a failed hook says; elsewhere it is context, with which a stop goes on.
+
+    The reason of a blocked stop would be shown to the model twice, once with the hook's command line.
+    """
     text = words.text
     if point.kind is Kind.WAKE:
         return Said(stderr=text, code=2) if text else Said()
-    if point.kind is Kind.STOP:
-        return Said(encode({"decision": "block", "reason": text})) if text else Said()
     specific: Json = {"hookEventName": point.event}
     if text:
         specific["additionalContext"] = text
@@ -65,7 +59,7 @@ RUNTIME = Runtime(
     key="${CLAUDE_CODE_SESSION_ID:-p$PPID}",
     session_env="CLAUDE_CODE_SESSION_ID",
     budget=_MOST,
-    reply='"type":"assistant"',
+    reply=('"type":"assistant"',),
     wake=Wake.WATCH,
     programs=("claude",),
 )

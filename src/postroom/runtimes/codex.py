@@ -1,41 +1,35 @@
 """Codex CLI (0.166.0).
 
 Its output is strict: one key that it does not know, and nothing is passed on. It has no event that comes
-once for all tools of an answer, so only the end of the turn (or the transcript) proves what was shown. Its
-threads may live in a shared app-server, whose process then hosts several sessions.
+once for all tools of an answer, so only the end of the turn (or the transcript, which has what was said at
+once) proves what was shown; a tool may end while its answer is still written, so what was said after a tool
+is proven by an answer after that tool's result.
+
+In a terminal its threads live in a server that they share, whose process then hosts several sessions; its
+hooks do not name the session in their environment. A subagent has its own transcript, and no Stop.
 """
 
 from typing import TYPE_CHECKING
 
 from postroom.model.message import Json
-from postroom.runtimes.contract import Beat, Kind, Point, Runtime, Said, Wake, Words
-from postroom.text import encode
+from postroom.runtimes.contract import Beat, Call, Kind, Point, Runtime, Sleeper, Wake
+from postroom.runtimes.shape import beat, context
 
 if TYPE_CHECKING:
     from postroom.runtimes.wiring import Edit, Place, Read, Wiring
 
-_ANSWERED = ("Stop",)
+_ANSWERED = ("Stop", "SubagentStop")
+_KEPT = ("HOME", "PATH", "TMPDIR", "CODEX_HOME")  # what its command line needs of the session's environment
 
 
 def read(event: str, stdin: Json) -> Beat:
-    return Beat(
-        session=str(stdin.get("session_id") or ""),
-        child=str(stdin.get("agent_id") or ""),
-        child_type=str(stdin.get("agent_type") or ""),
-        cwd=str(stdin.get("cwd") or ""),
-        transcript=str(stdin.get("transcript_path") or ""),
-        source=str(stdin.get("source") or ""),
-        prompt=stdin.get("prompt") if event == "UserPromptSubmit" else None,
-    )
+    return beat(stdin, stdin.get("prompt") if event == "UserPromptSubmit" else None)
 
 
-def say(point: Point, words: Words) -> Said:
-    if not words.text:
-        return Said()
-    if point.kind is Kind.STOP:
-        return Said(encode({"decision": "block", "reason": words.text}))
-    specific = {"hookEventName": point.event, "additionalContext": words.text}
-    return Said(encode({"hookSpecificOutput": specific}))
+def call(sleeper: Sleeper, text: str) -> Call:
+    """Its own queue: an idle thread takes it at once, and the draft of whoever types there stays."""
+    env = {name: sleeper.env[name] for name in _KEPT if name in sleeper.env}
+    return Call([sleeper.program, "queue", "--thread", sleeper.session, "--message", text], env)
 
 
 RUNTIME = Runtime(
@@ -46,17 +40,22 @@ RUNTIME = Runtime(
         Point("UserPromptSubmit", Kind.PROMPT, _ANSWERED),
         Point("PostToolUse", Kind.TOOL, _ANSWERED),
         Point("Stop", Kind.STOP, _ANSWERED),
-        Point("SubagentStart", Kind.CHILD, ("SubagentStop",)),
+        Point("SubagentStart", Kind.CHILD, _ANSWERED),
         Point("SubagentStop", Kind.CHILD_STOP),
         Point("PermissionRequest", Kind.PERMISSION),
         Point("SessionEnd", Kind.END, timeout=1.0),
     ),
     read=read,
-    say=say,
+    say=context,
+    session_env="CODEX_THREAD_ID",
     budget=9_000,
-    reply='"role":"assistant"',
+    reply=('"role":"assistant"', '"type":"function_call"', '"type":"custom_tool_call"', '"type":"reasoning"'),
+    result='_call_output"',
+    turn=('"type":"task_started"', '"type":"task_complete"', '"type":"turn_aborted"'),
     wake=Wake.CALL,
+    call=call,
     programs=("codex",),
+    remark="Its hooks run only after they were reviewed: it asks at its next start.",
 )
 
 

@@ -24,7 +24,12 @@ class Kind(StrEnum):
     PERMISSION = "permission"  # a person is asked whether something may be done
     CHILD = "child"  # a subagent begins
     CHILD_STOP = "child_stop"  # a subagent ends
+    LEND = "lend"  # the conversation waits for a subagent that cannot be told from it
     END = "end"  # of the session
+
+
+# What a quiet marker must not keep from being noted.
+_ALWAYS = (Kind.START, Kind.CHILD, Kind.CHILD_STOP, Kind.LEND, Kind.END)
 
 
 class Point(NamedTuple):
@@ -35,6 +40,17 @@ class Point(NamedTuple):
     proven_by: tuple[str, ...] = ()  # the events that prove what was offered here; none: nothing is
     matcher: str = ""  # which of these events, as the runtime selects them
     timeout: float = 10.0  # seconds
+    recorded: bool = True  # whether the transcript, if there is one, has what was said here
+
+    @property
+    def is_always(self) -> bool:
+        """Whether Python runs even when nothing is due."""
+        return self.kind in _ALWAYS
+
+    @property
+    def is_sign(self) -> bool:
+        """Whether the event says something of what the agent does."""
+        return self.kind is not Kind.WAKE
 
 
 class Beat(NamedTuple):
@@ -45,9 +61,11 @@ class Beat(NamedTuple):
     child_type: str = ""
     cwd: str = ""
     transcript: str = ""  # the file in which it keeps the conversation
-    source: str = ""  # why a session starts
+    source: str = ""  # why a session starts; "startup": it is a new one
     prompt: str | None = None  # what was typed
     facts: Json | None = None  # what its routes need to know later
+    proves: bool = True  # whether this one implies what its name as a rule does
+    lends: bool | None = None  # whether a subagent without an id of its own begins here, or ends
 
 
 class Words(NamedTuple):
@@ -63,6 +81,25 @@ class Said(NamedTuple):
     stdout: str = ""
     stderr: str = ""
     code: int = 0
+
+
+class Sleeper(NamedTuple):
+    """An idle session that is to be woken, and its process as the machine knows it."""
+
+    session: str  # the runtime's own id
+    program: str  # the path of what it runs
+    command: list[str]
+    env: dict[str, str]
+    cwd: str
+
+
+class Call(NamedTuple):
+    """How to wake an idle session: a command to run, or a line to append to a file that it reads."""
+
+    command: list[str]
+    env: dict[str, str]
+    path: str = ""
+    line: str = ""
 
 
 class Wake(StrEnum):
@@ -84,8 +121,12 @@ class Runtime(NamedTuple):
     key: str = "p$PPID"  # a shell word that names the session in our hook's environment
     session_env: str = ""  # the variable that names the session in the shells of its tools
     budget: int = 9_000  # characters that it passes on whole
-    reply: str = ""  # what a line of its transcript has in it when the model spoke; empty: unreadable
+    reply: tuple[str, ...] = ()  # one is in each line of its transcript by the model; none: unreadable
+    result: str = ""  # is in a line that comes between what a tool's hook said and the next answer
+    turn: tuple[str, ...] = ()  # in lines of its transcript: what begins a turn, then whatever ends one
     wake: Wake = Wake.NONE
+    call: Callable[[Sleeper, str], Call | None] | None = None  # with what to say; None: it cannot be
+    remark: str = ""  # what a user must know of it, in one sentence
     programs: tuple[str, ...] = ()  # what its process may be called
     milliseconds: bool = False  # whether its timeouts are
 

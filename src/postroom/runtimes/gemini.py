@@ -1,35 +1,29 @@
-"""Gemini CLI (0.61.0). Nothing wakes it when it is idle; its timeouts are in milliseconds."""
+"""Gemini CLI (0.61.0). Nothing wakes it when it is idle; its timeouts are in milliseconds.
+
+AfterModel is not used, though it would prove the most: it is awaited with every piece of a streamed answer,
+and is given the whole conversation each time. The transcript, which has each answer before the tools of it
+run, proves the same at the next tool or at AfterAgent, at no cost while there is no mail.
+
+Inside a subagent its events have the same session id and nothing else: what a hook said there would be lost
+to the main conversation. So nothing is offered after a tool between the call of a subagent and its end.
+"""
 
 from typing import TYPE_CHECKING
 
 from postroom.model.message import Json
-from postroom.runtimes.contract import Beat, Kind, Point, Runtime, Said, Words
-from postroom.text import encode
+from postroom.runtimes.contract import Beat, Kind, Point, Runtime
+from postroom.runtimes.shape import beat, context
 
 if TYPE_CHECKING:
     from postroom.runtimes.wiring import Edit, Place, Read, Wiring
 
-_ANSWERED = ("AfterModel", "AfterAgent")
+_ANSWERED = ("AfterAgent",)
+_SUBAGENT = "invoke_agent"  # the tool that runs one
 
 
 def read(event: str, stdin: Json) -> Beat:
-    return Beat(
-        session=str(stdin.get("session_id") or ""),
-        cwd=str(stdin.get("cwd") or ""),
-        transcript=str(stdin.get("transcript_path") or ""),
-        source=str(stdin.get("source") or ""),
-        prompt=stdin.get("prompt") if event == "BeforeAgent" else None,
-    )
-
-
-def say(point: Point, words: Words) -> Said:
-    if not words.text:
-        return Said()
-    if point.kind is Kind.STOP:
-        return Said(encode({"decision": "block", "reason": words.text}))
-    return Said(
-        encode({"hookSpecificOutput": {"hookEventName": point.event, "additionalContext": words.text}})
-    )
+    lends = event == "BeforeTool" if stdin.get("tool_name") == _SUBAGENT else None
+    return beat(stdin, stdin.get("prompt") if event == "BeforeAgent" else None)._replace(lends=lends)
 
 
 RUNTIME = Runtime(
@@ -38,15 +32,19 @@ RUNTIME = Runtime(
     points=(
         Point("SessionStart", Kind.START, _ANSWERED),
         Point("BeforeAgent", Kind.PROMPT, _ANSWERED),
+        Point("BeforeTool", Kind.LEND, matcher=_SUBAGENT),
         Point("AfterTool", Kind.TOOL, _ANSWERED),
         Point("AfterAgent", Kind.STOP, _ANSWERED),
         Point("Notification", Kind.PERMISSION),
         Point("SessionEnd", Kind.END, timeout=1.0),
     ),
     read=read,
-    say=say,
+    say=context,
+    key="${GEMINI_SESSION_ID:-p$PPID}",
+    reply=('"type":"gemini"',),
     programs=("gemini", "node"),
     milliseconds=True,
+    remark="Nothing wakes it when it is idle: its mail waits for the next prompt.",
 )
 
 

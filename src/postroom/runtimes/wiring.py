@@ -38,10 +38,14 @@ class Edit(NamedTuple):
 Read = Callable[[str], str]  # a file's text; empty when it is not there
 
 
+def nothing(_: Place) -> list[Edit]:
+    return []
+
+
 class Wiring(NamedTuple):
     """What is known of setting up a runtime."""
 
-    edits: Callable[[Place], list[Edit]]
+    edits: Callable[[Place], list[Edit]] = nothing
     trusted: Callable[[Place, Read], bool | None] | None = None  # whether our hooks may run; None: unknown
     headless: tuple[str, ...] = ()  # the words that, with a prompt after them, run that and end
     left_to_do: Callable[[Place], list[str]] | None = None  # what only the user can do, after the edits
@@ -66,13 +70,16 @@ def nested(runtime: "Runtime", place: Place) -> Json:
     return hooks
 
 
-def is_trusted_folder(place: Place, read: Read, folder: str) -> bool | None:
-    """Whether a runtime that asks for trust in each folder, as Gemini CLI does, has it here."""
+def is_trusted_folder(place: Place, read: Read, folder: str, *, by_default: bool = False) -> bool | None:
+    """Whether a runtime that can ask for trust in each folder, as Gemini CLI does, has it here.
+
+    `by_default`: it asks only if its settings say so.
+    """
     import os  # noqa: PLC0415
 
     try:
         settings = json.loads(read(f"{folder}/settings.json") or "{}")
-        if settings.get("security", {}).get("folderTrust", {}).get("enabled") is False:
+        if not settings.get("security", {}).get("folderTrust", {}).get("enabled", not by_default):
             return True
         trusted = json.loads(read(f"{folder}/trustedFolders.json") or "{}")
         for path, level in trusted.items():

@@ -9,14 +9,11 @@ from postroom.errors import AlreadySetUp, CannotEdit, UsageError
 from postroom.hooks import program
 from postroom.hooks.stub import stub
 from postroom.runtimes import load, wiring
-from postroom.runtimes.contract import Kind, Runtime
+from postroom.runtimes.contract import Runtime
 from postroom.runtimes.wiring import Place, Wiring
 from postroom.setup import file, record
 from postroom.setup.change import Change, combined, is_empty, plan, taken_out
 from postroom.setup.record import Kept, Record
-
-# These begin or end something in the room, whether there is mail or not.
-_ALWAYS = (Kind.START, Kind.CHILD, Kind.CHILD_STOP, Kind.END)
 
 
 class Target(NamedTuple):
@@ -72,7 +69,7 @@ def commands(runtime: Runtime, home: str) -> dict[str, str]:
     return {
         point.event: stub(
             run, point.event, f"{hook} {runtime.name} {point.event}", runtime.key,
-            alive=point.kind is not Kind.WAKE, quiet=point.kind not in _ALWAYS,
+            alive=point.is_sign, quiet=not point.is_always,
         )
         for point in runtime.points
     }  # fmt: skip

@@ -1,0 +1,35 @@
+"""Aider (0.86.2): it runs no hooks and reads no files of ours, so nothing can be shown to its model.
+
+It can send, as any program can. What is for it waits until somebody takes it, or a terminal types it.
+"""
+
+from typing import TYPE_CHECKING
+
+from postroom.model.message import Json
+from postroom.runtimes.contract import Beat, Runtime
+from postroom.runtimes.shape import beat, nothing
+
+if TYPE_CHECKING:
+    from postroom.runtimes.wiring import Wiring
+
+
+def read(_event: str, stdin: Json) -> Beat:
+    return beat(stdin)
+
+
+RUNTIME = Runtime(
+    name="aider",
+    title="Aider",
+    points=(),
+    read=read,
+    say=nothing,
+    programs=("aider",),
+    remark="It has no way in but its terminal: it can send, and its mail waits.",
+)
+
+
+def wiring() -> "Wiring":
+    from postroom.runtimes.wiring import Wiring  # noqa: PLC0415 - hooks do without it
+
+    instead = "Tell it to run postroom inbox and postroom read, or read its mail for it."
+    return Wiring(instead=f"{RUNTIME.remark} {instead}")

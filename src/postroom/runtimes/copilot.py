@@ -1,0 +1,82 @@
+"""GitHub Copilot CLI (1.0.102).
+
+What it passes on stands at the top of a hook's output; nested as elsewhere it is ignored. Only Stop proves
+what was shown: its record of the conversation is written late. SessionStart and the first UserPromptSubmit
+come at the same time. Inside a subagent the session's id is the subagent's own, and there is a Stop of its
+own.
+"""
+
+from typing import TYPE_CHECKING
+
+from postroom.model.message import Json
+from postroom.runtimes.contract import Beat, Kind, Point, Runtime, Said, Words
+from postroom.runtimes.shape import beat, context
+from postroom.text import encode
+
+if TYPE_CHECKING:
+    from postroom.runtimes.wiring import Edit, Place, Read, Wiring
+
+_ANSWERED = ("Stop", "SubagentStop")
+
+
+def read(event: str, stdin: Json) -> Beat:
+    """Some of its events spell their names in another way."""
+    session = stdin.get("parent_agent_id") or stdin.get("session_id") or stdin.get("sessionId")
+    prompt = stdin.get("prompt") if event == "UserPromptSubmit" else None
+    source = {"new": "startup"}.get(stdin.get("source", ""), stdin.get("source", ""))
+    return beat(stdin, prompt)._replace(session=str(session or ""), transcript="", source=source)
+
+
+def say(point: Point, words: Words) -> Said:
+    if point.kind is Kind.STOP or not words.text:
+        return context(point, words)
+    return Said(encode({"additionalContext": words.text}))
+
+
+RUNTIME = Runtime(
+    name="copilot",
+    title="Copilot CLI",
+    points=(
+        Point("SessionStart", Kind.START, _ANSWERED),
+        Point("UserPromptSubmit", Kind.PROMPT, _ANSWERED),
+        Point("PostToolUse", Kind.TOOL, _ANSWERED),
+        Point("Stop", Kind.STOP, _ANSWERED),
+        Point("SubagentStart", Kind.CHILD, _ANSWERED),
+        Point("SubagentStop", Kind.CHILD_STOP),
+        Point("PermissionRequest", Kind.PERMISSION),
+        Point("SessionEnd", Kind.END, timeout=1.0),
+    ),
+    read=read,
+    say=say,
+    session_env="COPILOT_AGENT_SESSION_ID",
+    programs=("copilot",),
+)
+
+
+def wiring() -> "Wiring":
+    from postroom.runtimes.wiring import Wiring  # noqa: PLC0415 - hooks do without it
+
+    return Wiring(_edits, _trusted, ("-p",))
+
+
+def _edits(place: "Place") -> "list[Edit]":
+    from postroom.runtimes.wiring import HOOKS, Edit  # noqa: PLC0415
+
+    folder = f"{place.project}/.github/hooks" if place.project else f"{place.user}/.copilot/hooks"
+    hooks: Json = {
+        point.event: [
+            {"type": "command", "bash": place.commands[point.event], "timeoutSec": int(point.timeout)}
+        ]
+        for point in RUNTIME.points
+    }
+    return [Edit(f"{folder}/postroom.json", {"version": 1, "hooks": hooks}, HOOKS)]
+
+
+def _trusted(place: "Place", read: "Read") -> bool | None:
+    import json  # noqa: PLC0415
+
+    try:
+        folders = json.loads(read(f"{place.user}/.copilot/config.json") or "{}").get("trustedFolders", [])
+        return any(f"{place.here}/".startswith(f"{folder.rstrip('/')}/") for folder in folders)
+    except (ValueError, AttributeError):
+        return None

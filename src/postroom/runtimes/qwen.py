@@ -1,0 +1,82 @@
+"""Qwen Code (0.24.4). Its timeouts are in milliseconds.
+
+UserPromptSubmit also comes, with an empty prompt, once after all tools of an answer: then, and only then, it
+implies that the model has answered since the one before. Its transcript has what was said after a tool or
+with a prompt that somebody typed, and nothing of the rest. What is said when a subagent begins is not
+passed on.
+
+An idle one is woken through the file that it was started with (`--input-file`), if it was.
+"""
+
+from typing import TYPE_CHECKING
+
+from postroom.model.message import Json
+from postroom.runtimes.contract import Beat, Call, Kind, Point, Runtime, Sleeper, Wake
+from postroom.runtimes.shape import beat, context
+from postroom.text import encode
+
+if TYPE_CHECKING:
+    from postroom.runtimes.wiring import Edit, Place, Read, Wiring
+
+_INPUT = "--input-file"
+
+
+def read(event: str, stdin: Json) -> Beat:
+    prompt = stdin.get("prompt") if event == "UserPromptSubmit" else None
+    return beat(stdin, prompt)._replace(proves=not prompt)
+
+
+def call(sleeper: Sleeper, text: str) -> Call | None:
+    """A line for the file it reads; none if it was started without one."""
+    for n, word in enumerate(sleeper.command):
+        name, equals, value = word.partition("=")
+        if name == _INPUT:
+            path = value if equals else "".join(sleeper.command[n + 1 : n + 2])
+            line = encode({"type": "submit", "text": text}) + "\n"
+            return Call([], {}, path if path.startswith("/") else f"{sleeper.cwd}/{path}", line)
+    return None
+
+
+RUNTIME = Runtime(
+    name="qwen",
+    title="Qwen Code",
+    points=(
+        Point("SessionStart", Kind.START, ("UserPromptSubmit", "Stop"), recorded=False),
+        Point("UserPromptSubmit", Kind.PROMPT, ("UserPromptSubmit", "Stop"), recorded=False),
+        Point("PostToolUse", Kind.TOOL, ("Stop", "SubagentStop")),
+        Point("Stop", Kind.STOP, ("UserPromptSubmit", "Stop"), recorded=False),
+        Point("SubagentStart", Kind.CHILD),
+        Point("SubagentStop", Kind.CHILD_STOP),
+        Point("PermissionRequest", Kind.PERMISSION),
+        Point("SessionEnd", Kind.END, timeout=1.0),
+    ),
+    read=read,
+    say=context,
+    key="${QWEN_CODE_SESSION_ID:-p$PPID}",
+    session_env="QWEN_CODE_SESSION_ID",
+    reply=('"type":"assistant"',),
+    wake=Wake.CALL,
+    call=call,
+    programs=("qwen", "node"),
+    milliseconds=True,
+    remark="It can be woken when it is idle only if it was started with `--input-file FILE`.",
+)
+
+
+def wiring() -> "Wiring":
+    from postroom.runtimes.wiring import Wiring  # noqa: PLC0415 - hooks do without it
+
+    return Wiring(_edits, _trusted, ("-p",))
+
+
+def _edits(place: "Place") -> "list[Edit]":
+    from postroom.runtimes.wiring import HOOKS, Edit, nested  # noqa: PLC0415
+
+    settings = f"{place.project or place.user}/.qwen/settings.json"
+    return [Edit(settings, {"hooks": nested(RUNTIME, place)}, HOOKS)]
+
+
+def _trusted(place: "Place", read: "Read") -> bool | None:
+    from postroom.runtimes.wiring import is_trusted_folder  # noqa: PLC0415
+
+    return is_trusted_folder(place, read, f"{place.user}/.qwen", by_default=True)

@@ -1,0 +1,59 @@
+"""Codex CLI."""
+
+from collections.abc import Mapping
+
+from tests.agents.cli import Cli, Place
+
+
+def seed(place: Place) -> None:
+    place.write(
+        ".codex/config.toml",
+        f"""model = "gpt-5"
+model_provider = "scripted"
+check_for_update_on_startup = false
+
+[analytics]
+enabled = false
+
+[model_providers.scripted]
+name = "scripted"
+base_url = "{place.url}/v1"
+env_key = "SCRIPTED_KEY"
+wire_api = "responses"
+
+[projects."{place.project}"]
+trust_level = "trusted"
+""",
+    )
+
+
+def env(place: Place) -> dict[str, str]:
+    return {"SCRIPTED_KEY": "dummy"}
+
+
+def wire(place: Place, commands: Mapping[str, str]) -> None:
+    hooks = {
+        event: [{"hooks": [{"type": "command", "command": command}]}] for event, command in commands.items()
+    }
+    place.merge(".codex/hooks.json", {"hooks": hooks})
+
+
+# A hook that no one has reviewed is skipped in silence; the tests have reviewed theirs.
+_TRUSTED = "--dangerously-bypass-hook-trust"
+
+CLI = Cli(
+    name="codex",
+    seed=seed,
+    env=env,
+    headless=lambda prompt: ["exec", "--skip-git-repo-check", _TRUSTED, prompt],
+    interactive=(_TRUSTED,),
+    prompt=r"(?m)^\u203a ",
+    busy=r"esc to interrupt",
+    asks=r"Would you like to|Allow command",
+    quit=("/quit",),
+    wire=wire,
+    events=(
+        "SessionStart", "UserPromptSubmit", "PreToolUse", "PermissionRequest", "PostToolUse", "PreCompact",
+        "PostCompact", "SubagentStart", "SubagentStop", "Stop", "SessionEnd",
+    ),
+)  # fmt: skip
