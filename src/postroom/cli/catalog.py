@@ -71,6 +71,7 @@ COMMANDS: dict[str, Entry] = {
     "restore": ("restore", ROOM, "put a backup in the room's place"),
     "prune": ("prune", ROOM, "remove what ended long ago"),
     "redact": ("redact", ROOM, "take the content out of one message"),
+    "setup": ("setup", TRY, "wire an agent CLI to this room, or take that back"),
     "demo": ("demo", TRY, "watch four agents exchange mail, one of them killed on the way"),
     "bench": ("bench", TRY, "measure this installation"),
     "guide": ("guide", TRY, "the few lines an agent needs to know"),

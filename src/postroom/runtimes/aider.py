@@ -3,9 +3,14 @@
 It can send, as any program can. What is for it waits until somebody takes it, or a terminal types it.
 """
 
+from typing import TYPE_CHECKING
+
 from postroom.model.message import Json
 from postroom.runtimes.contract import Beat, Runtime
 from postroom.runtimes.shape import beat, nothing
+
+if TYPE_CHECKING:
+    from postroom.runtimes.wiring import Wiring
 
 
 def read(_event: str, stdin: Json) -> Beat:
@@ -21,3 +26,10 @@ RUNTIME = Runtime(
     programs=("aider",),
     remark="It has no way in but its terminal: it can send, and its mail waits.",
 )
+
+
+def wiring() -> "Wiring":
+    from postroom.runtimes.wiring import Wiring  # noqa: PLC0415 - hooks do without it
+
+    instead = "Tell it to run postroom inbox and postroom read, or read its mail for it."
+    return Wiring(instead=f"{RUNTIME.remark} {instead}")
