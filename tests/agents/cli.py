@@ -56,6 +56,8 @@ class Cli(NamedTuple):
     """The variables it needs beyond a plain environment."""
     headless: Callable[[str], list[str]]
     """The arguments that run one prompt and end."""
+    resumed: Callable[[str], list[str]] = lambda prompt: ["--continue", "-p", prompt]
+    """The arguments that run one more prompt in the last conversation, and end."""
     interactive: tuple[str, ...] = ()
     """The arguments that start it in a terminal."""
     prompt: str = ""

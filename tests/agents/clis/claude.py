@@ -33,6 +33,7 @@ CLI = Cli(
     seed=seed,
     env=env,
     headless=lambda prompt: ["-p", prompt, "--allowedTools", "Bash,Task,Agent,Write,Read"],
+    resumed=lambda prompt: ["--continue", "-p", prompt, "--allowedTools", "Bash"],
     interactive=("--permission-mode", "default"),
     prompt=r"(?m)^\u276f",
     busy=r"esc to interrupt",

@@ -46,6 +46,7 @@ CLI = Cli(
     seed=seed,
     env=env,
     headless=lambda prompt: ["exec", "--skip-git-repo-check", _TRUSTED, prompt],
+    resumed=lambda prompt: ["exec", "--skip-git-repo-check", _TRUSTED, "resume", "--last", prompt],
     interactive=(_TRUSTED,),
     prompt=r"(?m)^\u203a ",
     busy=r"esc to interrupt",

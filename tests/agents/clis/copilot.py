@@ -31,6 +31,7 @@ CLI = Cli(
     seed=seed,
     env=env,
     headless=lambda prompt: ["--allow-all-tools", "-p", prompt],
+    resumed=lambda prompt: ["--allow-all-tools", "--continue", "-p", prompt],
     prompt=r"(?m)^\u276f",
     busy=r"(?i)esc to cancel|esc to interrupt",
     asks=r"Do you want to",

@@ -31,6 +31,9 @@ CLI = Cli(
     seed=seed,
     env=env,
     headless=lambda prompt: ["--approval-mode", "yolo", "-m", "gemini-2.5-pro", "-p", prompt],
+    resumed=lambda prompt: [
+        *("--approval-mode", "yolo", "-m", "gemini-2.5-pro", "--resume", "latest", "-p", prompt)
+    ],
     interactive=("-m", "gemini-2.5-pro"),
     prompt=r"(?s)(Gemini CLI v|✦ ).*Type your message",  # the prompt alone is there before it can be used
     busy=r"esc to cancel",

@@ -40,6 +40,7 @@ CLI = Cli(
     seed=seed,
     env=env,
     headless=lambda prompt: ["run", prompt],
+    resumed=lambda prompt: ["run", "--continue", prompt],
     prompt=r"Ask anything|ctrl\+p commands",
     busy=r"esc interrupt",
     asks=r"Permission required",

@@ -30,6 +30,7 @@ CLI = Cli(
     seed=seed,
     env=env,
     headless=lambda prompt: ["--approval-mode", "yolo", "-p", prompt],
+    resumed=lambda prompt: ["--approval-mode", "yolo", "--continue", "-p", prompt],
     prompt=r"Type your message",
     busy=r"esc to cancel",
     asks=r"Allow execution|Apply this change|Do you want to proceed",
