@@ -7,37 +7,41 @@ from typing import Any
 
 from postroom.clock import iso
 from postroom.room.turn import Trace
+from postroom.runtimes.contract import Marks
 
 _CHUNK = 1 << 18
 _MOST = 1 << 24  # bytes from the end: what is older was settled long ago
 
 
-def trace(path: str, replies: tuple[str, ...], nonce: str, handed_at: int, result: str = "") -> Trace:
+def trace(path: str, marks: Marks, nonce: str, handed_at: int, *, is_tool: bool = False) -> Trace:
     """Whether a text with that nonce is there, and the model has answered since.
 
     That it is missing is told only by an answer of the model from after the hand-over: runtimes write late.
-    Where a tool may end before the answer that called it does, an answer counts only if there is a `result`
-    between the two.
+    Where a tool (`is_tool`) may end before the answer that called it does, an answer counts only if there is
+    a result between the two.
     """
-    if not path or not replies or not nonce:
-        return Trace.UNKNOWN
-    needles, between, mark = [text.encode() for text in replies], result.encode(), nonce.encode()
+    if not path or not marks.replies or not nonce:
+        return Trace.UNREADABLE
+    needles, noise = [text.encode() for text in marks.replies], marks.noise.encode()
+    between, mark = marks.result.encode() if is_tool else b"", nonce.encode()
     spoken, answered, handed = False, False, iso(handed_at) or ""
     try:
         for line in _backwards(path):
             at = _written_at(line) if any(needle in line for needle in needles) else ""
             if at:
                 if at <= handed:
-                    return Trace.LACKING if answered else Trace.UNKNOWN
+                    break
                 spoken = True
                 answered = answered or not between
-            elif mark in line:
-                return Trace.SHOWN if answered else Trace.UNKNOWN
+            elif mark in line and not (noise and noise in line):
+                return Trace.SHOWN if answered else Trace.THERE
             elif spoken and between and between in line:
                 answered = True
+    except FileNotFoundError:
+        return Trace.UNDECIDED  # not written yet
     except OSError:
-        return Trace.UNKNOWN
-    return Trace.LACKING if answered else Trace.UNKNOWN
+        return Trace.UNREADABLE
+    return Trace.LACKING if answered else Trace.UNDECIDED
 
 
 def is_idle(path: str, turn: tuple[str, ...]) -> bool:

@@ -1,6 +1,7 @@
 """One visit of an agent's session: an event of its runtime, and what that means for its mail."""
 
 import os
+import time
 
 from postroom import host, label
 from postroom.hooks.lent import Lent
@@ -9,7 +10,7 @@ from postroom.model.message import Agent, Session
 from postroom.protocol.frame import SMALLEST, holds_frame
 from postroom.room import turn
 from postroom.room.local import LocalRoom
-from postroom.room.session import Seat, current, end, return_unproven
+from postroom.room.session import Seat, current, end
 from postroom.room.stop import Stops
 from postroom.room.unit import Unit
 from postroom.runtimes.contract import Beat, Kind, Point, Runtime, Said, Wake, Words
@@ -18,6 +19,8 @@ from postroom.store.contract import WriteTx
 NUDGE = "Postroom: there is mail for you."  # what a wake types: never mail itself
 SHELLS = ("sh", "bash", "dash", "zsh", "fish", "env", "timeout", "setsid", "nice")
 _STOPS = (Kind.STOP, Kind.CHILD_STOP)
+_LAST = (*_STOPS, Kind.END)
+_PATIENCE, _PAUSE = 0.25, 0.02  # seconds
 
 
 class Visit:
@@ -41,18 +44,21 @@ class Visit:
         """Settle what was shown before, claim what may be shown now; what to say to the runtime."""
         label.here("hook-begun")
         seat = self._seat()
+        if self._point.kind in _LAST:
+            self._await_transcript(seat)
         with Unit(self._room, prompt=False) as tx:
             known = tx.session(seat.id)
-            if self._point.kind is Kind.END or (self._point.kind is Kind.CHILD_STOP and known is None):
-                if known is not None:
-                    self._leave(tx, known)
+            if self._point.kind is Kind.CHILD_STOP and known is None:
                 return Said()
             anew = self._is_anew(seat, known)
             if known is not None:
                 turn.prove(self._room, tx, known, self._proof(anew=anew))
+            if self._point.kind is Kind.END:
+                if known is not None:
+                    self._leave(tx, known)
+                return Said()
             session, agent = current(self._room, tx, seat, anew=anew)
             self._session, self._agent = session, agent
-            return_unproven(self._room, tx, session)
             self._offering = self._offer(tx, session, agent)
             if self._point.kind is Kind.CHILD_STOP and self._offering is None:
                 self._leave(tx, session)
@@ -87,12 +93,22 @@ class Visit:
 
     def _trace(self, route: str, nonce: str, handed_at: int) -> turn.Trace:
         """What the conversation tells of something that was offered by a route."""
-        runtime = self._runtime
-        point = next((p for p in runtime.points if _route(p) == route), None)
-        result = runtime.result if point and point.kind is Kind.TOOL else ""
-        found = trace(self._beat.transcript, runtime.reply, nonce, handed_at, result)
-        missing = found is turn.Trace.LACKING and not (point and point.recorded)
-        return turn.Trace.UNKNOWN if missing else found
+        point = next((p for p in self._runtime.points if _route(p) == route), None)
+        if point is None:
+            return turn.Trace.UNREADABLE
+        is_tool = point.kind is Kind.TOOL
+        found = trace(self._beat.transcript, self._runtime.marks, nonce, handed_at, is_tool=is_tool)
+        if found in (turn.Trace.LACKING, turn.Trace.UNDECIDED) and not point.recorded:
+            return turn.Trace.UNREADABLE
+        return found
+
+    def _await_transcript(self, seat: Seat) -> None:
+        """For a while nothing more may happen here, and a runtime writes its transcript a little late."""
+        look, proof = self._room.store.look(), self._proof(anew=False)
+        session, patience = look.session(seat.id), _PATIENCE
+        while session is not None and patience > 0 and turn.is_undecided(look, session, proof):
+            time.sleep(_PAUSE)
+            patience -= _PAUSE
 
     def _offer(self, tx: WriteTx, session: Session, agent: Agent) -> turn.Offering | None:
         kind, stops = self._point.kind, Stops(self._run, session.id)

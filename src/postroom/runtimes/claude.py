@@ -8,7 +8,7 @@ says on standard error, ending with 2, begins a turn.
 from typing import TYPE_CHECKING
 
 from postroom.model.message import Json
-from postroom.runtimes.contract import Beat, Kind, Point, Runtime, Said, Wake, Words
+from postroom.runtimes.contract import Beat, Kind, Marks, Point, Runtime, Said, Wake, Words
 from postroom.runtimes.shape import beat
 from postroom.text import encode
 
@@ -17,11 +17,16 @@ if TYPE_CHECKING:
 
 _ANSWERED = ("PostToolBatch", "Stop")  # events that come only after the model has answered once more
 _WOKEN = ("Stop", "SubagentStop")
+_NOT_TYPED = ("<task-notification>", "<cross-session-message", "[SYSTEM NOTIFICATION")
 _MOST = 9_000  # of 10,000 characters: more is put into a file, of which the model gets 2 KB
 
 
-def read(event: str, stdin: Json) -> Beat:
-    return beat(stdin, stdin.get("prompt") if event == "UserPromptSubmit" else None)
+def read(_event: str, stdin: Json) -> Beat:
+    found = beat(stdin)
+    if found.child and found.transcript and "agent_transcript_path" not in stdin:
+        own = f"{found.transcript.removesuffix('.jsonl')}/subagents/agent-{found.child}.jsonl"
+        found = found._replace(transcript=own)  # which only the last event of a subagent names
+    return found._replace(prompt="") if found.prompt.startswith(_NOT_TYPED) else found
 
 
 def say(point: Point, words: Words) -> Said:
@@ -29,12 +34,11 @@ def say(point: Point, words: Words) -> Said:
 
     The reason of a blocked stop would be shown to the model twice, once with the hook's command line.
     """
-    text = words.text
     if point.kind is Kind.WAKE:
-        return Said(stderr=text, code=2) if text else Said()
+        return Said(stderr=words.text, code=2) if words.text else Said()
     specific: Json = {"hookEventName": point.event}
-    if text:
-        specific["additionalContext"] = text
+    if words.text:
+        specific["additionalContext"] = words.text
     if words.watch:
         specific["watchPaths"] = [words.watch]
     return Said(encode({"hookSpecificOutput": specific})) if len(specific) > 1 else Said()
@@ -50,7 +54,7 @@ RUNTIME = Runtime(
         Point("Stop", Kind.STOP, _ANSWERED),
         Point("FileChanged", Kind.WAKE, _WOKEN),
         Point("SubagentStart", Kind.CHILD, ("PostToolBatch", "SubagentStop")),
-        Point("SubagentStop", Kind.CHILD_STOP),
+        Point("SubagentStop", Kind.CHILD_STOP, ("PostToolBatch", "SubagentStop")),
         Point("Notification", Kind.PERMISSION, matcher="permission_prompt"),
         Point("SessionEnd", Kind.END, timeout=1.0),
     ),
@@ -59,7 +63,7 @@ RUNTIME = Runtime(
     key="${CLAUDE_CODE_SESSION_ID:-p$PPID}",
     session_env="CLAUDE_CODE_SESSION_ID",
     budget=_MOST,
-    reply=('"type":"assistant"',),
+    marks=Marks(replies=('"type":"assistant"',), noise='"hook_success"'),
     wake=Wake.WATCH,
     programs=("claude",),
 )

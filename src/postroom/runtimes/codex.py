@@ -12,7 +12,7 @@ hooks do not name the session in their environment. A subagent has its own trans
 from typing import TYPE_CHECKING
 
 from postroom.model.message import Json
-from postroom.runtimes.contract import Beat, Call, Kind, Point, Runtime, Sleeper, Wake
+from postroom.runtimes.contract import Beat, Call, Kind, Marks, Point, Runtime, Sleeper, Wake
 from postroom.runtimes.shape import beat, context
 
 if TYPE_CHECKING:
@@ -22,8 +22,8 @@ _ANSWERED = ("Stop", "SubagentStop")
 _KEPT = ("HOME", "PATH", "TMPDIR", "CODEX_HOME")  # what its command line needs of the session's environment
 
 
-def read(event: str, stdin: Json) -> Beat:
-    return beat(stdin, stdin.get("prompt") if event == "UserPromptSubmit" else None)
+def read(_event: str, stdin: Json) -> Beat:
+    return beat(stdin)
 
 
 def call(sleeper: Sleeper, text: str) -> Call:
@@ -49,8 +49,15 @@ RUNTIME = Runtime(
     say=context,
     session_env="CODEX_THREAD_ID",
     budget=9_000,
-    reply=('"role":"assistant"', '"type":"function_call"', '"type":"custom_tool_call"', '"type":"reasoning"'),
-    result='_call_output"',
+    marks=Marks(
+        replies=(
+            '"role":"assistant"',
+            '"type":"function_call"',
+            '"type":"custom_tool_call"',
+            '"type":"reasoning"',
+        ),
+        result='_call_output"',
+    ),
     turn=('"type":"task_started"', '"type":"task_complete"', '"type":"turn_aborted"'),
     wake=Wake.CALL,
     call=call,

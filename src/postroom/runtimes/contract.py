@@ -62,10 +62,26 @@ class Beat(NamedTuple):
     cwd: str = ""
     transcript: str = ""  # the file in which it keeps the conversation
     source: str = ""  # why a session starts; "startup": it is a new one
-    prompt: str | None = None  # what was typed
+    prompt: str = ""  # what was typed, perhaps by a person
     facts: Json | None = None  # what its routes need to know later
     proves: bool = True  # whether this one implies what its name as a rule does
     lends: bool | None = None  # whether a subagent without an id of its own begins here, or ends
+
+
+def text(stdin: Json, *keys: str) -> str:
+    """The first of these that a runtime told as text."""
+    for key in keys:
+        if isinstance(value := stdin.get(key), str) and value:
+            return value
+    return ""
+
+
+class Marks(NamedTuple):
+    """How the lines of a runtime's transcript are told apart: by what they have in them."""
+
+    replies: tuple[str, ...] = ()  # one is in each line by the model; none where a transcript proves nothing
+    result: str = ""  # is in a line between what a tool's hook said and the next answer
+    noise: str = ""  # what has our text in it and does not mean that the model got it
 
 
 class Words(NamedTuple):
@@ -121,8 +137,7 @@ class Runtime(NamedTuple):
     key: str = "p$PPID"  # a shell word that names the session in our hook's environment
     session_env: str = ""  # the variable that names the session in the shells of its tools
     budget: int = 9_000  # characters that it passes on whole
-    reply: tuple[str, ...] = ()  # one is in each line of its transcript by the model; none: unreadable
-    result: str = ""  # is in a line that comes between what a tool's hook said and the next answer
+    marks: Marks = Marks()
     turn: tuple[str, ...] = ()  # in lines of its transcript: what begins a turn, then whatever ends one
     wake: Wake = Wake.NONE
     call: Callable[[Sleeper, str], Call | None] | None = None  # with what to say; None: it cannot be

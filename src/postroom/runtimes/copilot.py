@@ -9,7 +9,7 @@ own.
 from typing import TYPE_CHECKING
 
 from postroom.model.message import Json
-from postroom.runtimes.contract import Beat, Kind, Point, Runtime, Said, Words
+from postroom.runtimes.contract import Beat, Kind, Point, Runtime, Said, Words, text
 from postroom.runtimes.shape import beat, context
 from postroom.text import encode
 
@@ -19,12 +19,11 @@ if TYPE_CHECKING:
 _ANSWERED = ("Stop", "SubagentStop")
 
 
-def read(event: str, stdin: Json) -> Beat:
+def read(_event: str, stdin: Json) -> Beat:
     """Some of its events spell their names in another way."""
-    session = stdin.get("parent_agent_id") or stdin.get("session_id") or stdin.get("sessionId")
-    prompt = stdin.get("prompt") if event == "UserPromptSubmit" else None
-    source = {"new": "startup"}.get(stdin.get("source", ""), stdin.get("source", ""))
-    return beat(stdin, prompt)._replace(session=str(session or ""), transcript="", source=source)
+    session, source = text(stdin, "parent_agent_id", "session_id", "sessionId"), text(stdin, "source")
+    found = beat(stdin)._replace(session=session, transcript="")
+    return found._replace(source="startup" if source == "new" else source)
 
 
 def say(point: Point, words: Words) -> Said:
