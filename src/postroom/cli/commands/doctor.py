@@ -132,9 +132,8 @@ def _facts(found: "Examined") -> list[tuple[str, str]]:
     if seen is None:
         rows.append(("proven", f"never tried: postroom doctor {found.name} --live"))
     else:
-        rows.append(
-            ("proven", f"{'yes' if seen.ok else 'no'}, {seen.version} at {seen.at[:16]}Z {seen.evidence}")
-        )
+        found_out = f"yes, by {seen.evidence}" if seen.ok else f"no: {seen.why}"
+        rows.append(("proven", f"{found_out} ({seen.version}, {seen.at[:16]}Z)"))
     if found.remark:
         rows.append(("remark", found.remark))
     return rows
