@@ -17,7 +17,7 @@ from postroom.runtimes.contract import Beat, Kind, Point, Runtime, Said, Wake, W
 from postroom.store.contract import WriteTx
 
 NUDGE = "Postroom: there is mail for you."  # what a wake types: never mail itself
-_SHELLS = ("sh", "bash", "dash", "zsh", "fish", "env", "timeout", "setsid", "nice")
+SHELLS = ("sh", "bash", "dash", "zsh", "fish", "env", "timeout", "setsid", "nice")
 _STOPS = (Kind.STOP, Kind.CHILD_STOP)
 _LAST = (*_STOPS, Kind.END)
 _PATIENCE, _PAUSE = 0.25, 0.02  # seconds
@@ -68,7 +68,7 @@ class Visit:
 
     def _seat(self) -> Seat:
         beat, pids = self._beat, host.ancestors()
-        pid = next((pid for pid in pids if host.program(pid) not in _SHELLS), os.getppid())
+        pid = next((pid for pid in pids if host.program(pid) not in SHELLS), os.getppid())
         details = {"key": self._key, "cwd": beat.cwd, "transcript": beat.transcript, **(beat.facts or {})}
         return Seat(
             self._runtime.name, beat.session, beat.child, beat.child_type, host.identity_of(pid), beat.cwd,

@@ -72,7 +72,10 @@ RUNTIME = Runtime(
 def wiring() -> "Wiring":
     from postroom.runtimes.wiring import Wiring  # noqa: PLC0415 - hooks do without it
 
-    return Wiring(_edits, _trusted, ("-p",), _left_to_do)
+    return Wiring(
+        _edits, _trusted, "Start claude in this directory, and trust it.", headless=("-p",),
+        left_to_do=_left_to_do,
+    )  # fmt: skip
 
 
 def _folder(place: "Place") -> str:

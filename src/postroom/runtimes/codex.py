@@ -66,10 +66,20 @@ RUNTIME = Runtime(
 )
 
 
+_TRUST = "Start codex: it asks you to review the hooks, once. Trust them, or it skips them in silence."
+
+
 def wiring() -> "Wiring":
     from postroom.runtimes.wiring import Wiring  # noqa: PLC0415 - hooks do without it
 
-    return Wiring(_edits, _trusted, ("exec", "--skip-git-repo-check"), _left_to_do)
+    return Wiring(
+        _edits, _trusted, _TRUST, skips=True, headless=("exec", "--skip-git-repo-check"),
+        left_to_do=_left_to_do,
+    )  # fmt: skip
+
+
+def _left_to_do(_: "Place") -> list[str]:
+    return [_TRUST]
 
 
 def _folder(place: "Place") -> str:
@@ -86,10 +96,6 @@ def _edits(place: "Place") -> "list[Edit]":
         Edit(f"{_folder(place)}/hooks.json", {"hooks": nested(RUNTIME, place)}, HOOKS),
         Edit(f"{_folder(place)}/config.toml", roots, SANDBOX),
     ]
-
-
-def _left_to_do(_: "Place") -> list[str]:
-    return ["codex   # it asks you to review the new hooks, once: trust them, or they are skipped in silence"]
 
 
 def _trusted(place: "Place", read: "Read") -> bool | None:

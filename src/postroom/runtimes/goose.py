@@ -39,7 +39,7 @@ RUNTIME = Runtime(
 def wiring() -> "Wiring":
     from postroom.runtimes.wiring import Wiring  # noqa: PLC0415 - hooks do without it
 
-    return Wiring(_edits, headless=("run", "-t"))
+    return Wiring(_edits)
 
 
 def _edits(place: "Place") -> "list[Edit]":

@@ -66,7 +66,7 @@ RUNTIME = Runtime(
 def wiring() -> "Wiring":
     from postroom.runtimes.wiring import Wiring  # noqa: PLC0415 - hooks do without it
 
-    return Wiring(_edits, _trusted, ("-p",))
+    return Wiring(_edits, _trusted, "Start qwen in this directory, and trust it.", headless=("-p",))
 
 
 def _edits(place: "Place") -> "list[Edit]":

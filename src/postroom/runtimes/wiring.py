@@ -47,6 +47,8 @@ class Wiring(NamedTuple):
 
     edits: Callable[[Place], list[Edit]] = nothing
     trusted: Callable[[Place, Read], bool | None] | None = None  # whether our hooks may run; None: unknown
+    trust: str = ""  # what makes them trusted
+    skips: bool = False  # whether it skips them in silence until then
     headless: tuple[str, ...] = ()  # the words that, with a prompt after them, run that and end
     left_to_do: Callable[[Place], list[str]] | None = None  # what only the user can do, after the edits
     instead: str = ""  # where nothing can be wired: what to do
