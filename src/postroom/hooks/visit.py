@@ -12,10 +12,9 @@ from postroom.room.local import LocalRoom
 from postroom.room.session import Seat, current, end, return_unproven
 from postroom.room.stop import Stops
 from postroom.room.unit import Unit
-from postroom.runtimes.contract import Beat, Kind, Point, Runtime, Said, Wake, Words
+from postroom.runtimes.contract import NUDGE, Beat, Kind, Point, Runtime, Said, Wake, Words
 from postroom.store.contract import WriteTx
 
-NUDGE = "Postroom: there is mail for you."  # what a wake types: never mail itself
 _SHELLS = ("sh", "bash", "dash", "zsh", "fish", "env", "timeout", "setsid", "nice")
 _STOPS = (Kind.STOP, Kind.CHILD_STOP)
 

@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 from postroom.model.message import Json
 
+NUDGE = "Postroom: there is mail for you."  # what a wake types: never mail itself
+
 
 class Kind(StrEnum):
     """What an event of a runtime is to us."""
