@@ -76,6 +76,16 @@ PROMISES: dict[str, str] = {
     "search": "A search finds what was sent before it began, newest first, however far its index is.",
     "search-forgets": "What is redacted or removed leaves no word in the search index, nor in its files.",
     "stats": "The statistics count each delivery once, and only what was handed over as put into an agent.",
+    # into the model
+    "hook-proof": "What a hook has shown is seen when evidence says that the model got it, and not before.",
+    "hook-loss": "What a runtime dropped is found lost by its transcript, and shown again in that event.",
+    "hook-context": "Mail is shown at most once in a context without a word of it, and only in its own.",
+    "hook-once": "Hooks that run at once show each message once.",
+    "hook-killed": "A hook may be killed at any step: nothing is lost, and what is shown twice says so.",
+    "hook-harmless": "A hook that fails leaves its agent unharmed, and says why in the log.",
+    "stop-cap": "Mail keeps a turn from ending three times in a row at most, unless it is urgent.",
+    "subagents": "A subagent has an address under its parent's, and its own mail.",
+    "wake": "An idle session whose runtime allows it is woken for its mail; a busy one is left alone.",
     # the store
     "tenants": "Nothing of one tenant is visible to another.",
     "held-apart": "Mail that is held, however much, makes nobody's next message slower to find.",

@@ -3,6 +3,8 @@
 import os
 import time
 
+from postroom import host
+
 _LARGEST = 1 << 18
 
 
@@ -17,6 +19,7 @@ def note(home: str, argv: list[str], exc: BaseException) -> None:
         at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         line = f"{at} {' '.join(argv)[:200]} {text}\n".encode(errors="replace")
         where = path(home)
+        host.private_directory(os.path.dirname(where))
         try:
             if os.stat(where).st_size > _LARGEST:
                 os.replace(where, where + ".1")

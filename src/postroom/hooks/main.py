@@ -8,12 +8,14 @@ mail count as handed over.
 
 import os
 import sys
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from postroom import config, host, label
 from postroom.hooks import journal
 
-_STDIN = 0
+if TYPE_CHECKING:
+    from postroom.room.local import LocalRoom
+
 _MOST = 1 << 26  # bytes; what a tool printed may be in it
 _PATIENCE = 1.0  # seconds for the room's lock: the agent waits meanwhile
 
@@ -28,9 +30,10 @@ def main(home: str, argv: list[str]) -> NoReturn:
     os._exit(code)
 
 
-def run(home: str, argv: list[str]) -> int:
-    """The exit code that the runtime expects."""
-    began = host.started_at()
+def run(home: str, argv: list[str], streams: tuple[int, int, int] = (0, 1, 2), began: int = 0) -> int:
+    """The exit code that the runtime expects. `began`: when this process did, if it is not to be asked."""
+    standard_input, standard_output, standard_error = streams
+    began = began or host.started_at()
     name, event, key = [*argv, "", "", ""][:3]
     from postroom.runtimes import load  # noqa: PLC0415 - so that a failure to load is noted, too
 
@@ -40,20 +43,18 @@ def run(home: str, argv: list[str]) -> int:
         raise ValueError(f"{name} has no event {event!r}")
     import json  # noqa: PLC0415
 
-    beat = runtime.read(event, json.loads(_standard_input()))
+    beat = runtime.read(event, json.loads(_read(standard_input)))
     if not beat.session:
         raise ValueError("the runtime did not name its session")
-    if os.path.isdir(beat.cwd):
-        os.chdir(beat.cwd)
     from postroom.hooks.visit import Visit  # noqa: PLC0415
 
-    with _room(home) as room:
+    with _room(home, beat.cwd) as room:
         visit = Visit(room, runtime, point, beat, key=key, began=began)
         said = visit.pay()
         label.here("hook-claimed")
         try:
-            _write(1, said.stdout)
-            _write(2, said.stderr)
+            _write(standard_output, said.stdout)
+            _write(standard_error, said.stderr)
         except OSError:
             visit.failed()
             raise
@@ -64,19 +65,20 @@ def run(home: str, argv: list[str]) -> int:
         return said.code
 
 
-def _room(home: str):
+def _room(home: str, directory: str) -> "LocalRoom":
     from postroom.room.local import LocalRoom  # noqa: PLC0415
 
     settings, declared = config.load(home)
     settings = settings._replace(busy_seconds=min(settings.busy_seconds, _PATIENCE))
     project = os.environ.get("POSTROOM_PROJECT")
-    return LocalRoom(home, settings, project=project, create=False, declared=declared)
+    start = directory if os.path.isdir(directory) else None
+    return LocalRoom(home, settings, project=project, start=start, create=False, declared=declared)
 
 
-def _standard_input() -> bytes:
+def _read(descriptor: int) -> bytes:
     parts: list[bytes] = []
     size = 0
-    while size < _MOST and (part := os.read(_STDIN, 1 << 20)):
+    while size < _MOST and (part := os.read(descriptor, 1 << 20)):
         parts.append(part)
         size += len(part)
     return b"".join(parts)

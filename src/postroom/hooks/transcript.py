@@ -7,44 +7,42 @@ from typing import Any
 
 from postroom.clock import iso
 from postroom.room.turn import Trace
+from postroom.runtimes.contract import Marks
 
 _CHUNK = 1 << 18
 _MOST = 1 << 24  # bytes from the end: what is older was settled long ago
 
 
-def trace(path: str, replies: tuple[str, ...], nonce: str, handed_at: int, result: str = "") -> Trace:
+def trace(path: str, marks: Marks, nonce: str, handed_at: int, *, after_tool: bool = False) -> Trace:
     """Whether a text with that nonce is there, and the model has answered since.
 
     That it is missing is told only by an answer of the model from after the hand-over: runtimes write late.
-    Where a tool may end before the answer that called it does, an answer counts only if there is a `result`
-    between the two.
+    `after_tool`: where a tool may end before the answer that called it, only an answer after a result counts.
     """
-    if not path or not replies or not nonce:
-        return Trace.UNKNOWN
-    needles, between, mark = [text.encode() for text in replies], result.encode(), nonce.encode()
-    spoken, answered, handed = False, False, iso(handed_at) or ""
+    if not path or not marks.reply or not nonce:
+        return Trace.UNREADABLE
+    needles, noise = [text.encode() for text in (marks.reply, *marks.acts)], marks.noise.encode()
+    result = marks.result.encode() if after_tool else b""
+    mark, spoken, answered, handed = nonce.encode(), False, False, iso(handed_at) or ""
     try:
         for line in _backwards(path):
-            at = _written_at(line) if any(needle in line for needle in needles) else ""
-            if at:
+            if at := _written_at(line) if any(needle in line for needle in needles) else "":
                 if at <= handed:
-                    return Trace.LACKING if answered else Trace.UNKNOWN
-                spoken = True
-                answered = answered or not between
-            elif mark in line:
-                return Trace.SHOWN if answered else Trace.UNKNOWN
-            elif spoken and between and between in line:
+                    break
+                spoken, answered = True, answered or not result
+            elif result and spoken and result in line:
                 answered = True
+            elif mark in line and not (noise and noise in line):
+                return Trace.SHOWN if answered else Trace.THERE
+    except FileNotFoundError:
+        return Trace.UNDECIDED  # not written yet
     except OSError:
-        return Trace.UNKNOWN
-    return Trace.LACKING if answered else Trace.UNKNOWN
+        return Trace.UNREADABLE
+    return Trace.LACKING if answered else Trace.UNDECIDED
 
 
 def is_idle(path: str, turn: tuple[str, ...]) -> bool:
-    """Whether the last turn has ended. The first of these texts is where one begins, the others are ends.
-
-    Without any of them there was no turn yet.
-    """
+    """Whether the last turn has ended. The first of these texts is where one begins, the others are ends."""
     begins, *ends = (text.encode() for text in turn)
     try:
         for line in _backwards(path):
@@ -53,8 +51,8 @@ def is_idle(path: str, turn: tuple[str, ...]) -> bool:
             if any(end in line for end in ends):
                 return True
     except OSError:
-        return False
-    return True
+        pass
+    return False
 
 
 def _written_at(line: bytes) -> str:

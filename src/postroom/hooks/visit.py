@@ -1,6 +1,7 @@
 """One visit of an agent's session: an event of its runtime, and what that means for its mail."""
 
 import os
+import time
 
 from postroom import host, label
 from postroom.hooks.lent import Lent
@@ -9,14 +10,17 @@ from postroom.model.message import Agent, Session
 from postroom.protocol.frame import SMALLEST, holds_frame
 from postroom.room import turn
 from postroom.room.local import LocalRoom
-from postroom.room.session import Seat, current, end, return_unproven
+from postroom.room.session import Seat, current, end
 from postroom.room.stop import Stops
 from postroom.room.unit import Unit
 from postroom.runtimes.contract import NUDGE, Beat, Kind, Point, Runtime, Said, Wake, Words
 from postroom.store.contract import WriteTx
 
 _SHELLS = ("sh", "bash", "dash", "zsh", "fish", "env", "timeout", "setsid", "nice")
+_FIRST = (Kind.START, Kind.CHILD)
 _STOPS = (Kind.STOP, Kind.CHILD_STOP)
+_LAST = (*_STOPS, Kind.END)
+_PATIENCE, _PAUSE = 0.25, 0.02  # seconds
 
 
 class Visit:
@@ -40,18 +44,19 @@ class Visit:
         """Settle what was shown before, claim what may be shown now; what to say to the runtime."""
         label.here("hook-begun")
         seat = self._seat()
+        proof = self._proof()
+        if self._point.kind in _LAST:
+            self._await_transcript(seat, proof)
         with Unit(self._room, prompt=False) as tx:
             known = tx.session(seat.id)
+            if known is not None:
+                turn.prove(self._room, tx, known, proof)
             if self._point.kind is Kind.END or (self._point.kind is Kind.CHILD_STOP and known is None):
                 if known is not None:
                     self._leave(tx, known)
                 return Said()
-            anew = self._is_anew(seat, known)
-            if known is not None:
-                turn.prove(self._room, tx, known, self._proof(anew=anew))
-            session, agent = current(self._room, tx, seat, anew=anew)
+            session, agent = current(self._room, tx, seat, anew=self._is_anew(seat, known))
             self._session, self._agent = session, agent
-            return_unproven(self._room, tx, session)
             self._offering = self._offer(tx, session, agent)
             if self._point.kind is Kind.CHILD_STOP and self._offering is None:
                 self._leave(tx, session)
@@ -72,32 +77,39 @@ class Visit:
         """Whether a context begins; not if it is that of a new session of which another event told first."""
         if self._beat.source == "startup" and known is not None and known.ended_at is None:
             return known.process != seat.process
-        return self._point.kind in (Kind.START, Kind.CHILD)
+        return self._point.kind in _FIRST
 
-    def _proof(self, *, anew: bool) -> turn.Proof:
+    def _proof(self) -> turn.Proof:
         """What this event proves: nothing by itself where it begins another context."""
-        points = [p for p in self._runtime.points if self._point.event in p.proven_by]
-        if anew or not self._beat.proves:
-            points = []
-        certain = [p for p in points if p.kind is not Kind.WAKE]
+        proves = self._beat.proves and self._point.kind not in _FIRST
+        points = [p for p in self._runtime.points if proves and self._point.event in p.proven_by]
         return turn.Proof(
-            frozenset(map(_route, points)), frozenset(map(_route, certain)), self._began, self._trace
+            frozenset(_route(p) for p in points),
+            frozenset(_route(p) for p in points if p.kind is not Kind.WAKE),
+            self._began,
+            self._trace,
         )
 
     def _trace(self, route: str, nonce: str, handed_at: int) -> turn.Trace:
         """What the conversation tells of something that was offered by a route."""
-        runtime = self._runtime
-        point = next((p for p in runtime.points if _route(p) == route), None)
-        result = runtime.result if point and point.kind is Kind.TOOL else ""
-        found = trace(self._beat.transcript, runtime.reply, nonce, handed_at, result)
-        missing = found is turn.Trace.LACKING and not (point and point.recorded)
-        return turn.Trace.UNKNOWN if missing else found
+        point = next((p for p in self._runtime.points if _route(p) == route), self._point)
+        after_tool = point.kind is Kind.TOOL
+        found = trace(self._beat.transcript, self._runtime.marks, nonce, handed_at, after_tool=after_tool)
+        return found if point.recorded or found is turn.Trace.SHOWN else turn.Trace.UNREADABLE
+
+    def _await_transcript(self, seat: Seat, proof: turn.Proof) -> None:
+        """For a while nothing more may happen here, and a runtime writes its transcript a little late."""
+        look = self._room.store.look()
+        session, patience = look.session(seat.id), _PATIENCE
+        while session is not None and patience > 0 and turn.is_undecided(look, session, proof):
+            time.sleep(_PAUSE)
+            patience -= _PAUSE
 
     def _offer(self, tx: WriteTx, session: Session, agent: Agent) -> turn.Offering | None:
         kind, stops = self._point.kind, Stops(self._run, session.id)
         if kind is Kind.PROMPT and self._is_typed():
             stops.forget()
-        if not self._point.proven_by or self._is_lent() or (kind is Kind.WAKE and not self._is_idle()):
+        if self._is_lent() or not self._point.proven_by or (kind is Kind.WAKE and not self._is_idle()):
             return None
         offering = turn.offer(
             self._room, tx, agent, session, route=_route(self._point), budget=self._budget(),

@@ -37,6 +37,7 @@ class Premises:
         *,
         agent: str | None = None,
         project: str | None = None,
+        start: str | None = None,
         create: bool = True,
         clock: Clock = wall,
         declared: config.Declared = config.NOTHING_DECLARED,
@@ -48,7 +49,7 @@ class Premises:
         self.is_policed = bool(declared.routes) or settings.is_limiting
         self.is_shaped = bool(settings.recipient_rate or settings.digest_seconds)
         self.agent = agent
-        self.scope = Scope(project)
+        self.scope = Scope(project, start)
         run = os.path.join(home, "run")
         self.store: Store = SqliteStore(
             os.path.join(home, "room.db"), clock=clock, patience=settings.busy_seconds,

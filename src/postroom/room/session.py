@@ -62,6 +62,8 @@ def current(room: "LocalRoom", tx: "WriteTx", seat: Seat, *, anew: bool) -> tupl
 
 
 def _begin(room: "LocalRoom", tx: "WriteTx", seat: Seat, known: Session | None) -> tuple[Session, Agent]:
+    if known is not None:
+        return_unproven(room, tx, known)
     agent = _known_agent(tx, known) or _whose(room, tx, seat)
     for other in tx.sessions(agent.id):
         if other.id != seat.id and host.is_gone(other.process):
@@ -82,15 +84,13 @@ def end(room: "LocalRoom", tx: "WriteTx", session: Session) -> None:
     """A session has ended. What nobody can prove to have been seen in it waits again."""
     if session.ended_at is None:
         tx.append("session.ended", session.agent, payload={"id": session.id}, role="agent")
-    return_unproven(room, tx, session, context(session))
+    return_unproven(room, tx, session)
 
 
-def return_unproven(room: "LocalRoom", tx: "WriteTx", session: Session, ended: str = "") -> None:
-    """What a session still holds from contexts that are over: all but the present one, or one that ended."""
-    present = context(session)
+def return_unproven(room: "LocalRoom", tx: "WriteTx", session: Session) -> None:
+    """What a session still holds waits again: its context is over."""
     for mail in tx.offered(session.agent, session.process):
-        where = mail.delivery.context or ""
-        if where.startswith(f"{session.id}:") and (where == ended or (not ended and where != present)):
+        if (mail.delivery.context or "").startswith(f"{session.id}:"):
             give_back(tx, mail, room.settings)
 
 

@@ -21,7 +21,7 @@ from postroom.room.unit import Unit
 if TYPE_CHECKING:
     from postroom.protocol.frame import Frame
     from postroom.room.local import LocalRoom
-    from postroom.store.contract import WriteTx
+    from postroom.store.contract import ReadTx, WriteTx
 
 MOST = 50
 
@@ -30,8 +30,10 @@ class Trace(Enum):
     """What a conversation tells of a nonce."""
 
     SHOWN = 1  # it is there, and the model has answered since
-    LACKING = 2  # the model has answered since, and it is not there
-    UNKNOWN = 3
+    THERE = 2  # it is there; of an answer nothing is known yet
+    LACKING = 3  # the model has answered since, and it is not there
+    UNDECIDED = 4  # neither it nor an answer is there yet
+    UNREADABLE = 5  # nobody keeps it, or not so that it can be searched
 
 
 class Proof(NamedTuple):
@@ -50,20 +52,39 @@ class Offering(NamedTuple):
     frame: "Frame"
 
 
+def is_undecided(tx: "ReadTx", session: Session, proof: Proof) -> bool:
+    """Whether it is too early to tell what became of something that this session was shown."""
+    return any(
+        _trace(mail, proof) is Trace.UNDECIDED
+        for mail in tx.offered(session.agent, session.process)
+        if _is_open(mail, session, proof)
+    )
+
+
+def _trace(mail: Mail, proof: Proof) -> Trace:
+    delivery = mail.delivery
+    return proof.trace(delivery.route or "", delivery.nonce or "", delivery.handed_at or 0)
+
+
+def _is_open(mail: Mail, session: Session, proof: Proof) -> bool:
+    delivery = mail.delivery
+    handed = delivery.handed_at is not None and delivery.handed_at < proof.since
+    return handed and delivery.context == context(session)
+
+
 def prove(room: "LocalRoom", tx: "WriteTx", session: Session, proof: Proof) -> None:
     """Settle what this session was shown: seen, lost, or still open."""
-    where = context(session)
     for mail in tx.offered(session.agent, session.process):
-        delivery = mail.delivery
-        if delivery.context != where or delivery.handed_at is None or delivery.handed_at >= proof.since:
+        if not _is_open(mail, session, proof):
             continue
-        trace = proof.trace(delivery.route or "", delivery.nonce or "", delivery.handed_at)
+        delivery = mail.delivery
+        trace = _trace(mail, proof)
         if trace is Trace.SHOWN:
             see(tx, mail, evidence=Evidence.TRANSCRIPT)
         elif trace is Trace.LACKING:
             if delivery.route in proof.certain:
                 give_back(tx, mail, room.settings, Outcome.LOST)
-        elif delivery.route in proof.points:
+        elif trace is not Trace.UNDECIDED and delivery.route in proof.points:
             see(tx, mail, evidence=Evidence.BOUNDARY)
 
 

@@ -9,16 +9,11 @@ In a terminal its threads live in a server that they share, whose process then h
 hooks do not name the session in their environment. A subagent has its own transcript, and no Stop.
 """
 
-from postroom.model.message import Json
-from postroom.runtimes.contract import Beat, Call, Kind, Point, Runtime, Sleeper, Wake
+from postroom.runtimes.contract import Call, Kind, Marks, Point, Runtime, Sleeper, Wake
 from postroom.runtimes.shape import beat, context
 
 _ANSWERED = ("Stop", "SubagentStop")
 _KEPT = ("HOME", "PATH", "TMPDIR", "CODEX_HOME")  # what its command line needs of the session's environment
-
-
-def read(event: str, stdin: Json) -> Beat:
-    return beat(stdin, stdin.get("prompt") if event == "UserPromptSubmit" else None)
 
 
 def call(sleeper: Sleeper, text: str) -> Call:
@@ -40,13 +35,16 @@ RUNTIME = Runtime(
         Point("PermissionRequest", Kind.PERMISSION),
         Point("SessionEnd", Kind.END, timeout=1.0),
     ),
-    read=read,
+    read=beat,
     say=context,
     session_env="CODEX_THREAD_ID",
     budget=9_000,
-    reply=('"role":"assistant"', '"type":"function_call"', '"type":"custom_tool_call"', '"type":"reasoning"'),
-    result='_call_output"',
-    turn=('"type":"task_started"', '"type":"task_complete"', '"type":"turn_aborted"'),
+    marks=Marks(
+        reply='"role":"assistant"',
+        acts=('"type":"function_call"', '"type":"custom_tool_call"', '"type":"reasoning"'),
+        result='_call_output"',
+        turn=('"type":"task_started"', '"type":"task_complete"', '"type":"turn_aborted"'),
+    ),
     wake=Wake.CALL,
     call=call,
     programs=("codex",),

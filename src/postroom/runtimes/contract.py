@@ -42,7 +42,7 @@ class Point(NamedTuple):
     proven_by: tuple[str, ...] = ()  # the events that prove what was offered here; none: nothing is
     matcher: str = ""  # which of these events, as the runtime selects them
     timeout: float = 10.0  # seconds
-    recorded: bool = True  # whether the transcript, if there is one, has what was said here
+    recorded: bool = True  # whether a transcript that can be searched has what was said here
 
     @property
     def is_always(self) -> bool:
@@ -64,10 +64,28 @@ class Beat(NamedTuple):
     cwd: str = ""
     transcript: str = ""  # the file in which it keeps the conversation
     source: str = ""  # why a session starts; "startup": it is a new one
-    prompt: str | None = None  # what was typed
+    prompt: str = ""  # what a person typed
     facts: Json | None = None  # what its routes need to know later
     proves: bool = True  # whether this one implies what its name as a rule does
     lends: bool | None = None  # whether a subagent without an id of its own begins here, or ends
+
+
+def text(stdin: Json, *keys: str) -> str:
+    """The first of these that a runtime told as text."""
+    for key in keys:
+        if isinstance(value := stdin.get(key), str) and value:
+            return value
+    return ""
+
+
+class Marks(NamedTuple):
+    """How the lines of a runtime's transcript are told apart: by what they have in them."""
+
+    reply: str = ""  # the model's own words; empty where a transcript proves nothing
+    acts: tuple[str, ...] = ()  # what else it answers, where that has lines of its own
+    result: str = ""  # comes between what was said after a tool, and the next answer; empty: only an answer
+    turn: tuple[str, ...] = ()  # what begins a turn, then whatever ends one
+    noise: str = ""  # what has our text in it and does not mean that the model got it
 
 
 class Words(NamedTuple):
@@ -89,6 +107,7 @@ class Sleeper(NamedTuple):
     """An idle session that is to be woken, and its process as the machine knows it."""
 
     session: str  # the runtime's own id
+    transcript: str
     program: str  # the path of what it runs
     command: list[str]
     env: dict[str, str]
@@ -123,14 +142,12 @@ class Runtime(NamedTuple):
     key: str = "p$PPID"  # a shell word that names the session in our hook's environment
     session_env: str = ""  # the variable that names the session in the shells of its tools
     budget: int = 9_000  # characters that it passes on whole
-    reply: tuple[str, ...] = ()  # one is in each line of its transcript by the model; none: unreadable
-    result: str = ""  # is in a line that comes between what a tool's hook said and the next answer
-    turn: tuple[str, ...] = ()  # in lines of its transcript: what begins a turn, then whatever ends one
+    marks: Marks = Marks()
     wake: Wake = Wake.NONE
     call: Callable[[Sleeper, str], Call | None] | None = None  # with what to say; None: it cannot be
-    remark: str = ""  # what a user must know of it, in one sentence
     programs: tuple[str, ...] = ()  # what its process may be called
     milliseconds: bool = False  # whether its timeouts are
+    remark: str = ""  # what a user must know of it, in one sentence
 
     def point(self, event: str) -> Point | None:
         for point in self.points:

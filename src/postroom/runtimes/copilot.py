@@ -7,7 +7,7 @@ own.
 """
 
 from postroom.model.message import Json
-from postroom.runtimes.contract import Beat, Kind, Point, Runtime, Said, Words
+from postroom.runtimes.contract import Beat, Kind, Point, Runtime, Said, Words, text
 from postroom.runtimes.shape import beat, context
 from postroom.text import encode
 
@@ -16,10 +16,10 @@ _ANSWERED = ("Stop", "SubagentStop")
 
 def read(event: str, stdin: Json) -> Beat:
     """Some of its events spell their names in another way."""
-    session = stdin.get("parent_agent_id") or stdin.get("session_id") or stdin.get("sessionId")
-    prompt = stdin.get("prompt") if event == "UserPromptSubmit" else None
-    source = {"new": "startup"}.get(stdin.get("source", ""), stdin.get("source", ""))
-    return beat(stdin, prompt)._replace(session=str(session or ""), transcript="", source=source)
+    session = text(stdin, "parent_agent_id", "session_id", "sessionId")
+    found = beat(event, stdin)
+    source = "startup" if found.source == "new" else found.source
+    return found._replace(session=session, transcript="", source=source)
 
 
 def say(point: Point, words: Words) -> Said:

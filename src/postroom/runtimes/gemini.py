@@ -9,7 +9,7 @@ to the main conversation. So nothing is offered after a tool between the call of
 """
 
 from postroom.model.message import Json
-from postroom.runtimes.contract import Beat, Kind, Point, Runtime
+from postroom.runtimes.contract import Beat, Kind, Marks, Point, Runtime
 from postroom.runtimes.shape import beat, context
 
 _ANSWERED = ("AfterAgent",)
@@ -18,7 +18,7 @@ _SUBAGENT = "invoke_agent"  # the tool that runs one
 
 def read(event: str, stdin: Json) -> Beat:
     lends = event == "BeforeTool" if stdin.get("tool_name") == _SUBAGENT else None
-    return beat(stdin, stdin.get("prompt") if event == "BeforeAgent" else None)._replace(lends=lends)
+    return beat(event, stdin)._replace(lends=lends)
 
 
 RUNTIME = Runtime(
@@ -36,7 +36,7 @@ RUNTIME = Runtime(
     read=read,
     say=context,
     key="${GEMINI_SESSION_ID:-p$PPID}",
-    reply=('"type":"gemini"',),
+    marks=Marks(reply='"type":"gemini"'),
     programs=("gemini", "node"),
     milliseconds=True,
     remark="Nothing wakes it when it is idle: its mail waits for the next prompt.",

@@ -6,13 +6,12 @@ sessions are known and may send, and what is for them waits until they take it, 
 """
 
 from postroom.model.message import Json
-from postroom.runtimes.contract import Beat, Kind, Point, Runtime
+from postroom.runtimes.contract import Beat, Kind, Point, Runtime, text
 from postroom.runtimes.shape import beat, nothing
 
 
 def read(event: str, stdin: Json) -> Beat:
-    prompt = stdin.get("message") if event == "UserPromptSubmit" else None
-    return beat(stdin, prompt)._replace(cwd=str(stdin.get("working_dir") or ""))
+    return beat(event, stdin)._replace(cwd=text(stdin, "working_dir"), prompt=text(stdin, "message"))
 
 
 RUNTIME = Runtime(

@@ -12,7 +12,7 @@ nothing either: it comes after a failure, too.
 import os
 
 from postroom.model.message import Json
-from postroom.runtimes.contract import NUDGE, Beat, Kind, Point, Runtime, Said, Wake, Words
+from postroom.runtimes.contract import NUDGE, Beat, Kind, Point, Runtime, Said, Wake, Words, text
 from postroom.text import encode
 
 _ANSWERED = ("message.updated",)
@@ -20,12 +20,12 @@ _ANSWERED = ("message.updated",)
 
 def read(_event: str, stdin: Json) -> Beat:
     return Beat(
-        session=str(stdin.get("session") or ""),
-        child=str(stdin.get("child") or ""),
-        child_type=str(stdin.get("child_type") or ""),
-        cwd=str(stdin.get("cwd") or ""),
-        source=str(stdin.get("source") or ""),
-        prompt=stdin.get("prompt"),
+        session=text(stdin, "session"),
+        child=text(stdin, "child"),
+        child_type=text(stdin, "child_type"),
+        cwd=text(stdin, "cwd"),
+        source=text(stdin, "source"),
+        prompt=text(stdin, "prompt"),
     )
 
 
@@ -37,11 +37,11 @@ def say(_point: Point, words: Words) -> Said:
 def plugin(home: str) -> str:
     """The plugin's text, for a room."""
     with open(os.path.splitext(os.path.abspath(__file__))[0] + ".js", encoding="utf-8") as file:
-        text = file.read()
+        content = file.read()
     run, hook = os.path.join(home, "run"), os.path.join(home, "bin", "hook")
     for name, value in (("HOOK", hook), ("RUN", run), ("NUDGE", NUDGE)):
-        text = text.replace(f'"%{name}%"', encode(value), 1)
-    return text
+        content = content.replace(f'"%{name}%"', encode(value), 1)
+    return content
 
 
 RUNTIME = Runtime(

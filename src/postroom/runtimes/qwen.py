@@ -9,7 +9,7 @@ An idle one is woken through the file that it was started with (`--input-file`),
 """
 
 from postroom.model.message import Json
-from postroom.runtimes.contract import Beat, Call, Kind, Point, Runtime, Sleeper, Wake
+from postroom.runtimes.contract import Beat, Call, Kind, Marks, Point, Runtime, Sleeper, Wake
 from postroom.runtimes.shape import beat, context
 from postroom.text import encode
 
@@ -17,8 +17,8 @@ _INPUT = "--input-file"
 
 
 def read(event: str, stdin: Json) -> Beat:
-    prompt = stdin.get("prompt") if event == "UserPromptSubmit" else None
-    return beat(stdin, prompt)._replace(proves=not prompt)
+    found = beat(event, stdin)
+    return found._replace(proves=not found.prompt)
 
 
 def call(sleeper: Sleeper, text: str) -> Call | None:
@@ -49,7 +49,7 @@ RUNTIME = Runtime(
     say=context,
     key="${QWEN_CODE_SESSION_ID:-p$PPID}",
     session_env="QWEN_CODE_SESSION_ID",
-    reply=('"type":"assistant"',),
+    marks=Marks(reply='"type":"assistant"'),
     wake=Wake.CALL,
     call=call,
     programs=("qwen", "node"),

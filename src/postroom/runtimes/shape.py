@@ -1,20 +1,20 @@
 """What several runtimes have in common: the way in which most name things at an event, and are answered."""
 
 from postroom.model.message import Json
-from postroom.runtimes.contract import Beat, Kind, Point, Said, Words
+from postroom.runtimes.contract import Beat, Kind, Point, Said, Words, text
 from postroom.text import encode
 
 
-def beat(stdin: Json, prompt: str | None = None) -> Beat:
+def beat(_event: str, stdin: Json) -> Beat:
     """An event of a runtime that names its facts as Claude Code does."""
     return Beat(
-        session=str(stdin.get("session_id") or ""),
-        child=str(stdin.get("agent_id") or ""),
-        child_type=str(stdin.get("agent_type") or ""),
-        cwd=str(stdin.get("cwd") or ""),
-        transcript=str(stdin.get("agent_transcript_path") or stdin.get("transcript_path") or ""),
-        source=str(stdin.get("source") or ""),
-        prompt=prompt,
+        session=text(stdin, "session_id"),
+        child=text(stdin, "agent_id"),
+        child_type=text(stdin, "agent_type"),
+        cwd=text(stdin, "cwd"),
+        transcript=text(stdin, "agent_transcript_path", "transcript_path"),
+        source=text(stdin, "source"),
+        prompt=text(stdin, "prompt"),
     )
 
 
