@@ -157,11 +157,18 @@ class Visit:
         if self._beat.child:
             return ""
         self._room.quiet.link(self._key, agent.id)
-        if self._point.kind is not Kind.START or not self._runtime.wake:
+        if self._point.kind is not Kind.START or self._session is None:
             return ""
-        call = "" if self._runtime.wake is Wake.WATCH else (self._session.id if self._session else "")
-        path = self._room.ring.put(agent.id, call)
-        return path if self._runtime.wake is Wake.WATCH else ""
+        if self._runtime.wake is Wake.WATCH:
+            return self._room.ring.put(agent.id)
+        if self._runtime.call is not None and self._can_be_called(self._session):
+            self._room.ring.put(agent.id, self._session.id)
+        return ""
+
+    def _can_be_called(self, session: Session) -> bool:
+        from postroom.hooks.wake import call_of  # noqa: PLC0415 - once in a session
+
+        return call_of(self._runtime, session) is not None
 
     def _text(self, agent: Agent) -> str:
         frame = self._offering.frame.text if self._offering else ""

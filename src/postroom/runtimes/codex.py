@@ -13,12 +13,17 @@ from postroom.runtimes.contract import Call, Kind, Marks, Point, Runtime, Sleepe
 from postroom.runtimes.shape import beat, context
 
 _ANSWERED = ("Stop", "SubagentStop")
-_KEPT = ("HOME", "PATH", "TMPDIR", "CODEX_HOME")  # what its command line needs of the session's environment
+_KEPT = ("HOME", "PATH", "TMPDIR")  # what its command line needs of the session's environment
+_SESSIONS = "/sessions/"  # the transcripts lie below this in its own directory
+_HEADLESS = ("exec", "e", "review")
 
 
-def call(sleeper: Sleeper, text: str) -> Call:
+def call(sleeper: Sleeper, text: str) -> Call | None:
     """Its own queue: an idle thread takes it at once, and the draft of whoever types there stays."""
-    env = {name: sleeper.env[name] for name in _KEPT if name in sleeper.env}
+    home, found, _ = sleeper.transcript.rpartition(_SESSIONS)
+    if not found or sleeper.command[1:2] in ([word] for word in _HEADLESS):
+        return None
+    env = {name: sleeper.env[name] for name in _KEPT if name in sleeper.env} | {"CODEX_HOME": home}
     return Call([sleeper.program, "queue", "--thread", sleeper.session, "--message", text], env)
 
 
