@@ -64,7 +64,11 @@ class Desk:
         self.home = os.path.join(rig.place.home, ".local", "share", "postroom")  # where it is by default
         self.room = postroom.open(self.home, project="shop")
         self.room.join(ANA)
-        self.env: Any = {"PATH": f"{BIN}:{rig.env['PATH']}", "POSTROOM_AGENT": NAME, "POSTROOM_SENDER_RATE": "0"}
+        self.env: Any = {
+            "PATH": f"{BIN}:{rig.env['PATH']}",
+            "POSTROOM_AGENT": NAME,
+            "POSTROOM_SENDER_RATE": "0",
+        }
         self._number = 0
 
     def set_up(self) -> Self:
