@@ -1,4 +1,4 @@
-"""A hook that keeps what it was given: stdin, the runtime's variables, its ancestors, the transcript as it was.
+"""A hook that keeps what it was given: stdin, the runtime's variables, its ancestors, the transcript so far.
 
 `command(event, into, shape)` is the shell command to install. Each firing becomes one numbered JSON file in
 `into`; with a `shape` the hook also injects `INJECTED-<event>-<number>`, in the words of the runtime. It runs

@@ -64,9 +64,11 @@ class Cli(NamedTuple):
     """A pattern that the screen has while it works, even if `prompt` is there too."""
     asks: str = r"(?!)"
     """A pattern that the screen has while it asks for a permission."""
+    consent: tuple[str, tuple[str, ...]] = (r"(?!)", ())
+    """A question at the start to which the tests agree: its pattern, and the keys that do."""
     quit: tuple[str, ...] = ("/quit",)
     """What to write, or press if it is a key like `C-c`, to end it as a person would."""
     wire: Callable[[Place, Mapping[str, str]], None] = _no_hooks
-    """Installs hooks, a shell command for each event."""
+    """Installs hooks, a shell command for each event. What was wired before is replaced."""
     events: tuple[str, ...] = ()
     """Every event it has hooks for."""

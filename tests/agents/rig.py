@@ -11,6 +11,7 @@
 Whatever the agent leaves running shares the rig's network namespace, is found by it, and ended one by one.
 """
 
+import glob
 import os
 import shutil
 import signal
@@ -130,6 +131,8 @@ class Rig:
                 if number == signal.SIGKILL:
                     raise
         self._model.__exit__(None, None, None)
+        for path in _linked_away(self.place):
+            os.unlink(path)
         shutil.rmtree(self.place.root, ignore_errors=True)
 
     def __enter__(self) -> Self:
@@ -137,6 +140,15 @@ class Rig:
 
     def __exit__(self, *exc: object) -> None:
         self.close()
+
+
+def _linked_away(place: Place) -> list[str]:
+    """Sockets outside the scratch directory that an agent left a link to: their paths there were too long."""
+    links = glob.glob(
+        os.path.join(glob.escape(place.home), "**", "*.sock"), recursive=True, include_hidden=True
+    )
+    targets = [os.path.realpath(path) for path in links if os.path.islink(path)]
+    return [path for path in targets if not path.startswith(place.root) and os.path.lexists(path)]
 
 
 def _sharing(holder: int) -> Iterator[int]:

@@ -90,8 +90,15 @@ class Terminal:
         )
 
     def wait_idle(self, bound: float = BOUND) -> None:
-        """Wait until it waits at its prompt and the screen has come to rest."""
-        self._wait(self.idle, bound, "idle prompt")
+        """Wait until it waits at its prompt and the screen rests; consent is given on the way."""
+        pattern, keys = self._cli.consent
+
+        def idle() -> bool:
+            if re.search(pattern, self.screen()):
+                self.press(*keys)
+            return self.idle()
+
+        self._wait(idle, bound, "idle prompt")
 
     def wait_asking(self, bound: float = BOUND) -> None:
         """Wait until it asks for a permission."""

@@ -38,19 +38,17 @@ def wire(place: Place, commands: Mapping[str, str]) -> None:
     place.merge(".codex/hooks.json", {"hooks": hooks})
 
 
-# A hook that no one has reviewed is skipped in silence; the tests have reviewed theirs.
-_TRUSTED = "--dangerously-bypass-hook-trust"
-
 CLI = Cli(
     name="codex",
     seed=seed,
     env=env,
-    headless=lambda prompt: ["exec", "--skip-git-repo-check", _TRUSTED, prompt],
-    interactive=(_TRUSTED,),
+    # A hook that nobody has reviewed is skipped in silence. In a terminal the tests agree on the screen:
+    # with this flag it would run alone, without the daemon that serves its threads to others.
+    headless=lambda prompt: ["exec", "--skip-git-repo-check", "--dangerously-bypass-hook-trust", prompt],
     prompt=r"(?m)^\u203a ",
     busy=r"esc to interrupt",
-    asks=r"Would you like to|Allow command",
-    quit=("/quit",),
+    asks=r"Would you like to|Allow command|enter select",
+    consent=(r"2\. Trust all and continue", ("2", "Enter")),
     wire=wire,
     events=(
         "SessionStart", "UserPromptSubmit", "PreToolUse", "PermissionRequest", "PostToolUse", "PreCompact",
