@@ -72,3 +72,13 @@ class Cli(NamedTuple):
     """Installs hooks, a shell command for each event. What was wired before is replaced."""
     events: tuple[str, ...] = ()
     """Every event it has hooks for."""
+    shapes: Mapping[str, str] = {}
+    """Where a hook's answer reaches the model, and the shape (of `capture.SHAPES`) it must have there."""
+    resume: Callable[[str], list[str]] | None = None
+    """The arguments that go on with the last session, headless, with one prompt."""
+    question: str = "[[bash touch asked.txt]]"
+    """A directive that makes `asked.txt`, for which it asks a person first."""
+    subagent: str = ""
+    """Directives that let a subagent run `echo sub`, and wait for it where it has to be waited for."""
+    compact: str = "/compact"
+    clear: str = "/clear"

@@ -103,6 +103,11 @@ class Rig:
         """Run the agent headless with one prompt, to its end; `arguments` come before its own."""
         return self.command(self.program, *arguments, *self.cli.headless(prompt), bound=bound, **env)
 
+    def resume(self, prompt: str, bound: float = RUN_BOUND, **env: str) -> Done:
+        """Go on with the last session, headless, to the end of one prompt."""
+        assert self.cli.resume, f"{self.cli.name} does not resume"
+        return self.command(self.program, *self.cli.resume(prompt), bound=bound, **env)
+
     def terminal(self, *arguments: str, **env: str) -> Terminal:
         """Start the agent in a terminal; end it by its `with` block, or let the rig do it."""
         socket = os.path.join(self.place.root, f"tmux{len(self._terminals)}")

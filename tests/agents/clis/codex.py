@@ -38,13 +38,15 @@ def wire(place: Place, commands: Mapping[str, str]) -> None:
     place.merge(".codex/hooks.json", {"hooks": hooks})
 
 
+# A hook that nobody has reviewed is skipped in silence. In a terminal the tests agree on the screen: with
+# this flag it would run alone there, without the daemon that serves its threads to others.
+_EXEC = ("exec", "--skip-git-repo-check", "--dangerously-bypass-hook-trust")
+
 CLI = Cli(
     name="codex",
     seed=seed,
     env=env,
-    # A hook that nobody has reviewed is skipped in silence. In a terminal the tests agree on the screen:
-    # with this flag it would run alone, without the daemon that serves its threads to others.
-    headless=lambda prompt: ["exec", "--skip-git-repo-check", "--dangerously-bypass-hook-trust", prompt],
+    headless=lambda prompt: [*_EXEC, prompt],
     prompt=r"(?m)^\u203a ",
     busy=r"esc to interrupt",
     asks=r"Would you like to|Allow command|enter select",
@@ -54,4 +56,13 @@ CLI = Cli(
         "SessionStart", "UserPromptSubmit", "PreToolUse", "PermissionRequest", "PostToolUse", "PreCompact",
         "PostCompact", "SubagentStart", "SubagentStop", "Stop", "SessionEnd",
     ),
+    shapes={
+        "SessionStart": "nested", "UserPromptSubmit": "nested", "PreToolUse": "nested",
+        "PostToolUse": "nested", "SubagentStart": "nested", "Stop": "block",
+    },
+    resume=lambda prompt: [*_EXEC, "resume", "--last", prompt],
+    question='[[tool exec_command {"cmd": "touch asked.txt", "justification": "May I?", '
+    '"sandbox_permissions": "require_escalated"}]]',
+    subagent='[[tool spawn_agent {"message": "SUBAGENT ⟦bash echo sub⟧ ⟦say SUB-DONE⟧"}]] '
+    '[[tool wait_agent {"targets": ["%agent_id%"], "timeout_ms": 20000}]]',
 )  # fmt: skip

@@ -77,6 +77,7 @@ CLI = Cli(
     seed=seed,
     env=env,
     headless=lambda prompt: ["run", prompt],
+    resume=lambda prompt: ["run", "--continue", prompt],
     prompt=r"Ask anything|ctrl\+p commands",
     busy=r"esc interrupt",
     asks=r"Permission required",
@@ -87,4 +88,8 @@ CLI = Cli(
         "tool.execute.before", "tool.execute.after", "shell.env", "experimental.chat.messages.transform",
         "experimental.chat.system.transform", "experimental.session.compacting",
     ),
+    shapes={"chat.message": "flat", "tool.execute.after": "flat"},
+    subagent='[[tool task {"description": "look", "subagent_type": "general", '
+    '"prompt": "SUBAGENT ⟦bash echo sub⟧ ⟦say SUB-DONE⟧"}]]',
+    clear="/new",
 )  # fmt: skip
