@@ -64,8 +64,8 @@ class Cli(NamedTuple):
     """A pattern that the screen has while it works, even if `prompt` is there too."""
     asks: str = r"(?!)"
     """A pattern that the screen has while it asks for a permission."""
-    consent: tuple[str, tuple[str, ...]] = (r"(?!)", ())
-    """A question at the start to which the tests agree: its pattern, and the keys that do."""
+    consent: Callable[[Place], tuple[str, str] | None] = lambda place: None
+    """The question its next start in a terminal will ask and the tests agree to: its pattern, and a digit."""
     quit: tuple[str, ...] = ("/quit",)
     """What to write, or press if it is a key like `C-c`, to end it as a person would."""
     wire: Callable[[Place, Mapping[str, str]], None] = _no_hooks

@@ -112,7 +112,7 @@ class Rig:
         """Start the agent in a terminal; end it by its `with` block, or let the rig do it."""
         socket = os.path.join(self.place.root, f"tmux{len(self._terminals)}")
         command = [self.program, *self.cli.interactive, *arguments]
-        terminal = Terminal(command, socket=socket, cwd=self.place.project, cli=self.cli)
+        terminal = Terminal(command, socket=socket, place=self.place, cli=self.cli)
         self._terminals.append(terminal)
         return terminal.start(self.prefix, self.env | env)
 

@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Callable, Sequence
 from typing import Self
 
-from tests.agents.cli import Cli
+from tests.agents.cli import Cli, Place
 from tests.agents.log import BOUND, until
 
 _STEADY = 3  # looks in a row at which a screen must be the same before it counts
@@ -15,11 +15,12 @@ _STEADY = 3  # looks in a row at which a screen must be the same before it count
 class Terminal:
     """A pane in which a command runs. Leaves no tmux behind; what the agent leaves is the rig's to end."""
 
-    def __init__(self, command: Sequence[str], *, socket: str, cwd: str, cli: Cli) -> None:
+    def __init__(self, command: Sequence[str], *, socket: str, place: Place, cli: Cli) -> None:
         self._tmux = ("tmux", "-S", socket, "-f", os.devnull)
         self._prefix: Sequence[str] = ()
         self._cli = cli
-        self._cwd = cwd
+        self._cwd = place.project
+        self._consent = cli.consent(place)
         self._command = command
         self._shown: list[str] = []
 
@@ -77,7 +78,7 @@ class Terminal:
         self.press("Enter")
 
     def slash(self, command: str) -> None:
-        """Give one of the agent's own commands, like `/compact`; typed, because some take a paste for text."""
+        """Give one of the agent's own commands, like `/compact`; typed, as some take a paste for text."""
         self.type(command)
         self.wait(lambda: self._holds(command), "typed command")
         self.press("Enter")
@@ -101,14 +102,13 @@ class Terminal:
 
     def wait_idle(self, bound: float = BOUND) -> None:
         """Wait until it waits at its prompt and the screen rests; consent is given on the way."""
-        pattern, keys = self._cli.consent
-
-        def idle() -> bool:
-            if re.search(pattern, self.screen()):
-                self.press(*keys)
-            return self.idle()
-
-        self.wait(idle, "idle prompt", bound)
+        if self._consent:
+            pattern, digit = self._consent
+            self.wait_screen(pattern, bound)
+            self.press(digit, "Enter")
+            self.wait(lambda: not re.search(pattern, self.screen()), "consent", bound)
+            self._consent = None
+        self.wait(self.idle, "idle prompt", bound)
 
     def wait_asking(self, bound: float = BOUND) -> None:
         """Wait until it asks for a permission."""

@@ -1,5 +1,6 @@
 """Codex CLI."""
 
+import os
 from collections.abc import Mapping
 
 from tests.agents.cli import Cli, Place
@@ -38,6 +39,14 @@ def wire(place: Place, commands: Mapping[str, str]) -> None:
     place.merge(".codex/hooks.json", {"hooks": hooks})
 
 
+def consent(place: Place) -> tuple[str, str] | None:
+    """Hooks are to be reviewed once; the dialog comes some time after the prompt is there."""
+    with open(os.path.join(place.home, ".codex/config.toml"), encoding="utf-8") as file:
+        reviewed = "[hooks.state" in file.read()
+    wired = os.path.exists(os.path.join(place.home, ".codex/hooks.json"))
+    return (r"2\. Trust all and continue", "2") if wired and not reviewed else None
+
+
 # A hook that nobody has reviewed is skipped in silence. In a terminal the tests agree on the screen: with
 # this flag it would run alone there, without the daemon that serves its threads to others.
 _EXEC = ("exec", "--skip-git-repo-check", "--dangerously-bypass-hook-trust")
@@ -50,7 +59,7 @@ CLI = Cli(
     prompt=r"(?m)^\u203a ",
     busy=r"esc to interrupt",
     asks=r"Would you like to|Allow command|enter select",
-    consent=(r"2\. Trust all and continue", ("2", "Enter")),
+    consent=consent,
     wire=wire,
     events=(
         "SessionStart", "UserPromptSubmit", "PreToolUse", "PermissionRequest", "PostToolUse", "PreCompact",
