@@ -135,7 +135,7 @@ class Desk:
         return os.path.exists(self._flag)
 
     def resume(self, prompt: str) -> Done:
-        return self.rig.command(self.rig.program, *self.rig.cli.resumed(prompt), **self.env)
+        return self.rig.command(self.rig.program, *self.rig.cli.resume(prompt), **self.env)
 
     @contextlib.contextmanager
     def starting(self, prompt: str) -> "Iterator[Running]":
