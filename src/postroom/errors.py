@@ -16,7 +16,7 @@
     │   ├── KeyConflict         ├── NameTaken          ├── NotAsked
     │   ├── AlreadyDecided      ├── LoopGuard          ├── NoAnswer
     │   ├── WaitingInCircle     ├── BroadcastGuard     ├── RouteClosed
-    │   ├── RateLimited         └── MailboxFull
+    │   ├── RateLimited         ├── MailboxFull        └── NotYourName
     └── StoreError              the room's file cannot serve
         ├── StoreBusy           ├── StoreFull          ├── StoreReadOnly
         ├── StoreCorrupt        ├── StoreNewer         ├── StoreForeign
@@ -285,6 +285,13 @@ class MailboxFull(Refused):
 
     code = "mailbox_full"
     hint = "See what waits for whom: postroom agents. Nothing was stored."
+
+
+class NotYourName(Refused):
+    """That is somebody else's name."""
+
+    code = "not_your_name"
+    hint = "Leave out --as: who you are is known."
 
 
 class StoreError(PostroomError):

@@ -44,7 +44,8 @@ class Visit:
         with Unit(self._room, prompt=False) as tx:
             known = tx.session(seat.id)
             if self._point.kind is Kind.END:
-                if known is not None:
+                # What goes on in another process has not ended with this one.
+                if known is not None and (known.process == seat.process or host.is_gone(known.process)):
                     self._leave(tx, known)
                 return Said()
             anew = self._point.kind in (Kind.START, Kind.CHILD)

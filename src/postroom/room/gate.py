@@ -90,7 +90,8 @@ def decide(room: "LocalRoom", ref: str, option: str, note: str, agent: str | Non
         _end_all(tx, message, mine, who.called)
         author = tx.agent(message.sender_id)
         assert author is not None, "its mail would have gone with it"
-        lane = directory.lane(who, [author], message.project, message.sender)
+        origin = room.scope.origin(tx, who)
+        lane = directory.lane(who, [author], message.project, message.sender, origin=origin)
         payload: Json = {"decision": {"gate": message.id, "option": chosen, "note": note}}
         body = f"{chosen}: {note}" if note else chosen
         wanted = draft(

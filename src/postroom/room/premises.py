@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from postroom.bell.contract import Bell, Waiter
     from postroom.model.route import Route
     from postroom.room.hand import Hand
+    from postroom.room.identity import Witness
     from postroom.room.waiter import Waiters
     from postroom.store.contract import ReadTx, Store
 
@@ -40,6 +41,7 @@ class Premises:
         create: bool = True,
         clock: Clock = wall,
         declared: config.Declared = config.NOTHING_DECLARED,
+        witness: "Witness | None" = None,
     ) -> None:
         self.home = home
         self.settings = settings
@@ -48,7 +50,7 @@ class Premises:
         self.is_policed = bool(declared.routes) or settings.is_limiting
         self.is_shaped = bool(settings.recipient_rate or settings.digest_seconds)
         self.agent = agent
-        self.scope = Scope(project)
+        self.scope = Scope(project, witness=witness)
         run = os.path.join(home, "run")
         self.store: Store = SqliteStore(
             os.path.join(home, "room.db"), clock=clock, patience=settings.busy_seconds,
@@ -72,6 +74,16 @@ class Premises:
     def who(self, agent: str | None = None) -> Agent:
         """The agent or person a call is made for; must exist."""
         return directory.caller(self.store.look(), agent or self.agent, self.scope)
+
+    def claim(self, name: str) -> None:
+        """Calls are made for whom a caller says it is, unless that contradicts the evidence."""
+        self.agent = name
+        if self.scope.witness is not None:
+            self.scope.witness.inherited = ""
+
+    def known(self, name: str) -> Agent:
+        """Somebody a caller names; must exist."""
+        return directory.known(self.store.look(), name, self.scope)
 
     def is_live(self, party: str) -> bool:
         """Whether anything of an agent runs: a program that listens on its mailbox, or waits for mail."""

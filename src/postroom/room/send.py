@@ -7,7 +7,7 @@ from postroom.errors import BroadcastGuard, IllegalMove, InvalidValue, KeyConfli
 from postroom.model import ids
 from postroom.model.address import UP, Kind, parse
 from postroom.model.ladder import RUNGS, State, ended, reached
-from postroom.model.message import NOTHING, Agent, Delivery, Message, Sent, first_delivery, make
+from postroom.model.message import Agent, Delivery, Message, Sent, first_delivery, make
 from postroom.room import directory
 from postroom.room.draft import BARE, GATE, Draft, check_span, draft, plain
 from postroom.room.unit import Unit
@@ -155,18 +155,21 @@ def lane_between(room: "LocalRoom", tx: "WriteTx", who: str, to: str, type: str)
     """The lane from somebody, who may be new, to whoever has an address now."""
     scope, address = room.scope, parse(to)
     author = directory.caller_or_new(tx, who, scope)
+    origin = scope.origin(tx, author)
     if room.declared.agents:
         from postroom.room.declared import introduce, missing  # noqa: PLC0415 - where there are any
 
         introduce(room, tx, missing(room, tx, here=True))
     project = scope.find(tx)
     if address.kind in (Kind.AGENT, Kind.HUMAN):
-        found = directory.lane(author, [directory.recipient(tx, address, project)], project, to)
+        found = directory.lane(
+            author, [directory.recipient(tx, address, project)], project, to, origin=origin
+        )
     else:
         from postroom.room.group import resolve  # noqa: PLC0415 - most mail is for one
 
         recipients = resolve(tx, address, author, project, type=type, is_live=room.is_live)
-        found = directory.lane(author, recipients, project, str(address), personal=False)
+        found = directory.lane(author, recipients, project, str(address), personal=False, origin=origin)
         if address.live or address.name == UP:  # which may mean others the next time
             return found
     scope.remember(tx).lanes[who, to] = found
@@ -177,7 +180,7 @@ def compose(tx: "WriteTx", lane: directory.Lane, wanted: Draft) -> Message:
     """The message a draft becomes when it is the next thing that happens in the room."""
     now, seq = tx.now, tx.next_seq
     thread = message_id = ids.message_id(now, seq)
-    more = NOTHING
+    more = lane.rest
     if (rest := wanted[7:]) != BARE:
         payload, metadata, begun, answered, correlation, after, expires, key, parcel = rest
         if begun is not None or answered is not None:
@@ -188,7 +191,8 @@ def compose(tx: "WriteTx", lane: directory.Lane, wanted: Draft) -> Message:
             check_span(not_before, expires_at)
         files = None if parcel is None else parcel.enclose()  # last: what is refused leaves no file
         more = (
-            None, None, payload, metadata, answered, correlation, files, not_before, expires_at, key, None,
+            *lane.rest[:2], payload, metadata, answered, correlation, files, not_before, expires_at, key,
+            None,
         )  # fmt: skip
     return make(Message, (
         seq, message_id, *lane.head, *wanted[:5], thread, now, *wanted[5:7], *more,
