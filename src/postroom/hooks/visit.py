@@ -99,7 +99,7 @@ class Visit:
 
     def _is_idle(self) -> bool:
         """Whether the last sign of life says that the model is not at work."""
-        from postroom.room.presence import last_sign  # noqa: PLC0415 - for wakes only
+        from postroom.room.reach import last_sign  # noqa: PLC0415 - for wakes only
 
         event, _ = last_sign(self._run, self._key)
         point = self._runtime.point(event)
@@ -117,11 +117,11 @@ class Visit:
         if self._beat.child:
             return ""
         self._room.quiet.link(self._key, agent.id)
-        if self._point.kind is not Kind.START or not self._runtime.wake:
+        if self._point.kind is not Kind.START and self._room.ring.has(agent.id):
             return ""
-        call = "" if self._runtime.wake is Wake.WATCH else (self._session.id if self._session else "")
+        call = self._session.id if self._session and self._runtime.wake is Wake.CALL else ""
         path = self._room.ring.put(agent.id, call)
-        return path if self._runtime.wake is Wake.WATCH else ""
+        return path if self._runtime.wake is Wake.WATCH and self._point.kind is Kind.START else ""
 
     def _text(self, agent: Agent) -> str:
         frame = self._offering.frame.text if self._offering else ""

@@ -103,7 +103,7 @@ def decide(room: "LocalRoom", ref: str, option: str, note: str, agent: str | Non
         facts: Json = {"option": chosen, "note": note, "answer": reply.seq}
         role = "human" if who.is_human else "agent"
         tx.append("gate.decided", who.id, about=message, payload=facts, role=role, status="decided")
-    return answer(reply, lane.recipients, unit.reached)
+    return answer(reply, lane.recipients, unit)
 
 
 def _still_open(tx: "WriteTx", message: Message) -> None:

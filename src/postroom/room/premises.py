@@ -65,7 +65,7 @@ class Premises:
         # Whose delivery, and of which message, was acknowledged here last.
         self.acked: tuple[str, str] = ("", "")
         self.in_hand: dict[str, int] = {}  # what was shown last to who listens here, by mailbox
-        self._run = run
+        self.run = run
         self._routes: list[Route] | None = None
         self.space: dict[
             str, int
@@ -86,10 +86,13 @@ class Premises:
         return directory.known(self.store.look(), name, self.scope)
 
     def is_live(self, party: str) -> bool:
-        """Whether anything of an agent runs: a program that listens on its mailbox, or waits for mail."""
-        lease = self.store.look().lease(party)
+        """Whether anything of an agent runs: a session, or a program that listens or waits for mail."""
+        look = self.store.look()
+        lease = look.lease(party)
         listens = lease is not None and lease.holder is not None and not host.is_gone(lease.holder)
-        return listens or self.bell.waiting(party) > 0
+        if listens or self.bell.waiting(party) > 0:
+            return True
+        return any(not host.is_gone(session.process) for session in look.sessions(party))
 
     def project(self) -> str:
         """The project a caller stands in: its agents go by their bare names."""
@@ -177,7 +180,7 @@ class Premises:
     def hand(self, party: str) -> "Hand":
         from postroom.room.hand import Hand  # noqa: PLC0415 - only for listeners
 
-        return Hand(os.path.join(self._run, "hand", party))
+        return Hand(os.path.join(self.run, "hand", party))
 
     def contest(self, tx: "ReadTx", party: str) -> int | None:
         """Before the next message in a mailbox becomes another: make its listener ask again.
@@ -194,7 +197,7 @@ class Premises:
 
             return None if host.is_gone(lease.holder) else REACHING
         except OSError as exc:
-            raise StoreError(f"the listener on that mailbox cannot be told: {exc}", path=self._run) from exc
+            raise StoreError(f"the listener on that mailbox cannot be told: {exc}", path=self.run) from exc
 
     def unsettle(self, *, ended: bool = False) -> None:
         """Withdraw all promises made outside the store. Call with the write lock held.
@@ -203,7 +206,7 @@ class Premises:
         """
         self.quiet.lift_all()
         with contextlib.suppress(FileNotFoundError):
-            for party in os.listdir(os.path.join(self._run, "hand")):
+            for party in os.listdir(os.path.join(self.run, "hand")):
                 self.hand(party).contest(0, ended=ended)
 
     def waiter(self, party: str) -> "Waiter":

@@ -65,7 +65,7 @@ def send(
         message, holds = post(room, tx, lane, wanted)
         if tx.vacant == lane.mailbox and holds is None:
             unit.announced = message
-    return answer(message, lane.recipients, unit.reached, holds, note)
+    return answer(message, lane.recipients, unit, holds, note)
 
 
 def admitted(
@@ -132,11 +132,11 @@ def held_back(room: "LocalRoom", tx: "WriteTx", lane: directory.Lane, wanted: Dr
         _count(room, tx, lane, wanted)
         message = compose(tx, lane, wanted)
         tx.post(message, [])
-        return make(Sent, (message, [], [], False, guard.COURTESY, True))
+        return make(Sent, (message, [], [], False, guard.COURTESY, True, None))
     same = guard.repeated(tx, lane.author.id, lane.ids, wanted, thread=thread, answered=answered_id)
     if same is not None:
         deliveries = tx.deliveries(same.seq)
-        return make(Sent, (same, deliveries, ["stored"] * len(deliveries), False, guard.REPEAT, True))
+        return make(Sent, (same, deliveries, ["stored"] * len(deliveries), False, guard.REPEAT, True, None))
     return None
 
 
@@ -226,11 +226,12 @@ def _named(tx: "ReadTx", ref: str) -> Message:
 def answer(
     message: Message,
     recipients: list[Agent],
-    rung: dict[str, int],
+    unit: Unit,
     holds: "dict[str, Hold] | None" = None,
     note: str = "",
 ) -> Sent:
-    """What is true now: stored for each, and who of them is listening."""
+    """What is true now: stored for each, who of them is listening, and what their sessions do."""
+    rung, ways = unit.reached, unit.ways() if unit.woken else None
     held = message.not_before is not None and message.not_before > message.created_at
     deliveries: list[Delivery] = []
     reach: list[str] = []
@@ -240,8 +241,11 @@ def answer(
         if holds and (hold := holds.get(agent.id)):
             delivery = delivery._replace(held=True, reason=hold.reason.value, due_at=hold.until)
         deliveries.append(delivery)
-        reach.append("live" if rung.get(agent.id) else "left" if agent.left_at else "stored")
-    return make(Sent, (message, deliveries, reach, False, note, False))
+        if ways and agent.id in ways and not rung.get(agent.id):
+            reach.append(ways[agent.id].presence.value)
+        else:
+            reach.append("live" if rung.get(agent.id) else "left" if agent.left_at else "stored")
+    return make(Sent, (message, deliveries, reach, False, note, False, ways))
 
 
 def duplicate(tx: "ReadTx", earlier: Message, wanted: Draft) -> Sent:

@@ -171,7 +171,7 @@ def reply(
         if question.type == REQUEST:
             _unwatch(tx, asked)
         note = _note(tx, question)
-    return answer(message, lane.recipients, unit.reached, holds, note)
+    return answer(message, lane.recipients, unit, holds, note)
 
 
 def _note(tx: "WriteTx", question: Message) -> str:

@@ -225,6 +225,14 @@ class ReadTx:
         """Whether there is any session that has not ended."""
         return bool(self.row(SQL["sessions_any"], (self.tenant,))[0])
 
+    def had_session(self, agent_id: str) -> bool:
+        """Whether an agent has ever had a session."""
+        return bool(self.row(SQL["sessions_ever"], (self.tenant, agent_id))[0])
+
+    def has_proven(self, recipient: str, context: str) -> bool:
+        """Whether any of the latest that somebody has seen was shown in a context that begins so."""
+        return bool(self.row(SQL["delivery_proven"], (self.tenant, recipient, context))[0])
+
     def sessions_hosted(self, process: str) -> list[Session]:
         """The sessions in a process that have not ended."""
         return list(map(_session, self.rows(SQL["sessions_hosted"], (self.tenant, process))))

@@ -95,6 +95,9 @@ SELECT {session} FROM session WHERE tenant = ?1 AND agent = ?2 AND ended_at IS N
 -- name: sessions_any
 SELECT EXISTS (SELECT 1 FROM session WHERE tenant = ?1 AND ended_at IS NULL);
 
+-- name: sessions_ever
+SELECT EXISTS (SELECT 1 FROM session WHERE tenant = ?1 AND agent = ?2);
+
 -- name: sessions_hosted
 SELECT {session} FROM session WHERE tenant = ?1 AND process = ?2 AND ended_at IS NULL ORDER BY started_at LIMIT 500;
 
