@@ -135,6 +135,7 @@ class Desk:
         return os.path.exists(self._flag)
 
     def resume(self, prompt: str) -> Done:
+        assert self.rig.cli.resume is not None
         return self.rig.command(self.rig.program, *self.rig.cli.resume(prompt), **self.env)
 
     @contextlib.contextmanager
