@@ -23,6 +23,7 @@ VARIABLES = (
     ("QWEN_CODE_SESSION_ID", "qwen"),
     ("COPILOT_AGENT_SESSION_ID", "copilot"),
     ("OPENCODE_SESSION_ID", "opencode"),
+    ("AGENT_SESSION_ID", "goose"),
 )
 _MAIN = ":main"
 
