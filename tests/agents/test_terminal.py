@@ -1,4 +1,4 @@
-"""Real agents in a terminal: idle at the prompt, with a draft, after a compaction, with a subagent at work."""
+"""Real agents in a terminal: idle at the prompt, with a draft, after a compaction, with a subagent."""
 
 import pytest
 
