@@ -62,7 +62,7 @@ def _session(room: LocalRoom, tx: WriteTx, agent: Agent, began: int) -> Session:
 
 def _untraced(_route: str, _nonce: str, _handed_at: int) -> turn.Trace:
     """Its conversation is nothing that we could read."""
-    return turn.Trace.UNKNOWN
+    return turn.Trace.UNREADABLE
 
 
 def _process() -> str:
