@@ -29,6 +29,21 @@ class RingFiles:
         os.replace(temporary, path)
         return path
 
+    def session(self, agent: str) -> str:
+        """Which session must be called to wake an agent; empty: none."""
+        try:
+            with open(self.path(agent), encoding="utf-8") as file:
+                return file.read().strip()
+        except OSError:
+            return ""
+
+    def rung_at(self, agent: str) -> float:
+        """When it was last rung, in seconds since the epoch."""
+        try:
+            return os.stat(self.path(agent)).st_mtime
+        except OSError:
+            return 0.0
+
     def remove(self, agent: str) -> None:
         try:
             os.unlink(self.path(agent))

@@ -1,5 +1,5 @@
 """What an agent's hook runs when its shell half could not promise quiet: `RUNTIME EVENT KEY`, and JSON on
-standard input.
+standard input; or what a send starts to wake somebody: `wake AGENT`.
 
 Whatever goes wrong in here, the agent must not notice: then nothing is printed, the exit code is 0, and the
 reason is in the log. What is printed is what that runtime accepts, in one write; only after it does the
@@ -32,6 +32,8 @@ def main(home: str, argv: list[str]) -> NoReturn:
 
 def run(home: str, argv: list[str], streams: tuple[int, int, int] = (0, 1, 2), began: int = 0) -> int:
     """The exit code that the runtime expects. `began`: when this process did, if it is not to be asked."""
+    if argv[:1] == ["wake"]:
+        return _wake(home, argv[1])
     standard_input, standard_output, standard_error = streams
     began = began or host.started_at()
     name, event, key = [*argv, "", "", ""][:3]
@@ -63,6 +65,15 @@ def run(home: str, argv: list[str], streams: tuple[int, int, int] = (0, 1, 2), b
         label.here("hook-handed")
         room.finish()
         return said.code
+
+
+def _wake(home: str, agent: str) -> int:
+    from postroom.hooks.wake import wake  # noqa: PLC0415 - no hook needs it
+
+    with _room(home, "") as room:
+        wake(room, agent)
+        room.finish()
+    return 0
 
 
 def _room(home: str, directory: str) -> "LocalRoom":

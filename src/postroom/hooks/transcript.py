@@ -13,30 +13,27 @@ _CHUNK = 1 << 18
 _MOST = 1 << 24  # bytes from the end: what is older was settled long ago
 
 
-def trace(path: str, marks: Marks, nonce: str, handed_at: int, *, is_tool: bool = False) -> Trace:
+def trace(path: str, marks: Marks, nonce: str, handed_at: int, *, after_tool: bool = False) -> Trace:
     """Whether a text with that nonce is there, and the model has answered since.
 
     That it is missing is told only by an answer of the model from after the hand-over: runtimes write late.
-    Where a tool (`is_tool`) may end before the answer that called it does, an answer counts only if there is
-    a result between the two.
+    `after_tool`: where a tool may end before the answer that called it, only an answer after a result counts.
     """
-    if not path or not marks.replies or not nonce:
+    if not path or not marks.reply or not nonce:
         return Trace.UNREADABLE
-    needles, noise = [text.encode() for text in marks.replies], marks.noise.encode()
-    between, mark = marks.result.encode() if is_tool else b"", nonce.encode()
-    spoken, answered, handed = False, False, iso(handed_at) or ""
+    needles, noise = [text.encode() for text in (marks.reply, *marks.acts)], marks.noise.encode()
+    result = marks.result.encode() if after_tool else b""
+    mark, spoken, answered, handed = nonce.encode(), False, False, iso(handed_at) or ""
     try:
         for line in _backwards(path):
-            at = _written_at(line) if any(needle in line for needle in needles) else ""
-            if at:
+            if at := _written_at(line) if any(needle in line for needle in needles) else "":
                 if at <= handed:
                     break
-                spoken = True
-                answered = answered or not between
+                spoken, answered = True, answered or not result
+            elif result and spoken and result in line:
+                answered = True
             elif mark in line and not (noise and noise in line):
                 return Trace.SHOWN if answered else Trace.THERE
-            elif spoken and between and between in line:
-                answered = True
     except FileNotFoundError:
         return Trace.UNDECIDED  # not written yet
     except OSError:
@@ -45,10 +42,7 @@ def trace(path: str, marks: Marks, nonce: str, handed_at: int, *, is_tool: bool 
 
 
 def is_idle(path: str, turn: tuple[str, ...]) -> bool:
-    """Whether the last turn has ended. The first of these texts is where one begins, the others are ends.
-
-    Without any of them there was no turn yet.
-    """
+    """Whether the last turn has ended. The first of these texts is where one begins, the others are ends."""
     begins, *ends = (text.encode() for text in turn)
     try:
         for line in _backwards(path):
@@ -57,8 +51,8 @@ def is_idle(path: str, turn: tuple[str, ...]) -> bool:
             if any(end in line for end in ends):
                 return True
     except OSError:
-        return False
-    return True
+        pass
+    return False
 
 
 def _written_at(line: bytes) -> str:

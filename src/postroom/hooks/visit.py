@@ -13,11 +13,11 @@ from postroom.room.local import LocalRoom
 from postroom.room.session import Seat, current, end
 from postroom.room.stop import Stops
 from postroom.room.unit import Unit
-from postroom.runtimes.contract import Beat, Kind, Point, Runtime, Said, Wake, Words
+from postroom.runtimes.contract import NUDGE, Beat, Kind, Point, Runtime, Said, Wake, Words
 from postroom.store.contract import WriteTx
 
-NUDGE = "Postroom: there is mail for you."  # what a wake types: never mail itself
 SHELLS = ("sh", "bash", "dash", "zsh", "fish", "env", "timeout", "setsid", "nice")
+_FIRST = (Kind.START, Kind.CHILD)
 _STOPS = (Kind.STOP, Kind.CHILD_STOP)
 _LAST = (*_STOPS, Kind.END)
 _PATIENCE, _PAUSE = 0.25, 0.02  # seconds
@@ -44,20 +44,18 @@ class Visit:
         """Settle what was shown before, claim what may be shown now; what to say to the runtime."""
         label.here("hook-begun")
         seat = self._seat()
+        proof = self._proof()
         if self._point.kind in _LAST:
-            self._await_transcript(seat)
+            self._await_transcript(seat, proof)
         with Unit(self._room, prompt=False) as tx:
             known = tx.session(seat.id)
-            if self._point.kind is Kind.CHILD_STOP and known is None:
-                return Said()
-            anew = self._is_anew(seat, known)
             if known is not None:
-                turn.prove(self._room, tx, known, self._proof(anew=anew))
-            if self._point.kind is Kind.END:
+                turn.prove(self._room, tx, known, proof)
+            if self._point.kind is Kind.END or (self._point.kind is Kind.CHILD_STOP and known is None):
                 if known is not None:
                     self._leave(tx, known)
                 return Said()
-            session, agent = current(self._room, tx, seat, anew=anew)
+            session, agent = current(self._room, tx, seat, anew=self._is_anew(seat, known))
             self._session, self._agent = session, agent
             self._offering = self._offer(tx, session, agent)
             if self._point.kind is Kind.CHILD_STOP and self._offering is None:
@@ -79,32 +77,29 @@ class Visit:
         """Whether a context begins; not if it is that of a new session of which another event told first."""
         if self._beat.source == "startup" and known is not None and known.ended_at is None:
             return known.process != seat.process
-        return self._point.kind in (Kind.START, Kind.CHILD)
+        return self._point.kind in _FIRST
 
-    def _proof(self, *, anew: bool) -> turn.Proof:
+    def _proof(self) -> turn.Proof:
         """What this event proves: nothing by itself where it begins another context."""
-        points = [p for p in self._runtime.points if self._point.event in p.proven_by]
-        if anew or not self._beat.proves:
-            points = []
-        certain = [p for p in points if p.kind is not Kind.WAKE]
+        proves = self._beat.proves and self._point.kind not in _FIRST
+        points = [p for p in self._runtime.points if proves and self._point.event in p.proven_by]
         return turn.Proof(
-            frozenset(map(_route, points)), frozenset(map(_route, certain)), self._began, self._trace
+            frozenset(_route(p) for p in points),
+            frozenset(_route(p) for p in points if p.kind is not Kind.WAKE),
+            self._began,
+            self._trace,
         )
 
     def _trace(self, route: str, nonce: str, handed_at: int) -> turn.Trace:
         """What the conversation tells of something that was offered by a route."""
-        point = next((p for p in self._runtime.points if _route(p) == route), None)
-        if point is None:
-            return turn.Trace.UNREADABLE
-        is_tool = point.kind is Kind.TOOL
-        found = trace(self._beat.transcript, self._runtime.marks, nonce, handed_at, is_tool=is_tool)
-        if found in (turn.Trace.LACKING, turn.Trace.UNDECIDED) and not point.recorded:
-            return turn.Trace.UNREADABLE
-        return found
+        point = next((p for p in self._runtime.points if _route(p) == route), self._point)
+        after_tool = point.kind is Kind.TOOL
+        found = trace(self._beat.transcript, self._runtime.marks, nonce, handed_at, after_tool=after_tool)
+        return found if point.recorded or found is turn.Trace.SHOWN else turn.Trace.UNREADABLE
 
-    def _await_transcript(self, seat: Seat) -> None:
+    def _await_transcript(self, seat: Seat, proof: turn.Proof) -> None:
         """For a while nothing more may happen here, and a runtime writes its transcript a little late."""
-        look, proof = self._room.store.look(), self._proof(anew=False)
+        look = self._room.store.look()
         session, patience = look.session(seat.id), _PATIENCE
         while session is not None and patience > 0 and turn.is_undecided(look, session, proof):
             time.sleep(_PAUSE)
@@ -114,7 +109,7 @@ class Visit:
         kind, stops = self._point.kind, Stops(self._run, session.id)
         if kind is Kind.PROMPT and self._is_typed():
             stops.forget()
-        if not self._point.proven_by or self._is_lent() or (kind is Kind.WAKE and not self._is_idle()):
+        if self._is_lent() or not self._point.proven_by or (kind is Kind.WAKE and not self._is_idle()):
             return None
         offering = turn.offer(
             self._room, tx, agent, session, route=_route(self._point), budget=self._budget(),
@@ -162,11 +157,18 @@ class Visit:
         if self._beat.child:
             return ""
         self._room.quiet.link(self._key, agent.id)
-        if self._point.kind is not Kind.START or not self._runtime.wake:
+        if self._point.kind is not Kind.START or self._session is None:
             return ""
-        call = "" if self._runtime.wake is Wake.WATCH else (self._session.id if self._session else "")
-        path = self._room.ring.put(agent.id, call)
-        return path if self._runtime.wake is Wake.WATCH else ""
+        if self._runtime.wake is Wake.WATCH:
+            return self._room.ring.put(agent.id)
+        if self._runtime.call is not None and self._can_be_called(self._session):
+            self._room.ring.put(agent.id, self._session.id)
+        return ""
+
+    def _can_be_called(self, session: Session) -> bool:
+        from postroom.hooks.wake import call_of  # noqa: PLC0415 - once in a session
+
+        return call_of(self._runtime, session) is not None
 
     def _text(self, agent: Agent) -> str:
         frame = self._offering.frame.text if self._offering else ""

@@ -55,10 +55,15 @@ class Offering(NamedTuple):
 def is_undecided(tx: "ReadTx", session: Session, proof: Proof) -> bool:
     """Whether it is too early to tell what became of something that this session was shown."""
     return any(
-        proof.trace(d.route or "", d.nonce or "", d.handed_at or 0) is Trace.UNDECIDED
+        _trace(mail, proof) is Trace.UNDECIDED
         for mail in tx.offered(session.agent, session.process)
-        if _is_open(mail, session, proof) and (d := mail.delivery)
+        if _is_open(mail, session, proof)
     )
+
+
+def _trace(mail: Mail, proof: Proof) -> Trace:
+    delivery = mail.delivery
+    return proof.trace(delivery.route or "", delivery.nonce or "", delivery.handed_at or 0)
 
 
 def _is_open(mail: Mail, session: Session, proof: Proof) -> bool:
@@ -73,7 +78,7 @@ def prove(room: "LocalRoom", tx: "WriteTx", session: Session, proof: Proof) -> N
         if not _is_open(mail, session, proof):
             continue
         delivery = mail.delivery
-        trace = proof.trace(delivery.route or "", delivery.nonce or "", delivery.handed_at or 0)
+        trace = _trace(mail, proof)
         if trace is Trace.SHOWN:
             see(tx, mail, evidence=Evidence.TRANSCRIPT)
         elif trace is Trace.LACKING:

@@ -5,23 +5,17 @@ It can send, as any program can. What is for it waits until somebody takes it, o
 
 from typing import TYPE_CHECKING
 
-from postroom.model.message import Json
-from postroom.runtimes.contract import Beat, Runtime
+from postroom.runtimes.contract import Runtime
 from postroom.runtimes.shape import beat, nothing
 
 if TYPE_CHECKING:
     from postroom.runtimes.wiring import Wiring
 
-
-def read(_event: str, stdin: Json) -> Beat:
-    return beat(stdin)
-
-
 RUNTIME = Runtime(
     name="aider",
     title="Aider",
     points=(),
-    read=read,
+    read=beat,
     say=nothing,
     programs=("aider",),
     remark="It has no way in but its terminal: it can send, and its mail waits.",

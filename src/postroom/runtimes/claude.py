@@ -8,8 +8,7 @@ says on standard error, ending with 2, begins a turn.
 from typing import TYPE_CHECKING
 
 from postroom.model.message import Json
-from postroom.runtimes.contract import Beat, Kind, Marks, Point, Runtime, Said, Wake, Words
-from postroom.runtimes.shape import beat
+from postroom.runtimes.contract import Beat, Kind, Marks, Point, Runtime, Said, Wake, Words, text
 from postroom.text import encode
 
 if TYPE_CHECKING:
@@ -22,18 +21,22 @@ _MOST = 9_000  # of 10,000 characters: more is put into a file, of which the mod
 
 
 def read(_event: str, stdin: Json) -> Beat:
-    found = beat(stdin)
-    if found.child and found.transcript and "agent_transcript_path" not in stdin:
-        own = f"{found.transcript.removesuffix('.jsonl')}/subagents/agent-{found.child}.jsonl"
-        found = found._replace(transcript=own)  # which only the last event of a subagent names
-    return found._replace(prompt="") if found.prompt.startswith(_NOT_TYPED) else found
+    child, transcript = text(stdin, "agent_id"), text(stdin, "transcript_path")
+    if child and transcript:  # which has a file of its own, though only its last event names it
+        transcript = f"{transcript.removesuffix('.jsonl')}/subagents/agent-{child}.jsonl"
+    return Beat(
+        session=text(stdin, "session_id"),
+        child=child,
+        child_type=text(stdin, "agent_type"),
+        cwd=text(stdin, "cwd"),
+        transcript=text(stdin, "agent_transcript_path") or transcript,
+        source=text(stdin, "source"),
+        prompt="" if (prompt := text(stdin, "prompt")).startswith(_NOT_TYPED) else prompt,
+    )
 
 
 def say(point: Point, words: Words) -> Said:
-    """Mail on a wake is what a failed hook says; elsewhere it is context, with which a stop goes on.
-
-    The reason of a blocked stop would be shown to the model twice, once with the hook's command line.
-    """
+    """Context makes a turn that is about to end go on, too; a `reason` would reach the model twice."""
     if point.kind is Kind.WAKE:
         return Said(stderr=words.text, code=2) if words.text else Said()
     specific: Json = {"hookEventName": point.event}
@@ -63,7 +66,7 @@ RUNTIME = Runtime(
     key="${CLAUDE_CODE_SESSION_ID:-p$PPID}",
     session_env="CLAUDE_CODE_SESSION_ID",
     budget=_MOST,
-    marks=Marks(replies=('"type":"assistant"',), noise='"hook_success"'),
+    marks=Marks(reply='"type":"assistant"', noise='"hook_success"'),
     wake=Wake.WATCH,
     programs=("claude",),
 )

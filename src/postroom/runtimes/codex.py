@@ -11,24 +11,24 @@ hooks do not name the session in their environment. A subagent has its own trans
 
 from typing import TYPE_CHECKING
 
-from postroom.model.message import Json
-from postroom.runtimes.contract import Beat, Call, Kind, Marks, Point, Runtime, Sleeper, Wake
+from postroom.runtimes.contract import Call, Kind, Marks, Point, Runtime, Sleeper, Wake
 from postroom.runtimes.shape import beat, context
 
 if TYPE_CHECKING:
     from postroom.runtimes.wiring import Edit, Place, Read, Wiring
 
 _ANSWERED = ("Stop", "SubagentStop")
-_KEPT = ("HOME", "PATH", "TMPDIR", "CODEX_HOME")  # what its command line needs of the session's environment
+_KEPT = ("HOME", "PATH", "TMPDIR")  # what its command line needs of the session's environment
+_SESSIONS = "/sessions/"  # the transcripts lie below this in its own directory
+_HEADLESS = ("exec", "e", "review")
 
 
-def read(_event: str, stdin: Json) -> Beat:
-    return beat(stdin)
-
-
-def call(sleeper: Sleeper, text: str) -> Call:
+def call(sleeper: Sleeper, text: str) -> Call | None:
     """Its own queue: an idle thread takes it at once, and the draft of whoever types there stays."""
-    env = {name: sleeper.env[name] for name in _KEPT if name in sleeper.env}
+    home, found, _ = sleeper.transcript.rpartition(_SESSIONS)
+    if not found or sleeper.command[1:2] in ([word] for word in _HEADLESS):
+        return None
+    env = {name: sleeper.env[name] for name in _KEPT if name in sleeper.env} | {"CODEX_HOME": home}
     return Call([sleeper.program, "queue", "--thread", sleeper.session, "--message", text], env)
 
 
@@ -45,20 +45,16 @@ RUNTIME = Runtime(
         Point("PermissionRequest", Kind.PERMISSION),
         Point("SessionEnd", Kind.END, timeout=1.0),
     ),
-    read=read,
+    read=beat,
     say=context,
     session_env="CODEX_THREAD_ID",
     budget=9_000,
     marks=Marks(
-        replies=(
-            '"role":"assistant"',
-            '"type":"function_call"',
-            '"type":"custom_tool_call"',
-            '"type":"reasoning"',
-        ),
+        reply='"role":"assistant"',
+        acts=('"type":"function_call"', '"type":"custom_tool_call"', '"type":"reasoning"'),
         result='_call_output"',
+        turn=('"type":"task_started"', '"type":"task_complete"', '"type":"turn_aborted"'),
     ),
-    turn=('"type":"task_started"', '"type":"task_complete"', '"type":"turn_aborted"'),
     wake=Wake.CALL,
     call=call,
     programs=("codex",),

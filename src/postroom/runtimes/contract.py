@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 from postroom.model.message import Json
 
+NUDGE = "Postroom: there is mail for you."  # what a wake types: never mail itself
+
 
 class Kind(StrEnum):
     """What an event of a runtime is to us."""
@@ -40,7 +42,7 @@ class Point(NamedTuple):
     proven_by: tuple[str, ...] = ()  # the events that prove what was offered here; none: nothing is
     matcher: str = ""  # which of these events, as the runtime selects them
     timeout: float = 10.0  # seconds
-    recorded: bool = True  # whether the transcript, if there is one, has what was said here
+    recorded: bool = True  # whether a transcript that can be searched has what was said here
 
     @property
     def is_always(self) -> bool:
@@ -62,7 +64,7 @@ class Beat(NamedTuple):
     cwd: str = ""
     transcript: str = ""  # the file in which it keeps the conversation
     source: str = ""  # why a session starts; "startup": it is a new one
-    prompt: str = ""  # what was typed, perhaps by a person
+    prompt: str = ""  # what a person typed
     facts: Json | None = None  # what its routes need to know later
     proves: bool = True  # whether this one implies what its name as a rule does
     lends: bool | None = None  # whether a subagent without an id of its own begins here, or ends
@@ -79,8 +81,10 @@ def text(stdin: Json, *keys: str) -> str:
 class Marks(NamedTuple):
     """How the lines of a runtime's transcript are told apart: by what they have in them."""
 
-    replies: tuple[str, ...] = ()  # one is in each line by the model; none where a transcript proves nothing
-    result: str = ""  # is in a line between what a tool's hook said and the next answer
+    reply: str = ""  # the model's own words; empty where a transcript proves nothing
+    acts: tuple[str, ...] = ()  # what else it answers, where that has lines of its own
+    result: str = ""  # comes between what was said after a tool, and the next answer; empty: only an answer
+    turn: tuple[str, ...] = ()  # what begins a turn, then whatever ends one
     noise: str = ""  # what has our text in it and does not mean that the model got it
 
 
@@ -103,6 +107,7 @@ class Sleeper(NamedTuple):
     """An idle session that is to be woken, and its process as the machine knows it."""
 
     session: str  # the runtime's own id
+    transcript: str
     program: str  # the path of what it runs
     command: list[str]
     env: dict[str, str]
@@ -138,12 +143,11 @@ class Runtime(NamedTuple):
     session_env: str = ""  # the variable that names the session in the shells of its tools
     budget: int = 9_000  # characters that it passes on whole
     marks: Marks = Marks()
-    turn: tuple[str, ...] = ()  # in lines of its transcript: what begins a turn, then whatever ends one
     wake: Wake = Wake.NONE
     call: Callable[[Sleeper, str], Call | None] | None = None  # with what to say; None: it cannot be
-    remark: str = ""  # what a user must know of it, in one sentence
     programs: tuple[str, ...] = ()  # what its process may be called
     milliseconds: bool = False  # whether its timeouts are
+    remark: str = ""  # what a user must know of it, in one sentence
 
     def point(self, event: str) -> Point | None:
         for point in self.points:

@@ -19,11 +19,12 @@ if TYPE_CHECKING:
 _ANSWERED = ("Stop", "SubagentStop")
 
 
-def read(_event: str, stdin: Json) -> Beat:
+def read(event: str, stdin: Json) -> Beat:
     """Some of its events spell their names in another way."""
-    session, source = text(stdin, "parent_agent_id", "session_id", "sessionId"), text(stdin, "source")
-    found = beat(stdin)._replace(session=session, transcript="")
-    return found._replace(source="startup" if source == "new" else source)
+    session = text(stdin, "parent_agent_id", "session_id", "sessionId")
+    found = beat(event, stdin)
+    source = "startup" if found.source == "new" else found.source
+    return found._replace(session=session, transcript="", source=source)
 
 
 def say(point: Point, words: Words) -> Said:

@@ -23,7 +23,7 @@ _SUBAGENT = "invoke_agent"  # the tool that runs one
 
 def read(event: str, stdin: Json) -> Beat:
     lends = event == "BeforeTool" if stdin.get("tool_name") == _SUBAGENT else None
-    return beat(stdin)._replace(lends=lends)
+    return beat(event, stdin)._replace(lends=lends)
 
 
 RUNTIME = Runtime(
@@ -41,7 +41,7 @@ RUNTIME = Runtime(
     read=read,
     say=context,
     key="${GEMINI_SESSION_ID:-p$PPID}",
-    marks=Marks(replies=('"type":"gemini"',)),
+    marks=Marks(reply='"type":"gemini"'),
     programs=("gemini", "node"),
     milliseconds=True,
     remark="Nothing wakes it when it is idle: its mail waits for the next prompt.",

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from postroom.runtimes.wiring import Edit, Place, Wiring
 
 
-def read(_event: str, stdin: Json) -> Beat:
-    return beat(stdin)._replace(cwd=text(stdin, "working_dir"), prompt=text(stdin, "message"))
+def read(event: str, stdin: Json) -> Beat:
+    return beat(event, stdin)._replace(cwd=text(stdin, "working_dir"), prompt=text(stdin, "message"))
 
 
 RUNTIME = Runtime(

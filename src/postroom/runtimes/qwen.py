@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 _INPUT = "--input-file"
 
 
-def read(_event: str, stdin: Json) -> Beat:
-    found = beat(stdin)
+def read(event: str, stdin: Json) -> Beat:
+    found = beat(event, stdin)
     return found._replace(proves=not found.prompt)
 
 
@@ -54,7 +54,7 @@ RUNTIME = Runtime(
     say=context,
     key="${QWEN_CODE_SESSION_ID:-p$PPID}",
     session_env="QWEN_CODE_SESSION_ID",
-    marks=Marks(replies=('"type":"assistant"',)),
+    marks=Marks(reply='"type":"assistant"'),
     wake=Wake.CALL,
     call=call,
     programs=("qwen", "node"),

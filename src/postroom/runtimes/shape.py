@@ -5,7 +5,7 @@ from postroom.runtimes.contract import Beat, Kind, Point, Said, Words, text
 from postroom.text import encode
 
 
-def beat(stdin: Json) -> Beat:
+def beat(_event: str, stdin: Json) -> Beat:
     """An event of a runtime that names its facts as Claude Code does."""
     return Beat(
         session=text(stdin, "session_id"),

@@ -1,0 +1,161 @@
+"""Waking an idle session whose runtime watches no file: `bin/hook wake AGENT`, which a send starts.
+
+A wake is not an offer: it only makes the session begin a turn, whose hooks then show the mail. Nothing is
+done while the session works, because its hooks find the mail by themselves; one waker at a time works for
+an agent, and none for longer than ten seconds.
+"""
+
+import fcntl
+import os
+import time
+from collections.abc import Callable
+
+from postroom import host
+from postroom.errors import PostroomError
+from postroom.hooks.transcript import is_idle
+from postroom.model.message import Session
+from postroom.room.local import LocalRoom
+from postroom.room.presence import last_sign
+from postroom.room.session import is_live
+from postroom.runtimes import load
+from postroom.runtimes.contract import NUDGE, Call, Kind, Runtime, Sleeper
+
+_MOST = 10.0  # seconds for all
+_TRIES = 3
+_TURN = 2.0  # seconds in which a turn begins after a call, and one that was about to end has ended
+_CALL = 5.0  # seconds for one call
+_PAUSE = 0.05
+
+
+class NotWoken(PostroomError):
+    """a session could not be woken"""
+
+    code = "not_woken"
+
+
+def wake(room: LocalRoom, agent: str) -> None:
+    """Wake an agent's session if it is idle and something waits for it."""
+    deadline = time.monotonic() + _MOST
+    while time.monotonic() < deadline:
+        lock = _lock(os.path.join(room.home, "run", "wake"), agent)
+        if lock is None:
+            return  # who holds it looks once more before it ends
+        looked = time.time()
+        try:
+            session = room.store.look().session(room.ring.session(agent))
+            if session is not None and is_live(session):
+                _Waker(room, session, deadline).work()
+        finally:
+            os.close(lock)
+        if room.ring.rung_at(agent) < looked:
+            return
+
+
+class _Waker:
+    def __init__(self, room: LocalRoom, session: Session, deadline: float) -> None:
+        self._room = room
+        self._session = session
+        self._runtime = load(session.runtime)
+        self._deadline = deadline
+
+    def work(self) -> None:
+        for _ in range(_TRIES):
+            if not self._until(self._is_idle) or not self._waits():
+                return
+            call = call_of(self._runtime, self._session)
+            if call is None:
+                return
+            _make(call)
+            if self._until(lambda: not self._is_idle() or not self._waits()):
+                return
+        raise NotWoken(f"{self._session.id} was called {_TRIES} times, and began no turn")
+
+    def _is_idle(self) -> bool:
+        """By its transcript, where that tells; else by its last sign of life."""
+        details, turn = self._session.details, self._runtime.marks.turn
+        if turn:
+            return is_idle(str(details.get("transcript") or ""), turn)
+        event, _ = last_sign(os.path.join(self._room.home, "run"), str(details.get("key") or ""))
+        point = self._runtime.point(event)
+        return point is None or point.kind in (Kind.START, Kind.STOP)
+
+    def _waits(self) -> bool:
+        look = self._room.store.look()
+        agent = look.agent(self._session.agent)
+        return agent is not None and bool(look.ready(agent.id, 1, agent.called))
+
+    def _until(self, condition: Callable[[], bool]) -> bool:
+        """Whether it is so within the time in which a turn begins or ends."""
+        until = min(self._deadline, time.monotonic() + _TURN)
+        while not condition():
+            if time.monotonic() > until:
+                return False
+            time.sleep(_PAUSE)
+        return True
+
+
+def sleeper(session: str, transcript: str, process: str) -> Sleeper:
+    """What the machine knows of a session's process."""
+    at = f"/proc/{process.partition('.')[0]}"
+    command, environ = _words(f"{at}/cmdline"), _words(f"{at}/environ")
+    pairs = (word.partition("=") for word in environ)
+    env = {name: value for name, equals, value in pairs if equals}
+    return Sleeper(session, transcript, _target(f"{at}/exe"), command, env, _target(f"{at}/cwd"))
+
+
+def call_of(runtime: Runtime, session: Session) -> Call | None:
+    """How a session can be called now; None if it cannot be."""
+    if runtime.call is None:
+        return None
+    own = session.id.split(":", 1)[1].rpartition(":")[0]
+    details = session.details
+    return runtime.call(sleeper(own, str(details.get("transcript") or ""), session.process), NUDGE)
+
+
+def _make(call: Call) -> None:
+    if call.path:
+        file = os.open(call.path, os.O_WRONLY | os.O_APPEND)
+        try:
+            os.write(file, call.line.encode())
+        finally:
+            os.close(file)
+        return
+    import subprocess  # noqa: PLC0415 - not for those that read a file
+
+    done = subprocess.run(
+        call.command,
+        env=call.env,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=_MOST / 2,
+        check=False,
+    )
+    if done.returncode:
+        said = done.stderr.decode(errors="replace").strip()[-300:]
+        raise NotWoken(f"{' '.join(call.command[:2])} failed with {done.returncode}: {said}")
+
+
+def _lock(directory: str, agent: str) -> int | None:
+    host.private_directory(directory)
+    lock = os.open(os.path.join(directory, agent), os.O_WRONLY | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(lock)
+        return None
+    return lock
+
+
+def _words(path: str) -> list[str]:
+    try:
+        with open(path, "rb") as file:
+            return file.read().decode(errors="replace").split("\0")[:-1]
+    except OSError:
+        return []
+
+
+def _target(path: str) -> str:
+    try:
+        return os.readlink(path)
+    except OSError:
+        return ""

@@ -1,0 +1,246 @@
+// Postroom's plugin for opencode: shows an agent its mail, and wakes it when mail comes. Written by
+// `postroom setup opencode`; edits are lost at the next one. Whatever fails in here is left out: the agent
+// must not notice. While nothing is due, no process is started.
+
+import { spawn } from "node:child_process"
+import fs from "node:fs"
+
+const HOOK = "%HOOK%"
+const RUN = "%RUN%"
+const NUDGE = "%NUDGE%"
+const PATIENCE = 10_000 // milliseconds for one hook
+
+const HEADLESS = process.argv.slice(1, 4).includes("run") // ends with its turn, and cannot be woken
+
+export const Postroom = async ({ client, directory }) => {
+  const sessions = new Map()
+
+  // Nothing can be due for this agent now.
+  const isQuiet = (key) => {
+    try {
+      return fs.statSync(`${RUN}/quiet/s/${key}`).mtimeMs > Date.now()
+    } catch {
+      return false
+    }
+  }
+
+  const sign = (session, event) => {
+    try {
+      fs.writeFileSync(`${RUN}/life/${session.root}`, `${event}\n`, { mode: 0o600 })
+    } catch {}
+  }
+
+  // What the hook says at an event: {text, watch}, or {} when that takes too long or fails.
+  const ask = (session, event, facts) =>
+    new Promise((resolve) => {
+      try {
+        const child = spawn(HOOK, ["opencode", event, session.root], {
+          stdio: ["pipe", "pipe", "ignore"],
+          cwd: directory,
+        })
+        const timer = setTimeout(() => child.kill("SIGKILL"), PATIENCE)
+        let said = ""
+        child.stdout.setEncoding("utf8")
+        child.stdout.on("data", (part) => (said += part))
+        child.on("error", () => resolve({}))
+        child.on("close", () => {
+          clearTimeout(timer)
+          try {
+            resolve(said ? JSON.parse(said) : {})
+          } catch {
+            resolve({})
+          }
+        })
+        child.stdin.on("error", () => {})
+        child.stdin.end(
+          JSON.stringify({
+            session: session.root,
+            child: session.id === session.root ? "" : session.id,
+            child_type: session.kind,
+            cwd: directory,
+            ...facts,
+          }),
+        )
+      } catch {
+        resolve({})
+      }
+    })
+
+  // One thing at a time in each session, in the order of its events.
+  const next = (session, work) => {
+    const done = session.last.then(work).catch(() => {})
+    session.last = done
+    return done
+  }
+
+  const asked = async (session, event, facts) => {
+    if (isQuiet(session.root)) return ""
+    const { text } = await ask(session, event, facts)
+    if (text) session.handed = Date.now()
+    return text || ""
+  }
+
+  const begin = async (session, source) => {
+    const event = session.id === session.root ? "session.created" : "session.child"
+    const { text, watch } = await ask(session, event, { source })
+    session.greeting = text || ""
+    session.watcher?.close()
+    session.watcher = undefined
+    if (watch && !HEADLESS) {
+      session.watcher = fs.watch(watch, { persistent: false }, () => ring(session))
+      session.watcher.on("error", () => {})
+    }
+  }
+
+  const known = (id) => sessions.get(id) ?? meet({ id }, "resume")
+
+  const meet = (info, source) => {
+    const parent = info.parentID ? known(info.parentID) : undefined
+    const session = {
+      id: info.id,
+      root: parent ? parent.root : info.id,
+      kind: /\(@(\S+) subagent\)/.exec(info.title ?? "")?.[1] ?? "",
+      last: Promise.resolve(),
+      greeting: "", // for the first message of the conversation
+      handed: 0, // when mail was last shown that no answer has proven
+      busy: false,
+      rung: false,
+      manner: {}, // who answers, and with which model
+    }
+    sessions.set(info.id, session)
+    next(session, () => begin(session, source))
+    return session
+  }
+
+  // An idle session begins a turn; the hook at its message then shows the mail.
+  const ring = (session) => {
+    session.rung = true
+    if (!session.busy) next(session, () => wake(session))
+  }
+
+  const wake = async (session) => {
+    if (!session.rung || session.busy) return
+    session.rung = false
+    if (isQuiet(session.root)) return
+    session.busy = true
+    await prompt(session, NUDGE)
+  }
+
+  const prompt = async (session, text) => {
+    try {
+      await client.session.promptAsync({
+        path: { id: session.id },
+        body: { ...session.manner, parts: [{ type: "text", text }] },
+      })
+    } catch {
+      session.busy = false
+    }
+  }
+
+  const idle = async (session) => {
+    session.rung = false
+    if (session.id !== session.root) {
+      await ask(session, "child.idle", {})
+      sessions.delete(session.id)
+      return
+    }
+    const text = HEADLESS ? "" : await asked(session, "session.idle", {})
+    if (text) return await prompt(session, text)
+    session.busy = false
+    await wake(session)
+  }
+
+  // An answer that began after the last hand-over was made from a request that had it.
+  const proves = (session, info) =>
+    session.handed &&
+    info.role === "assistant" &&
+    info.time?.completed &&
+    info.finish &&
+    !info.error &&
+    !info.summary &&
+    info.time.created > session.handed
+
+  const events = {
+    "session.created": ({ info }) => sessions.has(info.id) || meet(info, "startup"),
+    "session.compacted": ({ sessionID }) => {
+      const session = known(sessionID)
+      next(session, () => begin(session, "compact"))
+    },
+    "session.deleted": ({ info }) => {
+      const session = sessions.get(info.id)
+      if (!session) return
+      sessions.delete(info.id)
+      session.watcher?.close()
+      if (session.id === session.root) next(session, () => ask(session, "session.deleted", {}))
+    },
+    "message.updated": ({ info }) => {
+      const session = sessions.get(info.sessionID)
+      if (!session || !proves(session, info)) return
+      session.handed = 0
+      next(session, () => ask(session, "message.updated", {}))
+    },
+    "session.idle": ({ sessionID }) => {
+      const session = sessions.get(sessionID)
+      if (!session) return
+      sign(session, "session.idle")
+      next(session, () => idle(session))
+    },
+    "permission.asked": ({ sessionID }) => {
+      const session = sessions.get(sessionID)
+      if (session) sign(session, "permission.asked")
+    },
+  }
+
+  return {
+    event: async ({ event }) => {
+      try {
+        events[event.type]?.(event.properties)
+      } catch {}
+    },
+
+    "chat.message": async (input, output) => {
+      try {
+        const session = known(input.sessionID)
+        session.busy = true
+        session.manner = { agent: input.agent, model: input.model }
+        sign(session, "chat.message")
+        const typed = output.parts.map((part) => part.text ?? "").join("\n")
+        await next(session, async () => {
+          const text = session.greeting + (await asked(session, "chat.message", { prompt: typed }))
+          session.greeting = ""
+          if (!text) return
+          const last = output.parts.at(-1)
+          const id = `prt_${Date.now().toString(16)}${Math.random().toString(36).slice(2, 14)}`
+          output.parts.push({
+            id,
+            sessionID: input.sessionID,
+            messageID: last?.messageID ?? output.message.id,
+            type: "text",
+            text,
+            synthetic: true,
+          })
+        })
+      } catch {}
+    },
+
+    "tool.execute.after": async (input, output) => {
+      try {
+        const session = known(input.sessionID)
+        sign(session, "tool.execute.after")
+        await next(session, async () => {
+          const text = await asked(session, "tool.execute.after", {})
+          if (text) output.output = `${output.output ?? ""}\n\n${text}`
+        })
+      } catch {}
+    },
+
+    "shell.env": async (input, output) => {
+      const session = sessions.get(input.sessionID)
+      if (session) output.env.OPENCODE_SESSION_ID = session.root
+    },
+
+    dispose: async () => {
+      for (const session of sessions.values()) session.watcher?.close()
+    },
+  }
+}

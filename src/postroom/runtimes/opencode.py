@@ -1,0 +1,67 @@
+"""opencode (1.18.33), whose hooks are functions of a plugin: `opencode.js`, beside this module.
+
+The plugin tests the quiet marker and leaves the signs of life itself, so that no mail costs no process. What
+it tells the hook is in our words already. It may not be told of mail in the greeting of a session, which is
+shown with the first message, because a session may never get one.
+
+An answer proves what was offered if it began after the hand-over: the one whose tools were running then ends
+later, too, and proves nothing. The plugin sends that event only for such answers. The end of a turn proves
+nothing either: it comes after a failure, too.
+"""
+
+import os
+
+from postroom.model.message import Json
+from postroom.runtimes.contract import NUDGE, Beat, Kind, Point, Runtime, Said, Wake, Words, text
+from postroom.text import encode
+
+_ANSWERED = ("message.updated",)
+
+
+def read(_event: str, stdin: Json) -> Beat:
+    return Beat(
+        session=text(stdin, "session"),
+        child=text(stdin, "child"),
+        child_type=text(stdin, "child_type"),
+        cwd=text(stdin, "cwd"),
+        source=text(stdin, "source"),
+        prompt=text(stdin, "prompt"),
+    )
+
+
+def say(_point: Point, words: Words) -> Said:
+    said = {name: value for name, value in words._asdict().items() if value}
+    return Said(encode(said)) if said else Said()
+
+
+def plugin(home: str) -> str:
+    """The plugin's text, for a room."""
+    with open(os.path.splitext(os.path.abspath(__file__))[0] + ".js", encoding="utf-8") as file:
+        content = file.read()
+    run, hook = os.path.join(home, "run"), os.path.join(home, "bin", "hook")
+    for name, value in (("HOOK", hook), ("RUN", run), ("NUDGE", NUDGE)):
+        content = content.replace(f'"%{name}%"', encode(value), 1)
+    return content
+
+
+RUNTIME = Runtime(
+    name="opencode",
+    title="opencode",
+    points=(
+        Point("session.created", Kind.START),
+        Point("chat.message", Kind.PROMPT, _ANSWERED),
+        Point("tool.execute.after", Kind.TOOL, _ANSWERED),
+        Point("message.updated", Kind.MODEL),
+        Point("session.idle", Kind.STOP, _ANSWERED),
+        Point("session.child", Kind.CHILD),
+        Point("child.idle", Kind.CHILD_STOP),
+        Point("permission.asked", Kind.PERMISSION),
+        Point("session.deleted", Kind.END),
+    ),
+    read=read,
+    say=say,
+    session_env="OPENCODE_SESSION_ID",
+    wake=Wake.WATCH,
+    programs=("opencode",),
+    remark="`opencode run` ends with its turn: what comes in its last moment waits for the next session.",
+)
