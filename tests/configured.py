@@ -14,6 +14,7 @@ FILES = {
     "gemini": [".gemini/settings.json"],
     "qwen": [".qwen/settings.json"],
     "copilot": [".copilot/hooks/postroom.json"],
+    "opencode": [".config/opencode/plugin/postroom.js"],
     "goose": [".agents/plugins/postroom/hooks/hooks.json"],
 }
 

@@ -1,5 +1,6 @@
-"""`postroom hook plain`: mail for a runtime of which nothing is known but that it shows a command's output."""
+"""`postroom hook plain`: mail for a runtime of which we know only that it shows a command's output."""
 
+import json
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -29,8 +30,6 @@ class Runtime:
 
     def look(self, words: str = "hook plain --as builder") -> str:
         """What the command prints; it must end well."""
-        import json
-
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(f"{' '.join(COMMAND)} {words}\n")
@@ -114,12 +113,8 @@ def test_a_failure_is_in_the_log_and_not_in_the_agent(cli: CommandLine, runtime:
     assert runtime.look("hook nonsense Stop </dev/null") == ""
     with open(f"{cli.home}/run/hook.log", encoding="utf-8") as file:
         lines = file.read().splitlines()
-    assert [
-        "NoIdentity" in lines[0],
-        "nobody" in lines[1],
-        "Nonsense" in lines[2],
-        "nonsense" in lines[3],
-    ] == [True] * 4
+    wanted = ("NoIdentity", "nobody", "Nonsense", "nonsense")
+    assert all(word in line for word, line in zip(wanted, lines, strict=True))
 
 
 def test_a_replay_knows_what_was_shown(cli: CommandLine, runtime: Runtime, tmp_path: object):

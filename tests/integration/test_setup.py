@@ -13,6 +13,7 @@ from tests.commandline import is_told_well
 from tests.configured import FILES, User
 
 RUNTIMES = [*FILES]
+HOOKED = [runtime for runtime in RUNTIMES if FILES[runtime][0].endswith(".json")]
 CONFIG = {
     "json": """\
 {
@@ -68,7 +69,7 @@ def test_undoing_leaves_every_byte_as_it_was(user: User, runtime: str, had: bool
     assert "nothing to undo" in user.ok("setup", runtime, "--undo", "--scope", scope).err
 
 
-@pytest.mark.parametrize("runtime", RUNTIMES)
+@pytest.mark.parametrize("runtime", HOOKED)
 def test_every_event_runs_our_program_and_what_the_user_had_still_runs(user: User, runtime: str):
     configure(user, runtime)
     user.ok("setup", runtime, "--yes")
@@ -154,7 +155,7 @@ def test_permission_is_given_only_where_it_is_asked_for(user: User):
 
 
 @pytest.mark.promise("setup-undone")
-@pytest.mark.parametrize("runtime", RUNTIMES)
+@pytest.mark.parametrize("runtime", HOOKED)
 def test_what_the_user_changed_since_stays_when_our_entries_are_taken_out(user: User, runtime: str):
     configure(user, runtime)
     user.ok("setup", runtime, "--yes")
@@ -180,6 +181,19 @@ def test_what_the_user_changed_since_stays_when_our_entries_are_taken_out(user: 
         found = tomllib.loads(text) if path.endswith(".toml") else json.loads(text)
         found.pop("version", None)
         assert found == document
+
+
+def test_a_file_of_ours_that_the_user_made_another_stays(user: User):
+    user.ok("setup", "opencode", "--yes")
+    path = FILES["opencode"][0]
+    user.write(path, user.read(path) + "// mine\n")
+    done = user.ok("setup", "opencode", "--undo", "--yes")
+    assert "it stays; remove it yourself" in done.err
+    assert user.read(path).endswith("// mine\n")
+    user.ok("setup", "opencode", "--yes")
+    assert not user.read(path).endswith("// mine\n")
+    user.write(path, "export const other = 1\n")
+    assert user("setup", "opencode", "--yes").code == 1
 
 
 def test_a_hook_that_the_user_put_beside_ours_survives(user: User):
