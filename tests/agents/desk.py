@@ -134,7 +134,12 @@ class Desk:
     def has_killed(self) -> bool:
         return os.path.exists(self._flag)
 
+    def let_sleep(self) -> None:
+        """What is sent from now on does not wake the agent."""
+        self.room.ring.remove(self.room.who(NAME).id)
+
     def resume(self, prompt: str) -> Done:
+        assert self.rig.cli.resume is not None
         return self.rig.command(self.rig.program, *self.rig.cli.resume(prompt), **self.env)
 
     @contextlib.contextmanager

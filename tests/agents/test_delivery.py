@@ -50,10 +50,10 @@ def test_mail_that_comes_while_parallel_tools_run_is_in_the_next_request(
     desk.note("tool")
 
 
-def check_mark(desk: Desk, mark: str) -> None:
+def check_mark(desk: Desk, mark: str, about: str = "") -> None:
     """As `check`, for what the agent's own shell sent: the command and its output have the mark, too."""
     id = desk.id_of(mark)
-    framed = [line for line in desk.rig.log.last().splitlines() if line.strip() == mark]
+    framed = [line for line in desk.rig.log.last(about).splitlines() if line.strip() == mark]
     assert len(framed) == 1, (framed, desk.complaints())
     assert desk.is_seen(id), desk.room.receipts(id)
     assert desk.complaints() == ""
