@@ -115,6 +115,11 @@ PROMISES: dict[str, str] = {
     "rename": "An agent that is renamed keeps its mail, and no running process is misled.",
     "platforms": "The core works without fcntl, Unix sockets, /proc and pty.",
     "long-paths": "A home too long for a socket address still rings.",
+    # wiring
+    "setup-shown": "No file of a user's is changed before the change was shown and agreed to.",
+    "setup-undone": "What set-up wrote is undone to the byte, or, in a file changed since, without a loss.",
+    "plain": "A runtime that only shows a command's output gets its mail once, seen when it asks again.",
+    "doctor": "A runtime that is set up and does not work is told, with what to do.",
     # for programs
     "exports": "A dozen exported names are there, and stay.",
     "examples": "The documented examples run as they stand.",

@@ -10,10 +10,14 @@ nothing either: it comes after a failure, too.
 """
 
 import os
+from typing import TYPE_CHECKING
 
 from postroom.model.message import Json
 from postroom.runtimes.contract import NUDGE, Beat, Kind, Point, Runtime, Said, Wake, Words, text
 from postroom.text import encode
+
+if TYPE_CHECKING:
+    from postroom.runtimes.wiring import Edit, Place, Wiring
 
 _ANSWERED = ("message.updated",)
 
@@ -65,3 +69,19 @@ RUNTIME = Runtime(
     programs=("opencode",),
     remark="`opencode run` ends with its turn: what comes in its last moment waits for the next session.",
 )
+
+
+def wiring() -> "Wiring":
+    from postroom.runtimes.wiring import Wiring  # noqa: PLC0415 - hooks do without it
+
+    return Wiring(_edits, headless=("run",))
+
+
+def _edits(place: "Place") -> "list[Edit]":
+    from postroom.runtimes.wiring import Edit  # noqa: PLC0415
+
+    config = place.environment.get("XDG_CONFIG_HOME") or f"{place.user}/.config"
+    folder = f"{place.project}/.opencode" if place.project else f"{config}/opencode"
+    return [
+        Edit(f"{folder}/plugin/postroom.js", plugin(place.room), "the plugin that shows mail to the agent")
+    ]
