@@ -10,6 +10,7 @@ from postroom.protocol.frame import SMALLEST
 from postroom.room import turn
 from postroom.room.local import LocalRoom
 from postroom.room.session import Seat, current, end, return_unproven
+from postroom.room.spool import make_secret, occupied
 from postroom.room.stop import Stops
 from postroom.room.unit import Unit
 from postroom.runtimes.contract import Beat, Kind, Point, Runtime, Said, Wake, Words
@@ -41,6 +42,10 @@ class Visit:
         """Settle what was shown before, claim what may be shown now; what to say to the runtime."""
         label.here("hook-begun")
         seat = self._seat()
+        if occupied(os.getcwd()):
+            from postroom.hooks.intake import take_in  # noqa: PLC0415 - rarely
+
+            take_in(self._room, seat._replace(child="").id, os.getcwd())
         with Unit(self._room, prompt=False) as tx:
             known = tx.session(seat.id)
             if self._point.kind is Kind.END:
@@ -120,6 +125,7 @@ class Visit:
         if self._point.kind is not Kind.START and self._room.ring.has(agent.id):
             return ""
         call = self._session.id if self._session and self._runtime.wake is Wake.CALL else ""
+        make_secret(self._room.home)
         path = self._room.ring.put(agent.id, call)
         return path if self._runtime.wake is Wake.WATCH and self._point.kind is Kind.START else ""
 

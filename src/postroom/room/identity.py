@@ -6,7 +6,7 @@ terminals and nested agents inherit it. It only says which session, where one pr
 """
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from postroom import host
 
@@ -35,14 +35,17 @@ Origin = tuple[str, str | None, str | None]  # how a sender was verified, its se
 UNKNOWN: Origin = (UNVERIFIED, None, None)
 
 
-class Evidence(NamedTuple):
+class Evidence:
     """Whose session this process runs in, and how that is known."""
 
-    agent: str  # its id
-    session: str
-    runtime: str
-    verified: str
-    process: str = ""
+    __slots__ = ("agent", "process", "runtime", "session", "verified")
+
+    def __init__(self, agent: str, session: str, runtime: str, verified: str, process: str) -> None:
+        self.agent = agent  # its id
+        self.session = session
+        self.runtime = runtime
+        self.verified = verified
+        self.process = process
 
 
 class Witness:
