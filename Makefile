@@ -12,12 +12,12 @@ export UV_HTTP_TIMEOUT ?= 180
 
 MAKEFLAGS += --no-builtin-rules
 .DELETE_ON_ERROR:
-.PHONY: help demo test check fix bench redis clean
+.PHONY: help demo test check fix agents test-agents bench redis clean
 
 help: ## show this list
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
 	@echo
-	@echo '  ARGS="…" is passed on by demo, test and bench; PYTHON=… chooses the interpreter of .venv.'
+	@echo '  ARGS="…" is passed on by all of these that run something; PYTHON=… chooses the interpreter of .venv.'
 
 demo: $(BIN)/.synced ## watch four agents exchange mail, one of them killed on the way
 	@$(BIN)/postroom demo $(ARGS)
@@ -36,6 +36,12 @@ fix: $(BIN)/.synced ## repair what can be repaired by itself
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 	$(BIN)/python docs/generate.py
+
+agents: $(BIN)/.synced ## install pinned agent CLIs (3 GB) for test-agents; POSTROOM_AGENTS moves them
+	@$(BIN)/python -m tests.agents.install $(ARGS)
+
+test-agents: $(BIN)/.synced ## run real agent CLIs offline against a scripted model
+	$(BIN)/pytest --timeout 600 -v tests/agents $(ARGS)
 
 bench: $(BIN)/.synced-bench redis ## measure Postroom and its peers in one run
 	@$(BIN)/python -m benchmarks $(ARGS)

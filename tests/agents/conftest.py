@@ -1,0 +1,42 @@
+"""What tests on real agents may ask for: a rig for a CLI, if the machine can have one."""
+
+import os
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.agents.clis import CLIS
+from tests.agents.pin import cache, program
+from tests.agents.rig import Rig
+
+MakeRig = Callable[[str], Rig]
+_CACHE = cache()  # read before each test gets a home of its own
+
+
+@pytest.fixture(autouse=True)
+def _agents(_own_environment: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The cache is the developer's, whatever else is hidden from tests."""
+    monkeypatch.setenv("POSTROOM_AGENTS", _CACHE)
+
+
+@pytest.fixture
+def make_rig() -> Iterator[MakeRig]:
+    """Makes a rig for a CLI by name, and ends it after the test. Skips where the CLI is absent."""
+    made: list[Rig] = []
+
+    def maker(name: str) -> Rig:
+        if program(name) is None:
+            pytest.skip(f"NOT TESTED HERE: no {name} in {cache()}: make agents")
+        made.append(Rig(CLIS[name]))
+        return made[-1]
+
+    yield maker
+    for rig in made:
+        rig.close()
+
+
+def pytest_report_header() -> str:
+    absent = [name for name in CLIS if program(name) is None]
+    there = [name for name in CLIS if name not in absent]
+    missing = f"; ABSENT, so not tested: {', '.join(absent)} (make agents)" if absent else ""
+    return f"agents in {os.path.normpath(_CACHE)}: {', '.join(there) or 'none'}{missing}"

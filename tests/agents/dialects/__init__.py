@@ -1,0 +1,15 @@
+"""The wire formats in which agents ask a model. Each sibling reads a request and writes its answer.
+
+`read(body)` gives what was asked, `document(body, acts)` the whole answer, and `stream(document)` the same as
+server-sent events.
+"""
+
+import os
+from typing import Any
+
+Event = tuple[str | None, Any]  # the event's name where the dialect has names, and its data
+
+
+def fresh(prefix: str) -> str:
+    """An id that no other answer has."""
+    return prefix + os.urandom(10).hex()

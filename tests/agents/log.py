@@ -1,0 +1,90 @@
+"""What the model was asked: one request a line, read back by those who assert on it."""
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+PAUSE = 0.05  # seconds between two looks at what gives no signal
+BOUND = 60.0
+
+
+class Request(NamedTuple):
+    """One request, and when it arrived (seconds since the epoch)."""
+
+    time: float
+    path: str
+    body: dict[str, Any]
+
+    @property
+    def has_tools(self) -> bool:
+        """Whether it belongs to a conversation; titles, summaries and checks declare no tools."""
+        return bool(self.body.get("tools"))
+
+    @property
+    def text(self) -> str:
+        """All that the model can read in it, but for the tools' own descriptions."""
+        return "\n".join(_strings({key: value for key, value in self.body.items() if key != "tools"}))
+
+
+class Log:
+    """The requests in a file that a model writes. Reading it again sees what came since."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def requests(self) -> list[Request]:
+        """All requests so far, in order of arrival."""
+        if not os.path.exists(self.path):
+            return []
+        with open(self.path, encoding="utf-8") as file:
+            lines = [line for line in file if line.endswith("\n")]
+        return [Request(**json.loads(line)) for line in lines]
+
+    def conversation(self, about: str = "") -> list[Request]:
+        """The requests that declare tools, and have `about` in their text."""
+        return [request for request in self.requests() if request.has_tools and about in request.text]
+
+    def last(self, about: str = "") -> str:
+        """The text of the last request of the conversation; empty before the first.
+
+        A subagent's conversation has tools too: name something that only the one you mean can have read.
+        """
+        requests = self.conversation(about)
+        return requests[-1].text if requests else ""
+
+    def count(self, marker: str, about: str = "") -> int:
+        """How often a text was shown: histories are sent again, so it is counted in the last request only."""
+        return self.last(about).count(marker)
+
+    def arrival(self, marker: str) -> float | None:
+        """When a text first stood in any request of a conversation."""
+        return next((request.time for request in self.conversation(marker)), None)
+
+    def wait(self, marker: str, bound: float = BOUND) -> float:
+        """Wait until a text arrives; when it did."""
+        until(lambda: self.arrival(marker) is not None, bound, f"{marker!r} in a request")
+        arrived = self.arrival(marker)
+        assert arrived is not None
+        return arrived
+
+
+def until(condition: Callable[[], object], bound: float = BOUND, what: str = "it") -> None:
+    """Ask until it is so, for what gives no signal; in between the agents have the processor."""
+    deadline = time.monotonic() + bound
+    while not condition():
+        if time.monotonic() > deadline:
+            raise AssertionError(f"no {what} within {bound:g} s")
+        time.sleep(PAUSE)  # noqa: TID251  the bound is above, and a screen or a file of another process rings no bell
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for each in value.values():
+            yield from _strings(each)
+    elif isinstance(value, list):
+        for each in value:
+            yield from _strings(each)
