@@ -49,7 +49,10 @@ class Evidence:
 
 
 class Witness:
-    """What is known of who calls: found out once, when it is asked for first."""
+    """What is known of who calls: found out once, when it is asked for first.
+
+    Who has no name at all asks again, because a program may be older than the session it runs in.
+    """
 
     __slots__ = ("_evidence", "_has_looked", "ignored", "inherited")
 
@@ -62,7 +65,7 @@ class Witness:
     def find(self, tx: "ReadTx") -> Evidence | None:
         if not self._has_looked:
             self._evidence = _look(tx) if tx.has_sessions() else None
-            self._has_looked = True
+            self._has_looked = self._evidence is not None or bool(self.inherited)
         return self._evidence
 
     def origin(self, tx: "ReadTx", author: "Agent") -> Origin:
