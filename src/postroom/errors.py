@@ -16,7 +16,8 @@
     │   ├── KeyConflict         ├── NameTaken          ├── NotAsked
     │   ├── AlreadyDecided      ├── LoopGuard          ├── NoAnswer
     │   ├── WaitingInCircle     ├── BroadcastGuard     ├── RouteClosed
-    │   ├── RateLimited         └── MailboxFull
+    │   ├── RateLimited         ├── MailboxFull        └── AlreadySetUp
+    ├── CannotEdit              a user's file is left as it is
     └── StoreError              the room's file cannot serve
         ├── StoreBusy           ├── StoreFull          ├── StoreReadOnly
         ├── StoreCorrupt        ├── StoreNewer         ├── StoreForeign
@@ -285,6 +286,20 @@ class MailboxFull(Refused):
 
     code = "mailbox_full"
     hint = "See what waits for whom: postroom agents. Nothing was stored."
+
+
+class AlreadySetUp(Refused):
+    """The runtime is set up in another place that applies, too."""
+
+    code = "already_set_up"
+    hint = "See how it is: postroom doctor"
+
+
+class CannotEdit(PostroomError):
+    """A file cannot be changed as wanted. Nothing was written."""
+
+    code = "cannot_edit"
+    hint = "See what would be added to which file: postroom setup RUNTIME --dry-run"
 
 
 class StoreError(PostroomError):

@@ -1,4 +1,4 @@
-"""A hook that keeps what it was given: stdin, the runtime's variables, its ancestors, the transcript as it was.
+"""A hook that keeps what it was given: stdin, the runtime's variables, its ancestors, the transcript so far.
 
 `command(event, into, shape)` is the shell command to install. Each firing becomes one numbered JSON file in
 `into`; with a `shape` the hook also injects `INJECTED-<event>-<number>`, in the words of the runtime. It runs
@@ -31,11 +31,17 @@ def _flat(event: str, text: str) -> dict[str, Any]:
     return {"additionalContext": text}
 
 
-SHAPES = {
-    "nested": _nested,
-    "flat": _flat,
-    "block": lambda event, text: {"decision": "block", "reason": text},
-}
+def _block(event: str, text: str) -> dict[str, Any]:
+    return {"decision": "block", "reason": text}
+
+
+def _watch(event: str, text: str) -> dict[str, Any]:
+    """Context, and the wish to be told of changes of `~/ring`."""
+    told = _nested(event, text)["hookSpecificOutput"]
+    return {"hookSpecificOutput": told | {"watchPaths": [os.path.expanduser("~/ring")]}}
+
+
+SHAPES = {"nested": _nested, "flat": _flat, "block": _block, "watch": _watch}
 
 
 def ancestors(pid: int) -> list[dict[str, Any]]:
@@ -98,7 +104,7 @@ def main() -> None:
     }  # fmt: skip
     text = _store(into, event, record)
     stopped_once = given.get("stop_hook_active") or given.get("stopHookActive")
-    if shape and not (shape == "block" and stopped_once):
+    if shape and not stopped_once:
         sys.stdout.write(json.dumps(SHAPES[shape](event, text)))
 
 

@@ -64,9 +64,21 @@ class Cli(NamedTuple):
     """A pattern that the screen has while it works, even if `prompt` is there too."""
     asks: str = r"(?!)"
     """A pattern that the screen has while it asks for a permission."""
+    consent: Callable[[Place], tuple[str, str] | None] = lambda place: None
+    """The question its next start in a terminal will ask and the tests agree to: its pattern, and a digit."""
     quit: tuple[str, ...] = ("/quit",)
     """What to write, or press if it is a key like `C-c`, to end it as a person would."""
     wire: Callable[[Place, Mapping[str, str]], None] = _no_hooks
-    """Installs hooks, a shell command for each event."""
+    """Installs hooks, a shell command for each event. What was wired before is replaced."""
     events: tuple[str, ...] = ()
     """Every event it has hooks for."""
+    shapes: Mapping[str, str] = {}
+    """Where a hook's answer reaches the model, and the shape (of `capture.SHAPES`) it must have there."""
+    resume: Callable[[str], list[str]] | None = None
+    """The arguments that go on with the last session, headless, with one prompt."""
+    question: str = "[[bash touch asked.txt]]"
+    """A directive that makes `asked.txt`, for which it asks a person first."""
+    subagent: str = ""
+    """Directives that let a subagent run `echo sub`, and wait for it where it has to be waited for."""
+    compact: str = "/compact"
+    clear: str = "/clear"

@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tests.agents.clis import CLIS
+from tests.agents.desk import Desk
 from tests.agents.pin import cache, program
 from tests.agents.rig import Rig
 
 MakeRig = Callable[[str], Rig]
+MakeDesk = Callable[[str], Desk]
 _CACHE = cache()  # read before each test gets a home of its own
 
 
@@ -33,6 +35,20 @@ def make_rig() -> Iterator[MakeRig]:
     yield maker
     for rig in made:
         rig.close()
+
+
+@pytest.fixture
+def make_desk(make_rig: MakeRig) -> Iterator[MakeDesk]:
+    """Makes a rig for a CLI, wired to a room of its own."""
+    made: list[Desk] = []
+
+    def maker(name: str) -> Desk:
+        made.append(Desk(make_rig(name)).set_up())
+        return made[-1]
+
+    yield maker
+    for desk in made:
+        desk.close()
 
 
 def pytest_report_header() -> str:

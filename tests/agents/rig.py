@@ -11,6 +11,7 @@
 Whatever the agent leaves running shares the rig's network namespace, is found by it, and ended one by one.
 """
 
+import glob
 import os
 import shutil
 import signal
@@ -102,11 +103,16 @@ class Rig:
         """Run the agent headless with one prompt, to its end; `arguments` come before its own."""
         return self.command(self.program, *arguments, *self.cli.headless(prompt), bound=bound, **env)
 
+    def resume(self, prompt: str, bound: float = RUN_BOUND, **env: str) -> Done:
+        """Go on with the last session, headless, to the end of one prompt."""
+        assert self.cli.resume, f"{self.cli.name} does not resume"
+        return self.command(self.program, *self.cli.resume(prompt), bound=bound, **env)
+
     def terminal(self, *arguments: str, **env: str) -> Terminal:
         """Start the agent in a terminal; end it by its `with` block, or let the rig do it."""
         socket = os.path.join(self.place.root, f"tmux{len(self._terminals)}")
         command = [self.program, *self.cli.interactive, *arguments]
-        terminal = Terminal(command, socket=socket, cwd=self.place.project, cli=self.cli)
+        terminal = Terminal(command, socket=socket, place=self.place, cli=self.cli)
         self._terminals.append(terminal)
         return terminal.start(self.prefix, self.env | env)
 
@@ -130,6 +136,8 @@ class Rig:
                 if number == signal.SIGKILL:
                     raise
         self._model.__exit__(None, None, None)
+        for path in _linked_away(self.place):
+            os.unlink(path)
         shutil.rmtree(self.place.root, ignore_errors=True)
 
     def __enter__(self) -> Self:
@@ -137,6 +145,15 @@ class Rig:
 
     def __exit__(self, *exc: object) -> None:
         self.close()
+
+
+def _linked_away(place: Place) -> list[str]:
+    """Sockets outside the scratch directory that an agent left a link to: their paths there were too long."""
+    links = glob.glob(
+        os.path.join(glob.escape(place.home), "**", "*.sock"), recursive=True, include_hidden=True
+    )
+    targets = [os.path.realpath(path) for path in links if os.path.islink(path)]
+    return [path for path in targets if not path.startswith(place.root) and os.path.lexists(path)]
 
 
 def _sharing(holder: int) -> Iterator[int]:

@@ -6,6 +6,9 @@
     [[say TEXT]]               answer with text, which ends the turn
     [[sleep SECONDS]]          wait before the next of these is played
 
+In the JSON of a tool, ⟦…⟧ stand for [[…]], for the prompt of a subagent, and %name% for what the newest tool
+result calls so, for an id that only the agent knows.
+
 The newest text of a user that has directives is the script. How far it was played is read from the history
 that each request brings along, so the model keeps no state, and an agent that is resumed or forked goes on.
 A script played to its end answers `MODEL-DONE`; a conversation without one, `MODEL-HEARD`.
@@ -80,7 +83,7 @@ def reply(asked: Asked) -> Reply:
     delay = 0.0
     for directive in left:
         if directive.kind != "sleep":
-            return Reply(_acts(directive, asked.tools), delay)
+            return Reply(_acts(directive, asked), delay)
         delay = float(directive.text)
     return Reply([Say("MODEL-DONE")], delay)
 
@@ -108,17 +111,38 @@ def _unplayed(directives: list[_Directive], later: Iterable[Turn]) -> list[_Dire
     return left
 
 
-def _acts(directive: _Directive, tools: Sequence[Tool]) -> list[Say | Call]:
+def _acts(directive: _Directive, asked: Asked) -> list[Say | Call]:
     match directive.kind:
         case "bash":
-            return [shell(directive.text, tools)]
+            return [shell(directive.text, asked.tools)]
         case "both":
-            return [shell(command.strip(), tools) for command in directive.text.split("|||")]
+            return [shell(command.strip(), asked.tools) for command in directive.text.split("|||")]
         case "tool":
             name, _, arguments = directive.text.partition(" ")
-            return [Call(name, json.loads(arguments or "{}"))]
+            given = _parsed(_filled(arguments, asked.turns) or "{}")
+            return [Say(f"MODEL-CANNOT {directive.text}") if given is None else Call(name, given)]
         case _:
             return [Say(directive.text)]
+
+
+def _parsed(arguments: str) -> dict[str, Any] | None:
+    """JSON as it was written, or as an agent quoted it."""
+    for text in (arguments, arguments.replace('\\"', '"')):
+        try:
+            return json.loads(text)
+        except ValueError:
+            pass
+    return None
+
+
+def _filled(arguments: str, turns: Sequence[Turn]) -> str:
+    newest = next((turn.text for turn in reversed(turns) if turn.role == "tool"), "")
+
+    def value(match: re.Match[str]) -> str:
+        found = re.search(rf'"?{match[1]}\\?"?\s*:\s*\\?"([^"\\]+)', newest)
+        return found[1] if found else match[0]
+
+    return re.sub(r"%(\w+)%", value, arguments.replace("⟦", "[[").replace("⟧", "]]"))
 
 
 def shell(command: str, tools: Sequence[Tool]) -> Call:

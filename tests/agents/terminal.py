@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Callable, Sequence
 from typing import Self
 
-from tests.agents.cli import Cli
+from tests.agents.cli import Cli, Place
 from tests.agents.log import BOUND, until
 
 _STEADY = 3  # looks in a row at which a screen must be the same before it counts
@@ -15,11 +15,12 @@ _STEADY = 3  # looks in a row at which a screen must be the same before it count
 class Terminal:
     """A pane in which a command runs. Leaves no tmux behind; what the agent leaves is the rig's to end."""
 
-    def __init__(self, command: Sequence[str], *, socket: str, cwd: str, cli: Cli) -> None:
+    def __init__(self, command: Sequence[str], *, socket: str, place: Place, cli: Cli) -> None:
         self._tmux = ("tmux", "-S", socket, "-f", os.devnull)
         self._prefix: Sequence[str] = ()
         self._cli = cli
-        self._cwd = cwd
+        self._cwd = place.project
+        self._consent = cli.consent(place)
         self._command = command
         self._shown: list[str] = []
 
@@ -73,7 +74,13 @@ class Terminal:
         """Paste a prompt, see it on the screen, and send it off."""
         before = self.screen()
         self.paste(text)
-        self._wait(lambda: self.screen() != before and self._holds(text), BOUND, "pasted text")
+        self.wait(lambda: self.screen() != before and self._holds(text), "pasted text")
+        self.press("Enter")
+
+    def slash(self, command: str) -> None:
+        """Give one of the agent's own commands, like `/compact`; typed, as some take a paste for text."""
+        self.type(command)
+        self.wait(lambda: self._holds(command), "typed command")
         self.press("Enter")
 
     def _holds(self, text: str) -> bool:
@@ -89,19 +96,34 @@ class Terminal:
             re.search(self._cli.busy, screen) or re.search(self._cli.asks, screen)
         )
 
+    def asking(self) -> bool:
+        """Whether it asks for a permission now."""
+        return bool(re.search(self._cli.asks, self.screen()))
+
     def wait_idle(self, bound: float = BOUND) -> None:
-        """Wait until it waits at its prompt and the screen has come to rest."""
-        self._wait(self.idle, bound, "idle prompt")
+        """Wait until it waits at its prompt and the screen rests; consent is given on the way."""
+        if self._consent:
+            pattern, digit = self._consent
+            self.wait_screen(pattern, bound)
+            self.press(digit, "Enter")
+            self.wait(lambda: not re.search(pattern, self.screen()), "consent", bound)
+            self._consent = None
+        self.wait(self.idle, "idle prompt", bound)
 
     def wait_asking(self, bound: float = BOUND) -> None:
         """Wait until it asks for a permission."""
-        self._wait(lambda: re.search(self._cli.asks, self.screen()), bound, "question")
+        self.wait(self.asking, "question", bound)
 
     def wait_screen(self, pattern: str, bound: float = BOUND) -> None:
         """Wait until the screen has a pattern."""
-        self._wait(lambda: re.search(pattern, self.screen()), bound, f"{pattern!r} on the screen")
+        self.wait(lambda: re.search(pattern, self.screen()), f"{pattern!r} on the screen", bound)
 
-    def _wait(self, condition: Callable[[], object], bound: float, what: str) -> None:
+    def settle(self, bound: float = BOUND) -> None:
+        """Wait until the screen has come to rest, whatever it shows."""
+        self.wait(lambda: True, "rest", bound)
+
+    def wait(self, condition: Callable[[], object], what: str, bound: float = BOUND) -> None:
+        """Wait until it is so and the screen has come to rest; fails with the screen."""
         self._shown = []
 
         def steady() -> bool:
@@ -120,7 +142,7 @@ class Terminal:
             if re.fullmatch(r"[CM]-.", word):
                 self.press(word)
             else:
-                self.submit(word)
+                self.slash(word)
         until(lambda: not self.alive(), bound, "end of the agent")
 
     def close(self) -> None:

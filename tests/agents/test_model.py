@@ -35,6 +35,19 @@ def test_a_newer_script_replaces_an_older_one_and_a_sleep_delays_what_follows_it
     assert reply(Asked(turns, SHELL)) == ([Say("B")], 2.0)
 
 
+def test_a_tool_may_get_a_script_of_its_own_and_an_id_from_the_newest_result() -> None:
+    turns = [
+        Turn("user", '[[bash a]] [[tool wait {"for": "%agent_id%", "then": "⟦say X⟧"}]]'),
+        Turn("tool", '{"agent_id": "a-1"}'),
+    ]
+    assert reply(Asked(turns, SHELL)).acts == [Call("wait", {"for": "a-1", "then": "[[say X]]"})]
+
+
+def test_a_directive_that_cannot_be_played_is_said_and_does_not_break_the_model() -> None:
+    assert reply(Asked([Turn("user", "[[tool x {oops}]]")], SHELL)).acts == [Say("MODEL-CANNOT x {oops}")]
+    assert reply(Asked([Turn("user", '[[tool x {\\"a\\": 1}]]')], SHELL)).acts == [Call("x", {"a": 1})]
+
+
 def test_a_side_request_that_quotes_the_prompt_calls_no_tool() -> None:
     assert reply(Asked([Turn("user", "name this: [[bash a]] [[say X]]")], [])).acts == [Say("A title")]
 

@@ -78,14 +78,7 @@ def test_hooks_that_run_at_once_show_each_message_once(room: LocalRoom, claude: 
     environment = {"PATH": os.environ["PATH"], "POSTROOM_PROJECT": "p"}
     pipes: Any = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     running = [
-        subprocess.Popen(
-            [hook, "claude", event, "s1"],
-            env=environment,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )  # fmt: skip
+        subprocess.Popen([hook, "claude", event, "s1"], env=environment, text=True, **pipes)
         for event in ("PostToolBatch", "UserPromptSubmit", "Stop", "FileChanged", "PostToolBatch", "Stop")
     ]
     said = ["".join(one.communicate(told, timeout=60)) for one in running]

@@ -16,7 +16,7 @@ from postroom.room.unit import Unit
 from postroom.runtimes.contract import NUDGE, Beat, Kind, Point, Runtime, Said, Wake, Words
 from postroom.store.contract import WriteTx
 
-_SHELLS = ("sh", "bash", "dash", "zsh", "fish", "env", "timeout", "setsid", "nice")
+SHELLS = ("sh", "bash", "dash", "zsh", "fish", "env", "timeout", "setsid", "nice")
 _FIRST = (Kind.START, Kind.CHILD)
 _STOPS = (Kind.STOP, Kind.CHILD_STOP)
 _LAST = (*_STOPS, Kind.END)
@@ -66,7 +66,7 @@ class Visit:
 
     def _seat(self) -> Seat:
         beat, pids = self._beat, host.ancestors()
-        pid = next((pid for pid in pids if host.program(pid) not in _SHELLS), os.getppid())
+        pid = next((pid for pid in pids if host.program(pid) not in SHELLS), os.getppid())
         details = {"key": self._key, "cwd": beat.cwd, "transcript": beat.transcript, **(beat.facts or {})}
         return Seat(
             self._runtime.name, beat.session, beat.child, beat.child_type, host.identity_of(pid), beat.cwd,

@@ -3,8 +3,13 @@
 It can send, as any program can. What is for it waits until somebody takes it, or a terminal types it.
 """
 
+from typing import TYPE_CHECKING
+
 from postroom.runtimes.contract import Runtime
 from postroom.runtimes.shape import beat, nothing
+
+if TYPE_CHECKING:
+    from postroom.runtimes.wiring import Wiring
 
 RUNTIME = Runtime(
     name="aider",
@@ -15,3 +20,10 @@ RUNTIME = Runtime(
     programs=("aider",),
     remark="It has no way in but its terminal: it can send, and its mail waits.",
 )
+
+
+def wiring() -> "Wiring":
+    from postroom.runtimes.wiring import Wiring  # noqa: PLC0415 - hooks do without it
+
+    instead = "Tell it to run postroom inbox and postroom read, or read its mail for it."
+    return Wiring(instead=f"{RUNTIME.remark} {instead}")

@@ -5,9 +5,14 @@ of the others. While it is idle it watches the ring file (FileChanged with async
 says on standard error, ending with 2, begins a turn.
 """
 
+from typing import TYPE_CHECKING
+
 from postroom.model.message import Json
 from postroom.runtimes.contract import Beat, Kind, Marks, Point, Runtime, Said, Wake, Words, text
 from postroom.text import encode
+
+if TYPE_CHECKING:
+    from postroom.runtimes.wiring import Edit, Place, Read, Wiring
 
 _ANSWERED = ("PostToolBatch", "Stop")  # events that come only after the model has answered once more
 _WOKEN = ("Stop", "SubagentStop")
@@ -65,3 +70,87 @@ RUNTIME = Runtime(
     wake=Wake.WATCH,
     programs=("claude",),
 )
+
+
+def wiring() -> "Wiring":
+    from postroom.runtimes.wiring import Wiring  # noqa: PLC0415 - hooks do without it
+
+    return Wiring(
+        _edits, _trusted, "Start claude in this directory, and trust it.", headless=("-p",),
+        left_to_do=_left_to_do,
+    )  # fmt: skip
+
+
+def _folder(place: "Place") -> str:
+    if place.project:
+        return f"{place.project}/.claude"
+    return place.environment.get("CLAUDE_CONFIG_DIR") or f"{place.user}/.claude"
+
+
+def _edits(place: "Place") -> "list[Edit]":
+    from postroom.runtimes.wiring import ALLOW, HOOKS, SANDBOX, Edit  # noqa: PLC0415
+
+    # What names paths of this machine is nothing to share with others who have the project.
+    settings = f"{_folder(place)}/{'settings.local.json' if place.project else 'settings.json'}"
+    edits = _plugin(place) if place.plugin else [Edit(settings, {"hooks": _hooks(place)}, HOOKS)]
+    edits.append(Edit(settings, {"sandbox": {"filesystem": {"allowWrite": [place.room]}}}, SANDBOX))
+    if place.allow:
+        edits.append(Edit(settings, {"permissions": {"allow": ["Bash(postroom:*)"]}}, ALLOW))
+    return edits
+
+
+def _hooks(place: "Place") -> Json:
+    from postroom.runtimes.wiring import nested  # noqa: PLC0415
+
+    hooks = nested(RUNTIME, place)
+    for group in hooks["FileChanged"]:
+        for command in group["hooks"]:
+            command["asyncRewake"] = True
+    return hooks
+
+
+def _plugin(place: "Place") -> "list[Edit]":
+    """A marketplace of one plugin, which Claude Code reads where it lies."""
+    from postroom.runtimes.wiring import HOOKS, Edit, pretty  # noqa: PLC0415
+
+    about = "Mail for agents: what others write to this agent is shown to it."
+    plugin = {"name": "postroom", "description": about}
+    listed = {**plugin, "source": "./plugins/postroom"}
+    market = {"name": "postroom-local", "owner": {"name": "Postroom"}, "plugins": [listed]}
+    inner = f"{place.plugin}/plugins/postroom"
+    return [
+        Edit(f"{place.plugin}/.claude-plugin/marketplace.json", pretty(market), "the marketplace"),
+        Edit(f"{inner}/.claude-plugin/plugin.json", pretty({**plugin, "version": "1.0.0"}), "the plugin"),
+        Edit(f"{inner}/hooks/hooks.json", pretty({"hooks": _hooks(place)}), HOOKS),
+    ]
+
+
+def _left_to_do(place: "Place") -> list[str]:
+    if not place.plugin:
+        return []
+    from shlex import quote  # noqa: PLC0415
+
+    return [
+        f"claude plugin marketplace add {quote(place.plugin)}",
+        "claude plugin install postroom@postroom-local",
+    ]
+
+
+def _trusted(place: "Place", read: "Read") -> bool | None:
+    """Whether hooks run in its terminal here: only in a directory that its user has trusted."""
+    import json  # noqa: PLC0415
+    import os  # noqa: PLC0415
+
+    base = place.environment.get("CLAUDE_CONFIG_DIR") or place.user
+    try:
+        projects = json.loads(read(f"{base}/.claude.json") or "{}").get("projects", {})
+        here = place.here
+        while True:
+            if projects.get(here, {}).get("hasTrustDialogAccepted"):
+                return True
+            above = os.path.dirname(here)
+            if above == here:
+                return False
+            here = above
+    except (ValueError, AttributeError):
+        return None

@@ -9,8 +9,13 @@ In a terminal its threads live in a server that they share, whose process then h
 hooks do not name the session in their environment. A subagent has its own transcript, and no Stop.
 """
 
+from typing import TYPE_CHECKING
+
 from postroom.runtimes.contract import Call, Kind, Marks, Point, Runtime, Sleeper, Wake
 from postroom.runtimes.shape import beat, context
+
+if TYPE_CHECKING:
+    from postroom.runtimes.wiring import Edit, Place, Read, Wiring
 
 _ANSWERED = ("Stop", "SubagentStop")
 _KEPT = ("HOME", "PATH", "TMPDIR")  # what its command line needs of the session's environment
@@ -55,3 +60,62 @@ RUNTIME = Runtime(
     programs=("codex",),
     remark="Its hooks run only after they were reviewed: it asks at its next start.",
 )
+
+
+_TRUST = "Start codex: it asks you to review the hooks, once. Trust them, or it skips them in silence."
+
+
+def wiring() -> "Wiring":
+    from postroom.runtimes.wiring import Wiring  # noqa: PLC0415 - hooks do without it
+
+    return Wiring(
+        _edits, _trusted, _TRUST, skips=True, headless=("exec", "--skip-git-repo-check"),
+        left_to_do=_left_to_do,
+    )  # fmt: skip
+
+
+def _left_to_do(_: "Place") -> list[str]:
+    return [_TRUST]
+
+
+def _folder(place: "Place") -> str:
+    if place.project:
+        return f"{place.project}/.codex"
+    return place.environment.get("CODEX_HOME") or f"{place.user}/.codex"
+
+
+def _edits(place: "Place") -> "list[Edit]":
+    from postroom.runtimes.wiring import HOOKS, SANDBOX, Edit, nested  # noqa: PLC0415
+
+    roots = {"sandbox_workspace_write": {"writable_roots": [place.room]}}
+    return [
+        Edit(f"{_folder(place)}/hooks.json", {"hooks": nested(RUNTIME, place)}, HOOKS),
+        Edit(f"{_folder(place)}/config.toml", roots, SANDBOX),
+    ]
+
+
+def _trusted(place: "Place", read: "Read") -> bool | None:
+    """Whether its user has reviewed our hooks. That they were not changed since, only Codex can tell."""
+    import json  # noqa: PLC0415
+    import tomllib  # noqa: PLC0415
+
+    path = f"{_folder(place)}/hooks.json"
+    home = place.environment.get("CODEX_HOME") or f"{place.user}/.codex"
+    try:
+        states = tomllib.loads(read(f"{home}/config.toml")).get("hooks", {}).get("state", {})
+        groups = json.loads(read(path) or "{}").get("hooks", {})
+        keys = [
+            f"{path}:{_snake(event)}:{at}:0"
+            for event, found in groups.items()
+            for at, group in enumerate(found)
+            if place.hook in str(group)
+        ]
+        return bool(keys) and all(
+            "trusted_hash" in states.get(key, {}) and states[key].get("enabled", True) for key in keys
+        )
+    except (ValueError, AttributeError):
+        return None
+
+
+def _snake(event: str) -> str:
+    return "".join(f"_{c.lower()}" if c.isupper() else c for c in event).lstrip("_")

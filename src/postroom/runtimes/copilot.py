@@ -6,10 +6,15 @@ come at the same time. Inside a subagent the session's id is the subagent's own,
 own.
 """
 
+from typing import TYPE_CHECKING
+
 from postroom.model.message import Json
 from postroom.runtimes.contract import Beat, Kind, Point, Runtime, Said, Words, text
 from postroom.runtimes.shape import beat, context
 from postroom.text import encode
+
+if TYPE_CHECKING:
+    from postroom.runtimes.wiring import Edit, Place, Read, Wiring
 
 _ANSWERED = ("Stop", "SubagentStop")
 
@@ -46,3 +51,32 @@ RUNTIME = Runtime(
     session_env="COPILOT_AGENT_SESSION_ID",
     programs=("copilot",),
 )
+
+
+def wiring() -> "Wiring":
+    from postroom.runtimes.wiring import Wiring  # noqa: PLC0415 - hooks do without it
+
+    return Wiring(_edits, _trusted, "Start copilot in this directory, and trust it.", headless=("-p",))
+
+
+def _edits(place: "Place") -> "list[Edit]":
+    from postroom.runtimes.wiring import HOOKS, Edit  # noqa: PLC0415
+
+    folder = f"{place.project}/.github/hooks" if place.project else f"{place.user}/.copilot/hooks"
+    hooks: Json = {
+        point.event: [
+            {"type": "command", "bash": place.commands[point.event], "timeoutSec": int(point.timeout)}
+        ]
+        for point in RUNTIME.points
+    }
+    return [Edit(f"{folder}/postroom.json", {"version": 1, "hooks": hooks}, HOOKS)]
+
+
+def _trusted(place: "Place", read: "Read") -> bool | None:
+    import json  # noqa: PLC0415
+
+    try:
+        folders = json.loads(read(f"{place.user}/.copilot/config.json") or "{}").get("trustedFolders", [])
+        return any(f"{place.here}/".startswith(f"{folder.rstrip('/')}/") for folder in folders)
+    except (ValueError, AttributeError):
+        return None

@@ -8,9 +8,14 @@ Inside a subagent its events have the same session id and nothing else: what a h
 to the main conversation. So nothing is offered after a tool between the call of a subagent and its end.
 """
 
+from typing import TYPE_CHECKING
+
 from postroom.model.message import Json
 from postroom.runtimes.contract import Beat, Kind, Marks, Point, Runtime
 from postroom.runtimes.shape import beat, context
+
+if TYPE_CHECKING:
+    from postroom.runtimes.wiring import Edit, Place, Read, Wiring
 
 _ANSWERED = ("AfterAgent",)
 _SUBAGENT = "invoke_agent"  # the tool that runs one
@@ -41,3 +46,22 @@ RUNTIME = Runtime(
     milliseconds=True,
     remark="Nothing wakes it when it is idle: its mail waits for the next prompt.",
 )
+
+
+def wiring() -> "Wiring":
+    from postroom.runtimes.wiring import Wiring  # noqa: PLC0415 - hooks do without it
+
+    return Wiring(_edits, _trusted, "Start gemini in this directory, and trust it.", headless=("-p",))
+
+
+def _edits(place: "Place") -> "list[Edit]":
+    from postroom.runtimes.wiring import HOOKS, Edit, nested  # noqa: PLC0415
+
+    settings = f"{place.project or place.user}/.gemini/settings.json"
+    return [Edit(settings, {"hooks": nested(RUNTIME, place)}, HOOKS)]
+
+
+def _trusted(place: "Place", read: "Read") -> bool | None:
+    from postroom.runtimes.wiring import is_trusted_folder  # noqa: PLC0415
+
+    return is_trusted_folder(place, read, f"{place.user}/.gemini")

@@ -5,9 +5,14 @@ rule, the same for all sessions of a user: mail for one would be shown to whiche
 sessions are known and may send, and what is for them waits until they take it, or a terminal types it.
 """
 
+from typing import TYPE_CHECKING
+
 from postroom.model.message import Json
 from postroom.runtimes.contract import Beat, Kind, Point, Runtime, text
 from postroom.runtimes.shape import beat, nothing
+
+if TYPE_CHECKING:
+    from postroom.runtimes.wiring import Edit, Place, Wiring
 
 
 def read(event: str, stdin: Json) -> Beat:
@@ -29,3 +34,16 @@ RUNTIME = Runtime(
     programs=("goose",),
     remark="It shows its model nothing that a hook says: it can send, and its mail waits until it is read.",
 )
+
+
+def wiring() -> "Wiring":
+    from postroom.runtimes.wiring import Wiring  # noqa: PLC0415 - hooks do without it
+
+    return Wiring(_edits)
+
+
+def _edits(place: "Place") -> "list[Edit]":
+    from postroom.runtimes.wiring import Edit, nested  # noqa: PLC0415
+
+    path = f"{place.project or place.user}/.agents/plugins/postroom/hooks/hooks.json"
+    return [Edit(path, {"hooks": nested(RUNTIME, place)}, "the hooks that tell the room of its sessions")]

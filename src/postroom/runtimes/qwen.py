@@ -8,10 +8,15 @@ passed on.
 An idle one is woken through the file that it was started with (`--input-file`), if it was.
 """
 
+from typing import TYPE_CHECKING
+
 from postroom.model.message import Json
 from postroom.runtimes.contract import Beat, Call, Kind, Marks, Point, Runtime, Sleeper, Wake
 from postroom.runtimes.shape import beat, context
 from postroom.text import encode
+
+if TYPE_CHECKING:
+    from postroom.runtimes.wiring import Edit, Place, Read, Wiring
 
 _INPUT = "--input-file"
 
@@ -56,3 +61,22 @@ RUNTIME = Runtime(
     milliseconds=True,
     remark="It can be woken when it is idle only if it was started with `--input-file FILE`.",
 )
+
+
+def wiring() -> "Wiring":
+    from postroom.runtimes.wiring import Wiring  # noqa: PLC0415 - hooks do without it
+
+    return Wiring(_edits, _trusted, "Start qwen in this directory, and trust it.", headless=("-p",))
+
+
+def _edits(place: "Place") -> "list[Edit]":
+    from postroom.runtimes.wiring import HOOKS, Edit, nested  # noqa: PLC0415
+
+    settings = f"{place.project or place.user}/.qwen/settings.json"
+    return [Edit(settings, {"hooks": nested(RUNTIME, place)}, HOOKS)]
+
+
+def _trusted(place: "Place", read: "Read") -> bool | None:
+    from postroom.runtimes.wiring import is_trusted_folder  # noqa: PLC0415
+
+    return is_trusted_folder(place, read, f"{place.user}/.qwen", by_default=True)

@@ -1,5 +1,6 @@
 """Claude Code."""
 
+import json
 from collections.abc import Mapping
 
 from tests.agents.cli import Cli, Place
@@ -28,11 +29,21 @@ def wire(place: Place, commands: Mapping[str, str]) -> None:
     place.merge(".claude/settings.json", {"hooks": hooks})
 
 
+_SUBAGENT = {
+    "description": "look",
+    "subagent_type": "general-purpose",
+    "prompt": "SUBAGENT ⟦bash echo sub⟧ ⟦say SUB-DONE⟧",
+    "run_in_background": False,
+}
+
+_ALLOWED = ("--allowedTools", "Bash,Task,Agent,Write,Read")
+
 CLI = Cli(
     name="claude",
     seed=seed,
     env=env,
-    headless=lambda prompt: ["-p", prompt, "--allowedTools", "Bash,Task,Agent,Write,Read"],
+    headless=lambda prompt: ["-p", prompt, *_ALLOWED],
+    resume=lambda prompt: ["--continue", "-p", prompt, *_ALLOWED],
     interactive=("--permission-mode", "default"),
     prompt=r"(?m)^\u276f",
     busy=r"esc to interrupt",
@@ -46,4 +57,9 @@ CLI = Cli(
         "StopFailure", "TeammateIdle", "InstructionsLoaded", "ConfigChange", "CwdChanged", "DirectoryAdded",
         "FileChanged", "PreCompact", "PostCompact", "Elicitation", "ElicitationResult", "SessionEnd",
     ),
+    shapes={
+        "SessionStart": "watch", "UserPromptSubmit": "nested", "PreToolUse": "nested",
+        "PostToolUse": "nested", "PostToolBatch": "nested", "SubagentStart": "nested", "Stop": "nested",
+    },
+    subagent=f"[[tool Agent {json.dumps(_SUBAGENT, ensure_ascii=False)}]]",
 )  # fmt: skip

@@ -1,5 +1,6 @@
 """Codex CLI."""
 
+import os
 from collections.abc import Mapping
 
 from tests.agents.cli import Cli, Place
@@ -38,22 +39,39 @@ def wire(place: Place, commands: Mapping[str, str]) -> None:
     place.merge(".codex/hooks.json", {"hooks": hooks})
 
 
-# A hook that no one has reviewed is skipped in silence; the tests have reviewed theirs.
-_TRUSTED = "--dangerously-bypass-hook-trust"
+def consent(place: Place) -> tuple[str, str] | None:
+    """Hooks are to be reviewed once; the dialog comes some time after the prompt is there."""
+    with open(os.path.join(place.home, ".codex/config.toml"), encoding="utf-8") as file:
+        reviewed = "[hooks.state" in file.read()
+    wired = os.path.exists(os.path.join(place.home, ".codex/hooks.json"))
+    return (r"2\. Trust all and continue", "2") if wired and not reviewed else None
+
+
+# A hook that nobody has reviewed is skipped in silence. In a terminal the tests agree on the screen: with
+# this flag it would run alone there, without the daemon that serves its threads to others.
+_EXEC = ("exec", "--skip-git-repo-check", "--dangerously-bypass-hook-trust")
 
 CLI = Cli(
     name="codex",
     seed=seed,
     env=env,
-    headless=lambda prompt: ["exec", "--skip-git-repo-check", _TRUSTED, prompt],
-    interactive=(_TRUSTED,),
+    headless=lambda prompt: [*_EXEC, prompt],
     prompt=r"(?m)^\u203a ",
     busy=r"esc to interrupt",
-    asks=r"Would you like to|Allow command",
-    quit=("/quit",),
+    asks=r"Would you like to|Allow command|enter select",
+    consent=consent,
     wire=wire,
     events=(
         "SessionStart", "UserPromptSubmit", "PreToolUse", "PermissionRequest", "PostToolUse", "PreCompact",
         "PostCompact", "SubagentStart", "SubagentStop", "Stop", "SessionEnd",
     ),
+    shapes={
+        "SessionStart": "nested", "UserPromptSubmit": "nested", "PreToolUse": "nested",
+        "PostToolUse": "nested", "SubagentStart": "nested", "Stop": "block",
+    },
+    resume=lambda prompt: [*_EXEC, "resume", "--last", prompt],
+    question='[[tool exec_command {"cmd": "touch asked.txt", "justification": "May I?", '
+    '"sandbox_permissions": "require_escalated"}]]',
+    subagent='[[tool spawn_agent {"message": "SUBAGENT ⟦bash echo sub⟧ ⟦say SUB-DONE⟧"}]] '
+    '[[tool wait_agent {"targets": ["%agent_id%"], "timeout_ms": 20000}]]',
 )  # fmt: skip

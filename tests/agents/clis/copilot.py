@@ -31,6 +31,7 @@ CLI = Cli(
     seed=seed,
     env=env,
     headless=lambda prompt: ["--allow-all-tools", "-p", prompt],
+    resume=lambda prompt: ["--allow-all-tools", "--continue", "-p", prompt],
     prompt=r"(?m)^\u276f",
     busy=r"(?i)esc to cancel|esc to interrupt",
     asks=r"Do you want to",
@@ -41,4 +42,10 @@ CLI = Cli(
         "PostToolUse", "PostToolUseFailure", "SubagentStart", "SubagentStop", "Stop", "PreCompact",
         "Notification", "ErrorOccurred", "SessionEnd",
     ),
+    shapes={
+        "SessionStart": "flat", "UserPromptSubmit": "flat", "PostToolUse": "flat", "SubagentStart": "flat",
+        "Stop": "block",
+    },
+    subagent='[[tool task {"name": "look", "description": "look", "agent_type": "general-purpose", '
+    '"mode": "sync", "prompt": "SUBAGENT ⟦bash echo sub⟧ ⟦say SUB-DONE⟧"}]]',
 )  # fmt: skip

@@ -26,11 +26,14 @@ def wire(place: Place, commands: Mapping[str, str]) -> None:
     place.merge(SETTINGS, {"hooks": hooks})
 
 
+_YOLO = ("--approval-mode", "yolo", "-m", "gemini-2.5-pro")
+
 CLI = Cli(
     name="gemini",
     seed=seed,
     env=env,
-    headless=lambda prompt: ["--approval-mode", "yolo", "-m", "gemini-2.5-pro", "-p", prompt],
+    headless=lambda prompt: [*_YOLO, "-p", prompt],
+    resume=lambda prompt: [*_YOLO, "--resume", "latest", "-p", prompt],
     interactive=("-m", "gemini-2.5-pro"),
     prompt=r"(?s)(Gemini CLI v|✦ ).*Type your message",  # the prompt alone is there before it can be used
     busy=r"esc to cancel",
@@ -40,4 +43,8 @@ CLI = Cli(
         "SessionStart", "SessionEnd", "BeforeAgent", "AfterAgent", "BeforeModel", "AfterModel",
         "BeforeToolSelection", "BeforeTool", "AfterTool", "PreCompress", "Notification",
     ),
+    shapes={"SessionStart": "nested", "BeforeAgent": "nested", "AfterTool": "nested", "AfterAgent": "block"},
+    subagent='[[tool invoke_agent {"agent_name": "generalist", "prompt": "SUBAGENT ⟦bash echo sub⟧ '
+    '⟦tool complete_task {\\"result\\": \\"SUB-DONE\\"}⟧"}]]',
+    compact="/compress",
 )  # fmt: skip

@@ -30,6 +30,7 @@ CLI = Cli(
     seed=seed,
     env=env,
     headless=lambda prompt: ["--approval-mode", "yolo", "-p", prompt],
+    resume=lambda prompt: ["--approval-mode", "yolo", "--continue", "-p", prompt],
     prompt=r"Type your message",
     busy=r"esc to cancel",
     asks=r"Allow execution|Apply this change|Do you want to proceed",
@@ -39,4 +40,11 @@ CLI = Cli(
         "PostToolUseFailure", "Notification", "SubagentStart", "SubagentStop", "Stop", "StopFailure",
         "PreCompact", "PostCompact", "SessionEnd",
     ),
+    shapes={
+        "SessionStart": "nested", "UserPromptSubmit": "nested", "PostToolUse": "nested",
+        "SubagentStart": "nested", "Stop": "block",
+    },
+    subagent='[[tool agent {"description": "look", "subagent_type": "general-purpose", '
+    '"run_in_background": false, "prompt": "SUBAGENT ⟦bash echo sub⟧ ⟦say SUB-DONE⟧"}]]',
+    compact="/compress",
 )  # fmt: skip

@@ -1,0 +1,163 @@
+"""`postroom doctor`."""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import argparse
+
+    from postroom.cli.context import Context
+    from postroom.cli.parser import Parser
+    from postroom.room.local import LocalRoom
+    from postroom.setup.examine import Examined, Problem
+
+HELP = """\
+Whether mail reaches the agents on this machine: which agent CLIs are installed and set up, whether their
+hooks are current and trusted, which sessions live, and what hooks have had to complain about. --live proves
+it: a message is sent to each live session, and must be seen on evidence; where none lives, the CLI is run
+once with a short prompt, which asks your model and may cost a little. Exits 1 when something that is set up
+does not work, and says what to do."""
+EXAMPLES = """\
+  postroom doctor
+  postroom doctor claude --live
+  postroom doctor --fix          # after an upgrade, or when Python has moved
+  postroom doctor --json"""
+
+_SECONDS = 30.0
+
+
+def add_arguments(parser: "Parser") -> None:
+    parser.add_argument("runtime", metavar="RUNTIME", nargs="?", help="only this one")
+    parser.add_argument("--live", action="store_true", help="prove it by a message")
+    parser.add_argument("--timeout", metavar="TIME", help="how long a live session may take (30s)")
+    parser.add_argument("--fix", action="store_true", help="mend the program that hooks run")
+
+
+def run(args: "argparse.Namespace", context: "Context") -> int:
+    from postroom.config import home
+    from postroom.errors import NoRoom
+    from postroom.hooks import program
+    from postroom.setup.examine import about_room, room_problems, runtimes
+
+    where = home(args.home)
+    try:
+        room = context.room()
+        room.projects()
+    except NoRoom:
+        room = None
+    if args.fix and room is not None:
+        program.install(where)
+    names = [args.runtime] if args.runtime else []
+    found = [each for each in runtimes(where, room, names) if names or each.concerns]
+    tried = _try(found, room, args, context) if args.live else {}
+    if tried:
+        found = list(runtimes(where, room, [each.name for each in found]))
+    problems = [*room_problems(where, found), *(each for one in found for each in one.problems)]
+    about = about_room(where) | {"exists": room is not None}
+    if context.json:
+        context.put_json({
+            "ok": not problems, "room": about,
+            "runtimes": [_document(each) | {"tried": tried.get(each.name)} for each in found],
+            "problems": [each._asdict() for each in problems],
+        })  # fmt: skip
+    else:
+        context.put("".join(_text(each, tried.get(each.name, ""), context) for each in found))
+        context.put(_closing(about, found, problems, context))
+    return 1 if problems else 0
+
+
+def _try(
+    found: "list[Examined]", room: "LocalRoom | None", args: "argparse.Namespace", context: "Context"
+) -> dict[str, str]:
+    """Let a canary sing in each; in words what came of it."""
+    import shlex
+
+    from postroom.cli.moment import span
+    from postroom.errors import NoRoom
+    from postroom.room.proof import Proven
+    from postroom.setup.canary import command, sing
+
+    if room is None:
+        raise NoRoom(hint="Make it by setting something up: postroom setup")
+    timeout = span(args.timeout) if args.timeout else _SECONDS
+    tried: dict[str, str] = {}
+    for each in found:
+        if not each.sessions and (words := command(each)):
+            context.note(f"Asking your model once, by {each.title}: {shlex.join(words)}")
+        result = sing(room, each, timeout)
+        if isinstance(result, Proven):
+            tried[each.name] = f"proven ({result.evidence})" if result.ok else f"failed: {result.why}"
+        else:
+            tried[each.name] = f"not tried: {result}"
+    return tried
+
+
+def _document(found: "Examined") -> dict[str, Any]:
+    return {
+        "runtime": found.name, "title": found.title, "path": found.path, "version": found.version or None,
+        "set_up": [each._asdict() for each in found.wired], "trusted": found.trusted,
+        "sessions": [{"agent": address, "session": one.id} for address, one in found.sessions],
+        "proven": found.proven._asdict() if found.proven else None, "remark": found.remark,
+        "problems": [each._asdict() for each in found.problems],
+    }  # fmt: skip
+
+
+def _text(found: "Examined", tried: str, context: "Context") -> str:
+    paint = context.out.paint
+    where = f"  {found.path}" if found.path else "  not on your PATH"
+    lines = [f"{paint(found.title, 'bold')} {found.version}{paint(where, 'dim')}"]
+    rows = [("set up", ", ".join(map(_wired, found.wired)) or f"no: postroom setup {found.name}")]
+    if found.wired:
+        rows += _facts(found)
+    if tried:
+        rows.append(("canary", tried))
+    lines += [f"  {paint(name.ljust(9), 'dim')} {value}" for name, value in rows]
+    lines += _told(found.problems, context)
+    return "\n".join(lines) + "\n"
+
+
+def _wired(one: Any) -> str:
+    where = {"user": "for you", "project": "for this project", "plugin": "as a plugin"}[one.scope]
+    return where if one.current else f"{where}, not as it should be"
+
+
+def _facts(found: "Examined") -> list[tuple[str, str]]:
+    trust = {True: "yes", False: "not in this directory", None: "unknown"}[found.trusted]
+    sandbox = [each.sandbox for each in found.wired if each.sandbox is not None]
+    living = ", ".join(dict.fromkeys(address for address, _ in found.sessions))
+    rows = [("trusted", trust)]
+    if sandbox:
+        rows.append(("sandbox", "may write to the room" if all(sandbox) else "may not write to the room"))
+    rows.append(("sessions", living or "none lives"))
+    seen = found.proven
+    if seen is None:
+        rows.append(("proven", f"never tried: postroom doctor {found.name} --live"))
+    else:
+        found_out = f"yes, by {seen.evidence}" if seen.ok else f"no: {seen.why}"
+        rows.append(("proven", f"{found_out} ({seen.version}, {seen.at[:16]}Z)"))
+    if found.remark:
+        rows.append(("remark", found.remark))
+    return rows
+
+
+def _told(problems: "list[Problem]", context: "Context") -> list[str]:
+    paint = context.out.paint
+    head = paint("problem", "red", "bold")
+    return [f"  {head}   {each.what}\n            {each.next}" for each in problems]
+
+
+def _closing(
+    about: dict[str, Any], found: "list[Examined]", problems: "list[Problem]", context: "Context"
+) -> str:
+    from postroom.cli.output import clean
+
+    own = [each for each in problems if not any(each in one.problems for one in found)]
+    lines: list[str] = []
+    if not found:
+        lines.append("No agent CLI was found on your PATH.")
+    if not about["exists"]:
+        lines.append("There is no room yet; setting something up makes it: postroom setup")
+    lines += _told(own, context)
+    if about["log"]:
+        lines += [f"Last complaints of hooks, in {about['home']}/run/hook.log:"]
+        lines += [f"  {clean(line)}" for line in about["log"]]
+    return "".join(f"{line}\n" for line in lines)

@@ -1,0 +1,50 @@
+"""`postroom hook`."""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import argparse
+
+    from postroom.cli.context import Context
+    from postroom.cli.parser import Parser
+
+HELP = """\
+What an agent's hook runs: it is told of an event on standard input, as JSON, and prints what that runtime
+passes on to its model. `postroom setup` installs it; by hand it is good for a try. `postroom hook plain` is
+for any other runtime that shows its model what a command prints: it prints what waits for you, or nothing,
+and reads nothing. The exit code is 0 whatever happens: what went wrong is in the log (`postroom doctor`)."""
+EXAMPLES = """\
+  postroom hook plain --as backend
+  postroom hook claude UserPromptSubmit <<'EOF'
+  {"session_id": "try", "cwd": "/tmp", "prompt": "hello"}
+  EOF"""
+
+
+def add_arguments(parser: "Parser") -> None:
+    parser.add_argument("runtime", metavar="RUNTIME", help="whose event it is; plain: of none we know")
+    parser.add_argument("event", metavar="EVENT", nargs="?", help="as the runtime calls it")
+    parser.add_argument("key", metavar="KEY", nargs="?", help="what the shell knows the session by")
+
+
+def run(args: "argparse.Namespace", context: "Context") -> int:
+    from postroom.config import home
+    from postroom.hooks import journal, main, plain
+
+    where = home(args.home)
+    words = [args.runtime, args.event or "", args.key or ""]
+    try:
+        if args.runtime != plain.RUNTIME:
+            return main.run(where, words)
+        plain.show(context.room(), context.out.write)
+    except Exception as exc:
+        journal.note(where, words, exc)
+        _tell(exc, context)
+    return 0
+
+
+def _tell(exc: Exception, context: "Context") -> None:
+    """Whoever tries it by hand wants to know; no agent's hook has a terminal."""
+    import sys
+
+    if sys.stderr.isatty():
+        context.note(f"postroom: {exc}")

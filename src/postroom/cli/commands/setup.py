@@ -1,0 +1,186 @@
+"""`postroom setup`."""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import argparse
+
+    from postroom.cli.context import Context
+    from postroom.cli.parser import Parser
+    from postroom.setup.plan import Target
+
+HELP = """\
+Wire an agent CLI to this room: its hooks then show mail to the model. What would be written is shown first,
+as a diff; what you had stays. Without RUNTIME, each one that is installed is offered. A second run finds
+nothing to do, and --undo puts every file back as it was."""
+EXAMPLES = """\
+  postroom setup                       # finds what is installed
+  postroom setup claude
+  postroom setup codex --dry-run       # only the diff
+  postroom setup gemini --scope project --yes
+  postroom setup claude --plugin       # as a plugin, instead of in the settings
+  postroom setup claude --undo"""
+
+
+def add_arguments(parser: "Parser") -> None:
+    parser.add_argument(
+        "runtime", metavar="RUNTIME", nargs="?",
+        help="claude, codex, gemini, qwen, copilot, opencode, goose or aider",
+    )  # fmt: skip
+    parser.add_argument("--scope", metavar="WHERE", default="user", help="user (default) or project")
+    parser.add_argument("--undo", action="store_true", help="take it back")
+    parser.add_argument("--yes", action="store_true", help="write without asking")
+    parser.add_argument("--dry-run", action="store_true", help="only show what would be written")
+    parser.add_argument("--allow", action="store_true", help="let the agent run postroom without asking you")
+    parser.add_argument("--plugin", action="store_true", help="for claude: make a plugin instead of hooks")
+    parser.add_argument("--into", metavar="DIR", help="where the plugin is made (in the room's home)")
+
+
+def run(args: "argparse.Namespace", context: "Context") -> int:
+    _check(args)
+    targets = _targets(args)
+    if not targets:
+        from postroom.runtimes import NAMES
+
+        context.note(f"No agent CLI was found. Name one to set it up anyway: {', '.join(NAMES)}")
+    reports = [(_undo if args.undo else _set_up)(one, args, context) for one in targets]
+    if context.json:
+        context.put_json({"runtimes": reports})
+    return 0
+
+
+def _check(args: "argparse.Namespace") -> None:
+    from postroom.errors import UsageError
+
+    if args.scope not in ("user", "project"):
+        raise UsageError(f"--scope is user or project, not {args.scope!r}")
+    if args.plugin and (args.runtime is None or args.scope == "project"):
+        hint = "Try: postroom setup claude --plugin"
+        raise UsageError("a plugin is for one runtime, and for the user", hint=hint)
+    if args.into and not args.plugin:
+        raise UsageError("--into says where a plugin is made, and there is none", hint="Add: --plugin")
+
+
+def _targets(args: "argparse.Namespace") -> "list[Target]":
+    import os
+
+    from postroom.config import home
+    from postroom.setup.plan import target
+    from postroom.setup.presence import installed
+
+    room = home(args.home)
+    into = args.into or os.path.join(room, "plugin", args.runtime or "")
+    plugin = os.path.abspath(into) if args.plugin else ""
+    names = [args.runtime] if args.runtime else installed()
+    return [target(room, name, args.scope, plugin=plugin, allow=args.allow) for name in names]
+
+
+def _set_up(one: "Target", args: "argparse.Namespace", context: "Context") -> dict[str, Any]:
+    from postroom.hooks import program
+    from postroom.setup.plan import carry_out, changes
+
+    title = one.runtime.title
+    if one.wiring.instead:
+        context.note(f"{title} cannot be wired. {one.wiring.instead}")
+        return _report(one, "impossible", [], [one.wiring.instead])
+    todo = changes(one)
+    files = [
+        {"path": each.path, "change": "edited" if each.before is not None else "made", "why": each.why,
+         "diff": each.diff()}
+        for each in todo if each.is_one
+    ]  # fmt: skip
+    left = one.wiring.left_to_do(one.place) if one.wiring.left_to_do else []
+    _show(one, files, context)
+    if not files and program.is_current(one.place.room):
+        context.note(f"{title} is set up: nothing to do.")
+        return _report(one, "unchanged", files, left)
+    if args.dry_run:
+        return _report(one, "dry_run", files, left)
+    if files and not _agreed(f"Write this for {title}?", args, context):
+        return _report(one, "declined", files, [])
+    context.room(create=True).projects()  # the hooks want a room that is there
+    carry_out(one, todo)
+    context.note(f"{title} is set up. To take it back: postroom setup {_again(one)} --undo")
+    for step in left:
+        context.note(f"  left to do: {step}")
+    context.note(f"  then see that it works: postroom doctor {one.runtime.name}")
+    return _report(one, "done", files, left)
+
+
+def _undo(one: "Target", args: "argparse.Namespace", context: "Context") -> dict[str, Any]:
+    from postroom.setup.plan import carry_out_undo, undoing
+
+    title, todo = one.runtime.title, undoing(one)
+    files = [
+        {"path": each.change.path, "diff": each.change.diff(),
+         "change": "left" if each.is_left else "removed" if each.change.after is None
+         else "restored" if each.exact else "taken_out"}
+        for each in todo
+    ]  # fmt: skip
+    if not todo:
+        context.note(f"{title} is not set up here: nothing to undo.")
+        return _report(one, "unchanged", files, [])
+    _show(one, files, context)
+    if args.dry_run:
+        return _report(one, "dry_run", files, [])
+    if not _agreed(f"Undo this for {title}?", args, context):
+        return _report(one, "declined", files, [])
+    carry_out_undo(one, todo)
+    for each in files:
+        context.note(f"{_UNDONE[each['change']]}: {each['path']}")
+    return _report(one, "undone", files, [])
+
+
+_UNDONE = {
+    "restored": "as it was before",
+    "removed": "removed",
+    "taken_out": "changed since it was set up, so only our entries were taken out",
+    "left": "changed since it was set up, so it stays; remove it yourself",
+}
+
+
+def _report(one: "Target", state: str, files: list[dict[str, Any]], left: list[str]) -> dict[str, Any]:
+    name = one.runtime.name
+    return {"runtime": name, "scope": one.scope, "state": state, "files": files, "left_to_do": left}
+
+
+def _show(one: "Target", files: list[dict[str, Any]], context: "Context") -> None:
+    if context.json or context.quiet:
+        return
+    for each in files:
+        why = each.get("why", "")
+        context.put(context.out.paint(f"# {one.runtime.title}" + (f": {why}" if why else ""), "bold") + "\n")
+        context.put("".join(_coloured(line, context) for line in each["diff"].splitlines(keepends=True)))
+
+
+def _coloured(line: str, context: "Context") -> str:
+    from postroom.cli.output import clean
+
+    style = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "")
+    return context.out.paint(clean(line.rstrip("\n")), style) + "\n"
+
+
+def _agreed(question: str, args: "argparse.Namespace", context: "Context") -> bool:
+    """Whether it may be written. Who cannot be asked must have said so."""
+    import sys
+
+    from postroom.errors import UsageError
+
+    if args.yes:
+        return True
+    if context.json or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise UsageError(
+            "nobody can be asked here, so nothing was written", hint="If that is what you want, add: --yes"
+        )
+    sys.stderr.write(f"{question} [y/N] ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def _again(one: "Target") -> str:
+    """The words that name the same set-up."""
+    import shlex
+
+    scope = {"user": "", "project": " --scope project", "plugin": " --plugin"}[one.scope]
+    into = f" --into {shlex.quote(one.place.plugin)}" if one.place.plugin else ""
+    return f"{one.runtime.name}{scope}{into}"

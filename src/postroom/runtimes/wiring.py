@@ -1,0 +1,103 @@
+"""How a runtime is set up: what is written where, so that it runs our hooks. Pure: nothing is written here.
+
+A runtime's module has a function `wiring()`, so that its hooks do not load this.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from postroom.model.message import Json
+
+if TYPE_CHECKING:
+    from postroom.runtimes.contract import Runtime
+
+
+class Place(NamedTuple):
+    """Where a runtime is set up, and for which room."""
+
+    here: str  # the directory in which it is asked for
+    user: str  # the user's home directory
+    project: str  # the project's directory; empty: for all that the user does
+    room: str  # the room's home
+    hook: str  # the program that all hooks run
+    commands: Mapping[str, str]  # a shell command for each event
+    environment: Mapping[str, str]
+    allow: bool = False  # let the agent run our commands without asking
+    plugin: str = ""  # the directory for a plugin, if it shall be one
+
+
+class Edit(NamedTuple):
+    """A change to one file."""
+
+    path: str
+    content: Json | str  # to be merged into it (JSON or TOML, by its name); or all of it
+    why: str
+
+
+Read = Callable[[str], str]  # a file's text; empty when it is not there
+
+
+def nothing(_: Place) -> list[Edit]:
+    return []
+
+
+class Wiring(NamedTuple):
+    """What is known of setting up a runtime."""
+
+    edits: Callable[[Place], list[Edit]] = nothing
+    trusted: Callable[[Place, Read], bool | None] | None = None  # whether our hooks may run; None: unknown
+    trust: str = ""  # what makes them trusted
+    skips: bool = False  # whether it skips them in silence until then
+    headless: tuple[str, ...] = ()  # the words that, with a prompt after them, run that and end
+    left_to_do: Callable[[Place], list[str]] | None = None  # what only the user can do, after the edits
+    instead: str = ""  # where nothing can be wired: what to do
+
+
+def of(name: str) -> Wiring:
+    """The wiring of a runtime."""
+    module = __import__(f"postroom.runtimes.{name}", fromlist=["wiring"])
+    found: Wiring = module.wiring()
+    return found
+
+
+def nested(runtime: "Runtime", place: Place) -> Json:
+    """The hooks of a runtime in the form that most of them share: event → groups → commands."""
+    hooks: Json = {}
+    for point in runtime.points:
+        seconds = point.timeout * (1000 if runtime.milliseconds else 1)
+        command = {"type": "command", "command": place.commands[point.event], "timeout": int(seconds)}
+        group: Json = {"matcher": point.matcher} if point.matcher else {}
+        hooks.setdefault(point.event, []).append({**group, "hooks": [command]})
+    return hooks
+
+
+def is_trusted_folder(place: Place, read: Read, folder: str, *, by_default: bool = False) -> bool | None:
+    """Whether a runtime that can ask for trust in each folder, as Gemini CLI does, has it here.
+
+    `by_default`: it asks only if its settings say so.
+    """
+    import os  # noqa: PLC0415
+
+    try:
+        settings = json.loads(read(f"{folder}/settings.json") or "{}")
+        if not settings.get("security", {}).get("folderTrust", {}).get("enabled", not by_default):
+            return True
+        trusted = json.loads(read(f"{folder}/trustedFolders.json") or "{}")
+        for path, level in trusted.items():
+            root = os.path.dirname(path) if level == "TRUST_PARENT" else path
+            if level != "DO_NOT_TRUST" and f"{place.here}/".startswith(f"{root.rstrip('/')}/"):
+                return True
+    except (ValueError, AttributeError):
+        return None  # settings may have comments in them
+    return False
+
+
+def pretty(document: Json) -> str:
+    """JSON as people write it."""
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+HOOKS = "the hooks that show mail to the agent"
+SANDBOX = "lets commands in the sandbox write to the room"
+ALLOW = "lets the agent run postroom without asking you"

@@ -1,0 +1,141 @@
+"""A change to a user's file, worked out before anything is written."""
+
+import json
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from postroom.errors import CannotEdit
+from postroom.model.message import Json
+from postroom.runtimes.wiring import Edit
+from postroom.setup import file, jsonc, toml
+
+Element = tuple[tuple[str, ...], Any]  # of an array: the names above it, and itself
+
+
+class Change(NamedTuple):
+    """One file before and after; None where there is none."""
+
+    path: str
+    before: bytes | None
+    after: bytes | None
+    why: str
+    content: Json | str  # what is put in, or taken out
+
+    @property
+    def is_one(self) -> bool:
+        return self.before != self.after
+
+    def diff(self) -> str:
+        """As patches are written."""
+        from difflib import unified_diff  # noqa: PLC0415
+
+        before, after = (_lines(data) for data in (self.before, self.after))
+        old, new = ("/dev/null" if data is None else self.path for data in (self.before, self.after))
+        return "".join(unified_diff(before, after, old, new))
+
+
+def _lines(data: bytes | None) -> list[str]:
+    text = (data or b"").decode(errors="replace").replace("\r\n", "\n")
+    lines = text.splitlines(keepends=True)
+    if lines and not lines[-1].endswith("\n"):
+        lines[-1] += "\n\\ No newline at end of file\n"
+    return lines
+
+
+def plan(edits: Iterable[Edit], mark: str) -> list[Change]:
+    """What the edits do to the files as they are now. `mark` is in every command of ours."""
+    return [_planned(edit, mark) for edit in combined(edits)]
+
+
+def combined(edits: Iterable[Edit]) -> list[Edit]:
+    """One edit for each file: several of one file are merged into it, and have no key in common."""
+    found: dict[str, Edit] = {}
+    for edit in edits:
+        known = found.get(edit.path)
+        if known is not None and isinstance(known.content, dict) and isinstance(edit.content, dict):
+            edit = Edit(edit.path, known.content | edit.content, f"{known.why}; {edit.why}")  # noqa: PLW2901
+        found[edit.path] = edit
+    return list(found.values())
+
+
+def _planned(edit: Edit, mark: str) -> Change:
+    path, before = edit.path, file.read(edit.path)
+    text = _edited(path, edit.content, file.text(path, before), mark)
+    return Change(path, before, file.encoded(text, before), edit.why, edit.content)
+
+
+def _edited(path: str, content: Json | str, text: str, mark: str) -> str:
+    if isinstance(content, str):
+        if text and "postroom" not in text.lower():
+            raise CannotEdit(f"{path} is there already, and is not ours", path=path, hint="Move it away.")
+        return content
+    try:
+        if path.endswith(".toml"):
+            return toml.add(text, content)
+        jsonc.document(text)
+        wanted = list(elements(content))
+        text = jsonc.remove(text, lambda names, value: _is_stale(names, value, mark, wanted), {})
+        merged = jsonc.merge(text, content)
+    except (jsonc.Unreadable, toml.Unreadable) as exc:
+        raise CannotEdit(
+            f"{path}: {exc}",
+            path=path,
+            add=content,
+            hint=f"Mend it, or add this yourself: {by_hand(path, content)}",
+        ) from None
+    if not jsonc.covers(jsonc.document(merged), content):
+        raise CannotEdit(f"{path} does not take what is added", path=path, add=content)
+    return merged
+
+
+def by_hand(path: str, content: Json) -> str:
+    """What somebody would have to write into the file, in one line."""
+    return toml.line(content) if path.endswith(".toml") else json.dumps(content)
+
+
+def taken_out(path: str, now: bytes, content: Json, before: bytes | None, mark: str) -> bytes:
+    """A file without what is ours. What `before` had is its owner's, and stays."""
+    text, was = file.text(path, now), file.text(path, before)
+    try:
+        if path.endswith(".toml"):
+            kept = toml.document(was)
+            text = text if jsonc.covers(kept, content) else toml.remove(text, content, kept)
+        else:
+            kept = jsonc.document(was)
+            theirs = list(elements(kept))
+            ours = [each for each in elements(content) if each not in theirs]
+            text = jsonc.remove(text, lambda names, value: _is_ours(names, value, mark, ours), kept)
+    except (jsonc.Unreadable, toml.Unreadable) as exc:
+        hint = "Take what is ours out of it yourself: what names the room's bin/hook."
+        raise CannotEdit(f"{path}: {exc}", path=path, hint=hint) from None
+    return file.encoded(text, now)
+
+
+def is_empty(path: str, data: bytes, content: Json) -> bool:
+    """Whether a file has nothing left but what we wrote around our entries."""
+    text = file.text(path, data)
+    found = toml.document(text) if path.endswith(".toml") else jsonc.document(text)
+    return not any(elements(found)) and jsonc.covers(content, found)
+
+
+def elements(document: Any, names: tuple[str, ...] = ()) -> Iterable[Element]:
+    """Every element of every array in it."""
+    for key, value in (jsonc.as_object(document) or {}).items():
+        yield from elements(value, (*names, key))
+    for value in jsonc.as_array(document) or []:
+        yield names, value
+        yield from elements(value, names)
+
+
+def _runs_ours(value: Any, mark: str) -> bool:
+    texts = (jsonc.as_object(value) or {}).values()
+    return any(isinstance(text, str) and mark in text for text in texts)
+
+
+def _is_stale(names: tuple[str, ...], value: Any, mark: str, wanted: list[Element]) -> bool:
+    """Whether it is a command of ours, of another version."""
+    return _runs_ours(value, mark) and (names, value) not in wanted
+
+
+def _is_ours(names: tuple[str, ...], value: Any, mark: str, ours: list[Element]) -> bool:
+    return _runs_ours(value, mark) or (names, value) in ours

@@ -1,0 +1,198 @@
+"""Setting a runtime up and undoing it: worked out first, shown, then carried out as a whole."""
+
+import os
+import shlex
+from typing import NamedTuple
+
+from postroom import config, host
+from postroom.errors import AlreadySetUp, CannotEdit, UsageError
+from postroom.hooks import program
+from postroom.hooks.stub import stub
+from postroom.runtimes import load, wiring
+from postroom.runtimes.contract import Runtime
+from postroom.runtimes.wiring import Place, Wiring
+from postroom.setup import file, record
+from postroom.setup.change import Change, combined, is_empty, plan, taken_out
+from postroom.setup.record import Kept, Record
+
+
+class Target(NamedTuple):
+    """One runtime in one place."""
+
+    runtime: Runtime
+    wiring: Wiring
+    scope: str  # user, project or plugin
+    place: Place
+
+    @property
+    def directory(self) -> str:
+        return self.place.plugin or self.place.project
+
+
+class Undoing(NamedTuple):
+    """What undoing does to one file."""
+
+    change: Change
+    exact: bool  # it becomes what it was; else only our entries are taken out
+    directories: list[str]  # to be removed if nothing is in them then
+
+    @property
+    def is_left(self) -> bool:
+        """Whether it was ours, and its owner has made it another file: that one stays."""
+        return not self.change.is_one and isinstance(self.change.content, str)
+
+
+def target(
+    home: str, name: str, scope: str = "user", *, plugin: str = "", allow: bool = False, project: str = ""
+) -> Target:
+    """Raises `UsageError` for what this runtime does not have."""
+    runtime, found = load(name), wiring.of(name)
+    directory = (project or config.worktree(os.getcwd())[0]) if scope == "project" else ""
+    hook = program.path(home)
+    place = Place(
+        os.getcwd(), os.path.expanduser("~"), directory, home, hook, commands(runtime, home),
+        dict(os.environ), allow, plugin,
+    )  # fmt: skip
+    one = Target(runtime, found, "plugin" if plugin else scope, place)
+    if plugin and one.wiring.edits(place) == one.wiring.edits(place._replace(plugin="")):
+        raise UsageError(f"{runtime.title} has no plugins of ours", hint=f"Try: postroom setup {name}")
+    if allow and one.wiring.edits(place) == one.wiring.edits(place._replace(allow=False)):
+        raise UsageError(
+            f"what {runtime.title} may run without asking is not set here", hint=f"Try: postroom setup {name}"
+        )
+    return one
+
+
+def commands(runtime: Runtime, home: str) -> dict[str, str]:
+    """The shell command of each event: the same for every version of Postroom."""
+    run, hook = os.path.join(home, "run"), shlex.quote(program.path(home))
+    return {
+        point.event: stub(
+            run, point.event, f"{hook} {runtime.name} {point.event}", runtime.key,
+            alive=point.is_sign, quiet=not point.is_always,
+        )
+        for point in runtime.points
+    }  # fmt: skip
+
+
+def changes(one: Target) -> list[Change]:
+    """What setting it up does to each file; nothing is written."""
+    guard(one)
+    return plan(one.wiring.edits(one.place), one.place.hook)
+
+
+def guard(one: Target) -> None:
+    """Its hooks would run twice if it were set up in two places that both apply."""
+    name = one.runtime.name
+    for other in record.every(one.place.room):
+        same = (other.scope, other.directory) == (one.scope, one.directory)
+        if other.runtime != name or same or other.scope == one.scope == "project":
+            continue
+        where = {"user": "", "plugin": " --plugin", "project": " --scope project"}[other.scope]
+        at = f" (in {other.directory})" if other.directory else ""
+        raise AlreadySetUp(
+            f"{one.runtime.title} is set up by its {_WORDS[other.scope]}{at}: its hooks would run twice",
+            hint=f"Undo that first: postroom setup {name}{where} --undo", runtime=name, scope=other.scope,
+        )  # fmt: skip
+
+
+_WORDS = {"user": "user settings", "plugin": "plugin", "project": "project settings"}
+
+
+def carry_out(one: Target, todo: list[Change]) -> None:
+    """Write all of it, or nothing."""
+    for change in todo:
+        if change.is_one:
+            file.check(change.path)
+    home = one.place.room
+    program.install(home)
+    for directory in ("life", "quiet"):
+        host.private_directory(os.path.join(home, "run", directory))
+    old = record.load(home, one.runtime.name, one.scope, one.directory)
+    files = [_kept(change, old, one.place.hook) for change in todo]
+    _save(one, files)
+    done: list[Change] = []
+    try:
+        for at, change in enumerate(todo):
+            if change.is_one:
+                made = _replace(change)
+                done.append(change)
+                files[at].directories.extend(made)
+    except CannotEdit:
+        for change in done:
+            _replace(change._replace(before=change.after, after=change.before))
+        if old is not None:
+            record.save(home, old)
+        else:
+            record.forget(home, Record(one.runtime.name, one.scope, one.directory, []))
+        raise
+    _save(one, files)
+
+
+def _save(one: Target, files: list[Kept]) -> None:
+    record.save(one.place.room, Record(one.runtime.name, one.scope, one.directory, files))
+
+
+def _kept(change: Change, old: Record | None, mark: str) -> Kept:
+    """What undoing must know. A file that was set up before is remembered as it was before that."""
+    known = next((each for each in old.files if each.path == change.path), None) if old else None
+    after = record.digest(change.after or b"")
+    if known is None:
+        return Kept(change.path, change.before, after, change.content, [])
+    before = known.before
+    is_theirs = change.before is not None and record.digest(change.before) != known.after
+    if is_theirs and change.before is not None and isinstance(known.content, dict):
+        before = taken_out(change.path, change.before, known.content, known.before, mark)
+    return Kept(change.path, before, after, change.content, list(known.directories))
+
+
+def _replace(change: Change) -> list[str]:
+    """Make one change, unless the file is another by now; the directories that were made."""
+    if file.read(change.path) != change.before:
+        raise CannotEdit(f"{change.path} has changed meanwhile", path=change.path, hint="Try again.")
+    if change.after is None:
+        file.delete(change.path)
+        return []
+    return file.write(change.path, change.after)
+
+
+def undoing(one: Target) -> list[Undoing]:
+    """What undoing it does to each file; nothing is written."""
+    old = record.load(one.place.room, one.runtime.name, one.scope, one.directory)
+    if old is None:
+        edits = combined(one.wiring.edits(one.place))
+        files = [Kept(edit.path, None, "", edit.content, []) for edit in edits]
+    else:
+        files = old.files
+    found = [_undone(kept, one.place.hook, known=old is not None) for kept in files]
+    return [each for each in found if each is not None]
+
+
+def _undone(kept: Kept, mark: str, *, known: bool) -> Undoing | None:
+    now = file.read(kept.path)
+    if now is None:
+        return None
+    exact = record.digest(now) == kept.after
+    if exact:
+        after = kept.before
+    elif isinstance(kept.content, str):
+        after = None if file.text(kept.path, now) == kept.content else now
+    else:
+        after = taken_out(kept.path, now, kept.content, kept.before, mark)
+        if known and kept.before is None and is_empty(kept.path, after, kept.content):
+            after = None
+    undone = Undoing(
+        Change(kept.path, now, after, "", kept.content), exact, kept.directories if after is None else []
+    )
+    return undone if undone.change.is_one or (known and undone.is_left) else None
+
+
+def carry_out_undo(one: Target, todo: list[Undoing]) -> None:
+    todo = [each for each in todo if each.change.is_one]
+    for each in todo:
+        file.check(each.change.path)
+    for each in todo:
+        _replace(each.change)
+    for each in todo:
+        file.remove_directories(each.directories)
+    record.forget(one.place.room, Record(one.runtime.name, one.scope, one.directory, []))

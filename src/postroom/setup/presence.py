@@ -1,0 +1,34 @@
+"""Which agent CLIs are on this machine."""
+
+import os
+import re
+import shutil
+import subprocess
+
+from postroom.runtimes import NAMES
+
+_PATIENCE = 20.0  # seconds: some of them load for a while
+_VERSION = re.compile(r"\d+\.\d+(?:\.\d+)*(?:[-+.][0-9A-Za-z.]+)?")
+
+
+def installed() -> list[str]:
+    """Those whose program is on the path."""
+    return [name for name in NAMES if program(name)]
+
+
+def program(name: str) -> str | None:
+    """Where the program of a runtime is. All of them are called as we call the runtime."""
+    return shutil.which(name)
+
+
+def version(path: str) -> str:
+    """What it says of itself; empty when it does not."""
+    try:
+        done = subprocess.run(
+            [path, "--version"], capture_output=True, stdin=subprocess.DEVNULL, timeout=_PATIENCE,
+            check=False, env={**os.environ, "NO_COLOR": "1"},
+        )  # fmt: skip
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    found = _VERSION.search(done.stdout.decode(errors="replace"))
+    return found[0] if found else ""

@@ -1,0 +1,95 @@
+"""What a set-up has changed, kept beside the room: each file as it was, and a hash of what was made of it."""
+
+import base64
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from postroom import host
+from postroom.model.message import Json
+
+
+class Kept(NamedTuple):
+    """One file."""
+
+    path: str
+    before: bytes | None
+    after: str  # its hash
+    content: Json | str  # what was put in
+    directories: list[str]  # that were made for it, the innermost first
+
+
+class Record(NamedTuple):
+    """One set-up."""
+
+    runtime: str
+    scope: str  # user, project or plugin
+    directory: str  # of the project, or of the plugin
+    files: list[Kept]
+
+
+def digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _path(home: str, runtime: str, scope: str, directory: str) -> str:
+    name = f"{runtime}.{scope}"
+    if scope == "project":
+        name += f".{digest(directory.encode())[:12]}"
+    return os.path.join(home, "setup", f"{name}.json")
+
+
+def load(home: str, runtime: str, scope: str, directory: str) -> Record | None:
+    """The record of a set-up; None when there is none, or it cannot be read any more."""
+    return _load(_path(home, runtime, scope, directory))
+
+
+def every(home: str) -> Iterator[Record]:
+    """All set-ups of a room."""
+    try:
+        names = sorted(os.listdir(os.path.join(home, "setup")))
+    except OSError:
+        return
+    for name in names:
+        found = _load(os.path.join(home, "setup", name)) if name.endswith(".json") else None
+        if found is not None:
+            yield found
+
+
+def _load(path: str) -> Record | None:
+    try:
+        with open(path, encoding="utf-8") as file:
+            found: Any = json.load(file)
+        files = [
+            Kept(
+                each["path"], None if each["before"] is None else base64.b64decode(each["before"]),
+                each["after"], each["content"], each["directories"],
+            )
+            for each in found["files"]
+        ]  # fmt: skip
+        return Record(found["runtime"], found["scope"], found["directory"], files)
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def save(home: str, record: Record) -> None:
+    path = _path(home, record.runtime, record.scope, record.directory)
+    host.private_directory(os.path.dirname(path))
+    files = [
+        {**each._asdict(), "before": None if each.before is None else base64.b64encode(each.before).decode()}
+        for each in record.files
+    ]
+    temporary = f"{path}.{os.getpid()}"
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with open(descriptor, "w", encoding="utf-8") as file:
+        json.dump({**record._asdict(), "files": files}, file, indent=1)
+    os.replace(temporary, path)
+
+
+def forget(home: str, record: Record) -> None:
+    try:
+        os.unlink(_path(home, record.runtime, record.scope, record.directory))
+    except OSError:
+        pass

@@ -1,0 +1,175 @@
+"""A room on a rig: an agent wired by `postroom setup`, mail for it, and what became of it."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any, NamedTuple, Self
+
+import postroom
+from postroom.hooks import program
+from postroom.model.ladder import State
+from postroom.model.message import Delivery, Sent
+from tests.agents.log import BOUND, until
+from tests.agents.rig import RUN_BOUND, Done, Rig
+from tests.agents.terminal import Terminal
+
+BIN = os.path.dirname(sys.executable)
+NAME = "backend"
+ANA = "human:ana"
+
+
+NOTED: list[tuple[str, str, float | None]] = []  # what worked: agent, point, seconds from send to request
+
+_DEADLY = """\
+import os, sys
+from postroom import label
+def _here(step):
+    if step == {step!r}:
+        try:
+            os.close(os.open({flag!r}, os.O_CREAT | os.O_EXCL))
+        except FileExistsError:
+            return
+        os.kill(os.getpid(), 9)
+label.here, label.armed = _here, True
+"""
+
+
+class Running(NamedTuple):
+    """An agent that runs headless."""
+
+    process: subprocess.Popen[str]
+
+    def finish(self) -> int:
+        self.process.communicate("", timeout=RUN_BOUND)
+        return self.process.returncode
+
+
+class Posted(NamedTuple):
+    """A message that was sent, and when."""
+
+    mark: str
+    id: str
+    at: float
+
+
+class Desk:
+    """Writes to the agent as a person would, from outside its world."""
+
+    def __init__(self, rig: Rig) -> None:
+        self.rig = rig
+        self.home = os.path.join(rig.place.home, ".local", "share", "postroom")  # where it is by default
+        self.room = postroom.open(self.home, project="shop")
+        self.room.join(ANA)
+        self.env: Any = {
+            "PATH": f"{BIN}:{rig.env['PATH']}",
+            "POSTROOM_AGENT": NAME,
+            "POSTROOM_SENDER_RATE": "0",
+        }
+        self._number = 0
+
+    def set_up(self) -> Self:
+        """As the README tells a user to."""
+        done = self.rig.command(
+            os.path.join(BIN, "postroom"), "setup", self.rig.cli.name, "--yes", **self.env
+        )
+        assert done.code == 0, done
+        with self.room.write() as tx:  # the project that the agent's directory is
+            if tx.project("shop") is None:
+                tx.append("project.created", payload={"name": "shop", "root": self.rig.place.project})
+        self.room.join(NAME)
+        return self
+
+    # mail
+
+    def send(self, text: str = "", to: str = NAME) -> Posted:
+        mark = f"MAIL-{self._number:02}-{os.urandom(3).hex()}"
+        self._number += 1
+        at = time.time()
+        sent: Sent = self.room.send(to, f"{mark} {text}".strip(), sender=ANA)
+        return Posted(mark, sent.id, at)
+
+    def script(self, to: str = NAME) -> tuple[str, str]:
+        """A shell command with which the agent's own tool sends a message, and its mark."""
+        mark = f"MAIL-{self._number:02}-{os.urandom(3).hex()}"
+        self._number += 1
+        return f"postroom --as {ANA} send {to} {mark}", mark
+
+    def delivery(self, id: str) -> Delivery:
+        [found] = self.room.receipts(id).deliveries
+        return found
+
+    def id_of(self, mark: str) -> str:
+        return next(message.id for message, _ in self.room.sent(ANA, limit=200) if mark in message.body)
+
+    def is_seen(self, id: str) -> bool:
+        return self.delivery(id).state is State.SEEN
+
+    def wait_seen(self, id: str) -> Delivery:
+        until(lambda: self.is_seen(id), BOUND, "evidence that it was seen")
+        return self.delivery(id)
+
+    def note(self, point: str, latency: float | None = None) -> None:
+        """Something was shown to work, for the table in the docs."""
+        NOTED.append((self.rig.cli.name, point, latency))
+
+    # the agent
+
+    def kill_once_at(self, step: str) -> None:
+        """Let the next hook that comes to a labelled step die there."""
+        program.install(self.home)
+        path = program.path(self.home)
+        with open(path, encoding="utf-8") as file:
+            usual = file.read()
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(usual.replace("try:\n", _DEADLY.format(flag=self._flag, step=step) + "try:\n", 1))
+
+    @property
+    def _flag(self) -> str:
+        return os.path.join(self.home, "killed")
+
+    def has_killed(self) -> bool:
+        return os.path.exists(self._flag)
+
+    def resume(self, prompt: str) -> Done:
+        return self.rig.command(self.rig.program, *self.rig.cli.resume(prompt), **self.env)
+
+    @contextlib.contextmanager
+    def starting(self, prompt: str) -> "Iterator[Running]":
+        """The agent at work on a prompt, while the test does something else."""
+        process = self.rig.start(self.rig.program, *self.rig.cli.headless(prompt), **self.env)
+        try:
+            yield Running(process)
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+
+    def run(self, prompt: str) -> Done:
+        return self.rig.command(self.rig.program, *self.rig.cli.headless(prompt), **self.env)
+
+    def terminal(self, *arguments: str) -> Terminal:
+        return self.rig.terminal(*arguments, **self.env)
+
+    def close(self) -> None:
+        self.room.close()
+
+    def complaints(self) -> str:
+        """What the hooks had to say against anything."""
+        try:
+            with open(os.path.join(self.home, "run", "hook.log"), encoding="utf-8") as file:
+                return file.read()
+        except FileNotFoundError:
+            return ""
+
+
+def postroom_in(rig: Rig, *words: str) -> subprocess.CompletedProcess[str]:
+    """The command line, as somebody at another terminal would call it."""
+    env = rig.env | {"POSTROOM_SENDER_RATE": "0"}
+    command = [os.path.join(BIN, "postroom"), *words]
+    return subprocess.run(
+        command, env=env, cwd=rig.place.project, capture_output=True, text=True, timeout=BOUND, check=False
+    )

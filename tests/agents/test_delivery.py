@@ -1,0 +1,120 @@
+"""Mail in the requests of real agents: each message once, at each point where its runtime can be reached.
+
+The request log of the scripted model is the witness: a message was delivered when its text stands in what
+the model was asked, and `seen` may be claimed for nothing else.
+"""
+
+import pytest
+
+from postroom.model.ladder import State
+from tests.agents.conftest import MakeDesk
+from tests.agents.desk import Desk, Posted
+
+MAIN = ("claude", "codex", "gemini", "opencode")
+OTHERS = ("qwen", "copilot")
+ALL = (*MAIN, *OTHERS)
+
+agents = pytest.mark.parametrize("name", ALL)
+
+
+def check(desk: Desk, *posted: Posted) -> None:
+    """Each was in the model's context exactly once, and is seen."""
+    last = desk.rig.log.last()
+    for one in posted:
+        assert last.count(one.mark) == 1, (one.mark, last.count(one.mark), desk.complaints())
+        assert desk.is_seen(one.id), (desk.room.receipts(one.id), desk.complaints())
+    assert desk.complaints() == ""
+
+
+@agents
+def test_mail_that_waited_is_in_the_first_request(make_desk: MakeDesk, name: str) -> None:
+    desk = make_desk(name)
+    one = desk.send()
+    done = desk.run("[[bash echo hi]] [[say GOODBYE]]")
+    assert done.code == 0, done
+    assert one.mark in desk.rig.log.conversation()[0].text
+    check(desk, one)
+    desk.note("start")
+
+
+@agents
+def test_mail_that_comes_while_parallel_tools_run_is_in_the_next_request(
+    make_desk: MakeDesk, name: str
+) -> None:
+    desk = make_desk(name)
+    command, mark = desk.script()
+    done = desk.run(f"[[both {command} ||| echo other]] [[bash echo next]] [[say GOODBYE]]")
+    assert done.code == 0, done
+    assert mark in desk.rig.log.conversation("other")[0].text
+    check_mark(desk, mark)
+    desk.note("tool")
+
+
+def check_mark(desk: Desk, mark: str) -> None:
+    """As `check`, for what the agent's own shell sent: the command and its output have the mark, too."""
+    id = desk.id_of(mark)
+    framed = [line for line in desk.rig.log.last().splitlines() if line.strip() == mark]
+    assert len(framed) == 1, (framed, desk.complaints())
+    assert desk.is_seen(id), desk.room.receipts(id)
+    assert desk.complaints() == ""
+
+
+@agents
+def test_mail_that_comes_before_the_end_of_a_turn_keeps_it_going(make_desk: MakeDesk, name: str) -> None:
+    desk = make_desk(name)
+    with desk.starting("[[bash echo begun]] [[sleep 4]] [[say GOODBYE]]") as running:
+        desk.rig.log.wait("begun")
+        one = desk.send()
+        assert running.finish() == 0
+    check(desk, one)
+    desk.note("stop")
+
+
+@agents
+def test_twenty_messages_at_once_are_each_shown_once(make_desk: MakeDesk, name: str) -> None:
+    desk = make_desk(name)
+    posted = [desk.send() for _ in range(20)]
+    done = desk.run("[[bash echo hi]] [[bash echo ho]] [[say GOODBYE]]")
+    assert done.code == 0, done
+    check(desk, *posted)
+
+
+@agents
+def test_what_was_seen_before_a_resumption_is_not_shown_again_and_new_mail_is(
+    make_desk: MakeDesk, name: str
+) -> None:
+    desk = make_desk(name)
+    first = desk.send()
+    assert desk.run("[[bash echo hi]] [[say GOODBYE]]").code == 0
+    second = desk.send()
+    done = desk.resume("[[bash echo ho]] [[say AGAIN]]")
+    assert done.code == 0, done
+    check(desk, first, second)
+    [status] = [status for status in desk.room.agents() if status.agent.name == "backend"]
+    assert status.waiting == 0
+
+
+@agents
+def test_an_agent_that_starts_has_its_address_and_its_guide(make_desk: MakeDesk, name: str) -> None:
+    desk = make_desk(name)
+    assert desk.run("[[say GOODBYE]]").code == 0
+    assert desk.rig.log.last().count("Your address in Postroom is backend") == 1
+    assert desk.complaints() == ""
+
+
+@pytest.mark.parametrize(
+    "step", ["hook-begun", "hook-claimed", "hook-writing", "hook-written", "hook-handed"]
+)
+@agents
+def test_a_hook_killed_at_a_labelled_step_loses_nothing(make_desk: MakeDesk, name: str, step: str) -> None:
+    desk = make_desk(name)
+    one = desk.send()
+    desk.kill_once_at(step)
+    done = desk.run("[[bash echo a]] [[bash echo b]] [[bash echo c]] [[say GOODBYE]]")
+    assert done.code == 0, done
+    assert desk.has_killed(), "the hook never came to that step"
+    shown = desk.rig.log.last().count(one.mark)
+    assert 1 <= shown <= (1 if step in ("hook-begun", "hook-claimed", "hook-writing") else 2)
+    if shown == 2:
+        assert "may have been shown before" in desk.rig.log.last()
+    assert desk.delivery(one.id).state is State.SEEN, desk.room.receipts(one.id)
