@@ -9,7 +9,7 @@ import inspect
 import json
 import os
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import postroom
@@ -21,7 +21,9 @@ from postroom.cli.fault import exit_code
 from postroom.config import ENVIRONMENT, HELP, Settings, environment_name
 from postroom.model.payload import about
 from postroom.protocol import asyncapi, builtin, declaration, keyword
+from postroom.runtimes import NAMES
 from postroom.runtimes import load as load_runtime
+from postroom.runtimes.contract import Kind, Point, Runtime, Wake
 from postroom.store.sqlite.apply import APPLY, APPLY_TO_DELIVERY
 
 HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "reference")
@@ -208,6 +210,79 @@ def _type(one: dict[str, Any]) -> str:
     )
 
 
+def runtimes() -> str:
+    """Every agent CLI: where mail is shown to its model, what proves that, and what wakes it."""
+    known = [load_runtime(name) for name in NAMES]
+    return (
+        "# How each agent is reached\n\n"
+        + NOTE.replace("the code instead", "docs/generate.py, or the modules under src/postroom/runtimes")
+        + _REACHED
+        + "| agent | at its start | with a prompt | after tools | at the end of a turn | when idle |\n"
+        "| --- | --- | --- | --- | --- | --- |\n"
+        + "".join(_reach(one) for one in known)
+        + "\n"
+        + "".join(f"- **{one.title}**: {one.remark}\n" for one in known if one.remark)
+        + _PROVEN
+        + "".join(_proof(one) for one in known if one.points)
+    )
+
+
+_REACHED = """\
+A message has reached an agent when its text is in a request that the model got. Postroom gets it there by the
+agent's own hooks: programs that it runs at its events, and whose words it passes on to its model. While
+nothing is due, such a hook is a few lines of shell (or of the agent's own plugin): it leaves a sign of life,
+looks at one file, and ends.
+
+All that is known of an agent CLI is in one module under `src/postroom/runtimes/`, and this page is made from
+these modules. `postroom setup NAME` wires one, `postroom doctor NAME` says whether it works.
+
+"""
+
+_PROVEN = """
+## What wakes an idle agent
+
+Somebody who writes to an idle agent need not wait until its user types. Each session that can be woken
+has a *ring file*, which every send touches after its commit. Claude Code watches that file itself, and
+its hook for that shows the mail. The plugins in opencode and Copilot CLI watch it for those. Codex and
+Qwen Code cannot: for them the send starts a small process of its own, which calls the agent by its own
+means (`codex queue`, the input file), if it is idle. In these four, what is typed is only "Postroom:
+there is mail for you."; the hook at that prompt then shows the mail. What a person has half typed stays
+as it is. A session that works is left alone: its hooks find the mail.
+
+## What proves that the model got it
+
+What a hook prints may be dropped, so it is not `seen` when it is printed. It is when the agent's own
+*transcript* has it and an answer of the model after it; or, where that cannot be read, when an event comes
+that implies a new answer (a *boundary*). With parallel tools the end of one tells nothing of the others, so
+it proves nothing. If the transcript has the answer and not the text, the message was lost, and is shown again
+in that same event.
+
+| agent | shown at | proven by | the transcript tells |
+| --- | --- | --- | --- |
+"""
+
+
+def _reach(one: Runtime) -> str:
+    kinds = (Kind.START, Kind.PROMPT, Kind.TOOL, Kind.STOP)
+    cells = [", ".join(_names(p for p in one.points if p.kind is kind and p.proven_by)) for kind in kinds]
+    idle = {Wake.WATCH: "it watches a file", Wake.CALL: "it is called", Wake.NONE: ""}[one.wake]
+    return f"| {one.title} | " + " | ".join(cell or "–" for cell in [*cells, idle]) + " |\n"
+
+
+def _proof(one: Runtime) -> str:
+    rows = ""
+    for point in one.points:
+        if point.proven_by:
+            told = "yes" if one.marks.reply and point.recorded else "no"
+            proofs = ", ".join(f"`{event}`" for event in point.proven_by)
+            rows += f"| {one.title} | `{point.event}` | {proofs} | {told} |\n"
+    return rows or f"| {one.title} | nowhere | | |\n"
+
+
+def _names(points: Iterable[Point]) -> list[str]:
+    return [f"`{point.event}`" for point in points]
+
+
 def bus() -> str:
     """The AsyncAPI document."""
     return _json(asyncapi.document(postroom.__version__, definitions()))
@@ -264,6 +339,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "errors.md": error_codes,
     "events.md": events,
     "compatibility.md": compatibility,
+    "../explanation/runtimes.md": runtimes,
 }
 
 

@@ -88,8 +88,10 @@ PROMISES: dict[str, str] = {
     "hook-context": "Mail is shown at most once in a context without a word of it, and only in its own.",
     "hook-once": "Hooks that run at once show each message once.",
     "hook-killed": "A hook may be killed at any step: nothing is lost, and what is shown twice says so.",
+    "hook-shape": "What a hook prints is what its runtime accepts at that event, and nothing else.",
     "hook-harmless": "A hook that fails leaves its agent unharmed, and says why in the log.",
     "stop-cap": "Mail keeps a turn from ending three times in a row at most, unless it is urgent.",
+    "subagent-unknown": "Nothing is said into a subagent whose events cannot be told from its parent's.",
     "subagents": "A subagent has an address under its parent's, and its own mail.",
     "wake": "An idle session whose runtime allows it is woken for its mail; a busy one is left alone.",
     # the store

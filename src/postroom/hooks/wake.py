@@ -25,6 +25,7 @@ _TRIES = 3
 _TURN = 2.0  # seconds in which a turn begins after a call, and one that was about to end has ended
 _CALL = 5.0  # seconds for one call
 _PAUSE = 0.05
+_HOOK = 500  # milliseconds in which a hook that has just begun may yet make the turn go on
 
 
 class NotWoken(PostroomError):
@@ -75,9 +76,11 @@ class _Waker:
         details, turn = self._session.details, self._runtime.marks.turn
         if turn:
             return is_idle(str(details.get("transcript") or ""), turn)
-        event, _ = last_sign(os.path.join(self._room.home, "run"), str(details.get("key") or ""))
+        event, at = last_sign(os.path.join(self._room.home, "run"), str(details.get("key") or ""))
         point = self._runtime.point(event)
-        return point is None or point.kind in (Kind.START, Kind.STOP)
+        if point is None or point.kind not in (Kind.START, Kind.STOP):
+            return False
+        return time.time() * 1000 - at > _HOOK
 
     def _waits(self) -> bool:
         look = self._room.store.look()

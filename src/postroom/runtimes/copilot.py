@@ -4,12 +4,15 @@ What it passes on stands at the top of a hook's output; nested as elsewhere it i
 what was shown: its record of the conversation is written late. SessionStart and the first UserPromptSubmit
 come at the same time. Inside a subagent the session's id is the subagent's own, and there is a Stop of its
 own.
+
+An idle session is woken by an extension, `copilot.js` beside this module, which watches the ring file. It
+runs below the session's process, and so finds by that whose session it is.
 """
 
 from typing import TYPE_CHECKING
 
 from postroom.model.message import Json
-from postroom.runtimes.contract import Beat, Kind, Point, Runtime, Said, Words, text
+from postroom.runtimes.contract import Beat, Kind, Point, Runtime, Said, Wake, Words, text
 from postroom.runtimes.shape import beat, context
 from postroom.text import encode
 
@@ -49,7 +52,9 @@ RUNTIME = Runtime(
     read=read,
     say=say,
     session_env="COPILOT_AGENT_SESSION_ID",
+    wake=Wake.WATCH,
     programs=("copilot",),
+    remark="It can be woken when it is idle only if it was started with `--experimental`.",
 )
 
 
@@ -60,6 +65,7 @@ def wiring() -> "Wiring":
 
 
 def _edits(place: "Place") -> "list[Edit]":
+    from postroom.runtimes.plugin import program  # noqa: PLC0415
     from postroom.runtimes.wiring import HOOKS, Edit  # noqa: PLC0415
 
     folder = f"{place.project}/.github/hooks" if place.project else f"{place.user}/.copilot/hooks"
@@ -69,7 +75,11 @@ def _edits(place: "Place") -> "list[Edit]":
         ]
         for point in RUNTIME.points
     }
-    return [Edit(f"{folder}/postroom.json", {"version": 1, "hooks": hooks}, HOOKS)]
+    extension = f"{place.user}/.copilot/extensions/postroom/extension.mjs"
+    return [
+        Edit(f"{folder}/postroom.json", {"version": 1, "hooks": hooks}, HOOKS),
+        Edit(extension, program(RUNTIME.name, place.room), "wakes an idle session, with --experimental"),
+    ]
 
 
 def _trusted(place: "Place", read: "Read") -> bool | None:

@@ -9,11 +9,10 @@ later, too, and proves nothing. The plugin sends that event only for such answer
 nothing either: it comes after a failure, too.
 """
 
-import os
 from typing import TYPE_CHECKING
 
 from postroom.model.message import Json
-from postroom.runtimes.contract import NUDGE, Beat, Kind, Point, Runtime, Said, Wake, Words, text
+from postroom.runtimes.contract import Beat, Kind, Point, Runtime, Said, Wake, Words, text
 from postroom.text import encode
 
 if TYPE_CHECKING:
@@ -36,16 +35,6 @@ def read(_event: str, stdin: Json) -> Beat:
 def say(_point: Point, words: Words) -> Said:
     said = {name: value for name, value in words._asdict().items() if value}
     return Said(encode(said)) if said else Said()
-
-
-def plugin(home: str) -> str:
-    """The plugin's text, for a room."""
-    with open(os.path.splitext(os.path.abspath(__file__))[0] + ".js", encoding="utf-8") as file:
-        content = file.read()
-    run, hook = os.path.join(home, "run"), os.path.join(home, "bin", "hook")
-    for name, value in (("HOOK", hook), ("RUN", run), ("NUDGE", NUDGE)):
-        content = content.replace(f'"%{name}%"', encode(value), 1)
-    return content
 
 
 RUNTIME = Runtime(
@@ -78,10 +67,9 @@ def wiring() -> "Wiring":
 
 
 def _edits(place: "Place") -> "list[Edit]":
-    from postroom.runtimes.wiring import Edit  # noqa: PLC0415
+    from postroom.runtimes.plugin import program  # noqa: PLC0415
+    from postroom.runtimes.wiring import HOOKS, Edit  # noqa: PLC0415
 
     config = place.environment.get("XDG_CONFIG_HOME") or f"{place.user}/.config"
     folder = f"{place.project}/.opencode" if place.project else f"{config}/opencode"
-    return [
-        Edit(f"{folder}/plugin/postroom.js", plugin(place.room), "the plugin that shows mail to the agent")
-    ]
+    return [Edit(f"{folder}/plugin/postroom.js", program(RUNTIME.name, place.room), HOOKS)]

@@ -1,0 +1,17 @@
+"""The programs that run inside a runtime: plain ES modules, one beside the module of each that takes one."""
+
+import os
+
+from postroom.runtimes.contract import NUDGE
+from postroom.text import encode
+
+
+def program(name: str, room: str) -> str:
+    """The text of a runtime's plugin, for the room at a home directory."""
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), f"{name}.js")
+    with open(path, encoding="utf-8") as file:
+        content = file.read()
+    facts = {"HOOK": os.path.join(room, "bin", "hook"), "RUN": os.path.join(room, "run"), "NUDGE": NUDGE}
+    for fact, value in facts.items():
+        content = content.replace(f'"%{fact}%"', encode(value), 1)
+    return content

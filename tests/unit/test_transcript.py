@@ -1,0 +1,90 @@
+"""What the runtimes' own records of a conversation prove."""
+
+import json
+import os
+
+import pytest
+
+from postroom.clock import iso
+from postroom.hooks.transcript import is_idle, trace
+from postroom.room.turn import Trace
+from postroom.runtimes import load
+from postroom.runtimes.contract import Runtime
+
+HANDED = 1_800_000_000_000
+CODEX, GEMINI = load("codex"), load("gemini")
+
+
+class Record:
+    """A transcript, written line by line."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._at = HANDED - 10
+
+    def line(self, payload: object, after: int = 5) -> "Record":
+        self._at += after
+        with open(self.path, "a", encoding="utf-8") as file:
+            record = {"timestamp": iso(self._at), "payload": payload}
+            file.write(json.dumps(record, separators=(",", ":")) + "\n")
+        return self
+
+    def trace(self, *, after_tool: bool) -> Trace:
+        return trace(self.path, CODEX.marks, "nonce123", HANDED, after_tool=after_tool)
+
+
+@pytest.fixture
+def record(tmp_path: os.PathLike[str]) -> Record:
+    return Record(os.path.join(tmp_path, "rollout.jsonl"))
+
+
+CALL, RESULT = {"type": "function_call"}, {"type": "function_call_output"}
+OURS, ANSWER = {"role": "developer", "text": "%%nonce123 mail"}, {"role": "assistant"}
+
+
+@pytest.mark.promise("hook-proof")
+def test_a_call_in_the_same_answer_does_not_prove_what_was_said_after_an_earlier_tool(record: Record) -> None:
+    record.line(CALL).line(OURS, 20).line(CALL)
+    assert record.trace(after_tool=True) is Trace.THERE
+    record.line(RESULT).line(RESULT)
+    assert record.trace(after_tool=True) is Trace.THERE
+    record.line(CALL)
+    assert record.trace(after_tool=True) is Trace.SHOWN
+
+
+@pytest.mark.promise("hook-proof")
+def test_any_answer_after_it_proves_what_was_said_with_a_prompt(record: Record) -> None:
+    record.line(OURS, 20)
+    assert record.trace(after_tool=False) is Trace.THERE
+    assert record.line(ANSWER).trace(after_tool=False) is Trace.SHOWN
+
+
+@pytest.mark.promise("hook-loss")
+def test_an_answer_without_it_tells_that_it_was_lost(record: Record) -> None:
+    record.line(CALL)
+    assert record.trace(after_tool=False) is Trace.UNDECIDED
+    assert record.line(ANSWER, 20).trace(after_tool=False) is Trace.LACKING
+
+
+def test_a_turn_is_over_when_its_transcript_says_so(record: Record) -> None:
+    record.line({"type": "task_started"}).line(ANSWER)
+    assert not is_idle(record.path, CODEX.marks.turn)
+    record.line({"type": "task_complete"})
+    assert is_idle(record.path, CODEX.marks.turn)
+    record.line({"type": "task_started"}).line({"type": "turn_aborted"})
+    assert is_idle(record.path, CODEX.marks.turn)
+    assert not is_idle(record.path + ".none", CODEX.marks.turn)
+
+
+@pytest.mark.parametrize("runtime", [CODEX, GEMINI], ids=["codex", "gemini"])
+def test_the_transcript_of_a_real_session_shows_what_was_said_in_it(
+    runtime: Runtime, tmp_path: os.PathLike[str]
+) -> None:
+    root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    path = os.path.join(tmp_path, "session.jsonl")
+    with open(os.path.join(root, "data", "transcripts", f"{runtime.name}.jsonl"), encoding="utf-8") as file:
+        lines = [json.dumps(json.loads(line), separators=(",", ":")) for line in file]  # as they write it
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("\n".join(lines) + "\n")
+    assert trace(path, runtime.marks, "INJECTED-SessionStart-001", 1) is Trace.SHOWN
+    assert trace(path, runtime.marks, "INJECTED-nowhere-001", 1) is Trace.LACKING
