@@ -121,7 +121,8 @@ def test_the_command_lines_are_the_same_for_every_version(user: User):
     [tool] = commands(groups["PostToolUse"])
     assert tool == (
         f'r={run} k="p$PPID"; echo PostToolUse 2>/dev/null 1<>"$r/life/$k";'
-        f' [ "$r/quiet/s/$k" -nt /proc/self ] && [ ! -d .postroom/outbox ] && exit 0; exec {hook} codex PostToolUse "$k"'
+        ' [ "$r/quiet/s/$k" -nt /proc/self ] && [ ! -d .postroom/outbox ] && exit 0;'
+        f' exec {hook} codex PostToolUse "$k"'
     )
 
 
