@@ -224,6 +224,23 @@ def test_a_live_session_proves_its_route_by_having_seen_it_and_not_before(user: 
     assert (found.ok, found.evidence) == (True, "boundary")
 
 
+@pytest.mark.promise("doctor")
+def test_a_live_session_that_was_shown_it_and_never_proves_it_has_failed(user: User):
+    user.install("gemini")
+    user.ok("setup", "gemini", "--yes")
+    env = {"HOME": str(user.home), "PATH": f"{user.bin}:{os.environ['PATH']}"}
+    words = ("doctor", "gemini", "--live", "--timeout", "4s")
+    with Living(user) as session:
+        session.at("SessionStart")
+        with CommandLine(str(user.room)).start(*words, env=env) as doctor:
+            until(lambda: user.ok("inbox", "--as", "backend", "--json").json["messages"])
+            session.at("BeforeAgent")
+            assert doctor.wait(BOUND) == 1
+    found = proven(str(user.room), "gemini")
+    assert found is not None
+    assert (found.ok, found.why) == (False, "p/backend has not seen it within 4 s")
+
+
 def test_nothing_is_proven_of_what_is_not_set_up(user: User):
     user.install("claude", RUNS_HOOKS)
     assert user("doctor", "--live").code == 3

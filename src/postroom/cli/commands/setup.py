@@ -74,11 +74,8 @@ def _targets(args: "argparse.Namespace") -> "list[Target]":
     room = home(args.home)
     into = args.into or os.path.join(room, "plugin", args.runtime or "")
     plugin = os.path.abspath(into) if args.plugin else ""
-    if args.undo:
-        found = [each.runtime for each in every(room) if each.scope == args.scope]
-    else:
-        found = installed()
-    names = [args.runtime] if args.runtime else list(dict.fromkeys(found))
+    known = [each.runtime for each in every(room) if each.scope == args.scope]
+    names = [args.runtime] if args.runtime else list(dict.fromkeys(known)) if args.undo else installed()
     return [target(room, name, args.scope, plugin=plugin, allow=args.allow) for name in names]
 
 
