@@ -3,9 +3,9 @@
 import pytest
 
 from tests.agents.conftest import MakeDesk
-from tests.agents.desk import Desk, Posted
+from tests.agents.desk import TOOL, Desk, Posted
 from tests.agents.terminal import Terminal
-from tests.agents.test_delivery import MAIN, check, check_mark
+from tests.agents.test_delivery import MAIN, check
 
 WOKEN = ("claude", "codex", "opencode")
 DRAFT = "half a sentence"
@@ -79,16 +79,12 @@ def test_after_a_compaction_an_agent_knows_its_address_and_gets_its_mail_once(
 @pytest.mark.parametrize("name", MAIN)
 def test_mail_for_an_agent_is_not_shown_to_its_subagent(make_desk: MakeDesk, name: str) -> None:
     desk = make_desk(name)
-    command, mark = desk.script()
-    script = desk.rig.cli.subagent.replace("echo sub", command)
-    done = desk.run(f"PARENT {script} [[bash echo outer]] [[say GOODBYE]]")
-    assert done.code == 0, done
-    assert "SUB-DONE" in done.out or desk.rig.log.conversation("SUB-DONE")
-    framed = [
-        request
-        for request in desk.rig.log.conversation()
-        if "PARENT" not in request.text and any(line.strip() == mark for line in request.text.splitlines())
-    ]
-    assert framed == [], "the subagent was shown its parent's mail"
-    check_mark(desk, mark, about="PARENT")
+    script = desk.rig.cli.subagent.replace("echo sub", f"{TOOL}; echo sub")
+    with desk.starting(f"PARENT {script} [[bash echo outer]] [[say GOODBYE]]") as running:
+        desk.wait_tool()
+        one = desk.send()
+        assert running.finish() == 0
+    shown = [request for request in desk.rig.log.conversation(one.mark) if "PARENT" not in request.text]
+    assert shown == [], "the subagent was shown its parent's mail"
+    check(desk, one, about="PARENT")
     desk.note("subagent")
