@@ -41,7 +41,8 @@ agents: $(BIN)/.synced ## install pinned agent CLIs (3 GB) for test-agents; POST
 	@$(BIN)/python -m tests.agents.install $(ARGS)
 
 test-agents: $(BIN)/.synced ## run real agent CLIs offline against a scripted model
-	$(BIN)/pytest --timeout 600 -v tests/agents $(ARGS)
+	$(BIN)/pytest --timeout 600 -v tests/agents --table docs/reference/compatibility.json $(ARGS)
+	$(BIN)/python docs/generate.py
 
 bench: $(BIN)/.synced-bench redis ## measure Postroom and its peers in one run
 	@$(BIN)/python -m benchmarks $(ARGS)

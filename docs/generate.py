@@ -296,6 +296,39 @@ def _definition(one: dict[str, Any]) -> Callable[[], str]:
     return lambda: _json(one)
 
 
+POINTS = ("start", "prompt", "tool", "stop", "idle wake", "draft kept", "compaction", "subagent")
+
+
+def compatibility() -> str:
+    """What `make test-agents` saw of each runtime, with the times from send to the model's request."""
+    with open(os.path.join(HERE, "compatibility.json"), encoding="utf-8") as file:
+        found: dict[str, Any] = json.load(file)
+    rows = [
+        f"| {load_runtime(name).title} | {one['version']} | "
+        + " | ".join(_seen(one["points"], point) for point in POINTS)
+        + " |\n"
+        for name, one in sorted(found.items())
+    ]
+    return (
+        "# Compatibility\n\n"
+        + NOTE
+        + "`make agents && make test-agents` runs the real CLIs offline against a scripted model, and writes "
+        "`compatibility.json`, from which this page is made. A tick: a message was in the model's request "
+        "exactly once, and the receipt says *seen*. A time is that from `send` to the request. A dash: not "
+        "shown by these tests, because the runtime has no way for it or because the test did not pass.\n\n"
+        f"| runtime | version | {' | '.join(POINTS)} |\n"
+        f"| --- | --- | {' | '.join('---' for _ in POINTS)} |\n" + "".join(rows) + "\n"
+        "How each is reached, and what proves it: [runtimes](../explanation/runtimes.md).\n"
+    )
+
+
+def _seen(points: dict[str, float | None], point: str) -> str:
+    if point not in points:
+        return "–"
+    latency = points[point]
+    return "✓" if latency is None else f"✓ {latency:.1f} s"
+
+
 PAGES: dict[str, Callable[[], str]] = {
     **{f"{TYPES}/{one['name']}.json": _definition(one) for one in definitions()},
     "types.md": types,
@@ -305,6 +338,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "settings.md": settings,
     "errors.md": error_codes,
     "events.md": events,
+    "compatibility.md": compatibility,
     "../explanation/runtimes.md": runtimes,
 }
 

@@ -16,7 +16,8 @@
     │   ├── KeyConflict         ├── NameTaken          ├── NotAsked
     │   ├── AlreadyDecided      ├── LoopGuard          ├── NoAnswer
     │   ├── WaitingInCircle     ├── BroadcastGuard     ├── RouteClosed
-    │   ├── RateLimited         ├── MailboxFull        └── AlreadySetUp
+    │   ├── RateLimited         ├── MailboxFull        ├── AlreadySetUp
+    │   └── NotYourName
     ├── CannotEdit              a user's file is left as it is
     └── StoreError              the room's file cannot serve
         ├── StoreBusy           ├── StoreFull          ├── StoreReadOnly
@@ -300,6 +301,13 @@ class CannotEdit(PostroomError):
 
     code = "cannot_edit"
     hint = "See what would be added to which file: postroom setup RUNTIME --dry-run"
+
+
+class NotYourName(Refused):
+    """That is somebody else's name."""
+
+    code = "not_your_name"
+    hint = "Leave out --as: who you are is known."
 
 
 class StoreError(PostroomError):

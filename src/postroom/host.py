@@ -86,6 +86,24 @@ def ancestors(pid: int | None = None, most: int = 32) -> list[int]:
     return found
 
 
+def lineage(most: int = 32) -> list[str]:
+    """The processes above this one as `identity` names them, the nearest first; the first of all, too."""
+    found: list[str] = []
+    above, tail = os.getppid(), f".{boot()}.{_pid_namespace()}"
+    while above > 0 and len(found) < most:
+        fields = _read(f"/proc/{above}/stat").rpartition(")")[2].split()
+        if len(fields) < 20:
+            break
+        found.append(f"{above}.{fields[19]}{tail}")
+        above = int(fields[1])
+    return found
+
+
+def is_elsewhere(process: str) -> bool:
+    """Whether a process belongs to another space of process numbers, so that nobody here can see it."""
+    return [*process.split("."), "", "", ""][3] != _pid_namespace()
+
+
 def _parent(pid: int) -> int:
     fields = _read(f"/proc/{pid}/stat").rpartition(")")[2].split()
     return int(fields[1]) if len(fields) > 1 else 0

@@ -25,6 +25,10 @@ PROMISES: dict[str, str] = {
     "topics": "Who follows a topic gets what is written to it from then on, and what was written stays.",
     "one-of-many": "What is for one of a group is shown to one at a time, and is lost with none of them.",
     "nobody-is-an-error": "A message that would reach nobody is refused, and near matches are named.",
+    "identity": "Who runs in an agent's session is that agent, by its processes; another name is refused.",
+    "address-kept": "An agent keeps its address over compaction, clearing, resumption, rename and restart.",
+    "presence": "What an agent does is told by its last sign of life, with its event; gone is gone.",
+    "unproven-route": "A sender is told when nothing was ever proven to arrive in its recipient's session.",
     "broadcast-guard": "What would reach very many is refused until that is confirmed.",
     # asking
     "request-watch": "Who asks is told when nobody will answer any more, instead of waiting in vain.",
@@ -113,6 +117,11 @@ PROMISES: dict[str, str] = {
     "rename": "An agent that is renamed keeps its mail, and no running process is misled.",
     "platforms": "The core works without fcntl, Unix sockets, /proc and pty.",
     "long-paths": "A home too long for a socket address still rings.",
+    # wiring
+    "setup-shown": "No file of a user's is changed before the change was shown and agreed to.",
+    "setup-undone": "What set-up wrote is undone to the byte, or, in a file changed since, without a loss.",
+    "plain": "A runtime that only shows a command's output gets its mail once, seen when it asks again.",
+    "doctor": "A runtime that is set up and does not work is told, with what to do.",
     # for programs
     "exports": "A dozen exported names are there, and stay.",
     "examples": "The documented examples run as they stand.",

@@ -1,13 +1,15 @@
 """What tests on real agents may ask for: a rig for a CLI, if the machine can have one."""
 
+import json
 import os
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
 from tests.agents.clis import CLIS
-from tests.agents.desk import Desk
-from tests.agents.pin import cache, program
+from tests.agents.desk import NOTED, Desk
+from tests.agents.pin import PINS, cache, program
 from tests.agents.rig import Rig
 
 MakeRig = Callable[[str], Rig]
@@ -49,6 +51,27 @@ def make_desk(make_rig: MakeRig) -> Iterator[MakeDesk]:
     yield maker
     for desk in made:
         desk.close()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--table", help="write what was shown to work into this file (JSON)")
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Renew what the table says of every CLI of which something was shown now."""
+    path = session.config.getoption("--table")
+    if not path or not NOTED:
+        return
+    table: dict[str, Any] = {}
+    if os.path.exists(path):
+        with open(path, encoding="utf-8") as file:
+            table = json.load(file)
+    for name in {name for name, _, _ in NOTED}:
+        points = {point: latency for who, point, latency in NOTED if who == name}
+        table[name] = {"version": PINS[name].version, "points": points}
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(table, file, indent=2, sort_keys=True)
+        file.write("\n")
 
 
 def pytest_report_header() -> str:

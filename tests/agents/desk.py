@@ -20,6 +20,7 @@ from tests.agents.terminal import Terminal
 BIN = os.path.dirname(sys.executable)
 NAME = "backend"
 ANA = "human:ana"
+TOOL = "touch begun; sleep 2"  # as a shell command of the agent: time to send it something meanwhile
 
 
 NOTED: list[tuple[str, str, float | None]] = []  # what worked: agent, point, seconds from send to request
@@ -44,7 +45,7 @@ class Running(NamedTuple):
     process: subprocess.Popen[str]
 
     def finish(self) -> int:
-        self.process.communicate("", timeout=RUN_BOUND)
+        self.process.communicate(timeout=RUN_BOUND)
         return self.process.returncode
 
 
@@ -92,18 +93,13 @@ class Desk:
         sent: Sent = self.room.send(to, f"{mark} {text}".strip(), sender=ANA)
         return Posted(mark, sent.id, at)
 
-    def script(self, to: str = NAME) -> tuple[str, str]:
-        """A shell command with which the agent's own tool sends a message, and its mark."""
-        mark = f"MAIL-{self._number:02}-{os.urandom(3).hex()}"
-        self._number += 1
-        return f"postroom --as {ANA} send {to} {mark}", mark
+    def wait_tool(self) -> None:
+        """Wait until the agent's tool has come to `TOOL`."""
+        until(lambda: os.path.exists(os.path.join(self.rig.place.project, "begun")), BOUND, "tool")
 
     def delivery(self, id: str) -> Delivery:
         [found] = self.room.receipts(id).deliveries
         return found
-
-    def id_of(self, mark: str) -> str:
-        return next(message.id for message, _ in self.room.sent(ANA, limit=200) if mark in message.body)
 
     def is_seen(self, id: str) -> bool:
         return self.delivery(id).state is State.SEEN
@@ -134,13 +130,21 @@ class Desk:
     def has_killed(self) -> bool:
         return os.path.exists(self._flag)
 
+    def let_sleep(self) -> None:
+        """What is sent from now on does not wake the agent."""
+        self.room.ring.remove(self.room.who(NAME).id)
+
     def resume(self, prompt: str) -> Done:
+        assert self.rig.cli.resume is not None
         return self.rig.command(self.rig.program, *self.rig.cli.resume(prompt), **self.env)
 
     @contextlib.contextmanager
     def starting(self, prompt: str) -> "Iterator[Running]":
         """The agent at work on a prompt, while the test does something else."""
         process = self.rig.start(self.rig.program, *self.rig.cli.headless(prompt), **self.env)
+        assert process.stdin is not None
+        process.stdin.close()  # some wait for more of the prompt
+        process.stdin = None
         try:
             yield Running(process)
         finally:

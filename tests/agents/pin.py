@@ -16,6 +16,11 @@ class Pin(NamedTuple):
     packages: tuple[str, ...]
     program: str
 
+    @property
+    def version(self) -> str:
+        """Of the CLI itself, which is the first of its packages."""
+        return self.packages[0].rpartition("@")[2].rpartition("==")[2]
+
 
 PINS = {
     # Its own launcher package wants a newer node than many have, and fetches this one after the installation.

@@ -84,9 +84,11 @@ class Scrub:
         digits = iter(hashlib.sha256(f"{self._seed} {number}".encode()).hexdigest() * 2)
         prefix = re.match(r"[a-z]+[_-]", found) if not re.fullmatch(_UUID, found) else None
         kept = len(prefix[0]) if prefix else 0
-        version = 14 if re.fullmatch(_UUID, found) else -1  # a time-ordered id stays one
+        kind = (
+            (14, 19) if re.fullmatch(_UUID, found) else ()
+        )  # version and variant: a time-ordered id stays one
         letters = [
-            letter if at < kept or at == version or not letter.isalnum() else next(digits)
+            letter if at < kept or at in kind or not letter.isalnum() else next(digits)
             for at, letter in enumerate(found)
         ]
         return "".join(letters)

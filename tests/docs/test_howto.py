@@ -109,6 +109,24 @@ def test_asking_answering_and_passing_on_go_as_the_guide_says(home: str) -> None
     assert passed["thread"] != request["thread"]
 
 
+def test_the_guide_to_setting_up_can_be_typed_and_leaves_nothing(
+    home: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "bin" / "claude"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\necho 2.1.325\n", encoding="utf-8")
+    program.chmod(0o755)
+    user = tmp_path / "user"
+    user.mkdir()
+    monkeypatch.setenv("HOME", str(user))
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    cli = CommandLine(home)
+    for block in blocks("set-up.md", "sh"):
+        done = cli.shell(f"set -e\n{block}")
+        assert done.code == 0, done
+        assert list(user.iterdir()) == []
+
+
 @pytest.mark.parametrize("page", ["addresses.md", "decisions.md", "manners.md"])
 def test_what_a_guide_says_to_type_can_be_typed_in_that_order(home: str, page: str) -> None:
     cli = CommandLine(home)

@@ -1,7 +1,7 @@
 """Ring files: what a runtime watches while it is idle, and what whoever sends touches after the commit.
 
-There is one only while a session wants to be woken so. One that is not empty cannot be watched by its
-session: it says what must be called to wake it.
+There is one only while an agent has a session. One that is not empty cannot be watched by its session: it
+says what must be called to wake it.
 """
 
 import os
@@ -20,7 +20,7 @@ class RingFiles:
         return f"{self._directory}/{agent}"
 
     def put(self, agent: str, content: str = "") -> str:
-        """There is something to wake from now on; the file's path."""
+        """There is a session from now on; the file's path."""
         host.private_directory(self._directory)
         path, temporary = self.path(agent), f"{self._directory}/.{agent}.{os.getpid()}"
         with open(temporary, "w", encoding="utf-8") as file:
@@ -50,17 +50,22 @@ class RingFiles:
         except OSError:
             pass
 
-    def touch(self, agents: Iterable[str]) -> list[str]:
-        """Ring; who of them must be called. Nothing is raised: what was committed has not failed."""
-        called: list[str] = []
+    def has(self, agent: str) -> bool:
+        return os.access(self.path(agent), os.F_OK)
+
+    def touch(self, agents: Iterable[str]) -> dict[str, bool]:
+        """Ring; who of them has one, and whether it must be called.
+
+        Nothing is raised: what was committed has not failed.
+        """
+        woken: dict[str, bool] = {}
         for agent in agents:
             path = f"{self._directory}/{agent}"
             if not os.access(path, os.F_OK):  # as a rule: cheaper than an exception
                 continue
             try:
                 os.utime(path)
-                if os.stat(path).st_size:
-                    called.append(agent)
+                woken[agent] = os.stat(path).st_size > 0
             except OSError:
                 pass
-        return called
+        return woken

@@ -40,7 +40,9 @@ class Context:
             home = args.home or os.environ.get("POSTROOM_HOME")
             if home and os.path.isfile(home):
                 raise UsageError(f"{home} is a file, not a directory", hint="Give a directory: --home DIR")
-            self._room = open_room(args.home, agent=args.caller, project=args.project, create=create)
+            self._room = open_room(args.home, project=args.project, create=create)
+            if args.caller:
+                self._room.claim(args.caller)
         return self._room
 
     def project(self) -> str:
@@ -49,9 +51,15 @@ class Context:
 
     def finish(self, *, closing: bool) -> None:
         if self._room is not None:
+            self._note_ignored(self._room)
             self._room.finish()
             if closing:
                 self._room.close()
+
+    def _note_ignored(self, room: "LocalRoom") -> None:
+        witness = room.scope.witness
+        if witness is not None and witness.ignored:
+            self.note(f"POSTROOM_AGENT={witness.inherited} is ignored: you are {witness.ignored}")
 
     # printing
 

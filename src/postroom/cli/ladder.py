@@ -105,6 +105,15 @@ _HELD = {
 }
 
 
+_WAITS = {
+    Reason.BUSY.value: "its agent is at work, and gets it after a tool or at the end of the turn",
+    Reason.APPROVAL.value: "its agent waits for a person's permission",
+    Reason.OFFLINE.value: "nothing of its agent runs",
+    Reason.WAKING.value: "its agent is idle, and being woken",
+    Reason.STOP_CAP.value: "its agent has gone on for mail three times; now a person's word, or ten minutes",
+}
+
+
 def _why(delivery: "Delivery") -> list[str]:
     lines: list[str] = []
     if delivery.reason and not (delivery.state in RUNGS and delivery.state is not State.STORED):
@@ -116,7 +125,8 @@ def _why(delivery: "Delivery") -> list[str]:
             due = "" if delivery.due_at is None else f", due {clock(delivery.due_at)}"
             lines.append(f"waits: {_HELD.get(delivery.reason, delivery.reason)}{due}")
         else:
-            lines.append(("because: " if ended(delivery.state) else "waits: ") + one_line(delivery.reason))
+            why = delivery.reason if ended(delivery.state) else _WAITS.get(delivery.reason, delivery.reason)
+            lines.append(("because: " if ended(delivery.state) else "waits: ") + one_line(why))
     if delivery.evidence is not None:
         lines.append(f"evidence: {_EVIDENCE[delivery.evidence.value]} ({delivery.evidence})")
     if delivery.shown_before:

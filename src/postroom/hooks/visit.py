@@ -52,7 +52,8 @@ class Visit:
             if known is not None:
                 turn.prove(self._room, tx, known, proof)
             if self._point.kind is Kind.END or (self._point.kind is Kind.CHILD_STOP and known is None):
-                if known is not None:
+                # What goes on in another process has not ended with this one.
+                if known is not None and (known.process == seat.process or host.is_gone(known.process)):
                     self._leave(tx, known)
                 return Said()
             session, agent = current(self._room, tx, seat, anew=self._is_anew(seat, known))
@@ -138,7 +139,7 @@ class Visit:
 
     def _is_idle(self) -> bool:
         """Whether the last sign of life says that the model is not at work."""
-        from postroom.room.presence import last_sign  # noqa: PLC0415 - for wakes only
+        from postroom.room.reach import last_sign  # noqa: PLC0415 - for wakes only
 
         event, _ = last_sign(self._run, self._key)
         point = self._runtime.point(event)
@@ -157,18 +158,18 @@ class Visit:
         if self._beat.child:
             return ""
         self._room.quiet.link(self._key, agent.id)
-        if self._point.kind is not Kind.START or self._session is None:
+        if self._point.kind is not Kind.START and self._room.ring.has(agent.id):
             return ""
-        if self._runtime.wake is Wake.WATCH:
-            return self._room.ring.put(agent.id)
-        if self._runtime.call is not None and self._can_be_called(self._session):
-            self._room.ring.put(agent.id, self._session.id)
-        return ""
+        path = self._room.ring.put(agent.id, self._call())
+        return path if self._runtime.wake is Wake.WATCH and self._point.kind is Kind.START else ""
 
-    def _can_be_called(self, session: Session) -> bool:
+    def _call(self) -> str:
+        """Which session must be called to wake it, if that is the way."""
+        if self._session is None or self._runtime.call is None:
+            return ""
         from postroom.hooks.wake import call_of  # noqa: PLC0415 - once in a session
 
-        return call_of(self._runtime, session) is not None
+        return self._session.id if call_of(self._runtime, self._session) is not None else ""
 
     def _text(self, agent: Agent) -> str:
         frame = self._offering.frame.text if self._offering else ""

@@ -15,7 +15,7 @@ from postroom.errors import PostroomError
 from postroom.hooks.transcript import is_idle
 from postroom.model.message import Session
 from postroom.room.local import LocalRoom
-from postroom.room.presence import last_sign
+from postroom.room.reach import last_sign
 from postroom.room.session import is_live
 from postroom.runtimes import load
 from postroom.runtimes.contract import NUDGE, Call, Kind, Runtime, Sleeper

@@ -305,10 +305,14 @@ class Sent(NamedTuple):
 
     message: Message
     deliveries: list[Delivery]
-    reach: list[str]  # per delivery: `live`, `stored` when nobody is listening there now, or `left`
+    # Per delivery: `live` when a program listens; what a session of theirs does (`idle`, `busy`,
+    # `permission`, `unknown`); `stored` when nothing of theirs runs; or `left`.
+    reach: list[str]
     duplicate: bool = False  # the idempotency key had been used: this is the earlier message
     note: str = ""  # what the sender should know of it
     is_held_back: bool = False  # the loop guard did not deliver it, and the note says why
+    # By recipient's id, for who has a session: how it is reached there (`postroom.model.presence.Sight`).
+    ways: dict[str, Any] | None = None
 
     @property
     def id(self) -> str:
@@ -321,6 +325,7 @@ class AgentStatus(NamedTuple):
     agent: Agent
     waiting: int
     offered: int
-    reach: str  # `live`, `stored` or `left`
+    reach: str  # see `Sent`
     listening: str | None  # the process that holds its mailbox
     held: int  # what waits until it is not to be left alone any more
+    sessions: tuple[Any, ...] = ()  # those that have not ended, each a `postroom.model.presence.Sight`

@@ -19,6 +19,7 @@ from postroom.model.message import (
 if TYPE_CHECKING:
     from postroom.model.conversation import Gate, Thread, Topic
     from postroom.model.manners import Manners
+    from postroom.model.presence import Sight
 
 Document = dict[str, Any]
 
@@ -58,7 +59,7 @@ def message(m: Message) -> Document:
     return document
 
 
-def delivery(d: Delivery, reach: str | None = None) -> Document:
+def delivery(d: Delivery, reach: str | None = None, way: "Sight | None" = None) -> Document:
     document: Document = {
         "message": d.message,
         "recipient": d.recipient,
@@ -77,7 +78,25 @@ def delivery(d: Delivery, reach: str | None = None) -> Document:
         document["held_until"] = iso(d.due_at)
     if reach is not None:
         document["reach"] = reach
+    if way is not None:
+        document["session"] = session(way)
     return document
+
+
+def session(s: "Sight") -> Document:
+    """What an agent's session does, and how that is known."""
+    return {
+        "id": s.session.id,
+        "runtime": s.session.runtime,
+        "presence": s.presence.value,
+        "event": s.event or None,
+        "since": iso(s.since),
+        "worktree": s.session.worktree,
+        "branch": s.session.branch,
+        "pane": s.session.pane,
+        "wake": s.wake or None,
+        "proven": s.proven,
+    }
 
 
 def attempt(a: Attempt) -> Document:
@@ -102,7 +121,7 @@ def mail(m: Mail) -> Document:
 
 
 def sent(s: Sent) -> Document:
-    pairs = zip(s.deliveries, s.reach, strict=True)
+    pairs, ways = zip(s.deliveries, s.reach, strict=True), s.ways or {}
     return {
         "id": s.message.id,
         "handle": s.message.handle,
@@ -110,7 +129,7 @@ def sent(s: Sent) -> Document:
         "duplicate": s.duplicate,
         "held_back": s.is_held_back,
         "note": s.note or None,
-        "deliveries": [delivery(d, reach) for d, reach in pairs],
+        "deliveries": [delivery(d, reach, ways.get(d.recipient_id)) for d, reach in pairs],
     }
 
 
@@ -170,6 +189,7 @@ def status(s: AgentStatus, supervisor: str | None, now: int) -> Document:
         "offered": s.offered,
         "reach": s.reach,
         "listening": s.listening,
+        "sessions": [session(sight) for sight in s.sessions],
     }
 
 

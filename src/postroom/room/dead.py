@@ -16,7 +16,7 @@ def retry(room: "LocalRoom", ref: str, recipient: str | None) -> list[Mail]:
     """Put a message's dead deliveries (or one recipient's) back into the queue, their attempts forgiven."""
     with room.write() as tx:
         message = room.find_message(tx, ref)
-        wanted = directory.caller(tx, recipient, room.scope).id if recipient else None
+        wanted = directory.known(tx, recipient, room.scope).id if recipient else None
         dead = [
             d
             for d in tx.deliveries(message.seq)

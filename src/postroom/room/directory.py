@@ -3,13 +3,15 @@
 from typing import TYPE_CHECKING, NamedTuple
 
 from postroom import config
-from postroom.errors import InvalidAddress, NoIdentity, UnknownAgent, UnknownRecipient
+from postroom.errors import InvalidAddress, NoIdentity, NotYourName, UnknownAgent, UnknownRecipient
 from postroom.model import ids
 from postroom.model.address import ROOM, Address, Kind, name, parse
-from postroom.model.message import Agent, Json
+from postroom.model.message import NOTHING, Agent, Json
 from postroom.room.draft import check_text
+from postroom.room.identity import UNKNOWN, UNVERIFIED, is_of
 
 if TYPE_CHECKING:
+    from postroom.room.identity import Evidence, Origin, Witness
     from postroom.room.options import About
     from postroom.store.contract import ReadTx, WriteTx
 
@@ -21,14 +23,17 @@ _PEOPLE = ""  # people belong to no project
 class Scope:
     """The project a caller stands in: named, or found from the directory it runs in.
 
-    It also remembers whom names mean.
+    It also remembers whom names mean, and knows by its witness who calls. Without one names are believed.
     """
 
-    def __init__(self, explicit: str | None, start: str | None = None) -> None:
+    def __init__(
+        self, explicit: str | None, start: str | None = None, witness: "Witness | None" = None
+    ) -> None:
         self._name = name(explicit) if explicit else ""
         self._root = "" if explicit else config.project_root(start)
         self.memory = Memory(-1)  # what was true the last time
         self.newcomer = ""  # who was given an address because they wrote
+        self.witness = witness
 
     def remember(self, tx: "WriteTx") -> "Memory":
         """What is known of names and lanes, and true now; add what you find out.
@@ -54,6 +59,10 @@ class Scope:
             self._name = known.name
         return self._name or DEFAULT_PROJECT
 
+    def origin(self, tx: "ReadTx", author: Agent) -> "Origin":
+        """How somebody who writes is verified."""
+        return UNKNOWN if self.witness is None else self.witness.origin(tx, author)
+
     def ensure(self, tx: "WriteTx") -> str:
         """The project's name, made known to the room if it is new."""
         project = self.find(tx)
@@ -72,18 +81,29 @@ class Lane(NamedTuple):
     head: tuple[str | None, ...]  # a message's fields from `tenant` to `verified`
     to: str  # the address, as it is kept
     reserved: bool  # whether any of them may want to be left alone
+    rest: tuple[str | None, ...]  # a message's fields from `sender_session` on, where it has no others
 
 
-def lane(author: Agent, recipients: list[Agent], project: str, to: str, *, personal: bool = True) -> Lane:
+def lane(
+    author: Agent,
+    recipients: list[Agent],
+    project: str,
+    to: str,
+    *,
+    personal: bool = True,
+    origin: "Origin" = UNKNOWN,
+) -> Lane:
     """The lane of mail that belongs to a project, unless its author has one."""
     home, sender = author.project, author.name
     for recipient in recipients:
         if recipient.project != home or author.is_human:
             sender = author.address  # under this name every one of them can write back
-    head = (author.tenant, home or project, author.id, sender, author.role or None, "unverified")
+    verified, *session = origin
+    head = (author.tenant, home or project, author.id, sender, author.role or None, verified)
     ids = [agent.id for agent in recipients]
     reserved = any(agent.manners for agent in recipients)
-    return Lane(author, recipients, ids, ids[0] if personal else "", head, to, reserved)
+    rest = (*session, *NOTHING[2:]) if session != [None, None] else NOTHING
+    return Lane(author, recipients, ids, ids[0] if personal else "", head, to, reserved, rest)
 
 
 class Memory:
@@ -114,8 +134,59 @@ def find(tx: "ReadTx", address: Address, project: str) -> Agent | None:
 
 def caller(tx: "ReadTx", who: str | None, scope: Scope) -> Agent:
     """The agent or person on whose behalf a call is made; must exist."""
+    agent = _evident(tx, who, scope)
+    if agent is not None:
+        return agent
     if not who:
         raise NoIdentity
+    return _existing(tx, who, scope)
+
+
+def _evident(tx: "ReadTx", who: str | None, scope: Scope) -> Agent | None:
+    """Who calls, by evidence, which a name must not contradict. None: there is only the name."""
+    witness = scope.witness
+    evident = witness.find(tx) if witness else None
+    agent = tx.agent(evident.agent) if evident else None
+    if witness is None or evident is None or agent is None or not who:
+        return agent
+    is_inherited = who == witness.inherited
+    if evident.verified == UNVERIFIED:
+        return agent if is_inherited else None
+    claimed = _inherited(who) if is_inherited else personal(who)
+    named = find(tx, claimed, scope.find(tx)) if claimed else None
+    if named is not None and is_of(named.id, agent.id):
+        return named
+    if named is None and claimed and _would_be_child(claimed, agent, scope.find(tx)):
+        return None
+    if not is_inherited:
+        raise _not_yours(who, agent, evident)
+    witness.ignored = agent.called
+    return agent
+
+
+def _inherited(text: str) -> Address | None:
+    """What a variable names; it is overruled in any case, so nonsense is no error."""
+    try:
+        return personal(text)
+    except InvalidAddress:
+        return None
+
+
+def _would_be_child(claimed: Address, agent: Agent, project: str) -> bool:
+    return (claimed.project or project) == agent.project and claimed.name.startswith(f"{agent.name}.")
+
+
+def _not_yours(who: str, agent: Agent, evident: "Evidence") -> NotYourName:
+    pid = evident.process.partition(".")[0]
+    by = f"process {pid} above this one hosts its session {evident.session}"
+    return NotYourName(
+        f"you are {agent.called}, not {who}: {by}", claimed=who, evident=agent.address,
+        session=evident.session, verified=evident.verified,
+        hint=f"Leave out --as, or take an address under your own: {agent.called}.NAME",
+    )  # fmt: skip
+
+
+def _existing(tx: "ReadTx", who: str, scope: Scope) -> Agent:
     return known(tx, who, scope, f"Give it an address first: postroom join {who}")
 
 
@@ -142,6 +213,9 @@ def caller_of(tx: "WriteTx", who: str | None, scope: Scope) -> Agent:
 
 def caller_or_new(tx: "WriteTx", who: str | None, scope: Scope) -> Agent:
     """As `caller`, but somebody new is given an address: whoever sends must be able to get answers."""
+    agent = _evident(tx, who, scope)
+    if agent is not None:
+        return agent
     if not who:
         raise NoIdentity
     agent = find(tx, personal(who), scope.find(tx))
@@ -203,7 +277,7 @@ def _facts(tx: "ReadTx", known: Agent | None, about: "About", scope: Scope) -> J
         check_text("what is said of an agent", text or "")
     supervisor = about.get("supervisor")
     if supervisor:
-        supervisor = caller(tx, supervisor, scope).id
+        supervisor = _existing(tx, supervisor, scope).id
     return {
         "role": about.get("role") or (known.role if known else ""),
         "capabilities": list(about.get("capabilities") or (known.capabilities if known else [])),

@@ -90,7 +90,8 @@ def decide(room: "LocalRoom", ref: str, option: str, note: str, agent: str | Non
         _end_all(tx, message, mine, who.called)
         author = tx.agent(message.sender_id)
         assert author is not None, "its mail would have gone with it"
-        lane = directory.lane(who, [author], message.project, message.sender)
+        origin = room.scope.origin(tx, who)
+        lane = directory.lane(who, [author], message.project, message.sender, origin=origin)
         payload: Json = {"decision": {"gate": message.id, "option": chosen, "note": note}}
         body = f"{chosen}: {note}" if note else chosen
         wanted = draft(
@@ -102,7 +103,7 @@ def decide(room: "LocalRoom", ref: str, option: str, note: str, agent: str | Non
         facts: Json = {"option": chosen, "note": note, "answer": reply.seq}
         role = "human" if who.is_human else "agent"
         tx.append("gate.decided", who.id, about=message, payload=facts, role=role, status="decided")
-    return answer(reply, lane.recipients, unit.reached)
+    return answer(reply, lane.recipients, unit)
 
 
 def _still_open(tx: "WriteTx", message: Message) -> None:

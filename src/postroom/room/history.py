@@ -35,7 +35,7 @@ def index_sent(room: "LocalRoom") -> None:
 
 def events(room: "LocalRoom", *, follow: bool, agent: str | None, after: str | None) -> Iterator[Event]:
     """Events in order after a cursor; with `follow`, without end."""
-    party = room.who(agent).id if agent else None
+    party = room.known(agent).id if agent else None
     cursor = after or ""
     if not follow:
         yield from _page_through(room.store.look(), cursor, party)

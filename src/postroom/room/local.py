@@ -10,6 +10,7 @@ from postroom.errors import StoreError
 from postroom.model.message import Agent, AgentStatus, Delivery, Event, Mail, Message, Project, Receipts, Sent
 from postroom.room import directory
 from postroom.room import send as sending
+from postroom.room.identity import Witness
 from postroom.room.premises import Premises
 
 if TYPE_CHECKING:
@@ -35,9 +36,10 @@ def open_room(
     """Open a room, making it if it is not there.
 
     `home` is its directory (default: `POSTROOM_HOME`, or the platform's place for data). `agent` is whom
-    calls are made for unless they say otherwise (default: `POSTROOM_AGENT`), `project` the project its names
-    belong to (default: `POSTROOM_PROJECT`, or the repository around the current directory). `durability`
-    is `normal` or `full`. With `create=False` a room that is not there is an error.
+    calls are made for unless they say otherwise (default: the agent whose session this program runs in, or
+    `POSTROOM_AGENT`), `project` the project its names belong to (default: `POSTROOM_PROJECT`, or the
+    repository around the current directory). `durability` is `normal` or `full`. With `create=False` a room
+    that is not there is an error.
     """
     where = config.home(home)
     settings, declared = config.load(where)
@@ -46,6 +48,7 @@ def open_room(
     room = LocalRoom(
         where, settings, agent=agent or os.environ.get("POSTROOM_AGENT"),
         project=project or os.environ.get("POSTROOM_PROJECT"), create=create, declared=declared,
+        witness=None if agent else Witness(os.environ.get("POSTROOM_AGENT", "")),
     )  # fmt: skip
     if declared.agents:
         from postroom.room.declared import introduce_all  # noqa: PLC0415 - where there are any

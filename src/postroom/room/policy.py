@@ -80,7 +80,7 @@ def may_write(room: "LocalRoom", sender: str, to: str, type: str) -> list[str]:
     find(type, room.home)  # or there is no such type
     address = parse(to)
     with room.store.read() as tx:
-        author, project = directory.caller(tx, sender, room.scope), room.scope.find(tx)
+        author, project = directory.known(tx, sender, room.scope), room.scope.find(tx)
         if address.kind in (Kind.AGENT, Kind.HUMAN):
             recipients = [directory.recipient(tx, address, project)]
         else:

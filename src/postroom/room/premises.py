@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from postroom.bell.contract import Bell, Waiter
     from postroom.model.route import Route
     from postroom.room.hand import Hand
+    from postroom.room.identity import Witness
     from postroom.room.waiter import Waiters
     from postroom.store.contract import ReadTx, Store
 
@@ -41,6 +42,7 @@ class Premises:
         create: bool = True,
         clock: Clock = wall,
         declared: config.Declared = config.NOTHING_DECLARED,
+        witness: "Witness | None" = None,
     ) -> None:
         self.home = home
         self.settings = settings
@@ -49,7 +51,7 @@ class Premises:
         self.is_policed = bool(declared.routes) or settings.is_limiting
         self.is_shaped = bool(settings.recipient_rate or settings.digest_seconds)
         self.agent = agent
-        self.scope = Scope(project, start)
+        self.scope = Scope(project, start, witness=witness)
         run = os.path.join(home, "run")
         self.store: Store = SqliteStore(
             os.path.join(home, "room.db"), clock=clock, patience=settings.busy_seconds,
@@ -64,7 +66,7 @@ class Premises:
         # Whose delivery, and of which message, was acknowledged here last.
         self.acked: tuple[str, str] = ("", "")
         self.in_hand: dict[str, int] = {}  # what was shown last to who listens here, by mailbox
-        self._run = run
+        self.run = run
         self._routes: list[Route] | None = None
         self.space: dict[
             str, int
@@ -74,11 +76,24 @@ class Premises:
         """The agent or person a call is made for; must exist."""
         return directory.caller(self.store.look(), agent or self.agent, self.scope)
 
+    def claim(self, name: str) -> None:
+        """Calls are made for whom a caller says it is, unless that contradicts the evidence."""
+        self.agent = name
+        if self.scope.witness is not None:
+            self.scope.witness.inherited = ""
+
+    def known(self, name: str) -> Agent:
+        """Somebody a caller names; must exist."""
+        return directory.known(self.store.look(), name, self.scope)
+
     def is_live(self, party: str) -> bool:
-        """Whether anything of an agent runs: a program that listens on its mailbox, or waits for mail."""
-        lease = self.store.look().lease(party)
+        """Whether anything of an agent runs: a session, or a program that listens or waits for mail."""
+        look = self.store.look()
+        lease = look.lease(party)
         listens = lease is not None and lease.holder is not None and not host.is_gone(lease.holder)
-        return listens or self.bell.waiting(party) > 0
+        if listens or self.bell.waiting(party) > 0:
+            return True
+        return any(not host.is_gone(session.process) for session in look.sessions(party))
 
     def project(self) -> str:
         """The project a caller stands in: its agents go by their bare names."""
@@ -166,7 +181,7 @@ class Premises:
     def hand(self, party: str) -> "Hand":
         from postroom.room.hand import Hand  # noqa: PLC0415 - only for listeners
 
-        return Hand(os.path.join(self._run, "hand", party))
+        return Hand(os.path.join(self.run, "hand", party))
 
     def contest(self, tx: "ReadTx", party: str) -> int | None:
         """Before the next message in a mailbox becomes another: make its listener ask again.
@@ -183,7 +198,7 @@ class Premises:
 
             return None if host.is_gone(lease.holder) else REACHING
         except OSError as exc:
-            raise StoreError(f"the listener on that mailbox cannot be told: {exc}", path=self._run) from exc
+            raise StoreError(f"the listener on that mailbox cannot be told: {exc}", path=self.run) from exc
 
     def unsettle(self, *, ended: bool = False) -> None:
         """Withdraw all promises made outside the store. Call with the write lock held.
@@ -192,7 +207,7 @@ class Premises:
         """
         self.quiet.lift_all()
         with contextlib.suppress(FileNotFoundError):
-            for party in os.listdir(os.path.join(self._run, "hand")):
+            for party in os.listdir(os.path.join(self.run, "hand")):
                 self.hand(party).contest(0, ended=ended)
 
     def waiter(self, party: str) -> "Waiter":

@@ -1,6 +1,5 @@
 """Who is here, what waits for them, and how they come and go."""
 
-import os
 from typing import TYPE_CHECKING
 
 from postroom import host
@@ -9,8 +8,10 @@ from postroom.model import address
 from postroom.model.address import ROOM
 from postroom.model.ladder import Reason, State
 from postroom.model.message import Agent, AgentStatus, Delivery
+from postroom.model.presence import Sight
 from postroom.room import directory, one
 from postroom.room.hand import REACHING
+from postroom.room.reach import reason, sights
 from postroom.room.sweep import give_back, is_offered
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ def statuses(room: "LocalRoom", *, everyone: bool) -> list[AgentStatus]:
     found: list[AgentStatus] = []
     with room.store.read() as tx:
         offset = 0
+        any_session = tx.has_sessions()
         while page := tx.agents(offset=offset):
             offset += len(page)
             for agent in page:
@@ -32,21 +34,20 @@ def statuses(room: "LocalRoom", *, everyone: bool) -> list[AgentStatus]:
                 lease = tx.lease(agent.id)
                 holder = lease.holder if lease and lease.holder and not host.is_gone(lease.holder) else None
                 live = holder is not None or room.bell.waiting(agent.id) > 0
-                reach = "live" if live else "left" if agent.left_at is not None else "stored"
+                seen = sights(room, tx, agent.id) if any_session else []
+                reach = "live" if live else _reach(agent, seen)
                 waiting, offered, held = tx.counts(agent.id)
                 shown = len(in_hand(room, tx, agent.id))
-                found.append(AgentStatus(agent, waiting - shown, offered + shown, reach, holder, held))
+                found.append(
+                    AgentStatus(agent, waiting - shown, offered + shown, reach, holder, held, tuple(seen))
+                )
     return found
 
 
-def last_sign(run: str, key: str) -> tuple[str, int]:
-    """The last event in a session, and when; nothing where it left no sign."""
-    try:
-        with open(os.path.join(run, "life", key), encoding="utf-8", errors="replace") as file:
-            event = file.readline().strip()
-            return event, os.fstat(file.fileno()).st_mtime_ns // 1_000_000
-    except (OSError, ValueError):
-        return "", 0
+def _reach(agent: Agent, seen: list[Sight]) -> str:
+    if seen and seen[0].is_live:
+        return seen[0].presence.value
+    return "left" if agent.left_at is not None else "stored"
 
 
 def in_hand(room: "LocalRoom", tx: "ReadTx", party: str) -> list[int]:
@@ -58,10 +59,15 @@ def in_hand(room: "LocalRoom", tx: "ReadTx", party: str) -> list[int]:
 
 
 def as_shown(room: "LocalRoom", tx: "ReadTx", delivery: Delivery) -> Delivery:
-    """A delivery that waits, with a word of it if a listener has it in hand."""
-    if delivery.state is not State.STORED or delivery.seq not in in_hand(room, tx, delivery.recipient_id):
+    """A delivery that waits, with a word of it if a listener has it in hand, or its agent's session tells."""
+    if delivery.state is not State.STORED:
         return delivery
-    return delivery._replace(reason=Reason.IN_HAND.value)
+    if delivery.seq in in_hand(room, tx, delivery.recipient_id):
+        return delivery._replace(reason=Reason.IN_HAND.value)
+    if delivery.held or delivery.reason is not None:
+        return delivery
+    why = reason(room, tx, delivery.recipient_id)
+    return delivery if why is None else delivery._replace(reason=why.value)
 
 
 def leave(room: "LocalRoom", agent: str | None) -> Agent:

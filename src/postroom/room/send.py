@@ -7,7 +7,7 @@ from postroom.errors import BroadcastGuard, IllegalMove, InvalidValue, KeyConfli
 from postroom.model import ids
 from postroom.model.address import UP, Kind, parse
 from postroom.model.ladder import RUNGS, State, ended, reached
-from postroom.model.message import NOTHING, Agent, Delivery, Message, Sent, first_delivery, make
+from postroom.model.message import Agent, Delivery, Message, Sent, first_delivery, make
 from postroom.room import directory
 from postroom.room.draft import BARE, GATE, Draft, check_span, draft, plain
 from postroom.room.unit import Unit
@@ -65,7 +65,7 @@ def send(
         message, holds = post(room, tx, lane, wanted)
         if tx.vacant == lane.mailbox and holds is None:
             unit.announced = message
-    return answer(message, lane.recipients, unit.reached, holds, note)
+    return answer(message, lane.recipients, unit, holds, note)
 
 
 def admitted(
@@ -132,11 +132,11 @@ def held_back(room: "LocalRoom", tx: "WriteTx", lane: directory.Lane, wanted: Dr
         _count(room, tx, lane, wanted)
         message = compose(tx, lane, wanted)
         tx.post(message, [])
-        return make(Sent, (message, [], [], False, guard.COURTESY, True))
+        return make(Sent, (message, [], [], False, guard.COURTESY, True, None))
     same = guard.repeated(tx, lane.author.id, lane.ids, wanted, thread=thread, answered=answered_id)
     if same is not None:
         deliveries = tx.deliveries(same.seq)
-        return make(Sent, (same, deliveries, ["stored"] * len(deliveries), False, guard.REPEAT, True))
+        return make(Sent, (same, deliveries, ["stored"] * len(deliveries), False, guard.REPEAT, True, None))
     return None
 
 
@@ -155,18 +155,21 @@ def lane_between(room: "LocalRoom", tx: "WriteTx", who: str, to: str, type: str)
     """The lane from somebody, who may be new, to whoever has an address now."""
     scope, address = room.scope, parse(to)
     author = directory.caller_or_new(tx, who, scope)
+    origin = scope.origin(tx, author)
     if room.declared.agents:
         from postroom.room.declared import introduce, missing  # noqa: PLC0415 - where there are any
 
         introduce(room, tx, missing(room, tx, here=True))
     project = scope.find(tx)
     if address.kind in (Kind.AGENT, Kind.HUMAN):
-        found = directory.lane(author, [directory.recipient(tx, address, project)], project, to)
+        found = directory.lane(
+            author, [directory.recipient(tx, address, project)], project, to, origin=origin
+        )
     else:
         from postroom.room.group import resolve  # noqa: PLC0415 - most mail is for one
 
         recipients = resolve(tx, address, author, project, type=type, is_live=room.is_live)
-        found = directory.lane(author, recipients, project, str(address), personal=False)
+        found = directory.lane(author, recipients, project, str(address), personal=False, origin=origin)
         if address.live or address.name == UP:  # which may mean others the next time
             return found
     scope.remember(tx).lanes[who, to] = found
@@ -177,7 +180,7 @@ def compose(tx: "WriteTx", lane: directory.Lane, wanted: Draft) -> Message:
     """The message a draft becomes when it is the next thing that happens in the room."""
     now, seq = tx.now, tx.next_seq
     thread = message_id = ids.message_id(now, seq)
-    more = NOTHING
+    more = lane.rest
     if (rest := wanted[7:]) != BARE:
         payload, metadata, begun, answered, correlation, after, expires, key, parcel = rest
         if begun is not None or answered is not None:
@@ -188,7 +191,8 @@ def compose(tx: "WriteTx", lane: directory.Lane, wanted: Draft) -> Message:
             check_span(not_before, expires_at)
         files = None if parcel is None else parcel.enclose()  # last: what is refused leaves no file
         more = (
-            None, None, payload, metadata, answered, correlation, files, not_before, expires_at, key, None,
+            *lane.rest[:2], payload, metadata, answered, correlation, files, not_before, expires_at, key,
+            None,
         )  # fmt: skip
     return make(Message, (
         seq, message_id, *lane.head, *wanted[:5], thread, now, *wanted[5:7], *more,
@@ -222,11 +226,12 @@ def _named(tx: "ReadTx", ref: str) -> Message:
 def answer(
     message: Message,
     recipients: list[Agent],
-    rung: dict[str, int],
+    unit: Unit,
     holds: "dict[str, Hold] | None" = None,
     note: str = "",
 ) -> Sent:
-    """What is true now: stored for each, and who of them is listening."""
+    """What is true now: stored for each, who of them is listening, and what their sessions do."""
+    rung, ways = unit.reached, unit.ways() if unit.woken else None
     held = message.not_before is not None and message.not_before > message.created_at
     deliveries: list[Delivery] = []
     reach: list[str] = []
@@ -236,8 +241,11 @@ def answer(
         if holds and (hold := holds.get(agent.id)):
             delivery = delivery._replace(held=True, reason=hold.reason.value, due_at=hold.until)
         deliveries.append(delivery)
-        reach.append("live" if rung.get(agent.id) else "left" if agent.left_at else "stored")
-    return make(Sent, (message, deliveries, reach, False, note, False))
+        if ways and agent.id in ways and not rung.get(agent.id):
+            reach.append(ways[agent.id].presence.value)
+        else:
+            reach.append("live" if rung.get(agent.id) else "left" if agent.left_at else "stored")
+    return make(Sent, (message, deliveries, reach, False, note, False, ways))
 
 
 def duplicate(tx: "ReadTx", earlier: Message, wanted: Draft) -> Sent:

@@ -1,14 +1,16 @@
 """Sessions: one run of an agent's runtime. Who it is, when it begins, and what its end leaves behind.
 
 An agent keeps its address over compaction, resumption, clearing and restart: the same session is the same
-agent, and so is the next one in the same process; a new one takes the address that its user gave it, or
-that of the last one that ran in the same place and runs no more.
+agent, and so is the next one in the same process; a new one takes the address that its user gave it, unless
+somebody bears that just now, or that of the last one that ran in the same place and runs no more.
 """
 
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from postroom import config, host
+from postroom.errors import InvalidAddress
+from postroom.model.address import Kind, parse
 from postroom.model.message import Agent, Json, Session
 from postroom.room import directory
 from postroom.room.sweep import give_back
@@ -103,18 +105,14 @@ def _whose(room: "LocalRoom", tx: "WriteTx", seat: Seat) -> Agent:
     """Whose a new session is: see the top of this module."""
     if seat.child:
         return _child(room, tx, seat)
-    earlier = tx.sessions_at(seat.runtime, config.worktree(seat.cwd or os.getcwd())[0])
-    mains = [session for session in earlier if session.id.endswith(f":{MAIN}")]
-    same = [session for session in mains if session.process == seat.process]
-    for session in same:
-        if (agent := _free(tx, session)) is not None:
-            return agent
+    if (agent := _first_free(tx, tx.sessions_in(seat.process))) is not None:
+        return agent
     named = os.environ.get("POSTROOM_AGENT")
-    if named and not _is_inherited(room, tx, named):
+    if named and _may_bear(room, tx, named):
         return directory.join(tx, named, room.scope, {})
-    for session in mains:
-        if (agent := _free(tx, session)) is not None:
-            return agent
+    earlier = tx.sessions_at(seat.runtime, config.worktree(seat.cwd or os.getcwd())[0])
+    if (agent := _first_free(tx, earlier)) is not None:
+        return agent
     from postroom.room.name import memorable  # noqa: PLC0415 - once for each agent
 
     project = room.scope.find(tx)
@@ -122,21 +120,32 @@ def _whose(room: "LocalRoom", tx: "WriteTx", seat: Seat) -> Agent:
     return directory.join(tx, name, room.scope, {})
 
 
-def _free(tx: "ReadTx", session: Session) -> Agent | None:
-    """The agent of an earlier session, if nothing of it runs."""
-    agent = _known_agent(tx, session)
-    if agent is None or any(map(is_live, tx.sessions(agent.id))):
-        return None
-    return agent
+def _first_free(tx: "ReadTx", sessions: list[Session]) -> Agent | None:
+    """The agent of the first of these sessions of which nothing runs."""
+    for session in sessions:
+        agent = _known_agent(tx, session) if session.id.endswith(f":{MAIN}") else None
+        if agent is not None and not _runs(tx, agent):
+            return agent
+    return None
 
 
-def _is_inherited(room: "LocalRoom", tx: "ReadTx", named: str) -> bool:
-    """Whether a name in the environment is that of an agent around this one."""
-    agent = directory.find(tx, directory.personal(named), room.scope.find(tx))
-    if agent is None:
+def _runs(tx: "ReadTx", agent: Agent) -> bool:
+    return any(map(is_live, tx.sessions(agent.id)))
+
+
+def _may_bear(room: "LocalRoom", tx: "ReadTx", named: str) -> bool:
+    """Whether a name in the environment is meant for this session.
+
+    What another bears just now was inherited from it, or is given twice; a person is no agent.
+    """
+    try:
+        address = parse(named)
+    except InvalidAddress:
         return False
-    around = set(map(host.identity_of, host.ancestors()))
-    return any(session.process in around for session in tx.sessions(agent.id))
+    if address.kind is not Kind.AGENT:
+        return False
+    agent = directory.find(tx, address, room.scope.find(tx))
+    return agent is None or not _runs(tx, agent)
 
 
 def _child(room: "LocalRoom", tx: "WriteTx", seat: Seat) -> Agent:
@@ -148,6 +157,6 @@ def _child(room: "LocalRoom", tx: "WriteTx", seat: Seat) -> Agent:
     while True:
         name = f"{parent.address}.{kind or 'child'}" + (f"-{n}" if n > 1 else "")
         taken = directory.find(tx, directory.personal(name), parent.project)
-        if taken is None or not any(map(is_live, tx.sessions(taken.id))):
+        if taken is None or not _runs(tx, taken):
             return directory.join(tx, name, room.scope, {"supervisor": parent.address, "role": "subagent"})
         n += 1

@@ -151,9 +151,11 @@ def reply(
         if asked.message.sender_id == ROOM:
             raise UnknownMessage("the room itself takes no answers", message_ref=asked.id, hint="")
         question = asked.message
+        author = _recipient_of(tx, asked)
         lane = directory.lane(
-            _recipient_of(tx, asked), _sender_of(tx, question), question.project, question.sender
-        )
+            author, _sender_of(tx, question), question.project, question.sender,
+            origin=room.scope.origin(tx, author),
+        )  # fmt: skip
         wanted = checked._replace(
             to=question.sender, reply_to=asked.id, correlation=question.correlation or asked.id
         )
@@ -169,7 +171,7 @@ def reply(
         if question.type == REQUEST:
             _unwatch(tx, asked)
         note = _note(tx, question)
-    return answer(message, lane.recipients, unit.reached, holds, note)
+    return answer(message, lane.recipients, unit, holds, note)
 
 
 def _note(tx: "WriteTx", question: Message) -> str:

@@ -14,6 +14,7 @@ from postroom.model.enclosure import enclose
 
 if TYPE_CHECKING:
     from postroom.model.message import Message
+    from postroom.model.presence import Sight
     from postroom.room.premises import Premises
     from postroom.store.contract import WriteTx
 
@@ -23,14 +24,14 @@ EVERYONE = "_events"  # the bell of those who follow the events themselves
 class Unit:
     """`with room.write() as tx`, or `Unit(room, …)` where the defaults do not fit.
 
-    After it, `reached` says how many waiters each ring woke.
+    After it, `reached` says how many waiters each ring woke, and `woken` who has a session that was rung.
 
     What the clock asks for is done first. `prompt=False`: the use case sees to that itself, or leaves it to
     the next one that reads. `lasting=False`: nobody is promised that it survives a power cut. `mailbox`: see
     `Store.begin`. `announced`: the message to enclose with the ring for that mailbox.
     """
 
-    __slots__ = ("_lasting", "_mailbox", "_prompt", "_room", "_tx", "announced", "reached")
+    __slots__ = ("_lasting", "_mailbox", "_prompt", "_room", "_tx", "announced", "reached", "woken")
 
     def __init__(
         self, room: "Premises", *, prompt: bool = True, lasting: bool = True, mailbox: str = ""
@@ -41,6 +42,7 @@ class Unit:
         self._lasting = lasting
         self.announced: Message | None = None
         self.reached: dict[str, int] = {}
+        self.woken: dict[str, bool] = {}
 
     def __enter__(self) -> "WriteTx":
         if label.armed:
@@ -56,6 +58,12 @@ class Unit:
                 self._room.store.abandon(exc)
                 raise
         return tx
+
+    def ways(self) -> "dict[str, Sight]":
+        """How those can be reached who have a session."""
+        from postroom.room.reach import ways  # noqa: PLC0415 - for those only
+
+        return ways(self._room, list(self.woken))
 
     def __exit__(
         self, kind: type[BaseException] | None, exc: BaseException | None, _: TracebackType | None
@@ -85,8 +93,10 @@ class Unit:
             label.here("after-commit")
         enclosures = {} if self.announced is None else {self._mailbox: enclose(self.announced)}
         self.reached = room.bell.ring((*tx.stirred, *(tx.touched - tx.stirred), EVERYONE), enclosures)
-        if tx.stirred and (called := room.ring.touch(tx.stirred)):
-            room.call(called)
+        if tx.stirred and (woken := room.ring.touch(tx.stirred)):
+            self.woken = woken
+            if called := [party for party, must_be_called in woken.items() if must_be_called]:
+                room.call(called)
         if label.armed:
             label.here("after-ring")
         room.store.sync(lasting=self._lasting)

@@ -83,10 +83,10 @@ def _edits(place: "Place") -> "list[Edit]":
 
 
 def _trusted(place: "Place", read: "Read") -> bool | None:
-    import json  # noqa: PLC0415
+    from postroom.runtimes.wiring import is_within, loose  # noqa: PLC0415
 
     try:
-        folders = json.loads(read(f"{place.user}/.copilot/config.json") or "{}").get("trustedFolders", [])
-        return any(f"{place.here}/".startswith(f"{folder.rstrip('/')}/") for folder in folders)
+        folders = loose(read(f"{place.user}/.copilot/config.json")).get("trustedFolders", [])
+        return any(is_within(place.here, folder) for folder in folders)
     except (ValueError, AttributeError):
         return None

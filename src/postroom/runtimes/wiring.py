@@ -72,6 +72,16 @@ def nested(runtime: "Runtime", place: Place) -> Json:
     return hooks
 
 
+def loose(text: str) -> Json:
+    """What a runtime's JSON says, which may have lines that are comments."""
+    lines = (line for line in text.splitlines() if not line.lstrip().startswith("//"))
+    return json.loads("\n".join(lines) or "{}")
+
+
+def is_within(path: str, folder: str) -> bool:
+    return f"{path}/".startswith(f"{folder.rstrip('/')}/")
+
+
 def is_trusted_folder(place: Place, read: Read, folder: str, *, by_default: bool = False) -> bool | None:
     """Whether a runtime that can ask for trust in each folder, as Gemini CLI does, has it here.
 
@@ -80,16 +90,15 @@ def is_trusted_folder(place: Place, read: Read, folder: str, *, by_default: bool
     import os  # noqa: PLC0415
 
     try:
-        settings = json.loads(read(f"{folder}/settings.json") or "{}")
+        settings = loose(read(f"{folder}/settings.json"))
         if not settings.get("security", {}).get("folderTrust", {}).get("enabled", not by_default):
             return True
-        trusted = json.loads(read(f"{folder}/trustedFolders.json") or "{}")
-        for path, level in trusted.items():
+        for path, level in loose(read(f"{folder}/trustedFolders.json")).items():
             root = os.path.dirname(path) if level == "TRUST_PARENT" else path
-            if level != "DO_NOT_TRUST" and f"{place.here}/".startswith(f"{root.rstrip('/')}/"):
+            if level != "DO_NOT_TRUST" and is_within(place.here, root):
                 return True
     except (ValueError, AttributeError):
-        return None  # settings may have comments in them
+        return None
     return False
 
 

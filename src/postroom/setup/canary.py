@@ -32,8 +32,10 @@ def sing(room: LocalRoom, found: Examined, timeout: float) -> Proven | str:
         result = _to_sessions(room, found, timeout)
     elif command(found):
         result = _headless(room, found)
+    elif not found.wired:
+        return "it is not set up"
     else:
-        return "it is not set up" if not found.wired else found.remark or "it is not installed"
+        return found.remark if found.path else "it is not installed"
     if isinstance(result, Proven):
         record(room.home, found.name, result)
     return result

@@ -45,6 +45,8 @@ class Examined(NamedTuple):
     sessions: list[tuple[str, Session]]  # the live ones, each with its agent's address
     proven: Proven | None
     remark: str
+    asks_trust: bool
+    shows: bool  # it passes on to its model what a hook says
     problems: list[Problem]
 
     @property
@@ -67,7 +69,8 @@ def _runtime(home: str, room: LocalRoom | None, name: str) -> Examined:
     trusted = user.wiring.trusted(user.place, _read) if user.wiring.trusted and wired else None
     found = Examined(
         name, runtime.title, path, presence.version(path) if path else "", wired, trusted,
-        list(_sessions(room, name)) if room else [], proven(home, name), runtime.remark, [],
+        list(_sessions(room, name)) if room else [], proven(home, name), runtime.remark,
+        user.wiring.trusted is not None, any(point.proven_by for point in runtime.points), [],
     )  # fmt: skip
     found.problems.extend(_problems(found, user))
     return found

@@ -2,6 +2,7 @@
 
 import os
 import stat
+from collections.abc import Iterable
 
 from postroom.errors import CannotEdit
 
@@ -89,13 +90,13 @@ def delete(path: str) -> None:
         raise CannotEdit(f"{path} cannot be removed: {exc.strerror}", path=path) from exc
 
 
-def remove_directories(directories: list[str]) -> None:
+def remove_directories(directories: Iterable[str]) -> None:
     """Those of them in which nothing is."""
-    for directory in directories:
+    for directory in sorted(directories, key=len, reverse=True):  # the inner ones first
         try:
             os.rmdir(directory)
         except OSError:
-            return
+            pass
 
 
 def _make_directories(directory: str) -> list[str]:

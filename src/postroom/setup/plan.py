@@ -193,6 +193,5 @@ def carry_out_undo(one: Target, todo: list[Undoing]) -> None:
         file.check(each.change.path)
     for each in todo:
         _replace(each.change)
-    for each in todo:
-        file.remove_directories(each.directories)
+    file.remove_directories({directory for each in todo for directory in each.directories})
     record.forget(one.place.room, Record(one.runtime.name, one.scope, one.directory, []))

@@ -62,9 +62,14 @@ def _added(text: str, table: str, key: str, value: str) -> str:
         head = "" if text[:at].endswith("\n") else newline
         return f"{text[:at]}{head}{key} = [{string}]{newline}{text[at:]}"
     closing, is_open = array
-    comma = ", " if is_open else ""
     rest = text[:closing].rstrip()
-    return f"{rest}{comma}{string}{text[len(rest) : closing]}{text[closing:]}"
+    tail = text[len(rest) :]
+    if "\n" not in text[len(rest) : closing]:
+        return f"{rest}{', ' if is_open else ''}{string}{tail}"
+    last = rest[rest.rfind("\n") + 1 :]
+    lead = last[: len(last) - len(last.lstrip())]
+    after = "," if rest.endswith(",") else ""
+    return f"{rest}{',' if is_open else ''}{newline}{lead}{string}{after}{tail}"
 
 
 def remove(text: str, addition: Json, kept: Json) -> str:
@@ -102,7 +107,7 @@ def _checked(after: str, wanted: Json, addition: Json) -> str:
 
 def _table(text: str, table: str) -> tuple[int, int] | None:
     """Where the lines of a table begin and end."""
-    header = rf"^[ \t]*\[[ \t]*{re.escape(table)}[ \t]*\][ \t]*(?:#[^\n]*)?(?:\n|\Z)"
+    header = rf"^[ \t]*\[[ \t]*{re.escape(table)}[ \t]*\][ \t\r]*(?:#[^\n]*)?(?:\n|\Z)"
     found = re.search(header, text, re.MULTILINE)
     if found is None:
         return None

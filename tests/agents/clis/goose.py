@@ -33,4 +33,5 @@ CLI = Cli(
     prompt=r"(?m)^( O)?\s*(>|🪿)|Press Enter to send",
     wire=wire,
     events=("SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop", "SessionEnd"),
+    shapes={"Stop": "block"},
 )

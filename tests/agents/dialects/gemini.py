@@ -47,4 +47,12 @@ def _part(act: Say | Call) -> dict[str, Any]:
 
 
 def stream(document: dict[str, Any]) -> Iterator[Event]:
+    """A text comes in two pieces, as long ones do: hooks fire for each."""
+    [candidate] = document["candidates"]
+    *_, last = candidate["content"]["parts"]
+    if text := last.get("text", "")[:-1]:
+        begun = {"content": {"role": "model", "parts": [{"text": text}]}, "index": 0}
+        yield None, {"candidates": [begun], "modelVersion": "scripted"}
+        rest = {"role": "model", "parts": [{"text": last["text"][-1]}]}
+        document = document | {"candidates": [candidate | {"content": rest}]}
     yield None, document

@@ -9,12 +9,12 @@ if TYPE_CHECKING:
     from postroom.cli.parser import Parser
     from postroom.model.message import Agent, AgentStatus
 
-HELP = "Who is here, what waits for each, and whether anything of theirs is listening now."
+HELP = """\
+Who is here, what waits for each, and how each can be reached: what its session does, by its last sign of
+life (--json: which event that was, and when), or whether a program of its own is listening now."""
 EXAMPLES = """\
   postroom agents
   postroom agents --all --json"""
-
-_REACH = {"live": "listening", "stored": "not listening", "left": "has left"}
 
 
 def add_arguments(parser: "Parser") -> None:
@@ -52,7 +52,13 @@ def _row(status: "AgentStatus", now: int) -> tuple[str, ...]:
     if agent.manners and (resting := _resting(agent, now)):
         about = f"({resting}) {about}".rstrip()
     waiting = f"{status.waiting} + {status.held} held" if status.held else str(status.waiting)
-    return agent.address, agent.role or "–", waiting, str(status.offered), _REACH[status.reach], about
+    return agent.address, agent.role or "–", waiting, str(status.offered), _reach(status), about
+
+
+def _reach(status: "AgentStatus") -> str:
+    from postroom.cli.reach import words
+
+    return words(status.reach, status.sessions[0] if status.sessions else None).removesuffix(" now")
 
 
 def _resting(agent: "Agent", now: int) -> str:

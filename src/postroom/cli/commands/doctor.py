@@ -121,17 +121,18 @@ def _wired(one: Any) -> str:
 
 
 def _facts(found: "Examined") -> list[tuple[str, str]]:
-    trust = {True: "yes", False: "not in this directory", None: "unknown"}[found.trusted]
     sandbox = [each.sandbox for each in found.wired if each.sandbox is not None]
     living = ", ".join(dict.fromkeys(address for address, _ in found.sessions))
-    rows = [("trusted", trust)]
+    rows: list[tuple[str, str]] = []
+    if found.asks_trust:
+        rows.append(("trusted", {True: "yes, here", False: "not here", None: "unknown"}[found.trusted]))
     if sandbox:
         rows.append(("sandbox", "may write to the room" if all(sandbox) else "may not write to the room"))
     rows.append(("sessions", living or "none lives"))
     seen = found.proven
-    if seen is None:
+    if seen is None and found.shows:
         rows.append(("proven", f"never tried: postroom doctor {found.name} --live"))
-    else:
+    elif seen is not None:
         found_out = f"yes, by {seen.evidence}" if seen.ok else f"no: {seen.why}"
         rows.append(("proven", f"{found_out} ({seen.version}, {seen.at[:16]}Z)"))
     if found.remark:

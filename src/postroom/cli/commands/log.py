@@ -42,7 +42,7 @@ def add_arguments(parser: "Parser") -> None:
 
 def run(args: "argparse.Namespace", context: "Context") -> int:
     room = context.room()
-    party = room.who(args.name).id if args.name else None
+    party = room.known(args.name).id if args.name else None
     look = room.store.look()
     cursor = look.last_cursor()
     _print(_latest(room, args.limit, party), room, context)

@@ -203,16 +203,16 @@ def _why(delivery: "Delivery") -> str:
     return f" ({reason})" if delivery.reason else ""
 
 
-REACH = {"live": "listening now", "stored": "not listening now", "left": "has left"}
-
-
 def describe(sent: "Sent", context: "Context") -> str:
+    from postroom.cli.reach import words
+
     paint = context.out.paint
     verb = "already sent with that key" if sent.duplicate else "held back" if sent.is_held_back else "sent"
     lines = [f"{paint(sent.message.handle, 'cyan')}  {verb}  {paint(sent.id, 'dim')}\n"]
     for delivery, reach in zip(sent.deliveries, sent.reach, strict=True):
         rung = f"{delivery.state}{_why(delivery)}"
-        lines.append(f"  {paint(delivery.recipient, 'bold')}: {rung}, {REACH[reach]}\n")
+        way = words(reach, (sent.ways or {}).get(delivery.recipient_id))
+        lines.append(f"  {paint(delivery.recipient, 'bold')}: {rung}, {way}\n")
     if sent.note:
         lines.append(f"  {paint(sent.note, 'yellow')}\n")
     return "".join(lines)

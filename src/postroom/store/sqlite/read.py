@@ -221,9 +221,25 @@ class ReadTx:
         """The sessions of an agent that have not ended."""
         return list(map(_session, self.rows(SQL["sessions_running"], (self.tenant, agent_id))))
 
+    def has_sessions(self) -> bool:
+        """Whether there is any session that has not ended."""
+        return bool(self.row(SQL["sessions_any"], (self.tenant,))[0])
+
+    def had_session(self, agent_id: str) -> bool:
+        """Whether an agent has ever had a session."""
+        return bool(self.row(SQL["sessions_ever"], (self.tenant, agent_id))[0])
+
+    def has_proven(self, recipient: str, context: str) -> bool:
+        """Whether any of the latest that somebody has seen was shown in a context that begins so."""
+        return bool(self.row(SQL["delivery_proven"], (self.tenant, recipient, context))[0])
+
     def sessions_hosted(self, process: str) -> list[Session]:
         """The sessions in a process that have not ended."""
         return list(map(_session, self.rows(SQL["sessions_hosted"], (self.tenant, process))))
+
+    def sessions_in(self, process: str) -> list[Session]:
+        """The sessions that a process has hosted, the latest first, ended or not."""
+        return list(map(_session, self.rows(SQL["sessions_in"], (self.tenant, process))))
 
     def sessions_at(self, runtime: str, worktree: str) -> list[Session]:
         """The sessions of a runtime in a worktree, the latest first, ended or not."""

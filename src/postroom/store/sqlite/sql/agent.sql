@@ -92,8 +92,18 @@ SELECT {session} FROM session WHERE tenant = ?1 AND id = ?2;
 -- name: sessions_running
 SELECT {session} FROM session WHERE tenant = ?1 AND agent = ?2 AND ended_at IS NULL ORDER BY started_at;
 
+-- name: sessions_any
+SELECT EXISTS (SELECT 1 FROM session WHERE tenant = ?1 AND ended_at IS NULL);
+
+-- name: sessions_ever
+SELECT EXISTS (SELECT 1 FROM session WHERE tenant = ?1 AND agent = ?2);
+
 -- name: sessions_hosted
 SELECT {session} FROM session WHERE tenant = ?1 AND process = ?2 AND ended_at IS NULL ORDER BY started_at LIMIT 500;
+
+-- name: sessions_in
+-- Ended ones, too, for which there is no index: asked once when a session begins.
+SELECT {session} FROM session WHERE tenant = ?1 AND process = ?2 ORDER BY alive_at DESC, id LIMIT 500;
 
 -- name: sessions_at
 -- The latest in a worktree, ended or not.

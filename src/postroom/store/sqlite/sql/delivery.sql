@@ -241,3 +241,8 @@ DELETE FROM watched WHERE tenant = ?1 AND seq = ?2
 SELECT {delivery}, {message} FROM delivery d CROSS JOIN message m ON m.seq = d.seq
 WHERE d.tenant = ?1 AND d.recipient = ?2 AND (d.place {unread} OR d.place = {offered}) AND m.type = 'request'
   AND d.seq > ?3 ORDER BY d.seq LIMIT 500;
+
+-- name: delivery_proven
+SELECT EXISTS (
+    SELECT 1 FROM (SELECT context, seen_at FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND place = {done} ORDER BY seq DESC LIMIT 100)
+    WHERE seen_at IS NOT NULL AND substr(context, 1, length(?3)) = ?3);

@@ -1,0 +1,120 @@
+"""Who is calling, by evidence: the agent's session around this process, not a name that anybody can give.
+
+A session is known by the process that hosts it, which its hooks registered. The nearest registered process
+above this one is the agent's own, and no other agent stands between. A variable alone proves nothing: shells,
+terminals and nested agents inherit it. It only says which session, where one process hosts several.
+"""
+
+import os
+from typing import TYPE_CHECKING, NamedTuple
+
+from postroom import host
+
+if TYPE_CHECKING:
+    from postroom.model.message import Agent, Session
+    from postroom.store.contract import ReadTx
+
+# What names the session in the shells of a runtime's tools. A test holds this equal to `runtimes/`.
+VARIABLES = (
+    ("CLAUDE_CODE_SESSION_ID", "claude"),
+    ("CODEX_SESSION_ID", "codex"),
+    ("CODEX_THREAD_ID", "codex"),
+    ("GEMINI_SESSION_ID", "gemini"),
+    ("QWEN_CODE_SESSION_ID", "qwen"),
+    ("COPILOT_AGENT_SESSION_ID", "copilot"),
+    ("OPENCODE_SESSION_ID", "opencode"),
+    ("AGENT_SESSION_ID", "goose"),
+)
+_MAIN = ":main"
+
+SESSION = "session"  # the environment names the session, and its process is above this one
+PROCESS = "process"  # the process above this one hosts one session
+HOOK = "hook"  # the session's own hook says so
+TERMINAL = "terminal"  # a person at a terminal, and no agent around
+UNVERIFIED = "unverified"
+
+Origin = tuple[str, str | None, str | None]  # how a sender was verified, its session, its runtime
+UNKNOWN: Origin = (UNVERIFIED, None, None)
+
+
+class Evidence(NamedTuple):
+    """Whose session this process runs in, and how that is known."""
+
+    agent: str  # its id
+    session: str
+    runtime: str
+    verified: str
+    process: str = ""
+
+
+class Witness:
+    """What is known of who calls: found out once, when it is asked for first."""
+
+    __slots__ = ("_evidence", "_has_looked", "ignored", "inherited")
+
+    def __init__(self, inherited: str = "", evidence: Evidence | None = None) -> None:
+        self.inherited = inherited  # a name from the environment, which evidence overrules
+        self.ignored = ""  # whom evidence named instead
+        self._evidence = evidence
+        self._has_looked = evidence is not None
+
+    def find(self, tx: "ReadTx") -> Evidence | None:
+        if not self._has_looked:
+            self._evidence = _look(tx) if tx.has_sessions() else None
+            self._has_looked = True
+        return self._evidence
+
+    def origin(self, tx: "ReadTx", author: "Agent") -> Origin:
+        """How an author is verified: by its own session, or that of the agent above it."""
+        evident = self.find(tx)
+        if evident is None:
+            return (TERMINAL, None, None) if author.is_human and _is_at_terminal() else UNKNOWN
+        if evident.verified == UNVERIFIED or not is_of(author.id, evident.agent):
+            return UNKNOWN
+        return evident.verified, evident.session, evident.runtime
+
+
+def is_of(party: str, agent: str) -> bool:
+    """Whether somebody is that agent, or a child of it."""
+    return party == agent or party.startswith(f"{agent}.")
+
+
+def stated() -> list[str]:
+    """The sessions that the environment names."""
+    return [f"{runtime}:{value}{_MAIN}" for name, runtime in VARIABLES if (value := os.environ.get(name))]
+
+
+def _look(tx: "ReadTx") -> Evidence | None:
+    sessions = stated()
+    for process in host.lineage():
+        hosted = [session for session in tx.sessions_hosted(process) if session.id.endswith(_MAIN)]
+        if not hosted:
+            continue
+        for session in hosted:
+            if session.id in sessions:
+                return _evidence(session, SESSION)
+        return _evidence(hosted[0], PROCESS) if len(hosted) == 1 else None
+    return _beyond(tx, sessions)
+
+
+def _beyond(tx: "ReadTx", sessions: list[str]) -> Evidence | None:
+    """A sandbox may hide the processes above. What the environment says then is a name, and no evidence."""
+    found = [session for name in sessions if (session := tx.session(name)) and session.ended_at is None]
+    if len({session.agent for session in found}) != 1 or not host.is_elsewhere(found[0].process):
+        return None
+    return _evidence(found[0], UNVERIFIED)
+
+
+def _evidence(session: "Session", verified: str) -> Evidence:
+    return Evidence(session.agent, session.id, session.runtime, verified, session.process)
+
+
+def _is_at_terminal() -> bool:
+    """Whether this process has a terminal of its own, and nothing says that an agent runs it."""
+    if stated():
+        return False
+    try:
+        os.close(os.open("/dev/tty", os.O_RDONLY))
+    except OSError:
+        return False
+    return True

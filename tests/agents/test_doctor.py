@@ -1,0 +1,81 @@
+"""`postroom setup` and `postroom doctor --live` with real agents: the model was asked with the canary."""
+
+import json
+import os
+from typing import Any
+
+import pytest
+
+from tests.agents.conftest import MakeRig
+from tests.agents.desk import BIN
+from tests.agents.rig import Rig
+from tests.agents.terminal import Terminal
+
+POSTROOM = os.path.join(BIN, "postroom")
+CANARY = "This is a check by postroom doctor"
+SILENT = ("claude", "gemini", "qwen", "copilot", "opencode")  # which need no review of hooks
+
+
+def environment(rig: Rig) -> Any:
+    """The agent on the path, under its own name."""
+    directory = os.path.join(rig.place.root, "bin")
+    if not os.path.exists(directory):
+        os.mkdir(directory)
+        os.symlink(rig.program, os.path.join(directory, rig.cli.name))
+    return {"PATH": f"{directory}:{BIN}:{rig.env['PATH']}"}
+
+
+def set_up(rig: Rig) -> None:
+    done = rig.command(POSTROOM, "setup", rig.cli.name, "--yes", **environment(rig))
+    assert done.code == 0, done
+
+
+def canary(rig: Rig) -> tuple[int, dict[str, Any]]:
+    done = rig.command(POSTROOM, "doctor", rig.cli.name, "--live", "--json", bound=300.0, **environment(rig))
+    [found] = json.loads(done.out)["runtimes"]
+    return done.code, found
+
+
+@pytest.mark.parametrize("name", SILENT)
+def test_a_canary_reaches_the_model(make_rig: MakeRig, name: str) -> None:
+    rig = make_rig(name)
+    set_up(rig)
+    code, found = canary(rig)
+    assert code == 0, found
+    assert found["proven"]["ok"] is True
+    assert rig.log.arrival(CANARY)
+
+
+def test_codex_is_not_believed_before_its_hooks_were_reviewed(make_rig: MakeRig) -> None:
+    rig = make_rig("codex")
+    rig.cli = rig.cli._replace(interactive=())
+    set_up(rig)
+    code, found = canary(rig)
+    assert (code, found["trusted"], found["proven"]["ok"]) == (1, False, False)
+    assert not rig.log.arrival(CANARY)
+    with rig.terminal() as terminal:
+        _trust_all(terminal)
+    code, found = canary(rig)
+    assert (code, found["trusted"], found["proven"]["ok"]) == (0, True, True), found
+    assert rig.log.arrival(CANARY)
+
+
+def _trust_all(terminal: Terminal) -> None:
+    terminal.wait_screen("Trust all")
+    terminal.press("2")
+    terminal.press("Enter")
+    terminal.wait_screen("Ask Codex")
+
+
+def test_the_plugin_of_claude_is_valid_and_shows_mail(make_rig: MakeRig) -> None:
+    rig = make_rig("claude")
+    env = environment(rig)
+    done = rig.command(POSTROOM, "setup", "claude", "--plugin", "--yes", "--json", **env)
+    [report] = json.loads(done.out)["runtimes"]
+    assert len(report["left_to_do"]) == 2
+    for step in report["left_to_do"]:
+        done = rig.command("sh", "-c", step, **env)
+        assert done.code == 0, done
+    code, found = canary(rig)
+    assert (code, found["proven"]["ok"]) == (0, True), found
+    assert rig.log.arrival(CANARY)

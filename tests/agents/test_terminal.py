@@ -1,0 +1,90 @@
+"""Real agents in a terminal: idle at the prompt, with a draft, after a compaction, with a subagent."""
+
+import pytest
+
+from tests.agents.conftest import MakeDesk
+from tests.agents.desk import TOOL, Desk, Posted
+from tests.agents.terminal import Terminal
+from tests.agents.test_delivery import MAIN, check
+
+WOKEN = ("claude", "codex", "opencode")
+DRAFT = "half a sentence"
+
+
+def begin(desk: Desk, terminal: Terminal) -> None:
+    """A first turn: some runtimes tell of a session only when somebody has said something."""
+    terminal.wait_idle()
+    terminal.submit("[[say READY]]")
+    terminal.wait_screen("READY")
+    terminal.wait_idle()
+
+
+def check_shown(desk: Desk, one: Posted) -> None:
+    desk.wait_seen(one.id)
+    check(desk, one)
+
+
+@pytest.mark.parametrize("name", WOKEN)
+def test_an_idle_agent_gets_its_mail_without_anyone_typing_and_a_draft_stays(
+    make_desk: MakeDesk, name: str
+) -> None:
+    desk = make_desk(name)
+    with desk.terminal() as terminal:
+        begin(desk, terminal)
+        terminal.type(DRAFT)
+        terminal.wait_screen(DRAFT)
+        one = desk.send()
+        arrived = desk.rig.log.wait(one.mark, 20)
+        check_shown(desk, one)
+        terminal.wait_screen(DRAFT)
+        desk.note("idle wake", arrived - one.at)
+        desk.note("draft kept")
+
+
+@pytest.mark.parametrize("name", MAIN)
+def test_mail_that_came_while_an_agent_was_idle_is_shown_with_the_next_prompt(
+    make_desk: MakeDesk, name: str
+) -> None:
+    desk = make_desk(name)
+    with desk.terminal() as terminal:
+        begin(desk, terminal)
+        desk.let_sleep()
+        one = desk.send()
+        terminal.submit("[[bash echo hi]] [[say NEXT]]")
+        desk.rig.log.wait(one.mark)
+        check_shown(desk, one)
+        desk.note("prompt")
+
+
+@pytest.mark.parametrize("name", MAIN)
+def test_after_a_compaction_an_agent_knows_its_address_and_gets_its_mail_once(
+    make_desk: MakeDesk, name: str
+) -> None:
+    desk = make_desk(name)
+    with desk.terminal() as terminal:
+        first = desk.send()
+        begin(desk, terminal)
+        desk.wait_seen(first.id)
+        terminal.submit(desk.rig.cli.compact)
+        terminal.wait_idle()
+        desk.let_sleep()
+        second = desk.send()
+        terminal.submit("AFTERWARDS [[bash echo hi]] [[say NEXT]]")
+        desk.rig.log.wait(second.mark)
+        check_shown(desk, second)
+        assert desk.rig.log.last("AFTERWARDS").count(second.mark) == 1
+        desk.note("compaction")
+
+
+@pytest.mark.parametrize("name", MAIN)
+def test_mail_for_an_agent_is_not_shown_to_its_subagent(make_desk: MakeDesk, name: str) -> None:
+    desk = make_desk(name)
+    script = desk.rig.cli.subagent.replace("echo sub", f"{TOOL}; echo sub")
+    with desk.starting(f"PARENT {script} [[bash echo outer]] [[say GOODBYE]]") as running:
+        desk.wait_tool()
+        one = desk.send()
+        assert running.finish() == 0
+    shown = [request for request in desk.rig.log.conversation(one.mark) if "PARENT" not in request.text]
+    assert shown == [], "the subagent was shown its parent's mail"
+    check(desk, one, about="PARENT")
+    desk.note("subagent")

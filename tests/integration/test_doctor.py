@@ -1,0 +1,181 @@
+"""`postroom doctor`: what it finds of each runtime, and the canary that proves it."""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from postroom.room.proof import Proven, proven, record
+from tests.configured import User
+
+# A runtime of ours: it runs the hooks of its settings as Claude Code does, and asks no model.
+RUNS_HOOKS = f"""exec {sys.executable} - "$@" <<'END'
+import json, os, subprocess, sys
+if "--version" in sys.argv:
+    sys.exit(print("9.8.7 (Fake Code)"))
+with open(os.path.expanduser("~/.claude/settings.json")) as file:
+    hooks = json.load(file)["hooks"]
+for event in ("SessionStart", "UserPromptSubmit", "Stop", "SessionEnd"):
+    facts = {{"session_id": "s", "cwd": os.getcwd(), "source": "startup", "prompt": "x"}}
+    for command in hooks[event][0]["hooks"]:
+        subprocess.run(["sh", "-c", command["command"]], input=json.dumps(facts).encode(), check=True)
+END"""
+SKIPS_HOOKS = 'if [ "$1" = --version ]; then echo 9.8.7; else echo OK; fi'
+FAILS = 'if [ "$1" = --version ]; then echo 9.8.7; else echo no key >&2; exit 7; fi'
+
+
+@pytest.fixture
+def user(tmp_path: Path) -> User:
+    return User(tmp_path)
+
+
+def examined(user: User, *argv: str) -> dict[str, object]:
+    return json.loads(user("doctor", "--json", *argv).out)
+
+
+def test_nothing_set_up_is_nothing_wrong(user: User):
+    assert "No agent CLI was found" in user.ok("doctor").out
+    user.install("gemini")
+    text = user.ok("doctor").out
+    assert "Gemini CLI 1.2.3" in text
+    assert "no: postroom setup gemini" in text
+    assert "There is no room yet" in text
+
+
+def test_what_is_set_up_is_told_with_its_version_and_scope(user: User):
+    user.install("gemini", "echo v0.61.0")
+    user.ok("setup", "gemini", "--yes")
+    [found] = user.ok("doctor", "gemini", "--json").json["runtimes"]
+    assert (found["version"], found["path"]) == ("0.61.0", str(user.bin / "gemini"))
+    assert [(each["scope"], each["current"]) for each in found["set_up"]] == [("user", True)]
+    assert found["trusted"] is False
+    assert found["proven"] is None
+    text = user.ok("doctor").out
+    assert "never tried: postroom doctor gemini --live" in text
+
+
+@pytest.mark.promise("doctor")
+def test_a_set_up_of_another_version_is_a_problem_with_its_remedy(user: User):
+    user.install("gemini")
+    user.ok("setup", "gemini", "--yes")
+    user.write(".gemini/settings.json", user.read(".gemini/settings.json").replace("10000", "9"))
+    result = user("doctor")
+    assert result.code == 1
+    assert "postroom setup gemini\n" in result.out
+    user.ok("setup", "gemini", "--yes")
+    user.ok("doctor")
+
+
+@pytest.mark.promise("doctor")
+def test_a_program_that_runs_another_installation_is_told_and_mended(user: User):
+    user.install("gemini")
+    user.ok("setup", "gemini", "--yes")
+    hook = user.room / "bin" / "hook"
+    hook.write_text("#!/bin/sh\nexit 0\n", encoding="utf-8")
+    result = user("doctor", "--json")
+    assert result.code == 1
+    assert result.json["room"]["hook"]["state"] == "outdated"
+    assert [each["next"] for each in result.json["problems"]] == ["postroom doctor --fix"]
+    user.ok("doctor", "--fix")
+    hook.unlink()
+    assert user("doctor").code == 1
+    assert "nothing to do" not in user.ok("setup", "gemini", "--yes").err
+    user.ok("doctor")
+
+
+@pytest.mark.promise("doctor")
+def test_what_is_set_up_and_not_installed_is_a_problem(user: User):
+    user.ok("setup", "gemini", "--yes")
+    result = user("doctor")
+    assert result.code == 1
+    assert "postroom setup gemini --undo" in result.out
+
+
+@pytest.mark.promise("doctor")
+def test_codex_skips_hooks_until_they_were_reviewed(user: User):
+    user.install("codex")
+    user.ok("setup", "codex", "--yes")
+    result = user("doctor", "codex")
+    assert result.code == 1
+    assert "have not been reviewed" in result.out
+    path = f"{user.home}/.codex/hooks.json"
+    events = [
+        "session_start", "user_prompt_submit", "post_tool_use", "stop", "subagent_start", "subagent_stop",
+        "permission_request", "session_end",
+    ]  # fmt: skip
+    trust = "".join(f'[hooks.state."{path}:{each}:0:0"]\ntrusted_hash = "sha256:1"\n' for each in events)
+    user.write(".codex/config.toml", user.read(".codex/config.toml") + trust)
+    [found] = user.ok("doctor", "codex", "--json").json["runtimes"]
+    assert found["trusted"] is True
+    assert found["set_up"][0]["sandbox"] is True
+
+
+@pytest.mark.parametrize(("trusts", "wanted"), [("project", True), ("above", True), ("elsewhere", False)])
+def test_claude_trusts_a_directory_and_all_below_it(user: User, trusts: str, wanted: bool):
+    user.install("claude")
+    user.ok("setup", "claude", "--yes")
+    where = {"project": user.project, "above": user.project.parent, "elsewhere": user.bin}[trusts]
+    user.write(".claude.json", json.dumps({"projects": {str(where): {"hasTrustDialogAccepted": True}}}))
+    [found] = user.ok("doctor", "claude", "--json").json["runtimes"]
+    assert found["trusted"] is wanted
+    user.write(".claude.json", "damaged")
+    [found] = user.ok("doctor", "claude", "--json").json["runtimes"]
+    assert found["trusted"] is None
+
+
+def test_what_hooks_complained_about_is_shown(user: User):
+    user.install("gemini")
+    user.ok("setup", "gemini", "--yes")
+    assert user.ok("hook", "gemini", "Nonsense").out == ""
+    text = user.ok("doctor").out
+    assert "gemini has no event 'Nonsense'" in text
+
+
+@pytest.mark.promise("doctor")
+def test_a_canary_that_the_hooks_show_proves_the_route(user: User):
+    user.install("claude", RUNS_HOOKS)
+    user.ok("setup", "claude", "--yes")
+    done = user.ok("doctor", "claude", "--live", PATH=f"{user.bin}:{os.environ['PATH']}")
+    assert "Asking your model once, by Claude Code: " in done.err
+    assert f"{user.bin}/claude -p 'Postroom check" in done.err
+    assert "proven (boundary)" in done.out
+    found = proven(str(user.room), "claude")
+    assert found is not None
+    assert (found.ok, found.version, found.evidence) == (True, "9.8.7", "boundary")
+    assert "yes, by boundary (9.8.7" in user.ok("doctor", "claude").out
+    assert "doctor-claude" not in user.ok("agents").out
+
+
+@pytest.mark.promise("doctor")
+@pytest.mark.parametrize(
+    ("script", "why"), [(SKIPS_HOOKS, "no hook has run"), (FAILS, "it ended with 7: no key")]
+)
+def test_a_canary_that_is_not_seen_is_recorded_as_failed(user: User, script: str, why: str):
+    user.install("claude", script)
+    user.ok("setup", "claude", "--yes")
+    result = user("doctor", "claude", "--live")
+    assert result.code == 1
+    assert why in result.out
+    found = proven(str(user.room), "claude")
+    assert found is not None
+    assert (found.ok, found.why) == (False, why)
+    assert user("doctor", "claude").code == 1  # until it was proven
+
+
+def test_nothing_is_proven_of_what_is_not_set_up(user: User):
+    user.install("claude", RUNS_HOOKS)
+    assert user("doctor", "--live").code == 3
+    user.ok("setup", "gemini", "--yes")
+    assert "not tried: it is not set up" in user("doctor", "claude", "--live").out
+    assert proven(str(user.room), "claude") is None
+
+
+def test_what_was_proven_is_remembered_by_runtime(home: str):
+    assert proven(home, "claude") is None
+    record(home, "claude", Proven(True, "1.0", "2026-11-16T00:00:00.000Z", "transcript"))
+    assert proven(home, "claude") == Proven(True, "1.0", "2026-11-16T00:00:00.000Z", "transcript")
+    assert proven(home, "codex") is None
+    Path(home, "run", "proven", "claude.json").write_text("[]", encoding="utf-8")
+    assert proven(home, "claude") is None

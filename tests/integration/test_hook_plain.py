@@ -1,0 +1,126 @@
+"""`postroom hook plain`: mail for a runtime of which we know only that it shows a command's output."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from tests.commandline import COMMAND, CommandLine
+from tests.process import BOUND, ROOT, environment
+
+# A runtime: runs the command that it is told on each line, and says what came out, as one line.
+RUNTIME = """
+import json, subprocess, sys
+for line in sys.stdin:
+    done = subprocess.run(["sh", "-c", line], capture_output=True, text=True)
+    print(json.dumps([done.returncode, done.stdout, done.stderr]), flush=True)
+"""
+
+
+class Runtime:
+    """A process that shows its model what commands print."""
+
+    def __init__(self, cli: CommandLine) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", RUNTIME], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            cwd=ROOT, env=environment(**cli.environment),
+        )  # fmt: skip
+
+    def look(self, words: str = "hook plain --as builder") -> str:
+        """What the command prints; it must end well."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(f"{' '.join(COMMAND)} {words}\n")
+        self._process.stdin.flush()
+        code, out, err = json.loads(self._process.stdout.readline())
+        assert (code, err) == (0, "")
+        return out
+
+    def end(self) -> None:
+        self._process.kill()
+        self._process.communicate(timeout=BOUND)
+
+
+@pytest.fixture
+def cli(home: str) -> CommandLine:
+    cli = CommandLine(home)
+    for name in ("builder", "planner"):
+        cli.ok("join", name)
+    return cli
+
+
+@pytest.fixture
+def runtime(cli: CommandLine) -> Iterator[Runtime]:
+    one = Runtime(cli)
+    yield one
+    one.end()
+
+
+@pytest.mark.promise("plain")
+def test_what_it_was_shown_is_seen_when_it_asks_again(cli: CommandLine, runtime: Runtime):
+    assert runtime.look() == ""
+    first, second = cli.sent("builder", "Build the parser."), cli.sent("builder", "And test it.")
+    text = runtime.look()
+    assert "Build the parser." in text
+    assert "And test it." in text
+    assert [cli.receipt(ref)["state"] for ref in (first, second)] == ["offered", "offered"]
+    assert runtime.look() == ""
+    for ref in (first, second):
+        receipt = cli.receipt(ref)
+        assert (receipt["state"], receipt["evidence"]) == ("seen", "boundary")
+        assert (receipt["route"], receipt["attempts"]) == ("hook:plain", 1)
+
+
+@pytest.mark.promise("plain")
+def test_what_a_process_was_shown_that_is_gone_comes_back_labelled(cli: CommandLine, runtime: Runtime):
+    ref = cli.sent("builder", "Build the parser.")
+    assert "Build the parser." in runtime.look()
+    other = Runtime(cli)
+    try:
+        assert other.look() == ""  # while the first lives, it has it
+        runtime.end()
+        assert "shown before" in other.look()
+        assert cli.receipt(ref)["attempts"] == 2
+    finally:
+        other.end()
+
+
+@pytest.mark.promise("plain")
+def test_what_could_not_be_written_is_shown_again_as_new(cli: CommandLine, runtime: Runtime):
+    cli.sent("builder", "Build the parser.")
+    assert runtime.look("hook plain --as builder >/dev/full") == ""
+    text = runtime.look()
+    assert "Build the parser." in text
+    assert "shown before" not in text
+
+
+def test_each_name_has_its_own_mail_in_one_process(cli: CommandLine, runtime: Runtime):
+    to_builder, to_planner = cli.sent("builder", "b"), cli.sent("planner", "p", sender="builder")
+    runtime.look()
+    runtime.look("hook plain --as planner")
+    assert cli.receipt(to_builder)["state"] == "offered"  # what another was shown proves nothing
+    runtime.look()
+    assert cli.receipt(to_builder)["state"] == "seen"
+    assert cli.receipt(to_planner)["state"] == "offered"
+
+
+def test_a_failure_is_in_the_log_and_not_in_the_agent(cli: CommandLine, runtime: Runtime):
+    assert runtime.look("hook plain") == ""
+    assert runtime.look("hook plain --as nobody") == ""
+    assert runtime.look("hook claude Nonsense") == ""
+    assert runtime.look("hook nonsense Stop </dev/null") == ""
+    with open(f"{cli.home}/run/hook.log", encoding="utf-8") as file:
+        lines = file.read().splitlines()
+    wanted = ("NoIdentity", "nobody", "Nonsense", "nonsense")
+    assert all(word in line for word, line in zip(wanted, lines, strict=True))
+
+
+def test_a_replay_knows_what_was_shown(cli: CommandLine, runtime: Runtime, tmp_path: object):
+    cli.sent("builder", "Build the parser.")
+    runtime.look()
+    runtime.look()
+    done = cli.ok("replay", "--into", f"{tmp_path}/again", "--json").json
+    assert done.get("same", True)
+    assert cli.ok("verify").code == 0

@@ -1,0 +1,171 @@
+"""How an agent can be reached: what its sessions do, by their signs of life, and what that means for mail."""
+
+import json
+import os
+from typing import Any
+
+import pytest
+
+from postroom.bell.ring import RingFiles
+from postroom.room.local import LocalRoom
+from tests.commandline import CommandLine
+from tests.player import Player
+
+
+@pytest.fixture
+def player(home: str, room: LocalRoom, tmp_path: os.PathLike[str]):
+    """An agent `backend` whose session has begun, in a room with `planner` and `builder`."""
+    with Player(home, os.path.join(tmp_path, "work"), POSTROOM_AGENT="backend") as player:
+        sign(player, "SessionStart")
+        player.hook("SessionStart", source="startup")
+        yield player
+
+
+def sign(player: Player, event: str) -> None:
+    """Leave a sign of life, as the shell half of a hook does."""
+    path = os.path.join(player.home, "run", "life", player.session)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(f"{event}\n")
+
+
+def session(room: LocalRoom, name: str = "backend") -> Any:
+    [status] = [status for status in room.agents(everyone=True) if status.agent.name == name]
+    return status
+
+
+def reason(room: LocalRoom, ref: str) -> str | None:
+    [delivery] = room.receipts(ref).deliveries
+    return delivery.reason
+
+
+@pytest.mark.promise("presence")
+@pytest.mark.parametrize(
+    ("event", "presence", "why"),
+    [
+        ("SessionStart", "idle", "waking"),
+        ("Stop", "idle", "waking"),
+        ("UserPromptSubmit", "busy", "busy"),
+        ("PostToolBatch", "busy", "busy"),
+        ("Notification", "permission", "approval"),
+        ("", "unknown", None),
+    ],
+)
+def test_presence_is_what_the_last_sign_of_life_says_and_names_it(
+    room: LocalRoom, player: Player, event: str, presence: str, why: str | None
+):
+    sign(player, event)
+    status = session(room)
+    [sight] = status.sessions
+    assert (status.reach, sight.presence, sight.event, sight.title) == (
+        presence,
+        presence,
+        event,
+        "Claude Code",
+    )
+    assert sight.since is not None
+    sent = room.send("backend", "hi")
+    assert sent.reach == [presence]
+    assert reason(room, sent.id) == why
+
+
+@pytest.mark.promise("presence")
+def test_a_session_whose_process_is_gone_is_gone_and_its_mail_waits_for_it(room: LocalRoom, player: Player):
+    player.end()
+    status = session(room)
+    assert (status.reach, status.sessions[0].presence) == ("stored", "gone")
+    sent = room.send("backend", "hi")
+    assert (sent.reach, reason(room, sent.id)) == (["stored"], "offline")
+
+
+def test_after_its_end_a_session_is_not_listed_and_mail_says_offline(room: LocalRoom, player: Player):
+    player.hook("SessionEnd")
+    assert session(room).sessions == ()
+    assert not RingFiles(room.run).has(session(room).agent.id)
+    assert reason(room, room.send("backend", "hi").id) == "offline"
+
+
+def test_who_never_had_a_session_is_told_of_as_before(room: LocalRoom, player: Player):
+    sent = room.send("builder", "hi")
+    assert (sent.reach, sent.ways, reason(room, sent.id)) == (["stored"], None, None)
+
+
+@pytest.mark.promise("presence")
+def test_mail_at_the_end_of_a_turn_makes_the_session_busy(room: LocalRoom, player: Player):
+    room.send("backend", "hi")
+    sign(player, "Stop")
+    assert "hi" in player.hook("Stop").out
+    assert session(room).reach == "busy"
+
+
+def test_after_three_turns_made_longer_by_mail_the_reason_is_the_cap(room: LocalRoom, player: Player):
+    for n in range(3):
+        room.send("backend", f"hi {n}")
+        sign(player, "Stop")
+        assert player.hook("Stop").out
+    sent = room.send("backend", "once more")
+    sign(player, "Stop")
+    assert player.hook("Stop").out == ""
+    assert reason(room, sent.id) == "stop_cap"
+
+
+def test_a_live_session_counts_for_groups_of_those_who_are_live(room: LocalRoom, player: Player):
+    room.join("backend", role="worker")
+    room.join("builder", role="worker")
+    assert [d.recipient for d in room.send("@workers:live", "hi").deliveries] == ["backend"]
+    player.end()
+    room.join("x", role="worker")
+    with pytest.raises(Exception, match="worker"):
+        room.send("@workers:live", "hi")
+
+
+def test_a_program_that_listens_comes_before_what_a_session_does(room: LocalRoom, player: Player):
+    waiter = room.bell.waiter(session(room).agent.id)
+    assert (session(room).reach, room.send("backend", "hi").reach) == ("live", ["live"])
+    waiter.close()
+
+
+@pytest.mark.promise("unproven-route")
+def test_a_sender_is_told_when_nothing_was_ever_proven_to_arrive(room: LocalRoom, player: Player, home: str):
+    [sight] = session(room).sessions
+    assert not sight.proven
+    proof = os.path.join(home, "run", "proven")
+    os.makedirs(proof)
+    for document, proven in (("{}", False), ('{"ok": false}', False), ("[]", False), ('{"ok": true}', True)):
+        with open(os.path.join(proof, "claude.json"), "w", encoding="utf-8") as file:
+            file.write(document)
+        assert session(room).sessions[0].proven is proven
+
+
+@pytest.mark.promise("unproven-route")
+def test_mail_that_was_seen_in_a_session_proves_its_route(room: LocalRoom, player: Player):
+    room.send("backend", "hi")
+    assert "hi" in player.hook("UserPromptSubmit", prompt="go").out
+    assert not session(room).sessions[0].proven
+    player.hook("Stop")
+    assert session(room).sessions[0].proven
+
+
+def test_the_command_line_says_how_each_can_be_reached(home: str, player: Player):
+    cli = CommandLine(home)
+    sign(player, "Stop")
+    told = cli.ok("send", "backend", "hi", "--as", "builder").out
+    assert "backend: stored, idle in Claude Code, wakes (route not proven)" in told
+    sign(player, "PostToolBatch")
+    [sent] = json.loads(cli.ok("send", "backend", "hi", "--as", "builder", "--json").out)["deliveries"]
+    assert (sent["reach"], sent["session"]["event"], sent["session"]["proven"]) == (
+        "busy",
+        "PostToolBatch",
+        False,
+    )
+    assert "busy in Claude Code: after its tool" in cli.ok("agents").out
+    [agent] = [a for a in cli.ok("agents", "--json").json["agents"] if a["name"] == "backend"]
+    [known] = agent["sessions"]
+    assert (known["id"], known["runtime"], known["presence"], known["wake"]) == (
+        "claude:s1:main", "claude", "busy", "watch",
+    )  # fmt: skip
+    assert known["since"]
+    assert (known["worktree"], known["branch"], known["pane"]) == (os.path.realpath(player.cwd), None, None)
+    assert "its agent is at work" in cli.ok("receipts", cli.sent("backend", "hi", sender="builder")).out
+    player.end()
+    assert "not running" in cli.ok("agents").out

@@ -1,0 +1,89 @@
+"""A process that plays an agent CLI: it runs hooks as one does, and commands in a shell of its own."""
+
+import json
+import os
+import subprocess
+import sys
+from typing import Any
+
+from tests.commandline import COMMAND, Result
+from tests.process import BOUND, ROOT, Child, environment
+
+
+class Player:
+    """`player.hook("SessionStart")`, then `player.shell("send", "builder", "hi")`."""
+
+    def __init__(self, home: str, cwd: str, session: str = "s1", runtime: str = "claude", **env: str) -> None:
+        os.makedirs(cwd, exist_ok=True)
+        self.home, self.cwd, self.session, self.runtime = home, cwd, session, runtime
+        self._env = {"POSTROOM_HOME": home, "POSTROOM_PROJECT": "p", **env}
+        self._child = Child("play", module="tests.player")
+
+    def __enter__(self) -> "Player":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._child.__exit__(None, None, None)
+
+    def end(self) -> None:
+        """Die, without a word to anybody."""
+        self._child.kill()
+
+    def hook(self, event: str, session: str = "", *, key: str = "", **stdin: Any) -> Result:
+        """Run the hook of an event; what it says to the runtime."""
+        document = {"session_id": session or self.session, "cwd": self.cwd, **stdin}
+        words = [self.runtime, event, key or session or self.session]
+        argv = [sys.executable, "-m", "postroom.hooks.main", *words]
+        done = self._run(argv, json.dumps(document), {})
+        assert done.code in (0, 2), done
+        return done
+
+    def shell(
+        self, *argv: str, prefix: tuple[str, ...] = (), cwd: str = "", stdin: str = "", **env: str
+    ) -> Result:
+        """Run a command as the agent's shell tool does."""
+        return self._run([*prefix, *COMMAND, *argv], stdin, self._variables() | env, cwd)
+
+    def python(self, script: str) -> str:
+        """Run a program as the agent's shell tool does; what it prints."""
+        done = self._run([sys.executable, "-c", script], "", self._variables())
+        assert done.code == 0, done
+        return done.out.strip()
+
+    def ok(self, *argv: str, **options: Any) -> Any:
+        """Run a command that must succeed; its JSON."""
+        done = self.shell(*argv, "--json", **options)
+        assert done.code == 0, done
+        return done.json
+
+    @property
+    def name(self) -> str:
+        """Whom the room takes it for."""
+        sent = self.ok("send", "builder", f"from {self.session}")
+        return self.ok("receipts", sent["id"])["message"]["sender"]
+
+    def _variables(self) -> dict[str, str]:
+        return {"CLAUDE_CODE_SESSION_ID": self.session} if self.runtime == "claude" else {}
+
+    def _run(self, argv: list[str], stdin: str, env: dict[str, str], cwd: str = "") -> Result:
+        kept = {k: v for k, v in environment(PYTHONPATH=ROOT).items() if not k.startswith("POSTROOM_AGENT")}
+        self._child.tell(
+            {"argv": argv, "stdin": stdin, "env": {**kept, **self._env, **env}, "cwd": cwd or self.cwd}
+        )
+        return Result(*self._child.hear())
+
+
+def play() -> None:
+    """Run what is asked for, each time below a shell."""
+    for line in sys.stdin:
+        wanted = json.loads(line)
+        done = subprocess.run(
+            ["sh", "-c", '"$@"; exit $?', "sh", *wanted["argv"]], input=wanted["stdin"], env=wanted["env"],
+            cwd=wanted["cwd"], capture_output=True, text=True, timeout=BOUND, check=False,
+        )  # fmt: skip
+        sys.stdout.write(json.dumps([done.returncode, done.stdout, done.stderr]) + "\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    play()
