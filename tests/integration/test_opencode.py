@@ -14,7 +14,7 @@ from postroom.hooks import program
 from postroom.model.ladder import Evidence, State
 from postroom.model.message import Delivery
 from postroom.room.local import LocalRoom
-from postroom.room.presence import last_sign
+from postroom.room.reach import last_sign
 from postroom.runtimes import plugin
 from postroom.runtimes.contract import NUDGE
 
@@ -159,6 +159,23 @@ def test_mail_at_the_end_of_a_turn_makes_it_go_on_three_times_in_a_row(
     opencode.idle()
     assert "And more." in opencode.tool()
     assert opencode.prompts == []
+
+
+@pytest.mark.promise("hook-harmless")
+def test_what_a_real_opencode_tells_its_plugins_is_understood(room: LocalRoom, opencode: Opencode) -> None:
+    folder = os.path.join(TESTS, "data", "hooks", "opencode")
+    room.send("builder", "Read me.")
+    added: dict[str, str] = {}
+    order = {"event-session.created.json": 0, "chat.message.json": 1}  # the rest in any order
+    for name in sorted(os.listdir(folder), key=lambda name: (order.get(name, 2), name)):
+        with open(os.path.join(folder, name), encoding="utf-8") as file:
+            told = json.load(file)["stdin"]
+        output = opencode.call(told["hook"], told.get("input"), told.get("output"))
+        if output != (told.get("output") or {}):
+            added[name] = json.dumps(output)
+    assert list(added) == ["chat.message.json", "shell.env.json"]
+    assert "Read me." in added["chat.message.json"]
+    assert "OPENCODE_SESSION_ID" in added["shell.env.json"]
 
 
 @pytest.mark.promise("subagents")

@@ -202,7 +202,8 @@ export const Postroom = async ({ client, directory }) => {
       try {
         const session = known(input.sessionID)
         session.busy = true
-        session.manner = { agent: input.agent, model: input.model }
+        const { agent = input.agent, model = input.model } = output.message
+        session.manner = { agent, model }
         sign(session, "chat.message")
         const typed = output.parts.map((part) => part.text ?? "").join("\n")
         await next(session, async () => {
