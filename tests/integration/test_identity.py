@@ -1,5 +1,6 @@
 """Who is calling, by evidence: processes that play agent CLIs run real hooks and real commands."""
 
+import json
 import os
 import subprocess
 import sys
@@ -9,9 +10,11 @@ from typing import Any
 
 import pytest
 
-from postroom import runtimes
+from postroom import host, runtimes
+from postroom.errors import NoIdentity
 from postroom.room.identity import VARIABLES
-from postroom.room.local import LocalRoom
+from postroom.room.local import LocalRoom, open_room
+from postroom.room.session import Seat, current
 from tests.commandline import COMMAND
 from tests.conftest import OpenRoom
 from tests.player import Player
@@ -102,6 +105,36 @@ def test_an_inherited_session_id_is_not_taken_for_evidence(play: Play):
     other.hook("SessionStart")
     assert message(other, "hi", CLAUDE_CODE_SESSION_ID="s1")["sender"] != "backend"
     assert message(outer, "hi", CLAUDE_CODE_SESSION_ID="s2")["sender"] == "backend"
+
+
+@pytest.mark.promise("identity")
+def test_an_agent_inside_another_is_not_the_one_around_it(play: Play):
+    """It inherits both variables, and the processes of the outer one are above it, too."""
+    outer = play("s1", POSTROOM_AGENT="backend")
+    script = """
+import json, subprocess, sys
+beat = json.dumps({"session_id": "s2", "cwd": "."})
+hook = [sys.executable, "-m", "postroom.hooks.main", "claude", "SessionStart", "s2"]
+send = [sys.executable, "-m", "postroom", "send", "builder", "hi", "--json"]
+subprocess.run(hook, input=beat, text=True, check=True, capture_output=True)
+sys.stdout.write(subprocess.run(send, text=True, check=True, capture_output=True).stdout)
+"""
+    sent = json.loads(outer.python(script))
+    inner = outer.ok("receipts", sent["id"])["message"]
+    assert (inner["verified"], inner["sender_session"]) == ("process", "claude:s2:main")
+    assert inner["sender"] != "backend"
+    assert outer.name == "backend"
+
+
+@pytest.mark.skipif(not host.lineage(), reason="NOT TESTED HERE: no /proc")
+def test_a_program_that_is_older_than_its_session_is_known_once_that_has_begun(room: LocalRoom):
+    with open_room(room.home, project="p") as early:
+        with pytest.raises(NoIdentity):
+            early.send("builder", "too early")
+        seat = Seat("claude", "s1", "", "", host.lineage()[0], "", "", {})
+        with room.write() as tx:
+            current(room, tx, seat, anew=True)
+        assert early.send("builder", "hi").message.verified == "process"
 
 
 @pytest.mark.promise("identity")

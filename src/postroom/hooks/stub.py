@@ -1,7 +1,9 @@
 """The shell half of a hook: a sign of life, a test of the quiet marker, and Python only when it must be.
 
+What a sandbox kept out of the room lies in `.postroom/outbox` until Python takes it in.
 With no mail this is all that runs, so it may cost little more than an empty shell. `-nt /proc/self`
 compares the marker's time with now without starting a process: what /proc/self shows was made this instant.
+What a sandboxed agent could only leave in its workspace, nobody could withdraw the promise for.
 The sign of life is the first line of its file, written over the last one: some file systems take half a
 millisecond to make a file empty first.
 """
@@ -22,5 +24,5 @@ def stub(
     if alive:
         lines.append(f'echo {shlex.quote(event)} 2>/dev/null 1<>"$r/life/$k"')
     if quiet:
-        lines.append('[ "$r/quiet/s/$k" -nt /proc/self ] && exit 0')
+        lines.append('[ "$r/quiet/s/$k" -nt /proc/self ] && [ ! -d .postroom/outbox ] && exit 0')
     return "; ".join([*lines, f'exec {command} "$k"'])

@@ -11,6 +11,7 @@ from postroom.protocol.frame import SMALLEST, holds_frame
 from postroom.room import turn
 from postroom.room.local import LocalRoom
 from postroom.room.session import Seat, current, end
+from postroom.room.spool import make_secret, occupied
 from postroom.room.stop import Stops
 from postroom.room.unit import Unit
 from postroom.runtimes.contract import NUDGE, Beat, Kind, Point, Runtime, Said, Wake, Words
@@ -44,6 +45,7 @@ class Visit:
         """Settle what was shown before, claim what may be shown now; what to say to the runtime."""
         label.here("hook-begun")
         seat = self._seat()
+        self._take_in(seat)
         proof = self._proof()
         if self._point.kind in _LAST:
             self._await_transcript(seat, proof)
@@ -64,6 +66,14 @@ class Visit:
                 tx.append("agent.left", agent.id, role="agent")
         watch = self._settle_in(agent)
         return self._runtime.say(self._point, Words(self._text(agent), watch))
+
+    def _take_in(self, seat: Seat) -> None:
+        """What the agent could only leave in its workspace, because its sandbox let it write nowhere else."""
+        where = self._beat.cwd or os.getcwd()
+        if occupied(where):
+            from postroom.hooks.intake import take_in  # noqa: PLC0415 - rarely
+
+            take_in(self._room, seat._replace(child="").id, where)
 
     def _seat(self) -> Seat:
         beat, pids = self._beat, host.ancestors()
@@ -160,6 +170,7 @@ class Visit:
         self._room.quiet.link(self._key, agent.id)
         if self._point.kind is not Kind.START and self._room.ring.has(agent.id):
             return ""
+        make_secret(self._room.home)
         path = self._room.ring.put(agent.id, self._call())
         return path if self._runtime.wake is Wake.WATCH and self._point.kind is Kind.START else ""
 

@@ -6,7 +6,7 @@ terminals and nested agents inherit it. It only says which session, where one pr
 """
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from postroom import host
 
@@ -37,18 +37,24 @@ Origin = tuple[str, str | None, str | None]  # how a sender was verified, its se
 UNKNOWN: Origin = (UNVERIFIED, None, None)
 
 
-class Evidence(NamedTuple):
+class Evidence:
     """Whose session this process runs in, and how that is known."""
 
-    agent: str  # its id
-    session: str
-    runtime: str
-    verified: str
-    process: str = ""
+    __slots__ = ("agent", "process", "runtime", "session", "verified")
+
+    def __init__(self, agent: str, session: str, runtime: str, verified: str, process: str) -> None:
+        self.agent = agent  # its id
+        self.session = session
+        self.runtime = runtime
+        self.verified = verified
+        self.process = process
 
 
 class Witness:
-    """What is known of who calls: found out once, when it is asked for first."""
+    """What is known of who calls: found out once, when it is asked for first.
+
+    Who has no name at all asks again, because a program may be older than the session it runs in.
+    """
 
     __slots__ = ("_evidence", "_has_looked", "ignored", "inherited")
 
@@ -61,7 +67,7 @@ class Witness:
     def find(self, tx: "ReadTx") -> Evidence | None:
         if not self._has_looked:
             self._evidence = _look(tx) if tx.has_sessions() else None
-            self._has_looked = True
+            self._has_looked = self._evidence is not None or bool(self.inherited)
         return self._evidence
 
     def origin(self, tx: "ReadTx", author: "Agent") -> Origin:

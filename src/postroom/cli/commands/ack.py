@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+from postroom.errors import StoreReadOnly
+
 if TYPE_CHECKING:
     import argparse
 
@@ -19,7 +21,12 @@ def add_arguments(parser: "Parser") -> None:
 
 
 def run(args: "argparse.Namespace", context: "Context") -> int:
-    delivery = context.room().ack(args.id)
+    try:
+        delivery = context.room().ack(args.id)
+    except StoreReadOnly as problem:
+        from postroom.cli.spooled import spool
+
+        return spool(problem, args, context, "ack", {"ref": args.id})
     show(delivery, context, note := _note(delivery, context))
     if note:
         context.note(f"Acknowledged, but {note}")

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, cast
 
 from postroom.cli import content
 from postroom.cli.commands.send import add_content, content_options, show
+from postroom.errors import StoreReadOnly
 
 if TYPE_CHECKING:
     import argparse
@@ -31,7 +32,13 @@ def add_arguments(parser: "Parser") -> None:
 def run(args: "argparse.Namespace", context: "Context") -> int:
     options = cast("ReplyOptions", content_options(args))
     body = content.body(args.body, context)
-    sent = context.room().reply(args.id, body, **options)
+    try:
+        sent = context.room().reply(args.id, body, **options)
+    except StoreReadOnly as problem:
+        from postroom.cli.spooled import spool
+
+        words = {"ref": args.id, "body": body, "options": dict(options)}
+        return spool(problem, args, context, "reply", words)
     undecided = sent.note if _decides_nothing(sent) else ""
     show(sent if context.json or not undecided else sent._replace(note=""), context)
     if undecided:

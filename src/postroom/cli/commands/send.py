@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+from postroom.errors import StoreReadOnly
+
 if TYPE_CHECKING:
     import argparse
 
@@ -124,7 +126,13 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
 
         body = standard_input(context)
     room = context.room()
-    sent = room.send(to, body, confirm=args.yes, **options)
+    try:
+        sent = room.send(to, body, confirm=args.yes, **options)
+    except StoreReadOnly as problem:
+        from postroom.cli.spooled import spool
+
+        words = {"to": to, "body": body, "confirm": args.yes, "options": dict(options)}
+        return spool(problem, args, context, "send", words)
     if room.scope.newcomer:
         context.note(f"{room.scope.newcomer} is new here: it has an address now, and gets the answers")
     problem = None

@@ -72,6 +72,7 @@ def gather(room: "LocalRoom") -> dict[str, Any]:
         "bell": {"kind": "polling", "seconds": SECONDS} if room.bell.polls else {"kind": "unix sockets"},
         "journal": {"path": journal.directory(room), "behind": journal.lag(room)},
         "listeners": [_listener(status) for status in agents if status.reach == "live"],
+        "spool": _spool(agents),
     }
     return report | {"warnings": _warnings(report)}
 
@@ -81,6 +82,16 @@ def _size(path: str) -> int:
         return os.path.getsize(path)
     except OSError:
         return 0
+
+
+def _spool(agents: "list[AgentStatus]") -> list[dict[str, Any]]:
+    """What lies in the outboxes of this workspace and of those in which sessions run."""
+    from postroom.room.spool import REJECTED, count, places
+
+    known = (str(sight.session.details.get("cwd") or "") for one in agents for sight in one.sessions)
+    every = dict.fromkeys(place for cwd in (os.getcwd(), *filter(None, known)) for place in places(cwd))
+    found = [{"path": place, "waiting": count(place), "rejected": count(place, REJECTED)} for place in every]
+    return [one for one in found if one["waiting"] or one["rejected"]]
 
 
 def _listener(status: "AgentStatus") -> dict[str, Any]:
@@ -96,6 +107,13 @@ def _warnings(report: dict[str, Any]) -> list[str]:
         found.append(f"the WAL has grown to {size}: some reader keeps it from starting over")
     if store["readonly"]:
         found.append("the room can be read but not written")
+    for one in report["spool"]:
+        if one["waiting"]:
+            found.append(
+                f"spooled, not stored: {one['waiting']} in {one['path']}; the next hook there takes it in"
+            )
+        if one["rejected"]:
+            found.append(f"put aside as no letters: {one['rejected']} in {one['path']}/.postroom/rejected")
     if counts["dead"]:
         found.append(f"dead letters: {counts['dead']}; see: postroom dead")
     return found

@@ -1,0 +1,65 @@
+"""What a command does when a sandbox keeps it out of the room: it leaves a letter for the next hook."""
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from postroom import clock, config
+from postroom.errors import StoreReadOnly
+from postroom.model import ids
+
+if TYPE_CHECKING:
+    import argparse
+
+    from postroom.cli.context import Context
+
+_TIMES = ("after", "expires")
+
+
+def spool(
+    problem: StoreReadOnly, args: "argparse.Namespace", context: "Context", verb: str, words: dict[str, Any]
+) -> int:
+    """Leave the letter, and say that it is not stored; the problem itself where nothing could come of it."""
+    from postroom.room import spool
+
+    home, now = config.home(args.home), clock.wall()
+    options = words.get("options", {})
+    if not spool.is_barred(home) or "attachments" in options:
+        raise problem
+    for name in _TIMES:
+        if isinstance(options.get(name), float):
+            options[name] = now + int(options[name] * 1000)
+    new = ids.message_id(now, int.from_bytes(os.urandom(4)))
+    letter: dict[str, Any] = {
+        "id": new, "verb": verb, "claim": args.caller or "",
+        "inherited": os.environ.get("POSTROOM_AGENT", ""), "sessions": _sessions(),
+        "project": args.project or os.environ.get("POSTROOM_PROJECT") or "", "words": words,
+    }  # fmt: skip
+    try:
+        path = spool.put(home, os.getcwd(), letter)
+    except StoreReadOnly:
+        raise problem from None
+    _show(new, path, context)
+    if getattr(args, "wait", None) is not None:
+        from postroom.errors import TimedOut
+
+        raise TimedOut("it is spooled, and not stored: there is nothing to wait for yet")
+    return 0
+
+
+def _sessions() -> list[str]:
+    from postroom.room.identity import stated
+
+    return stated()
+
+
+def _show(letter: str, path: str, context: "Context") -> None:
+    if context.json:
+        context.put_json({"id": letter, "state": "spooled", "path": path, "deliveries": []})
+    elif context.quiet:
+        context.put(f"{letter}\n")
+    else:
+        paint = context.out.paint
+        context.put(
+            f"{paint(letter[-8:], 'cyan')}  {paint('spooled', 'yellow')}, not stored:"
+            f" the room cannot be written from here\n  {path}: the next hook of this session takes it in\n"
+        )

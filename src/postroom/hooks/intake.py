@@ -1,0 +1,183 @@
+"""Taking in what a sandbox kept out of the room: the letters in a workspace's outbox (see `room/spool.py`).
+
+A file there may have been put by anybody who can write in the workspace. It is read without following
+links, believed only with the room's mark, and never run. What cannot be believed is put aside, and noted.
+"""
+
+import contextlib
+import json
+import os
+import stat
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from postroom.errors import PostroomError, StoreError
+from postroom.hooks import journal
+from postroom.model.ids import is_uuid
+from postroom.model.message import Json, Session
+from postroom.room import directory, spool
+from postroom.room.bounce import notify
+from postroom.room.identity import HOOK, Evidence, Witness
+from postroom.room.session import is_live
+
+if TYPE_CHECKING:
+    from postroom.room.local import LocalRoom
+    from postroom.store.contract import ReadTx
+
+_MOST = 100  # files a visit: the agent waits meanwhile
+_LARGEST = 8 << 20  # bytes
+_READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+_FOLDER = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_DIRECTORY", 0)
+
+
+class Letter(NamedTuple):
+    """What a file in an outbox says."""
+
+    id: str
+    verb: str  # send, reply or ack
+    claim: str  # --as
+    inherited: str  # POSTROOM_AGENT
+    sessions: list[str]  # that its environment named
+    project: str
+    words: Json  # what the verb is about
+
+
+def take_in(room: "LocalRoom", session: str, cwd: str) -> None:
+    """Do what the letters around a directory ask for, each once. Nothing is raised."""
+    for place in spool.occupied(cwd):
+        try:
+            _empty(room, session, place)
+        except (OSError, PostroomError) as exc:
+            journal.note(room.home, ["spool", place], exc)
+
+
+def _empty(room: "LocalRoom", session: str, place: str) -> None:
+    with contextlib.ExitStack() as stack:
+        base = _folder(stack, place, None)
+        base = _folder(stack, spool.BASE, base)
+        outbox = _folder(stack, spool.OUTBOX, base)
+        for name in sorted(name for name in os.listdir(outbox) if not name.startswith("."))[:_MOST]:
+            try:
+                letter = _read(outbox, name, spool.secret(room.home))
+                if _obey(room, session, place, letter):
+                    os.unlink(name, dir_fd=outbox)
+            except FileNotFoundError:
+                pass  # another hook was faster
+            except (OSError, ValueError, KeyError, TypeError) as exc:
+                journal.note(room.home, ["spool", name], exc)
+                _put_aside(base, outbox, name)
+        with contextlib.suppress(OSError):  # not empty
+            os.rmdir(spool.OUTBOX, dir_fd=base)
+
+
+def _folder(stack: contextlib.ExitStack, name: str, parent: int | None) -> int:
+    """A directory of our own, and no link to one."""
+    opened = os.open(name, os.O_RDONLY if parent is None else _FOLDER, dir_fd=parent)
+    stack.callback(os.close, opened)
+    if parent is not None and os.fstat(opened).st_uid != os.geteuid():
+        raise PermissionError(f"{name} belongs to another user")
+    return opened
+
+
+def _read(outbox: int, name: str, key: bytes) -> Letter:
+    opened = os.open(name, _READ, dir_fd=outbox)
+    with open(opened, "rb") as file:
+        about = os.fstat(opened)
+        if not stat.S_ISREG(about.st_mode) or about.st_uid != os.geteuid() or about.st_nlink != 1:
+            raise ValueError("it is no plain file of ours")
+        if about.st_size > _LARGEST:
+            raise ValueError(f"it has {about.st_size:,} bytes")
+        document: Any = json.loads(file.read(_LARGEST + 1))
+    letter = document["letter"]
+    if not key or document["mark"] != spool.mark(key, letter):
+        raise ValueError("it was not written by who may read this room")
+    if not is_uuid(letter["id"]) or name != f"{letter['id']}.json" or letter["verb"] not in _VERBS:
+        raise ValueError("it is no letter")
+    return Letter(*(letter[field] for field in Letter._fields))
+
+
+def _put_aside(base: int, outbox: int, name: str) -> None:
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(spool.REJECTED, 0o700, dir_fd=base)
+    with contextlib.suppress(OSError):
+        os.rename(name, f"{spool.REJECTED}/{name}", src_dir_fd=outbox, dst_dir_fd=base)
+
+
+def _obey(room: "LocalRoom", session: str, place: str, letter: Letter) -> bool:
+    """Whether it is done with: not if it is for the hooks of another session, or the store failed."""
+    look = room.store.look()
+    evidence, ours = _whose(look, session, letter)
+    if not ours:
+        return False
+    scope, agent = room.scope, room.agent
+    witness = Witness(letter.inherited, evidence) if evidence else None
+    room.scope = directory.Scope(letter.project or None, place, witness)
+    room.agent = letter.claim or letter.inherited or None
+    try:
+        _VERBS[letter.verb](room, letter)
+    except StoreError as exc:
+        journal.note(room.home, ["spool", letter.id], exc)
+        return False
+    except PostroomError as exc:
+        _tell(room, letter, exc)
+    finally:
+        room.scope, room.agent = scope, agent
+    return True
+
+
+def _whose(look: "ReadTx", session: str, letter: Letter) -> tuple[Evidence | None, bool]:
+    """What proves who wrote it, and whether it is for us to take in."""
+    known = [one for name in letter.sessions if (one := look.session(name)) is not None]
+    for one in known:
+        if one.id == session:
+            return _evidence(one, HOOK), True
+    if any(map(is_live, known)):
+        return None, False
+    return (_evidence(known[0], "unverified") if known else None), True
+
+
+def _evidence(session: Session, verified: str) -> Evidence:
+    return Evidence(session.agent, session.id, session.runtime, verified, session.process)
+
+
+def _tell(room: "LocalRoom", letter: Letter, problem: PostroomError) -> None:
+    """What is refused only now becomes a letter of the room to who wrote it."""
+    journal.note(room.home, ["spool", letter.id], problem)
+    who = None if room.scope.witness else room.agent
+    try:
+        with room.write() as tx:
+            notify(
+                tx, directory.caller(tx, who, room.scope), f"Not done: {letter.verb}",
+                f"What you left to be taken in ({letter.verb} {_about(letter)}) was refused: {problem}",
+                {"spool": {"id": letter.id, "error": problem.code, "verb": letter.verb}},
+                key=f"spool:{letter.id}",
+            )  # fmt: skip
+    except PostroomError as exc:  # nobody can be told
+        journal.note(room.home, ["spool", letter.id], exc)
+
+
+def _about(letter: Letter) -> str:
+    return str(letter.words.get("to") or letter.words.get("ref") or "")
+
+
+def _send(room: "LocalRoom", letter: Letter) -> None:
+    words = letter.words
+    room.send(words["to"], words["body"], confirm=words["confirm"], **_options(room, letter))
+
+
+def _reply(room: "LocalRoom", letter: Letter) -> None:
+    room.reply(letter.words["ref"], letter.words["body"], **_options(room, letter))
+
+
+def _ack(room: "LocalRoom", letter: Letter) -> None:
+    room.ack(letter.words["ref"])
+
+
+def _options(room: "LocalRoom", letter: Letter) -> Any:
+    """As they were given, with a key by which it is taken in once, and without a moment that has come."""
+    options: dict[str, Any] = {"key": f"spool:{letter.id}", **letter.words["options"]}
+    if options.get("after") is not None and options["after"] <= room.now():
+        del options["after"]
+    return options
+
+
+_VERBS = {"send": _send, "reply": _reply, "ack": _ack}

@@ -1,0 +1,94 @@
+"""Who writes from inside a real agent's shell, and from inside its sandbox."""
+
+import json
+import os
+import sys
+from typing import Any
+
+import pytest
+
+from postroom.hooks import program
+from postroom.hooks.stub import stub
+from postroom.room.local import LocalRoom, open_room
+from postroom.runtimes import load
+from postroom.runtimes.contract import Kind
+from tests.agents.conftest import MakeRig
+from tests.agents.rig import Rig
+
+# The scratch directories of tests lie where Codex lets its sandbox write, too.
+SANDBOXED = {
+    "codex": (
+        "-s", "workspace-write", "-c", "sandbox_workspace_write.exclude_slash_tmp=true",
+        "-c", "sandbox_workspace_write.exclude_tmpdir_env_var=true",
+    ),
+}  # fmt: skip
+OPEN = {"codex": ("-s", "danger-full-access")}
+
+
+def wired(rig: Rig, runtime: str) -> LocalRoom:
+    """A room whose hooks the agent runs, with `builder` in it."""
+    home = os.path.join(rig.place.root, "room")
+    room = open_room(home, agent="builder", project="shop")
+    room.join("builder")
+    known, hook = load(runtime), program.install(home)
+    rig.cli.wire(
+        rig.place,
+        {
+            point.event: stub(
+                room.run, point.event, f"{hook} {runtime} {point.event}", known.key,
+                quiet=point.kind not in (Kind.START, Kind.END),
+            )
+            for point in known.points
+            if point.kind is not Kind.WAKE
+        },
+    )  # fmt: skip
+    return room
+
+
+def say(rig: Rig, room: LocalRoom, *arguments: str) -> dict[str, Any]:
+    """Let the agent send something from its shell; what the command answered."""
+    script = f"{sys.executable} -m postroom send builder hello --json >said.json 2>error.txt"
+    with open(os.path.join(rig.place.project, "say.sh"), "w", encoding="utf-8") as file:
+        file.write(script)
+    done = rig.run(
+        "[[bash sh say.sh]] [[say BYE]]", *arguments, POSTROOM_HOME=room.home, POSTROOM_PROJECT="shop"
+    )
+    assert "BYE" in done.out, done
+    with open(os.path.join(rig.place.project, "error.txt"), encoding="utf-8") as file:
+        assert file.read() == ""
+    with open(os.path.join(rig.place.project, "said.json"), encoding="utf-8") as file:
+        return json.load(file)
+
+
+@pytest.mark.parametrize(
+    ("name", "verified"), [("claude", "session"), ("codex", "session"), ("gemini", "process")]
+)
+def test_an_agents_shell_writes_as_that_agent_without_a_name(
+    make_rig: MakeRig, name: str, verified: str
+) -> None:
+    rig = make_rig(name)
+    with wired(rig, name) as room:
+        assert say(rig, room, *OPEN.get(name, ()))["deliveries"][0]["state"] == "stored"
+        [mail] = room.peek("builder")
+        assert (mail.message.verified, mail.message.sender_runtime) == (verified, name)
+        assert (mail.message.sender_session or "").startswith(f"{name}:")
+
+
+def test_a_sandbox_that_may_write_the_room_but_hides_processes_gives_a_name_and_no_proof(
+    make_rig: MakeRig,
+) -> None:
+    rig = make_rig("codex")
+    with wired(rig, "codex") as room:
+        assert say(rig, room, "-s", "workspace-write")["deliveries"][0]["state"] == "stored"
+        [mail] = room.peek("builder")
+        assert (mail.message.verified, mail.message.sender_session) == ("unverified", None)
+        assert mail.sender != "builder"
+
+
+def test_what_the_sandbox_of_codex_keeps_out_is_taken_in_by_its_next_hook(make_rig: MakeRig) -> None:
+    rig = make_rig("codex")
+    with wired(rig, "codex") as room:
+        assert say(rig, room, *SANDBOXED["codex"])["state"] == "spooled"
+        [mail] = room.peek("builder")
+        assert (mail.body, mail.message.verified, mail.message.sender_runtime) == ("hello", "hook", "codex")
+        assert not os.path.exists(os.path.join(rig.place.project, ".postroom", "outbox"))
