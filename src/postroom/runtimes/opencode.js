@@ -103,6 +103,7 @@ export const Postroom = async ({ client, directory }) => {
       last: Promise.resolve(),
       greeting: "", // for the first message of the conversation
       handed: 0, // when mail was last shown that no answer has proven
+      answer: "", // the last that may have
       busy: false,
       rung: false,
       manner: {}, // who answers, and with which model
@@ -175,9 +176,12 @@ export const Postroom = async ({ client, directory }) => {
     },
     "message.updated": ({ info }) => {
       const session = sessions.get(info.sessionID)
-      if (!session || !proves(session, info)) return
-      session.handed = 0
-      next(session, () => ask(session, "message.updated", {}))
+      if (!session || info.id === session.answer || !proves(session, info)) return
+      session.answer = info.id
+      next(session, async () => {
+        await ask(session, "message.updated", {})
+        if (isQuiet(session.root)) session.handed = 0 // else the next answer proves what is still open
+      })
     },
     "session.idle": ({ sessionID }) => {
       const session = sessions.get(sessionID)
