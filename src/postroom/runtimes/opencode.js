@@ -129,10 +129,11 @@ export const Postroom = async ({ client, directory }) => {
 
   const prompt = async (session, text) => {
     try {
-      await client.session.promptAsync({
+      const done = await client.session.promptAsync({
         path: { id: session.id },
         body: { ...session.manner, parts: [{ type: "text", text }] },
       })
+      if (done?.error) session.busy = false
     } catch {
       session.busy = false
     }
