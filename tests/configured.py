@@ -13,7 +13,7 @@ FILES = {
     "codex": [".codex/hooks.json", ".codex/config.toml"],
     "gemini": [".gemini/settings.json"],
     "qwen": [".qwen/settings.json"],
-    "copilot": [".copilot/hooks/postroom.json"],
+    "copilot": [".copilot/hooks/postroom.json", ".copilot/extensions/postroom/extension.mjs"],
     "opencode": [".config/opencode/plugin/postroom.js"],
     "goose": [".agents/plugins/postroom/hooks/hooks.json"],
 }

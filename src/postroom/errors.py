@@ -19,6 +19,7 @@
     │   ├── RateLimited         ├── MailboxFull        ├── AlreadySetUp
     │   └── NotYourName
     ├── CannotEdit              a user's file is left as it is
+    ├── NotWoken                an idle session began no turn
     └── StoreError              the room's file cannot serve
         ├── StoreBusy           ├── StoreFull          ├── StoreReadOnly
         ├── StoreCorrupt        ├── StoreNewer         ├── StoreForeign
@@ -140,6 +141,13 @@ class UnknownAgent(NotFound):
 
     code = "unknown_agent"
     hint = "See who is here: postroom agents --all"
+
+
+class NotWoken(PostroomError):
+    """A session could not be woken."""
+
+    code = "not_woken"
+    hint = "Its mail waits for its next event. See how each is reached: postroom agents"
 
 
 class UnknownRuntime(NotFound):

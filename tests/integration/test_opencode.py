@@ -72,8 +72,8 @@ class Opencode:
     def answer(self, created: int, **more: Any) -> None:
         """The model has answered, with what began at a moment."""
         time = {"created": created, "completed": created + 1}
-        info = {"sessionID": "ses_1", "role": "assistant", "time": time, "finish": "stop", **more}
-        self.event("message.updated", info=info)
+        info = {"id": f"msg_{created}", "sessionID": "ses_1", "role": "assistant", "time": time, **more}
+        self.event("message.updated", info={"finish": "stop", **info})
 
     def idle(self) -> None:
         self.event("session.idle", sessionID="ses_1")
@@ -108,9 +108,9 @@ def test_mail_is_shown_with_a_prompt_and_seen_when_an_answer_begins_after_it(
     assert "Your address in Postroom is builder" in shown
     assert "Read me." in shown
     assert delivery(room, sent.id).state is State.OFFERED
-    opencode.answer(wall() + 5)
-    assert opencode.tool() == ""
-    seen = delivery(room, sent.id)
+    while (seen := delivery(room, sent.id)).state is State.OFFERED:  # too early a hook proves nothing
+        opencode.answer(wall() + 5)
+        assert opencode.tool() == ""
     assert (seen.state, seen.evidence) == (State.SEEN, Evidence.BOUNDARY)
 
 
@@ -125,8 +125,10 @@ def test_an_answer_that_had_begun_or_failed_or_summarised_proves_nothing(
     opencode.prompt()
     sent = room.send("builder", "Mid-turn.")
     assert "Mid-turn." in opencode.tool()
-    opencode.answer(wall() + 5 - answer.pop("ago", 0), **answer)
-    assert opencode.tool() == ""
+    ago = answer.pop("ago", 0)
+    for _ in range(3):
+        opencode.answer(wall() + 5 - ago, **answer)
+        assert opencode.tool() == ""
     assert delivery(room, sent.id).state is State.OFFERED
 
 
@@ -159,6 +161,23 @@ def test_mail_at_the_end_of_a_turn_makes_it_go_on_three_times_in_a_row(
     opencode.idle()
     assert "And more." in opencode.tool()
     assert opencode.prompts == []
+
+
+@pytest.mark.promise("hook-harmless")
+def test_what_a_real_opencode_tells_its_plugins_is_understood(room: LocalRoom, opencode: Opencode) -> None:
+    folder = os.path.join(TESTS, "data", "hooks", "opencode")
+    room.send("builder", "Read me.")
+    added: dict[str, str] = {}
+    order = {"event-session.created.json": 0, "chat.message.json": 1}  # the rest in any order
+    for name in sorted(os.listdir(folder), key=lambda name: (order.get(name, 2), name)):
+        with open(os.path.join(folder, name), encoding="utf-8") as file:
+            told = json.load(file)["stdin"]
+        output = opencode.call(told["hook"], told.get("input"), told.get("output"))
+        if output != (told.get("output") or {}):
+            added[name] = json.dumps(output)
+    assert list(added) == ["chat.message.json", "shell.env.json"]
+    assert "Read me." in added["chat.message.json"]
+    assert "OPENCODE_SESSION_ID" in added["shell.env.json"]
 
 
 @pytest.mark.promise("subagents")

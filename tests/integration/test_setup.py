@@ -171,7 +171,7 @@ def test_what_the_user_changed_since_stays_when_our_entries_are_taken_out(user: 
                 **tomllib.loads(CONFIG["toml"]),
                 "hooks": {"state": {"x": {"trusted_hash": "sha256:1"}}},
             }
-        else:
+        elif path.endswith(".json"):
             document = json.loads(text)
             document["theirs"] = {"later": [1]}
             user.write(path, json.dumps(document))  # and in another style

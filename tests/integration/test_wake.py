@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from postroom import host
+from postroom.errors import NotWoken
 from postroom.hooks import program, wake
 from postroom.hooks.stub import stub
 from postroom.model.ladder import State
@@ -133,7 +134,7 @@ def test_a_session_that_does_not_react_is_called_three_times_and_that_is_logged(
     room: LocalRoom, typed: str
 ) -> None:
     room.send("builder", "hello?")
-    with pytest.raises(wake.NotWoken, match="3 times"):
+    with pytest.raises(NotWoken, match="3 times"):
         wake.wake(room, room.who("builder").id)
     assert len(lines(typed)) == 3
 
@@ -146,9 +147,9 @@ def hook(event, **more):
     return subprocess.run(["sh", "-c", hooks[event]], input=stdin, capture_output=True, text=True).stdout
 hook("SessionStart", source="startup")
 hook("Stop")
+file = open(os.open(typed, os.O_RDWR))
 print("idle", flush=True)
-with open(typed) as file:
-    prompt = json.loads(file.readline())["text"]
+prompt = json.loads(file.readline())["text"]
 print(json.dumps([prompt, hook("UserPromptSubmit", prompt=prompt)]), flush=True)
 sys.stdin.read()
 """

@@ -152,6 +152,7 @@ def test_codex_is_called_by_its_own_queue_in_its_own_directory() -> None:
     assert call.command == ["/opt/agent", "queue", "--thread", "s1", "--message", NUDGE]
     assert call.env == {"HOME": "/h", "CODEX_HOME": "/h/.codex"}
     assert codex.call(sleeper("codex", "exec", "go", transcript=transcript), NUDGE) is None
+    assert codex.call(sleeper(transcript=transcript)._replace(program=""), NUDGE) is None
 
 
 @pytest.mark.parametrize(

@@ -2,16 +2,16 @@
 
 A wake is not an offer: it only makes the session begin a turn, whose hooks then show the mail. Nothing is
 done while the session works, because its hooks find the mail by themselves; one waker at a time works for
-an agent, and none for longer than ten seconds.
+an agent, and none for longer than ten seconds. How a session's process was started is read from /proc: where
+there is none, nobody is called.
 """
 
-import fcntl
 import os
 import time
 from collections.abc import Callable
 
 from postroom import host
-from postroom.errors import PostroomError
+from postroom.errors import NotWoken
 from postroom.hooks.transcript import is_idle
 from postroom.model.message import Session
 from postroom.room.local import LocalRoom
@@ -26,12 +26,6 @@ _TURN = 2.0  # seconds in which a turn begins after a call, and one that was abo
 _CALL = 5.0  # seconds for one call
 _PAUSE = 0.05
 _HOOK = 500  # milliseconds in which a hook that has just begun may yet make the turn go on
-
-
-class NotWoken(PostroomError):
-    """a session could not be woken"""
-
-    code = "not_woken"
 
 
 def wake(room: LocalRoom, agent: str) -> None:
@@ -117,7 +111,7 @@ def call_of(runtime: Runtime, session: Session) -> Call | None:
 
 def _make(call: Call) -> None:
     if call.path:
-        file = os.open(call.path, os.O_WRONLY | os.O_APPEND)
+        file = os.open(call.path, os.O_WRONLY | os.O_APPEND | os.O_NONBLOCK)
         try:
             os.write(file, call.line.encode())
         finally:
@@ -130,7 +124,7 @@ def _make(call: Call) -> None:
         env=call.env,
         stdin=subprocess.DEVNULL,
         capture_output=True,
-        timeout=_MOST / 2,
+        timeout=_CALL,
         check=False,
     )
     if done.returncode:
@@ -139,6 +133,8 @@ def _make(call: Call) -> None:
 
 
 def _lock(directory: str, agent: str) -> int | None:
+    import fcntl  # noqa: PLC0415 - only who wakes must have it
+
     host.private_directory(directory)
     lock = os.open(os.path.join(directory, agent), os.O_WRONLY | os.O_CREAT, 0o600)
     try:

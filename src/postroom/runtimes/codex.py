@@ -26,7 +26,7 @@ _HEADLESS = ("exec", "e", "review")
 def call(sleeper: Sleeper, text: str) -> Call | None:
     """Its own queue: an idle thread takes it at once, and the draft of whoever types there stays."""
     home, found, _ = sleeper.transcript.rpartition(_SESSIONS)
-    if not found or sleeper.command[1:2] in ([word] for word in _HEADLESS):
+    if not found or not sleeper.program or sleeper.command[1:2] in ([word] for word in _HEADLESS):
         return None
     env = {name: sleeper.env[name] for name in _KEPT if name in sleeper.env} | {"CODEX_HOME": home}
     return Call([sleeper.program, "queue", "--thread", sleeper.session, "--message", text], env)

@@ -1,15 +1,17 @@
-"""goose (1.52.0): it tells its hooks what happens, and shows its model nothing of what they print.
+"""goose (1.52.0): of what its hooks print, it passes on only the reason why a turn must not end.
+
+So mail is shown at the end of a turn, and proven by the next end. It calls that a policy that must be
+addressed; what the frame says of whose words they are stands there, too.
 
 The file that it reads into each prompt (GOOSE_MOIM_MESSAGE_FILE) is named by the environment and so, as a
-rule, the same for all sessions of a user: mail for one would be shown to whichever prompts next. So its
-sessions are known and may send, and what is for them waits until they take it, or a terminal types it.
+rule, the same for all sessions of a user: mail for one would be shown to whichever prompts next.
 """
 
 from typing import TYPE_CHECKING
 
 from postroom.model.message import Json
-from postroom.runtimes.contract import Beat, Kind, Point, Runtime, text
-from postroom.runtimes.shape import beat, nothing
+from postroom.runtimes.contract import Beat, Kind, Point, Runtime, Said, Words, text
+from postroom.runtimes.shape import beat, context
 
 if TYPE_CHECKING:
     from postroom.runtimes.wiring import Edit, Place, Wiring
@@ -19,20 +21,24 @@ def read(event: str, stdin: Json) -> Beat:
     return beat(event, stdin)._replace(cwd=text(stdin, "working_dir"), prompt=text(stdin, "message"))
 
 
+def say(point: Point, words: Words) -> Said:
+    return context(point, words) if point.kind is Kind.STOP else Said()
+
+
 RUNTIME = Runtime(
     name="goose",
     title="goose",
     points=(
         Point("SessionStart", Kind.START),
         Point("UserPromptSubmit", Kind.PROMPT),
-        Point("Stop", Kind.STOP),
+        Point("Stop", Kind.STOP, ("Stop",)),
         Point("SessionEnd", Kind.END, timeout=1.0),
     ),
     read=read,
-    say=nothing,
+    say=say,
     session_env="AGENT_SESSION_ID",
     programs=("goose",),
-    remark="It shows its model nothing that a hook says: it can send, and its mail waits until it is read.",
+    remark="It takes mail at the end of a turn only, and nothing wakes it when it is idle.",
 )
 
 
@@ -43,7 +49,7 @@ def wiring() -> "Wiring":
 
 
 def _edits(place: "Place") -> "list[Edit]":
-    from postroom.runtimes.wiring import Edit, nested  # noqa: PLC0415
+    from postroom.runtimes.wiring import HOOKS, Edit, nested  # noqa: PLC0415
 
     path = f"{place.project or place.user}/.agents/plugins/postroom/hooks/hooks.json"
-    return [Edit(path, {"hooks": nested(RUNTIME, place)}, "the hooks that tell the room of its sessions")]
+    return [Edit(path, {"hooks": nested(RUNTIME, place)}, HOOKS)]

@@ -103,6 +103,7 @@ export const Postroom = async ({ client, directory }) => {
       last: Promise.resolve(),
       greeting: "", // for the first message of the conversation
       handed: 0, // when mail was last shown that no answer has proven
+      answer: "", // the last that may have
       busy: false,
       rung: false,
       manner: {}, // who answers, and with which model
@@ -128,10 +129,11 @@ export const Postroom = async ({ client, directory }) => {
 
   const prompt = async (session, text) => {
     try {
-      await client.session.promptAsync({
+      const done = await client.session.promptAsync({
         path: { id: session.id },
         body: { ...session.manner, parts: [{ type: "text", text }] },
       })
+      if (done?.error) session.busy = false
     } catch {
       session.busy = false
     }
@@ -175,9 +177,12 @@ export const Postroom = async ({ client, directory }) => {
     },
     "message.updated": ({ info }) => {
       const session = sessions.get(info.sessionID)
-      if (!session || !proves(session, info)) return
-      session.handed = 0
-      next(session, () => ask(session, "message.updated", {}))
+      if (!session || info.id === session.answer || !proves(session, info)) return
+      session.answer = info.id
+      next(session, async () => {
+        await ask(session, "message.updated", {})
+        if (isQuiet(session.root)) session.handed = 0 // else the next answer proves what is still open
+      })
     },
     "session.idle": ({ sessionID }) => {
       const session = sessions.get(sessionID)
@@ -202,7 +207,8 @@ export const Postroom = async ({ client, directory }) => {
       try {
         const session = known(input.sessionID)
         session.busy = true
-        session.manner = { agent: input.agent, model: input.model }
+        const { agent = input.agent, model = input.model } = output.message
+        session.manner = { agent, model }
         sign(session, "chat.message")
         const typed = output.parts.map((part) => part.text ?? "").join("\n")
         await next(session, async () => {

@@ -68,8 +68,9 @@ def wiring() -> "Wiring":
 
 def _edits(place: "Place") -> "list[Edit]":
     from postroom.runtimes.plugin import program  # noqa: PLC0415
-    from postroom.runtimes.wiring import HOOKS, Edit  # noqa: PLC0415
+    from postroom.runtimes.wiring import Edit  # noqa: PLC0415
 
     config = place.environment.get("XDG_CONFIG_HOME") or f"{place.user}/.config"
     folder = f"{place.project}/.opencode" if place.project else f"{config}/opencode"
-    return [Edit(f"{folder}/plugin/postroom.js", program(RUNTIME.name, place.room), HOOKS)]
+    text = program(RUNTIME.name, place.room)
+    return [Edit(f"{folder}/plugin/postroom.js", text, "the plugin that shows mail to the agent")]

@@ -11,6 +11,6 @@ const hooks = await Postroom({ client, directory })
 
 for await (const line of createInterface({ input: process.stdin })) {
   const { hook, input, output } = JSON.parse(line)
-  await hooks[hook](input, output)
+  await hooks[hook]?.(input, output)
   tell({ output })
 }
