@@ -18,7 +18,7 @@ EXAMPLES = """\
   postroom setup claude
   postroom setup codex --dry-run       # only the diff
   postroom setup gemini --scope project --yes
-  postroom setup claude --plugin       # as a plugin, instead of in the settings
+  postroom setup claude --plugin       # as a plugin, not in the settings
   postroom setup claude --undo"""
 
 
