@@ -254,6 +254,11 @@ def home(explicit: str | None = None) -> str:
     return os.path.abspath(explicit or os.environ.get("POSTROOM_HOME") or default_home())
 
 
+def hook_program(home: str) -> str:
+    """What all hooks of a room run. Beside the room and not in it: what may write there must not run here."""
+    return os.path.join(home.rstrip("/") + "-bin", "hook")
+
+
 def project_root(start: str | None = None) -> str:
     """The main directory of the git repository around `start`, the same for all its worktrees; or ''."""
     try:

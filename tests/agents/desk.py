@@ -1,6 +1,7 @@
 """A room on a rig: an agent wired by `postroom setup`, mail for it, and what became of it."""
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -66,7 +67,7 @@ class Desk:
         self.room = postroom.open(self.home, project="shop")
         self.room.join(ANA)
         self.env: Any = {
-            "PATH": f"{BIN}:{rig.env['PATH']}",
+            "PATH": f"{BIN}:{os.path.dirname(rig.program)}:{rig.env['PATH']}",
             "POSTROOM_AGENT": NAME,
             "POSTROOM_SENDER_RATE": "0",
         }
@@ -98,6 +99,13 @@ class Desk:
     def wait_tool(self) -> None:
         """Wait until the agent's tool has come to `TOOL`."""
         until(lambda: os.path.exists(os.path.join(self.rig.place.project, "begun")), BOUND, "tool")
+
+    def post(self) -> Posted:
+        """As `send`, by the command line of the agent's own user, who has its CLI on the PATH."""
+        mark, at = f"MAIL-{os.urandom(4).hex()}", time.time()
+        done = postroom_in(self.rig, "send", NAME, mark, "--as", ANA, "--json", **self.env)
+        assert done.returncode == 0, done
+        return Posted(mark, json.loads(done.stdout)["id"], at)
 
     def delivery(self, id: str) -> Delivery:
         [found] = self.room.receipts(id).deliveries
@@ -172,9 +180,9 @@ class Desk:
             return ""
 
 
-def postroom_in(rig: Rig, *words: str) -> subprocess.CompletedProcess[str]:
+def postroom_in(rig: Rig, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
     """The command line, as somebody at another terminal would call it."""
-    env = rig.env | {"POSTROOM_SENDER_RATE": "0"}
+    env = rig.env | env
     command = [os.path.join(BIN, "postroom"), *words]
     return subprocess.run(
         command, env=env, cwd=rig.place.project, capture_output=True, text=True, timeout=BOUND, check=False

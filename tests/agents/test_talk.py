@@ -14,7 +14,7 @@ def test_claude_code_and_codex_write_to_each_other(make_rig: MakeRig) -> None:
     other = rig.also(CLIS["codex"])
     desk = Desk(rig).set_up()
     assert other.command(os.path.join(BIN, "postroom"), "setup", "codex", "--yes", **desk.env).code == 0
-    env = {"PATH": desk.env["PATH"]}
+    env = {"PATH": f"{os.path.dirname(other.program)}:{desk.env['PATH']}"}
     with (
         rig.terminal("--allowedTools", "Bash", POSTROOM_AGENT="frontend", **env) as claude,
         other.terminal(POSTROOM_AGENT="api", **env) as codex,

@@ -33,7 +33,7 @@ def test_an_idle_agent_gets_its_mail_without_anyone_typing_and_a_draft_stays(
         begin(desk, terminal)
         terminal.type(DRAFT)
         terminal.wait_screen(DRAFT)
-        one = desk.send()
+        one = desk.post()
         arrived = desk.rig.log.wait(one.mark, 20)
         check_shown(desk, one)
         terminal.wait_screen(DRAFT)

@@ -75,7 +75,7 @@ def test_a_set_up_of_another_version_is_a_problem_with_its_remedy(user: User):
 def test_a_program_that_runs_another_installation_is_told_and_mended(user: User):
     user.install("gemini")
     user.ok("setup", "gemini", "--yes")
-    hook = user.room / "bin" / "hook"
+    hook = user.hook
     hook.write_text("#!/bin/sh\nexit 0\n", encoding="utf-8")
     result = user("doctor", "--json")
     assert result.code == 1

@@ -76,7 +76,7 @@ def test_every_event_runs_our_program_and_what_the_user_had_still_runs(user: Use
     configure(user, runtime)
     user.ok("setup", runtime, "--yes")
     document = json.loads(user.read(FILES[runtime][0]))
-    hook = str(user.room / "bin" / "hook")
+    hook = str(user.hook)
     ours = [each for each in commands(document) if hook in each]
     wanted = load(runtime).points
     assert [f"{hook} {runtime} {point.event} " in " ".join(ours) for point in wanted] == [True] * len(wanted)
@@ -94,7 +94,7 @@ def test_nothing_is_written_before_it_was_shown_and_agreed_to(user: User, runtim
     before = user.tree()
     shown = user.ok("setup", runtime, "--dry-run")
     assert all(f"+++ {user.home}/{path}" in shown.out for path in FILES[runtime])
-    assert f"{user.room}/bin/hook" in shown.out
+    assert str(user.hook) in shown.out
     asked = user("setup", runtime)
     assert asked.code == 2
     assert asked.out == shown.out
@@ -106,7 +106,7 @@ def test_nothing_is_written_before_it_was_shown_and_agreed_to(user: User, runtim
 
 def test_the_command_lines_are_the_same_for_every_version(user: User):
     user.ok("setup", "codex", "--yes")
-    hook, run = user.room / "bin" / "hook", user.room / "run"
+    hook, run = user.hook, user.room / "run"
     groups = json.loads(user.read(".codex/hooks.json"))["hooks"]
     assert groups["SessionEnd"] == [
         {
@@ -239,7 +239,7 @@ def test_set_up_again_without_a_record_it_is_still_undone(user: User):
     user.ok("setup", "claude", "--yes")
     for path in (user.room / "setup").iterdir():
         path.unlink()
-    (user.room / "bin" / "hook").unlink()
+    user.hook.unlink()
     user.ok("setup", "claude", "--yes")
     user.ok("setup", "claude", "--undo", "--yes")
     assert user.read(".claude/settings.json") == CONFIG["json"]
@@ -268,7 +268,7 @@ def test_on_a_terminal_it_asks_and_only_yes_is_yes(user: User, answer: str):
             while b"[y/N]" not in heard:
                 heard += os.read(ours, 1024)
             os.write(ours, f"{answer}\n".encode())
-            assert b"bin/hook" in process.stdout.read()
+            assert b"-bin/hook" in process.stdout.read()
             assert process.wait(BOUND) == 0
     finally:
         os.close(ours)
@@ -342,7 +342,7 @@ def test_a_link_is_followed_and_a_mode_kept(user: User):
     link.symlink_to(real)
     user.ok("setup", "claude", "--yes")
     assert link.is_symlink()
-    assert "bin/hook" in real.read_text(encoding="utf-8")
+    assert "-bin/hook" in real.read_text(encoding="utf-8")
     assert stat.S_IMODE(real.stat().st_mode) == 0o640
     user.ok("setup", "claude", "--undo", "--yes")
     assert link.is_symlink()

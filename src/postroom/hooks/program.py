@@ -1,13 +1,14 @@
-"""The program that all hooks of a room run: `bin/hook` in its home.
+"""The program that all hooks of a room run: `hook`, in the directory beside the room that ends in `-bin`.
 
-Its path never changes, so the command lines in users' configurations do not either, whatever version of
+It is not in the room, because a sandboxed agent may write there, and hooks run outside its sandbox. Its
+path never changes, so the command lines in users' configurations do not either, whatever version of
 Postroom or of Python is installed; runtimes that trust a command by its hash go on trusting it.
 """
 
 import os
 import sys
 
-from postroom import host
+from postroom import config, host
 
 _LONGEST = 120  # characters of the first line that the kernel reads, with room for the rest of it
 
@@ -23,7 +24,7 @@ main({home!r}, sys.argv[1:])
 
 
 def path(home: str) -> str:
-    return os.path.join(home, "bin", "hook")
+    return config.hook_program(home)
 
 
 def install(home: str) -> str:

@@ -1,9 +1,10 @@
-"""Waking an idle session whose runtime watches no file: `bin/hook wake AGENT`, which a send starts.
+"""Waking an idle session whose runtime watches no file: `hook wake AGENT`, which a send starts.
 
 A wake is not an offer: it only makes the session begin a turn, whose hooks then show the mail. Nothing is
 done while the session works, because its hooks find the mail by themselves; one waker at a time works for
-an agent, and none for longer than ten seconds. How a session's process was started is read from /proc: where
-there is none, nobody is called.
+an agent, and none for longer than ten seconds. How a session's process was started is read from /proc:
+where there is none, nobody is called. What is run is found on the waker's own PATH and has its own
+environment: what the room says of a session may have been written by somebody in a sandbox.
 """
 
 import os
@@ -91,13 +92,21 @@ class _Waker:
         return True
 
 
-def sleeper(session: str, transcript: str, process: str) -> Sleeper:
-    """What the machine knows of a session's process."""
+def sleeper(runtime: Runtime, session: str, transcript: str, process: str) -> Sleeper:
+    """A session, what the machine knows of its process, and what this one has to call it with."""
     at = f"/proc/{process.partition('.')[0]}"
-    command, environ = _words(f"{at}/cmdline"), _words(f"{at}/environ")
-    pairs = (word.partition("=") for word in environ)
-    env = {name: value for name, equals, value in pairs if equals}
-    return Sleeper(session, transcript, _target(f"{at}/exe"), command, env, _target(f"{at}/cwd"))
+    program = _on_path(runtime.programs[0]) if runtime.programs else ""
+    return Sleeper(
+        session, transcript, program, _words(f"{at}/cmdline"), dict(os.environ), _target(f"{at}/cwd")
+    )
+
+
+def _on_path(name: str) -> str:
+    for directory in os.environ.get("PATH", "").split(":"):
+        path = os.path.join(directory, name)
+        if directory.startswith("/") and os.access(path, os.X_OK) and os.path.isfile(path):
+            return path
+    return ""
 
 
 def call_of(runtime: Runtime, session: Session) -> Call | None:
@@ -106,7 +115,7 @@ def call_of(runtime: Runtime, session: Session) -> Call | None:
         return None
     own = session.id.split(":", 1)[1].rpartition(":")[0]
     details = session.details
-    return runtime.call(sleeper(own, str(details.get("transcript") or ""), session.process), NUDGE)
+    return runtime.call(sleeper(runtime, own, str(details.get("transcript") or ""), session.process), NUDGE)
 
 
 def _make(call: Call) -> None:

@@ -6,6 +6,8 @@ offers it.
 
 import os
 
+from postroom import config
+
 _SHELL = "/bin/sh"
 # In the background of a shell that ends at once, so that nobody has a child to wait for.
 _SCRIPT = '"$0" wake "$1" </dev/null >/dev/null 2>&1 &'
@@ -13,7 +15,7 @@ _SCRIPT = '"$0" wake "$1" </dev/null >/dev/null 2>&1 &'
 
 def start(home: str, parties: list[str]) -> None:
     """One waker for each; nothing is raised."""
-    program = os.path.join(home, "bin", "hook")
+    program = config.hook_program(home)
     for party in parties:
         try:
             pid = os.posix_spawn(_SHELL, ["sh", "-c", _SCRIPT, program, party], os.environ, setsid=True)

@@ -9,6 +9,7 @@ In a terminal its threads live in a server that they share, whose process then h
 hooks do not name the session in their environment. A subagent has its own transcript, and no Stop.
 """
 
+import os
 from typing import TYPE_CHECKING
 
 from postroom.runtimes.contract import Call, Kind, Marks, Point, Runtime, Sleeper, Wake
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from postroom.runtimes.wiring import Edit, Place, Read, Wiring
 
 _ANSWERED = ("Stop", "SubagentStop")
-_KEPT = ("HOME", "PATH", "TMPDIR")  # what its command line needs of the session's environment
 _SESSIONS = "/sessions/"  # the transcripts lie below this in its own directory
 _HEADLESS = ("exec", "e", "review")
 
@@ -28,8 +28,10 @@ def call(sleeper: Sleeper, text: str) -> Call | None:
     home, found, _ = sleeper.transcript.rpartition(_SESSIONS)
     if not found or not sleeper.program or sleeper.command[1:2] in ([word] for word in _HEADLESS):
         return None
-    env = {name: sleeper.env[name] for name in _KEPT if name in sleeper.env} | {"CODEX_HOME": home}
-    return Call([sleeper.program, "queue", "--thread", sleeper.session, "--message", text], env)
+    own = sleeper.env.get("CODEX_HOME") or os.path.join(sleeper.env.get("HOME", ""), ".codex")
+    if os.path.realpath(home) != os.path.realpath(own):
+        return None  # its configuration is not the caller's, and would be run
+    return Call([sleeper.program, "queue", "--thread", sleeper.session, "--message", text], sleeper.env)
 
 
 RUNTIME = Runtime(

@@ -108,9 +108,9 @@ class Sleeper(NamedTuple):
 
     session: str  # the runtime's own id
     transcript: str
-    program: str  # the path of what it runs
-    command: list[str]
-    env: dict[str, str]
+    program: str  # where the waker finds the runtime's program
+    command: list[str]  # with which the session was started
+    env: dict[str, str]  # the waker's own
     cwd: str
 
 

@@ -2,6 +2,7 @@
 
 import os
 
+from postroom import config
 from postroom.runtimes.contract import NUDGE
 from postroom.text import encode
 
@@ -11,7 +12,7 @@ def program(name: str, room: str) -> str:
     path = os.path.join(os.path.dirname(os.path.abspath(__file__)), f"{name}.js")
     with open(path, encoding="utf-8") as file:
         content = file.read()
-    facts = {"HOOK": os.path.join(room, "bin", "hook"), "RUN": os.path.join(room, "run"), "NUDGE": NUDGE}
+    facts = {"HOOK": config.hook_program(room), "RUN": os.path.join(room, "run"), "NUDGE": NUDGE}
     for fact, value in facts.items():
         content = content.replace(f'"%{fact}%"', encode(value), 1)
     return content

@@ -106,7 +106,7 @@ def taken_out(path: str, now: bytes, content: Json, before: bytes | None, mark: 
             ours = [each for each in elements(content) if each not in theirs]
             text = jsonc.remove(text, lambda names, value: _is_ours(names, value, mark, ours), kept)
     except (jsonc.Unreadable, toml.Unreadable) as exc:
-        hint = "Take what is ours out of it yourself: what names the room's bin/hook."
+        hint = "Take what is ours out of it yourself: what names the room's hook program."
         raise CannotEdit(f"{path}: {exc}", path=path, hint=hint) from None
     return file.encoded(text, now)
 
