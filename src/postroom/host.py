@@ -114,6 +114,35 @@ def program(pid: int) -> str:
     return _read(f"/proc/{pid}/comm").strip()
 
 
+def started_with(process: str) -> tuple[str, list[str], dict[str, str], str]:
+    """What a process of this machine runs, its command line, its environment and its directory.
+
+    Empty where the system does not say, or the process is not ours.
+    """
+    at = f"/proc/{process.partition('.')[0]}"
+    pairs = (word.partition("=") for word in _read(f"{at}/environ").split("\0"))
+    env = {name: value for name, equals, value in pairs if equals}
+    return _target(f"{at}/exe"), _read(f"{at}/cmdline").split("\0")[:-1], env, _target(f"{at}/cwd")
+
+
+def _target(link: str) -> str:
+    try:
+        return os.readlink(link)
+    except OSError:
+        return ""
+
+
+def lock(descriptor: int) -> bool:
+    """Whether this process now has a file for itself, until it closes it; never where files have no locks."""
+    try:
+        import fcntl  # noqa: PLC0415 - absent on Windows
+
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (ImportError, OSError):
+        return False
+    return True
+
+
 def is_gone(process: str) -> bool:
     """True only when it is certain that the process named by an `identity` has ended.
 

@@ -2,8 +2,8 @@
 
 A wake is not an offer: it only makes the session begin a turn, whose hooks then show the mail. Nothing is
 done while the session works, because its hooks find the mail by themselves; one waker at a time works for
-an agent, and none for longer than ten seconds. How a session's process was started is read from /proc: where
-there is none, nobody is called.
+an agent, and none for longer than ten seconds. How a session's process was started is asked of the system:
+where that does not say, nobody is called.
 """
 
 import os
@@ -93,11 +93,7 @@ class _Waker:
 
 def sleeper(session: str, transcript: str, process: str) -> Sleeper:
     """What the machine knows of a session's process."""
-    at = f"/proc/{process.partition('.')[0]}"
-    command, environ = _words(f"{at}/cmdline"), _words(f"{at}/environ")
-    pairs = (word.partition("=") for word in environ)
-    env = {name: value for name, equals, value in pairs if equals}
-    return Sleeper(session, transcript, _target(f"{at}/exe"), command, env, _target(f"{at}/cwd"))
+    return Sleeper(session, transcript, *host.started_with(process))
 
 
 def call_of(runtime: Runtime, session: Session) -> Call | None:
@@ -133,28 +129,9 @@ def _make(call: Call) -> None:
 
 
 def _lock(directory: str, agent: str) -> int | None:
-    import fcntl  # noqa: PLC0415 - only who wakes must have it
-
     host.private_directory(directory)
     lock = os.open(os.path.join(directory, agent), os.O_WRONLY | os.O_CREAT, 0o600)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+    if not host.lock(lock):
         os.close(lock)
         return None
     return lock
-
-
-def _words(path: str) -> list[str]:
-    try:
-        with open(path, "rb") as file:
-            return file.read().decode(errors="replace").split("\0")[:-1]
-    except OSError:
-        return []
-
-
-def _target(path: str) -> str:
-    try:
-        return os.readlink(path)
-    except OSError:
-        return ""
