@@ -7,7 +7,7 @@ import sys
 from typing import Any
 
 from tests.commandline import COMMAND, Result
-from tests.process import BOUND, ROOT, Child, environment
+from tests.process import BOUND, ROOT, Child
 
 
 class Player:
@@ -66,7 +66,7 @@ class Player:
         return {"CLAUDE_CODE_SESSION_ID": self.session} if self.runtime == "claude" else {}
 
     def _run(self, argv: list[str], stdin: str, env: dict[str, str], cwd: str = "") -> Result:
-        kept = {k: v for k, v in environment(PYTHONPATH=ROOT).items() if not k.startswith("POSTROOM_AGENT")}
+        kept = {**os.environ, "PYTHONPATH": ROOT}  # traced: most of what hooks do is run only so
         self._child.tell(
             {"argv": argv, "stdin": stdin, "env": {**kept, **self._env, **env}, "cwd": cwd or self.cwd}
         )

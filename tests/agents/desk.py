@@ -71,6 +71,8 @@ class Desk:
             "POSTROOM_SENDER_RATE": "0",
         }
         self._number = 0
+        # Codex runs its tools in a login shell, which makes a PATH of its own.
+        rig.place.write(".profile", f'export PATH="{BIN}:$PATH"\n')
 
     def set_up(self) -> Self:
         """As the README tells a user to."""

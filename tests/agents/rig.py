@@ -11,6 +11,7 @@
 Whatever the agent leaves running shares the rig's network namespace, is found by it, and ended one by one.
 """
 
+import copy
 import glob
 import os
 import shutil
@@ -19,6 +20,8 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from typing import NamedTuple, Self
+
+import pytest
 
 from tests.agents.cli import Cli, Place
 from tests.agents.log import BOUND, Log, until
@@ -54,6 +57,14 @@ class Rig:
             os.mkdir(directory, 0o700)
         subprocess.run(["git", "init", "-q", self.place.project], check=True, timeout=BOUND)
         cli.seed(self.place)
+
+    def also(self, cli: Cli) -> "Rig":
+        """The same world, with another agent in it; this rig ends them both."""
+        other = copy.copy(self)
+        other.cli = cli
+        other.program = program(cli.name) or pytest.skip(f"NOT TESTED HERE: no {cli.name}: make agents")
+        cli.seed(self.place)
+        return other
 
     @property
     def log(self) -> Log:

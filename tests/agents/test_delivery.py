@@ -42,11 +42,13 @@ def test_mail_that_comes_while_parallel_tools_run_is_in_the_next_request(
     make_desk: MakeDesk, name: str
 ) -> None:
     desk = make_desk(name)
-    with desk.starting(f"[[both {TOOL} ||| echo oth''er]] [[bash echo next]] [[say GOODBYE]]") as running:
+    with desk.starting(
+        f"[[both {TOOL} ||| echo TWIN''RESULT]] [[bash echo next]] [[say GOODBYE]]"
+    ) as running:
         desk.wait_tool()
         one = desk.send()
         assert running.finish() == 0
-    assert one.mark in desk.rig.log.conversation("other")[0].text
+    assert one.mark in desk.rig.log.conversation("TWINRESULT")[0].text
     check(desk, one)
     desk.note("tool", (desk.rig.log.arrival(one.mark) or 0) - one.at)
 

@@ -2,13 +2,16 @@
 
 import json
 import os
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from postroom.room.proof import Proven, proven, record
+from tests.commandline import CommandLine
 from tests.configured import User
+from tests.process import BOUND, environment, until
 
 # A runtime of ours: it runs the hooks of its settings as Claude Code does, and asks no model.
 RUNS_HOOKS = f"""exec {sys.executable} - "$@" <<'END'
@@ -162,6 +165,80 @@ def test_a_canary_that_is_not_seen_is_recorded_as_failed(user: User, script: str
     assert found is not None
     assert (found.ok, found.why) == (False, why)
     assert user("doctor", "claude").code == 1  # until it was proven
+
+
+# A runtime that runs the hooks of the events it is told, one a line, and lives on.
+LIVES = """
+import json, os, subprocess, sys
+with open(os.path.expanduser("~/.gemini/settings.json")) as file:
+    hooks = json.load(file)["hooks"]
+for event in sys.stdin:
+    facts = {"session_id": "s", "cwd": os.getcwd(), "source": "startup", "prompt": "x"}
+    command = hooks[event.strip()][0]["hooks"][0]["command"]
+    subprocess.run(["sh", "-c", command], input=json.dumps(facts).encode(), capture_output=True, check=True)
+    print("done", flush=True)
+"""
+
+
+class Living:
+    """A session of a runtime that lives on."""
+
+    def __init__(self, user: User) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", LIVES], cwd=user.project, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            text=True, env=environment(HOME=str(user.home), POSTROOM_PROJECT="p", POSTROOM_AGENT="backend"),
+        )  # fmt: skip
+
+    def at(self, event: str) -> None:
+        """Let it come to an event; returns when its hook has run."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(f"{event}\n")
+        self._process.stdin.flush()
+        assert self._process.stdout.readline() == "done\n"
+
+    def __enter__(self) -> "Living":
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._process.communicate(timeout=BOUND)
+
+
+@pytest.mark.promise("doctor")
+def test_a_live_session_proves_its_route_by_having_seen_it_and_not_before(user: User):
+    user.install("gemini")
+    user.ok("setup", "gemini", "--yes")
+    env = {"HOME": str(user.home), "PATH": f"{user.bin}:{os.environ['PATH']}"}
+    with Living(user) as session:
+        session.at("SessionStart")
+        told = user.ok("doctor", "gemini", "--live", "--timeout", "50ms").out
+        assert "not tried: p/backend was at no event" in told
+        assert proven(str(user.room), "gemini") is None
+        with CommandLine(str(user.room)).start("doctor", "gemini", "--live", env=env) as doctor:
+            until(lambda: len(user.ok("inbox", "--as", "backend", "--json").json["messages"]) == 2)
+            session.at("BeforeAgent")
+            session.at("AfterAgent")
+            assert doctor.wait(BOUND) == 0
+    found = proven(str(user.room), "gemini")
+    assert found is not None
+    assert (found.ok, found.evidence) == (True, "boundary")
+
+
+@pytest.mark.promise("doctor")
+def test_a_live_session_that_was_shown_it_and_never_proves_it_has_failed(user: User):
+    user.install("gemini")
+    user.ok("setup", "gemini", "--yes")
+    env = {"HOME": str(user.home), "PATH": f"{user.bin}:{os.environ['PATH']}"}
+    words = ("doctor", "gemini", "--live", "--timeout", "4s")
+    with Living(user) as session:
+        session.at("SessionStart")
+        with CommandLine(str(user.room)).start(*words, env=env) as doctor:
+            until(lambda: user.ok("inbox", "--as", "backend", "--json").json["messages"])
+            session.at("BeforeAgent")
+            assert doctor.wait(BOUND) == 1
+    found = proven(str(user.room), "gemini")
+    assert found is not None
+    assert (found.ok, found.why) == (False, "p/backend has not seen it within 4 s")
 
 
 def test_nothing_is_proven_of_what_is_not_set_up(user: User):

@@ -106,6 +106,14 @@ def test_each_name_has_its_own_mail_in_one_process(cli: CommandLine, runtime: Ru
     assert cli.receipt(to_planner)["state"] == "offered"
 
 
+def test_the_name_it_was_given_is_no_evidence_of_who_calls_from_there(cli: CommandLine, runtime: Runtime):
+    cli.sent("builder", "b")
+    runtime.look()
+    assert runtime.look("send planner hi --quiet --as tester") != ""  # it is not held to be builder
+    [builder] = [each for each in cli.ok("agents", "--json").json["agents"] if each["name"] == "builder"]
+    assert [each["presence"] for each in builder["sessions"]] == ["unknown"]
+
+
 def test_a_failure_is_in_the_log_and_not_in_the_agent(cli: CommandLine, runtime: Runtime):
     assert runtime.look("hook plain") == ""
     assert runtime.look("hook plain --as nobody") == ""

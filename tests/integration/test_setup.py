@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from postroom.runtimes import load
-from tests.commandline import is_told_well
+from tests.commandline import CommandLine, is_told_well
 from tests.configured import FILES, User
+from tests.machine import other_user
+from tests.process import BOUND
 
 RUNTIMES = [*FILES]
 HOOKED = [runtime for runtime in RUNTIMES if FILES[runtime][0].endswith(".json")]
@@ -121,7 +123,8 @@ def test_the_command_lines_are_the_same_for_every_version(user: User):
     [tool] = commands(groups["PostToolUse"])
     assert tool == (
         f'r={run} k="p$PPID"; echo PostToolUse 2>/dev/null 1<>"$r/life/$k";'
-        f' [ "$r/quiet/s/$k" -nt /proc/self ] && exit 0; exec {hook} codex PostToolUse "$k"'
+        ' [ "$r/quiet/s/$k" -nt /proc/self ] && [ ! -d .postroom/outbox ] && exit 0;'
+        f' exec {hook} codex PostToolUse "$k"'
     )
 
 
@@ -229,6 +232,47 @@ def test_set_up_again_after_an_edit_it_still_undoes_to_what_is_the_users(user: U
     user.ok("setup", "claude", "--yes")
     user.ok("setup", "claude", "--undo", "--yes")
     assert user.read(".claude/settings.json") == CONFIG["json"].replace('"mine": 1.50', '"mine": 2')
+
+
+def test_set_up_again_without_a_record_it_is_still_undone(user: User):
+    configure(user, "claude")
+    user.ok("setup", "claude", "--yes")
+    for path in (user.room / "setup").iterdir():
+        path.unlink()
+    (user.room / "bin" / "hook").unlink()
+    user.ok("setup", "claude", "--yes")
+    user.ok("setup", "claude", "--undo", "--yes")
+    assert user.read(".claude/settings.json") == CONFIG["json"]
+
+
+def test_the_owner_of_a_file_stays_its_owner(user: User):
+    uid = other_user()
+    configure(user, "claude")
+    os.chown(user.home / ".claude" / "settings.json", uid, uid)
+    user.ok("setup", "claude", "--yes")
+    assert (user.home / ".claude" / "settings.json").stat().st_uid == uid
+
+
+@pytest.mark.promise("setup-shown")
+@pytest.mark.parametrize("answer", ["y", "n", "", "maybe"])
+def test_on_a_terminal_it_asks_and_only_yes_is_yes(user: User, answer: str):
+    ours, theirs = os.openpty()
+    command = CommandLine(str(user.room)).start(
+        "setup", "gemini", env={"HOME": str(user.home)}, stdin=theirs, stderr=theirs
+    )
+    os.close(theirs)
+    try:
+        with command as process:
+            assert process.stdout is not None
+            heard = b""
+            while b"[y/N]" not in heard:
+                heard += os.read(ours, 1024)
+            os.write(ours, f"{answer}\n".encode())
+            assert b"bin/hook" in process.stdout.read()
+            assert process.wait(BOUND) == 0
+    finally:
+        os.close(ours)
+    assert (user.home / ".gemini").exists() is (answer == "y")
 
 
 def test_without_a_record_our_entries_are_found_by_what_they_run(user: User):
@@ -359,6 +403,11 @@ def test_alone_it_offers_what_is_installed(user: User):
     assert not (user.home / ".claude").exists()
     again = user.ok("setup", "--json").json["runtimes"]
     assert [each["state"] for each in again] == ["unchanged", "impossible"]
+    (user.bin / "gemini").unlink()
+    [undone] = user.ok("setup", "--undo", "--yes", "--json").json["runtimes"]
+    assert undone["state"] == "undone"
+    assert list(user.home.iterdir()) == []
+    assert "nothing to undo" in user.ok("setup", "--undo").err
 
 
 def test_other_places_that_the_environment_names_are_used(user: User):

@@ -102,7 +102,11 @@ def test_who_is_woken_by_a_call_says_how(runtime: Runtime) -> None:
     assert (runtime.wake is Wake.CALL) == (runtime.call is not None)
 
 
-@pytest.mark.parametrize("path", [case for name in NAMES if name != "opencode" for case in captures(name)])
+# What opencode's own hooks are given goes to our plugin, which tells ours in its own words.
+RECORDED = [case for name in NAMES if name != "opencode" for case in captures(name)]
+
+
+@pytest.mark.parametrize("path", RECORDED)
 def test_every_recorded_event_names_its_session(path: str) -> None:
     with open(path, encoding="utf-8") as file:
         stdin = json.load(file)["stdin"]

@@ -30,8 +30,8 @@ def proven(home: str, runtime: str) -> Proven | None:
     try:
         with open(_path(home, runtime), encoding="utf-8") as file:
             found = json.load(file)
-        return Proven(found["ok"] is True, *(str(found[key]) for key in Proven._fields[1:]))
-    except (OSError, ValueError, KeyError, TypeError):
+        return Proven(found["ok"] is True, *(str(found.get(key, "")) for key in Proven._fields[1:]))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
 
 

@@ -8,6 +8,7 @@ from postroom.errors import UnknownRuntime
 from postroom.model.ladder import Reason
 from postroom.model.message import Session
 from postroom.model.presence import Presence, Sight
+from postroom.room.proof import proven
 from postroom.room.session import MAIN, context
 from postroom.room.stop import Stops
 from postroom.runtimes import load
@@ -69,13 +70,8 @@ def reason(room: "Premises", tx: "ReadTx", party: str) -> Reason | None:
 
 def is_proven(home: str, runtime: str) -> bool:
     """Whether a canary has shown that this runtime passes on what its hooks say (`postroom doctor`)."""
-    import json  # noqa: PLC0415 - only where there are sessions
-
-    try:
-        with open(os.path.join(home, "run", "proven", f"{runtime}.json"), encoding="utf-8") as file:
-            return json.load(file).get("ok") is True
-    except (OSError, ValueError, AttributeError):
-        return False
+    found = proven(home, runtime)
+    return found is not None and found.ok
 
 
 def _sight(room: "Premises", tx: "ReadTx", session: Session) -> Sight:
@@ -92,10 +88,12 @@ def _sight(room: "Premises", tx: "ReadTx", session: Session) -> Sight:
 
 
 def _presence(tx: "ReadTx", session: Session, runtime: Runtime | None, event: str, at: int) -> Presence:
+    if runtime is None:
+        return Presence.UNKNOWN
     if not session.id.endswith(f":{MAIN}"):
         return Presence.BUSY  # a subagent ends when it has nothing more to do
-    point = runtime.point(event) if runtime else None
-    if runtime is None or point is None:
+    point = runtime.point(event)
+    if point is None:
         return Presence.UNKNOWN
     if point.kind is Kind.PERMISSION:
         return Presence.PERMISSION

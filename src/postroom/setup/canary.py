@@ -5,7 +5,7 @@ import subprocess
 import tempfile
 
 from postroom import clock
-from postroom.errors import NoIdentity, TimedOut
+from postroom.errors import NoIdentity
 from postroom.hooks import journal
 from postroom.model.ladder import State
 from postroom.model.message import Delivery
@@ -17,6 +17,7 @@ from postroom.setup.examine import Examined
 PROMPT = "Postroom check: answer OK, and do nothing else."
 BODY = "This is a check by postroom doctor: nothing is to be done about it."
 _SENDER = "doctor"
+_SEEN = (State.SEEN, State.ACKED)
 _PATIENCE = 180.0  # seconds for a run of the runtime
 
 
@@ -45,13 +46,10 @@ def _to_sessions(room: LocalRoom, found: Examined, timeout: float) -> Proven | s
     """A message to each live session: all must get it."""
     evidence = ""
     for address in dict.fromkeys(address for address, _ in found.sessions):
-        ref = _send(room, address)
-        try:
-            [delivery] = room.until(ref, "seen", timeout=timeout)
-        except TimedOut:
-            [delivery] = room.receipts(ref).deliveries
-            if not delivery.attempts:  # its next event may show it as it should
-                return f"{address} was at no event within {timeout:g} s that could show it: it waits there"
+        [delivery] = room.until(_send(room, address), "seen", timeout=timeout)
+        if not delivery.attempts:  # its next event may show it as it should
+            return f"{address} was at no event within {timeout:g} s that could show it: it waits there"
+        if delivery.state not in _SEEN:
             return _failed(found, f"{address} has not seen it within {timeout:g} s")
         evidence = str(delivery.evidence)
     return Proven(True, found.version, _now(), evidence)
@@ -88,7 +86,7 @@ def _run(argv: list[str], directory: str, env: dict[str, str]) -> tuple[int, str
 
 
 def _judged(found: Examined, delivery: Delivery, home: str, code: int, said: str) -> Proven:
-    if delivery.state in (State.SEEN, State.ACKED):
+    if delivery.state in _SEEN:
         return Proven(True, found.version, _now(), str(delivery.evidence))
     last = said.splitlines()[-1][:200] if said else ""
     if code != 0:

@@ -67,7 +67,7 @@ def write(path: str, data: bytes) -> list[str]:
     try:
         with open(temporary, "xb") as file:
             if os.path.exists(real):
-                os.chmod(temporary, stat.S_IMODE(os.stat(real).st_mode))
+                _be_like(temporary, os.stat(real))
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
@@ -79,6 +79,13 @@ def write(path: str, data: bytes) -> list[str]:
             pass
         raise CannotEdit(f"{path} cannot be written: {exc.strerror}", path=path) from exc
     return made
+
+
+def _be_like(path: str, other: os.stat_result) -> None:
+    """Give a file another's mode and, if that is not ours, its owner."""
+    if (other.st_uid, other.st_gid) != (os.geteuid(), os.getegid()):
+        os.chown(path, other.st_uid, other.st_gid)
+    os.chmod(path, stat.S_IMODE(other.st_mode))
 
 
 def delete(path: str) -> None:

@@ -138,7 +138,10 @@ def _kept(change: Change, old: Record | None, mark: str) -> Kept:
     known = next((each for each in old.files if each.path == change.path), None) if old else None
     after = record.digest(change.after or b"")
     if known is None:
-        return Kept(change.path, change.before, after, change.content, [])
+        before = change.before
+        if before and mark.encode() in before and isinstance(change.content, dict):  # its record is lost
+            before = taken_out(change.path, before, change.content, None, mark)
+        return Kept(change.path, before, after, change.content, [])
     before = known.before
     is_theirs = change.before is not None and record.digest(change.before) != known.after
     if is_theirs and change.before is not None and isinstance(known.content, dict):

@@ -18,7 +18,7 @@ EXAMPLES = """\
   postroom setup claude
   postroom setup codex --dry-run       # only the diff
   postroom setup gemini --scope project --yes
-  postroom setup claude --plugin       # as a plugin, instead of in the settings
+  postroom setup claude --plugin       # as a plugin, not in the settings
   postroom setup claude --undo"""
 
 
@@ -39,7 +39,9 @@ def add_arguments(parser: "Parser") -> None:
 def run(args: "argparse.Namespace", context: "Context") -> int:
     _check(args)
     targets = _targets(args)
-    if not targets:
+    if not targets and args.undo:
+        context.note("Nothing is set up here: nothing to undo.")
+    elif not targets:
         from postroom.runtimes import NAMES
 
         context.note(f"No agent CLI was found. Name one to set it up anyway: {', '.join(NAMES)}")
@@ -67,11 +69,13 @@ def _targets(args: "argparse.Namespace") -> "list[Target]":
     from postroom.config import home
     from postroom.setup.plan import target
     from postroom.setup.presence import installed
+    from postroom.setup.record import every
 
     room = home(args.home)
     into = args.into or os.path.join(room, "plugin", args.runtime or "")
     plugin = os.path.abspath(into) if args.plugin else ""
-    names = [args.runtime] if args.runtime else installed()
+    known = [each.runtime for each in every(room) if each.scope == args.scope]
+    names = [args.runtime] if args.runtime else list(dict.fromkeys(known)) if args.undo else installed()
     return [target(room, name, args.scope, plugin=plugin, allow=args.allow) for name in names]
 
 
