@@ -114,6 +114,30 @@ def program(pid: int) -> str:
     return _read(f"/proc/{pid}/comm").strip()
 
 
+def started_with(process: str) -> tuple[list[str], str]:
+    """The command line of a process of this machine, and its directory; empty where the system does not say."""
+    at = f"/proc/{process.partition('.')[0]}"
+    return _read(f"{at}/cmdline").split("\0")[:-1], _target(f"{at}/cwd")
+
+
+def _target(link: str) -> str:
+    try:
+        return os.readlink(link)
+    except OSError:
+        return ""
+
+
+def lock(descriptor: int) -> bool:
+    """Whether this process now has a file for itself, until it closes it; never where files have no locks."""
+    try:
+        import fcntl  # noqa: PLC0415 - absent on Windows
+
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (ImportError, OSError):
+        return False
+    return True
+
+
 def is_gone(process: str) -> bool:
     """True only when it is certain that the process named by an `identity` has ended.
 

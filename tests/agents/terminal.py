@@ -103,12 +103,22 @@ class Terminal:
     def wait_idle(self, bound: float = BOUND) -> None:
         """Wait until it waits at its prompt and the screen rests; consent is given on the way."""
         if self._consent:
-            pattern, digit = self._consent
-            self.wait_screen(pattern, bound)
-            self.press(digit, "Enter")
-            self.wait(lambda: not re.search(pattern, self.screen()), "consent", bound)
+            self._agree(*self._consent, bound)
             self._consent = None
         self.wait(self.idle, "idle prompt", bound)
+
+    def _agree(self, pattern: str, digit: str, bound: float) -> None:
+        """A question is on the screen a little before its keys are heard: they are pressed until it goes."""
+        self.wait_screen(pattern, bound)
+        for left in reversed(range(6)):
+            self.press(digit, "Enter")
+            try:
+                self.wait(lambda: not re.search(pattern, self.screen()), "consent", bound / 6)
+            except AssertionError:
+                if not left:
+                    raise
+            else:
+                return
 
     def wait_asking(self, bound: float = BOUND) -> None:
         """Wait until it asks for a permission."""

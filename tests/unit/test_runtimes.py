@@ -14,7 +14,8 @@ from postroom.runtimes import NAMES, load
 from postroom.runtimes.contract import NUDGE, Kind, Point, Runtime, Said, Sleeper, Wake, Words
 from postroom.runtimes.plugin import program
 
-DATA = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "data", "hooks")
+TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+DATA, SCHEMAS = os.path.join(TESTS, "data", "hooks"), os.path.join(TESTS, "data", "schemas")
 RUNTIMES = [load(name) for name in NAMES]
 POINTS = [
     pytest.param(runtime, point, id=f"{runtime.name}-{point.event}")
@@ -26,7 +27,7 @@ TEXT = 'Mail with "quotes", two\nlines and ünïcode.'
 
 def schema(runtime: Runtime, event: str) -> dict[str, Any] | None:
     """What a runtime accepts from a hook at an event; None: nothing."""
-    with open(os.path.join(DATA, "schemas", f"{runtime.name}.json"), encoding="utf-8") as file:
+    with open(os.path.join(SCHEMAS, f"{runtime.name}.json"), encoding="utf-8") as file:
         found = json.load(file).get(event)
     return keyword.register(found) if found else None
 
@@ -83,7 +84,7 @@ def test_what_proves_an_offer_is_an_event_at_which_our_hook_runs(runtime: Runtim
 
 
 def _schemas(runtime: Runtime) -> list[str]:
-    with open(os.path.join(DATA, "schemas", f"{runtime.name}.json"), encoding="utf-8") as file:
+    with open(os.path.join(SCHEMAS, f"{runtime.name}.json"), encoding="utf-8") as file:
         return list(json.load(file))
 
 

@@ -2,8 +2,8 @@
 
 A wake is not an offer: it only makes the session begin a turn, whose hooks then show the mail. Nothing is
 done while the session works, because its hooks find the mail by themselves; one waker at a time works for
-an agent, and none for longer than ten seconds. How a session's process was started is read from /proc:
-where there is none, nobody is called. What is run is found on the waker's own PATH and has its own
+an agent, and none for longer than ten seconds. How a session's process was started is asked of the system:
+where that does not say, nobody is called. What is run is found on the waker's own PATH and has its own
 environment: what the room says of a session may have been written by somebody in a sandbox.
 """
 
@@ -94,11 +94,9 @@ class _Waker:
 
 def sleeper(runtime: Runtime, session: str, transcript: str, process: str) -> Sleeper:
     """A session, what the machine knows of its process, and what this one has to call it with."""
-    at = f"/proc/{process.partition('.')[0]}"
+    command, cwd = host.started_with(process)
     program = _on_path(runtime.programs[0]) if runtime.programs else ""
-    return Sleeper(
-        session, transcript, program, _words(f"{at}/cmdline"), dict(os.environ), _target(f"{at}/cwd")
-    )
+    return Sleeper(session, transcript, program, command, dict(os.environ), cwd)
 
 
 def _on_path(name: str) -> str:
@@ -142,28 +140,9 @@ def _make(call: Call) -> None:
 
 
 def _lock(directory: str, agent: str) -> int | None:
-    import fcntl  # noqa: PLC0415 - only who wakes must have it
-
     host.private_directory(directory)
     lock = os.open(os.path.join(directory, agent), os.O_WRONLY | os.O_CREAT, 0o600)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+    if not host.lock(lock):
         os.close(lock)
         return None
     return lock
-
-
-def _words(path: str) -> list[str]:
-    try:
-        with open(path, "rb") as file:
-            return file.read().decode(errors="replace").split("\0")[:-1]
-    except OSError:
-        return []
-
-
-def _target(path: str) -> str:
-    try:
-        return os.readlink(path)
-    except OSError:
-        return ""
