@@ -115,7 +115,7 @@ def program(pid: int) -> str:
 
 
 def started_with(process: str) -> tuple[list[str], str]:
-    """The command line of a process of this machine, and its directory; empty where the system does not say."""
+    """The command line of a process of this machine, and its directory; empty where it is not told."""
     at = f"/proc/{process.partition('.')[0]}"
     return _read(f"{at}/cmdline").split("\0")[:-1], _target(f"{at}/cwd")
 
