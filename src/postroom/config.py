@@ -33,6 +33,7 @@ class Settings(NamedTuple):
     max_attachment_bytes: int = 26_214_400
     spill_bytes: int = 16_384
     journal_rotate_bytes: int = 8_388_608
+    record_tools: str = "off"
 
     @property
     def is_limiting(self) -> bool:
@@ -63,6 +64,8 @@ HELP = {
     "max_attachment_bytes": "the largest file that may be attached",
     "spill_bytes": "a body larger than this is shown to an agent as its beginning and the path of a file",
     "journal_rotate_bytes": "the size at which a journal file is closed and gzipped",
+    "record_tools": "`on`: hooks note, as events, each tool an agent has used and what came of it (Claude"
+    " Code, Codex); `off`: they do not",
 }
 
 # What is set in the environment alone.
@@ -74,7 +77,7 @@ ENVIRONMENT = {
     "NO_COLOR": "any value takes the colours away",
 }
 
-_CHOICES = {"durability": ("normal", "full"), "routes": ("open", "strict")}
+_CHOICES = {"durability": ("normal", "full"), "routes": ("open", "strict"), "record_tools": ("off", "on")}
 _SMALLEST = {
     "lease_seconds": 0.001,
     "sweep_seconds": 0.01,

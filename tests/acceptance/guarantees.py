@@ -94,6 +94,7 @@ PROMISES: dict[str, str] = {
     "subagent-unknown": "Nothing is said into a subagent whose events cannot be told from its parent's.",
     "subagents": "A subagent has an address under its parent's, and its own mail.",
     "wake": "An idle session whose runtime allows it is woken for its mail; a busy one is left alone.",
+    "record-tools": "Tools are noted as events only where that is wanted, each call and result once.",
     # the store
     "tenants": "Nothing of one tenant is visible to another.",
     "held-apart": "Mail that is held, however much, makes nobody's next message slower to find.",

@@ -40,6 +40,7 @@ class Visit:
         self._offering: turn.Offering | None = None
         self._session: Session | None = None
         self._agent: Agent | None = None
+        self._known: Session | None = None  # also one that has just ended
 
     def pay(self) -> Said:
         """Settle what was shown before, claim what may be shown now; what to say to the runtime."""
@@ -55,11 +56,12 @@ class Visit:
                 turn.prove(self._room, tx, known, proof)
             if self._point.kind is Kind.END or (self._point.kind is Kind.CHILD_STOP and known is None):
                 # What goes on in another process has not ended with this one.
+                self._known = known
                 if known is not None and (known.process == seat.process or host.is_gone(known.process)):
                     self._leave(tx, known)
                 return Said()
             session, agent = current(self._room, tx, seat, anew=self._is_anew(seat, known))
-            self._session, self._agent = session, agent
+            self._session, self._agent, self._known = session, agent, session
             self._offering = self._offer(tx, session, agent)
             if self._point.kind is Kind.CHILD_STOP and self._offering is None:
                 self._leave(tx, session)
@@ -198,6 +200,10 @@ class Visit:
 
     def succeeded(self) -> None:
         """All of it was written."""
+        if self._known is not None and self._room.settings.record_tools == "on":
+            from postroom.hooks.tools import record  # noqa: PLC0415 - off, as a rule
+
+            record(self._room, self._runtime, self._known, self._beat.transcript)
         if self._session is None or self._agent is None:
             return
         if self._offering is not None:

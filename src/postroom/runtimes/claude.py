@@ -5,10 +5,10 @@ of the others. While it is idle it watches the ring file (FileChanged with async
 says on standard error, ending with 2, begins a turn.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from postroom.model.message import Json
-from postroom.runtimes.contract import Beat, Kind, Marks, Point, Runtime, Said, Wake, Words, text
+from postroom.runtimes.contract import Beat, Kind, Marks, Point, Runtime, Said, ToolFact, Wake, Words, text
 from postroom.text import encode
 
 if TYPE_CHECKING:
@@ -47,6 +47,19 @@ def say(point: Point, words: Words) -> Said:
     return Said(encode({"hookSpecificOutput": specific})) if len(specific) > 1 else Said()
 
 
+def tools(record: Json) -> list[ToolFact]:
+    message: Json = record.get("message") or {}
+    content: Any = message.get("content")
+    found: list[ToolFact] = []
+    for part in cast("list[Json]", content) if isinstance(content, list) else ():
+        if part["type"] == "tool_use":
+            found.append(ToolFact("tool_call", part["id"], part["name"], part["input"]))
+        elif part["type"] == "tool_result":
+            ok = not part.get("is_error")
+            found.append(ToolFact("tool_result", part["tool_use_id"], "", part.get("content"), ok))
+    return found
+
+
 RUNTIME = Runtime(
     name="claude",
     title="Claude Code",
@@ -67,6 +80,7 @@ RUNTIME = Runtime(
     session_env="CLAUDE_CODE_SESSION_ID",
     budget=_MOST,
     marks=Marks(reply='"type":"assistant"', noise='"hook_success"'),
+    tools=tools,
     wake=Wake.WATCH,
     programs=("claude",),
 )

@@ -12,7 +12,8 @@ hooks do not name the session in their environment. A subagent has its own trans
 import os
 from typing import TYPE_CHECKING
 
-from postroom.runtimes.contract import Call, Kind, Marks, Point, Runtime, Sleeper, Wake
+from postroom.model.message import Json
+from postroom.runtimes.contract import Call, Kind, Marks, Point, Runtime, Sleeper, ToolFact, Wake
 from postroom.runtimes.shape import beat, context
 
 if TYPE_CHECKING:
@@ -32,6 +33,17 @@ def call(sleeper: Sleeper, text: str) -> Call | None:
     if os.path.realpath(home) != os.path.realpath(own):
         return None  # its configuration is not the caller's, and would be run
     return Call([sleeper.program, "queue", "--thread", sleeper.session, "--message", text], sleeper.env)
+
+
+def tools(record: Json) -> list[ToolFact]:
+    item: Json = record.get("payload") or {}
+    kind = item.get("type")
+    if kind in ("function_call", "custom_tool_call"):
+        given = item.get("arguments", item.get("input"))
+        return [ToolFact("tool_call", item["call_id"], item["name"], {"text": given})]
+    if kind in ("function_call_output", "custom_tool_call_output"):
+        return [ToolFact("tool_result", item["call_id"], "", item.get("output"))]
+    return []
 
 
 RUNTIME = Runtime(
@@ -57,6 +69,7 @@ RUNTIME = Runtime(
         result='_call_output"',
         turn=('"type":"task_started"', '"type":"task_complete"', '"type":"turn_aborted"'),
     ),
+    tools=tools,
     wake=Wake.CALL,
     call=call,
     programs=("codex",),

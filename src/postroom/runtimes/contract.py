@@ -7,7 +7,7 @@ again.
 
 from collections.abc import Callable
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from postroom.model.message import Json
 
@@ -103,6 +103,16 @@ class Said(NamedTuple):
     code: int = 0
 
 
+class ToolFact(NamedTuple):
+    """That a tool was called, or what it gave back, as a transcript tells it."""
+
+    type: str  # `tool_call` or `tool_result`
+    id: str
+    tool: str  # its name; empty where the result does not say it
+    value: Any  # what it was given, or gave back
+    ok: bool = True
+
+
 class Sleeper(NamedTuple):
     """An idle session that is to be woken, and its process as the machine knows it."""
 
@@ -143,6 +153,7 @@ class Runtime(NamedTuple):
     session_env: str = ""  # the variable that names the session in the shells of its tools
     budget: int = 9_000  # characters that it passes on whole
     marks: Marks = Marks()
+    tools: Callable[[Json], list[ToolFact]] | None = None  # in one line of its transcript
     wake: Wake = Wake.NONE
     call: Callable[[Sleeper, str], Call | None] | None = None  # with what to say; None: it cannot be
     programs: tuple[str, ...] = ()  # what its process may be called

@@ -220,6 +220,10 @@ def _room_pruned(tx: "WriteTx", e: Event) -> None:
         tx.run("events_prune", (tx.tenant, cut))
 
 
+def _noted(_tx: "WriteTx", _e: Event) -> None:
+    """What is only told: nothing in the room changes by it."""
+
+
 APPLY: dict[str, Callable[["WriteTx", Event], None]] = {
     "agent.joined": _agent_joined,
     "agent.left": _agent_left,
@@ -236,6 +240,8 @@ APPLY: dict[str, Callable[["WriteTx", Event], None]] = {
     "room.pruned": _room_pruned,
     "session.ended": _session_ended,
     "session.started": _session_started,
+    "tool_call": _noted,
+    "tool_result": _noted,
     "topic.subscribed": _topic_subscribed,
     "topic.unsubscribed": _topic_unsubscribed,
 }
