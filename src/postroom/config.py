@@ -34,6 +34,7 @@ class Settings(NamedTuple):
     spill_bytes: int = 16_384
     journal_rotate_bytes: int = 8_388_608
     record_tools: str = "off"
+    wake_by_socket: str = "off"
 
     @property
     def is_limiting(self) -> bool:
@@ -66,6 +67,8 @@ HELP = {
     "journal_rotate_bytes": "the size at which a journal file is closed and gzipped",
     "record_tools": "`on`: hooks note, as events, each tool an agent has used and what came of it (Claude"
     " Code, Codex); `off`: they do not",
+    "wake_by_socket": "`on`: an idle Claude Code is woken by its own, undocumented socket, which is sooner than by"
+    " the file it watches; `off`: by that file alone",
 }
 
 # What is set in the environment alone.
@@ -77,7 +80,11 @@ ENVIRONMENT = {
     "NO_COLOR": "any value takes the colours away",
 }
 
-_CHOICES = {"durability": ("normal", "full"), "routes": ("open", "strict"), "record_tools": ("off", "on")}
+_SWITCH = ("off", "on")
+_CHOICES = {
+    "durability": ("normal", "full"), "routes": ("open", "strict"), "record_tools": _SWITCH,
+    "wake_by_socket": _SWITCH,
+}  # fmt: skip
 _SMALLEST = {
     "lease_seconds": 0.001,
     "sweep_seconds": 0.01,

@@ -41,6 +41,20 @@ def test_an_idle_agent_gets_its_mail_without_anyone_typing_and_a_draft_stays(
         desk.note("draft kept")
 
 
+def test_an_idle_claude_code_is_woken_sooner_by_its_socket(make_desk: MakeDesk) -> None:
+    desk = make_desk("claude")
+    desk.env["POSTROOM_WAKE_BY_SOCKET"] = "on"
+    with desk.terminal() as terminal:
+        begin(desk, terminal)
+        terminal.type(DRAFT)
+        terminal.wait_screen(DRAFT)
+        one = desk.post()
+        desk.rig.log.wait(one.mark, 20)
+        check_shown(desk, one)
+        assert "there is mail for you" in desk.rig.log.last(), "by the socket"
+        terminal.wait_screen(DRAFT)
+
+
 @pytest.mark.parametrize("name", MAIN)
 def test_mail_that_came_while_an_agent_was_idle_is_shown_with_the_next_prompt(
     make_desk: MakeDesk, name: str

@@ -99,7 +99,17 @@ def test_an_event_of_one_of_several_tools_proves_nothing(runtime: Runtime) -> No
 
 @pytest.mark.parametrize("runtime", RUNTIMES, ids=NAMES)
 def test_who_is_woken_by_a_call_says_how(runtime: Runtime) -> None:
-    assert (runtime.wake is Wake.CALL) == (runtime.call is not None)
+    assert (runtime.call is not None) == (runtime.wake is Wake.CALL or bool(runtime.socket_env))
+
+
+def test_claude_code_is_called_by_its_socket_only_where_it_is_known() -> None:
+    claude = load("claude")
+    assert claude.call is not None
+    assert claude.call(sleeper("claude"), NUDGE) is None
+    call = claude.call(sleeper("claude")._replace(socket="/tmp/s"), NUDGE)
+    assert call is not None
+    assert (call.path, call.is_socket) == ("/tmp/s", True)
+    assert json.loads(call.line)["message"]["content"] == NUDGE
 
 
 # What opencode's own hooks are given goes to our plugin, which tells ours in its own words.

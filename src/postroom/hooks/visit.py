@@ -81,6 +81,8 @@ class Visit:
         beat, pids = self._beat, host.ancestors()
         pid = next((pid for pid in pids if host.program(pid) not in SHELLS), os.getppid())
         details = {"key": self._key, "cwd": beat.cwd, "transcript": beat.transcript, **(beat.facts or {})}
+        if self._runtime.socket_env and self._room.settings.wake_by_socket == "on":
+            details["socket"] = os.environ.get(self._runtime.socket_env, "")
         return Seat(
             self._runtime.name, beat.session, beat.child, beat.child_type, host.identity_of(pid), beat.cwd,
             os.environ.get("TMUX_PANE", ""), details,

@@ -92,11 +92,15 @@ class _Waker:
         return True
 
 
-def sleeper(runtime: Runtime, session: str, transcript: str, process: str) -> Sleeper:
+def sleeper(runtime: Runtime, session: Session) -> Sleeper:
     """A session, what the machine knows of its process, and what this one has to call it with."""
-    command, cwd = host.started_with(process)
+    own, details = session.id.split(":", 1)[1].rpartition(":")[0], session.details
+    command, cwd = host.started_with(session.process)
     program = _on_path(runtime.programs[0]) if runtime.programs else ""
-    return Sleeper(session, transcript, program, command, dict(os.environ), cwd)
+    return Sleeper(
+        own, str(details.get("transcript") or ""), program, command, dict(os.environ), cwd,
+        str(details.get("socket") or ""),
+    )  # fmt: skip
 
 
 def _on_path(name: str) -> str:
@@ -111,12 +115,13 @@ def call_of(runtime: Runtime, session: Session) -> Call | None:
     """How a session can be called now; None if it cannot be."""
     if runtime.call is None:
         return None
-    own = session.id.split(":", 1)[1].rpartition(":")[0]
-    details = session.details
-    return runtime.call(sleeper(runtime, own, str(details.get("transcript") or ""), session.process), NUDGE)
+    return runtime.call(sleeper(runtime, session), NUDGE)
 
 
 def _make(call: Call) -> None:
+    if call.is_socket:
+        host.tell(call.path, call.line.encode(), _CALL)
+        return
     if call.path:
         file = os.open(call.path, os.O_WRONLY | os.O_APPEND | os.O_NONBLOCK)
         try:

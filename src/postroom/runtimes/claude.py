@@ -8,7 +8,20 @@ says on standard error, ending with 2, begins a turn.
 from typing import TYPE_CHECKING, Any, cast
 
 from postroom.model.message import Json
-from postroom.runtimes.contract import Beat, Kind, Marks, Point, Runtime, Said, ToolFact, Wake, Words, text
+from postroom.runtimes.contract import (
+    Beat,
+    Call,
+    Kind,
+    Marks,
+    Point,
+    Runtime,
+    Said,
+    Sleeper,
+    ToolFact,
+    Wake,
+    Words,
+    text,
+)
 from postroom.text import encode
 
 if TYPE_CHECKING:
@@ -47,6 +60,12 @@ def say(point: Point, words: Words) -> Said:
     return Said(encode({"hookSpecificOutput": specific})) if len(specific) > 1 else Said()
 
 
+def call(sleeper: Sleeper, words: str) -> Call | None:
+    """By the socket at which its sessions talk to each other: sooner than by its watch, and undocumented."""
+    line = encode({"type": "user", "message": {"role": "user", "content": words}})
+    return Call([], {}, sleeper.socket, f"{line}\n", is_socket=True) if sleeper.socket else None
+
+
 def tools(record: Json) -> list[ToolFact]:
     message: Json = record.get("message") or {}
     content: Any = message.get("content")
@@ -82,6 +101,8 @@ RUNTIME = Runtime(
     marks=Marks(reply='"type":"assistant"', noise='"hook_success"'),
     tools=tools,
     wake=Wake.WATCH,
+    call=call,
+    socket_env="CLAUDE_CODE_MESSAGING_SOCKET",
     programs=("claude",),
 )
 

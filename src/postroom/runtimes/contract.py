@@ -122,15 +122,17 @@ class Sleeper(NamedTuple):
     command: list[str]  # with which the session was started
     env: dict[str, str]  # the waker's own
     cwd: str
+    socket: str = ""  # its own, if it has one and that is to be used
 
 
 class Call(NamedTuple):
-    """How to wake an idle session: a command to run, or a line to append to a file that it reads."""
+    """How to wake an idle session: a command to run, or a line for a file or a socket that it reads."""
 
     command: list[str]
     env: dict[str, str]
     path: str = ""
     line: str = ""
+    is_socket: bool = False
 
 
 class Wake(StrEnum):
@@ -156,6 +158,7 @@ class Runtime(NamedTuple):
     tools: Callable[[Json], list[ToolFact]] | None = None  # in one line of its transcript
     wake: Wake = Wake.NONE
     call: Callable[[Sleeper, str], Call | None] | None = None  # with what to say; None: it cannot be
+    socket_env: str = ""  # the variable that names a socket of the session, at which it can be called
     programs: tuple[str, ...] = ()  # what its process may be called
     milliseconds: bool = False  # whether its timeouts are
     remark: str = ""  # what a user must know of it, in one sentence
