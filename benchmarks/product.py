@@ -40,7 +40,7 @@ def quiet_stub(home: str, agent: str) -> str:
     with postroom.open(home, project=PROJECT) as room:
         room.quiet.link(f"p{os.getpid()}", room.who(agent).id)
         room.hush(agent)
-    return stub(os.path.join(home, "run"), "PostToolUse", "false")
+    return stub(home, "PostToolUse", "false")
 
 
 def create_room(home: str, agents: Sequence[str]) -> None:

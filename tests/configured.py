@@ -26,7 +26,7 @@ class User:
         self.home = root / "user"
         self.project = root / "project"
         self.room = root / "room"
-        self.hook = root / "room-bin" / "hook"
+        self.hook = root / "room-hooks" / "hook"
         self.bin = root / "bin"
         for directory in (self.home, self.project, self.bin):
             directory.mkdir()

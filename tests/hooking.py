@@ -9,7 +9,7 @@ import os
 import signal
 from typing import Any
 
-from postroom import host, label
+from postroom import config, host, label
 from postroom.clock import iso, wall
 from postroom.hooks import main
 
@@ -62,9 +62,9 @@ class ClaudeCode:
 
     def _told(self, event: str, stdin: dict[str, Any]) -> str:
         self.moment = max(self.moment + 1, wall() + 1)  # later than whatever was handed over before
-        os.makedirs(os.path.join(self.home, "run", "life"), exist_ok=True)
+        os.makedirs(config.beside(self.home, "life"), exist_ok=True)
         if event != "FileChanged":
-            with open(os.path.join(self.home, "run", "life", self.key), "w", encoding="utf-8") as file:
+            with open(config.beside(self.home, "life", self.key), "w", encoding="utf-8") as file:
                 file.write(event + "\n")
         where = {"session_id": self.session, "transcript_path": self.transcript, "cwd": self.cwd}
         if "agent_id" in stdin:

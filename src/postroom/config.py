@@ -67,8 +67,8 @@ HELP = {
     "journal_rotate_bytes": "the size at which a journal file is closed and gzipped",
     "record_tools": "`on`: hooks note, as events, each tool an agent has used and what came of it (Claude"
     " Code, Codex); `off`: they do not",
-    "wake_by_socket": "`on`: an idle Claude Code is woken by its own, undocumented socket, which is sooner than by"
-    " the file it watches; `off`: by that file alone",
+    "wake_by_socket": "`on`: an idle Claude Code is woken by its own, undocumented socket, sooner than by the"
+    " file it watches; `off`: by that file alone",
 }
 
 # What is set in the environment alone.
@@ -264,9 +264,9 @@ def home(explicit: str | None = None) -> str:
     return os.path.abspath(explicit or os.environ.get("POSTROOM_HOME") or default_home())
 
 
-def hook_program(home: str) -> str:
-    """What all hooks of a room run. Beside the room and not in it: what may write there must not run here."""
-    return os.path.join(home.rstrip("/") + "-bin", "hook")
+def beside(home: str, *names: str) -> str:
+    """What hooks run, write and trust. Beside the room and not in it, where a sandboxed agent may write."""
+    return os.path.join(home.rstrip("/") + "-hooks", *names)
 
 
 def project_root(start: str | None = None) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple, Self
 
 import postroom
-from postroom.hooks import program
+from postroom.hooks import journal, program
 from postroom.model.ladder import State
 from postroom.model.message import Delivery, Sent
 from tests.agents.log import BOUND, until
@@ -174,7 +174,7 @@ class Desk:
     def complaints(self) -> str:
         """What the hooks had to say against anything."""
         try:
-            with open(os.path.join(self.home, "run", "hook.log"), encoding="utf-8") as file:
+            with open(journal.path(self.home), encoding="utf-8") as file:
                 return file.read()
         except FileNotFoundError:
             return ""

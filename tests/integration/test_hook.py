@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from postroom.hooks import journal
 from postroom.model.ladder import Evidence, Outcome, State
 from postroom.model.message import Delivery
 from postroom.room.local import LocalRoom
@@ -378,7 +379,7 @@ def test_a_hook_that_fails_says_nothing_and_the_log_says_why(
     room: LocalRoom, installed: "Program", argv: list[str], stdin: str
 ):
     assert installed(argv, stdin) == (0, "", "")
-    log = os.path.join(room.home, "run", "hook.log")
+    log = journal.path(room.home)
     with open(log, encoding="utf-8") as file:
         assert len(file.readlines()) == 1
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from postroom.hooks import program
+from postroom.hooks import journal, program
 from postroom.model.ladder import State
 from postroom.room.local import LocalRoom
 from postroom.room.verify import verify
@@ -83,4 +83,4 @@ def test_hooks_that_run_at_once_show_each_message_once(room: LocalRoom, claude: 
     ]
     said = ["".join(one.communicate(told, timeout=60)) for one in running]
     assert [sum(text.count(f"number {n};") for text in said) for n in range(12)] == [1] * 12
-    assert not os.path.exists(os.path.join(room.home, "run", "hook.log"))
+    assert not os.path.exists(journal.path(room.home))

@@ -119,7 +119,7 @@ def test_a_failure_is_in_the_log_and_not_in_the_agent(cli: CommandLine, runtime:
     assert runtime.look("hook plain --as nobody") == ""
     assert runtime.look("hook claude Nonsense") == ""
     assert runtime.look("hook nonsense Stop </dev/null") == ""
-    with open(f"{cli.home}/run/hook.log", encoding="utf-8") as file:
+    with open(f"{cli.home}-hooks/hook.log", encoding="utf-8") as file:
         lines = file.read().splitlines()
     wanted = ("NoIdentity", "nobody", "Nonsense", "nonsense")
     assert all(word in line for word, line in zip(wanted, lines, strict=True))

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from postroom import host
+from postroom import config, host
 from postroom.bell.quiet import LONGEST
 from postroom.clock import wall
 from postroom.hooks.stub import stub
@@ -184,7 +184,7 @@ def test_a_link_that_serves_two_agents_promises_nothing(room: LocalRoom):
 
 def hook(room: LocalRoom, shell: str) -> bool:
     """Run the shell stub of a hook of session `s1`; whether it went on to start the command."""
-    script = stub(os.path.join(room.home, "run"), "PostToolUse", "echo started", key="s1")
+    script = stub(room.home, "PostToolUse", "echo started", key="s1")
     ran = subprocess.run([shell, "-c", script], capture_output=True, text=True, check=True, timeout=30)
     assert ran.stderr == ""
     return ran.stdout == "started s1\n"
@@ -222,7 +222,7 @@ def test_a_hook_starts_nothing_while_quiet_is_promised_and_something_otherwise(r
 def test_a_hook_leaves_a_sign_of_life(room: LocalRoom, shell: str):
     room.quiet.link("s1", room.who("builder").id)
     room.hush("builder")
-    path = os.path.join(room.home, "run", "life", "s1")
+    path = config.beside(room.home, "life", "s1")
     for earlier in ("", "a longer word that was there before\n"):
         with open(path, "w", encoding="utf-8") as file:
             file.write(earlier)

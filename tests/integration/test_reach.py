@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from postroom import config
 from postroom.bell.ring import RingFiles
 from postroom.room.local import LocalRoom
 from tests.commandline import CommandLine
@@ -23,7 +24,7 @@ def player(home: str, room: LocalRoom, tmp_path: os.PathLike[str]):
 
 def sign(player: Player, event: str) -> None:
     """Leave a sign of life, as the shell half of a hook does."""
-    path = os.path.join(player.home, "run", "life", player.session)
+    path = config.beside(player.home, "life", player.session)
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(path, "w", encoding="utf-8") as file:
         file.write(f"{event}\n")

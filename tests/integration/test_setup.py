@@ -106,15 +106,15 @@ def test_nothing_is_written_before_it_was_shown_and_agreed_to(user: User, runtim
 
 def test_the_command_lines_are_the_same_for_every_version(user: User):
     user.ok("setup", "codex", "--yes")
-    hook, run = user.hook, user.room / "run"
+    room = user.room
     groups = json.loads(user.read(".codex/hooks.json"))["hooks"]
     assert groups["SessionEnd"] == [
         {
             "hooks": [
                 {
                     "type": "command",
-                    "command": f'r={run} k="p$PPID"; echo SessionEnd 2>/dev/null 1<>"$r/life/$k";'
-                    f' exec {hook} codex SessionEnd "$k"',
+                    "command": f'r={room} k="p$PPID"; echo SessionEnd 2>/dev/null 1<>"$r-hooks/life/$k";'
+                    ' exec "$r-hooks/hook" codex SessionEnd "$k"',
                     "timeout": 1,
                 }
             ]
@@ -122,9 +122,9 @@ def test_the_command_lines_are_the_same_for_every_version(user: User):
     ]
     [tool] = commands(groups["PostToolUse"])
     assert tool == (
-        f'r={run} k="p$PPID"; echo PostToolUse 2>/dev/null 1<>"$r/life/$k";'
-        ' [ "$r/quiet/s/$k" -nt /proc/self ] && [ ! -d .postroom/outbox ] && exit 0;'
-        f' exec {hook} codex PostToolUse "$k"'
+        f'r={room} k="p$PPID"; echo PostToolUse 2>/dev/null 1<>"$r-hooks/life/$k";'
+        ' [ "$r/run/quiet/s/$k" -nt /proc/self ] && [ ! -d .postroom/outbox ] && exit 0;'
+        ' exec "$r-hooks/hook" codex PostToolUse "$k"'
     )
 
 
@@ -268,7 +268,7 @@ def test_on_a_terminal_it_asks_and_only_yes_is_yes(user: User, answer: str):
             while b"[y/N]" not in heard:
                 heard += os.read(ours, 1024)
             os.write(ours, f"{answer}\n".encode())
-            assert b"-bin/hook" in process.stdout.read()
+            assert b"-hooks/hook" in process.stdout.read()
             assert process.wait(BOUND) == 0
     finally:
         os.close(ours)
@@ -342,7 +342,7 @@ def test_a_link_is_followed_and_a_mode_kept(user: User):
     link.symlink_to(real)
     user.ok("setup", "claude", "--yes")
     assert link.is_symlink()
-    assert "-bin/hook" in real.read_text(encoding="utf-8")
+    assert "-hooks/hook" in real.read_text(encoding="utf-8")
     assert stat.S_IMODE(real.stat().st_mode) == 0o640
     user.ok("setup", "claude", "--undo", "--yes")
     assert link.is_symlink()
@@ -433,5 +433,5 @@ def test_a_room_at_a_place_with_blanks_works(user: User):
     user.ok("join", "backend", "--home", str(home))
     [command] = commands(json.loads(user.read(".gemini/settings.json"))["hooks"]["SessionStart"])
     assert os.system(f"({command}) </dev/null") == 0
-    log = (home / "run" / "hook.log").read_text(encoding="utf-8")
+    log = (home.parent / f"{home.name}-hooks" / "hook.log").read_text(encoding="utf-8")
     assert "gemini SessionStart" in log

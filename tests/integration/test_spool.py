@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from postroom.hooks import journal
 from postroom.hooks.stub import stub
 from postroom.room import spool
 from postroom.room.local import LocalRoom
@@ -176,7 +177,7 @@ def test_what_is_no_letter_of_this_room_is_put_aside_and_never_followed(
     assert room.peek("builder") == []
     assert aside(player) == sorted([*(name.format(n) for n in range(1, 9)), os.path.basename(good), "README"])
     assert os.path.exists(elsewhere)
-    with open(os.path.join(home, "run", "hook.log"), encoding="utf-8") as file:
+    with open(journal.path(home), encoding="utf-8") as file:
         assert file.read().count("spool ") == 10
     warnings = CommandLine(home).ok("status", "--json").json["warnings"]
     assert any("put aside as no letters: 10" in warning for warning in warnings)

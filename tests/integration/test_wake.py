@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from postroom import host
+from postroom import config, host
 from postroom.errors import NotWoken
 from postroom.hooks import program, wake
 from postroom.hooks.stub import stub
@@ -59,7 +59,7 @@ def builder(
     monkeypatch.setattr(LocalRoom, "call", lambda *_: None)  # a send starts none here
 
     def sign(event: str) -> None:
-        with open(os.path.join(room.home, "run", "life", "q1"), "w", encoding="utf-8") as file:
+        with open(config.beside(room.home, "life", "q1"), "w", encoding="utf-8") as file:
             file.write(event + "\n")
 
     sign("Stop")

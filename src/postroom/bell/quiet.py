@@ -12,7 +12,7 @@ import contextlib
 import os
 from collections.abc import Iterable
 
-from postroom import host, label
+from postroom import config, host, label
 from postroom.errors import StoreReadOnly
 
 LONGEST = 3_600_000  # one hour, in milliseconds
@@ -24,7 +24,7 @@ class QuietMarkers:
     def __init__(self, run: str) -> None:
         self._agents = os.path.join(run, "quiet", "a")
         self._sessions = os.path.join(run, "quiet", "s")
-        self._life = os.path.join(run, "life")
+        self._life = config.beside(os.path.dirname(run), "life")
 
     def path(self, agent: str) -> str:
         return f"{self._agents}/{agent}"

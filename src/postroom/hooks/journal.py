@@ -3,13 +3,13 @@
 import os
 import time
 
-from postroom import host
+from postroom import config, host
 
 _LARGEST = 1 << 18
 
 
 def path(home: str) -> str:
-    return os.path.join(home, "run", "hook.log")
+    return config.beside(home, "hook.log")
 
 
 def note(home: str, argv: list[str], exc: BaseException) -> None:

@@ -1,4 +1,4 @@
-"""The program that all hooks of a room run: `hook`, in the directory beside the room that ends in `-bin`.
+"""The program that all hooks of a room run: `hook`, in the directory beside the room (`-hooks`).
 
 It is not in the room, because a sandboxed agent may write there, and hooks run outside its sandbox. Its
 path never changes, so the command lines in users' configurations do not either, whatever version of
@@ -24,7 +24,7 @@ main({home!r}, sys.argv[1:])
 
 
 def path(home: str) -> str:
-    return config.hook_program(home)
+    return config.beside(home, "hook")
 
 
 def install(home: str) -> str:

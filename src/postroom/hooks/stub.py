@@ -12,17 +12,19 @@ import shlex
 
 
 def stub(
-    run: str, event: str, command: str, key: str = "p$PPID", *, alive: bool = True, quiet: bool = True
+    home: str, event: str, command: str, key: str = "p$PPID", *, alive: bool = True, quiet: bool = True
 ) -> str:
     """A POSIX shell command: quiet → exit 0, otherwise become `command`, with the key as its last word.
+
+    In `command`, `$r` is the room's home.
 
     `key` is a shell word that names the session (its id from the runtime's environment, or the parent's
     pid). Without `alive` the event leaves no sign of life, because it says nothing of what the agent does.
     Without `quiet` Python always runs.
     """
-    lines = [f'r={shlex.quote(run)} k="{key}"']
+    lines = [f'r={shlex.quote(home)} k="{key}"']
     if alive:
-        lines.append(f'echo {shlex.quote(event)} 2>/dev/null 1<>"$r/life/$k"')
+        lines.append(f'echo {shlex.quote(event)} 2>/dev/null 1<>"$r-hooks/life/$k"')
     if quiet:
-        lines.append('[ "$r/quiet/s/$k" -nt /proc/self ] && [ ! -d .postroom/outbox ] && exit 0')
+        lines.append('[ "$r/run/quiet/s/$k" -nt /proc/self ] && [ ! -d .postroom/outbox ] && exit 0')
     return "; ".join([*lines, f'exec {command} "$k"'])

@@ -155,7 +155,7 @@ class Visit:
         """Whether the last sign of life says that the model is not at work."""
         from postroom.room.reach import last_sign  # noqa: PLC0415 - for wakes only
 
-        event, _ = last_sign(self._run, self._key)
+        event, _ = last_sign(self._room.home, self._key)
         point = self._runtime.point(event)
         return point is None or point.kind in (Kind.START, Kind.STOP)
 

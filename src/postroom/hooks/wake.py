@@ -71,7 +71,7 @@ class _Waker:
         details, turn = self._session.details, self._runtime.marks.turn
         if turn:
             return is_idle(str(details.get("transcript") or ""), turn)
-        event, at = last_sign(os.path.join(self._room.home, "run"), str(details.get("key") or ""))
+        event, at = last_sign(self._room.home, str(details.get("key") or ""))
         point = self._runtime.point(event)
         if point is None or point.kind not in (Kind.START, Kind.STOP):
             return False

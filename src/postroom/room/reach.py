@@ -3,7 +3,7 @@
 import os
 from typing import TYPE_CHECKING
 
-from postroom import host
+from postroom import config, host
 from postroom.errors import UnknownRuntime
 from postroom.model.ladder import Reason
 from postroom.model.message import Session
@@ -23,10 +23,10 @@ _GOES_ON = (Kind.STOP, Kind.WAKE)  # at these, what is offered makes an idle ses
 _FIRST = (Presence.IDLE, Presence.PERMISSION, Presence.BUSY, Presence.UNKNOWN, Presence.GONE)
 
 
-def last_sign(run: str, key: str) -> tuple[str, int]:
+def last_sign(home: str, key: str) -> tuple[str, int]:
     """The last event in a session, and when; nothing where it left no sign."""
     try:
-        with open(os.path.join(run, "life", key), encoding="utf-8", errors="replace") as file:
+        with open(config.beside(home, "life", key), encoding="utf-8", errors="replace") as file:
             event = file.readline().strip()
             return event, os.fstat(file.fileno()).st_mtime_ns // 1_000_000
     except (OSError, ValueError):
@@ -76,7 +76,7 @@ def is_proven(home: str, runtime: str) -> bool:
 
 def _sight(room: "Premises", tx: "ReadTx", session: Session) -> Sight:
     runtime = _runtime(session.runtime)
-    event, at = last_sign(room.run, str(session.details.get("key") or ""))
+    event, at = last_sign(room.home, str(session.details.get("key") or ""))
     presence = Presence.GONE
     if not host.is_gone(session.process):
         presence = _presence(tx, session, runtime, event, at)

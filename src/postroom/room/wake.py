@@ -15,7 +15,7 @@ _SCRIPT = '"$0" wake "$1" </dev/null >/dev/null 2>&1 &'
 
 def start(home: str, parties: list[str]) -> None:
     """One waker for each; nothing is raised."""
-    program = config.hook_program(home)
+    program = config.beside(home, "hook")
     for party in parties:
         try:
             pid = os.posix_spawn(_SHELL, ["sh", "-c", _SCRIPT, program, party], os.environ, setsid=True)

@@ -7,6 +7,7 @@ import fs from "node:fs"
 
 const HOOK = "%HOOK%"
 const RUN = "%RUN%"
+const LIFE = "%LIFE%"
 const NUDGE = "%NUDGE%"
 const PATIENCE = 10_000 // milliseconds for one hook
 
@@ -26,7 +27,7 @@ export const Postroom = async ({ client, directory }) => {
 
   const sign = (session, event) => {
     try {
-      fs.writeFileSync(`${RUN}/life/${session.root}`, `${event}\n`, { mode: 0o600 })
+      fs.writeFileSync(`${LIFE}/${session.root}`, `${event}\n`, { mode: 0o600 })
     } catch {}
   }
 

@@ -12,7 +12,10 @@ def program(name: str, room: str) -> str:
     path = os.path.join(os.path.dirname(os.path.abspath(__file__)), f"{name}.js")
     with open(path, encoding="utf-8") as file:
         content = file.read()
-    facts = {"HOOK": config.hook_program(room), "RUN": os.path.join(room, "run"), "NUDGE": NUDGE}
+    facts = {
+        "HOOK": config.beside(room, "hook"), "LIFE": config.beside(room, "life"),
+        "RUN": os.path.join(room, "run"), "NUDGE": NUDGE,
+    }  # fmt: skip
     for fact, value in facts.items():
         content = content.replace(f'"%{fact}%"', encode(value), 1)
     return content

@@ -1,7 +1,6 @@
 """Setting a runtime up and undoing it: worked out first, shown, then carried out as a whole."""
 
 import os
-import shlex
 from typing import NamedTuple
 
 from postroom import config, host
@@ -65,10 +64,9 @@ def target(
 
 def commands(runtime: Runtime, home: str) -> dict[str, str]:
     """The shell command of each event: the same for every version of Postroom."""
-    run, hook = os.path.join(home, "run"), shlex.quote(program.path(home))
     return {
         point.event: stub(
-            run, point.event, f"{hook} {runtime.name} {point.event}", runtime.key,
+            home, point.event, f'"$r-hooks/hook" {runtime.name} {point.event}', runtime.key,
             alive=point.is_sign, quiet=not point.is_always,
         )
         for point in runtime.points
@@ -106,8 +104,8 @@ def carry_out(one: Target, todo: list[Change]) -> None:
             file.check(change.path)
     home = one.place.room
     program.install(home)
-    for directory in ("life", "quiet"):
-        host.private_directory(os.path.join(home, "run", directory))
+    host.private_directory(config.beside(home, "life"))
+    host.private_directory(os.path.join(home, "run", "quiet"))
     old = record.load(home, one.runtime.name, one.scope, one.directory)
     files = [_kept(change, old, one.place.hook) for change in todo]
     _save(one, files)

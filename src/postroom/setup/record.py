@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from postroom import host
+from postroom import config, host
 from postroom.model.message import Json
 
 
@@ -38,7 +38,7 @@ def _path(home: str, runtime: str, scope: str, directory: str) -> str:
     name = f"{runtime}.{scope}"
     if scope == "project":
         name += f".{digest(directory.encode())[:12]}"
-    return os.path.join(home, "setup", f"{name}.json")
+    return config.beside(home, "setup", f"{name}.json")
 
 
 def load(home: str, runtime: str, scope: str, directory: str) -> Record | None:
@@ -49,11 +49,11 @@ def load(home: str, runtime: str, scope: str, directory: str) -> Record | None:
 def every(home: str) -> Iterator[Record]:
     """All set-ups of a room."""
     try:
-        names = sorted(os.listdir(os.path.join(home, "setup")))
+        names = sorted(os.listdir(config.beside(home, "setup")))
     except OSError:
         return
     for name in names:
-        found = _load(os.path.join(home, "setup", name)) if name.endswith(".json") else None
+        found = _load(config.beside(home, "setup", name)) if name.endswith(".json") else None
         if found is not None:
             yield found
 

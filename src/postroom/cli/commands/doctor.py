@@ -159,6 +159,6 @@ def _closing(
         lines.append("There is no room yet; setting something up makes it: postroom setup")
     lines += _told(own, context)
     if about["log"]:
-        lines += [f"Last complaints of hooks, in {about['home']}/run/hook.log:"]
+        lines += [f"Last complaints of hooks, in {about['home']}-hooks/hook.log:"]
         lines += [f"  {clean(line)}" for line in about["log"]]
     return "".join(f"{line}\n" for line in lines)

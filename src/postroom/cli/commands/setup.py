@@ -66,13 +66,13 @@ def _check(args: "argparse.Namespace") -> None:
 def _targets(args: "argparse.Namespace") -> "list[Target]":
     import os
 
-    from postroom.config import home
+    from postroom.config import beside, home
     from postroom.setup.plan import target
     from postroom.setup.presence import installed
     from postroom.setup.record import every
 
     room = home(args.home)
-    into = args.into or os.path.join(room, "plugin", args.runtime or "")
+    into = args.into or beside(room, "plugin", args.runtime or "")
     plugin = os.path.abspath(into) if args.plugin else ""
     known = [each.runtime for each in every(room) if each.scope == args.scope]
     names = [args.runtime] if args.runtime else list(dict.fromkeys(known)) if args.undo else installed()
