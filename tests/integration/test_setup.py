@@ -106,7 +106,7 @@ def test_nothing_is_written_before_it_was_shown_and_agreed_to(user: User, runtim
 
 def test_the_command_lines_are_the_same_for_every_version(user: User):
     user.ok("setup", "codex", "--yes")
-    room = user.room
+    room, hook = user.room, user.hook
     groups = json.loads(user.read(".codex/hooks.json"))["hooks"]
     assert groups["SessionEnd"] == [
         {
@@ -114,7 +114,7 @@ def test_the_command_lines_are_the_same_for_every_version(user: User):
                 {
                     "type": "command",
                     "command": f'r={room} k="p$PPID"; echo SessionEnd 2>/dev/null 1<>"$r-hooks/life/$k";'
-                    ' exec "$r-hooks/hook" codex SessionEnd "$k"',
+                    f' exec {hook} codex SessionEnd "$k"',
                     "timeout": 1,
                 }
             ]
@@ -124,7 +124,7 @@ def test_the_command_lines_are_the_same_for_every_version(user: User):
     assert tool == (
         f'r={room} k="p$PPID"; echo PostToolUse 2>/dev/null 1<>"$r-hooks/life/$k";'
         ' [ "$r/run/quiet/s/$k" -nt /proc/self ] && [ ! -d .postroom/outbox ] && exit 0;'
-        ' exec "$r-hooks/hook" codex PostToolUse "$k"'
+        f' exec {hook} codex PostToolUse "$k"'
     )
 
 

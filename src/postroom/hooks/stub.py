@@ -16,8 +16,6 @@ def stub(
 ) -> str:
     """A POSIX shell command: quiet → exit 0, otherwise become `command`, with the key as its last word.
 
-    In `command`, `$r` is the room's home.
-
     `key` is a shell word that names the session (its id from the runtime's environment, or the parent's
     pid). Without `alive` the event leaves no sign of life, because it says nothing of what the agent does.
     Without `quiet` Python always runs.

@@ -1,6 +1,7 @@
 """Setting a runtime up and undoing it: worked out first, shown, then carried out as a whole."""
 
 import os
+import shlex
 from typing import NamedTuple
 
 from postroom import config, host
@@ -64,9 +65,10 @@ def target(
 
 def commands(runtime: Runtime, home: str) -> dict[str, str]:
     """The shell command of each event: the same for every version of Postroom."""
+    hook = shlex.quote(program.path(home))
     return {
         point.event: stub(
-            home, point.event, f'"$r-hooks/hook" {runtime.name} {point.event}', runtime.key,
+            home, point.event, f"{hook} {runtime.name} {point.event}", runtime.key,
             alive=point.is_sign, quiet=not point.is_always,
         )
         for point in runtime.points
