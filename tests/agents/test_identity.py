@@ -35,7 +35,7 @@ def wired(rig: Rig, runtime: str) -> LocalRoom:
         rig.place,
         {
             point.event: stub(
-                room.run, point.event, f"{hook} {runtime} {point.event}", known.key,
+                room.home, point.event, f"{hook} {runtime} {point.event}", known.key,
                 quiet=point.kind not in (Kind.START, Kind.END),
             )
             for point in known.points

@@ -169,13 +169,14 @@ def test_a_canary_that_is_not_seen_is_recorded_as_failed(user: User, script: str
 
 # A runtime that runs the hooks of the events it is told, one a line, and lives on.
 LIVES = """
-import json, os, subprocess, sys
+import json, os, subprocess, sys, time
 with open(os.path.expanduser("~/.gemini/settings.json")) as file:
     hooks = json.load(file)["hooks"]
 for event in sys.stdin:
     facts = {"session_id": "s", "cwd": os.getcwd(), "source": "startup", "prompt": "x"}
     command = hooks[event.strip()][0]["hooks"][0]["command"]
     subprocess.run(["sh", "-c", command], input=json.dumps(facts).encode(), capture_output=True, check=True)
+    time.sleep(0.03)  # a model takes longer than the tick by which the starts of processes are told
     print("done", flush=True)
 """
 

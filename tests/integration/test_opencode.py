@@ -227,4 +227,4 @@ def test_no_mail_costs_no_process(room: LocalRoom, opencode: Opencode, tmp_path:
     assert opencode.prompted() == NUDGE
     opencode.tool()
     assert os.path.exists(trace)
-    assert last_sign(os.path.join(room.home, "run"), "ses_1")[0] == "tool.execute.after"
+    assert last_sign(room.home, "ses_1")[0] == "tool.execute.after"

@@ -237,7 +237,7 @@ def test_set_up_again_after_an_edit_it_still_undoes_to_what_is_the_users(user: U
 def test_set_up_again_without_a_record_it_is_still_undone(user: User):
     configure(user, "claude")
     user.ok("setup", "claude", "--yes")
-    for path in (user.room / "setup").iterdir():
+    for path in (user.hook.parent / "setup").iterdir():
         path.unlink()
     user.hook.unlink()
     user.ok("setup", "claude", "--yes")
@@ -278,7 +278,7 @@ def test_on_a_terminal_it_asks_and_only_yes_is_yes(user: User, answer: str):
 def test_without_a_record_our_entries_are_found_by_what_they_run(user: User):
     configure(user, "claude")
     user.ok("setup", "claude", "--yes")
-    for path in (user.room / "setup").iterdir():
+    for path in (user.hook.parent / "setup").iterdir():
         path.unlink()
     user.ok("setup", "claude", "--undo", "--yes")
     assert user.read(".claude/settings.json") == CONFIG["json"]

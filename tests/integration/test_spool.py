@@ -223,7 +223,7 @@ def test_the_outbox_is_at_the_root_of_the_checkout_and_git_does_not_see_it(room:
 def test_the_quiet_marker_does_not_keep_a_letter_waiting(room: LocalRoom, player: Player):
     player.hook("Stop")
     assert room.quiet.until(room.who("backend").id)
-    command = stub(room.run, "Stop", "echo ran", "s1")
+    command = stub(room.home, "Stop", "echo ran", "s1")
     quiet = subprocess.run(["sh", "-c", command], cwd=player.cwd, check=True, capture_output=True)
     assert quiet.stdout == b""
     spooled(player, "send", "builder", "hi")

@@ -164,7 +164,7 @@ def test_a_send_wakes_an_idle_agent_whose_own_hook_then_shows_it_the_mail(
     hook = program.install(room.home)
     hooks = {
         point.event: stub(
-            os.path.join(room.home, "run"), point.event, f"{hook} qwen {point.event}", "q1",
+            room.home, point.event, f"{hook} qwen {point.event}", "q1",
             alive=point.is_sign, quiet=not point.is_always,
         )
         for point in QWEN.points
