@@ -119,10 +119,12 @@ def run_hook(home: str, argv: list[str], stdin: str, began: int = 0) -> tuple[in
     os.write(outlet, stdin.encode())
     os.close(outlet)
     out, err = (os.memfd_create("hook") for _ in range(2))
+    ancestors, host.ancestors = host.ancestors, lambda pid=None, most=32: [os.getpid()]
     try:
         code = main.run(home, argv, (inlet, out, err), began=began or wall() + 1)
         return code, os.pread(out, 1 << 20, 0).decode(), os.pread(err, 1 << 20, 0).decode()
     finally:
+        host.ancestors = ancestors
         for stream in (inlet, out, err):
             os.close(stream)
 
@@ -132,10 +134,10 @@ def run_killed(home: str, argv: list[str], stdin: str, *, step: str, began: int)
     inlet, outlet = os.pipe()
     os.write(outlet, stdin.encode())
     os.close(outlet)
-    out, around = os.memfd_create("hook"), host.ancestors()
+    out, here = os.memfd_create("hook"), os.getpid()
     pid = os.fork()
     if pid == 0:
-        host.ancestors = lambda pid=None, most=32: around  # the session is hosted by one process, always
+        host.ancestors = lambda pid=None, most=32: [here]
         label.here = lambda here: os.kill(os.getpid(), signal.SIGKILL) if here == step else None
         label.armed = True
         main.run(home, argv, (inlet, out, out), began=began)

@@ -4,10 +4,13 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from typing import Any
 
 from tests.commandline import COMMAND, Result
 from tests.process import BOUND, ROOT, Child
+
+TICK = 0.02  # seconds: a model takes longer than the tick by which the starts of processes are told
 
 
 class Player:
@@ -36,6 +39,7 @@ class Player:
         argv = [sys.executable, "-m", "postroom.hooks.main", *words]
         done = self._run(argv, json.dumps(document), {})
         assert done.code in (0, 2), done
+        threading.Event().wait(TICK)
         return done
 
     def shell(

@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
+from postroom import host
 from postroom.hooks import journal
 from postroom.model.ladder import Evidence, Outcome, State
 from postroom.model.message import Delivery
 from postroom.room.local import LocalRoom
 from tests.conftest import OpenRoom
-from tests.hooking import ClaudeCode
+from tests.hooking import ClaudeCode, run_hook
 
 
 @pytest.fixture
@@ -101,8 +102,6 @@ def test_an_event_whose_hook_began_before_the_hand_over_proves_nothing(room: Loc
     sent = room.send("builder", "mail-1")
     claude._write = lambda *a, **k: None
     claude.prompt()
-    from tests.hooking import run_hook
-
     told = f'{{"session_id": "s1", "cwd": "{claude.cwd}"}}'
     run_hook(room.home, ["claude", "PostToolBatch", "s1"], told, began=1)
     assert delivery(room, sent.id).state is State.OFFERED
@@ -359,7 +358,93 @@ def test_a_wake_that_crossed_a_prompt_is_not_taken_for_lost(room: LocalRoom, cla
     claude._write("attachment", claude.shown[-1])
 
 
+@pytest.mark.promise("hook-proof")
+def test_a_wake_that_was_only_queued_behind_a_turn_is_not_proven_by_that_turn(
+    room: LocalRoom, claude: ClaudeCode
+):
+    """Claude Code notes what it queues, with all its text, and the model may never be asked with it."""
+    claude.start()
+    sent = room.send("builder", "mail-1")
+    text = claude.event("FileChanged", keep=False)
+    claude._write("queue-operation", text)
+    claude.stop()
+    assert delivery(room, sent.id).state is State.OFFERED
+
+
+@pytest.mark.promise("wake")
+def test_a_session_that_mail_keeps_going_is_not_idle(room: LocalRoom, claude: ClaudeCode):
+    claude.start()
+    room.send("builder", "mail-1")
+    assert "mail-1" in claude.stop()
+    room.send("builder", "mail-2")
+    assert claude.change() == "", "its last event was the end of a turn, which then went on"
+    assert "mail-2" in claude.tools()
+
+
+@pytest.mark.promise("hook-proof")
+def test_what_happens_in_another_terminal_proves_nothing_here(room: LocalRoom, claude: ClaudeCode):
+    claude.start()
+    claude.transcript = ""
+    claude._write = lambda *a, **k: None
+    sent = room.send("builder", "mail-1")
+    claude.prompt()
+    with room.write() as tx:  # the same session, resumed by another process that lives
+        [known] = tx.sessions(room.who("builder").id)
+        payload = {"id": known.id, "runtime": "claude", "process": host.identity_of(os.getppid()), "epoch": 0}
+        tx.append("session.started", known.agent, payload=payload)
+    claude.stop()
+    assert delivery(room, sent.id).state is not State.SEEN
+
+
 # failures
+
+
+def test_what_could_not_be_said_after_the_claim_is_not_an_attempt_that_counts(
+    room: LocalRoom, claude: ClaudeCode, monkeypatch: pytest.MonkeyPatch
+):
+    claude.start()
+    sent = room.send("builder", "mail-1")
+    monkeypatch.setattr("postroom.hooks.visit.Visit._text", lambda self, agent: 1 / 0)
+    for _ in range(6):
+        with pytest.raises(ZeroDivisionError):
+            claude.prompt()
+    monkeypatch.undo()
+    assert delivery(room, sent.id).state is State.STORED
+
+
+@pytest.mark.promise("hook-harmless")
+def test_a_hook_that_no_agent_ran_makes_nobody_an_agent(
+    room: LocalRoom, claude: ClaudeCode, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(host, "program", lambda pid: "tmux: server")
+    with pytest.raises(ValueError, match="not an agent"):
+        run_hook(room.home, ["claude", "SessionStart", "s1"], '{"session_id": "s1"}')
+    assert room.store.look().sessions(room.who("builder").id) == []
+
+
+@pytest.mark.parametrize("key", ["../x", "a/b", "..", "."])
+def test_a_key_that_is_no_file_name_is_refused(room: LocalRoom, claude: ClaudeCode, key: str):
+    with pytest.raises(ValueError, match="names no session"):
+        run_hook(room.home, ["claude", "Stop", key], '{"session_id": "s1"}')
+
+
+@pytest.mark.promise("quiet")
+def test_a_key_of_several_sessions_promises_nothing_though_one_of_them_ends(
+    room: LocalRoom, cwd: str, monkeypatch: pytest.MonkeyPatch
+):
+    """In Codex all sessions live in one process, and its hooks know no other key."""
+    monkeypatch.setenv("POSTROOM_PROJECT", "p")
+    sessions = []
+    for name in ("a", "b", "c"):
+        monkeypatch.setenv("POSTROOM_AGENT", name)
+        session = ClaudeCode(room.home, cwd, name)
+        session.key = "p1"
+        session.start()
+        sessions.append(session)
+    sessions[1].end()
+    sessions[0].stop()
+    link = os.path.join(room.home, "run", "quiet", "s", "p1")
+    assert not os.path.exists(link), "c has no other"
 
 
 @pytest.mark.promise("hook-harmless")

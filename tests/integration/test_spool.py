@@ -184,6 +184,24 @@ def test_what_is_no_letter_of_this_room_is_put_aside_and_never_followed(
 
 
 @pytest.mark.promise("spool-hostile")
+def test_what_a_cloned_repository_brings_is_moved_nowhere_but_aside(
+    room: LocalRoom, player: Player, tmp_path: os.PathLike[str]
+):
+    hooks = os.path.join(tmp_path, "hooks")  # of git, say: what comes there is run
+    os.makedirs(hooks)
+    os.makedirs(outbox(player))
+    os.symlink(hooks, os.path.join(player.cwd, ".postroom", "rejected"))
+    with open(outbox(player, "post-commit"), "w", encoding="utf-8") as file:
+        file.write("#!/bin/sh\n")
+    with open(outbox(player, "deep.json"), "w", encoding="utf-8") as file:
+        file.write("[" * 200_000)
+    room.send("builder", "mail-1")
+    player.hook("SessionStart", source="startup")
+    assert os.listdir(hooks) == []
+    assert "Your address" in player.hook("SessionStart", source="compact").out
+
+
+@pytest.mark.promise("spool-hostile")
 def test_an_outbox_that_is_a_link_or_anothers_is_not_looked_into(
     room: LocalRoom, player: Player, tmp_path: os.PathLike[str]
 ):

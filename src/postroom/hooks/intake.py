@@ -46,7 +46,7 @@ def take_in(room: "LocalRoom", session: str, cwd: str) -> None:
     for place in spool.occupied(cwd):
         try:
             _empty(room, session, place)
-        except (OSError, PostroomError) as exc:
+        except Exception as exc:
             journal.note(room.home, ["spool", place], exc)
 
 
@@ -62,7 +62,7 @@ def _empty(room: "LocalRoom", session: str, place: str) -> None:
                     os.unlink(name, dir_fd=outbox)
             except FileNotFoundError:
                 pass  # another hook was faster
-            except (OSError, ValueError, KeyError, TypeError) as exc:
+            except Exception as exc:  # whatever somebody put there
                 journal.note(room.home, ["spool", name], exc)
                 _put_aside(base, outbox, name)
         with contextlib.suppress(OSError):  # not empty
@@ -96,10 +96,12 @@ def _read(outbox: int, name: str, key: bytes) -> Letter:
 
 
 def _put_aside(base: int, outbox: int, name: str) -> None:
-    with contextlib.suppress(FileExistsError):
-        os.mkdir(spool.REJECTED, 0o700, dir_fd=base)
-    with contextlib.suppress(OSError):
-        os.rename(name, f"{spool.REJECTED}/{name}", src_dir_fd=outbox, dst_dir_fd=base)
+    """Into a directory that is no link: nothing of it may end where it is run."""
+    with contextlib.suppress(OSError), contextlib.ExitStack() as stack:
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(spool.REJECTED, 0o700, dir_fd=base)
+        aside = _folder(stack, spool.REJECTED, base)
+        os.rename(name, name, src_dir_fd=outbox, dst_dir_fd=aside)
 
 
 def _obey(room: "LocalRoom", session: str, place: str, letter: Letter) -> bool:

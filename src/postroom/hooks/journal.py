@@ -17,7 +17,7 @@ def note(home: str, argv: list[str], exc: BaseException) -> None:
     try:
         text = " ".join(f"{type(exc).__name__}: {exc}".split())[:500]
         at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        line = f"{at} {' '.join(argv)[:200]} {text}\n".encode(errors="replace")
+        line = f"{at} {' '.join(' '.join(argv).split())[:200]} {text}\n".encode(errors="replace")
         where = path(home)
         host.private_directory(os.path.dirname(where))
         try:
@@ -25,7 +25,7 @@ def note(home: str, argv: list[str], exc: BaseException) -> None:
                 os.replace(where, where + ".1")
         except OSError:
             pass
-        log = os.open(where, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        log = os.open(where, os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0), 0o600)
         os.write(log, line)
         os.close(log)
     except (OSError, ValueError):

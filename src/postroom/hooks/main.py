@@ -37,6 +37,8 @@ def run(home: str, argv: list[str], streams: tuple[int, int, int] = (0, 1, 2), b
     standard_input, standard_output, standard_error = streams
     began = began or host.started_at()
     name, event, key = [*argv, "", "", ""][:3]
+    if "/" in key or key in (".", ".."):
+        raise ValueError(f"{key!r} names no session")
     from postroom.runtimes import load  # noqa: PLC0415 - so that a failure to load is noted, too
 
     runtime = load(name)
@@ -52,13 +54,13 @@ def run(home: str, argv: list[str], streams: tuple[int, int, int] = (0, 1, 2), b
 
     with _room(home, beat.cwd) as room:
         visit = Visit(room, runtime, point, beat, key=key, began=began)
-        said = visit.pay()
-        label.here("hook-claimed")
         try:
+            said = visit.pay()
+            label.here("hook-claimed")
             _write(standard_output, said.stdout)
             _write(standard_error, said.stderr)
-        except OSError:
-            visit.failed()
+        except Exception:
+            visit.failed()  # nothing of it reached anybody
             raise
         label.here("hook-written")
         visit.succeeded()

@@ -2,6 +2,7 @@
 
 import json
 import os
+import stat
 from collections.abc import Iterator
 from typing import Any
 
@@ -21,18 +22,18 @@ def trace(path: str, marks: Marks, nonce: str, handed_at: int, *, after_tool: bo
     """
     if not path or not marks.reply or not nonce:
         return Trace.UNREADABLE
-    needles, noise = [text.encode() for text in (marks.reply, *marks.acts)], marks.noise.encode()
+    replies, noise = [text.encode() for text in (marks.reply, *marks.acts)], [n.encode() for n in marks.noise]
     result = marks.result.encode() if after_tool else b""
     mark, spoken, answered, handed = nonce.encode(), False, False, iso(handed_at) or ""
     try:
         for line in _backwards(path):
-            if at := _written_at(line) if any(needle in line for needle in needles) else "":
+            if at := _written_at(line, [reply for reply in replies if reply in line]):
                 if at <= handed:
                     break
                 spoken, answered = True, answered or not result
             elif result and spoken and result in line:
                 answered = True
-            elif mark in line and not (noise and noise in line):
+            elif mark in line and not any(one in line for one in noise):
                 return Trace.SHOWN if answered else Trace.THERE
     except FileNotFoundError:
         return Trace.UNDECIDED  # not written yet
@@ -55,18 +56,30 @@ def is_idle(path: str, turn: tuple[str, ...]) -> bool:
     return False
 
 
-def _written_at(line: bytes) -> str:
-    """When, as text: such texts in UTC have the order of the moments."""
+def _written_at(line: bytes, replies: list[bytes]) -> str:
+    """When the model said it, as text: such texts in UTC have the order of the moments.
+
+    Nothing where the line only quotes what looks like the model's words.
+    """
+    if not replies:
+        return ""
     try:
         record: Any = json.loads(line)
-        return str(record["timestamp"])
-    except (ValueError, KeyError, TypeError):
-        return ""
+        inner: Any = record.get("payload") or {}
+        for reply in replies:
+            ((key, value),) = json.loads(b"{%s}" % reply).items()
+            if value in (record.get(key), inner.get(key)):
+                return str(record["timestamp"])
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        pass
+    return ""
 
 
 def _backwards(path: str) -> Iterator[bytes]:
     """The lines of a file, the last one first; not what is far from its end."""
-    with open(path, "rb") as file:
+    with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(f"{path} is no plain file")
         at = file.seek(0, os.SEEK_END)
         first = max(0, at - _MOST)
         rest = b""

@@ -3,7 +3,8 @@
 import os
 import time
 
-from postroom import host, label
+from postroom import config, host, label
+from postroom.hooks import journal
 from postroom.hooks.lent import Lent
 from postroom.hooks.transcript import trace
 from postroom.model.message import Agent, Session
@@ -17,6 +18,7 @@ from postroom.room.unit import Unit
 from postroom.runtimes.contract import NUDGE, Beat, Kind, Point, Runtime, Said, Wake, Words
 from postroom.store.contract import WriteTx
 
+NO_AGENTS = ("tmux", "screen", "sshd", "systemd", "login", "init", "su", "cron", "containerd", "docker")
 SHELLS = ("sh", "bash", "dash", "zsh", "fish", "env", "timeout", "setsid", "nice")
 _FIRST = (Kind.START, Kind.CHILD)
 _STOPS = (Kind.STOP, Kind.CHILD_STOP)
@@ -40,6 +42,7 @@ class Visit:
         self._offering: turn.Offering | None = None
         self._session: Session | None = None
         self._agent: Agent | None = None
+        self._traces: dict[tuple[str, str], turn.Trace] = {}
         self._known: Session | None = None  # also one that has just ended
 
     def pay(self) -> Said:
@@ -48,11 +51,10 @@ class Visit:
         seat = self._seat()
         self._take_in(seat)
         proof = self._proof()
-        if self._point.kind in _LAST:
-            self._await_transcript(seat, proof)
+        self._await_transcript(seat, proof)
         with Unit(self._room, prompt=False) as tx:
             known = tx.session(seat.id)
-            if known is not None:
+            if known is not None and (known.process == seat.process or host.is_gone(known.process)):
                 turn.prove(self._room, tx, known, proof)
             if self._point.kind is Kind.END or (self._point.kind is Kind.CHILD_STOP and known is None):
                 # What goes on in another process has not ended with this one.
@@ -66,7 +68,11 @@ class Visit:
             if self._point.kind is Kind.CHILD_STOP and self._offering is None:
                 self._leave(tx, session)
                 tx.append("agent.left", agent.id, role="agent")
-        watch = self._settle_in(agent)
+        try:
+            watch = self._settle_in(agent)
+        except OSError as exc:  # then it is not woken, and its hooks always ask
+            journal.note(self._room.home, [self._runtime.name, self._point.event], exc)
+            watch = ""
         return self._runtime.say(self._point, Words(self._text(agent), watch))
 
     def _take_in(self, seat: Seat) -> None:
@@ -79,7 +85,9 @@ class Visit:
 
     def _seat(self) -> Seat:
         beat, pids = self._beat, host.ancestors()
-        pid = next((pid for pid in pids if host.program(pid) not in SHELLS), os.getppid())
+        pid = next((pid for pid in pids if host.program(pid) not in SHELLS), 0)
+        if pid <= 1 or host.program(pid).startswith(NO_AGENTS):
+            raise ValueError("it was not an agent that ran this hook, or it is gone")
         details = {"key": self._key, "cwd": beat.cwd, "transcript": beat.transcript, **(beat.facts or {})}
         if self._runtime.socket_env and self._room.settings.wake_by_socket == "on":
             details["socket"] = os.environ.get(self._runtime.socket_env, "")
@@ -107,18 +115,27 @@ class Visit:
 
     def _trace(self, route: str, nonce: str, handed_at: int) -> turn.Trace:
         """What the conversation tells of something that was offered by a route."""
+        if (known := self._traces.get((route, nonce))) is not None:
+            return known  # of all messages in one frame
         point = next((p for p in self._runtime.points if _route(p) == route), self._point)
         after_tool = point.kind is Kind.TOOL
         found = trace(self._beat.transcript, self._runtime.marks, nonce, handed_at, after_tool=after_tool)
-        return found if point.recorded or found is turn.Trace.SHOWN else turn.Trace.UNREADABLE
+        if not point.recorded and found is not turn.Trace.SHOWN:
+            found = turn.Trace.UNREADABLE
+        self._traces[route, nonce] = found
+        return found
 
     def _await_transcript(self, seat: Seat, proof: turn.Proof) -> None:
-        """For a while nothing more may happen here, and a runtime writes its transcript a little late."""
+        """Read what the transcript tells, before there is a lock to hold others up with.
+
+        At the end of a turn nothing more may happen here for a while, and runtimes write a little late.
+        """
         look = self._room.store.look()
-        session, patience = look.session(seat.id), _PATIENCE
-        while session is not None and patience > 0 and turn.is_undecided(look, session, proof):
+        session, patience = look.session(seat.id), _PATIENCE if self._point.kind in _LAST else 0.0
+        while session is not None and turn.is_undecided(look, session, proof) and patience > 0:
             time.sleep(_PAUSE)
             patience -= _PAUSE
+            self._traces.clear()
 
     def _offer(self, tx: WriteTx, session: Session, agent: Agent) -> turn.Offering | None:
         kind, stops = self._point.kind, Stops(self._run, session.id)
@@ -153,30 +170,48 @@ class Visit:
 
     def _is_idle(self) -> bool:
         """Whether the last sign of life says that the model is not at work."""
-        from postroom.room.reach import last_sign  # noqa: PLC0415 - for wakes only
+        from postroom.room.reach import is_set_going, last_sign  # noqa: PLC0415 - for wakes only
 
-        event, _ = last_sign(self._room.home, self._key)
+        event, at = last_sign(self._room.home, self._key)
         point = self._runtime.point(event)
-        return point is None or point.kind in (Kind.START, Kind.STOP)
+        if point is not None and point.kind not in (Kind.START, Kind.STOP):
+            return False
+        look, session = self._room.store.look(), self._session
+        return session is None or not is_set_going(look, session, self._runtime, at)
 
     def _leave(self, tx: WriteTx, session: Session) -> None:
         end(self._room, tx, session)
         Stops(self._run, session.id).forget()
         Lent(self._run, self._beat.session).forget()
-        if not self._beat.child:
+        if self._beat.child:
+            return
+        others = [one for one in tx.sessions_hosted(session.process) if one.id != session.id]
+        for one in others:
+            if one.id.startswith(f"{self._runtime.name}:{self._beat.session}:"):
+                end(self._room, tx, one)  # a subagent does not outlive the conversation
+        if not any(one.details.get("key") == self._key for one in others):
             self._room.quiet.unlink(self._key)
-            self._room.ring.remove(session.agent)
+        self._room.ring.remove(session.agent)
 
     def _settle_in(self, agent: Agent) -> str:
         """Let the session's hooks find their agent's marker, and be woken; what it must watch for that."""
         if self._beat.child:
             return ""
-        self._room.quiet.link(self._key, agent.id)
+        if self._key:
+            self._room.quiet.link(self._key, ".shared" if self._is_shared(agent) else agent.id)
         if self._point.kind is not Kind.START and self._room.ring.has(agent.id):
             return ""
         make_secret(self._room.home)
         path = self._room.ring.put(agent.id, self._call())
         return path if self._runtime.wake is Wake.WATCH and self._point.kind is Kind.START else ""
+
+    def _is_shared(self, agent: Agent) -> bool:
+        """Whether the key that names the session in the shell names one of another agent, too."""
+        session = self._session
+        if session is None or self._key == self._beat.session:
+            return False
+        hosted = self._room.store.look().sessions_hosted(session.process)
+        return any(one.agent != agent.id and one.details.get("key") == self._key for one in hosted)
 
     def _call(self) -> str:
         """Which session must be called to wake it, if that is the way."""
@@ -198,7 +233,11 @@ class Visit:
             return f"Your own address in Postroom is {agent.name}.\n"
         from postroom.protocol.guide import GUIDE  # noqa: PLC0415 - once in a conversation
 
-        return f"Your address in Postroom is {agent.name} (project {agent.project}).\n{GUIDE}"
+        room = "" if config.home() == self._room.home else f"Give each command --home {self._room.home}. "
+        return (
+            f"Your address in Postroom is {agent.name} (project {agent.project}). {room}"
+            f"Mail is shown to you by itself: do not poll or wait for it.\n{GUIDE}"
+        )
 
     def succeeded(self) -> None:
         """All of it was written."""

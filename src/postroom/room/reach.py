@@ -97,12 +97,12 @@ def _presence(tx: "ReadTx", session: Session, runtime: Runtime | None, event: st
         return Presence.UNKNOWN
     if point.kind is Kind.PERMISSION:
         return Presence.PERMISSION
-    if point.kind not in _IDLE or _is_set_going(tx, session, runtime, at):
+    if point.kind not in _IDLE or is_set_going(tx, session, runtime, at):
         return Presence.BUSY
     return Presence.IDLE
 
 
-def _is_set_going(tx: "ReadTx", session: Session, runtime: Runtime, at: int) -> bool:
+def is_set_going(tx: "ReadTx", session: Session, runtime: Runtime, at: int) -> bool:
     """Whether mail has made it go on since its last sign of life."""
     routes = {f"hook:{point.event}" for point in runtime.points if point.kind in _GOES_ON}
     where = context(session)

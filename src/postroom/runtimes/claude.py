@@ -98,7 +98,7 @@ RUNTIME = Runtime(
     key="${CLAUDE_CODE_SESSION_ID:-p$PPID}",
     session_env="CLAUDE_CODE_SESSION_ID",
     budget=_MOST,
-    marks=Marks(reply='"type":"assistant"', noise='"hook_success"'),
+    marks=Marks(reply='"type":"assistant"', noise=('"hook_success"', '"queue-operation"')),
     tools=tools,
     wake=Wake.WATCH,
     call=call,

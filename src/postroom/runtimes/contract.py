@@ -85,7 +85,7 @@ class Marks(NamedTuple):
     acts: tuple[str, ...] = ()  # what else it answers, where that has lines of its own
     result: str = ""  # comes between what was said after a tool, and the next answer; empty: only an answer
     turn: tuple[str, ...] = ()  # what begins a turn, then whatever ends one
-    noise: str = ""  # what has our text in it and does not mean that the model got it
+    noise: tuple[str, ...] = ()  # what has our text in it and does not mean that the model got it
 
 
 class Words(NamedTuple):

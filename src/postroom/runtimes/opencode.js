@@ -134,10 +134,10 @@ export const Postroom = async ({ client, directory }) => {
         path: { id: session.id },
         body: { ...session.manner, parts: [{ type: "text", text }] },
       })
-      if (done?.error) session.busy = false
-    } catch {
-      session.busy = false
-    }
+      if (!done?.error) return true
+    } catch {}
+    session.busy = false
+    return false
   }
 
   const idle = async (session) => {
@@ -148,7 +148,11 @@ export const Postroom = async ({ client, directory }) => {
       return
     }
     const text = HEADLESS ? "" : await asked(session, "session.idle", {})
-    if (text) return await prompt(session, text)
+    if (text) {
+      // What was claimed and not taken goes with whatever is said next: else that answer would prove it.
+      if (!(await prompt(session, text))) session.greeting = `${session.greeting || ""}${text}`
+      return
+    }
     session.busy = false
     await wake(session)
   }

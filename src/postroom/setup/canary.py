@@ -107,7 +107,10 @@ def _send(room: LocalRoom, to: str) -> str:
         return room.send(to, BODY, subject="Postroom check").id
     except NoIdentity:
         room.join(_SENDER)
-        return room.send(to, BODY, subject="Postroom check", sender=_SENDER).id
+        try:
+            return room.send(to, BODY, subject="Postroom check", sender=_SENDER).id
+        finally:
+            room.leave(_SENDER)
 
 
 def _now() -> str:
