@@ -358,6 +358,19 @@ def test_a_wake_that_crossed_a_prompt_is_not_taken_for_lost(room: LocalRoom, cla
     claude._write("attachment", claude.shown[-1])
 
 
+@pytest.mark.promise("wake")
+def test_a_turn_that_a_person_has_stopped_is_over_though_no_event_says_so(
+    room: LocalRoom, claude: ClaudeCode
+):
+    claude.start()
+    claude.prompt()
+    claude.tools()
+    room.send("builder", "mail-1")
+    assert claude.change() == ""
+    claude._write("user", "[Request interrupted by user]")
+    assert "mail-1" in claude.change()
+
+
 @pytest.mark.promise("hook-proof")
 def test_a_wake_that_was_only_queued_behind_a_turn_is_not_proven_by_that_turn(
     room: LocalRoom, claude: ClaudeCode

@@ -42,6 +42,20 @@ def trace(path: str, marks: Marks, nonce: str, handed_at: int, *, after_tool: bo
     return Trace.LACKING if answered else Trace.UNDECIDED
 
 
+def is_interrupted(path: str, marks: Marks) -> bool:
+    """Whether the last thing in a conversation is that a person has stopped it."""
+    if not path or not marks.interruption:
+        return False
+    interruption, spoken = marks.interruption.encode(), (marks.reply.encode(), b'"type":"user"')
+    try:
+        for line in _backwards(path):
+            if any(one in line for one in spoken):
+                return interruption in line
+    except OSError:
+        pass
+    return False
+
+
 def is_idle(path: str, turn: tuple[str, ...]) -> bool:
     """Whether the last turn has ended. The first of these texts is where one begins, the others are ends."""
     begins, *ends = (text.encode() for text in turn)

@@ -6,7 +6,7 @@ import time
 from postroom import config, host, label
 from postroom.hooks import journal
 from postroom.hooks.lent import Lent
-from postroom.hooks.transcript import trace
+from postroom.hooks.transcript import is_interrupted, trace
 from postroom.model.message import Agent, Session
 from postroom.protocol.frame import SMALLEST, holds_frame
 from postroom.room import turn
@@ -175,7 +175,7 @@ class Visit:
         event, at = last_sign(self._room.home, self._key)
         point = self._runtime.point(event)
         if point is not None and point.kind not in (Kind.START, Kind.STOP):
-            return False
+            return is_interrupted(self._beat.transcript, self._runtime.marks)
         look, session = self._room.store.look(), self._session
         return session is None or not is_set_going(look, session, self._runtime, at)
 

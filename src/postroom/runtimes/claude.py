@@ -98,7 +98,11 @@ RUNTIME = Runtime(
     key="${CLAUDE_CODE_SESSION_ID:-p$PPID}",
     session_env="CLAUDE_CODE_SESSION_ID",
     budget=_MOST,
-    marks=Marks(reply='"type":"assistant"', noise=('"hook_success"', '"queue-operation"')),
+    marks=Marks(
+        reply='"type":"assistant"',
+        interruption="[Request interrupted by user",
+        noise=('"hook_success"', '"queue-operation"'),
+    ),
     tools=tools,
     wake=Wake.WATCH,
     call=call,

@@ -85,6 +85,7 @@ class Marks(NamedTuple):
     acts: tuple[str, ...] = ()  # what else it answers, where that has lines of its own
     result: str = ""  # comes between what was said after a tool, and the next answer; empty: only an answer
     turn: tuple[str, ...] = ()  # what begins a turn, then whatever ends one
+    interruption: str = ""  # that a person has stopped the turn, where no event tells it
     noise: tuple[str, ...] = ()  # what has our text in it and does not mean that the model got it
 
 
