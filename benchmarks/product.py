@@ -43,6 +43,20 @@ def quiet_stub(home: str, agent: str) -> str:
     return stub(home, "PostToolUse", "false")
 
 
+def hook(home: str, runtime: str, event: str, key: str) -> list[str]:
+    """The program that all hooks run, as an agent's shell would."""
+    from postroom.hooks import program
+
+    return [program.install(home), runtime, event, key]
+
+
+def send(home: str, sender: str, to: str, body: str) -> None:
+    import postroom
+
+    with postroom.open(home, project=PROJECT) as room:
+        room.send(to, body, sender=sender)
+
+
 def create_room(home: str, agents: Sequence[str]) -> None:
     import postroom
 

@@ -9,7 +9,7 @@ from benchmarks.launch import Launch, seconds
 from benchmarks.result import Column, Result, Row, Values, spread
 
 MILLISECONDS = 1e3
-SHELL, PYTHON = "sh", "python"
+SHELL, PYTHON, ISOLATED = "sh", "python", "isolated"
 BARE = "import sqlite3, json"
 
 COLUMNS = (
@@ -19,8 +19,8 @@ COLUMNS = (
     Column("ratio", "× its reference", 2),
 )
 NOTES = (
-    f"Wall time from spawn to exit, interleaved. The stub is held against `sh -c :`, the commands against "
-    f"`python -c '{BARE}'` of the same environment; ratio of medians.",
+    f"Wall time from spawn to exit, interleaved. The stub is held against `sh -c :`, the hook against "
+    f"`python -I -S`, the commands against `python` with `-c '{BARE}'` of the same environment; ratio of medians.",
 )
 
 
@@ -44,6 +44,7 @@ def _references() -> list[Launch]:
     return [
         Launch(SHELL, "`sh -c :`", [_sh(), "-c", ":"], environment),
         Launch(PYTHON, f"`python -c '{BARE}'`", [sys.executable, "-c", BARE], environment),
+        Launch(ISOLATED, "the same with `-I -S`", [sys.executable, "-I", "-S", "-c", BARE], environment),
     ]
 
 
@@ -51,7 +52,7 @@ def _own(bench: Bench) -> list[Launch]:
     if not product.command():
         return []
     home = str(bench.folder / "startup")
-    product.create_room(home, ("planner", "builder", "reviewer"))
+    product.create_room(home, ("planner", "builder", "reviewer", "hooked"))
     environment = product.environment(home)
     postroom = product.command()
     send = [postroom, "send", "builder", "The parser is ready for review.", "--as", "planner"]
@@ -64,9 +65,27 @@ def _own(bench: Bench) -> list[Launch]:
             environment,
             SHELL,
         ),
+        _hook(bench, home),
         Launch("send", "`postroom send`", send, environment, PYTHON),
         Launch("inbox", "`postroom inbox`", inbox, environment, PYTHON),
     ]
+
+
+def _hook(bench: Bench, home: str) -> Launch:
+    """A hook that shows one message; the ends of turns before it, which prove the last one, are not timed."""
+    told = str(bench.folder / "hook.json")
+    with open(told, "w", encoding="utf-8") as file:
+        file.write('{"session_id": "bench", "cwd": "/"}')
+    mine = {"POSTROOM_AGENT": "hooked", "POSTROOM_PROJECT": product.PROJECT}
+    environment = {**product.environment(home), **mine}
+    shown, settled = (product.hook(home, "claude", event, "bench") for event in ("UserPromptSubmit", "Stop"))
+    settle = Launch("settle", "settle", settled, environment, stdin=told)
+
+    def before() -> None:
+        seconds(settle)
+        product.send(home, "builder", "hooked", "The parser is ready for review.")
+
+    return Launch("hook", "hook that shows mail", shown, environment, ISOLATED, told, before)
 
 
 def _values(launch: Launch, spent: dict[str, list[float]]) -> Values:

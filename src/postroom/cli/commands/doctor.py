@@ -135,7 +135,7 @@ def _facts(found: "Examined") -> list[tuple[str, str]]:
     elif seen is not None:
         found_out = f"yes, by {seen.evidence}" if seen.ok else f"no: {seen.why}"
         rows.append(("proven", f"{found_out} ({seen.version}, {seen.at[:16]}Z)"))
-    if found.remark:
+    if found.remark and not found.trusted:
         rows.append(("remark", found.remark))
     return rows
 

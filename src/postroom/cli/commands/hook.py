@@ -10,14 +10,11 @@ if TYPE_CHECKING:
 
 HELP = """\
 What an agent's hook runs: it is told of an event on standard input, as JSON, and prints what that runtime
-passes on to its model. `postroom setup` installs it; by hand it is good for a try. `postroom hook plain` is
+passes on to its model. `postroom setup` installs it, and only an agent can run it. `postroom hook plain` is
 for any other runtime that shows its model what a command prints: it prints what waits for you, or nothing,
 and reads nothing. The exit code is 0 whatever happens: what went wrong is in the log (`postroom doctor`)."""
 EXAMPLES = """\
-  postroom hook plain --as backend
-  postroom hook claude UserPromptSubmit <<'EOF'
-  {"session_id": "try", "cwd": "/tmp", "prompt": "hello"}
-  EOF"""
+  postroom hook plain --as backend"""
 
 
 def add_arguments(parser: "Parser") -> None:
