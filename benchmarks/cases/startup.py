@@ -20,7 +20,8 @@ COLUMNS = (
 )
 NOTES = (
     f"Wall time from spawn to exit, interleaved. The stub is held against `sh -c :`, the hook against "
-    f"`python -I -S`, the commands against `python` with `-c '{BARE}'` of the same environment; ratio of medians.",
+    f"`python -I -S`, the commands against `python`, with `-c '{BARE}'`, of the same environment; ratio of "
+    "medians.",
 )
 
 
