@@ -53,7 +53,7 @@ def _own(bench: Bench) -> list[Launch]:
     if not product.command():
         return []
     home = str(bench.folder / "startup")
-    product.create_room(home, ("planner", "builder", "reviewer", "hooked"))
+    product.create_room(home, ("planner", "builder", "reviewer"))
     environment = product.environment(home)
     postroom = product.command()
     send = [postroom, "send", "builder", "The parser is ready for review.", "--as", "planner"]
@@ -66,14 +66,19 @@ def _own(bench: Bench) -> list[Launch]:
             environment,
             SHELL,
         ),
-        _hook(bench, home),
+        _hook(bench),
         Launch("send", "`postroom send`", send, environment, PYTHON),
         Launch("inbox", "`postroom inbox`", inbox, environment, PYTHON),
     ]
 
 
-def _hook(bench: Bench, home: str) -> Launch:
-    """A hook that shows one message; the ends of turns before it, which prove the last one, are not timed."""
+def _hook(bench: Bench) -> Launch:
+    """A hook that shows one message; the ends of turns before it, which prove the last one, are not timed.
+
+    In a room of its own: where this process hosts a session, all that it starts is that agent.
+    """
+    home = str(bench.folder / "hooks")
+    product.create_room(home, ("builder", "hooked"))
     told = str(bench.folder / "hook.json")
     with open(told, "w", encoding="utf-8") as file:
         file.write('{"session_id": "bench", "cwd": "/"}')

@@ -140,6 +140,11 @@ class Desk:
     def has_killed(self) -> bool:
         return os.path.exists(self._flag)
 
+    def presence(self) -> str:
+        """What the room thinks that the agent does."""
+        [status] = [status for status in self.room.agents() if status.agent.name == NAME]
+        return status.sessions[0].presence.value if status.sessions else "gone"
+
     def let_sleep(self) -> None:
         """What is sent from now on does not wake the agent."""
         self.room.ring.remove(self.room.who(NAME).id)

@@ -4,6 +4,7 @@ import pytest
 
 from tests.agents.conftest import MakeDesk
 from tests.agents.desk import TOOL, Desk, Posted
+from tests.agents.log import BOUND, until
 from tests.agents.terminal import Terminal
 from tests.agents.test_delivery import MAIN, check
 
@@ -14,8 +15,9 @@ DRAFT = "half a sentence"
 def begin(desk: Desk, terminal: Terminal) -> None:
     """A first turn: some runtimes tell of a session only when somebody has said something."""
     terminal.wait_idle()
-    terminal.submit("[[say READY]]")
-    terminal.wait_screen("READY")
+    terminal.submit("[[bash echo RE''ADY]] [[say BEGUN]]")
+    desk.rig.log.wait("READY")
+    until(lambda: desk.presence() == "idle", BOUND, "idle session")
     terminal.wait_idle()
 
 

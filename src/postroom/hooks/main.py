@@ -6,6 +6,7 @@ reason is in the log. What is printed is what that runtime accepts, in one write
 mail count as handed over.
 """
 
+import gc
 import os
 import sys
 from typing import TYPE_CHECKING, NoReturn
@@ -22,6 +23,7 @@ _PATIENCE = 1.0  # seconds for the room's lock: the agent waits meanwhile
 
 def main(home: str, argv: list[str]) -> NoReturn:
     """Run one hook, and end without the interpreter's own ending."""
+    gc.disable()  # what is loaded stays until the end
     code = 0
     try:
         code = run(home, argv)
