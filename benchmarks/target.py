@@ -91,6 +91,7 @@ PROMISED = (
     Target("no-mail hook check, against `sh -c :`", 1.5, "×", _value("startup", "stub", "ratio")),
     Target("`postroom send`, against bare Python", 2.0, "×", _value("startup", "send", "ratio")),
     Target("`postroom inbox`, against bare Python", 2.0, "×", _value("startup", "inbox", "ratio")),
+    Target("hook that shows mail, against `python -I -S`", 2.5, "×", _value("startup", "hook", "ratio")),
     Target("CPU of 100 idle `postroom wait`", 0.1, "%", _value("idle", "postroom-wait", "cpu")),
     Target("CPU of 100 idle `Room.wait()`", 0.1, "%", _value("idle", "postroom-listen", "cpu")),
     Target("private memory of one `postroom wait`", 10, "MB", _value("idle", "postroom-wait", "private")),
