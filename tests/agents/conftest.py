@@ -58,7 +58,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Renew what the table says of every CLI of which something was shown now."""
+    """Renew what the table says of every point that was shown to work now; another version starts anew."""
     path = session.config.getoption("--table")
     if not path or not NOTED:
         return
@@ -68,7 +68,9 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
             table = json.load(file)
     for name in {name for name, _, _ in NOTED}:
         points = {point: latency for who, point, latency in NOTED if who == name}
-        table[name] = {"version": PINS[name].version, "points": points}
+        known = table.get(name, {})
+        old = known.get("points", {}) if known.get("version") == PINS[name].version else {}
+        table[name] = {"version": PINS[name].version, "points": {**old, **points}}
     with open(path, "w", encoding="utf-8") as file:
         json.dump(table, file, indent=2, sort_keys=True)
         file.write("\n")

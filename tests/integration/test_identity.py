@@ -126,6 +126,19 @@ sys.stdout.write(subprocess.run(send, text=True, check=True, capture_output=True
     assert outer.name == "backend"
 
 
+@pytest.mark.promise("identity")
+def test_an_agent_whose_hooks_tell_nothing_is_not_the_one_around_it(play: Play, tmp_path: os.PathLike[str]):
+    """Codex skips hooks that nobody has reviewed, in silence."""
+    codex = os.path.join(tmp_path, "codex")
+    with open(codex, "w", encoding="utf-8") as file:
+        file.write('#!/bin/sh\n"$@"\nexit $?\n')
+    os.chmod(codex, 0o755)
+    player = play()
+    assert player.shell("inbox").code == 0
+    assert player.shell("inbox", prefix=(codex,)).code == 2, "it must say who it is"
+    assert player.shell("inbox", "--as", "builder", prefix=(codex,)).code == 0
+
+
 @pytest.mark.skipif(not host.lineage(), reason="NOT TESTED HERE: no /proc")
 def test_a_program_that_is_older_than_its_session_is_known_once_that_has_begun(room: LocalRoom):
     with open_room(room.home, project="p") as early:

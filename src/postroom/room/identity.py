@@ -25,6 +25,7 @@ VARIABLES = (
     ("OPENCODE_SESSION_ID", "opencode"),
     ("AGENT_SESSION_ID", "goose"),
 )
+_AGENTS = frozenset(runtime for _, runtime in VARIABLES)  # as most of their processes are called
 _MAIN = ":main"
 
 SESSION = "session"  # the environment names the session, and its process is above this one
@@ -91,16 +92,25 @@ def stated() -> list[str]:
 
 
 def _look(tx: "ReadTx") -> Evidence | None:
-    sessions = stated()
+    sessions, nearer = stated(), list[str]()
     for process in host.lineage():
         hosted = [session for session in tx.sessions_hosted(process) if session.id.endswith(_MAIN)]
         if not hosted:
+            nearer.append(process)
             continue
+        if _is_nested(nearer, hosted[0].runtime):
+            return None
         for session in hosted:
             if session.id in sessions:
                 return _evidence(session, SESSION)
         return _evidence(hosted[0], PROCESS) if len(hosted) == 1 else None
     return _beyond(tx, sessions)
+
+
+def _is_nested(nearer: list[str], runtime: str) -> bool:
+    """Whether another agent runs in between, whose hooks have told us nothing: it is not the outer one."""
+    programs = [host.program(int(process.partition(".")[0])) for process in nearer]
+    return any(program in _AGENTS and program != runtime for program in programs)
 
 
 def _beyond(tx: "ReadTx", sessions: list[str]) -> Evidence | None:
