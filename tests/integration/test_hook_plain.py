@@ -1,12 +1,15 @@
 """`postroom hook plain`: mail for a runtime of which we know only that it shows a command's output."""
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
 
 import pytest
 
+from postroom import host
+from postroom.hooks import plain
 from tests.commandline import COMMAND, CommandLine
 from tests.process import BOUND, ROOT, environment
 
@@ -132,3 +135,12 @@ def test_a_replay_knows_what_was_shown(cli: CommandLine, runtime: Runtime, tmp_p
     done = cli.ok("replay", "--into", f"{tmp_path}/again", "--json").json
     assert done.get("same", True)
     assert cli.ok("verify").code == 0
+
+
+def test_a_terminal_multiplexer_is_not_what_was_shown_the_mail(monkeypatch: pytest.MonkeyPatch):
+    """It outlives every script that asks in it, whose end must give the mail back."""
+    monkeypatch.setattr(host, "ancestors", lambda pid=None, most=32: [os.getppid(), 4242])
+    monkeypatch.setattr(host, "program", lambda pid: "tmux: server" if pid == 4242 else "bash")
+    assert plain._process() == host.identity_of(os.getppid())
+    monkeypatch.setattr(host, "program", lambda pid: "agent" if pid == 4242 else "bash")
+    assert plain._process() == host.identity_of(4242)

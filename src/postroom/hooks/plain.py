@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable
 
 from postroom import config, host
-from postroom.hooks.visit import SHELLS
+from postroom.hooks.visit import NO_AGENTS, SHELLS
 from postroom.model.message import Agent, Session
 from postroom.protocol.frame import BUDGET
 from postroom.room import directory, turn
@@ -66,7 +66,11 @@ def _untraced(_route: str, _nonce: str, _handed_at: int) -> turn.Trace:
 
 
 def _process() -> str:
-    """What reads our output: the nearest process above that is no shell. At a terminal, its shell."""
+    """What reads our output: the nearest process above that is no shell.
+
+    Where that is no agent but what holds a terminal, it is our shell: the other outlives all that asks.
+    """
     above = host.ancestors()
-    pid = next((pid for pid in above if host.program(pid) not in SHELLS), os.getppid())
-    return host.identity_of(os.getppid() if os.isatty(1) else pid)
+    pid = next((pid for pid in above if host.program(pid) not in SHELLS), 0)
+    is_agent = pid > 1 and not host.program(pid).startswith(NO_AGENTS) and not os.isatty(1)
+    return host.identity_of(pid if is_agent else os.getppid())
