@@ -114,7 +114,7 @@ class ClaudeCode:
 
 
 def run_hook(home: str, argv: list[str], stdin: str, began: int = 0) -> tuple[int, str, str]:
-    """Run a hook in this process, as `bin/hook` would."""
+    """Run a hook in this process, as the installed program would."""
     inlet, outlet = os.pipe()
     os.write(outlet, stdin.encode())
     os.close(outlet)

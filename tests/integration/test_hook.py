@@ -488,7 +488,7 @@ def test_a_room_that_is_gone_harms_nobody(installed: "Program", room: LocalRoom)
 
 
 class Program:
-    """`bin/hook`, as a set-up installs it."""
+    """The program that all hooks run, as a set-up installs it."""
 
     def __init__(self, path: str) -> None:
         self.path = path

@@ -1,9 +1,8 @@
 """The shell half of a hook: a sign of life, a test of the quiet marker, and Python only when it must be.
 
-What a sandbox kept out of the room lies in `.postroom/outbox` until Python takes it in.
 With no mail this is all that runs, so it may cost little more than an empty shell. `-nt /proc/self`
 compares the marker's time with now without starting a process: what /proc/self shows was made this instant.
-What a sandboxed agent could only leave in its workspace, nobody could withdraw the promise for.
+What a sandbox kept out of the room lies in `.postroom/outbox`, and nobody could withdraw the promise for it.
 The sign of life is the first line of its file, written over the last one: some file systems take half a
 millisecond to make a file empty first.
 """

@@ -1,7 +1,8 @@
-"""How often mail has kept a turn from ending. Two agents that write to each other must not go on for ever.
+"""How often mail has kept a turn from ending: an agent must come to an end of its work, too.
 
-Three times in a row without a word of a person; then only urgent mail does, or ten minutes must pass. Kept
-in a file beside the store: counted before anything is claimed, and worth nothing after the session.
+Three times in a row without a word of a person; then only urgent mail does, or ten minutes must pass. An idle
+session that is woken is not counted. Kept in a file beside the store, written before the claim is
+committed, and worth nothing after the session.
 """
 
 import os
