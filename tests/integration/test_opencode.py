@@ -227,4 +227,6 @@ def test_no_mail_costs_no_process(room: LocalRoom, opencode: Opencode, tmp_path:
     assert opencode.prompted() == NUDGE
     opencode.tool()
     assert os.path.exists(trace)
-    assert last_sign(room.home, "ses_1")[0] == "tool.execute.after"
+    session = room.store.look().session("opencode:ses_1:main")
+    assert session is not None
+    assert last_sign(room.home, session).event == "tool.execute.after"

@@ -108,6 +108,37 @@ def test_after_three_turns_made_longer_by_mail_the_reason_is_the_cap(room: Local
     sign(player, "Stop")
     assert player.hook("Stop").out == ""
     assert reason(room, sent.id) == "stop_cap"
+    assert reason(room, room.send("backend", "when it is idle").id) == "waking"
+
+
+@pytest.mark.promise("presence")
+def test_a_session_that_a_person_has_interrupted_is_idle(
+    room: LocalRoom, home: str, tmp_path: os.PathLike[str]
+):
+    path = os.path.join(tmp_path, "transcript.jsonl")
+    with Player(home, os.path.join(tmp_path, "work"), POSTROOM_AGENT="backend") as player:
+        player.hook("SessionStart", source="startup", transcript_path=path)
+        for event in ("PostToolBatch", "Notification"):
+            sign(player, event)
+            with open(path, "w", encoding="utf-8") as file:
+                file.write('{"type":"assistant"}\n')
+            assert session(room).reach != "idle"
+            with open(path, "a", encoding="utf-8") as file:
+                file.write('{"type":"user","text":"[Request interrupted by user]"}\n')
+            assert session(room).reach == "idle"
+
+
+@pytest.mark.promise("presence")
+@pytest.mark.parametrize("runtime", ["qwen", "copilot"])
+def test_who_was_not_started_so_that_it_can_be_woken_is_not_said_to_wake(
+    home: str, room: LocalRoom, tmp_path: os.PathLike[str], runtime: str
+):
+    with Player(home, os.path.join(tmp_path, "work"), runtime=runtime, POSTROOM_AGENT="backend") as player:
+        sign(player, "SessionStart")
+        player.hook("SessionStart", source="startup")
+        sent = room.send("backend", "hi")
+        assert (sent.reach, reason(room, sent.id)) == (["idle"], None)
+        assert "until its next prompt" in CommandLine(home).ok("agents").out
 
 
 def test_a_live_session_counts_for_groups_of_those_who_are_live(room: LocalRoom, player: Player):

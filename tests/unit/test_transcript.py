@@ -6,8 +6,7 @@ import os
 import pytest
 
 from postroom.clock import iso
-from postroom.hooks.transcript import is_idle, trace
-from postroom.room.turn import Trace
+from postroom.room.transcript import Trace, is_over, trace
 from postroom.runtimes import load
 from postroom.runtimes.contract import Runtime
 
@@ -68,12 +67,12 @@ def test_an_answer_without_it_tells_that_it_was_lost(record: Record) -> None:
 
 def test_a_turn_is_over_when_its_transcript_says_so(record: Record) -> None:
     record.line({"type": "task_started"}).line(ANSWER)
-    assert not is_idle(record.path, CODEX.marks.turn)
+    assert is_over(record.path, CODEX.marks) is False
     record.line({"type": "task_complete"})
-    assert is_idle(record.path, CODEX.marks.turn)
+    assert is_over(record.path, CODEX.marks)
     record.line({"type": "task_started"}).line({"type": "turn_aborted"})
-    assert is_idle(record.path, CODEX.marks.turn)
-    assert not is_idle(record.path + ".none", CODEX.marks.turn)
+    assert is_over(record.path, CODEX.marks)
+    assert is_over(record.path + ".none", CODEX.marks) is None
 
 
 @pytest.mark.parametrize("runtime", [CODEX, GEMINI], ids=["codex", "gemini"])

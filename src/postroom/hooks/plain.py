@@ -15,6 +15,7 @@ from postroom.protocol.frame import BUDGET
 from postroom.room import directory, turn
 from postroom.room.local import LocalRoom
 from postroom.room.session import session_id
+from postroom.room.transcript import Trace
 from postroom.room.unit import Unit
 from postroom.store.contract import WriteTx
 
@@ -60,9 +61,9 @@ def _session(room: LocalRoom, tx: WriteTx, agent: Agent, began: int) -> Session:
     return begun
 
 
-def _untraced(_route: str, _nonce: str, _handed_at: int) -> turn.Trace:
+def _untraced(_route: str, _nonce: str, _handed_at: int) -> Trace:
     """Its conversation is nothing that we could read."""
-    return turn.Trace.UNREADABLE
+    return Trace.UNREADABLE
 
 
 def _process() -> str:

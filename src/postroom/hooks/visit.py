@@ -6,7 +6,6 @@ import time
 from postroom import config, host, label
 from postroom.hooks import journal
 from postroom.hooks.lent import Lent
-from postroom.hooks.transcript import is_interrupted, trace
 from postroom.model.message import Agent, Session
 from postroom.protocol.frame import SMALLEST, holds_frame
 from postroom.room import turn
@@ -14,6 +13,7 @@ from postroom.room.local import LocalRoom
 from postroom.room.session import Seat, current, end
 from postroom.room.spool import make_secret, occupied
 from postroom.room.stop import Stops
+from postroom.room.transcript import Trace, trace
 from postroom.room.unit import Unit
 from postroom.runtimes.contract import NUDGE, Beat, Kind, Point, Runtime, Said, Wake, Words
 from postroom.store.contract import WriteTx
@@ -42,7 +42,7 @@ class Visit:
         self._offering: turn.Offering | None = None
         self._session: Session | None = None
         self._agent: Agent | None = None
-        self._traces: dict[tuple[str, str], turn.Trace] = {}
+        self._traces: dict[tuple[str, str], Trace] = {}
         self._known: Session | None = None  # also one that has just ended
 
     def pay(self) -> Said:
@@ -113,15 +113,15 @@ class Visit:
             self._trace,
         )
 
-    def _trace(self, route: str, nonce: str, handed_at: int) -> turn.Trace:
+    def _trace(self, route: str, nonce: str, handed_at: int) -> Trace:
         """What the conversation tells of something that was offered by a route."""
         if (known := self._traces.get((route, nonce))) is not None:
             return known  # of all messages in one frame
         point = next((p for p in self._runtime.points if _route(p) == route), self._point)
         after_tool = point.kind is Kind.TOOL
         found = trace(self._beat.transcript, self._runtime.marks, nonce, handed_at, after_tool=after_tool)
-        if not point.recorded and found is not turn.Trace.SHOWN:
-            found = turn.Trace.UNREADABLE
+        if not point.recorded and found is not Trace.SHOWN:
+            found = Trace.UNREADABLE
         self._traces[route, nonce] = found
         return found
 
@@ -169,15 +169,16 @@ class Visit:
         return self._point.kind is Kind.TOOL and lent.is_lent()
 
     def _is_idle(self) -> bool:
-        """Whether the last sign of life says that the model is not at work."""
-        from postroom.room.reach import is_set_going, last_sign  # noqa: PLC0415 - for wakes only
+        """Whether the model is not at work, as far as anybody can tell."""
+        from postroom.model.presence import Presence  # noqa: PLC0415 - for wakes only
+        from postroom.room.reach import doing, last_sign  # noqa: PLC0415
 
-        event, at = last_sign(self._room.home, self._key)
-        point = self._runtime.point(event)
-        if point is not None and point.kind not in (Kind.START, Kind.STOP):
-            return is_interrupted(self._beat.transcript, self._runtime.marks)
-        look, session = self._room.store.look(), self._session
-        return session is None or not is_set_going(look, session, self._runtime, at)
+        session = self._session
+        if session is None:
+            return True
+        sign = last_sign(self._room.home, session)
+        does = doing(self._room.store.look(), session, self._runtime, sign)
+        return does in (Presence.IDLE, Presence.UNKNOWN)
 
     def _leave(self, tx: WriteTx, session: Session) -> None:
         end(self._room, tx, session)

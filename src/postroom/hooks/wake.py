@@ -13,13 +13,13 @@ from collections.abc import Callable
 
 from postroom import host
 from postroom.errors import NotWoken
-from postroom.hooks.transcript import is_idle
 from postroom.model.message import Session
+from postroom.model.presence import Presence
 from postroom.room.local import LocalRoom
-from postroom.room.reach import last_sign
+from postroom.room.reach import doing, last_sign
 from postroom.room.session import is_live
 from postroom.runtimes import load
-from postroom.runtimes.contract import NUDGE, Call, Kind, Runtime, Sleeper
+from postroom.runtimes.contract import NUDGE, Call, Runtime, Sleeper
 
 _MOST = 10.0  # seconds for all
 _TRIES = 3
@@ -60,22 +60,18 @@ class _Waker:
                 return
             call = call_of(self._runtime, self._session)
             if call is None:
-                return
+                raise NotWoken(f"{self._session.id} can no longer be called")
             _make(call)
             if self._until(lambda: not self._is_idle() or not self._waits()):
                 return
         raise NotWoken(f"{self._session.id} was called {_TRIES} times, and began no turn")
 
     def _is_idle(self) -> bool:
-        """By its transcript, where that tells; else by its last sign of life."""
-        details, turn = self._session.details, self._runtime.marks.turn
-        if turn:
-            return is_idle(str(details.get("transcript") or ""), turn)
-        event, at = last_sign(self._room.home, str(details.get("key") or ""))
-        point = self._runtime.point(event)
-        if point is None or point.kind not in (Kind.START, Kind.STOP):
+        """Whether its turn is over, and no hook is left that may make it go on."""
+        sign = last_sign(self._room.home, self._session)
+        if doing(self._room.store.look(), self._session, self._runtime, sign) is not Presence.IDLE:
             return False
-        return time.time() * 1000 - at > _HOOK
+        return bool(self._runtime.marks.turn) or time.time() * 1000 - sign.at > _HOOK
 
     def _waits(self) -> bool:
         look = self._room.store.look()

@@ -66,7 +66,7 @@ def as_shown(room: "LocalRoom", tx: "ReadTx", delivery: Delivery) -> Delivery:
         return delivery._replace(reason=Reason.IN_HAND.value)
     if delivery.held or delivery.reason is not None:
         return delivery
-    why = reason(room, tx, delivery.recipient_id)
+    why = reason(room, tx, delivery.recipient_id, delivery.stored_at)
     return delivery if why is None else delivery._replace(reason=why.value)
 
 

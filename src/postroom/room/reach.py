@@ -1,7 +1,11 @@
-"""How an agent can be reached: what its sessions do, by their last signs of life, and what that means."""
+"""How an agent can be reached: what its sessions do, and what that means.
+
+What a session does is told by its conversation, where that says when a turn ends; else by the last event
+that its hooks noticed.
+"""
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from postroom import config, host
 from postroom.errors import UnknownRuntime
@@ -11,8 +15,9 @@ from postroom.model.presence import Presence, Sight
 from postroom.room.proof import proven
 from postroom.room.session import MAIN, context
 from postroom.room.stop import Stops
+from postroom.room.transcript import is_interrupted, is_over
 from postroom.runtimes import load
-from postroom.runtimes.contract import Kind, Runtime
+from postroom.runtimes.contract import Kind, Runtime, Wake
 
 if TYPE_CHECKING:
     from postroom.room.premises import Premises
@@ -23,14 +28,21 @@ _GOES_ON = (Kind.STOP, Kind.WAKE)  # at these, what is offered makes an idle ses
 _FIRST = (Presence.IDLE, Presence.PERMISSION, Presence.BUSY, Presence.UNKNOWN, Presence.GONE)
 
 
-def last_sign(home: str, key: str) -> tuple[str, int]:
-    """The last event in a session, and when; nothing where it left no sign."""
+class Sign(NamedTuple):
+    """The last event that was noticed in a session; empty where there was none."""
+
+    event: str = ""
+    at: int = 0
+
+
+def last_sign(home: str, session: Session) -> Sign:
+    key = str(session.details.get("key") or "")
     try:
         with open(config.beside(home, "life", key), encoding="utf-8", errors="replace") as file:
             event = file.readline().strip()
-            return event, os.fstat(file.fileno()).st_mtime_ns // 1_000_000
+            return Sign(event, os.fstat(file.fileno()).st_mtime_ns // 1_000_000)
     except (OSError, ValueError):
-        return "", 0
+        return Sign()
 
 
 def sights(room: "Premises", tx: "ReadTx", party: str) -> list[Sight]:
@@ -49,8 +61,8 @@ def ways(room: "Premises", parties: list[str]) -> dict[str, Sight]:
     return found
 
 
-def reason(room: "Premises", tx: "ReadTx", party: str) -> Reason | None:
-    """Why what is stored for an agent waits, if its sessions tell."""
+def reason(room: "Premises", tx: "ReadTx", party: str, stored_at: int) -> Reason | None:
+    """Why what is stored for an agent since then waits, if its sessions tell."""
     seen = sights(room, tx, party)
     sight = seen[0] if seen else None
     if sight is None or not sight.is_live:
@@ -60,12 +72,16 @@ def reason(room: "Premises", tx: "ReadTx", party: str) -> Reason | None:
             return Reason.BUSY
         case Presence.PERMISSION:
             return Reason.APPROVAL
-        case Presence.IDLE if not Stops(room.run, sight.session.id).may_go_on(room.now()):
-            return Reason.STOP_CAP
+        case Presence.IDLE if stored_at <= (sight.since or 0) and _is_capped(room, sight.session):
+            return Reason.STOP_CAP  # what comes later wakes it
         case Presence.IDLE if sight.wake:
             return Reason.WAKING
         case _:
             return None
+
+
+def _is_capped(room: "Premises", session: Session) -> bool:
+    return not Stops(room.run, session.id).may_go_on(room.now())
 
 
 def is_proven(home: str, runtime: str) -> bool:
@@ -75,34 +91,47 @@ def is_proven(home: str, runtime: str) -> bool:
 
 
 def _sight(room: "Premises", tx: "ReadTx", session: Session) -> Sight:
-    runtime = _runtime(session.runtime)
-    event, at = last_sign(room.home, str(session.details.get("key") or ""))
-    presence = Presence.GONE
-    if not host.is_gone(session.process):
-        presence = _presence(tx, session, runtime, event, at)
+    runtime, sign = _runtime(session.runtime), last_sign(room.home, session)
     return Sight(
-        session, presence, event, at or None, runtime.title if runtime else session.runtime,
-        runtime.wake.value if runtime else "",
+        session, doing(tx, session, runtime, sign), sign.event, sign.at or None,
+        runtime.title if runtime else session.runtime,
+        _wake(room, session, runtime) if runtime else "",
         is_proven(room.home, session.runtime) or tx.has_proven(session.agent, f"{session.id}:"),
     )  # fmt: skip
 
 
-def _presence(tx: "ReadTx", session: Session, runtime: Runtime | None, event: str, at: int) -> Presence:
+def doing(tx: "ReadTx", session: Session, runtime: Runtime | None, sign: Sign) -> Presence:
+    """What a session does."""
+    if host.is_gone(session.process):
+        return Presence.GONE
     if runtime is None:
         return Presence.UNKNOWN
     if not session.id.endswith(f":{MAIN}"):
         return Presence.BUSY  # a subagent ends when it has nothing more to do
-    point = runtime.point(event)
-    if point is None:
+    transcript = str(session.details.get("transcript") or "")
+    point, over = runtime.point(sign.event), is_over(transcript, runtime.marks)
+    if over is None and ((point and point.kind in _IDLE) or is_interrupted(transcript, runtime.marks)):
+        over = not _is_set_going(tx, session, runtime, sign.at)
+    if over:
+        return Presence.IDLE
+    if point is None and over is None:
         return Presence.UNKNOWN
-    if point.kind is Kind.PERMISSION:
-        return Presence.PERMISSION
-    if point.kind not in _IDLE or is_set_going(tx, session, runtime, at):
-        return Presence.BUSY
-    return Presence.IDLE
+    return Presence.PERMISSION if point and point.kind is Kind.PERMISSION else Presence.BUSY
 
 
-def is_set_going(tx: "ReadTx", session: Session, runtime: Runtime, at: int) -> bool:
+def _wake(room: "Premises", session: Session, runtime: Runtime) -> str:
+    """How it is woken, if it was started so that it can be."""
+    match runtime.wake:
+        case Wake.CALL:
+            can = room.ring.session(session.agent) == session.id
+        case Wake.WATCH:
+            can = not runtime.wakes_with or runtime.wakes_with in host.started_with(session.process)[0]
+        case Wake.NONE:
+            can = False
+    return runtime.wake.value if can else ""
+
+
+def _is_set_going(tx: "ReadTx", session: Session, runtime: Runtime, at: int) -> bool:
     """Whether mail has made it go on since its last sign of life."""
     routes = {f"hook:{point.event}" for point in runtime.points if point.kind in _GOES_ON}
     where = context(session)

@@ -6,7 +6,6 @@ it.
 """
 
 from collections.abc import Callable
-from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
 from postroom.errors import MailboxLeased
@@ -16,6 +15,7 @@ from postroom.room.offer import claim, guard_lease
 from postroom.room.session import context
 from postroom.room.settle import see
 from postroom.room.sweep import act_on_due, give_back, is_offered, reap
+from postroom.room.transcript import Trace
 from postroom.room.unit import Unit
 
 if TYPE_CHECKING:
@@ -24,16 +24,6 @@ if TYPE_CHECKING:
     from postroom.store.contract import ReadTx, WriteTx
 
 MOST = 50
-
-
-class Trace(Enum):
-    """What a conversation tells of a nonce."""
-
-    SHOWN = 1  # it is there, and the model has answered since
-    THERE = 2  # it is there; of an answer nothing is known yet
-    LACKING = 3  # the model has answered since, and it is not there
-    UNDECIDED = 4  # neither it nor an answer is there yet
-    UNREADABLE = 5  # nobody keeps it, or not so that it can be searched
 
 
 class Proof(NamedTuple):

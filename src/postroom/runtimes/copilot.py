@@ -53,6 +53,7 @@ RUNTIME = Runtime(
     say=say,
     session_env="COPILOT_AGENT_SESSION_ID",
     wake=Wake.WATCH,
+    wakes_with="--experimental",
     programs=("copilot",),
     remark="It can be woken when it is idle only if it was started with `--experimental`.",
 )

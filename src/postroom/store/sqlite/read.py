@@ -1,18 +1,15 @@
 """What can be asked of a room. Every method reads whole results: an open cursor would pin the WAL."""
 
-import json
 import sqlite3
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
-from postroom.errors import InvalidValue, StoreCorrupt
+from postroom.errors import InvalidValue
 from postroom.model.ids import HANDLES, number
-from postroom.model.ladder import Evidence, Priority, State
+from postroom.model.ladder import State
 from postroom.model.message import (
-    NOTHING,
     Agent,
     Delivery,
     Event,
-    Json,
     Lease,
     Mail,
     Message,
@@ -23,6 +20,21 @@ from postroom.model.message import (
     make,
 )
 from postroom.store.sqlite.connection import TROUBLE, explain
+from postroom.store.sqlite.row import (
+    DELIVERY_WIDTH,
+    MAIL_WIDTH,
+    PLACE_AT,
+    STORED_AT,
+    Row,
+    read_json,
+    to_agent,
+    to_delivery,
+    to_event,
+    to_mail,
+    to_message,
+    to_session,
+    to_standing,
+)
 from postroom.store.sqlite.statement import DEAD, DONE, OFFERED, Statements
 
 if TYPE_CHECKING:
@@ -33,37 +45,10 @@ PAGE = 500
 _READY, _NEXT = SQL["mail_ready"], SQL["mail_next"]
 _AT, _FRESH = SQL["delivery_at"], SQL["delivery_fresh"]
 
-T = TypeVar("T")
-
-
-class _Words(dict[str | None, T]):
-    """The words a column may hold. Any other is damage."""
-
-    def __missing__(self, word: str | None) -> T:
-        raise StoreCorrupt(f"the room is damaged: {word!r} stands where it cannot")
-
-
-_STATE = _Words({str(state): state for state in State})
-_EVIDENCE = _Words({str(evidence): evidence for evidence in Evidence} | {None: None})
-_PRIORITY = {priority.value: priority for priority in Priority}
-_DELIVERY_WIDTH = len(Delivery._fields)
-_STORED_AT = Delivery._fields.index("stored_at")
-_PLAIN_WIDTH = len(Message._fields) - len(NOTHING)  # fields every message has; the others are one column
-_PLACE_AT = _PLAIN_WIDTH + 1  # where it lies, then its latest event
-_MAIL_WIDTH = _DELIVERY_WIDTH + _PLACE_AT
 _LAST = 1 << 62
 
 # Where a delivery lies in its mailbox unless it waits: that depends on its priority, too.
 _PLACE = {State.OFFERED: OFFERED, State.DEAD: DEAD}
-
-Row = tuple[Any, ...]
-
-
-def _json(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:
-        raise StoreCorrupt("the room is damaged: what should be JSON is not") from None
 
 
 def _page(limit: int) -> int:
@@ -77,52 +62,6 @@ def _position(cursor: str, default: int) -> int:
     if not (cursor.isascii() and cursor.isdigit() and len(cursor) < 19):
         raise InvalidValue(f"{cursor!r} is not a cursor", field="after")
     return int(cursor)
-
-
-def to_message(row: Row) -> Message:
-    rest = row[_PLAIN_WIDTH]
-    return make(Message, (
-        *row[:15], _PRIORITY[row[15]], row[16] == 1, *(NOTHING if rest is None else _rest(rest)),
-    ))  # fmt: skip
-
-
-def _rest(text: str) -> tuple[Any, ...]:
-    """The fields that most messages do not have."""
-    session, runtime, payload, metadata, reply_to, correlation, attachments, *others, redacted = _json(text)
-    payload, metadata, attachments, redacted = (
-        None if value is None else _json(value) for value in (payload, metadata, attachments, redacted)
-    )
-    return session, runtime, payload, metadata, reply_to, correlation, attachments, *others, redacted
-
-
-def to_delivery(row: Row) -> Delivery:
-    return make(Delivery, (
-        *row[:4], _STATE[row[4]], row[5], _EVIDENCE[row[6]], *row[7:10], _PRIORITY[row[10]], row[11] == 1,
-        row[12] == 1, *row[13:_DELIVERY_WIDTH],
-    ))  # fmt: skip
-
-
-def to_mail(row: Row) -> Mail:
-    return Mail(to_message(row[_DELIVERY_WIDTH:_MAIL_WIDTH]), to_delivery(row))
-
-
-def _to_standing(row: Row) -> Standing:
-    holder, others, due = row
-    return make(Standing, (holder, others == 1, due))
-
-
-def to_agent(row: Row) -> Agent:
-    return Agent._make((*row[:6], _json(row[6]), *row[7:11], row[11] and _json(row[11])))
-
-
-def _session(row: Row) -> Session:
-    return Session._make((*row[:12], _json(row[12]) if row[12] else {}))
-
-
-def to_event(row: Row) -> Event:
-    payload: Json = _json(row[10]) if row[10] else {}
-    refs: Json = {} if row[11] is None else {"message": row[12], "seq": row[11]}
-    return Event._make((*row[:10], payload, refs, row[13], None))
 
 
 # Where a delivery was found (seq, recipient, place), and its latest event. For a write transaction only,
@@ -215,11 +154,11 @@ class ReadTx:
 
     def session(self, session_id: str) -> Session | None:
         row = self.row(SQL["session_get"], (self.tenant, session_id))
-        return _session(row) if row else None
+        return to_session(row) if row else None
 
     def sessions(self, agent_id: str) -> list[Session]:
         """The sessions of an agent that have not ended."""
-        return list(map(_session, self.rows(SQL["sessions_running"], (self.tenant, agent_id))))
+        return list(map(to_session, self.rows(SQL["sessions_running"], (self.tenant, agent_id))))
 
     def has_sessions(self) -> bool:
         """Whether there is any session that has not ended."""
@@ -235,15 +174,15 @@ class ReadTx:
 
     def sessions_hosted(self, process: str) -> list[Session]:
         """The sessions in a process that have not ended."""
-        return list(map(_session, self.rows(SQL["sessions_hosted"], (self.tenant, process))))
+        return list(map(to_session, self.rows(SQL["sessions_hosted"], (self.tenant, process))))
 
     def sessions_in(self, process: str) -> list[Session]:
         """The sessions that a process has hosted, the latest first, ended or not."""
-        return list(map(_session, self.rows(SQL["sessions_in"], (self.tenant, process))))
+        return list(map(to_session, self.rows(SQL["sessions_in"], (self.tenant, process))))
 
     def sessions_at(self, runtime: str, worktree: str) -> list[Session]:
         """The sessions of a runtime in a worktree, the latest first, ended or not."""
-        return list(map(_session, self.rows(SQL["sessions_at"], (self.tenant, runtime, worktree))))
+        return list(map(to_session, self.rows(SQL["sessions_at"], (self.tenant, runtime, worktree))))
 
     # messages
 
@@ -328,9 +267,9 @@ class ReadTx:
         return [self._ready(row, recipient, address) for row in rows]
 
     def _ready(self, row: Row, recipient: str, address: str) -> Mail:
-        seq, place = row[0], row[_PLACE_AT]
+        seq, place = row[0], row[PLACE_AT]
         if place & 1:  # never offered
-            self.spot = (seq, recipient, place, row[_PLACE_AT + 1])
+            self.spot = (seq, recipient, place, row[PLACE_AT + 1])
             message = to_message(row)
             return make(Mail, (message, first_delivery(message, recipient, address or recipient)))
         mail = self.mail(seq, recipient)
@@ -362,7 +301,7 @@ class ReadTx:
         row = self.row(SQL["mail_one"], (self.tenant, seq, recipient))
         if row is None:
             return None
-        self.spot = (seq, recipient, *row[_MAIL_WIDTH:])
+        self.spot = (seq, recipient, *row[MAIL_WIDTH:])
         return to_mail(row)
 
     def refresh(self, mail: Mail) -> Mail | None:
@@ -375,9 +314,9 @@ class ReadTx:
         place = d.priority * 2 if d.state is State.STORED else _PLACE.get(d.state, DONE)
         after = place + 1 if d.state is State.STORED else DONE
         row = self.row(_AT, (*key, place, after)) or self.row(SQL["delivery_now"], key)
-        if row is None or row[_STORED_AT] != d.stored_at:  # another has its number since a restore
+        if row is None or row[STORED_AT] != d.stored_at:  # another has its number since a restore
             return None
-        self.spot = (d.seq, d.recipient_id, *row[_DELIVERY_WIDTH:])
+        self.spot = (d.seq, d.recipient_id, *row[DELIVERY_WIDTH:])
         return make(Mail, (message, to_delivery(row)))
 
     def _is_untouched(self, d: Delivery) -> bool:
@@ -405,12 +344,12 @@ class ReadTx:
         return self.row(SQL["next_due_of"], (self.tenant, recipient))[0]
 
     def standing(self, recipient: str, me: str) -> Standing:
-        return _to_standing(self.row(SQL["standing"], (self.tenant, recipient, me)))
+        return to_standing(self.row(SQL["standing"], (self.tenant, recipient, me)))
 
     def next(self, recipient: str, me: str, address: str) -> tuple[Standing, Mail | None]:
         """How a mailbox stands, and what would be offered next."""
         row = self.row(_NEXT, (self.tenant, recipient, me))
-        standing = _to_standing(row[_PLACE_AT + 2 :])
+        standing = to_standing(row[PLACE_AT + 2 :])
         return standing, None if row[0] is None else self._ready(row, recipient, address)
 
     def claimers(self, recipient: str) -> list[str]:
@@ -486,7 +425,7 @@ class ReadTx:
         if event.type != "message.sent":
             return event
         row = self.row(SQL["recipients_of"], (self.tenant, event.seq))
-        return event._replace(payload={"recipients": _json(row[0])}, message=self.message_at(event.seq))
+        return event._replace(payload={"recipients": read_json(row[0])}, message=self.message_at(event.seq))
 
     def cursor(self, event: Event) -> str:
         """The opaque cursor that stands after an event."""

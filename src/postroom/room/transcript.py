@@ -4,14 +4,24 @@ import json
 import os
 import stat
 from collections.abc import Iterator
+from enum import Enum
 from typing import Any
 
 from postroom.clock import iso
-from postroom.room.turn import Trace
 from postroom.runtimes.contract import Marks
 
 _CHUNK = 1 << 18
 _MOST = 1 << 24  # bytes from the end: what is older was settled long ago
+
+
+class Trace(Enum):
+    """What a conversation tells of a nonce."""
+
+    SHOWN = 1  # it is there, and the model has answered since
+    THERE = 2  # it is there; of an answer nothing is known yet
+    LACKING = 3  # the model has answered since, and it is not there
+    UNDECIDED = 4  # neither it nor an answer is there yet
+    UNREADABLE = 5  # nobody keeps it, or not so that it can be searched
 
 
 def trace(path: str, marks: Marks, nonce: str, handed_at: int, *, after_tool: bool = False) -> Trace:
@@ -56,9 +66,11 @@ def is_interrupted(path: str, marks: Marks) -> bool:
     return False
 
 
-def is_idle(path: str, turn: tuple[str, ...]) -> bool:
-    """Whether the last turn has ended. The first of these texts is where one begins, the others are ends."""
-    begins, *ends = (text.encode() for text in turn)
+def is_over(path: str, marks: Marks) -> bool | None:
+    """Whether the last turn has ended; None where the conversation does not tell."""
+    if not path or not marks.turn:
+        return None
+    begins, *ends = (text.encode() for text in marks.turn)
     try:
         for line in _backwards(path):
             if begins in line:
@@ -67,7 +79,7 @@ def is_idle(path: str, turn: tuple[str, ...]) -> bool:
                 return True
     except OSError:
         pass
-    return False
+    return None
 
 
 def _written_at(line: bytes, replies: list[bytes]) -> str:
