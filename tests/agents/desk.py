@@ -21,7 +21,8 @@ from tests.agents.terminal import Terminal
 BIN = os.path.dirname(sys.executable)
 NAME = "backend"
 ANA = "human:ana"
-TOOL = "touch begun; sleep 2"  # as a shell command of the agent: time to send it something meanwhile
+# As a shell command of the agent: it runs until it was sent something.
+TOOL = "touch begun; until [ -e sent ]; do sleep 0.02; done"
 
 
 NOTED: list[tuple[str, str, float | None]] = []  # what worked: agent, point, seconds from send to request
@@ -99,6 +100,10 @@ class Desk:
     def wait_tool(self) -> None:
         """Wait until the agent's tool has come to `TOOL`."""
         until(lambda: os.path.exists(os.path.join(self.rig.place.project, "begun")), BOUND, "tool")
+
+    def end_tool(self) -> None:
+        """Let `TOOL` end."""
+        self.rig.place.write(os.path.join(self.rig.place.project, "sent"), "")
 
     def post(self) -> Posted:
         """As `send`, by the command line of the agent's own user, who has its CLI on the PATH."""

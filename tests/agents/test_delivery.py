@@ -47,6 +47,7 @@ def test_mail_that_comes_while_parallel_tools_run_is_in_the_next_request(
     ) as running:
         desk.wait_tool()
         one = desk.send()
+        desk.end_tool()
         assert running.finish() == 0
     assert one.mark in desk.rig.log.conversation("TWINRESULT")[0].text
     check(desk, one)

@@ -98,6 +98,7 @@ def test_mail_for_an_agent_is_not_shown_to_its_subagent(make_desk: MakeDesk, nam
     with desk.starting(f"PARENT {script} [[bash echo outer]] [[say GOODBYE]]") as running:
         desk.wait_tool()
         one = desk.send()
+        desk.end_tool()
         assert running.finish() == 0
     shown = [request for request in desk.rig.log.conversation(one.mark) if "PARENT" not in request.text]
     assert shown == [], "the subagent was shown its parent's mail"
