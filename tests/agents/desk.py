@@ -118,6 +118,12 @@ class Desk:
         until(lambda: self.is_seen(id), BOUND, "evidence that it was seen")
         return self.delivery(id)
 
+    def latency(self, one: Posted) -> float:
+        """Seconds from the moment it was sent to the first request that has it."""
+        arrived = self.rig.log.arrival(one.mark)
+        assert arrived is not None
+        return arrived - one.at
+
     def note(self, point: str, latency: float | None = None) -> None:
         """Something was shown to work, for the table in the docs."""
         NOTED.append((self.rig.cli.name, point, latency))

@@ -40,7 +40,7 @@ def test_mail_that_waited_is_in_the_first_request(make_desk: MakeDesk, name: str
     assert done.code == 0, done
     assert one.mark in desk.rig.log.conversation()[0].text
     check(desk, one)
-    desk.note("start")
+    desk.note("start", desk.latency(one))
 
 
 @agents
@@ -56,7 +56,7 @@ def test_mail_that_comes_while_parallel_tools_run_is_in_the_next_request(
         assert running.finish() == 0
     assert one.mark in desk.rig.log.conversation("TWINRESULT")[0].text
     check(desk, one)
-    desk.note("tool", (desk.rig.log.arrival(one.mark) or 0) - one.at)
+    desk.note("tool", desk.latency(one))
 
 
 @pytest.mark.parametrize("name", KEPT_GOING)
@@ -67,7 +67,7 @@ def test_mail_that_comes_before_the_end_of_a_turn_keeps_it_going(make_desk: Make
         one = desk.send()
         assert running.finish() == 0
     check(desk, one)
-    desk.note("stop")
+    desk.note("stop", desk.latency(one))
 
 
 @agents

@@ -36,10 +36,10 @@ def test_an_idle_agent_gets_its_mail_without_anyone_typing_and_a_draft_stays(
         terminal.type(DRAFT)
         terminal.wait_screen(DRAFT)
         one = desk.post()
-        arrived = desk.rig.log.wait(one.mark, 20)
+        desk.rig.log.wait(one.mark, 20)
         check_shown(desk, one)
         terminal.wait_screen(DRAFT)
-        desk.note("idle wake", arrived - one.at)
+        desk.note("idle wake", desk.latency(one))
         desk.note("draft kept")
 
 
@@ -69,7 +69,7 @@ def test_mail_that_came_while_an_agent_was_idle_is_shown_with_the_next_prompt(
         terminal.submit("[[bash echo hi]] [[say NEXT]]")
         desk.rig.log.wait(one.mark)
         check_shown(desk, one)
-        desk.note("prompt")
+        desk.note("prompt", desk.latency(one))
 
 
 @pytest.mark.parametrize("name", ALL)
