@@ -15,10 +15,12 @@ from tests.agents.desk import TOOL, Desk, Posted
 MAIN = ("claude", "codex", "gemini", "opencode")
 OTHERS = ("qwen", "copilot")
 ALL = (*MAIN, *OTHERS)
-KEPT_GOING = (*ALL, "goose")  # goose is reached at the end of a turn only
+# goose is reached at the end of a turn only; opencode, headless, ends with it.
+KEPT_GOING = (*(name for name in ALL if name != "opencode"), "goose")
 
 # Every model takes longer for an answer than the tick by which the starts of processes are told.
 MOMENT = "[[sleep 0.1]]"
+LAST_ANSWER = f"[[bash echo be''gun]] [[sleep 4]] [[say GOODBYE]] {MOMENT}"
 
 agents = pytest.mark.parametrize("name", ALL)
 
@@ -30,6 +32,12 @@ def check(desk: Desk, *posted: Posted, about: str = "") -> None:
         assert last.count(one.mark) == 1, (one.mark, last.count(one.mark), desk.complaints())
         assert desk.is_seen(one.id), (desk.room.receipts(one.id), desk.complaints())
     assert desk.complaints() == ""
+
+
+def stop(name: str) -> str:
+    """The event at which a runtime's turn is about to end."""
+    [event] = [point.event for point in load(name).points if point.kind is Kind.STOP]
+    return event
 
 
 @agents
@@ -62,12 +70,26 @@ def test_mail_that_comes_while_parallel_tools_run_is_in_the_next_request(
 @pytest.mark.parametrize("name", KEPT_GOING)
 def test_mail_that_comes_before_the_end_of_a_turn_keeps_it_going(make_desk: MakeDesk, name: str) -> None:
     desk = make_desk(name)
-    with desk.starting(f"[[bash echo begun]] [[sleep 4]] [[say GOODBYE]] {MOMENT}") as running:
+    with desk.starting(LAST_ANSWER) as running:
         desk.rig.log.wait("begun")
         one = desk.send()
         assert running.finish() == 0
     check(desk, one)
+    assert desk.delivery(one.id).route == f"hook:{stop(name)}"
     desk.note("stop", desk.latency(one))
+
+
+def test_mail_that_comes_in_the_last_moment_of_a_headless_opencode_waits_for_the_next(
+    make_desk: MakeDesk,
+) -> None:
+    desk = make_desk("opencode")
+    with desk.starting(LAST_ANSWER) as running:
+        desk.rig.log.wait("begun")
+        one = desk.send()
+        assert running.finish() == 0
+    assert desk.delivery(one.id).state is State.STORED
+    assert desk.run("[[bash echo hi]] [[say GOODBYE]]").code == 0
+    check(desk, one)
 
 
 @agents
@@ -123,15 +145,14 @@ def test_a_hook_killed_at_a_labelled_step_loses_nothing(make_desk: MakeDesk, nam
     assert desk.delivery(one.id).state is State.SEEN, desk.room.receipts(one.id)
 
 
-@pytest.mark.parametrize("name", [name for name in KEPT_GOING if name != "opencode"])
+@pytest.mark.parametrize("name", KEPT_GOING)
 def test_a_hook_killed_at_the_end_of_a_turn_claims_only_what_the_model_got(
     make_desk: MakeDesk, name: str
 ) -> None:
     """Some take what a hook said that dies in its last instant, some drop it."""
     desk = make_desk(name)
-    [stop] = [point.event for point in load(name).points if point.kind is Kind.STOP]
-    desk.kill_once_at("hook-handed", stop)
-    with desk.starting(f"[[bash echo begun]] [[sleep 4]] [[say GOODBYE]] {MOMENT}") as running:
+    desk.kill_once_at("hook-handed", stop(name))
+    with desk.starting(LAST_ANSWER) as running:
         desk.rig.log.wait("begun")
         one = desk.send()
         assert running.finish() == 0

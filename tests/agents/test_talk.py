@@ -44,7 +44,8 @@ def test_claude_code_and_codex_write_to_each_other(make_rig: MakeRig) -> None:
 
 def shown(log: Log, text: str, path: str) -> list[str]:
     """The requests of one of the two, told apart by where their models are asked, that have a text."""
-    return [request.text for request in log.conversation(text) if request.path.partition("?")[0].endswith(path)]
+    found = log.conversation(text)
+    return [request.text for request in found if request.path.partition("?")[0].endswith(path)]
 
 
 def wait_shown(log: Log, text: str, path: str) -> None:

@@ -6,7 +6,7 @@ from tests.agents.conftest import MakeDesk
 from tests.agents.desk import TOOL, Desk, Posted
 from tests.agents.log import BOUND, until
 from tests.agents.terminal import Terminal
-from tests.agents.test_delivery import ALL, check
+from tests.agents.test_delivery import ALL, LAST_ANSWER, check, stop
 
 WOKEN = ("claude", "codex", "opencode", "qwen", "copilot")
 DRAFT = "half a sentence"
@@ -70,6 +70,19 @@ def test_mail_that_came_while_an_agent_was_idle_is_shown_with_the_next_prompt(
         desk.rig.log.wait(one.mark)
         check_shown(desk, one)
         desk.note("prompt", desk.latency(one))
+
+
+def test_mail_that_comes_before_the_end_of_a_turn_keeps_opencode_going(make_desk: MakeDesk) -> None:
+    desk = make_desk("opencode")
+    with desk.terminal() as terminal:
+        terminal.wait_idle()
+        terminal.submit(LAST_ANSWER)
+        desk.rig.log.wait("begun")
+        one = desk.send()
+        desk.rig.log.wait(one.mark)
+        check_shown(desk, one)
+        assert desk.delivery(one.id).route == f"hook:{stop('opencode')}"
+        desk.note("stop", desk.latency(one))
 
 
 @pytest.mark.parametrize("name", ALL)
