@@ -303,30 +303,53 @@ def compatibility() -> str:
     """What `make test-agents` saw of each runtime, with the times from send to the model's request."""
     with open(os.path.join(HERE, "compatibility.json"), encoding="utf-8") as file:
         found: dict[str, Any] = json.load(file)
+    known = [load_runtime(name) for name in NAMES]
     rows = [
-        f"| {load_runtime(name).title} | {one['version']} | "
-        + " | ".join(_seen(one["points"], point) for point in POINTS)
+        f"| {one.title} | {found[one.name]['version']} | "
+        + " | ".join(_seen(one, found[one.name]["points"], point) for point in POINTS)
         + " |\n"
-        for name, one in sorted(found.items())
+        for one in known
+        if one.name in found
     ]
     return (
         "# Compatibility\n\n"
         + NOTE
-        + "`make agents && make test-agents` runs the real CLIs offline against a scripted model, and writes "
-        "`compatibility.json`, from which this page is made. A tick: a message was in the model's request "
-        "exactly once, and the receipt says *seen*. A time is that from `send` to the request. A dash: not "
-        "shown by these tests, because the runtime has no way for it or because the test did not pass.\n\n"
-        f"| runtime | version | {' | '.join(POINTS)} |\n"
-        f"| --- | --- | {' | '.join('---' for _ in POINTS)} |\n" + "".join(rows) + "\n"
-        "How each is reached, and what proves it: [runtimes](../explanation/runtimes.md).\n"
+        + _COMPATIBLE
+        + f"| runtime | version | {' | '.join(POINTS)} |\n"
+        + f"| --- | --- | {' | '.join('---' for _ in POINTS)} |\n"
+        + "".join(rows)
+        + "\n"
+        + "".join(f"- **{one.title}**: {one.remark}\n" for one in known if one.remark)
+        + "\nHow each is reached, and what proves it: [runtimes](../explanation/runtimes.md).\n"
     )
 
 
-def _seen(points: dict[str, float | None], point: str) -> str:
+_COMPATIBLE = """\
+`make agents && make test-agents` runs the real CLIs offline against a scripted model, and writes
+`compatibility.json`, from which this page is made. A tick: a message was in the model's request exactly once,
+and the receipt says *seen*. A time is that from `send` to the request, with all that had to come first: the
+start of the agent; the typing of a prompt; what was left of a tool that takes two seconds, and of an answer
+that takes four. For an idle wake nothing had to. Where there is no tick, it says why: the runtime has *no way
+in* there, or nothing wakes it, or these tests have *not shown* it.
+
+"""
+
+
+def _seen(runtime: Runtime, points: dict[str, float | None], point: str) -> str:
     if point not in points:
-        return "–"
+        return _why_not(runtime, point)
     latency = points[point]
     return "✓" if latency is None else f"✓ {latency:.1f} s"
+
+
+def _why_not(runtime: Runtime, point: str) -> str:
+    """Why a message was not shown there: what the runtime is known to do, or nothing that is known."""
+    if point in ("idle wake", "draft kept"):
+        nothing = {"idle wake": "nothing wakes it", "draft kept": "nothing is typed"}[point]
+        return nothing if runtime.wake is Wake.NONE else "not shown"
+    kinds = [kind for kind in Kind if kind.value == point] or list(Kind)
+    may = any(one.proven_by for one in runtime.points if one.kind in kinds)
+    return "not shown" if may else "no way in"
 
 
 PAGES: dict[str, Callable[[], str]] = {

@@ -58,6 +58,8 @@ class Cli(NamedTuple):
     """The arguments that run one prompt and end."""
     interactive: tuple[str, ...] = ()
     """The arguments that start it in a terminal."""
+    wakeable: tuple[str, ...] = ()
+    """The arguments that it must have, too, so that something can wake it when it is idle there."""
     prompt: str = ""
     """A pattern that the screen has while it waits for a person to write."""
     busy: str = r"(?!)"

@@ -14,6 +14,8 @@ from tests.agents.rig import Rig
 
 MakeRig = Callable[[str], Rig]
 MakeDesk = Callable[[str], Desk]
+_TRIED: set[str] = set()
+_FAILED: set[str] = set()  # CLIs of which a test did not pass
 _CACHE = cache()  # read before each test gets a home of its own
 
 
@@ -32,6 +34,7 @@ def make_rig() -> Iterator[MakeRig]:
         if program(name) is None:
             pytest.skip(f"NOT TESTED HERE: no {name} in {cache()}: make agents")
         made.append(Rig(CLIS[name]))
+        _TRIED.add(name)
         return made[-1]
 
     yield maker
@@ -57,20 +60,28 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--table", help="write what was shown to work into this file (JSON)")
 
 
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    if report.failed:
+        _FAILED.update(name for name in CLIS if name in report.nodeid)
+
+
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Renew what the table says of every point that was shown to work now; another version starts anew."""
+    """Renew what the table says of every point that was shown to work now.
+
+    What an earlier run showed stays, unless that was another version, or a test of that CLI failed now.
+    """
     path = session.config.getoption("--table")
-    if not path or not NOTED:
+    if not path or not _TRIED:
         return
     table: dict[str, Any] = {}
     if os.path.exists(path):
         with open(path, encoding="utf-8") as file:
             table = json.load(file)
-    for name in {name for name, _, _ in NOTED}:
+    for name in _TRIED:
         points = {point: latency for who, point, latency in NOTED if who == name}
-        known = table.get(name, {})
-        old = known.get("points", {}) if known.get("version") == PINS[name].version else {}
-        table[name] = {"version": PINS[name].version, "points": {**old, **points}}
+        known, version = table.get(name, {}), PINS[name].version
+        stays = known.get("version") == version and name not in _FAILED
+        table[name] = {"version": version, "points": {**(known.get("points", {}) if stays else {}), **points}}
     with open(path, "w", encoding="utf-8") as file:
         json.dump(table, file, indent=2, sort_keys=True)
         file.write("\n")

@@ -31,7 +31,7 @@ _DEADLY = """\
 import os, sys
 from postroom import label
 def _here(step):
-    if step == {step!r}:
+    if step == {step!r} and {event!r} in ("", *sys.argv):
         try:
             os.close(os.open({flag!r}, os.O_CREAT | os.O_EXCL))
         except FileExistsError:
@@ -123,20 +123,27 @@ class Desk:
         until(lambda: self.is_seen(id), BOUND, "evidence that it was seen")
         return self.delivery(id)
 
+    def latency(self, one: Posted) -> float:
+        """Seconds from the moment it was sent to the first request that has it."""
+        arrived = self.rig.log.arrival(one.mark)
+        assert arrived is not None
+        return arrived - one.at
+
     def note(self, point: str, latency: float | None = None) -> None:
         """Something was shown to work, for the table in the docs."""
         NOTED.append((self.rig.cli.name, point, latency))
 
     # the agent
 
-    def kill_once_at(self, step: str) -> None:
-        """Let the next hook that comes to a labelled step die there."""
+    def kill_once_at(self, step: str, event: str = "") -> None:
+        """Let the next hook that comes to a labelled step die there; with `event`, the next of that event."""
         program.install(self.home)
         path = program.path(self.home)
         with open(path, encoding="utf-8") as file:
             usual = file.read()
         with open(path, "w", encoding="utf-8") as file:
-            file.write(usual.replace("try:\n", _DEADLY.format(flag=self._flag, step=step) + "try:\n", 1))
+            deadly = _DEADLY.format(flag=self._flag, step=step, event=event)
+            file.write(usual.replace("try:\n", deadly + "try:\n", 1))
 
     @property
     def _flag(self) -> str:

@@ -24,7 +24,8 @@ from tests.process import ROOT
 
 DATA = os.path.join(ROOT, "tests", "data")
 LARGE = "[[bash echo one]] [[both echo two ||| echo three]] {subagent} [[bash false]] [[say ALL-DONE]]"
-RECORDED = ("claude", "codex", "gemini", "qwen", "copilot", "opencode")
+RECORDED = ("claude", "codex", "gemini", "qwen", "copilot", "opencode", "goose")
+DATABASE = ".local/share/opencode/opencode.db"
 
 
 def record(cli: Cli) -> int:
@@ -79,6 +80,8 @@ def terminal(rig: Rig) -> None:
             if step.startswith("/"):
                 screen.slash(step)
                 screen.settle()
+                if screen.asking():
+                    screen.press("Enter")
             else:
                 screen.submit(step)
                 rig.log.wait(step)
@@ -143,7 +146,7 @@ def _case(event: str, given: dict[str, Any]) -> list[str]:
         str(given.get("source")): "source" in given,
         str(given.get("trigger")): "trigger" in given,
         str(given.get("notification_type")): "notification_type" in given,
-        str(given.get("reason")): event == "SessionEnd",
+        str(given.get("reason")): event == "SessionEnd" and "reason" in given,
         str(given.get("event")): event == "FileChanged",
         "again": given.get("stop_hook_active"),
         "empty": prompt == "",
@@ -171,8 +174,10 @@ def _keep_transcript(rig: Rig, captures: list[dict[str, Any]], scrub: Scrub) -> 
     if path:
         with open(path, encoding="utf-8") as file:
             lines = [scrub.line(line) for line in file if line.strip()]
-    else:
+    elif os.path.exists(os.path.join(rig.place.home, DATABASE)):
         lines = [scrub.line(line) for line in _rows(rig)]
+    else:
+        return  # it keeps none that a hook is told of
     where = os.path.join(DATA, "transcripts")
     os.makedirs(where, exist_ok=True)
     with open(os.path.join(where, f"{rig.cli.name}.jsonl"), "w", encoding="utf-8") as file:
@@ -181,7 +186,7 @@ def _keep_transcript(rig: Rig, captures: list[dict[str, Any]], scrub: Scrub) -> 
 
 def _rows(rig: Rig) -> list[str]:
     """The messages and their parts, for an agent that keeps them in a database."""
-    with sqlite3.connect(os.path.join(rig.place.home, ".local/share/opencode/opencode.db")) as db:
+    with sqlite3.connect(os.path.join(rig.place.home, DATABASE)) as db:
         names = ("id", "session_id", "data")
         found = db.execute(
             "SELECT 'message', id, session_id, data FROM message ORDER BY time_created"

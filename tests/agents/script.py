@@ -5,6 +5,7 @@
     [[tool NAME {"json": 1}]]  call a tool by name
     [[say TEXT]]               answer with text, which ends the turn
     [[sleep SECONDS]]          wait before the next of these is played
+    [[mail CMD]]               whenever mail is shown: call the shell tool, with its handle for %handle%
 
 In the JSON of a tool, ⟦…⟧ stand for [[…]], for the prompt of a subagent, and %name% for what the newest tool
 result calls so, for an id that only the agent knows.
@@ -19,7 +20,10 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal, NamedTuple
 
-_DIRECTIVE = re.compile(r"\[\[(bash|both|tool|say|sleep)\s+(.*?)\]\]", re.DOTALL)
+_DIRECTIVE = re.compile(r"\[\[(bash|both|tool|say|sleep|mail)\s+(.*?)\]\]", re.DOTALL)
+# The line that begins a message: its handle is after its type, or in the command that answers it.
+_MAIL = re.compile(r"%%\w{8} from [^\n]*?(?:, \w+ |postroom \w+ )([0-9a-f]{8})\b")
+_ANSWERED = "MODEL-ANSWERED "  # what the tool result of such a call ends with, and a handle
 _SHELLS = (
     "Bash", "exec_command", "shell_command", "run_shell_command", "bash", "shell", "local_shell",
     "developer__shell",
@@ -69,7 +73,7 @@ class _Directive(NamedTuple):
 
     @property
     def results(self) -> int:
-        return {"bash": 1, "tool": 1, "both": 2}.get(self.kind, 0)
+        return {"bash": 1, "tool": 1, "both": 2, "mail": 1}.get(self.kind, 0)
 
 
 def reply(asked: Asked) -> Reply:
@@ -79,7 +83,13 @@ def reply(asked: Asked) -> Reply:
         return Reply([Say("MODEL-HEARD")])
     if not asked.tools and any(directive.results for directive in directives):
         return Reply([Say("A title")])  # a side request that quotes the prompt: titles, summaries
-    left = _unplayed(directives, asked.turns[at + 1 :])
+    later = asked.turns[at + 1 :]
+    orders = [directive.text for directive in directives if directive.kind == "mail"]
+    if orders and (handle := _unanswered(later)):
+        command = orders[0].replace("%handle%", handle)
+        return Reply([shell(f"{command}; echo {_ANSWERED}{handle}", asked.tools)])
+    directives = [directive for directive in directives if directive.kind != "mail"]
+    left = _unplayed(directives, [turn for turn in later if _ANSWERED not in turn.text])
     delay = 0.0
     for directive in left:
         if directive.kind != "sleep":
@@ -95,6 +105,13 @@ def _newest(turns: Sequence[Turn]) -> tuple[int, list[_Directive]]:
             if found:
                 return at, found
     return -1, []
+
+
+def _unanswered(later: Sequence[Turn]) -> str:
+    """The handle of the first message that was shown and not answered."""
+    shown = [handle for turn in later if turn.role != "assistant" for handle in _MAIL.findall(turn.text)]
+    results = "".join(turn.text for turn in later if turn.role == "tool")
+    return next((handle for handle in shown if _ANSWERED + handle not in results), "")
 
 
 def _unplayed(directives: list[_Directive], later: Iterable[Turn]) -> list[_Directive]:

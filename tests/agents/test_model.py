@@ -43,6 +43,19 @@ def test_a_tool_may_get_a_script_of_its_own_and_an_id_from_the_newest_result() -
     assert reply(Asked(turns, SHELL)).acts == [Call("wait", {"for": "a-1", "then": "[[say X]]"})]
 
 
+def test_mail_that_is_shown_is_answered_once_by_its_handle_and_the_script_goes_on() -> None:
+    turns = [Turn("user", "[[mail postroom reply %handle% yes]] [[bash a]] [[say HALF]]")]
+    assert reply(Asked(turns, SHELL)).acts == [Call("bash", {"command": "a"})]
+    note = "%%k6vqjbnn from human:ana (unverified), note 17156075, reply to 0badcafe\nHi."
+    request = "%%k6vqjbnn from api (identity session), request: postroom reply 3a10a1ff - <<'EOF'\nWhich?"
+    turns += [Turn("tool", f"1\n{note}\n{request}")]
+    for handle in ("17156075", "3a10a1ff"):
+        [call] = reply(Asked(turns, SHELL)).acts
+        assert call == Call("bash", {"command": f"postroom reply {handle} yes; echo MODEL-ANSWERED {handle}"})
+        turns += [Turn("tool", f"stored\nMODEL-ANSWERED {handle}")]
+    assert reply(Asked(turns, SHELL)).acts == [Say("HALF")]
+
+
 def test_a_directive_that_cannot_be_played_is_said_and_does_not_break_the_model() -> None:
     assert reply(Asked([Turn("user", "[[tool x {oops}]]")], SHELL)).acts == [Say("MODEL-CANNOT x {oops}")]
     assert reply(Asked([Turn("user", '[[tool x {\\"a\\": 1}]]')], SHELL)).acts == [Call("x", {"a": 1})]

@@ -6,9 +6,9 @@ from tests.agents.conftest import MakeDesk
 from tests.agents.desk import TOOL, Desk, Posted
 from tests.agents.log import BOUND, until
 from tests.agents.terminal import Terminal
-from tests.agents.test_delivery import MAIN, check
+from tests.agents.test_delivery import ALL, LAST_ANSWER, check, stop
 
-WOKEN = ("claude", "codex", "opencode")
+WOKEN = ("claude", "codex", "opencode", "qwen", "copilot")
 DRAFT = "half a sentence"
 
 
@@ -31,15 +31,15 @@ def test_an_idle_agent_gets_its_mail_without_anyone_typing_and_a_draft_stays(
     make_desk: MakeDesk, name: str
 ) -> None:
     desk = make_desk(name)
-    with desk.terminal() as terminal:
+    with desk.terminal(*desk.rig.cli.wakeable) as terminal:
         begin(desk, terminal)
         terminal.type(DRAFT)
         terminal.wait_screen(DRAFT)
         one = desk.post()
-        arrived = desk.rig.log.wait(one.mark, 20)
+        desk.rig.log.wait(one.mark, 20)
         check_shown(desk, one)
         terminal.wait_screen(DRAFT)
-        desk.note("idle wake", arrived - one.at)
+        desk.note("idle wake", desk.latency(one))
         desk.note("draft kept")
 
 
@@ -57,7 +57,7 @@ def test_an_idle_claude_code_is_woken_sooner_by_its_socket(make_desk: MakeDesk) 
         terminal.wait_screen(DRAFT)
 
 
-@pytest.mark.parametrize("name", MAIN)
+@pytest.mark.parametrize("name", ALL)
 def test_mail_that_came_while_an_agent_was_idle_is_shown_with_the_next_prompt(
     make_desk: MakeDesk, name: str
 ) -> None:
@@ -69,10 +69,23 @@ def test_mail_that_came_while_an_agent_was_idle_is_shown_with_the_next_prompt(
         terminal.submit("[[bash echo hi]] [[say NEXT]]")
         desk.rig.log.wait(one.mark)
         check_shown(desk, one)
-        desk.note("prompt")
+        desk.note("prompt", desk.latency(one))
 
 
-@pytest.mark.parametrize("name", MAIN)
+def test_mail_that_comes_before_the_end_of_a_turn_keeps_opencode_going(make_desk: MakeDesk) -> None:
+    desk = make_desk("opencode")
+    with desk.terminal() as terminal:
+        terminal.wait_idle()
+        terminal.submit(LAST_ANSWER)
+        desk.rig.log.wait("begun")
+        one = desk.send()
+        desk.rig.log.wait(one.mark)
+        check_shown(desk, one)
+        assert desk.delivery(one.id).route == f"hook:{stop('opencode')}"
+        desk.note("stop", desk.latency(one))
+
+
+@pytest.mark.parametrize("name", ALL)
 def test_after_a_compaction_an_agent_knows_its_address_and_gets_its_mail_once(
     make_desk: MakeDesk, name: str
 ) -> None:
@@ -91,7 +104,7 @@ def test_after_a_compaction_an_agent_knows_its_address_and_gets_its_mail_once(
         desk.note("compaction")
 
 
-@pytest.mark.parametrize("name", MAIN)
+@pytest.mark.parametrize("name", ALL)
 def test_mail_for_an_agent_is_not_shown_to_its_subagent(make_desk: MakeDesk, name: str) -> None:
     desk = make_desk(name)
     script = desk.rig.cli.subagent.replace("echo sub", f"{TOOL}; echo sub")

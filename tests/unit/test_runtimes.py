@@ -1,21 +1,16 @@
 """What each agent CLI says at its events, and what it takes from a hook, held against what it really does."""
 
-import glob
 import json
-import os
-from typing import Any
 
 import pytest
 
 from postroom.errors import UnknownRuntime
-from postroom.protocol import keyword
 from postroom.protocol.schema import check
 from postroom.runtimes import NAMES, load
 from postroom.runtimes.contract import NUDGE, Kind, Point, Runtime, Said, Sleeper, Wake, Words
 from postroom.runtimes.plugin import program
+from tests.recorded import Capture, captures, schema, schemas, strings
 
-TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-DATA, SCHEMAS = os.path.join(TESTS, "data", "hooks"), os.path.join(TESTS, "data", "schemas")
 RUNTIMES = [load(name) for name in NAMES]
 POINTS = [
     pytest.param(runtime, point, id=f"{runtime.name}-{point.event}")
@@ -25,30 +20,11 @@ POINTS = [
 TEXT = 'Mail with "quotes", two\nlines and ünïcode.'
 
 
-def schema(runtime: Runtime, event: str) -> dict[str, Any] | None:
-    """What a runtime accepts from a hook at an event; None: nothing."""
-    with open(os.path.join(SCHEMAS, f"{runtime.name}.json"), encoding="utf-8") as file:
-        found = json.load(file).get(event)
-    return keyword.register(found) if found else None
-
-
-def strings(value: Any) -> list[str]:
-    if isinstance(value, str):
-        return [value]
-    inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return [text for each in inside for text in strings(each)]
-
-
-def captures(name: str) -> list[Any]:
-    paths = sorted(glob.glob(os.path.join(DATA, name, "*.json")))
-    return [pytest.param(path, id=f"{name}-{os.path.basename(path)[:-5]}") for path in paths]
-
-
 @pytest.mark.promise("hook-shape")
 @pytest.mark.parametrize(("runtime", "point"), POINTS)
 def test_what_a_hook_says_is_what_its_runtime_accepts_at_that_event(runtime: Runtime, point: Point) -> None:
     said = runtime.say(point, Words(TEXT))
-    accepted = schema(runtime, point.event)
+    accepted = schema(runtime.name, point.event)
     if point.kind is Kind.WAKE:
         assert said == Said(stderr=TEXT, code=2)
     elif accepted is not None:
@@ -69,7 +45,7 @@ def test_a_hook_with_nothing_to_say_prints_nothing(runtime: Runtime, point: Poin
 @pytest.mark.promise("hook-shape")
 @pytest.mark.parametrize(("runtime", "point"), POINTS)
 def test_the_longest_text_a_runtime_is_given_passes_whole(runtime: Runtime, point: Point) -> None:
-    accepted = schema(runtime, point.event)
+    accepted = schema(runtime.name, point.event)
     if accepted is not None:
         check(json.loads(runtime.say(point, Words("x" * runtime.budget)).stdout), accepted)
 
@@ -80,12 +56,7 @@ def test_what_proves_an_offer_is_an_event_at_which_our_hook_runs(runtime: Runtim
     assert len(events) == len(runtime.points)
     for point in runtime.points:
         assert set(point.proven_by) <= events
-    assert {point.event for point in runtime.points} >= set(_schemas(runtime))
-
-
-def _schemas(runtime: Runtime) -> list[str]:
-    with open(os.path.join(SCHEMAS, f"{runtime.name}.json"), encoding="utf-8") as file:
-        return list(json.load(file))
+    assert {point.event for point in runtime.points} >= set(schemas(runtime.name))
 
 
 @pytest.mark.parametrize("runtime", RUNTIMES, ids=NAMES)
@@ -113,16 +84,18 @@ def test_claude_code_is_called_by_its_socket_only_where_it_is_known() -> None:
 
 
 # What opencode's own hooks are given goes to our plugin, which tells ours in its own words.
-RECORDED = [case for name in NAMES if name != "opencode" for case in captures(name)]
+RECORDED = [
+    pytest.param(capture, id=f"{name}-{capture.name}")
+    for name in NAMES
+    if name != "opencode"
+    for capture in captures(name)
+]
 
 
-@pytest.mark.parametrize("path", RECORDED)
-def test_every_recorded_event_names_its_session(path: str) -> None:
-    with open(path, encoding="utf-8") as file:
-        stdin = json.load(file)["stdin"]
-    runtime = load(os.path.basename(os.path.dirname(path)))
-    event = os.path.basename(path)[:-5].partition("-")[0]
-    beat = runtime.read(event, stdin)
+@pytest.mark.parametrize("capture", RECORDED)
+def test_every_recorded_event_names_its_session(capture: Capture) -> None:
+    stdin = capture.stdin
+    beat = load(capture.runtime).read(capture.event, stdin)
     assert beat.session
     assert beat.child == stdin.get("agent_id", "")
     assert beat.cwd == stdin.get("cwd", stdin.get("working_dir", ""))

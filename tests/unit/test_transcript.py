@@ -11,7 +11,7 @@ from postroom.runtimes import load
 from postroom.runtimes.contract import Runtime
 
 HANDED = 1_800_000_000_000
-CODEX, GEMINI = load("codex"), load("gemini")
+CODEX, GEMINI, COPILOT = load("codex"), load("gemini"), load("copilot")
 
 
 class Record:
@@ -75,15 +75,35 @@ def test_a_turn_is_over_when_its_transcript_says_so(record: Record) -> None:
     assert is_over(record.path + ".none", CODEX.marks) is None
 
 
-@pytest.mark.parametrize("runtime", [CODEX, GEMINI], ids=["codex", "gemini"])
+@pytest.mark.parametrize("runtime", [CODEX, GEMINI, COPILOT], ids=lambda runtime: runtime.name)
 def test_the_transcript_of_a_real_session_shows_what_was_said_in_it(
     runtime: Runtime, tmp_path: os.PathLike[str]
 ) -> None:
-    root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    path = os.path.join(tmp_path, "session.jsonl")
-    with open(os.path.join(root, "data", "transcripts", f"{runtime.name}.jsonl"), encoding="utf-8") as file:
-        lines = [json.dumps(json.loads(line), separators=(",", ":")) for line in file]  # as they write it
-    with open(path, "w", encoding="utf-8") as file:
-        file.write("\n".join(lines) + "\n")
+    path = recorded(runtime, tmp_path)
     assert trace(path, runtime.marks, "INJECTED-SessionStart-001", 1) is Trace.SHOWN
     assert trace(path, runtime.marks, "INJECTED-nowhere-001", 1) is Trace.LACKING
+
+
+@pytest.mark.promise("hook-proof")
+@pytest.mark.parametrize("mark", ["UserPromptSubmit-002", "PostToolUse-005", "Stop-006"])
+def test_what_a_hook_of_copilot_said_proves_nothing_until_the_model_was_given_it(
+    mark: str, tmp_path: os.PathLike[str]
+) -> None:
+    path, nonce = recorded(COPILOT, tmp_path), f"INJECTED-{mark}"
+    assert trace(path, COPILOT.marks, nonce, 1) is Trace.SHOWN
+    with open(path, encoding="utf-8") as file:
+        lines = file.readlines()
+    with open(path, "w", encoding="utf-8") as file:
+        file.writelines(line for line in lines if nonce not in line or '"type":"hook.' in line)
+    assert trace(path, COPILOT.marks, nonce, 1) is Trace.LACKING
+
+
+def recorded(runtime: Runtime, directory: os.PathLike[str]) -> str:
+    """A recorded transcript, as the runtime writes it: without a space between what is said."""
+    root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    with open(os.path.join(root, "data", "transcripts", f"{runtime.name}.jsonl"), encoding="utf-8") as file:
+        lines = [json.dumps(json.loads(line), separators=(",", ":")) for line in file]
+    path = os.path.join(directory, "session.jsonl")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("\n".join(lines) + "\n")
+    return path

@@ -1,9 +1,10 @@
 """GitHub Copilot CLI (1.0.102).
 
-What it passes on stands at the top of a hook's output; nested as elsewhere it is ignored. Only Stop proves
-what was shown: its record of the conversation is written late. SessionStart and the first UserPromptSubmit
-come at the same time. Inside a subagent the session's id is the subagent's own, and there is a Stop of its
-own.
+What it passes on stands at the top of a hook's output; nested as elsewhere it is ignored. Only at the end of
+a turn does it name its record of the conversation, which is written a little late. That has what was added to
+a prompt or to a tool's result; of a session's start only what the hook said, and that only if it was taken:
+of a hook that died it is dropped. SessionStart and the first UserPromptSubmit come at the same time. Inside a
+subagent the session's id is the subagent's own, and there is a Stop of its own.
 
 An idle session is woken by an extension, `copilot.js` beside this module, which watches the ring file. It
 runs below the session's process, and so finds by that whose session it is.
@@ -12,7 +13,7 @@ runs below the session's process, and so finds by that whose session it is.
 from typing import TYPE_CHECKING
 
 from postroom.model.message import Json
-from postroom.runtimes.contract import Beat, Kind, Point, Runtime, Said, Wake, Words, text
+from postroom.runtimes.contract import Beat, Kind, Marks, Point, Runtime, Said, Wake, Words, text
 from postroom.runtimes.shape import beat, context
 from postroom.text import encode
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from postroom.runtimes.wiring import Edit, Place, Read, Wiring
 
 _ANSWERED = ("Stop", "SubagentStop")
+# What such a hook said, which is not yet what the model was given.
+_HOOKS = ("userPromptSubmitted", "postToolUse", "agentStop", "subagentStart", "subagentStop")
 
 
 def read(event: str, stdin: Json) -> Beat:
@@ -27,7 +30,7 @@ def read(event: str, stdin: Json) -> Beat:
     session = text(stdin, "parent_agent_id", "session_id", "sessionId")
     found = beat(event, stdin)
     source = "startup" if found.source == "new" else found.source
-    return found._replace(session=session, transcript="", source=source)
+    return found._replace(session=session, source=source)
 
 
 def say(point: Point, words: Words) -> Said:
@@ -52,6 +55,7 @@ RUNTIME = Runtime(
     read=read,
     say=say,
     session_env="COPILOT_AGENT_SESSION_ID",
+    marks=Marks(reply='"type":"assistant.message"', noise=tuple(f'"hookType":"{hook}"' for hook in _HOOKS)),
     wake=Wake.WATCH,
     wakes_with="--experimental",
     programs=("copilot",),

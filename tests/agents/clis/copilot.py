@@ -32,6 +32,7 @@ CLI = Cli(
     env=env,
     headless=lambda prompt: ["--allow-all-tools", "-p", prompt],
     resume=lambda prompt: ["--allow-all-tools", "--continue", "-p", prompt],
+    wakeable=("--experimental",),
     prompt=r"(?m)^\u276f",
     busy=r"(?i)esc to cancel|esc to interrupt",
     asks=r"Do you want to",

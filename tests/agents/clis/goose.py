@@ -31,7 +31,11 @@ CLI = Cli(
     headless=lambda prompt: ["run", "-t", prompt],
     interactive=("session",),
     prompt=r"(?m)^( O)?\s*(>|🪿)|Press Enter to send",
+    asks=r"Are you sure",
     wire=wire,
-    events=("SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop", "SessionEnd"),
+    events=(
+        "SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "PostToolUseFailure", "Stop",
+        "BeforeReadFile", "AfterFileEdit", "BeforeShellExecution", "AfterShellExecution", "SessionEnd",
+    ),
     shapes={"Stop": "block"},
-)
+)  # fmt: skip

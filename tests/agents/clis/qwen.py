@@ -5,12 +5,14 @@ from collections.abc import Mapping
 from tests.agents.cli import Cli, Place
 
 SETTINGS = ".qwen/settings.json"
+INPUT = "../input.jsonl"
 
 
 def seed(place: Place) -> None:
     security = {"auth": {"selectedType": "openai"}, "folderTrust": {"enabled": False}}
     quiet = {"privacy": {"usageStatisticsEnabled": False}, "telemetry": {"enabled": False}}
     place.merge(SETTINGS, {"security": security, "general": {"enableAutoUpdate": False}, **quiet})
+    open(f"{place.project}/{INPUT}", "w", encoding="utf-8").close()
 
 
 def env(place: Place) -> dict[str, str]:
@@ -31,6 +33,7 @@ CLI = Cli(
     env=env,
     headless=lambda prompt: ["--approval-mode", "yolo", "-p", prompt],
     resume=lambda prompt: ["--approval-mode", "yolo", "--continue", "-p", prompt],
+    wakeable=("--input-file", INPUT),
     prompt=r"Type your message",
     busy=r"esc to cancel",
     asks=r"Allow execution|Apply this change|Do you want to proceed",
