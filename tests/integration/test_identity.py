@@ -14,7 +14,8 @@ from postroom import host, runtimes
 from postroom.errors import NoIdentity
 from postroom.room.identity import VARIABLES
 from postroom.room.local import LocalRoom, open_room
-from postroom.room.session import Seat, current
+from postroom.room.seat import Seat
+from postroom.room.session import current
 from tests.commandline import COMMAND
 from tests.conftest import OpenRoom
 from tests.machine import unshare
@@ -145,7 +146,7 @@ def test_a_program_that_is_older_than_its_session_is_known_once_that_has_begun(r
     with open_room(room.home, project="p") as early:
         with pytest.raises(NoIdentity):
             early.send("builder", "too early")
-        seat = Seat("claude", "s1", "", "", host.lineage()[0], "", "", {})
+        seat = Seat("claude", "s1", "", "", host.lineage()[0], "", {})
         with room.write() as tx:
             current(room, tx, seat, anew=True)
         assert early.send("builder", "hi").message.verified == "process"

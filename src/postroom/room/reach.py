@@ -3,13 +3,15 @@
 import os
 from typing import TYPE_CHECKING
 
-from postroom import config, host
+from postroom import config
 from postroom.errors import UnknownRuntime
+from postroom.model.context import is_main
 from postroom.model.ladder import Reason
 from postroom.model.message import Session
 from postroom.model.presence import Presence, Sight
 from postroom.room.proof import proven
-from postroom.room.session import MAIN, context
+from postroom.room.seat import is_live
+from postroom.room.session import context
 from postroom.room.stop import Stops
 from postroom.runtimes import load
 from postroom.runtimes.contract import Kind, Runtime
@@ -78,7 +80,7 @@ def _sight(room: "Premises", tx: "ReadTx", session: Session) -> Sight:
     runtime = _runtime(session.runtime)
     event, at = last_sign(room.home, str(session.details.get("key") or ""))
     presence = Presence.GONE
-    if not host.is_gone(session.process):
+    if is_live(session):
         presence = _presence(tx, session, runtime, event, at)
     return Sight(
         session, presence, event, at or None, runtime.title if runtime else session.runtime,
@@ -90,7 +92,7 @@ def _sight(room: "Premises", tx: "ReadTx", session: Session) -> Sight:
 def _presence(tx: "ReadTx", session: Session, runtime: Runtime | None, event: str, at: int) -> Presence:
     if runtime is None:
         return Presence.UNKNOWN
-    if not session.id.endswith(f":{MAIN}"):
+    if not is_main(session.id):
         return Presence.BUSY  # a subagent ends when it has nothing more to do
     point = runtime.point(event)
     if point is None:
@@ -104,7 +106,7 @@ def _presence(tx: "ReadTx", session: Session, runtime: Runtime | None, event: st
 
 def is_set_going(tx: "ReadTx", session: Session, runtime: Runtime, at: int) -> bool:
     """Whether mail has made it go on since its last sign of life."""
-    routes = {f"hook:{point.event}" for point in runtime.points if point.kind in _GOES_ON}
+    routes = {point.route for point in runtime.points if point.kind in _GOES_ON}
     where = context(session)
     return any(
         mail.delivery.context == where
