@@ -1,9 +1,9 @@
 """Whose a new session is: the name that it bears, and why not another.
 
 The most particular wins: the agent of the conversation before in the same process or terminal (`/clear`); the
-name that whoever started it gave it (POSTROOM_AGENT); the name of its pane (`@postroom_agent`), or the agent
-whose last session ran in that pane; the agent that the config means for this runtime and directory; the agent
-of the last session in this checkout; and else a new one. Nobody gets a name that a running session bears.
+name that whoever started it gave it (POSTROOM_AGENT); the name of its pane (`@postroom_agent`); an agent that
+the config means for this runtime and directory; the agent whose session was the last in this pane; that of
+the last one in this checkout; and else a new one. Nobody gets a name that a running session bears.
 """
 
 import os
@@ -49,12 +49,12 @@ def find(room: "LocalRoom", tx: "WriteTx", seat: Seat) -> Found:
             return directory.join(tx, name, room.scope, {}), None
         if name and (bearer is None or bearer.process not in outer):  # else it has inherited the name
             asked.append({"name": name, "by": by, "why": why})
-    agent = None if outer else _in_pane(room, tx, seat)
+    agent, last = None, None if outer else _in_pane(room, tx, seat)
     try:
-        agent = agent or _meant(room, tx, seat)
+        agent = _meant(room, tx, seat, last)
     except InvalidValue as exc:
         asked.append({"name": "", "by": "the config", "why": str(exc)})
-    return agent or _last_here(tx, seat) or _new(room, tx), asked[0] if asked else None
+    return agent or last or _last_here(tx, seat) or _new(room, tx), asked[0] if asked else None
 
 
 def _outer(tx: "ReadTx", seat: Seat) -> list[str]:
@@ -105,12 +105,14 @@ def _in_pane(room: "LocalRoom", tx: "ReadTx", seat: Seat) -> Agent | None:
     return agent if agent is not None and agent.project == room.scope.find(tx) else None
 
 
-def _meant(room: "LocalRoom", tx: "WriteTx", seat: Seat) -> Agent | None:
+def _meant(room: "LocalRoom", tx: "WriteTx", seat: Seat, last: Agent | None) -> Agent | None:
+    """The first that the config means and nobody bears; of several, the one that ran here last."""
     if not room.declared.agents:
         return None
     from postroom.room.declared import introduced, meant  # noqa: PLC0415 - where there are any
 
-    for name in meant(room, tx, seat.runtime, seat.cwd or os.getcwd()):
+    names = meant(room, tx, seat.runtime, seat.cwd or os.getcwd())
+    for name in sorted(names, key=lambda name: last is None or parse(name).name != last.name):
         if _bearer(room, tx, name) is None and introduced(room, tx, name):
             return directory.join(tx, name, room.scope, {})
     return None
