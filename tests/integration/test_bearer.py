@@ -83,7 +83,7 @@ def test_the_first_that_the_config_means_and_nobody_bears_is_taken(home: str, pl
     declare(home, TEAM)
     first, second, third = (play(f"s{n}", at="services/api") for n in range(3))
     assert (first.name, second.name) == ("backend", "any")
-    assert third.name not in ("backend", "any", "nobody", "stranger")
+    assert third.name.rpartition("/")[2] not in ("backend", "any", "nobody", "stranger")
 
 
 def test_a_session_of_another_runtime_is_not_meant(home: str, play: Play):
@@ -218,13 +218,23 @@ def test_what_the_config_says_now_overrules_what_ran_in_a_pane_before(home: str,
 
 
 @pytest.mark.promise("name")
-def test_a_pane_that_is_only_inherited_gives_no_name(play: Play, pane: Pane):
-    """As by a terminal that was opened from a pane, or a server that an agent in it has started."""
+@pytest.mark.parametrize("has_terminal", [True, False])
+@pytest.mark.parametrize("lives", [True, False])
+def test_a_pane_that_is_only_inherited_gives_no_name(
+    play: Play, pane: Pane, work: str, *, has_terminal: bool, lives: bool
+):
+    """As by a terminal that was opened from a pane, or a server that an agent in it has started.
+
+    What ran in the pane may have ended, and its terminal be the other's.
+    """
     pane.tmux("set", "-p", "@postroom_agent", "painter")
-    player = play("s1", **pane.variables)
-    assert player.name != "painter"
-    [row] = [row for row in player.ok("agents")["agents"] if row["sessions"]]
-    assert row["sessions"][0]["pane"] is None
+    with Pane(work) as other:
+        if lives:
+            pane.play()
+        player = play("s1", actor=other.play() if has_terminal else None, **pane.variables)
+        assert player.name != "painter"
+        [row] = [row for row in player.ok("agents")["agents"] if row["sessions"]]
+        assert row["sessions"][0]["pane"] is None
 
 
 def test_an_agent_inside_another_has_not_the_name_of_its_pane(play: Play, pane: Pane):
@@ -342,6 +352,16 @@ def test_the_next_conversation_in_a_terminal_is_the_same_agent(codex: Codex):
     assert name_of(second) == name
     [row] = [row for row in second.ok("agents", "--as", "builder")["agents"] if row["name"] == name]
     assert [one["id"] for one in row["sessions"]] == ["codex:t2:main"]
+
+
+def test_a_server_hands_no_name_from_one_checkout_to_another(codex: Codex, work: str):
+    _, terminal = codex.terminal()
+    first = name_of(codex.thread("t1"))
+    terminal.kill()
+    other = os.path.join(os.path.dirname(work), "other")
+    os.makedirs(os.path.join(other, ".git"))
+    codex.terminal()
+    assert name_of(codex.thread("t2", at="../other")) != first
 
 
 def test_a_conversation_in_another_terminal_is_another_agent(codex: Codex):

@@ -59,7 +59,7 @@ def pane(pid: int, environment: Mapping[str, str]) -> tuple[str, str]:
         return "", ""
     import subprocess  # noqa: PLC0415 - once in a session that has a pane
 
-    asked = ["display-message", "-p", "-t", own, "#{pid} #{pane_tty}", ";"]
+    asked = ["display-message", "-p", "-t", own, "#{pid} #{pane_dead} #{pane_tty}", ";"]
     asked += ["show-options", "-pqv", "-t", own, "@postroom_agent"]
     try:
         done = subprocess.run(
@@ -67,8 +67,8 @@ def pane(pid: int, environment: Mapping[str, str]) -> tuple[str, str]:
             stdin=subprocess.DEVNULL,
         )  # fmt: skip
         first, _, label = done.stdout.decode(errors="replace").partition("\n")
-        holder, _, device = first.partition(" ")
-        if host.device(device) != terminal:
+        holder, is_dead, device = first.split(" ", 2)
+        if is_dead == "1" or host.device(device) != terminal:  # a dead pane's terminal may be another's now
             return "", ""
     except (OSError, ValueError, subprocess.SubprocessError):
         return "", ""
