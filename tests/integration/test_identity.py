@@ -182,7 +182,10 @@ def test_a_person_is_one_at_a_terminal_with_no_agent_around(
 ):
     send = [*COMMAND, "send", "builder", "hi", "--as", "human:ana", "--quiet", "--home", home]
     env = environment(POSTROOM_PROJECT="p", **around)
-    script = f"import os, pty; os._exit(os.waitstatus_to_exitcode(pty.spawn({send!r})))"
+    script = (  # below nobody: an agent may run the tests
+        "import os, pty\nabove = os.getpid()\nif os.fork(): os._exit(0)\nwhile os.getppid() == above: pass\n"
+        f"os._exit(os.waitstatus_to_exitcode(pty.spawn({send!r})))"
+    )
     subprocess.run([sys.executable, "-c", script], env=env, cwd=ROOT, check=True, timeout=BOUND,
                    capture_output=True, stdin=subprocess.DEVNULL)  # fmt: skip
     [at_terminal] = room.peek("builder")

@@ -29,7 +29,7 @@ VARIABLES = (
     ("AGENT_SESSION_ID", "goose"),
 )
 # What else agents leave in the environment of their shells.
-_SIGNS = ("CLAUDECODE", "GEMINI_CLI", "QWEN_CODE", "COPILOT_CLI", "OPENCODE", "AI_AGENT")
+SIGNS = ("CLAUDECODE", "GEMINI_CLI", "QWEN_CODE", "COPILOT_CLI", "OPENCODE", "AI_AGENT")
 
 SESSION = "session"  # the environment names the session, and its process is above this one
 PROCESS = "process"  # the process above this one hosts one session
@@ -137,7 +137,7 @@ def _beyond(tx: "ReadTx", sessions: list[str]) -> Evidence | None:
 
 def _is_at_terminal() -> bool:
     """Whether this process has a terminal of its own, and nothing says that an agent runs it."""
-    if stated() or any(os.environ.get(name) for name in _SIGNS) or _agents(host.lineage()):
+    if stated() or any(os.environ.get(name) for name in SIGNS) or _agents(host.lineage()):
         return False
     try:
         os.close(os.open("/dev/tty", os.O_RDONLY))
