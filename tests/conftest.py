@@ -9,7 +9,7 @@ import pytest
 from hypothesis import settings
 
 from postroom.config import Settings
-from postroom.room.identity import VARIABLES
+from postroom.room.identity import SIGNS, VARIABLES
 from postroom.room.local import LocalRoom
 from tests.attached import MakeFile
 from tests.clockwork import Clock
@@ -28,7 +28,8 @@ def _own_environment(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pyte
     """Nothing a developer has set may decide a test, and no test may reach a developer's room."""
     for name in [name for name in os.environ if name.startswith(("POSTROOM_", "GIT_"))]:
         monkeypatch.delenv(name)
-    for name, _ in VARIABLES:  # an agent may run the tests
+    # An agent may run the tests, or a person in a pane.
+    for name in ("TMUX", "TMUX_PANE", *SIGNS, *(name for name, _ in VARIABLES)):
         monkeypatch.delenv(name, raising=False)
     nobody = str(tmp_path_factory.getbasetemp() / "nobody")
     monkeypatch.setenv("HOME", nobody)

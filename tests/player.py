@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 import threading
-from typing import Any
+from typing import Any, Protocol
 
 from tests.commandline import COMMAND, Result
 from tests.process import BOUND, ROOT, Child
@@ -13,14 +13,32 @@ from tests.process import BOUND, ROOT, Child
 TICK = 0.02  # seconds: a model takes longer than the tick by which the starts of processes are told
 
 
+class Actor(Protocol):
+    """The process that plays."""
+
+    def tell(self, what: object = None) -> None: ...
+    def hear(self) -> Any: ...
+    def kill(self) -> None: ...
+    def __exit__(self, kind: None, exc: None, traceback: None, /) -> None: ...
+
+
 class Player:
     """`player.hook("SessionStart")`, then `player.shell("send", "builder", "hi")`."""
 
-    def __init__(self, home: str, cwd: str, session: str = "s1", runtime: str = "claude", **env: str) -> None:
+    def __init__(
+        self,
+        home: str,
+        cwd: str,
+        session: str = "s1",
+        runtime: str = "claude",
+        actor: Actor | None = None,
+        **env: str,
+    ) -> None:
         os.makedirs(cwd, exist_ok=True)
         self.home, self.cwd, self.session, self.runtime = home, cwd, session, runtime
+        self.greeting = ""  # what its first hook said, if somebody has noted it
         self._env = {"POSTROOM_HOME": home, "POSTROOM_PROJECT": "p", **env}
-        self._child = Child("play", module="tests.player")
+        self._child = actor or started()
 
     def __enter__(self) -> "Player":
         return self
@@ -77,8 +95,20 @@ class Player:
         return Result(*self._child.hear())
 
 
-def play() -> None:
-    """Run what is asked for, each time below a shell."""
+def started(*args: str, **env: str) -> Child:
+    """A player without a terminal, ready to play."""
+    child = Child("play", *args, module="tests.player", **env)
+    assert child.hear() == "ready"
+    return child
+
+
+def play(*args: str) -> None:
+    """Run what is asked for, each time below a shell; under another name, if one is given first."""
+    if args and not args[0].startswith("-"):
+        with open("/proc/self/comm", "w", encoding="ascii") as file:
+            file.write(args[0])
+    sys.stdout.write('"ready"\n')
+    sys.stdout.flush()
     for line in sys.stdin:
         wanted = json.loads(line)
         done = subprocess.run(
@@ -90,4 +120,4 @@ def play() -> None:
 
 
 if __name__ == "__main__":
-    play()
+    play(*sys.argv[2:])

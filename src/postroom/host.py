@@ -86,10 +86,10 @@ def ancestors(pid: int | None = None, most: int = 32) -> list[int]:
     return found
 
 
-def lineage(most: int = 32) -> list[str]:
-    """The processes above this one as `identity` names them, the nearest first; the first of all, too."""
+def lineage(pid: int | None = None, most: int = 32) -> list[str]:
+    """The processes above one as `identity` names them, the nearest first; the first of all, too."""
     found: list[str] = []
-    above, tail = os.getppid(), f".{boot()}.{_pid_namespace()}"
+    above, tail = os.getppid() if pid is None else _parent(pid), f".{boot()}.{_pid_namespace()}"
     while above > 0 and len(found) < most:
         fields = _read(f"/proc/{above}/stat").rpartition(")")[2].split()
         if len(fields) < 20:
@@ -118,6 +118,33 @@ def started_with(process: str) -> tuple[list[str], str]:
     """The command line of a process of this machine, and its directory; empty where it is not told."""
     at = f"/proc/{process.partition('.')[0]}"
     return _read(f"{at}/cmdline").split("\0")[:-1], _target(f"{at}/cwd")
+
+
+def processes() -> list[int]:
+    """All that can be seen from here; none where the system does not say."""
+    try:
+        return [int(name) for name in os.listdir("/proc") if name.isdecimal()]
+    except OSError:
+        return []
+
+
+def environment(pid: int) -> dict[str, str]:
+    """With which a process was started; empty where that is not told."""
+    pairs = (entry.partition("=") for entry in _read(f"/proc/{pid}/environ").split("\0"))
+    return {name: value for name, found, value in pairs if found}
+
+
+def terminal(pid: int) -> int:
+    """The controlling terminal of a process, as `device` names it; 0: it has none."""
+    fields = _read(f"/proc/{pid}/stat").rpartition(")")[2].split()
+    return int(fields[4]) & 0xFFFFFFFF if len(fields) > 4 else 0
+
+
+def device(path: str) -> int:
+    """A terminal by its path, as /proc numbers it."""
+    number = os.stat(path).st_rdev
+    major, minor = os.major(number), os.minor(number)
+    return (minor & 0xFF) | (major << 8) | ((minor & ~0xFF) << 12)
 
 
 def tell(path: str, data: bytes, patience: float) -> None:

@@ -25,6 +25,7 @@ PROMISES: dict[str, str] = {
     "topics": "Who follows a topic gets what is written to it from then on, and what was written stays.",
     "one-of-many": "What is for one of a group is shown to one at a time, and is lost with none of them.",
     "nobody-is-an-error": "A message that would reach nobody is refused, and near matches are named.",
+    "name": "A session bears the name it was started with, its pane's or the config's; a taken one is told.",
     "identity": "Who runs in an agent's session is that agent, by its processes; another name is refused.",
     "address-kept": "An agent keeps its address over compaction, clearing, resumption, rename and restart.",
     "presence": "What an agent does is told by its last sign of life, with its event; gone is gone.",

@@ -12,8 +12,10 @@ from postroom.hooks.stub import stub
 from postroom.room.local import LocalRoom, open_room
 from postroom.runtimes import load
 from postroom.runtimes.contract import Kind
-from tests.agents.conftest import MakeRig
+from tests.agents.conftest import MakeDesk, MakeRig
+from tests.agents.desk import Desk
 from tests.agents.rig import Rig
+from tests.agents.terminal import Terminal
 
 # The scratch directories of tests lie where Codex lets its sandbox write, too.
 SANDBOXED = {
@@ -92,3 +94,48 @@ def test_what_the_sandbox_of_codex_keeps_out_is_taken_in_by_its_next_hook(make_r
         [mail] = room.peek("builder")
         assert (mail.body, mail.message.verified, mail.message.sender_runtime) == ("hello", "hook", "codex")
         assert not os.path.exists(os.path.join(rig.place.project, ".postroom", "outbox"))
+
+
+def begun(desk: Desk, terminal: Terminal, mark: str) -> str:
+    """Let a terminal begin a session; whose that is."""
+    known = {id for _, id in bearers(desk)}
+    terminal.wait_idle()
+    terminal.submit(f"[[say {mark}]]")
+    terminal.wait_screen(rf"(?m)^\W*{mark}")
+    terminal.wait_idle()
+    [name] = [name for name, id in bearers(desk) if id not in known]
+    return name
+
+
+def bearers(desk: Desk) -> list[tuple[str, str]]:
+    return [(one.agent.name, sight.session.id) for one in desk.room.agents() for sight in one.sessions]
+
+
+def test_each_terminal_of_codex_names_its_own_session_though_one_server_runs_their_hooks(
+    make_desk: MakeDesk,
+) -> None:
+    desk = make_desk("codex")
+    other = os.path.join(desk.rig.place.project, "other")
+    os.mkdir(other)
+    with desk.terminal() as first:
+        assert begun(desk, first, "READY-A") == "backend"
+        with desk.rig.terminal("-C", other, **{**desk.env, "POSTROOM_AGENT": "frontend"}) as second:
+            assert begun(desk, second, "READY-B") == "frontend"
+    assert desk.complaints() == ""
+
+
+def test_codex_started_again_at_once_is_the_same_agent_and_what_was_closed_is_gone(
+    make_desk: MakeDesk,
+) -> None:
+    desk = make_desk("codex")
+    del desk.env["POSTROOM_AGENT"]
+    with desk.terminal() as first:
+        name = begun(desk, first, "READY-A")
+        first.quit()
+    [closed] = [one for one in desk.room.agents() if one.agent.name == name]
+    assert [sight.presence.value for sight in closed.sessions] == ["gone"]
+    with desk.terminal() as second:
+        assert begun(desk, second, "READY-B") == name
+        second.slash("/clear")
+        assert begun(desk, second, "READY-C") == name
+    assert desk.complaints() == ""

@@ -65,6 +65,7 @@ QUESTIONS: dict[str, Ask] = {
     "has_sessions": lambda tx, it: tx.has_sessions(),
     "sessions_in": lambda tx, it: tx.sessions_in("1.1.b.n"),
     "sessions_at": lambda tx, it: tx.sessions_at("claude", "/w"),
+    "sessions_in_pane": lambda tx, it: tx.sessions_in_pane("claude", "%0"),
     "sessions_hosted": lambda tx, it: tx.sessions_hosted("1.1.b.n"),
     "sessions": lambda tx, it: tx.sessions(it["builder"]),
     "standing": lambda tx, it: any(tx.standing(it["builder"], "nobody")),
@@ -94,7 +95,7 @@ def furnished(room: LocalRoom, clock: Clock) -> dict[str, Any]:
     with room.write() as tx:
         tx.append("project.created", payload={"name": "repo", "root": "/repo"})
         process = {"id": "s1", "runtime": "claude", "process": "1.1.b.n", "epoch": 0, "worktree": "/w"}
-        tx.append("session.started", builder, payload=process)
+        tx.append("session.started", builder, payload={**process, "pane": "%0"})
         tx.set_position("journal", "3")
     for agent in ("builder", "reviewer"):
         room.join(agent, role="worker")

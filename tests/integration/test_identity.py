@@ -14,7 +14,8 @@ from postroom import host, runtimes
 from postroom.errors import NoIdentity
 from postroom.room.identity import VARIABLES
 from postroom.room.local import LocalRoom, open_room
-from postroom.room.session import Seat, current
+from postroom.room.seat import Seat
+from postroom.room.session import current
 from tests.commandline import COMMAND
 from tests.conftest import OpenRoom
 from tests.machine import unshare
@@ -145,7 +146,7 @@ def test_a_program_that_is_older_than_its_session_is_known_once_that_has_begun(r
     with open_room(room.home, project="p") as early:
         with pytest.raises(NoIdentity):
             early.send("builder", "too early")
-        seat = Seat("claude", "s1", "", "", host.lineage()[0], "", "", {})
+        seat = Seat("claude", "s1", "", "", host.lineage()[0], "", {})
         with room.write() as tx:
             current(room, tx, seat, anew=True)
         assert early.send("builder", "hi").message.verified == "process"
@@ -172,13 +173,19 @@ def test_behind_a_sandbox_that_hides_processes_the_environment_gives_a_name_and_
     assert message(player, "hi", "--as", "builder", prefix=hidden)["sender"] == "builder"
 
 
-@pytest.mark.parametrize(("around", "verified"), [({}, "terminal"), ({"CODEX_THREAD_ID": "t"}, "unverified")])
+@pytest.mark.parametrize(
+    ("around", "verified"),
+    [({}, "terminal"), ({"CODEX_THREAD_ID": "t"}, "unverified"), ({"GEMINI_CLI": "1"}, "unverified")],
+)
 def test_a_person_is_one_at_a_terminal_with_no_agent_around(
     home: str, room: LocalRoom, around: dict[str, str], verified: str
 ):
     send = [*COMMAND, "send", "builder", "hi", "--as", "human:ana", "--quiet", "--home", home]
     env = environment(POSTROOM_PROJECT="p", **around)
-    script = f"import os, pty; os._exit(os.waitstatus_to_exitcode(pty.spawn({send!r})))"
+    script = (  # below nobody: an agent may run the tests
+        "import os, pty\nabove = os.getpid()\nif os.fork(): os._exit(0)\nwhile os.getppid() == above: pass\n"
+        f"os._exit(os.waitstatus_to_exitcode(pty.spawn({send!r})))"
+    )
     subprocess.run([sys.executable, "-c", script], env=env, cwd=ROOT, check=True, timeout=BOUND,
                    capture_output=True, stdin=subprocess.DEVNULL)  # fmt: skip
     [at_terminal] = room.peek("builder")
@@ -187,6 +194,20 @@ def test_a_person_is_one_at_a_terminal_with_no_agent_around(
     )
     _, without = room.peek("builder")
     assert (at_terminal.message.verified, without.message.verified) == (verified, "unverified")
+
+
+def test_a_person_below_an_agent_without_hooks_only_claims_to_be_one(home: str, room: LocalRoom):
+    """An agent whose shells have a terminal of their own, and which leaves nothing in the environment."""
+    send = [*COMMAND, "send", "builder", "hi", "--as", "human:ana", "--quiet", "--home", home]
+    env = environment(POSTROOM_PROJECT="p")
+    script = (
+        "import os, pty\nopen('/proc/self/comm', 'w').write('goose')\n"
+        f"os._exit(os.waitstatus_to_exitcode(pty.spawn({send!r})))"
+    )
+    subprocess.run([sys.executable, "-c", script], env=env, cwd=ROOT, check=True, timeout=BOUND,
+                   capture_output=True, stdin=subprocess.DEVNULL)  # fmt: skip
+    [mail] = room.peek("builder")
+    assert mail.message.verified == "unverified"
 
 
 def test_a_program_in_an_agents_shell_is_that_agent_unless_it_says_who_it_is(play: Play):
@@ -282,10 +303,5 @@ def test_who_is_named_in_a_question_need_not_be_who_asks(play: Play):
 
 
 def test_the_variables_are_those_of_the_runtimes():
-    for name in runtimes.NAMES:
-        try:
-            runtime = runtimes.load(name)
-        except ImportError:
-            continue
-        if runtime.session_env:
-            assert (runtime.session_env, name) in VARIABLES
+    known = [runtimes.load(name) for name in runtimes.NAMES]
+    assert set(VARIABLES) == {(each.session_env, each.name) for each in known if each.session_env}

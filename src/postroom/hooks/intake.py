@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from postroom.errors import PostroomError, StoreError
 from postroom.hooks import journal
 from postroom.model.ids import is_uuid
-from postroom.model.message import Json, Session
+from postroom.model.message import Json
 from postroom.room import directory, spool
 from postroom.room.bounce import notify
-from postroom.room.identity import HOOK, Evidence, Witness
-from postroom.room.session import is_live
+from postroom.room.identity import HOOK, UNVERIFIED, Evidence, Witness
+from postroom.room.seat import is_live
 
 if TYPE_CHECKING:
     from postroom.room.local import LocalRoom
@@ -131,14 +131,10 @@ def _whose(look: "ReadTx", session: str, letter: Letter) -> tuple[Evidence | Non
     known = [one for name in letter.sessions if (one := look.session(name)) is not None]
     for one in known:
         if one.id == session:
-            return _evidence(one, HOOK), True
+            return Evidence.of(one, HOOK), True
     if any(map(is_live, known)):
         return None, False
-    return (_evidence(known[0], "unverified") if known else None), True
-
-
-def _evidence(session: Session, verified: str) -> Evidence:
-    return Evidence(session.agent, session.id, session.runtime, verified, session.process)
+    return (Evidence.of(known[0], UNVERIFIED) if known else None), True
 
 
 def _tell(room: "LocalRoom", letter: Letter, problem: PostroomError) -> None:

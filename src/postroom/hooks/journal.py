@@ -12,10 +12,10 @@ def path(home: str) -> str:
     return config.beside(home, "hook.log")
 
 
-def note(home: str, argv: list[str], exc: BaseException) -> None:
+def note(home: str, argv: list[str], what: BaseException | str) -> None:
     """One line: when, at which event, what. The log starts anew when it is large. Never raises."""
     try:
-        text = " ".join(f"{type(exc).__name__}: {exc}".split())[:500]
+        text = " ".join((what if isinstance(what, str) else f"{type(what).__name__}: {what}").split())[:500]
         at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         line = f"{at} {' '.join(' '.join(argv).split())[:200]} {text}\n".encode(errors="replace")
         where = path(home)
@@ -30,10 +30,10 @@ def note(home: str, argv: list[str], exc: BaseException) -> None:
         os.close(log)
     except (OSError, ValueError):
         pass
-    if os.environ.get("POSTROOM_DEBUG"):
+    if isinstance(what, BaseException) and os.environ.get("POSTROOM_DEBUG"):
         import traceback  # noqa: PLC0415 - who looks for the reason
 
-        traceback.print_exception(exc)
+        traceback.print_exception(what)
 
 
 def last(home: str, most: int = 5) -> list[str]:

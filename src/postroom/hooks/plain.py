@@ -8,19 +8,21 @@ session counts as no evidence of who else calls from there.
 import os
 from collections.abc import Callable
 
-from postroom import config, host
-from postroom.hooks.visit import NO_AGENTS, SHELLS
+from postroom import host
+from postroom.hooks import above
 from postroom.model.message import Agent, Session
 from postroom.protocol.frame import BUDGET
 from postroom.room import directory, turn
 from postroom.room.local import LocalRoom
-from postroom.room.session import session_id
+from postroom.room.seat import Seat
+from postroom.room.session import start
 from postroom.room.transcript import Trace
 from postroom.room.unit import Unit
+from postroom.runtimes.contract import hook_route
 from postroom.store.contract import WriteTx
 
 RUNTIME = "plain"
-ROUTE = f"hook:{RUNTIME}"
+ROUTE = hook_route(RUNTIME)
 
 
 def show(room: LocalRoom, write: Callable[[str], None]) -> None:
@@ -44,21 +46,13 @@ def show(room: LocalRoom, write: Callable[[str], None]) -> None:
 def _session(room: LocalRoom, tx: WriteTx, agent: Agent, began: int) -> Session:
     """The caller's, in which all that was shown before it called again has been seen."""
     process = _process()
-    mine = session_id(RUNTIME, process, agent.id)
-    known = tx.session(mine)
-    if known is not None:
-        points = frozenset((ROUTE,))
-        turn.prove(room, tx, known, turn.Proof(points, points, began, _untraced))
-        return known
-    worktree, branch = config.worktree(os.getcwd())
-    payload = {
-        "id": mine, "runtime": RUNTIME, "process": process, "pane": None, "worktree": worktree,
-        "branch": branch or None, "epoch": 0, "details": {"key": "", "cwd": os.getcwd()},
-    }  # fmt: skip
-    tx.append("session.started", agent.id, payload=payload, role="agent")
-    begun = tx.session(mine)
-    assert begun is not None
-    return begun
+    seat = Seat(RUNTIME, process, agent.id, "", process, os.getcwd(), {"key": "", "cwd": os.getcwd()})
+    known = tx.session(seat.id)
+    if known is None:
+        return start(tx, agent, seat)
+    points = frozenset((ROUTE,))
+    turn.prove(room, tx, known, turn.Proof(points, points, began, _untraced))
+    return known
 
 
 def _untraced(_route: str, _nonce: str, _handed_at: int) -> Trace:
@@ -71,7 +65,5 @@ def _process() -> str:
 
     Where that is no agent but what holds a terminal, it is our shell: the other outlives all that asks.
     """
-    above = host.ancestors()
-    pid = next((pid for pid in above if host.program(pid) not in SHELLS), 0)
-    is_agent = pid > 1 and not host.program(pid).startswith(NO_AGENTS) and not os.isatty(1)
-    return host.identity_of(pid if is_agent else os.getppid())
+    pid = 0 if os.isatty(1) else above.agent()
+    return host.identity_of(pid or os.getppid())

@@ -4,13 +4,15 @@ import os
 import time
 
 from postroom import config, host, label
-from postroom.hooks import journal
+from postroom.hooks import above, journal
 from postroom.hooks.lent import Lent
+from postroom.model.context import is_part
 from postroom.model.message import Agent, Session
 from postroom.protocol.frame import SMALLEST, holds_frame
 from postroom.room import turn
 from postroom.room.local import LocalRoom
-from postroom.room.session import Seat, current, end
+from postroom.room.seat import Seat, is_live
+from postroom.room.session import current, end
 from postroom.room.spool import make_secret, occupied
 from postroom.room.stop import Stops
 from postroom.room.transcript import Trace, trace
@@ -18,8 +20,6 @@ from postroom.room.unit import Unit
 from postroom.runtimes.contract import NUDGE, Beat, Kind, Point, Runtime, Said, Wake, Words
 from postroom.store.contract import WriteTx
 
-NO_AGENTS = ("tmux", "screen", "sshd", "systemd", "login", "init", "su", "cron", "containerd", "docker")
-SHELLS = ("sh", "bash", "dash", "zsh", "fish", "env", "timeout", "setsid", "nice")
 _FIRST = (Kind.START, Kind.CHILD)
 _STOPS = (Kind.STOP, Kind.CHILD_STOP)
 _LAST = (*_STOPS, Kind.END)
@@ -38,6 +38,7 @@ class Visit:
         self._beat = beat
         self._key = key
         self._began = began
+        self._words = [runtime.name, point.event]
         self._run = os.path.join(room.home, "run")
         self._offering: turn.Offering | None = None
         self._session: Session | None = None
@@ -50,6 +51,7 @@ class Visit:
         label.here("hook-begun")
         seat = self._seat()
         self._take_in(seat)
+        seat = self._at_its_beginning(seat)
         proof = self._proof()
         self._await_transcript(seat, proof)
         with Unit(self._room, prompt=False) as tx:
@@ -68,10 +70,12 @@ class Visit:
             if self._point.kind is Kind.CHILD_STOP and self._offering is None:
                 self._leave(tx, session)
                 tx.append("agent.left", agent.id, role="agent")
+        if known is None and (words := self._in_vain()):
+            journal.note(self._room.home, self._words, f"{words}It is {agent.address}.")
         try:
             watch = self._settle_in(agent)
         except OSError as exc:  # then it is not woken, and its hooks always ask
-            journal.note(self._room.home, [self._runtime.name, self._point.event], exc)
+            journal.note(self._room.home, self._words, exc)
             watch = ""
         return self._runtime.say(self._point, Words(self._text(agent), watch))
 
@@ -81,20 +85,28 @@ class Visit:
         if occupied(where):
             from postroom.hooks.intake import take_in  # noqa: PLC0415 - rarely
 
-            take_in(self._room, seat._replace(child="").id, where)
+            take_in(self._room, seat.main.id, where)
 
     def _seat(self) -> Seat:
-        beat, pids = self._beat, host.ancestors()
-        pid = next((pid for pid in pids if host.program(pid) not in SHELLS), 0)
-        if pid <= 1 or host.program(pid).startswith(NO_AGENTS):
+        beat, pid = self._beat, above.agent()
+        if not pid:
             raise ValueError("it was not an agent that ran this hook, or it is gone")
         details = {"key": self._key, "cwd": beat.cwd, "transcript": beat.transcript, **(beat.facts or {})}
         if self._runtime.socket_env and self._room.settings.wake_by_socket == "on":
             details["socket"] = os.environ.get(self._runtime.socket_env, "")
         return Seat(
             self._runtime.name, beat.session, beat.child, beat.child_type, host.identity_of(pid), beat.cwd,
-            os.environ.get("TMUX_PANE", ""), details,
+            details,
         )  # fmt: skip
+
+    def _at_its_beginning(self, seat: Seat) -> Seat:
+        """With what surrounds it, which is asked once, before there is a lock to hold others up with."""
+        known = self._room.store.look().session(seat.main.id)
+        if known is not None and known.ended_at is None and known.process == seat.process:
+            return seat
+        from postroom.hooks.around import around  # noqa: PLC0415 - once in a session
+
+        return seat._replace(around=around(self._runtime, seat.process, seat.cwd))
 
     def _is_anew(self, seat: Seat, known: Session | None) -> bool:
         """Whether a context begins; not if it is that of a new session of which another event told first."""
@@ -107,8 +119,8 @@ class Visit:
         proves = self._beat.proves and self._point.kind not in _FIRST
         points = [p for p in self._runtime.points if proves and self._point.event in p.proven_by]
         return turn.Proof(
-            frozenset(_route(p) for p in points),
-            frozenset(_route(p) for p in points if p.kind is not Kind.WAKE),
+            frozenset(p.route for p in points),
+            frozenset(p.route for p in points if p.kind is not Kind.WAKE),
             self._began,
             self._trace,
         )
@@ -117,7 +129,7 @@ class Visit:
         """What the conversation tells of something that was offered by a route."""
         if (known := self._traces.get((route, nonce))) is not None:
             return known  # of all messages in one frame
-        point = next((p for p in self._runtime.points if _route(p) == route), self._point)
+        point = next((p for p in self._runtime.points if p.route == route), self._point)
         after_tool = point.kind is Kind.TOOL
         found = trace(self._beat.transcript, self._runtime.marks, nonce, handed_at, after_tool=after_tool)
         if not point.recorded and found is not Trace.SHOWN:
@@ -144,7 +156,7 @@ class Visit:
         if self._is_lent() or not self._point.proven_by or (kind is Kind.WAKE and not self._is_idle()):
             return None
         offering = turn.offer(
-            self._room, tx, agent, session, route=_route(self._point), budget=self._budget(),
+            self._room, tx, agent, session, route=self._point.route, budget=self._budget(),
             urgent=kind in _STOPS and not stops.may_go_on(tx.now),
         )  # fmt: skip
         if offering is not None and kind in _STOPS:
@@ -188,11 +200,12 @@ class Visit:
             return
         others = [one for one in tx.sessions_hosted(session.process) if one.id != session.id]
         for one in others:
-            if one.id.startswith(f"{self._runtime.name}:{self._beat.session}:"):
+            if is_part(one.id, session.id):
                 end(self._room, tx, one)  # a subagent does not outlive the conversation
         if not any(one.details.get("key") == self._key for one in others):
             self._room.quiet.unlink(self._key)
-        self._room.ring.remove(session.agent)
+        if not any(is_live(one) for one in tx.sessions(session.agent)):
+            self._room.ring.remove(session.agent)  # else another has taken its place
 
     def _settle_in(self, agent: Agent) -> str:
         """Let the session's hooks find their agent's marker, and be woken; what it must watch for that."""
@@ -236,9 +249,17 @@ class Visit:
 
         room = "" if config.home() == self._room.home else f"Give each command --home {self._room.home}. "
         return (
-            f"Your address in Postroom is {agent.name} (project {agent.project}). {room}"
+            f"Your address in Postroom is {agent.name} (project {agent.project}). {self._in_vain()}{room}"
             f"Mail is shown to you by itself: do not poll or wait for it.\n{GUIDE}"
         )
+
+    def _in_vain(self) -> str:
+        """Why it does not bear the name that it was to bear."""
+        asked = self._session.details.get("asked") if self._session else None
+        if not asked:
+            return ""
+        wanted = f"{asked['name']} was asked for ({asked['by']}), but " if asked["name"] else ""
+        return f"{wanted}{asked['why']}. "
 
     def succeeded(self) -> None:
         """All of it was written."""
@@ -266,7 +287,3 @@ class Visit:
         """It was not written: nobody has seen it."""
         for mail in self._offering.mails if self._offering else ():
             self._room.give_up(mail)
-
-
-def _route(point: Point) -> str:
-    return f"hook:{point.event}"

@@ -13,11 +13,12 @@ from collections.abc import Callable
 
 from postroom import host
 from postroom.errors import NotWoken
+from postroom.model.context import own_id
 from postroom.model.message import Session
 from postroom.model.presence import Presence
 from postroom.room.local import LocalRoom
 from postroom.room.reach import doing, last_sign
-from postroom.room.session import is_live
+from postroom.room.seat import is_live
 from postroom.runtimes import load
 from postroom.runtimes.contract import NUDGE, Call, Runtime, Sleeper
 
@@ -90,11 +91,11 @@ class _Waker:
 
 def sleeper(runtime: Runtime, session: Session) -> Sleeper:
     """A session, what the machine knows of its process, and what this one has to call it with."""
-    own, details = session.id.split(":", 1)[1].rpartition(":")[0], session.details
+    details = session.details
     command, cwd = host.started_with(session.process)
     program = _on_path(runtime.programs[0]) if runtime.programs else ""
     return Sleeper(
-        own, str(details.get("transcript") or ""), program, command, dict(os.environ), cwd,
+        own_id(session.id), str(details.get("transcript") or ""), program, command, dict(os.environ), cwd,
         str(details.get("socket") or ""),
     )  # fmt: skip
 

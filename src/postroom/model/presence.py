@@ -12,7 +12,7 @@ class Presence(StrEnum):
     IDLE = "idle"
     BUSY = "busy"
     PERMISSION = "permission"  # it waits for a person's leave
-    GONE = "gone"  # its process is
+    GONE = "gone"  # its process is, or the terminal that showed it
     UNKNOWN = "unknown"  # it runs, and left no sign
 
 

@@ -94,6 +94,7 @@ def session(s: "Sight") -> Document:
         "worktree": s.session.worktree,
         "branch": s.session.branch,
         "pane": s.session.pane,
+        "asked": s.session.details.get("asked"),
         "wake": s.wake or None,
         "proven": s.proven,
     }

@@ -1,10 +1,13 @@
 """Agents that the config declares: each has an address and a mailbox before anything of it has ever run.
 
-`[agents.reviewer]` is one of every project, `[agents."shop/reviewer"]` one of that project alone.
+`[agents.reviewer]` is one of every project, `[agents."shop/reviewer"]` one of that project alone. With
+`runtime` or `directory` it is also whom a session is that begins there, if nobody else is (`bearer.py`).
 """
 
+import os
 from typing import TYPE_CHECKING, Any, cast
 
+from postroom import config
 from postroom.errors import InvalidAddress, InvalidBody, InvalidValue, PostroomError
 from postroom.model.address import ROOM, Kind, parse
 from postroom.room import directory
@@ -16,7 +19,9 @@ if TYPE_CHECKING:
     from postroom.room.options import About
     from postroom.store.contract import ReadTx, WriteTx
 
-_KEYS = ("role", "capabilities", "description", "supervisor")
+_ABOUT = ("role", "capabilities", "description", "supervisor")
+_WHERE = ("runtime", "directory")
+_KEYS = (*_ABOUT, *_WHERE)
 _HINT = 'An agent is declared so: [agents.reviewer] role = "reviewer", capabilities = ["python"]'
 
 
@@ -48,13 +53,41 @@ def _place_under(room: "LocalRoom", tx: "WriteTx", name: str, here: str) -> None
         if above not in room.declared.agents:
             text = f"[agents.{name}] in the config: nobody is called {above!r}"
             raise InvalidValue(text, hint=f"Declare it, too: [agents.{above}]", agent=name)
-        directory.join(tx, whole, home, cast("About", {**room.declared.agents[above], "supervisor": ""}))
+        theirs = _read(above, room.declared.agents[above])
+        directory.join(tx, whole, home, cast("About", {**theirs, "supervisor": ""}))
         tx.set_position(_note(whole, here), str(tx.next_seq - 1))
     directory.join(tx, agent.address, room.scope, {"supervisor": whole})
 
 
 def _is_there(tx: "ReadTx", name: str, here: str) -> bool:
     return tx.agent_named(_project(name, here), parse(name).name) is not None
+
+
+def meant(room: "LocalRoom", tx: "ReadTx", runtime: str, cwd: str) -> list[str]:
+    """Whom the config means by a session of a runtime in a directory, in the order in which it says so."""
+    _check(room.declared.agents)
+    here, found = room.scope.find(tx), list[str]()
+    for name, table in room.declared.agents.items():
+        is_placed = any(key in table for key in _WHERE) and _project(name, here) == here
+        if is_placed and table.get("runtime", runtime) == runtime and _holds(table.get("directory"), cwd):
+            found.append(name)
+    return found
+
+
+def _holds(place: str | None, cwd: str) -> bool:
+    """Whether a directory is that place, or in it. What is relative is so to the checkout around it."""
+    if place is None:
+        return True
+    whole = os.path.realpath(os.path.join(config.worktree(cwd)[0], os.path.expanduser(place)))
+    return f"{os.path.realpath(cwd)}/".startswith(f"{whole.rstrip('/')}/")
+
+
+def introduced(room: "LocalRoom", tx: "WriteTx", name: str) -> bool:
+    """Whether a declared agent has its address now; not if it was given one, and has another name since."""
+    here = room.scope.find(tx)
+    if not _is_there(tx, name, here) and not tx.position(_note(name, here)):
+        introduce(room, tx, [name])
+    return _is_there(tx, name, here)
 
 
 def missing(room: "LocalRoom", tx: "ReadTx", *, here: bool) -> list[str]:
@@ -109,13 +142,24 @@ def _read(name: str, table: Any) -> "About":
                 raise InvalidValue(f"{key} must be {form}, not {value!r}")
             for text in texts:
                 check_text(key, text)
+        _check_place(name, found)
         if found.get("supervisor"):
             above, who = directory.personal(found["supervisor"]), parse(name)
             if above.name == who.name and (not above.project or not who.project or above[:2] == who[:2]):
                 raise InvalidValue("nobody is above themselves")
-        return cast("About", found)
+        return cast("About", {key: value for key, value in found.items() if key in _ABOUT})
     except (InvalidAddress, InvalidBody, InvalidValue) as exc:
         raise InvalidValue(f"[agents.{name}] in the config: {exc}", hint=_HINT, agent=name) from None
+
+
+def _check_place(name: str, found: dict[str, Any]) -> None:
+    if (runtime := found.get("runtime")) is not None:
+        from postroom.runtimes import NAMES  # noqa: PLC0415 - where one is named
+
+        if runtime not in NAMES:
+            raise InvalidValue(f"there is no runtime {runtime!r}, only {', '.join(NAMES)}")
+    if any(key in found for key in _WHERE) and parse(name).kind is Kind.HUMAN:
+        raise InvalidValue("a person has no sessions")
 
 
 def introduce_all(room: "LocalRoom") -> None:

@@ -3,12 +3,17 @@
 A session is known by the process that hosts it, which its hooks registered. The nearest registered process
 above this one is the agent's own, and no other agent stands between. A variable alone proves nothing: shells,
 terminals and nested agents inherit it. It only says which session, where one process hosts several.
+
+Two kinds of evidence have no place here yet: a token, which only a daemon can give out and take back (it
+would come first), and a pane in which Postroom itself has started or taken over an agent (it would come
+last, before a mere name). A pane that a session was only found in proves nothing of who else runs there.
 """
 
 import os
 from typing import TYPE_CHECKING
 
 from postroom import host
+from postroom.model.context import is_main, session_id
 
 if TYPE_CHECKING:
     from postroom.model.message import Agent, Session
@@ -17,16 +22,14 @@ if TYPE_CHECKING:
 # What names the session in the shells of a runtime's tools. A test holds this equal to `runtimes/`.
 VARIABLES = (
     ("CLAUDE_CODE_SESSION_ID", "claude"),
-    ("CODEX_SESSION_ID", "codex"),
     ("CODEX_THREAD_ID", "codex"),
-    ("GEMINI_SESSION_ID", "gemini"),
     ("QWEN_CODE_SESSION_ID", "qwen"),
     ("COPILOT_AGENT_SESSION_ID", "copilot"),
     ("OPENCODE_SESSION_ID", "opencode"),
     ("AGENT_SESSION_ID", "goose"),
 )
-_AGENTS = frozenset(runtime for _, runtime in VARIABLES)  # as most of their processes are called
-_MAIN = ":main"
+# What else agents leave in the environment of their shells.
+SIGNS = ("CLAUDECODE", "GEMINI_CLI", "QWEN_CODE", "COPILOT_CLI", "OPENCODE", "AI_AGENT")
 
 SESSION = "session"  # the environment names the session, and its process is above this one
 PROCESS = "process"  # the process above this one hosts one session
@@ -49,6 +52,10 @@ class Evidence:
         self.runtime = runtime
         self.verified = verified
         self.process = process
+
+    @classmethod
+    def of(cls, session: "Session", verified: str) -> "Evidence":
+        return cls(session.agent, session.id, session.runtime, verified, session.process)
 
 
 class Witness:
@@ -88,13 +95,13 @@ def is_of(party: str, agent: str) -> bool:
 
 def stated() -> list[str]:
     """The sessions that the environment names."""
-    return [f"{runtime}:{value}{_MAIN}" for name, runtime in VARIABLES if (value := os.environ.get(name))]
+    return [session_id(runtime, value) for name, runtime in VARIABLES if (value := os.environ.get(name))]
 
 
 def _look(tx: "ReadTx") -> Evidence | None:
     sessions, nearer = stated(), list[str]()
     for process in host.lineage():
-        hosted = [session for session in tx.sessions_hosted(process) if session.id.endswith(_MAIN)]
+        hosted = [session for session in tx.sessions_hosted(process) if is_main(session.id)]
         if not hosted:
             nearer.append(process)
             continue
@@ -102,15 +109,22 @@ def _look(tx: "ReadTx") -> Evidence | None:
             return None
         for session in hosted:
             if session.id in sessions:
-                return _evidence(session, SESSION)
-        return _evidence(hosted[0], PROCESS) if len(hosted) == 1 else None
+                return Evidence.of(session, SESSION)
+        return Evidence.of(hosted[0], PROCESS) if len(hosted) == 1 else None
     return _beyond(tx, sessions)
 
 
 def _is_nested(nearer: list[str], runtime: str) -> bool:
     """Whether another agent runs in between, whose hooks have told us nothing: it is not the outer one."""
-    programs = [host.program(int(process.partition(".")[0])) for process in nearer]
-    return any(program in _AGENTS and program != runtime for program in programs)
+    return any(program != runtime for program in _agents(nearer))
+
+
+def _agents(processes: list[str]) -> list[str]:
+    """Those of these processes that are called as an agent's CLI is, as most of theirs are."""
+    from postroom.runtimes import NAMES  # noqa: PLC0415 - who has no session asks for nothing of this
+
+    programs = [host.program(int(process.partition(".")[0])) for process in processes]
+    return [program for program in programs if program in NAMES]
 
 
 def _beyond(tx: "ReadTx", sessions: list[str]) -> Evidence | None:
@@ -118,16 +132,12 @@ def _beyond(tx: "ReadTx", sessions: list[str]) -> Evidence | None:
     found = [session for name in sessions if (session := tx.session(name)) and session.ended_at is None]
     if len({session.agent for session in found}) != 1 or not host.is_elsewhere(found[0].process):
         return None
-    return _evidence(found[0], UNVERIFIED)
-
-
-def _evidence(session: "Session", verified: str) -> Evidence:
-    return Evidence(session.agent, session.id, session.runtime, verified, session.process)
+    return Evidence.of(found[0], UNVERIFIED)
 
 
 def _is_at_terminal() -> bool:
     """Whether this process has a terminal of its own, and nothing says that an agent runs it."""
-    if stated():
+    if stated() or any(os.environ.get(name) for name in SIGNS) or _agents(host.lineage()):
         return False
     try:
         os.close(os.open("/dev/tty", os.O_RDONLY))

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from postroom import host
 from postroom.errors import IllegalMove, MailboxLeased, StaleClaim, UnknownMessage
 from postroom.model import ids
+from postroom.model.context import context_id, session_id
 from postroom.model.ladder import Outcome, State, move
 from postroom.model.message import Agent, Delivery, Lease, Mail, make
 from postroom.room import directory, one
@@ -71,7 +72,7 @@ def put_in_order(tx: "WriteTx", room: "LocalRoom", who: Agent, *, alone: bool) -
 
 def context() -> str:
     """Where mail taken by a plain program goes: (runtime, session, main or subagent, epoch)."""
-    return f"python:{host.identity()}:main:0"
+    return context_id(session_id("python", host.identity()), 0)
 
 
 def claim(

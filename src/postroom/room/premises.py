@@ -16,6 +16,7 @@ from postroom.model import ids
 from postroom.model.message import Agent, Message
 from postroom.room import directory
 from postroom.room.directory import Scope
+from postroom.room.seat import is_live
 from postroom.room.unit import Unit
 from postroom.store.sqlite.store import SqliteStore
 
@@ -93,7 +94,7 @@ class Premises:
         listens = lease is not None and lease.holder is not None and not host.is_gone(lease.holder)
         if listens or self.bell.waiting(party) > 0:
             return True
-        return any(not host.is_gone(session.process) for session in look.sessions(party))
+        return any(map(is_live, look.sessions(party)))
 
     def project(self) -> str:
         """The project a caller stands in: its agents go by their bare names."""

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from postroom import config, host
 from postroom.errors import UnknownRuntime
+from postroom.model.context import is_main
 from postroom.model.ladder import Reason
 from postroom.model.message import Session
 from postroom.model.presence import Presence, Sight
 from postroom.room.proof import proven
-from postroom.room.session import MAIN, context
+from postroom.room.seat import is_live
+from postroom.room.session import context
 from postroom.room.stop import Stops
 from postroom.room.transcript import is_interrupted, is_over
 from postroom.runtimes import load
@@ -102,11 +104,11 @@ def _sight(room: "Premises", tx: "ReadTx", session: Session) -> Sight:
 
 def doing(tx: "ReadTx", session: Session, runtime: Runtime | None, sign: Sign) -> Presence:
     """What a session does."""
-    if host.is_gone(session.process):
+    if not is_live(session):
         return Presence.GONE
     if runtime is None:
         return Presence.UNKNOWN
-    if not session.id.endswith(f":{MAIN}"):
+    if not is_main(session.id):
         return Presence.BUSY  # a subagent ends when it has nothing more to do
     transcript = str(session.details.get("transcript") or "")
     point, over = runtime.point(sign.event), is_over(transcript, runtime.marks)
@@ -133,7 +135,7 @@ def _wake(room: "Premises", session: Session, runtime: Runtime) -> str:
 
 def _is_set_going(tx: "ReadTx", session: Session, runtime: Runtime, at: int) -> bool:
     """Whether mail has made it go on since its last sign of life."""
-    routes = {f"hook:{point.event}" for point in runtime.points if point.kind in _GOES_ON}
+    routes = {point.route for point in runtime.points if point.kind in _GOES_ON}
     where = context(session)
     return any(
         mail.delivery.context == where

@@ -1,56 +1,29 @@
 """Sessions: one run of an agent's runtime. Who it is, when it begins, and what its end leaves behind.
 
 An agent keeps its address over compaction, resumption, clearing and restart: the same session is the same
-agent, and so is the next one in the same process; a new one takes the address that its user gave it, unless
-somebody bears that just now, or that of the last one that ran in the same place and runs no more.
+agent. Whose a new one is, `bearer.py` says.
 """
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from postroom import config, host
-from postroom.errors import InvalidAddress
-from postroom.model.address import Kind, parse
-from postroom.model.message import Agent, Json, Session
-from postroom.room import directory
+from postroom import config
+from postroom.model.context import context_id, is_main
+from postroom.model.message import Agent, Session
+from postroom.room import bearer, directory
+from postroom.room.seat import Around, Seat, is_followed, is_live
 from postroom.room.sweep import give_back
 
 if TYPE_CHECKING:
     from postroom.room.local import LocalRoom
-    from postroom.store.contract import ReadTx, WriteTx
+    from postroom.store.contract import WriteTx
 
-MAIN = "main"
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
-
-
-class Seat(NamedTuple):
-    """Where a session runs, as its hook found it."""
-
-    runtime: str
-    session: str  # the runtime's own id
-    child: str  # the runtime's own id of a subagent; empty in the main conversation
-    child_type: str
-    process: str  # that hosts it
-    cwd: str
-    pane: str
-    details: Json
-
-    @property
-    def id(self) -> str:
-        return session_id(self.runtime, self.session, self.child)
-
-
-def session_id(runtime: str, session: str, child: str = "") -> str:
-    return f"{runtime}:{session}:{child or MAIN}"
 
 
 def context(session: Session) -> str:
     """Where mail is shown: what was shown in another context may be shown again."""
-    return f"{session.id}:{session.epoch}"
-
-
-def is_live(session: Session) -> bool:
-    return session.ended_at is None and not host.is_gone(session.process)
+    return context_id(session.id, session.epoch)
 
 
 def current(room: "LocalRoom", tx: "WriteTx", seat: Seat, *, anew: bool) -> tuple[Session, Agent]:
@@ -66,20 +39,49 @@ def current(room: "LocalRoom", tx: "WriteTx", seat: Seat, *, anew: bool) -> tupl
 def _begin(room: "LocalRoom", tx: "WriteTx", seat: Seat, known: Session | None) -> tuple[Session, Agent]:
     if known is not None:
         return_unproven(room, tx, known)
-    agent = _known_agent(tx, known) or _whose(room, tx, seat)
+    else:
+        _end_followed(room, tx, seat)
+    agent, asked = bearer.of(tx, known), known.details.get("asked") if known else None
+    if agent is None:
+        agent, asked = (_child(room, tx, seat), None) if seat.child else bearer.find(room, tx, seat)
     for other in tx.sessions(agent.id):
-        if other.id != seat.id and host.is_gone(other.process):
-            tx.append("session.ended", agent.id, payload={"id": other.id})
+        if other.id != seat.id and not is_live(other):
+            end(room, tx, other)
+    details = {**seat.details, **({"asked": asked} if asked else {})}
+    seat = _as_before(seat, known)._replace(details=details)
+    return start(tx, agent, seat, known.epoch + 1 if known else 0), agent
+
+
+def _as_before(seat: Seat, known: Session | None) -> Seat:
+    """What surrounds a session is asked when its process is new to us, and stays so."""
+    if known is None or known.process != seat.process or seat.around != Around():
+        return seat
+    clients = tuple(known.details.get("clients") or ())
+    return seat._replace(around=Around(pane=known.pane or "", clients=clients))
+
+
+def start(tx: "WriteTx", agent: Agent, seat: Seat, epoch: int = 0) -> Session:
+    """Note that a session, or another context in it, begins."""
     worktree, branch = config.worktree(seat.cwd or os.getcwd())
+    details, around = seat.details, seat.around
+    if around.clients and not seat.child:
+        details = {**details, "clients": list(around.clients)}
     payload = {
-        "id": seat.id, "runtime": seat.runtime, "process": seat.process, "pane": seat.pane or None,
-        "worktree": worktree, "branch": branch or None, "epoch": known.epoch + 1 if known else 0,
-        "details": seat.details,
+        "id": seat.id, "runtime": seat.runtime, "process": seat.process, "pane": around.pane or None,
+        "worktree": worktree, "branch": branch or None, "epoch": epoch, "details": details,
     }  # fmt: skip
     tx.append("session.started", agent.id, payload=payload, role="agent")
     begun = tx.session(seat.id)
     assert begun is not None
-    return begun, agent
+    return begun
+
+
+def _end_followed(room: "LocalRoom", tx: "WriteTx", seat: Seat) -> None:
+    """Its terminal shows one conversation at a time: the one before has been left for this one."""
+    if seat.around.clients and not seat.child:
+        for other in tx.sessions_hosted(seat.process):
+            if is_main(other.id) and is_followed(other, seat):
+                end(room, tx, other)
 
 
 def end(room: "LocalRoom", tx: "WriteTx", session: Session) -> None:
@@ -96,67 +98,14 @@ def return_unproven(room: "LocalRoom", tx: "WriteTx", session: Session) -> None:
             give_back(tx, mail, room.settings)
 
 
-def _known_agent(tx: "ReadTx", known: Session | None) -> Agent | None:
-    agent = tx.agent(known.agent) if known else None
-    return None if agent is None or agent.left_at is not None else agent
-
-
-def _whose(room: "LocalRoom", tx: "WriteTx", seat: Seat) -> Agent:
-    """Whose a new session is: see the top of this module."""
-    if seat.child:
-        return _child(room, tx, seat)
-    if (agent := _first_free(tx, tx.sessions_in(seat.process))) is not None:
-        return agent
-    named = os.environ.get("POSTROOM_AGENT")
-    if named and _may_bear(room, tx, named):
-        return directory.join(tx, named, room.scope, {})
-    earlier = tx.sessions_at(seat.runtime, config.worktree(seat.cwd or os.getcwd())[0])
-    if (agent := _first_free(tx, earlier)) is not None:
-        return agent
-    from postroom.room.name import memorable  # noqa: PLC0415 - once for each agent
-
-    project = room.scope.find(tx)
-    name = memorable(lambda name: tx.agent_named(project, name) is not None)
-    return directory.join(tx, name, room.scope, {})
-
-
-def _first_free(tx: "ReadTx", sessions: list[Session]) -> Agent | None:
-    """The agent of the first of these sessions of which nothing runs."""
-    for session in sessions:
-        agent = _known_agent(tx, session) if session.id.endswith(f":{MAIN}") else None
-        if agent is not None and not _runs(tx, agent):
-            return agent
-    return None
-
-
-def _runs(tx: "ReadTx", agent: Agent) -> bool:
-    return any(map(is_live, tx.sessions(agent.id)))
-
-
-def _may_bear(room: "LocalRoom", tx: "ReadTx", named: str) -> bool:
-    """Whether a name in the environment is meant for this session.
-
-    What another bears just now was inherited from it, or is given twice; a person is no agent.
-    """
-    try:
-        address = parse(named)
-    except InvalidAddress:
-        return False
-    if address.kind is not Kind.AGENT:
-        return False
-    agent = directory.find(tx, address, room.scope.find(tx))
-    return agent is None or not _runs(tx, agent)
-
-
 def _child(room: "LocalRoom", tx: "WriteTx", seat: Seat) -> Agent:
     """A subagent's address lies under its parent's: `backend.explore`, `backend.explore-2`."""
-    main = seat._replace(child="", child_type="")
-    parent = current(room, tx, main, anew=False)[1]
+    parent = current(room, tx, seat.main, anew=False)[1]
     kind = "".join(c if c in _PLAIN else "-" for c in (seat.child_type or "child").lower()).strip("-")[:32]
     n = 1
     while True:
         name = f"{parent.address}.{kind or 'child'}" + (f"-{n}" if n > 1 else "")
         taken = directory.find(tx, directory.personal(name), parent.project)
-        if taken is None or not _runs(tx, taken):
+        if taken is None or not bearer.runs(tx, taken):
             return directory.join(tx, name, room.scope, {"supervisor": parent.address, "role": "subagent"})
         n += 1

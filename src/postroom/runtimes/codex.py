@@ -6,14 +6,16 @@ once) proves what was shown; a tool may end while its answer is still written, s
 is proven by an answer after that tool's result.
 
 In a terminal its threads live in a server that they share, whose process then hosts several sessions; its
-hooks do not name the session in their environment. A subagent has its own transcript, and no Stop.
+hooks do not name the session in their environment, which is that of the terminal that started the server. A
+minute after a thread's terminal was closed, or shows another, the thread's SessionEnd comes. A subagent has
+its own transcript, and no Stop.
 """
 
 import os
 from typing import TYPE_CHECKING
 
 from postroom.model.message import Json
-from postroom.runtimes.contract import Call, Kind, Marks, Point, Runtime, Sleeper, ToolFact, Wake
+from postroom.runtimes.contract import Call, Daemon, Kind, Marks, Point, Runtime, Sleeper, ToolFact, Wake
 from postroom.runtimes.shape import beat, context
 
 if TYPE_CHECKING:
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 _ANSWERED = ("Stop", "SubagentStop")
 _SESSIONS = "/sessions/"  # the transcripts lie below this in its own directory
 _HEADLESS = ("exec", "e", "review")
+_NO_TERMINAL = (*_HEADLESS, "app-server", "mcp-server", "queue", "login", "mcp", "sandbox", "apply")
 
 
 def call(sleeper: Sleeper, text: str) -> Call | None:
@@ -33,6 +36,18 @@ def call(sleeper: Sleeper, text: str) -> Call | None:
     if os.path.realpath(home) != os.path.realpath(own):
         return None  # its configuration is not the caller's, and would be run
     return Call([sleeper.program, "queue", "--thread", sleeper.session, "--message", text], sleeper.env)
+
+
+def shows(command: list[str], cwd: str) -> str:
+    """Where a `codex` works, if it is one that shows threads in a terminal."""
+    if command[1:2] in ([word] for word in _NO_TERMINAL):
+        return ""
+    for at, word in enumerate(command):
+        if word in ("-C", "--cd") and at + 1 < len(command):
+            return os.path.join(cwd, command[at + 1])
+        if word.startswith("--cd="):
+            return os.path.join(cwd, word[5:])
+    return cwd
 
 
 def tools(record: Json) -> list[ToolFact]:
@@ -73,6 +88,7 @@ RUNTIME = Runtime(
     wake=Wake.CALL,
     call=call,
     programs=("codex",),
+    daemon=Daemon("--managed-daemon", "CODEX_HOME", shows),
     remark="Its hooks run only after they were reviewed: it asks at its next start.",
 )
 

@@ -34,6 +34,11 @@ class Kind(StrEnum):
 _ALWAYS = (Kind.START, Kind.CHILD, Kind.CHILD_STOP, Kind.LEND, Kind.END)
 
 
+def hook_route(event: str) -> str:
+    """The route of mail that a hook shows at an event."""
+    return f"hook:{event}"
+
+
 class Point(NamedTuple):
     """An event at which a runtime runs our hook."""
 
@@ -52,7 +57,12 @@ class Point(NamedTuple):
     @property
     def is_sign(self) -> bool:
         """Whether the event says something of what the agent does."""
-        return self.kind is not Kind.WAKE
+        return self.kind not in (Kind.WAKE, Kind.END)
+
+    @property
+    def route(self) -> str:
+        """How what is offered here came."""
+        return hook_route(self.event)
 
 
 class Beat(NamedTuple):
@@ -144,6 +154,15 @@ class Wake(StrEnum):
     NONE = ""  # not at all: its mail waits for its next event
 
 
+class Daemon(NamedTuple):
+    """A server of a runtime's own, which hosts the sessions of all its terminals and outlives them."""
+
+    word: str  # in its command line
+    home_env: str  # the variable, besides HOME, by which a terminal finds its server
+    shows: Callable[[list[str], str], str]  # where a process of the runtime works, by its command line and
+    # directory; empty: it is no terminal
+
+
 class Runtime(NamedTuple):
     """One agent CLI."""
 
@@ -162,6 +181,7 @@ class Runtime(NamedTuple):
     call: Callable[[Sleeper, str], Call | None] | None = None  # with what to say; None: it cannot be
     socket_env: str = ""  # the variable that names a socket of the session, at which it can be called
     programs: tuple[str, ...] = ()  # what its process may be called
+    daemon: Daemon | None = None
     milliseconds: bool = False  # whether its timeouts are
     remark: str = ""  # what a user must know of it, in one sentence
 

@@ -51,6 +51,8 @@ def _row(status: "AgentStatus", now: int) -> tuple[str, ...]:
         about = f"[{', '.join(agent.capabilities)}] {about}"
     if agent.manners and (resting := _resting(agent, now)):
         about = f"({resting}) {about}".rstrip()
+    if status.sessions and (asked := status.sessions[0].session.details.get("asked")):
+        about = f"(asked for {asked['name'] or asked['by']}) {about}".rstrip()
     waiting = f"{status.waiting} + {status.held} held" if status.held else str(status.waiting)
     return agent.address, agent.role or "–", waiting, str(status.offered), _reach(status), about
 

@@ -184,6 +184,10 @@ class ReadTx:
         """The sessions of a runtime in a worktree, the latest first, ended or not."""
         return list(map(to_session, self.rows(SQL["sessions_at"], (self.tenant, runtime, worktree))))
 
+    def sessions_in_pane(self, runtime: str, pane: str) -> list[Session]:
+        """The sessions of a runtime in a pane, the latest first, ended or not."""
+        return list(map(to_session, self.rows(SQL["sessions_in_pane"], (self.tenant, runtime, pane))))
+
     # messages
 
     def message(self, ref: str) -> Message | None:

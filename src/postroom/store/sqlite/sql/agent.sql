@@ -109,6 +109,10 @@ SELECT {session} FROM session WHERE tenant = ?1 AND process = ?2 ORDER BY alive_
 -- The latest in a worktree, ended or not.
 SELECT {session} FROM session WHERE tenant = ?1 AND runtime = ?2 AND worktree = ?3 ORDER BY alive_at DESC, id LIMIT 500;
 
+-- name: sessions_in_pane
+-- The latest in a pane, ended or not.
+SELECT {session} FROM session WHERE tenant = ?1 AND runtime = ?2 AND pane = ?3 ORDER BY alive_at DESC, id LIMIT 500;
+
 -- name: agents_in_project
 SELECT {agent} FROM agent WHERE tenant = ?1 AND project = ?2 AND name > ?3 ORDER BY name LIMIT ?4;
 

@@ -1,0 +1,130 @@
+"""Whose a new session is: the name that it bears, and why not another.
+
+The most particular wins: the agent of the conversation before in the same process or terminal (`/clear`); the
+name that whoever started it gave it (POSTROOM_AGENT); the name of its pane (`@postroom_agent`); an agent that
+the config means for this runtime and directory; the agent whose session was the last in this pane; that of
+the last one in this checkout; and else a new one. Nobody gets a name that a running session bears.
+"""
+
+import os
+from typing import TYPE_CHECKING
+
+from postroom import config, host
+from postroom.errors import InvalidAddress, InvalidValue
+from postroom.model.address import ROOM, Kind, parse
+from postroom.model.context import is_main
+from postroom.model.message import Agent, Json, Session
+from postroom.room import directory
+from postroom.room.seat import Seat, is_followed, is_live
+
+if TYPE_CHECKING:
+    from postroom.room.local import LocalRoom
+    from postroom.store.contract import ReadTx, WriteTx
+
+Found = tuple[Agent, Json | None]
+
+
+def of(tx: "ReadTx", session: Session | None) -> Agent | None:
+    """The agent of a session, unless it has left."""
+    agent = tx.agent(session.agent) if session else None
+    return None if agent is None or agent.left_at is not None else agent
+
+
+def runs(tx: "ReadTx", agent: Agent) -> bool:
+    return any(map(is_live, tx.sessions(agent.id)))
+
+
+def find(room: "LocalRoom", tx: "WriteTx", seat: Seat) -> Found:
+    """The agent of a new session; and what name was asked for in vain, if one was: `name`, `by` and `why`."""
+    before = tx.sessions_in(seat.process)
+    if seat.around.served:
+        before = [one for one in before if is_followed(one, seat)]
+    if (agent := _first_free(tx, before)) is not None:
+        return agent, None
+    outer, asked = _outer(tx, seat), list[Json]()
+    for name, by in (seat.around.name, "POSTROOM_AGENT"), ("" if outer else seat.around.label, "its pane"):
+        bearer = _bearer(room, tx, name)
+        why = _objection(name, bearer) if name else ""
+        if name and not why:
+            return directory.join(tx, name, room.scope, {}), None
+        if name and (bearer is None or bearer.process not in outer):  # else it has inherited the name
+            asked.append({"name": name, "by": by, "why": why})
+    agent, last = None, None if outer else _in_pane(room, tx, seat)
+    try:
+        agent = _meant(room, tx, seat, last)
+    except InvalidValue as exc:
+        asked.append({"name": "", "by": "the config", "why": str(exc)})
+    return agent or last or _last_here(tx, seat) or _new(room, tx), asked[0] if asked else None
+
+
+def _outer(tx: "ReadTx", seat: Seat) -> list[str]:
+    """The processes of agents above its own: terminal and environment are then of the nearest of them."""
+    if seat.around.served or not (seat.around.pane or seat.around.name):
+        return []
+    above = host.lineage(int(seat.process.partition(".")[0] or 0))
+    return [process for process in above if any(is_main(one.id) for one in tx.sessions_hosted(process))]
+
+
+def _bearer(room: "LocalRoom", tx: "ReadTx", name: str) -> Session | None:
+    """The running session of the agent of a name."""
+    try:
+        agent = directory.find(tx, parse(name), room.scope.find(tx)) if name else None
+    except InvalidAddress:
+        return None
+    return next(filter(is_live, tx.sessions(agent.id)), None) if agent else None
+
+
+def _objection(name: str, bearer: Session | None) -> str:
+    """Why a name cannot be borne; empty if it can be. A person is no agent, and neither is the room."""
+    try:
+        address = parse(name)
+    except InvalidAddress as exc:
+        return str(exc)
+    if address.kind is not Kind.AGENT or address.name == ROOM:
+        return "that is no agent's name"
+    if bearer is None:
+        return ""
+    pid = bearer.process.partition(".")[0]
+    return f"{bearer.runtime} in {bearer.worktree} (process {pid}) bears that name"
+
+
+def _first_free(tx: "ReadTx", sessions: list[Session]) -> Agent | None:
+    """The agent of the first of these sessions of which nothing runs."""
+    for session in sessions:
+        agent = of(tx, session) if is_main(session.id) else None
+        if agent is not None and not runs(tx, agent):
+            return agent
+    return None
+
+
+def _in_pane(room: "LocalRoom", tx: "ReadTx", seat: Seat) -> Agent | None:
+    """The agent that ran last in its pane, if that was in this project."""
+    if not seat.around.pane:
+        return None
+    agent = _first_free(tx, tx.sessions_in_pane(seat.runtime, seat.around.pane)[:1])
+    return agent if agent is not None and agent.project == room.scope.find(tx) else None
+
+
+def _meant(room: "LocalRoom", tx: "WriteTx", seat: Seat, last: Agent | None) -> Agent | None:
+    """The first that the config means and nobody bears; of several, the one that ran here last."""
+    if not room.declared.agents:
+        return None
+    from postroom.room.declared import introduced, meant  # noqa: PLC0415 - where there are any
+
+    names = meant(room, tx, seat.runtime, seat.cwd or os.getcwd())
+    for name in sorted(names, key=lambda name: last is None or parse(name).name != last.name):
+        if _bearer(room, tx, name) is None and introduced(room, tx, name):
+            return directory.join(tx, name, room.scope, {})
+    return None
+
+
+def _last_here(tx: "ReadTx", seat: Seat) -> Agent | None:
+    return _first_free(tx, tx.sessions_at(seat.runtime, config.worktree(seat.cwd or os.getcwd())[0]))
+
+
+def _new(room: "LocalRoom", tx: "WriteTx") -> Agent:
+    from postroom.room.name import memorable  # noqa: PLC0415 - once for each agent
+
+    project = room.scope.find(tx)
+    name = memorable(lambda name: tx.agent_named(project, name) is not None)
+    return directory.join(tx, name, room.scope, {})

@@ -1,0 +1,56 @@
+"""Where a session runs, as its hook found it; and whether one still does."""
+
+from typing import NamedTuple
+
+from postroom import host
+from postroom.model.context import is_part, session_id
+from postroom.model.message import Json, Session
+
+
+class Around(NamedTuple):
+    """What surrounds a session that begins: who started it where."""
+
+    name: str = ""  # POSTROOM_AGENT, where it was started
+    pane: str = ""  # unique on this machine: `%3@SOCKET,SERVER`
+    label: str = ""  # the name that the pane bears
+    served: bool = False  # whether a server hosts it, which outlives the terminals it is shown in
+    clients: tuple[str, ...] = ()  # these terminals, as far as they could be found: it is in one of them
+
+
+class Seat(NamedTuple):
+    """Where a session runs."""
+
+    runtime: str
+    session: str  # the runtime's own id
+    child: str  # the runtime's own id of a subagent; empty in the main conversation
+    child_type: str
+    process: str  # that hosts it
+    cwd: str
+    details: Json
+    around: Around = Around()
+
+    @property
+    def id(self) -> str:
+        return session_id(self.runtime, self.session, self.child)
+
+    @property
+    def main(self) -> "Seat":
+        """That of the conversation, where this is a subagent's in it."""
+        return self._replace(child="", child_type="")
+
+
+def is_live(session: Session) -> bool:
+    return session.ended_at is None and not host.is_gone(session.process) and not is_left(session)
+
+
+def is_left(session: Session) -> bool:
+    """Whether the server that hosts a session runs on, and no terminal in which it could be shown does."""
+    clients = session.details.get("clients")
+    return bool(clients) and all(map(host.is_gone, clients))
+
+
+def is_followed(session: Session, seat: Seat) -> bool:
+    """Whether a server shows the new conversation of a seat in the terminal that showed this one."""
+    clients = session.details.get("clients") or ()
+    alone = len(clients) == 1 and tuple(clients) == seat.around.clients
+    return alone and not is_part(session.id, seat.id)
