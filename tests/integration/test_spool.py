@@ -284,3 +284,40 @@ def test_a_busy_room_is_not_taken_for_a_sandbox(room: LocalRoom, player: Player)
         busy = player.shell("send", "builder", "hi", "--json")
     assert (busy.code, busy.error["error"]) == (1, "store_busy")
     assert not os.path.exists(outbox(player))
+
+
+@pytest.mark.promise("spool")
+def test_a_letter_left_or_a_hook_run_in_any_directory_is_found(
+    room: LocalRoom, player: Player, tmp_path: os.PathLike[str]
+):
+    below, elsewhere = os.path.join(player.cwd, "src", "deep"), os.path.join(tmp_path, "elsewhere")
+    os.makedirs(below)
+    os.makedirs(elsewhere)
+    player.hook("Stop")
+    command = stub(room.home, "Stop", "echo ran", "s1")
+    for number, (left, found) in enumerate(
+        [(below, below), (below, elsewhere), (elsewhere, player.cwd), (elsewhere, elsewhere)], start=1
+    ):
+        quiet = subprocess.run(["sh", "-c", command], cwd=found, check=True, capture_output=True)
+        assert quiet.stdout == b""
+        letter = spooled(player, "send", "builder", f"hi {number}", cwd=left)
+        assert letter["path"] == outbox(player, f"{letter['id']}.json")
+        woken = subprocess.run(["sh", "-c", command], cwd=found, check=True, capture_output=True)
+        assert woken.stdout == b"ran s1\n"
+        player.hook("Stop", cwd=found)
+        assert len(room.peek("builder")) == number
+
+
+def test_a_session_that_has_ended_or_whose_directory_is_gone_leaves_its_letters_where_it_stands(
+    room: LocalRoom, player: Player, home: str, tmp_path: os.PathLike[str]
+):
+    elsewhere = os.path.join(tmp_path, "elsewhere")
+    os.makedirs(elsewhere)
+    os.rename(player.cwd, os.path.join(tmp_path, "renamed"))
+    letter = spooled(player, "send", "builder", "hi", cwd=elsewhere)
+    assert letter["path"].startswith(elsewhere)
+    os.rename(os.path.join(tmp_path, "renamed"), player.cwd)
+    links = os.path.join(f"{home}-hooks", "outbox")
+    assert sorted(os.listdir(links)) == ["claude:s1:main", "s1"]
+    player.hook("SessionEnd")
+    assert os.listdir(links) == []

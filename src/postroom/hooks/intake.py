@@ -41,9 +41,9 @@ class Letter(NamedTuple):
     words: Json  # what the verb is about
 
 
-def take_in(room: "LocalRoom", session: str, cwd: str) -> None:
-    """Do what the letters around a directory ask for, each once. Nothing is raised."""
-    for place in spool.occupied(cwd):
+def take_in(room: "LocalRoom", session: str, places: list[str]) -> None:
+    """Do what the letters in some places ask for, each once. Nothing is raised."""
+    for place in places:
         try:
             _empty(room, session, place)
         except Exception as exc:

@@ -12,7 +12,7 @@ from postroom.protocol.frame import SMALLEST, holds_frame
 from postroom.room import turn
 from postroom.room.local import LocalRoom
 from postroom.room.session import Seat, current, end
-from postroom.room.spool import make_secret, occupied
+from postroom.room.spool import appoint, dismiss, make_secret, occupied
 from postroom.room.stop import Stops
 from postroom.room.unit import Unit
 from postroom.runtimes.contract import NUDGE, Beat, Kind, Point, Runtime, Said, Wake, Words
@@ -77,11 +77,11 @@ class Visit:
 
     def _take_in(self, seat: Seat) -> None:
         """What the agent could only leave in its workspace, because its sandbox let it write nowhere else."""
-        where = self._beat.cwd or os.getcwd()
-        if occupied(where):
+        session = seat._replace(child="").id
+        if places := occupied(self._room.home, session, self._beat.cwd or os.getcwd()):
             from postroom.hooks.intake import take_in  # noqa: PLC0415 - rarely
 
-            take_in(self._room, seat._replace(child="").id, where)
+            take_in(self._room, session, places)
 
     def _seat(self) -> Seat:
         beat, pids = self._beat, host.ancestors()
@@ -185,12 +185,14 @@ class Visit:
         Lent(self._run, self._beat.session).forget()
         if self._beat.child:
             return
+        dismiss(self._room.home, (session.id,))
         others = [one for one in tx.sessions_hosted(session.process) if one.id != session.id]
         for one in others:
             if one.id.startswith(f"{self._runtime.name}:{self._beat.session}:"):
                 end(self._room, tx, one)  # a subagent does not outlive the conversation
         if not any(one.details.get("key") == self._key for one in others):
             self._room.quiet.unlink(self._key)
+            dismiss(self._room.home, (self._key,))
         self._room.ring.remove(session.agent)
 
     def _settle_in(self, agent: Agent) -> str:
@@ -202,6 +204,8 @@ class Visit:
         if self._point.kind is not Kind.START and self._room.ring.has(agent.id):
             return ""
         make_secret(self._room.home)
+        if self._session is not None and self._beat.cwd:
+            appoint(self._room.home, (self._session.id, self._key), self._beat.cwd)
         path = self._room.ring.put(agent.id, self._call())
         return path if self._runtime.wake is Wake.WATCH and self._point.kind is Kind.START else ""
 

@@ -54,6 +54,11 @@ class Point(NamedTuple):
         """Whether the event says something of what the agent does."""
         return self.kind is not Kind.WAKE
 
+    @property
+    def is_question(self) -> bool:
+        """Whether something is to be allowed: a runtime may take a hook that fails then for a no."""
+        return self.kind is Kind.PERMISSION
+
 
 class Beat(NamedTuple):
     """What a runtime tells at an event, in our words."""
