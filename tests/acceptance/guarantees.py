@@ -125,6 +125,7 @@ PROMISES: dict[str, str] = {
     "setup-undone": "What set-up wrote is undone to the byte, or, in a file changed since, without a loss.",
     "plain": "A runtime that only shows a command's output gets its mail once, seen when it asks again.",
     "doctor": "A runtime that is set up and does not work is told, with what to do.",
+    "doctor-sandbox": "What becomes of mail from inside a sandbox is tried in there, or said to be untried.",
     # for programs
     "exports": "A dozen exported names are there, and stay.",
     "examples": "The documented examples run as they stand.",

@@ -13,7 +13,7 @@ from postroom.hooks.stub import stub
 from postroom.room import spool
 from postroom.room.local import LocalRoom
 from tests.commandline import CommandLine
-from tests.machine import other_user, unshare
+from tests.machine import other_user, sealed
 from tests.player import Player
 
 
@@ -25,15 +25,9 @@ def player(home: str, room: LocalRoom, tmp_path: os.PathLike[str]):
         yield player
 
 
-def sandbox(home: str) -> tuple[str, ...]:
-    """The words that run a command where the room's home is a read-only file system."""
-    script = 'mount --bind "$0" "$0" && mount -o remount,ro,bind "$0" && exec "$@"'
-    return (*unshare("-m"), "sh", "-c", script, home)
-
-
 def spooled(player: Player, *argv: str, **options: Any) -> dict[str, Any]:
     """Run a command in the sandbox, where it must leave a letter; what it says."""
-    answer = player.ok(*argv, prefix=sandbox(player.home), **options)
+    answer = player.ok(*argv, prefix=sealed(player.home), **options)
     assert answer["state"] == "spooled"
     assert os.path.exists(answer["path"])
     return answer
@@ -250,20 +244,20 @@ def test_the_quiet_marker_does_not_keep_a_letter_waiting(room: LocalRoom, player
 
 
 def test_the_words_say_that_it_is_not_stored(player: Player):
-    done = player.shell("send", "builder", "hi", prefix=sandbox(player.home))
+    done = player.shell("send", "builder", "hi", prefix=sealed(player.home))
     assert done.code == 0
     assert "spooled, not stored" in done.out
     assert "the next hook of this session takes it in" in done.out
-    waiting = player.shell("send", "builder", "hi", "--wait", "seen", "--json", prefix=sandbox(player.home))
+    waiting = player.shell("send", "builder", "hi", "--wait", "seen", "--json", prefix=sealed(player.home))
     assert (waiting.code, waiting.json["state"]) == (4, "spooled")
     told = player.shell("status", "--json")
     assert any("spooled, not stored: 2" in warning for warning in told.json["warnings"])
 
 
 def test_what_is_wrong_in_itself_is_refused_at_once(player: Player):
-    refused = player.shell("send", "builder", "hi", "--type", "nonsense", prefix=sandbox(player.home))
+    refused = player.shell("send", "builder", "hi", "--type", "nonsense", prefix=sealed(player.home))
     assert refused.code == 2
-    attached = player.shell("send", "builder", "hi", "--attach", "/etc/hostname", prefix=sandbox(player.home))
+    attached = player.shell("send", "builder", "hi", "--attach", "/etc/hostname", prefix=sealed(player.home))
     assert attached.code == 1
     assert not os.path.exists(outbox(player))
 
@@ -271,7 +265,7 @@ def test_what_is_wrong_in_itself_is_refused_at_once(player: Player):
 def test_where_no_session_takes_letters_in_nothing_is_spooled(home: str, room: LocalRoom, tmp_path: Any):
     assert spool.secret(home) == b""
     with Player(home, os.path.join(tmp_path, "work")) as nobody:
-        done = nobody.shell("send", "builder", "hi", "--as", "planner", prefix=sandbox(home))
+        done = nobody.shell("send", "builder", "hi", "--as", "planner", prefix=sealed(home))
         assert done.code == 1
         assert "cannot be" in done.err
         assert os.listdir(nobody.cwd) == []

@@ -50,12 +50,26 @@ def take_in(room: "LocalRoom", session: str, places: list[str]) -> None:
             journal.note(room.home, ["spool", place], exc)
 
 
+def left(room: "LocalRoom", place: str) -> int:
+    """How many letters lie there that no session which lives will take in, or are none."""
+    found = 0
+    with contextlib.suppress(OSError), contextlib.ExitStack() as stack:
+        outbox = _outbox(stack, place)[1]
+        key, look = spool.secret(room.home), room.store.look()
+        for name in _names(outbox):
+            try:
+                found += _whose(look, "", _read(outbox, name, key))[1]
+            except FileNotFoundError:
+                pass  # it was taken in just now
+            except Exception:  # whatever somebody put there
+                found += 1
+    return found
+
+
 def _empty(room: "LocalRoom", session: str, place: str) -> None:
     with contextlib.ExitStack() as stack:
-        base = _folder(stack, place, None)
-        base = _folder(stack, spool.BASE, base)
-        outbox = _folder(stack, spool.OUTBOX, base)
-        for name in sorted(name for name in os.listdir(outbox) if not name.startswith("."))[:_MOST]:
+        base, outbox = _outbox(stack, place)
+        for name in _names(outbox)[:_MOST]:
             try:
                 letter = _read(outbox, name, spool.secret(room.home))
                 if _obey(room, session, place, letter):
@@ -67,6 +81,16 @@ def _empty(room: "LocalRoom", session: str, place: str) -> None:
                 _put_aside(base, outbox, name)
         with contextlib.suppress(OSError):  # not empty
             os.rmdir(spool.OUTBOX, dir_fd=base)
+
+
+def _outbox(stack: contextlib.ExitStack, place: str) -> tuple[int, int]:
+    """Our directory in a place, and the outbox in that."""
+    base = _folder(stack, spool.BASE, _folder(stack, place, None))
+    return base, _folder(stack, spool.OUTBOX, base)
+
+
+def _names(outbox: int) -> list[str]:
+    return sorted(name for name in os.listdir(outbox) if not name.startswith("."))
 
 
 def _folder(stack: contextlib.ExitStack, name: str, parent: int | None) -> int:
@@ -119,8 +143,11 @@ def _obey(room: "LocalRoom", session: str, place: str, letter: Letter) -> bool:
     except StoreError as exc:
         journal.note(room.home, ["spool", letter.id], exc)
         return False
+    except OSError as exc:  # the disk is full, say
+        journal.note(room.home, ["spool", letter.id], exc)
+        return False
     except PostroomError as exc:
-        _tell(room, letter, exc)
+        return _tell(room, letter, exc)
     finally:
         room.scope, room.agent = scope, agent
     return True
@@ -141,8 +168,11 @@ def _evidence(session: Session, verified: str) -> Evidence:
     return Evidence(session.agent, session.id, session.runtime, verified, session.process)
 
 
-def _tell(room: "LocalRoom", letter: Letter, problem: PostroomError) -> None:
-    """What is refused only now becomes a letter of the room to who wrote it."""
+def _tell(room: "LocalRoom", letter: Letter, problem: PostroomError) -> bool:
+    """What is refused only now becomes a letter of the room to who wrote it; whether that was done.
+
+    What nobody can be told of raises: it is put aside, and not lost.
+    """
     journal.note(room.home, ["spool", letter.id], problem)
     who = None if room.scope.witness else room.agent
     try:
@@ -153,8 +183,10 @@ def _tell(room: "LocalRoom", letter: Letter, problem: PostroomError) -> None:
                 {"spool": {"id": letter.id, "error": problem.code, "verb": letter.verb}},
                 key=f"spool:{letter.id}",
             )  # fmt: skip
-    except PostroomError as exc:  # nobody can be told
+    except StoreError as exc:
         journal.note(room.home, ["spool", letter.id], exc)
+        return False
+    return True
 
 
 def _about(letter: Letter) -> str:
