@@ -108,6 +108,7 @@ PROMISES: dict[str, str] = {
     "threads": "A room may be used from many threads.",
     "clock": "A clock that jumps loses nothing, shows nothing twice and changes no order.",
     # faults
+    "hook-full-disk": "On a full disk hooks harm no agent, and what they did not show is shown later.",
     "full-disk": "On a full disk a send is refused, and nothing that was told is lost.",
     "read-only": "A room that cannot be written can be read, and says why it cannot be written.",
     "foreign": "A room of another user is refused.",

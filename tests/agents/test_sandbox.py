@@ -14,7 +14,7 @@ from postroom.runtimes import load
 from postroom.runtimes.contract import Kind
 from postroom.setup.plan import commands
 from tests.agents.conftest import MakeRig
-from tests.agents.desk import ANA, Desk
+from tests.agents.desk import ANA, BIN, Desk
 from tests.agents.rig import Done, Rig
 
 SANDBOXED = ("claude", "codex")
@@ -155,3 +155,23 @@ def test_an_agent_whose_sandbox_keeps_our_hooks_from_working_works_on(make_rig: 
     assert not os.path.exists(os.path.join(desk.rig.place.home, "probe")), "it was in no sandbox"
     assert desk.rig.log.arrival(waits.mark) is None
     assert desk.delivery(waits.id).state is State.STORED
+
+
+def test_doctor_finds_out_inside_the_sandbox_of_codex_what_becomes_of_mail(make_rig: MakeRig) -> None:
+    rig = sandboxed(make_rig, "codex")
+    desk = Desk(rig).set_up()
+    path = os.path.join(rig.place.home, ".codex", "config.toml")
+    with open(path, encoding="utf-8") as file:
+        opened = file.read()
+    table = "[sandbox_workspace_write]\n"  # scratch directories lie where it may write, too
+    narrow = opened.replace(table, f"{table}exclude_slash_tmp = true\nexclude_tmpdir_env_var = true\n")
+    assert narrow != opened
+    elsewhere = narrow.replace(desk.home, f"{desk.home}-elsewhere")
+    verdicts: list[str] = []
+    for content in (narrow, elsewhere, f'sandbox_mode = "read-only"\n{narrow}'):
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(content)
+        done = rig.command(os.path.join(BIN, "postroom"), "doctor", "codex", "--json", **desk.env)
+        [found] = json.loads(done.out)["runtimes"]
+        verdicts.append(found["sandbox"]["verdict"])
+    assert verdicts == ["stores", "spools", "fails"]

@@ -271,6 +271,31 @@ def test_where_no_session_takes_letters_in_nothing_is_spooled(home: str, room: L
         assert os.listdir(nobody.cwd) == []
 
 
+def test_a_full_or_closed_workspace_is_told_and_leaves_nothing(room: LocalRoom, player: Player):
+    script = 'mount -t tmpfs -o size=4k tmpfs "$0" && cd "$0" && "$@"; code=$?; ls -A .postroom; exit $code'
+    full = ("sh", "-c", script, player.cwd)
+    done = player.shell("send", "builder", "hi", prefix=(*sealed(player.home), *full))
+    assert done.code == 1
+    assert f"nor can it be spooled: {player.cwd} cannot be written: No space left" in done.err
+    assert done.out == ".gitignore\n"
+    closed = player.shell("send", "builder", "hi", prefix=(*sealed(player.home), *sealed(player.cwd)))
+    assert closed.code == 1
+    assert "nor can it be spooled: the workspace cannot be written" in closed.err
+
+
+def test_half_a_letter_of_who_was_killed_does_not_keep_the_outbox(room: LocalRoom, player: Player):
+    os.makedirs(outbox(player))
+    for name in (".old.json", ".new.json"):
+        with open(outbox(player, name), "w", encoding="utf-8") as file:
+            file.write("{")
+    os.utime(outbox(player, ".old.json"), (1, 1))
+    player.hook("Stop")
+    assert os.listdir(outbox(player)) == [".new.json"]
+    os.utime(outbox(player, ".new.json"), (1, 1))
+    player.hook("Stop")
+    assert not os.path.exists(outbox(player))
+
+
 def test_a_busy_room_is_not_taken_for_a_sandbox(room: LocalRoom, player: Player):
     with open(os.path.join(player.home, "config.toml"), "w", encoding="utf-8") as file:
         file.write("busy_seconds = 0.01\n")

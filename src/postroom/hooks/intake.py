@@ -8,6 +8,7 @@ import contextlib
 import json
 import os
 import stat
+import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from postroom.errors import PostroomError, StoreError
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 _MOST = 100  # files a visit: the agent waits meanwhile
 _LARGEST = 8 << 20  # bytes
+_STALE = 60.0  # seconds
 _READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 _FOLDER = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_DIRECTORY", 0)
 
@@ -79,8 +81,18 @@ def _empty(room: "LocalRoom", session: str, place: str) -> None:
             except Exception as exc:  # whatever somebody put there
                 journal.note(room.home, ["spool", name], exc)
                 _put_aside(base, outbox, name)
+        _clear(outbox)
         with contextlib.suppress(OSError):  # not empty
             os.rmdir(spool.OUTBOX, dir_fd=base)
+
+
+def _clear(outbox: int) -> None:
+    """Half a letter of who was killed while it wrote; nobody writes for long."""
+    now = time.time()
+    for name in os.listdir(outbox):
+        with contextlib.suppress(OSError):
+            if name.startswith(".") and now - os.lstat(name, dir_fd=outbox).st_mtime > _STALE:
+                os.unlink(name, dir_fd=outbox)
 
 
 def _outbox(stack: contextlib.ExitStack, place: str) -> tuple[int, int]:

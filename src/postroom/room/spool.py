@@ -135,8 +135,8 @@ def put(home: str, cwd: str, letter: dict[str, Any]) -> str:
             return _write(place, f"{letter['id']}.json", text)
         except OSError as exc:
             if exc.errno not in _BARRED:
-                raise StoreReadOnly(f"nor can {place} be written: {exc.strerror}", path=place) from exc
-    raise StoreReadOnly("neither the room nor the workspace can be written", path=home)
+                raise StoreReadOnly(f"{place} cannot be written: {exc.strerror}", path=place) from exc
+    raise StoreReadOnly("the workspace cannot be written", path=home)
 
 
 def _write(place: str, name: str, text: str) -> str:
@@ -158,7 +158,18 @@ def _write(place: str, name: str, text: str) -> str:
         except FileNotFoundError:  # a hook has emptied it, and taken it away
             if not left:
                 raise
+        except OSError:
+            _clear(temporary, outbox)
+            raise
     raise AssertionError("unreachable")
+
+
+def _clear(temporary: str, outbox: str) -> None:
+    """An outbox that is there makes hooks look into it."""
+    with contextlib.suppress(OSError):
+        os.unlink(temporary)
+    with contextlib.suppress(OSError):  # there are others in it
+        os.rmdir(outbox)
 
 
 def _private(name: str, flags: int) -> int:
