@@ -94,6 +94,7 @@ def test_set_up_lets_the_sandbox_write_in_the_room_and_nothing_else_beside_it(
     )  # fmt: skip
     assert not os.path.exists(os.path.join(desk.rig.place.project, OUTBOX))
     assert desk.complaints() == ""
+    desk.note("sandbox")
 
 
 @sandboxes
@@ -121,6 +122,7 @@ def test_what_the_sandbox_keeps_out_is_taken_in_by_the_next_hook_and_reaches_the
         assert desk.rig.run("MARK-OTHER [[bash echo hi]] [[say GOODBYE]]", **other).code == 0
         assert desk.rig.log.count("MARK-SENT", about="MARK-OTHER") == 1
         assert desk.is_seen(mail.message.id)
+        desk.note("spool")
 
 
 @sandboxes
