@@ -12,7 +12,7 @@ export UV_HTTP_TIMEOUT ?= 180
 
 MAKEFLAGS += --no-builtin-rules
 .DELETE_ON_ERROR:
-.PHONY: help demo test check fix agents test-agents bench redis clean
+.PHONY: help demo test check fix agents sandboxes test-agents bench redis clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -37,7 +37,7 @@ fix: $(BIN)/.synced ## repair what can be repaired by itself
 	$(BIN)/ruff format
 	$(BIN)/python docs/generate.py
 
-agents: $(BIN)/.synced ## install pinned agent CLIs (3 GB) for test-agents; POSTROOM_AGENTS moves them
+agents: $(BIN)/.synced sandboxes ## install pinned agent CLIs (3 GB) for test-agents; POSTROOM_AGENTS moves them
 	@$(BIN)/python -m tests.agents.install $(ARGS)
 
 test-agents: $(BIN)/.synced ## run real agent CLIs offline against a scripted model
@@ -46,6 +46,19 @@ test-agents: $(BIN)/.synced ## run real agent CLIs offline against a scripted mo
 
 bench: $(BIN)/.synced-bench redis ## measure Postroom and its peers in one run
 	@$(BIN)/python -m benchmarks $(ARGS)
+
+# What the sandboxes of agent CLIs run on. Where it cannot be had, the tests in them are skipped by name.
+sandboxes:
+	@wanted=; for each in bwrap:bubblewrap socat:socat slirp4netns:slirp4netns iptables:iptables; do \
+		PATH="$$PATH:/usr/sbin:/sbin" command -v "$${each%:*}" >/dev/null || wanted="$$wanted $${each#*:}"; \
+	done; [ -n "$$wanted" ] || exit 0; \
+	sudo=; [ "$$(id -u)" -eq 0 ] || sudo='sudo -n'; \
+	get="$$sudo env DEBIAN_FRONTEND=noninteractive apt-get -qqy -o DPkg::Lock::Timeout=60"; \
+	if command -v apt-get >/dev/null && $$sudo true 2>/dev/null; then \
+		echo "Installing$$wanted, for the sandboxes of agents …"; \
+		{ $$get install $$wanted || { $$get update && $$get install $$wanted; }; } >/dev/null 2>&1 && exit 0; \
+	fi; \
+	echo "No$$wanted here, and no way to install it: the tests in sandboxes are skipped."
 
 clean: ## remove everything that can be made again
 	rm -rf .venv .coverage .coverage.* .hypothesis htmlcov .import_linter_cache .pytest_cache .ruff_cache build dist

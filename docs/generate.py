@@ -222,6 +222,7 @@ def runtimes() -> str:
         + "".join(_reach(one) for one in known)
         + "\n"
         + "".join(f"- **{one.title}**: {one.remark}\n" for one in known if one.remark)
+        + _SANDBOXES
         + _PROVEN
         + "".join(_proof(one) for one in known if one.points)
     )
@@ -236,6 +237,26 @@ looks at one file, and ends.
 All that is known of an agent CLI is in one module under `src/postroom/runtimes/`, and this page is made from
 these modules. `postroom setup NAME` wires one, `postroom doctor NAME` says whether it works.
 
+"""
+
+_SANDBOXES = """
+## Sandboxes
+
+Which CLIs have a sandbox that needs no container, on Linux, and what mail sent from inside it comes to:
+
+| agent | its sandbox | hooks run | mail from inside | tried by `doctor` |
+| --- | --- | --- | --- | --- |
+| Claude Code | `sandbox.enabled` (bubblewrap, socat) | outside | stored, or spooled | – |
+| Codex | `workspace-write` | outside | stored, or spooled | ✓ |
+| Copilot CLI | `--sandbox` (bubblewrap, slirp4netns) | inside, in vain | failed when tried | – |
+| Qwen Code | `tools.executionSandbox` (bubblewrap) | not at all | failed when tried | – |
+| Gemini CLI | containers only, which were not tried | | | |
+| opencode, goose, Aider | none of their own | | | |
+
+It is stored where set-up has opened the room to the sandbox, which it does for the first two. A sandbox hides
+the processes outside it, so what comes from inside has a name (its session's) and is *unverified*; what was
+spooled is verified by the hook that takes it in. Where hooks cannot work no mail is shown and the agent goes
+on; `postroom doctor` tells when the settings switch such a sandbox on.
 """
 
 _PROVEN = """
@@ -296,7 +317,10 @@ def _definition(one: dict[str, Any]) -> Callable[[], str]:
     return lambda: _json(one)
 
 
-POINTS = ("start", "prompt", "tool", "stop", "idle wake", "draft kept", "compaction", "subagent")
+POINTS = (
+    "start", "prompt", "tool", "stop", "idle wake", "draft kept", "compaction", "subagent",
+    "sandbox", "spool",
+)  # fmt: skip
 
 
 def compatibility() -> str:
@@ -328,8 +352,9 @@ _COMPATIBLE = """\
 `make agents && make test-agents` runs the real CLIs offline against a scripted model, and writes
 `compatibility.json`, from which this page is made. A tick: a message was in the model's request exactly once,
 and the receipt says *seen*. A time is that from `send` to the request, with all that had to come first: the
-start of the agent; the typing of a prompt; what was left of a tool that takes two seconds, and of an answer
-that takes four. For an idle wake nothing had to. Where there is no tick, it says why: the runtime has *no way
+start of the agent; the typing of a prompt; the rest of an answer. For a tool and an idle wake nothing had to.
+*sandbox*: what the agent sent from inside its sandbox was stored; *spool*: what that kept out was taken in by
+the next hook, and reached the other agent once. Where there is no tick, it says why: the runtime has *no way
 in* there, or nothing wakes it, or these tests have *not shown* it.
 
 """

@@ -1,18 +1,25 @@
 """Scenes on machines that misbehave: `python -m tests.fault NAME ARGUMENT…`, often in a mount namespace."""
 
 import importlib
+import json
 import os
 import pkgutil
 import signal
 import sqlite3
+import subprocess
 import sys
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from typing import Any
 
 import postroom
 from postroom import label
 from postroom.errors import PostroomError
+from postroom.hooks.program import install
 from postroom.room.local import LocalRoom
+from postroom.runtimes import load
+from postroom.setup.plan import commands
+from tests.hooking import ClaudeCode
 from tests.scene import SCENES, cue, enter, play, say, scene
 
 MESSAGE = "x" * 3000
@@ -99,6 +106,62 @@ def listen_on_a_full_disk(home: str) -> None:
     os.unlink(ballast)
     listening = room.listen("builder", timeout=0.01)
     say({"first": first, "then": [mail.body for mail in listening]})
+
+
+class Installed(ClaudeCode):
+    """A session whose hooks are the shell commands of a set-up; nothing of its own is on the room's disk."""
+
+    def run(self, event: str, stdin: dict[str, Any]) -> tuple[int, str, str]:
+        told = {"session_id": self.session, "transcript_path": self.transcript, "cwd": self.cwd, **stdin}
+        command = commands(load(self.runtime), self.home)[event]
+        env = {**os.environ, "CLAUDE_CODE_SESSION_ID": self.session, "POSTROOM_AGENT": "backend"}
+        done = subprocess.run(
+            ["sh", "-c", command], input=json.dumps(told), env=env | {"POSTROOM_PROJECT": "p"}, cwd=self.cwd,
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        return done.returncode, done.stdout, done.stderr
+
+
+@contextmanager
+def filled(directory: str, pages: int) -> Iterator[None]:
+    """While its disk has only so many pages left."""
+    ballast = os.path.join(directory, "ballast")
+    size = 0
+    with open(ballast, "wb", buffering=0) as file:
+        try:
+            while True:
+                size += file.write(bytes(4096))
+        except OSError:
+            file.truncate(max(0, size - 4096 * pages))
+    yield
+    os.unlink(ballast)
+
+
+@scene
+def hooks_on_a_full_disk(home: str, work: str) -> None:
+    """One message each while fewer and fewer pages are left: what the hooks said of it, then and later."""
+    room = enter(home, "planner")
+    room.join("planner")
+    install(home)
+    agent = Installed(home, work)
+    agent.start()
+    told = []
+    for pages in (24, 12, *range(9, -1, -1)):
+        sent = room.send("backend", f"MAIL-{pages:02}.").id
+        with filled(os.path.dirname(home), pages):
+            at_once = [f"MAIL-{pages:02}." in agent.tools(), f"MAIL-{pages:02}." in agent.prompt()]
+            agent.stop()
+            [full] = room.receipts(sent).deliveries
+        for _ in range(3):
+            agent.tools()
+        [then] = room.receipts(sent).deliveries
+        texts = [text for text in agent.shown if f"MAIL-{pages:02}." in text]
+        labels = ["may have been shown" in text for text in texts]
+        told.append({"pages": pages, "at_once": any(at_once), "full": full.state, "then": then.state,
+                     "labels": labels})  # fmt: skip
+    with filled(os.path.dirname(home), 0):
+        agent.end()
+    say({"told": told, "sound": sound(home)})
 
 
 @scene

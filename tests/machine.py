@@ -33,6 +33,12 @@ def unshare(*flags: str) -> list[str]:
     return command
 
 
+def sealed(path: str) -> tuple[str, ...]:
+    """The words that run a command where a directory is a read-only file system, as in a sandbox."""
+    script = 'mount --bind "$0" "$0" && mount -o remount,ro,bind "$0" && exec "$@"'
+    return (*unshare("-m"), "sh", "-c", script, path)
+
+
 def other_user() -> int:
     """A user id that is not ours and that we may become."""
     if os.geteuid() != 0:

@@ -109,6 +109,7 @@ PROMISES: dict[str, str] = {
     "threads": "A room may be used from many threads.",
     "clock": "A clock that jumps loses nothing, shows nothing twice and changes no order.",
     # faults
+    "hook-full-disk": "On a full disk hooks harm no agent, and what they did not show is shown later.",
     "full-disk": "On a full disk a send is refused, and nothing that was told is lost.",
     "read-only": "A room that cannot be written can be read, and says why it cannot be written.",
     "foreign": "A room of another user is refused.",
@@ -126,6 +127,7 @@ PROMISES: dict[str, str] = {
     "setup-undone": "What set-up wrote is undone to the byte, or, in a file changed since, without a loss.",
     "plain": "A runtime that only shows a command's output gets its mail once, seen when it asks again.",
     "doctor": "A runtime that is set up and does not work is told, with what to do.",
+    "doctor-sandbox": "What becomes of mail from inside a sandbox is tried in there, or said to be untried.",
     # for programs
     "exports": "A dozen exported names are there, and stay.",
     "examples": "The documented examples run as they stand.",

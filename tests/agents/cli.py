@@ -82,5 +82,9 @@ class Cli(NamedTuple):
     """A directive that makes `asked.txt`, for which it asks a person first."""
     subagent: str = ""
     """Directives that let a subagent run `echo sub`, and wait for it where it has to be waited for."""
+    confine: Callable[[Place], list[str]] | None = None
+    """Lets its commands run in its own sandbox, which writes in the project alone; the arguments for that."""
+    confine_needs: tuple[str, ...] = ()
+    """The programs of the machine without which that sandbox does not run."""
     compact: str = "/compact"
     clear: str = "/clear"

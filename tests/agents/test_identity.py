@@ -1,4 +1,4 @@
-"""Who writes from inside a real agent's shell, and from inside its sandbox."""
+"""Who writes from inside a real agent's shell; `test_sandbox.py`: from inside its sandbox."""
 
 import json
 import os
@@ -17,13 +17,6 @@ from tests.agents.desk import Desk
 from tests.agents.rig import Rig
 from tests.agents.terminal import Terminal
 
-# The scratch directories of tests lie where Codex lets its sandbox write, too.
-SANDBOXED = {
-    "codex": (
-        "-s", "workspace-write", "-c", "sandbox_workspace_write.exclude_slash_tmp=true",
-        "-c", "sandbox_workspace_write.exclude_tmpdir_env_var=true",
-    ),
-}  # fmt: skip
 OPEN = {"codex": ("-s", "danger-full-access")}
 
 
@@ -74,26 +67,6 @@ def test_an_agents_shell_writes_as_that_agent_without_a_name(
         [mail] = room.peek("builder")
         assert (mail.message.verified, mail.message.sender_runtime) == (verified, name)
         assert (mail.message.sender_session or "").startswith(f"{name}:")
-
-
-def test_a_sandbox_that_may_write_the_room_but_hides_processes_gives_a_name_and_no_proof(
-    make_rig: MakeRig,
-) -> None:
-    rig = make_rig("codex")
-    with wired(rig, "codex") as room:
-        assert say(rig, room, "-s", "workspace-write")["deliveries"][0]["state"] == "stored"
-        [mail] = room.peek("builder")
-        assert (mail.message.verified, mail.message.sender_session) == ("unverified", None)
-        assert mail.sender != "builder"
-
-
-def test_what_the_sandbox_of_codex_keeps_out_is_taken_in_by_its_next_hook(make_rig: MakeRig) -> None:
-    rig = make_rig("codex")
-    with wired(rig, "codex") as room:
-        assert say(rig, room, *SANDBOXED["codex"])["state"] == "spooled"
-        [mail] = room.peek("builder")
-        assert (mail.body, mail.message.verified, mail.message.sender_runtime) == ("hello", "hook", "codex")
-        assert not os.path.exists(os.path.join(rig.place.project, ".postroom", "outbox"))
 
 
 def begun(desk: Desk, terminal: Terminal, mark: str) -> str:

@@ -112,6 +112,23 @@ def test_a_listener_that_could_not_begin_for_lack_of_space_can_begin_later(tmp_p
     assert said["then"] == ["one"]
 
 
+@pytest.mark.promise("hook-full-disk")
+def test_hooks_on_a_full_disk_leave_the_agent_alone_and_what_they_did_not_show_is_shown_later(tmp_path: Path):
+    disk, work = tmp_path / "disk", tmp_path / "work"
+    disk.mkdir()
+    work.mkdir()
+    prefix = mounted(f"mount -t tmpfs -o size=8m tmpfs '{disk}'")
+    said = play("hooks_on_a_full_disk", disk / "home", work, prefix=prefix)
+    told = said["told"]
+    assert said["sound"]
+    assert {one["at_once"] for one in told} == {True, False}, "the disk was never full, or always"
+    for one in told:
+        assert one["then"] == "seen", one
+        assert one["at_once"] or one["full"] == "stored", one
+        assert one["labels"][:1] == [False], one
+        assert all(one["labels"][1:]), one
+
+
 # a disk that cannot be written
 
 

@@ -13,6 +13,7 @@ from postroom.clock import wall
 from postroom.hooks import program
 from postroom.model.ladder import Evidence, State
 from postroom.model.message import Delivery
+from postroom.room import spool
 from postroom.room.local import LocalRoom
 from postroom.room.reach import last_sign
 from postroom.runtimes import plugin
@@ -230,3 +231,22 @@ def test_no_mail_costs_no_process(room: LocalRoom, opencode: Opencode, tmp_path:
     session = room.store.look().session("opencode:ses_1:main")
     assert session is not None
     assert last_sign(room.home, session).event == "tool.execute.after"
+
+
+@pytest.mark.promise("spool")
+def test_a_letter_in_an_outbox_is_taken_in_though_nothing_else_is_due(
+    room: LocalRoom, opencode: Opencode, tmp_path: os.PathLike[str]
+) -> None:
+    opencode.start()
+    opencode.prompt()
+    assert room.quiet.until(room.who("builder").id)
+    letter = {
+        "id": "01900000-0000-7000-8000-000000000001", "verb": "send", "claim": "", "inherited": "",
+        "sessions": ["opencode:ses_1:main"], "project": "p",
+        "words": {"to": "planner", "body": "hi", "confirm": False, "options": {}},
+    }  # fmt: skip
+    spool.put(room.home, os.path.dirname(tmp_path), letter)
+    assert room.peek("planner") == []
+    opencode.tool()
+    [mail] = room.peek("planner")
+    assert (mail.body, mail.sender, mail.message.verified) == ("hi", "builder", "hook")

@@ -114,7 +114,7 @@ def test_the_command_lines_are_the_same_for_every_version(user: User):
                 {
                     "type": "command",
                     "command": f'r={room} k="p$PPID"; echo SessionEnd 2>/dev/null 1<>"$r-hooks/life/$k";'
-                    f' exec {hook} codex SessionEnd "$k"',
+                    f' [ -x {hook} ] || exit 0; exec {hook} codex SessionEnd "$k"',
                     "timeout": 1,
                 }
             ]
@@ -123,8 +123,9 @@ def test_the_command_lines_are_the_same_for_every_version(user: User):
     [tool] = commands(groups["PostToolUse"])
     assert tool == (
         f'r={room} k="p$PPID"; echo PostToolUse 2>/dev/null 1<>"$r-hooks/life/$k";'
-        ' [ "$r/run/quiet/s/$k" -nt /proc/self ] && [ ! -d .postroom/outbox ] && exit 0;'
-        f' exec {hook} codex PostToolUse "$k"'
+        ' [ "$r/run/quiet/s/$k" -nt /proc/self ]'
+        ' && [ ! -d .postroom/outbox ] && [ ! -d "$r-hooks/outbox/$k" ] && exit 0;'
+        f' [ -x {hook} ] || exit 0; exec {hook} codex PostToolUse "$k"'
     )
 
 

@@ -13,7 +13,7 @@ from postroom.hooks.stub import stub
 from postroom.room import spool
 from postroom.room.local import LocalRoom
 from tests.commandline import CommandLine
-from tests.machine import other_user, unshare
+from tests.machine import other_user, sealed
 from tests.player import Player
 
 
@@ -25,15 +25,9 @@ def player(home: str, room: LocalRoom, tmp_path: os.PathLike[str]):
         yield player
 
 
-def sandbox(home: str) -> tuple[str, ...]:
-    """The words that run a command where the room's home is a read-only file system."""
-    script = 'mount --bind "$0" "$0" && mount -o remount,ro,bind "$0" && exec "$@"'
-    return (*unshare("-m"), "sh", "-c", script, home)
-
-
 def spooled(player: Player, *argv: str, **options: Any) -> dict[str, Any]:
     """Run a command in the sandbox, where it must leave a letter; what it says."""
-    answer = player.ok(*argv, prefix=sandbox(player.home), **options)
+    answer = player.ok(*argv, prefix=sealed(player.home), **options)
     assert answer["state"] == "spooled"
     assert os.path.exists(answer["path"])
     return answer
@@ -250,20 +244,20 @@ def test_the_quiet_marker_does_not_keep_a_letter_waiting(room: LocalRoom, player
 
 
 def test_the_words_say_that_it_is_not_stored(player: Player):
-    done = player.shell("send", "builder", "hi", prefix=sandbox(player.home))
+    done = player.shell("send", "builder", "hi", prefix=sealed(player.home))
     assert done.code == 0
     assert "spooled, not stored" in done.out
     assert "the next hook of this session takes it in" in done.out
-    waiting = player.shell("send", "builder", "hi", "--wait", "seen", "--json", prefix=sandbox(player.home))
+    waiting = player.shell("send", "builder", "hi", "--wait", "seen", "--json", prefix=sealed(player.home))
     assert (waiting.code, waiting.json["state"]) == (4, "spooled")
     told = player.shell("status", "--json")
     assert any("spooled, not stored: 2" in warning for warning in told.json["warnings"])
 
 
 def test_what_is_wrong_in_itself_is_refused_at_once(player: Player):
-    refused = player.shell("send", "builder", "hi", "--type", "nonsense", prefix=sandbox(player.home))
+    refused = player.shell("send", "builder", "hi", "--type", "nonsense", prefix=sealed(player.home))
     assert refused.code == 2
-    attached = player.shell("send", "builder", "hi", "--attach", "/etc/hostname", prefix=sandbox(player.home))
+    attached = player.shell("send", "builder", "hi", "--attach", "/etc/hostname", prefix=sealed(player.home))
     assert attached.code == 1
     assert not os.path.exists(outbox(player))
 
@@ -271,10 +265,35 @@ def test_what_is_wrong_in_itself_is_refused_at_once(player: Player):
 def test_where_no_session_takes_letters_in_nothing_is_spooled(home: str, room: LocalRoom, tmp_path: Any):
     assert spool.secret(home) == b""
     with Player(home, os.path.join(tmp_path, "work")) as nobody:
-        done = nobody.shell("send", "builder", "hi", "--as", "planner", prefix=sandbox(home))
+        done = nobody.shell("send", "builder", "hi", "--as", "planner", prefix=sealed(home))
         assert done.code == 1
         assert "cannot be" in done.err
         assert os.listdir(nobody.cwd) == []
+
+
+def test_a_full_or_closed_workspace_is_told_and_leaves_nothing(room: LocalRoom, player: Player):
+    script = 'mount -t tmpfs -o size=4k tmpfs "$0" && cd "$0" && "$@"; code=$?; ls -A .postroom; exit $code'
+    full = ("sh", "-c", script, player.cwd)
+    done = player.shell("send", "builder", "hi", prefix=(*sealed(player.home), *full))
+    assert done.code == 1
+    assert f"nor can it be spooled: {player.cwd} cannot be written: No space left" in done.err
+    assert done.out == ".gitignore\n"
+    closed = player.shell("send", "builder", "hi", prefix=(*sealed(player.home), *sealed(player.cwd)))
+    assert closed.code == 1
+    assert "nor can it be spooled: the workspace cannot be written" in closed.err
+
+
+def test_half_a_letter_of_who_was_killed_does_not_keep_the_outbox(room: LocalRoom, player: Player):
+    os.makedirs(outbox(player))
+    for name in (".old.json", ".new.json"):
+        with open(outbox(player, name), "w", encoding="utf-8") as file:
+            file.write("{")
+    os.utime(outbox(player, ".old.json"), (1, 1))
+    player.hook("Stop")
+    assert os.listdir(outbox(player)) == [".new.json"]
+    os.utime(outbox(player, ".new.json"), (1, 1))
+    player.hook("Stop")
+    assert not os.path.exists(outbox(player))
 
 
 def test_a_busy_room_is_not_taken_for_a_sandbox(room: LocalRoom, player: Player):
@@ -284,3 +303,40 @@ def test_a_busy_room_is_not_taken_for_a_sandbox(room: LocalRoom, player: Player)
         busy = player.shell("send", "builder", "hi", "--json")
     assert (busy.code, busy.error["error"]) == (1, "store_busy")
     assert not os.path.exists(outbox(player))
+
+
+@pytest.mark.promise("spool")
+def test_a_letter_left_or_a_hook_run_in_any_directory_is_found(
+    room: LocalRoom, player: Player, tmp_path: os.PathLike[str]
+):
+    below, elsewhere = os.path.join(player.cwd, "src", "deep"), os.path.join(tmp_path, "elsewhere")
+    os.makedirs(below)
+    os.makedirs(elsewhere)
+    player.hook("Stop")
+    command = stub(room.home, "Stop", "echo ran", "s1")
+    for number, (left, found) in enumerate(
+        [(below, below), (below, elsewhere), (elsewhere, player.cwd), (elsewhere, elsewhere)], start=1
+    ):
+        quiet = subprocess.run(["sh", "-c", command], cwd=found, check=True, capture_output=True)
+        assert quiet.stdout == b""
+        letter = spooled(player, "send", "builder", f"hi {number}", cwd=left)
+        assert letter["path"] == outbox(player, f"{letter['id']}.json")
+        woken = subprocess.run(["sh", "-c", command], cwd=found, check=True, capture_output=True)
+        assert woken.stdout == b"ran s1\n"
+        player.hook("Stop", cwd=found)
+        assert len(room.peek("builder")) == number
+
+
+def test_a_session_that_has_ended_or_whose_directory_is_gone_leaves_its_letters_where_it_stands(
+    room: LocalRoom, player: Player, home: str, tmp_path: os.PathLike[str]
+):
+    elsewhere = os.path.join(tmp_path, "elsewhere")
+    os.makedirs(elsewhere)
+    os.rename(player.cwd, os.path.join(tmp_path, "renamed"))
+    letter = spooled(player, "send", "builder", "hi", cwd=elsewhere)
+    assert letter["path"].startswith(elsewhere)
+    os.rename(os.path.join(tmp_path, "renamed"), player.cwd)
+    links = os.path.join(f"{home}-hooks", "outbox")
+    assert sorted(os.listdir(links)) == ["claude:s1:main", "s1"]
+    player.hook("SessionEnd")
+    assert os.listdir(links) == []

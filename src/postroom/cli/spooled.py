@@ -36,8 +36,10 @@ def spool(
     }  # fmt: skip
     try:
         path = spool.put(home, os.getcwd(), letter)
-    except StoreReadOnly:
-        raise problem from None
+    except StoreReadOnly as exc:
+        raise StoreReadOnly(
+            f"{problem}; nor can it be spooled: {exc}", hint=problem.hint, path=home
+        ) from None
     _show(new, path, context)
     if getattr(args, "wait", None) is not None:
         from postroom.errors import TimedOut

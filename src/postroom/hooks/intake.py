@@ -8,6 +8,7 @@ import contextlib
 import json
 import os
 import stat
+import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from postroom.errors import PostroomError, StoreError
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 _MOST = 100  # files a visit: the agent waits meanwhile
 _LARGEST = 8 << 20  # bytes
+_STALE = 60.0  # seconds
 _READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 _FOLDER = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_DIRECTORY", 0)
 
@@ -41,21 +43,35 @@ class Letter(NamedTuple):
     words: Json  # what the verb is about
 
 
-def take_in(room: "LocalRoom", session: str, cwd: str) -> None:
-    """Do what the letters around a directory ask for, each once. Nothing is raised."""
-    for place in spool.occupied(cwd):
+def take_in(room: "LocalRoom", session: str, places: list[str]) -> None:
+    """Do what the letters in some places ask for, each once. Nothing is raised."""
+    for place in places:
         try:
             _empty(room, session, place)
         except Exception as exc:
             journal.note(room.home, ["spool", place], exc)
 
 
+def left(room: "LocalRoom", place: str) -> int:
+    """How many letters lie there that no session which lives will take in, or are none."""
+    found = 0
+    with contextlib.suppress(OSError), contextlib.ExitStack() as stack:
+        outbox = _outbox(stack, place)[1]
+        key, look = spool.secret(room.home), room.store.look()
+        for name in _names(outbox):
+            try:
+                found += _whose(look, "", _read(outbox, name, key))[1]
+            except FileNotFoundError:
+                pass  # it was taken in just now
+            except Exception:  # whatever somebody put there
+                found += 1
+    return found
+
+
 def _empty(room: "LocalRoom", session: str, place: str) -> None:
     with contextlib.ExitStack() as stack:
-        base = _folder(stack, place, None)
-        base = _folder(stack, spool.BASE, base)
-        outbox = _folder(stack, spool.OUTBOX, base)
-        for name in sorted(name for name in os.listdir(outbox) if not name.startswith("."))[:_MOST]:
+        base, outbox = _outbox(stack, place)
+        for name in _names(outbox)[:_MOST]:
             try:
                 letter = _read(outbox, name, spool.secret(room.home))
                 if _obey(room, session, place, letter):
@@ -65,8 +81,28 @@ def _empty(room: "LocalRoom", session: str, place: str) -> None:
             except Exception as exc:  # whatever somebody put there
                 journal.note(room.home, ["spool", name], exc)
                 _put_aside(base, outbox, name)
+        _clear(outbox)
         with contextlib.suppress(OSError):  # not empty
             os.rmdir(spool.OUTBOX, dir_fd=base)
+
+
+def _clear(outbox: int) -> None:
+    """Half a letter of who was killed while it wrote; nobody writes for long."""
+    now = time.time()
+    for name in os.listdir(outbox):
+        with contextlib.suppress(OSError):
+            if name.startswith(".") and now - os.lstat(name, dir_fd=outbox).st_mtime > _STALE:
+                os.unlink(name, dir_fd=outbox)
+
+
+def _outbox(stack: contextlib.ExitStack, place: str) -> tuple[int, int]:
+    """Our directory in a place, and the outbox in that."""
+    base = _folder(stack, spool.BASE, _folder(stack, place, None))
+    return base, _folder(stack, spool.OUTBOX, base)
+
+
+def _names(outbox: int) -> list[str]:
+    return sorted(name for name in os.listdir(outbox) if not name.startswith("."))
 
 
 def _folder(stack: contextlib.ExitStack, name: str, parent: int | None) -> int:
@@ -119,8 +155,11 @@ def _obey(room: "LocalRoom", session: str, place: str, letter: Letter) -> bool:
     except StoreError as exc:
         journal.note(room.home, ["spool", letter.id], exc)
         return False
+    except OSError as exc:  # the disk is full, say
+        journal.note(room.home, ["spool", letter.id], exc)
+        return False
     except PostroomError as exc:
-        _tell(room, letter, exc)
+        return _tell(room, letter, exc)
     finally:
         room.scope, room.agent = scope, agent
     return True
@@ -137,8 +176,11 @@ def _whose(look: "ReadTx", session: str, letter: Letter) -> tuple[Evidence | Non
     return (Evidence.of(known[0], UNVERIFIED) if known else None), True
 
 
-def _tell(room: "LocalRoom", letter: Letter, problem: PostroomError) -> None:
-    """What is refused only now becomes a letter of the room to who wrote it."""
+def _tell(room: "LocalRoom", letter: Letter, problem: PostroomError) -> bool:
+    """What is refused only now becomes a letter of the room to who wrote it; whether that was done.
+
+    What nobody can be told of raises: it is put aside, and not lost.
+    """
     journal.note(room.home, ["spool", letter.id], problem)
     who = None if room.scope.witness else room.agent
     try:
@@ -149,8 +191,10 @@ def _tell(room: "LocalRoom", letter: Letter, problem: PostroomError) -> None:
                 {"spool": {"id": letter.id, "error": problem.code, "verb": letter.verb}},
                 key=f"spool:{letter.id}",
             )  # fmt: skip
-    except PostroomError as exc:  # nobody can be told
+    except StoreError as exc:
         journal.note(room.home, ["spool", letter.id], exc)
+        return False
+    return True
 
 
 def _about(letter: Letter) -> str:

@@ -2,26 +2,43 @@
 
 With no mail this is all that runs, so it may cost little more than an empty shell. `-nt /proc/self`
 compares the marker's time with now without starting a process: what /proc/self shows was made this instant.
-What a sandbox kept out of the room lies in `.postroom/outbox`, and nobody could withdraw the promise for it.
+What a sandbox kept out of the room lies in an outbox, here or in the session's first directory (to which
+`room/spool.py` leaves a link), and nobody could withdraw the promise for it.
 The sign of life is the first line of its file, written over the last one: some file systems take half a
 millisecond to make a file empty first.
+A runtime may run its hooks where our program is not (in its sandbox, or after all of it was removed), and may
+take a hook that fails for a refusal: then this ends well.
 """
 
 import shlex
 
+_QUIET = '[ "$r/run/quiet/s/$k" -nt /proc/self ]'
+_EMPTY = '[ ! -d .postroom/outbox ] && [ ! -d "$r-hooks/outbox/$k" ]'
+
 
 def stub(
-    home: str, event: str, command: str, key: str = "p$PPID", *, alive: bool = True, quiet: bool = True
+    home: str,
+    event: str,
+    command: str,
+    key: str = "p$PPID",
+    *,
+    alive: bool = True,
+    quiet: bool = True,
+    program: str = "",
+    harmless: bool = False,
 ) -> str:
     """A POSIX shell command: quiet → exit 0, otherwise become `command`, with the key as its last word.
 
     `key` is a shell word that names the session (its id from the runtime's environment, or the parent's
     pid). Without `alive` the event leaves no sign of life, because it says nothing of what the agent does.
-    Without `quiet` Python always runs.
+    Without `quiet` Python always runs. Where `program` is named and is not there, nothing is run. `harmless`:
+    the exit code is 0 whatever becomes of the command, even if there is no Python any more.
     """
     lines = [f'r={shlex.quote(home)} k="{key}"']
     if alive:
         lines.append(f'echo {shlex.quote(event)} 2>/dev/null 1<>"$r-hooks/life/$k"')
     if quiet:
-        lines.append('[ "$r/run/quiet/s/$k" -nt /proc/self ] && [ ! -d .postroom/outbox ] && exit 0')
-    return "; ".join([*lines, f'exec {command} "$k"'])
+        lines.append(f"{_QUIET} && {_EMPTY} && exit 0")
+    if program:
+        lines.append(f"[ -x {shlex.quote(program)} ] || exit 0")
+    return "; ".join([*lines, f'{command} "$k"; exit 0' if harmless else f'exec {command} "$k"'])

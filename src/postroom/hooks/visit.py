@@ -13,7 +13,7 @@ from postroom.room import turn
 from postroom.room.local import LocalRoom
 from postroom.room.seat import Seat, is_live
 from postroom.room.session import current, end
-from postroom.room.spool import make_secret, occupied
+from postroom.room.spool import appoint, dismiss, make_secret, occupied
 from postroom.room.stop import Stops
 from postroom.room.transcript import Trace, trace
 from postroom.room.unit import Unit
@@ -81,11 +81,11 @@ class Visit:
 
     def _take_in(self, seat: Seat) -> None:
         """What the agent could only leave in its workspace, because its sandbox let it write nowhere else."""
-        where = self._beat.cwd or os.getcwd()
-        if occupied(where):
+        session = seat.main.id
+        if places := occupied(self._room.home, session, self._beat.cwd or os.getcwd()):
             from postroom.hooks.intake import take_in  # noqa: PLC0415 - rarely
 
-            take_in(self._room, seat.main.id, where)
+            take_in(self._room, session, places)
 
     def _seat(self) -> Seat:
         beat, pid = self._beat, above.agent()
@@ -198,12 +198,14 @@ class Visit:
         Lent(self._run, self._beat.session).forget()
         if self._beat.child:
             return
+        dismiss(self._room.home, (session.id,))
         others = [one for one in tx.sessions_hosted(session.process) if one.id != session.id]
         for one in others:
             if is_part(one.id, session.id):
                 end(self._room, tx, one)  # a subagent does not outlive the conversation
         if not any(one.details.get("key") == self._key for one in others):
             self._room.quiet.unlink(self._key)
+            dismiss(self._room.home, (self._key,))
         if not any(is_live(one) for one in tx.sessions(session.agent)):
             self._room.ring.remove(session.agent)  # else another has taken its place
 
@@ -216,6 +218,8 @@ class Visit:
         if self._point.kind is not Kind.START and self._room.ring.has(agent.id):
             return ""
         make_secret(self._room.home)
+        if self._session is not None and self._beat.cwd:
+            appoint(self._room.home, (self._session.id, self._key), self._beat.cwd)
         path = self._room.ring.put(agent.id, self._call())
         return path if self._runtime.wake is Wake.WATCH and self._point.kind is Kind.START else ""
 

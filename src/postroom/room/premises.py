@@ -11,7 +11,7 @@ from postroom import config, host
 from postroom.bell.quiet import LONGEST, QuietMarkers
 from postroom.bell.ring import RingFiles
 from postroom.clock import Clock, wall
-from postroom.errors import StoreError, UnknownMessage, UsageError
+from postroom.errors import StoreError, StoreFull, UnknownMessage, UsageError
 from postroom.model import ids
 from postroom.model.message import Agent, Message
 from postroom.room import directory
@@ -139,8 +139,11 @@ class Premises:
             return 0
         from postroom.room.sweep import reap  # noqa: PLC0415 - only when there is something
 
-        with self.write() as tx:
-            return sum(reap(tx, recipient, self.settings) for recipient in recipients)
+        try:
+            with self.write() as tx:
+                return sum(reap(tx, recipient, self.settings) for recipient in recipients)
+        except StoreFull:  # who only looks must not be refused for it; the next sweep does it
+            return 0
 
     def hush(self, agent: str | None = None) -> int | None:
         """Promise an agent's hooks quiet, if nothing is due or offered; until when (milliseconds)."""

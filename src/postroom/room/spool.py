@@ -6,6 +6,7 @@ letter bears a mark that only who can read the room's own directory can make, so
 cloned repository is nobody's letter.
 """
 
+import contextlib
 import os
 from typing import Any
 
@@ -28,9 +29,50 @@ def places(cwd: str) -> list[str]:
     return [root, *reversed(found)]
 
 
-def occupied(cwd: str) -> list[str]:
-    """Those of the places in which there is an outbox."""
-    return [place for place in places(cwd) if os.path.lexists(os.path.join(place, BASE, OUTBOX))]
+def occupied(home: str, session: str, cwd: str) -> list[str]:
+    """Those of a session's places in which there is an outbox: where it began, and around a directory."""
+    every = dict.fromkeys([*appointed(home, [session]), *places(cwd)])
+    return [place for place in every if os.path.lexists(os.path.join(place, BASE, OUTBOX))]
+
+
+def appoint(home: str, names: tuple[str, ...], cwd: str) -> None:
+    """Let a session's commands and its hooks agree on one outbox, wherever either of them runs.
+
+    `names`: its id, and what its hooks call it in the shell. The directory in which it began is the one that
+    a sandbox lets it write. The links lie where no sandbox can change them.
+    """
+    target = os.path.join(os.path.realpath(cwd), BASE, OUTBOX)
+    for path in _links(home, names):
+        if _target(path) != target:
+            host.private_directory(os.path.dirname(path))
+            temporary = f"{path}.{os.urandom(4).hex()}"
+            os.symlink(target, temporary)
+            os.replace(temporary, path)
+
+
+def dismiss(home: str, names: tuple[str, ...]) -> None:
+    """A session is over."""
+    for path in _links(home, names):
+        with contextlib.suppress(OSError):
+            os.unlink(path)
+
+
+def appointed(home: str, sessions: list[str]) -> list[str]:
+    """The places that were appointed to some sessions, but for those that are gone."""
+    targets = map(_target, _links(home, tuple(sessions)))
+    found = [os.path.dirname(os.path.dirname(target)) for target in targets if target]
+    return [place for place in found if os.path.isdir(place)]
+
+
+def _links(home: str, names: tuple[str, ...]) -> list[str]:
+    return [config.beside(home, OUTBOX, name.replace("/", "_")) for name in names if name]
+
+
+def _target(path: str) -> str:
+    try:
+        return os.readlink(path)
+    except OSError:
+        return ""
 
 
 def count(place: str, folder: str = OUTBOX) -> int:
@@ -88,13 +130,13 @@ def put(home: str, cwd: str, letter: dict[str, Any]) -> str:
     if not key:
         raise StoreReadOnly("no session has ever been here that could take it in", path=home)
     text = encode({"letter": letter, "mark": mark(key, letter)})
-    for place in places(cwd):
+    for place in dict.fromkeys([*appointed(home, letter["sessions"]), *places(cwd)]):
         try:
             return _write(place, f"{letter['id']}.json", text)
         except OSError as exc:
             if exc.errno not in _BARRED:
-                raise StoreReadOnly(f"nor can {place} be written: {exc.strerror}", path=place) from exc
-    raise StoreReadOnly("neither the room nor the workspace can be written", path=home)
+                raise StoreReadOnly(f"{place} cannot be written: {exc.strerror}", path=place) from exc
+    raise StoreReadOnly("the workspace cannot be written", path=home)
 
 
 def _write(place: str, name: str, text: str) -> str:
@@ -116,7 +158,18 @@ def _write(place: str, name: str, text: str) -> str:
         except FileNotFoundError:  # a hook has emptied it, and taken it away
             if not left:
                 raise
+        except OSError:
+            _clear(temporary, outbox)
+            raise
     raise AssertionError("unreachable")
+
+
+def _clear(temporary: str, outbox: str) -> None:
+    """An outbox that is there makes hooks look into it."""
+    with contextlib.suppress(OSError):
+        os.unlink(temporary)
+    with contextlib.suppress(OSError):  # there are others in it
+        os.rmdir(outbox)
 
 
 def _private(name: str, flags: int) -> int:

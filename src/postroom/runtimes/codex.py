@@ -93,6 +93,7 @@ RUNTIME = Runtime(
 )
 
 
+_WORKSPACE = 'sandbox_mode="workspace-write"'
 _TRUST = "Start codex: it asks you to review the hooks, once. Trust them, or it skips them in silence."
 
 
@@ -101,7 +102,7 @@ def wiring() -> "Wiring":
 
     return Wiring(
         _edits, _trusted, _TRUST, skips=True, headless=("exec", "--skip-git-repo-check"),
-        left_to_do=_left_to_do,
+        left_to_do=_left_to_do, confined=_confined,
     )  # fmt: skip
 
 
@@ -123,6 +124,19 @@ def _edits(place: "Place") -> "list[Edit]":
         Edit(f"{_folder(place)}/hooks.json", {"hooks": nested(RUNTIME, place)}, HOOKS),
         Edit(f"{_folder(place)}/config.toml", roots, SANDBOX),
     ]
+
+
+def _confined(place: "Place", read: "Read") -> tuple[str, ...]:
+    """As its settings have it; where they say nothing, as it is in a trusted directory."""
+    import tomllib  # noqa: PLC0415
+
+    home = place.environment.get("CODEX_HOME") or f"{place.user}/.codex"
+    try:
+        settings = tomllib.loads(read(f"{home}/config.toml"))
+    except ValueError:
+        settings = {}
+    mode = () if {"sandbox_mode", "default_permissions"} & settings.keys() else ("-c", _WORKSPACE)
+    return ("sandbox", *mode, "--")
 
 
 def _trusted(place: "Place", read: "Read") -> bool | None:

@@ -64,6 +64,11 @@ class Point(NamedTuple):
         """How what is offered here came."""
         return hook_route(self.event)
 
+    @property
+    def is_question(self) -> bool:
+        """Whether something is to be allowed: a runtime may take a hook that fails then for a no."""
+        return self.kind is Kind.PERMISSION
+
 
 class Beat(NamedTuple):
     """What a runtime tells at an event, in our words."""

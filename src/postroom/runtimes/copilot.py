@@ -66,7 +66,10 @@ RUNTIME = Runtime(
 def wiring() -> "Wiring":
     from postroom.runtimes.wiring import Wiring  # noqa: PLC0415 - hooks do without it
 
-    return Wiring(_edits, _trusted, "Start copilot in this directory, and trust it.", headless=("-p",))
+    return Wiring(
+        _edits, _trusted, "Start copilot in this directory, and trust it.", headless=("-p",),
+        hindrance=_hindrance,
+    )  # fmt: skip
 
 
 def _edits(place: "Place") -> "list[Edit]":
@@ -85,6 +88,18 @@ def _edits(place: "Place") -> "list[Edit]":
         Edit(f"{folder}/postroom.json", {"version": 1, "hooks": hooks}, HOOKS),
         Edit(extension, program(RUNTIME.name, place.room), "wakes an idle session, with --experimental"),
     ]
+
+
+def _hindrance(place: "Place", read: "Read") -> tuple[str, str] | None:
+    from postroom.runtimes.wiring import loose  # noqa: PLC0415
+
+    try:
+        settings = loose(read(f"{place.user}/.copilot/settings.json"))
+        is_on = bool(settings.get("sandbox", {}).get("enabled"))
+    except (ValueError, AttributeError):
+        return None
+    why = "sandbox.enabled is set: its hooks run in there and cannot work, so no mail is shown"
+    return (why, "Say /sandbox disable in copilot, or do without mail there.") if is_on else None
 
 
 def _trusted(place: "Place", read: "Read") -> bool | None:

@@ -8,6 +8,7 @@ import fs from "node:fs"
 const HOOK = "%HOOK%"
 const RUN = "%RUN%"
 const LIFE = "%LIFE%"
+const OUTBOX = "%OUTBOX%"
 const NUDGE = "%NUDGE%"
 const PATIENCE = 10_000 // milliseconds for one hook
 
@@ -24,6 +25,10 @@ export const Postroom = async ({ client, directory }) => {
       return false
     }
   }
+
+  // What a sandbox kept out of the room waits for us, and nobody could withdraw the promise of quiet for it.
+  const hasLetters = (key) =>
+    fs.existsSync(`${OUTBOX}/${key}`) || fs.existsSync(`${directory}/.postroom/outbox`)
 
   const sign = (session, event) => {
     try {
@@ -75,7 +80,7 @@ export const Postroom = async ({ client, directory }) => {
   }
 
   const asked = async (session, event, facts) => {
-    if (isQuiet(session.root)) return ""
+    if (isQuiet(session.root) && !hasLetters(session.root)) return ""
     const { text } = await ask(session, event, facts)
     if (text) session.handed = Date.now()
     return text || ""

@@ -14,6 +14,7 @@ def program(name: str, room: str) -> str:
         content = file.read()
     facts = {
         "HOOK": config.beside(room, "hook"), "LIFE": config.beside(room, "life"),
+        "OUTBOX": config.beside(room, "outbox"),
         "RUN": os.path.join(room, "run"), "NUDGE": NUDGE,
     }  # fmt: skip
     for fact, value in facts.items():

@@ -63,10 +63,16 @@ RUNTIME = Runtime(
 )
 
 
+_SANDBOX = "executionSandbox"
+
+
 def wiring() -> "Wiring":
     from postroom.runtimes.wiring import Wiring  # noqa: PLC0415 - hooks do without it
 
-    return Wiring(_edits, _trusted, "Start qwen in this directory, and trust it.", headless=("-p",))
+    return Wiring(
+        _edits, _trusted, "Start qwen in this directory, and trust it.", headless=("-p",),
+        hindrance=_hindrance,
+    )  # fmt: skip
 
 
 def _edits(place: "Place") -> "list[Edit]":
@@ -74,6 +80,18 @@ def _edits(place: "Place") -> "list[Edit]":
 
     settings = f"{place.project or place.user}/.qwen/settings.json"
     return [Edit(settings, {"hooks": nested(RUNTIME, place)}, HOOKS)]
+
+
+def _hindrance(place: "Place", read: "Read") -> tuple[str, str] | None:
+    from postroom.runtimes.wiring import loose  # noqa: PLC0415
+
+    path = f"{place.user}/.qwen/settings.json"
+    try:
+        is_set = bool(loose(read(path)).get("tools", {}).get(_SANDBOX))
+    except (ValueError, AttributeError):
+        return None
+    why = f"tools.{_SANDBOX} is set: with it no hooks are run, so no mail is shown"
+    return (why, f"Take it out of {path}, or do without mail there.") if is_set else None
 
 
 def _trusted(place: "Place", read: "Read") -> bool | None:

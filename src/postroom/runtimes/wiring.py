@@ -52,6 +52,11 @@ class Wiring(NamedTuple):
     headless: tuple[str, ...] = ()  # the words that, with a prompt after them, run that and end
     left_to_do: Callable[[Place], list[str]] | None = None  # what only the user can do, after the edits
     instead: str = ""  # where nothing can be wired: what to do
+    confined: Callable[[Place, Read], tuple[str, ...]] | None = (
+        None  # the words that run others in its sandbox
+    )
+    # Why its sandbox keeps our hooks from working, if it does, and what to do.
+    hindrance: Callable[[Place, Read], tuple[str, str] | None] | None = None
 
 
 def of(name: str) -> Wiring:

@@ -65,11 +65,11 @@ def target(
 
 def commands(runtime: Runtime, home: str) -> dict[str, str]:
     """The shell command of each event: the same for every version of Postroom."""
-    hook = shlex.quote(program.path(home))
+    path = program.path(home)
     return {
         point.event: stub(
-            home, point.event, f"{hook} {runtime.name} {point.event}", runtime.key,
-            alive=point.is_sign, quiet=not point.is_always,
+            home, point.event, shlex.join([path, runtime.name, point.event]), runtime.key,
+            alive=point.is_sign, quiet=not point.is_always, program=path, harmless=point.is_question,
         )
         for point in runtime.points
     }  # fmt: skip

@@ -36,6 +36,9 @@ _SUBAGENT = {
     "run_in_background": False,
 }
 
+# Without the second it would run them outside where the sandbox fails; without the third if they ask for it.
+_SANDBOX = {"enabled": True, "failIfUnavailable": True, "allowUnsandboxedCommands": False}
+
 _ALLOWED = ("--allowedTools", "Bash,Task,Agent,Write,Read")
 
 CLI = Cli(
@@ -61,5 +64,7 @@ CLI = Cli(
         "SessionStart": "watch", "UserPromptSubmit": "nested", "PreToolUse": "nested",
         "PostToolUse": "nested", "PostToolBatch": "nested", "SubagentStart": "nested", "Stop": "nested",
     },
+    confine=lambda _: ["--settings", json.dumps({"sandbox": _SANDBOX})],
+    confine_needs=("bwrap", "socat"),
     subagent=f"[[tool Agent {json.dumps(_SUBAGENT, ensure_ascii=False)}]]",
 )  # fmt: skip

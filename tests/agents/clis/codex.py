@@ -51,6 +51,12 @@ def consent(place: Place) -> tuple[str, str] | None:
 # this flag it would run alone there, without the daemon that serves its threads to others.
 _EXEC = ("exec", "--skip-git-repo-check", "--dangerously-bypass-hook-trust")
 
+# The scratch directories of tests lie where it lets its sandbox write, too.
+_SANDBOX = (
+    "-s", "workspace-write", "-c", "sandbox_workspace_write.exclude_slash_tmp=true",
+    "-c", "sandbox_workspace_write.exclude_tmpdir_env_var=true",
+)  # fmt: skip
+
 CLI = Cli(
     name="codex",
     seed=seed,
@@ -70,6 +76,7 @@ CLI = Cli(
         "PostToolUse": "nested", "SubagentStart": "nested", "Stop": "block",
     },
     resume=lambda prompt: [*_EXEC, "resume", "--last", prompt],
+    confine=lambda _: [*_SANDBOX],
     question='[[tool exec_command {"cmd": "touch asked.txt", "justification": "May I?", '
     '"sandbox_permissions": "require_escalated"}]]',
     subagent='[[tool spawn_agent {"message": "SUBAGENT ⟦bash echo sub⟧ ⟦say SUB-DONE⟧"}]] '

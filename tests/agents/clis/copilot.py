@@ -38,6 +38,8 @@ CLI = Cli(
     asks=r"Do you want to",
     quit=("/exit",),
     wire=wire,
+    confine=lambda _: ["--sandbox"],
+    confine_needs=("bwrap", "slirp4netns", "iptables", "ip6tables"),
     events=(
         "SessionStart", "UserPromptSubmit", "UserPromptTransformed", "PreToolUse", "PermissionRequest",
         "PostToolUse", "PostToolUseFailure", "SubagentStart", "SubagentStop", "Stop", "PreCompact",

@@ -27,6 +27,12 @@ def wire(place: Place, commands: Mapping[str, str]) -> None:
     place.merge(SETTINGS, {"hooks": hooks})
 
 
+def confine(place: Place) -> list[str]:
+    policy = {"filesystem": "workspace-write", "network": "closed"}
+    place.merge(SETTINGS, {"tools": {"executionSandbox": policy}})
+    return []
+
+
 CLI = Cli(
     name="qwen",
     seed=seed,
@@ -38,6 +44,8 @@ CLI = Cli(
     busy=r"esc to cancel",
     asks=r"Allow execution|Apply this change|Do you want to proceed",
     wire=wire,
+    confine=confine,
+    confine_needs=("bwrap",),
     events=(
         "SessionStart", "UserPromptSubmit", "PreToolUse", "PermissionRequest", "PostToolUse",
         "PostToolUseFailure", "Notification", "SubagentStart", "SubagentStop", "Stop", "StopFailure",

@@ -9,10 +9,12 @@ if TYPE_CHECKING:
     from postroom.cli.parser import Parser
     from postroom.room.local import LocalRoom
     from postroom.setup.examine import Examined, Problem
+    from postroom.setup.sandbox import Probed
 
 HELP = """\
 Whether mail reaches the agents on this machine: which agent CLIs are installed and set up, whether their
-hooks are current and trusted, which sessions live, and what hooks have had to complain about. --live proves
+hooks are current and trusted, which sessions live, what becomes of mail that is sent from inside their
+sandboxes (tried where the CLI has a command for it), and what hooks have had to complain about. --live proves
 it: a message is sent to each live session, and must be seen on evidence; where none lives, the CLI is run
 once with a short prompt, which asks your model and may cost a little. Exits 1 when something that is set up
 does not work, and says what to do."""
@@ -29,14 +31,18 @@ def add_arguments(parser: "Parser") -> None:
     parser.add_argument("runtime", metavar="RUNTIME", nargs="?", help="only this one")
     parser.add_argument("--live", action="store_true", help="prove it by a message")
     parser.add_argument("--timeout", metavar="TIME", help="how long a live session may take (30s)")
-    parser.add_argument("--fix", action="store_true", help="mend the program that hooks run")
+    parser.add_argument(
+        "--fix", action="store_true", help="mend the program that hooks run, and take in stranded mail"
+    )
 
 
 def run(args: "argparse.Namespace", context: "Context") -> int:
     from postroom.config import home
     from postroom.errors import NoRoom
     from postroom.hooks import program
+    from postroom.setup import letter
     from postroom.setup.examine import about_room, room_problems, runtimes
+    from postroom.setup.sandbox import probe
 
     where = home(args.home)
     try:
@@ -46,21 +52,28 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
         room = None
     if args.fix and room is not None:
         program.install(where)
+        letter.mend(room)
     names = [args.runtime] if args.runtime else []
     found = [each for each in runtimes(where, room, names) if names or each.concerns]
     tried = _try(found, room, args, context) if args.live else {}
     if tried:
         found = list(runtimes(where, room, [each.name for each in found]))
+    inside = {each.name: probe(where, each) for each in found}
+    for each in found:
+        each.problems.extend(filter(None, [inside[each.name].problem]))
     problems = [*room_problems(where, found), *(each for one in found for each in one.problems)]
+    problems += letter.problems(room) if room is not None else []
     about = about_room(where) | {"exists": room is not None}
     if context.json:
         context.put_json({
             "ok": not problems, "room": about,
-            "runtimes": [_document(each) | {"tried": tried.get(each.name)} for each in found],
+            "runtimes": [_document(one, inside[one.name]) | {"tried": tried.get(one.name)} for one in found],
             "problems": [each._asdict() for each in problems],
         })  # fmt: skip
     else:
-        context.put("".join(_text(each, tried.get(each.name, ""), context) for each in found))
+        context.put(
+            "".join(_text(each, inside[each.name], tried.get(each.name, ""), context) for each in found)
+        )
         context.put(_closing(about, found, problems, context))
     return 1 if problems else 0
 
@@ -91,23 +104,26 @@ def _try(
     return tried
 
 
-def _document(found: "Examined") -> dict[str, Any]:
+def _document(found: "Examined", inside: "Probed") -> dict[str, Any]:
     return {
         "runtime": found.name, "title": found.title, "path": found.path, "version": found.version or None,
         "set_up": [each._asdict() for each in found.wired], "trusted": found.trusted,
         "sessions": [{"agent": address, "session": one.id} for address, one in found.sessions],
         "proven": found.proven._asdict() if found.proven else None, "remark": found.remark,
+        "sandbox": {"verdict": inside.verdict, "words": inside.words} if inside.verdict else None,
         "problems": [each._asdict() for each in found.problems],
     }  # fmt: skip
 
 
-def _text(found: "Examined", tried: str, context: "Context") -> str:
+def _text(found: "Examined", inside: "Probed", tried: str, context: "Context") -> str:
     paint = context.out.paint
     where = f"  {found.path}" if found.path else "  not on your PATH"
     lines = [f"{paint(found.title, 'bold')} {found.version}{paint(where, 'dim')}"]
     rows = [("set up", ", ".join(map(_wired, found.wired)) or f"no: postroom setup {found.name}")]
     if found.wired:
         rows += _facts(found)
+    if inside.words:
+        rows.append(("sandbox", inside.words))
     if tried:
         rows.append(("canary", tried))
     lines += [f"  {paint(name.ljust(9), 'dim')} {value}" for name, value in rows]
@@ -121,13 +137,10 @@ def _wired(one: Any) -> str:
 
 
 def _facts(found: "Examined") -> list[tuple[str, str]]:
-    sandbox = [each.sandbox for each in found.wired if each.sandbox is not None]
     living = ", ".join(dict.fromkeys(address for address, _ in found.sessions))
     rows: list[tuple[str, str]] = []
     if found.asks_trust:
         rows.append(("trusted", {True: "yes, here", False: "not here", None: "unknown"}[found.trusted]))
-    if sandbox:
-        rows.append(("sandbox", "may write to the room" if all(sandbox) else "may not write to the room"))
     rows.append(("sessions", living or "none lives"))
     seen = found.proven
     if seen is None and found.shows:

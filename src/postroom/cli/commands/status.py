@@ -41,6 +41,7 @@ def gather(room: "LocalRoom") -> dict[str, Any]:
     from postroom.bell.polling import SECONDS
     from postroom.config import config_path
     from postroom.room import journal
+    from postroom.room.outbox import lying
     from postroom.store.sqlite.about import about
 
     agents = room.agents()
@@ -72,7 +73,7 @@ def gather(room: "LocalRoom") -> dict[str, Any]:
         "bell": {"kind": "polling", "seconds": SECONDS} if room.bell.polls else {"kind": "unix sockets"},
         "journal": {"path": journal.directory(room), "behind": journal.lag(room)},
         "listeners": [_listener(status) for status in agents if status.reach == "live"],
-        "spool": _spool(agents),
+        "spool": [one._asdict() for one in lying(agents)],
     }
     return report | {"warnings": _warnings(report)}
 
@@ -82,16 +83,6 @@ def _size(path: str) -> int:
         return os.path.getsize(path)
     except OSError:
         return 0
-
-
-def _spool(agents: "list[AgentStatus]") -> list[dict[str, Any]]:
-    """What lies in the outboxes of this workspace and of those in which sessions run."""
-    from postroom.room.spool import REJECTED, count, places
-
-    known = (str(sight.session.details.get("cwd") or "") for one in agents for sight in one.sessions)
-    every = dict.fromkeys(place for cwd in (os.getcwd(), *filter(None, known)) for place in places(cwd))
-    found = [{"path": place, "waiting": count(place), "rejected": count(place, REJECTED)} for place in every]
-    return [one for one in found if one["waiting"] or one["rejected"]]
 
 
 def _listener(status: "AgentStatus") -> dict[str, Any]:
@@ -109,11 +100,10 @@ def _warnings(report: dict[str, Any]) -> list[str]:
         found.append("the room can be read but not written")
     for one in report["spool"]:
         if one["waiting"]:
-            found.append(
-                f"spooled, not stored: {one['waiting']} in {one['path']}; the next hook there takes it in"
-            )
+            found.append(f"spooled, not stored: {one['waiting']} in {one['path']}; see: postroom doctor")
         if one["rejected"]:
-            found.append(f"put aside as no letters: {one['rejected']} in {one['path']}/.postroom/rejected")
+            where = f"{one['path']}/.postroom/rejected"
+            found.append(f"put aside as no letters: {one['rejected']} in {where}; see: postroom doctor")
     if counts["dead"]:
         found.append(f"dead letters: {counts['dead']}; see: postroom dead")
     return found
