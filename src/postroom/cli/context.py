@@ -106,10 +106,11 @@ class Context:
         """What is not data, on standard error; `--quiet` and `--json` want none of it."""
         if self.quiet or self.json or not hasattr(sys.stderr, "write"):
             return
-        from postroom.cli.output import clean
+        from postroom.cli.output import Output, clean
 
+        indent = len(text) - len(text.lstrip(" "))
         try:
-            sys.stderr.write(clean(text) + "\n")
+            sys.stderr.write(" " * indent + Output(sys.stderr).fold(clean(text)[indent:], indent + 2) + "\n")
         except OSError:
             pass
 
