@@ -8,9 +8,9 @@ from postroom.errors import UnknownRuntime
 from postroom.model.ladder import Reason
 from postroom.model.message import Session
 from postroom.model.presence import Presence, Sight
-from postroom.room.proof import proven
 from postroom.room.session import MAIN, context
 from postroom.room.stop import Stops
+from postroom.room.trial import trial
 from postroom.runtimes import load
 from postroom.runtimes.contract import Kind, Runtime
 
@@ -70,8 +70,8 @@ def reason(room: "Premises", tx: "ReadTx", party: str) -> Reason | None:
 
 def is_proven(home: str, runtime: str) -> bool:
     """Whether a canary has shown that this runtime passes on what its hooks say (`postroom doctor`)."""
-    found = proven(home, runtime)
-    return found is not None and found.ok
+    found = trial(home, runtime)
+    return found is not None and found.ok and found.is_current
 
 
 def _sight(room: "Premises", tx: "ReadTx", session: Session) -> Sight:
