@@ -12,7 +12,7 @@ import pytest
 
 from tests.commandline import COMMAND
 from tests.configured import User
-from tests.process import ROOT, environment
+from tests.process import environment
 
 LONG = "a-directory-with-a-long-name"
 
@@ -27,7 +27,7 @@ def on_terminal(user: User, *argv: str, columns: int = 80) -> list[str]:
     pid, terminal = pty.fork()
     if pid == 0:
         path = f"{user.bin}:{os.environ['PATH']}"
-        env = environment(HOME=str(user.home), PATH=path, POSTROOM_HOME=str(user.room), PYTHONPATH=str(ROOT))
+        env = environment(HOME=str(user.home), PATH=path, POSTROOM_HOME=str(user.room))
         os.chdir(user.project)
         fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
         os.execvpe(COMMAND[0], [*COMMAND, *argv], env)

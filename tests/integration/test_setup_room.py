@@ -209,6 +209,13 @@ def test_with_the_last_runtime_goes_what_all_of_them_ran(user: User):
     assert user.room.exists()
 
 
+def test_a_set_up_that_its_user_has_taken_out_by_hand_keeps_nothing_there(user: User):
+    user.ok("setup", "gemini", "--yes")
+    (user.home / ".gemini" / "settings.json").unlink()
+    assert "nothing to undo" in user.ok("setup", "gemini", "--undo").err
+    assert not user.hook.parent.exists()
+
+
 def test_what_somebody_else_put_there_stays(user: User):
     user.ok("setup", "gemini", "--yes")
     (user.hook.parent / "mine").write_text("", encoding="utf-8")

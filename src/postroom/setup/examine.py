@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from postroom.errors import CannotEdit, PostroomError
@@ -95,7 +96,8 @@ def _tried(home: str, name: str, path: str | None, version: str) -> Trial | None
     found = trial(home, name)
     if found and path and not found.is_current and found.version == version != "":
         found = found._replace(program=path, stamp=stamp_of(path))
-        record_trial(home, name, found)
+        with suppress(OSError):  # as it is where the room cannot be written
+            record_trial(home, name, found)
     return found
 
 

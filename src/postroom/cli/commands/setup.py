@@ -183,6 +183,8 @@ def _undo(one: "Target", args: "argparse.Namespace", context: "Context") -> dict
         for each in todo
     ]  # fmt: skip
     if not todo:
+        if not args.dry_run:
+            carry_out_undo(one, todo)  # somebody else has: its record goes
         context.note(f"{title} is not set up here: nothing to undo.")
         for step in left:
             context.note(f"  {title} still has it; now run: {step}")
