@@ -33,7 +33,8 @@ class Target(NamedTuple):
     @property
     def command(self) -> str:
         """What sets up the same."""
-        into = f" --into {shlex.quote(self.place.plugin)}" if self.place.plugin else ""
+        usual = config.beside(self.place.room, "plugin", self.runtime.name)
+        into = f" --into {shlex.quote(self.place.plugin)}" if self.place.plugin not in ("", usual) else ""
         return f"{calling(self.place.room)} setup {self.runtime.name}{SCOPES[self.scope]}{into}"
 
 

@@ -173,10 +173,11 @@ def _facts(found: "Examined") -> list[tuple[str, str]]:
 def _told(problems: "list[Problem]", context: "Context") -> list[str]:
     paint = context.out.paint
     head, fold = paint("problem", "red", "bold"), context.out.fold
-    return [
-        f"  {head}   {fold(each.what, _INDENT)}\n{' ' * _INDENT}{fold(each.next, _INDENT)}"
-        for each in problems
-    ]
+    lines: list[str] = []
+    for each in problems:  # a command can be copied only if it is on one line; a sentence is no command
+        remedy = fold(each.next, _INDENT) if each.next[:1].isupper() else each.next
+        lines.append(f"  {head}   {fold(each.what, _INDENT)}\n{' ' * _INDENT}{remedy}")
+    return lines
 
 
 def _closing(

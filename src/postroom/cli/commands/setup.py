@@ -164,10 +164,11 @@ def _tell_left(one: "Target", left: list[str], context: "Context") -> None:
     from postroom.setup import installed
 
     for step in left:
-        context.note(f"  left to do: {step}" if one.scope != "plugin" else f"  now run: {step}")
+        is_command = one.scope == "plugin"
+        context.note(f"  now run: {step}" if is_command else f"  left to do: {step}", whole=is_command)
     if installed.own() is None:
         context.note("  postroom is not on your PATH: an agent could neither send nor answer.")
-        context.note(f"    {installed.remedy()}")
+        context.note(f"    {installed.remedy()}", whole=True)
 
 
 def _undo(one: "Target", args: "argparse.Namespace", context: "Context") -> dict[str, Any]:
@@ -187,7 +188,7 @@ def _undo(one: "Target", args: "argparse.Namespace", context: "Context") -> dict
             carry_out_undo(one, todo)  # somebody else has: its record goes
         context.note(f"{title} is not set up here: nothing to undo.")
         for step in left:
-            context.note(f"  {title} still has it; now run: {step}")
+            context.note(f"  {title} still has it; now run: {step}", whole=True)
         return _report(one, "unchanged", files, left)
     _show(one, files, context)
     if args.dry_run:
@@ -198,7 +199,7 @@ def _undo(one: "Target", args: "argparse.Namespace", context: "Context") -> dict
     for each in files:
         context.note(f"{_UNDONE[each['change']]}: {each['path']}")
     for step in left:
-        context.note(f"  {title} still has it; now run: {step}")
+        context.note(f"  {title} still has it; now run: {step}", whole=True)
     return _report(one, "undone", files, left)
 
 
