@@ -32,6 +32,7 @@ class User:
             directory.mkdir()
         (self.project / ".git").mkdir()
         self._cli = CommandLine(str(self.room))
+        self.install("postroom")
 
     def __call__(self, *argv: str, **env: str) -> Result:
         """Run a command in the user's project."""

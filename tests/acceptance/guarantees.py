@@ -125,6 +125,8 @@ PROMISES: dict[str, str] = {
     # wiring
     "setup-shown": "No file of a user's is changed before the change was shown and agreed to.",
     "setup-undone": "What set-up wrote is undone to the byte, or, in a file changed since, without a loss.",
+    "one-room": "An agent CLI is wired to one room; another takes its place only where that is asked for.",
+    "nonce": "What would prove an attempt is told to nobody by a command while that attempt is open.",
     "plain": "A runtime that only shows a command's output gets its mail once, seen when it asks again.",
     "doctor": "A runtime that is set up and does not work is told, with what to do.",
     "doctor-sandbox": "What becomes of mail from inside a sandbox is tried in there, or said to be untried.",

@@ -8,6 +8,7 @@ import pytest
 
 from tests.agents.conftest import MakeRig
 from tests.agents.desk import BIN
+from tests.agents.log import until
 from tests.agents.rig import Rig
 from tests.agents.terminal import Terminal
 
@@ -51,13 +52,23 @@ def test_codex_is_not_believed_before_its_hooks_were_reviewed(make_rig: MakeRig)
     rig.cli = rig.cli._replace(interactive=())
     set_up(rig)
     code, found = canary(rig)
-    assert (code, found["trusted"], found["proven"]["ok"]) == (1, False, False)
-    assert not rig.log.arrival(CANARY)
+    assert (code, found["trusted"], found["proven"]) == (1, False, None)
+    assert "have not been reviewed" in found["tried"]
+    assert not rig.log.requests()  # no model was asked
     with rig.terminal() as terminal:
         _trust_all(terminal)
     code, found = canary(rig)
     assert (code, found["trusted"], found["proven"]["ok"]) == (0, True, True), found
     assert rig.log.arrival(CANARY)
+    assert "hooks.json:" in _config(rig)
+    done = rig.command(POSTROOM, "setup", "codex", "--undo", "--yes", **environment(rig))
+    assert done.code == 0, done
+    assert "hooks" not in _config(rig)  # nothing is left of the review
+
+
+def _config(rig: Rig) -> str:
+    with open(os.path.join(rig.place.home, ".codex", "config.toml"), encoding="utf-8") as file:
+        return file.read()
 
 
 def _trust_all(terminal: Terminal) -> None:
@@ -73,9 +84,35 @@ def test_the_plugin_of_claude_is_valid_and_shows_mail(make_rig: MakeRig) -> None
     done = rig.command(POSTROOM, "setup", "claude", "--plugin", "--yes", "--json", **env)
     [report] = json.loads(done.out)["runtimes"]
     assert len(report["left_to_do"]) == 2
+    code, found = canary(rig)
+    assert (code, found["set_up"][0]["left"], found["proven"]) == (1, report["left_to_do"], None)
     for step in report["left_to_do"]:
         done = rig.command("sh", "-c", step, **env)
         assert done.code == 0, done
     code, found = canary(rig)
-    assert (code, found["proven"]["ok"]) == (0, True), found
+    assert (code, found["set_up"][0]["left"], found["proven"]["ok"]) == (0, [], True), found
     assert rig.log.arrival(CANARY)
+    done = rig.command(POSTROOM, "setup", "claude", "--plugin", "--undo", "--yes", "--json", **env)
+    [report] = json.loads(done.out)["runtimes"]
+    assert len(report["left_to_do"]) == 2
+    for step in report["left_to_do"]:
+        done = rig.command("sh", "-c", step, **env)
+        assert done.code == 0, done
+    done = rig.command(POSTROOM, "setup", "claude", "--plugin", "--undo", "--json", **env)
+    assert json.loads(done.out)["runtimes"][0]["left_to_do"] == []
+
+
+def test_aider_is_shown_its_mail_by_the_command_that_doctor_names(make_rig: MakeRig) -> None:
+    rig = make_rig("aider")
+    env = environment(rig)
+    words = ("--home", os.path.join(rig.place.home, "room"))
+    for command in (["join", "backend"], ["send", "backend", "THE-MAIL", "--as", "human:ana"]):
+        done = rig.command(POSTROOM, *command, *words, **env)
+        assert done.code == 0, done
+    with rig.terminal() as terminal:
+        terminal.wait_idle()
+        terminal.submit(f"/run {POSTROOM} hook plain --as backend {' '.join(words)}")
+        terminal.wait_screen("THE-MAIL")
+        terminal.wait_idle()
+        terminal.submit("[[say BYE]]")
+        until(lambda: any("THE-MAIL" in each.text for each in rig.log.requests()))

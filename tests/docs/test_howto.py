@@ -112,14 +112,15 @@ def test_asking_answering_and_passing_on_go_as_the_guide_says(home: str) -> None
 def test_the_guide_to_setting_up_can_be_typed_and_leaves_nothing(
     home: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    program = tmp_path / "bin" / "claude"
-    program.parent.mkdir()
-    program.write_text("#!/bin/sh\necho 2.1.325\n", encoding="utf-8")
-    program.chmod(0o755)
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name in ("claude", "postroom"):
+        (programs / name).write_text("#!/bin/sh\necho 2.1.325\n", encoding="utf-8")
+        (programs / name).chmod(0o755)
     user = tmp_path / "user"
     user.mkdir()
     monkeypatch.setenv("HOME", str(user))
-    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
     cli = CommandLine(home)
     for block in blocks("set-up.md", "sh"):
         done = cli.shell(f"set -e\n{block}")

@@ -7,6 +7,7 @@ import pytest
 from tests.clockwork import Clock
 from tests.commandline import CommandLine, is_told_well
 from tests.conftest import OpenRoom
+from tests.process import BOUND
 
 
 @pytest.fixture
@@ -37,6 +38,19 @@ def test_whoever_is_waiting_is_live(cli: CommandLine):
             assert waiter.poll() is None
         assert [agent["name"] for agent in live] == ["builder"]
         assert "builder: stored, listening now" in cli.ok("send", "builder", "hello", "--as", "planner").out
+
+
+def test_whoever_only_waits_for_an_answer_is_not_listening(cli: CommandLine):
+    cli.ok("join", "planner")
+    with cli.start("ask", "builder", "which?", "--as", "planner") as asker:
+        while "waits for an answer" not in (told := cli.ok("agents").out):
+            assert asker.poll() is None
+        assert "listening " not in told.replace("not listening", "")
+        sent = cli.ok("send", "planner", "x", "--as", "builder").out
+        assert "planner: stored, waits for an answer now" in sent
+        [request] = cli.ok("inbox", "--as", "builder", "--json").json["messages"]
+        cli.ok("reply", request["id"], "this", "--as", "builder")
+        assert asker.wait(BOUND) == 0
 
 
 def test_whoever_left_is_listed_only_when_asked_for(cli: CommandLine):

@@ -2,16 +2,18 @@
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from postroom.room.proof import Proven, proven, record
+from postroom.room.reach import is_proven
+from postroom.room.trial import Trial, record, trial
+from postroom.setup import canary
 from tests.commandline import CommandLine
 from tests.configured import User
-from tests.process import BOUND, environment, until
+from tests.living import Living
+from tests.process import BOUND, until
 
 # A runtime of ours: it runs the hooks of its settings as Claude Code does, and asks no model.
 RUNS_HOOKS = f"""exec {sys.executable} - "$@" <<'END'
@@ -144,7 +146,7 @@ def test_a_canary_that_the_hooks_show_proves_the_route(user: User):
     assert "Asking your model once, by Claude Code: " in done.err
     assert f"{user.bin}/claude -p 'Postroom check" in done.err
     assert "proven (boundary)" in done.out
-    found = proven(str(user.room), "claude")
+    found = trial(str(user.room), "claude")
     assert found is not None
     assert (found.ok, found.version, found.evidence) == (True, "9.8.7", "boundary")
     assert "yes, by boundary (9.8.7" in user.ok("doctor", "claude").out
@@ -161,48 +163,10 @@ def test_a_canary_that_is_not_seen_is_recorded_as_failed(user: User, script: str
     result = user("doctor", "claude", "--live")
     assert result.code == 1
     assert why in result.out
-    found = proven(str(user.room), "claude")
+    found = trial(str(user.room), "claude")
     assert found is not None
     assert (found.ok, found.why) == (False, why)
     assert user("doctor", "claude").code == 1  # until it was proven
-
-
-# A runtime that runs the hooks of the events it is told, one a line, and lives on.
-LIVES = """
-import json, os, subprocess, sys, time
-with open(os.path.expanduser("~/.gemini/settings.json")) as file:
-    hooks = json.load(file)["hooks"]
-for event in sys.stdin:
-    facts = {"session_id": "s", "cwd": os.getcwd(), "source": "startup", "prompt": "x"}
-    command = hooks[event.strip()][0]["hooks"][0]["command"]
-    subprocess.run(["sh", "-c", command], input=json.dumps(facts).encode(), capture_output=True, check=True)
-    time.sleep(0.03)  # a model takes longer than the tick by which the starts of processes are told
-    print("done", flush=True)
-"""
-
-
-class Living:
-    """A session of a runtime that lives on."""
-
-    def __init__(self, user: User) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", LIVES], cwd=user.project, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            text=True, env=environment(HOME=str(user.home), POSTROOM_PROJECT="p", POSTROOM_AGENT="backend"),
-        )  # fmt: skip
-
-    def at(self, event: str) -> None:
-        """Let it come to an event; returns when its hook has run."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write(f"{event}\n")
-        self._process.stdin.flush()
-        assert self._process.stdout.readline() == "done\n"
-
-    def __enter__(self) -> "Living":
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self._process.communicate(timeout=BOUND)
 
 
 @pytest.mark.promise("doctor")
@@ -212,15 +176,16 @@ def test_a_live_session_proves_its_route_by_having_seen_it_and_not_before(user: 
     env = {"HOME": str(user.home), "PATH": f"{user.bin}:{os.environ['PATH']}"}
     with Living(user) as session:
         session.at("SessionStart")
-        told = user.ok("doctor", "gemini", "--live", "--timeout", "50ms").out
-        assert "not tried: p/backend was at no event" in told
-        assert proven(str(user.room), "gemini") is None
+        told = user("doctor", "gemini", "--live", "--timeout", "50ms")
+        assert told.code == 1
+        assert "not tried: p/backend was at no event" in told.out
+        assert trial(str(user.room), "gemini") is None
         with CommandLine(str(user.room)).start("doctor", "gemini", "--live", env=env) as doctor:
             until(lambda: len(user.ok("inbox", "--as", "backend", "--json").json["messages"]) == 2)
             session.at("BeforeAgent")
             session.at("AfterAgent")
             assert doctor.wait(BOUND) == 0
-    found = proven(str(user.room), "gemini")
+    found = trial(str(user.room), "gemini")
     assert found is not None
     assert (found.ok, found.evidence) == (True, "boundary")
 
@@ -237,7 +202,7 @@ def test_a_live_session_that_was_shown_it_and_never_proves_it_has_failed(user: U
             until(lambda: user.ok("inbox", "--as", "backend", "--json").json["messages"])
             session.at("BeforeAgent")
             assert doctor.wait(BOUND) == 1
-    found = proven(str(user.room), "gemini")
+    found = trial(str(user.room), "gemini")
     assert found is not None
     assert (found.ok, found.why) == (False, "p/backend has not seen it within 4 s")
 
@@ -245,15 +210,108 @@ def test_a_live_session_that_was_shown_it_and_never_proves_it_has_failed(user: U
 def test_nothing_is_proven_of_what_is_not_set_up(user: User):
     user.install("claude", RUNS_HOOKS)
     assert user("doctor", "--live").code == 3
+    user.ok("join", "builder")
+    nothing = user("doctor", "--live")
+    assert nothing.code == 1
+    assert "nothing to prove" in nothing.err
     user.ok("setup", "gemini", "--yes")
-    assert "not tried: it is not set up" in user("doctor", "claude", "--live").out
-    assert proven(str(user.room), "claude") is None
+    one = user("doctor", "claude", "--live")
+    assert one.code == 1
+    assert "not tried: it is not set up" in one.out
+    assert trial(str(user.room), "claude") is None
+
+
+@pytest.mark.promise("doctor")
+@pytest.mark.parametrize("what", ["not reviewed", "entries missing", "program missing", "not installed"])
+def test_no_model_is_asked_where_no_hook_can_run(user: User, what: str):
+    runtime = "codex" if what == "not reviewed" else "claude"
+    user.install(runtime, f'if [ "$1" = --version ]; then echo 9.8.7; else echo run >{user.home}/runs; fi')
+    user.ok("setup", runtime, "--yes", *(["--plugin"] if what == "not installed" else []))
+    if what == "entries missing":
+        document = json.loads(user.read(".claude/settings.json"))
+        del document["hooks"]["SessionStart"]
+        user.write(".claude/settings.json", json.dumps(document))
+    elif what == "program missing":
+        user.hook.unlink()
+    result = user("doctor", runtime, "--live")
+    assert result.code == 1
+    assert "canary    not tried: " in result.out
+    assert "Asking your model" not in result.err
+    assert not (user.home / "runs").exists()
+    assert trial(str(user.room), runtime) is None
+
+
+@pytest.mark.promise("doctor")
+def test_what_another_version_has_proven_is_not_proven(user: User):
+    path = f"{user.bin}:{os.environ['PATH']}"
+    user.install("claude", RUNS_HOOKS)
+    user.ok("setup", "claude", "--yes")
+    user.ok("doctor", "claude", "--live", PATH=path)
+    assert is_proven(str(user.room), "claude")
+    user.install("claude", RUNS_HOOKS)  # put there anew, and the same
+    assert not is_proven(str(user.room), "claude")
+    user.ok("doctor", "claude", PATH=path)
+    assert is_proven(str(user.room), "claude")
+    user.install("claude", RUNS_HOOKS.replace("9.8.7", "9.9.0"))
+    told = user.ok("doctor", "claude", PATH=path)
+    assert "proven with 9.8.7, now 9.9.0: postroom doctor claude --live" in told.out
+    [found] = user.ok("doctor", "claude", "--json", PATH=path).json["runtimes"]
+    assert (found["proven"]["ok"], found["proven"]["was_ok"]) == (False, True)
+    assert not is_proven(str(user.room), "claude")
+    user.ok("doctor", "claude", "--live", PATH=path)
+    assert is_proven(str(user.room), "claude")
+
+
+def test_a_run_that_takes_long_is_told_of(user: User, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(canary, "_STEP", 1)
+    monkeypatch.setattr(canary, "_PATIENCE", 2)
+    user.install("claude", 'if [ "$1" = --version ]; then echo 9.8.7; else exec sleep 600; fi')
+    user.ok("setup", "claude", "--yes")
+    result = user("doctor", "claude", "--live", PATH=f"{user.bin}:{os.environ['PATH']}")
+    assert result.code == 1
+    assert "  1 s, and it has not ended; it may take 2 s" in result.err
+    assert "it did not end within 2 s" in result.out
+
+
+@pytest.mark.promise("doctor")
+def test_an_agent_whose_shell_would_not_find_postroom_is_told_of(user: User):
+    user.install("gemini")
+    assert "on your PATH" not in user.ok("setup", "gemini", "--yes").err
+    (user.bin / "postroom").unlink()
+    user.ok("setup", "gemini", "--undo", "--yes")
+    assert "postroom is not on your PATH" in user.ok("setup", "gemini", "--yes").err
+    result = user("doctor")
+    assert result.code == 1
+    assert "postroom is not on your PATH" in result.out
+    assert "export PATH=" in result.out
+
+
+def test_a_runtime_without_hooks_is_told_with_what_to_do(user: User):
+    user.install("aider")
+    told = user.ok("doctor", "aider").out
+    assert "set up    cannot be." in told
+    assert "/run postroom hook plain --as NAME" in told
+    assert "postroom setup aider" not in told
+
+
+def test_complaints_are_of_the_runtime_asked_for_and_of_the_last_day(user: User):
+    user.install("gemini")
+    user.install("claude")
+    user.ok("setup", "gemini", "--yes")
+    user.ok("hook", "gemini", "Nonsense")
+    log = user.hook.parent / "hook.log"
+    old = log.read_text(encoding="utf-8").replace("Nonsense", "Older").replace("20", "19", 1)
+    log.write_text(old + log.read_text(encoding="utf-8"), encoding="utf-8")
+    told = user.ok("doctor", "gemini").out
+    assert "Nonsense" in told
+    assert "Older" not in told
+    assert "Nonsense" not in user.ok("doctor", "claude").out
 
 
 def test_what_was_proven_is_remembered_by_runtime(home: str):
-    assert proven(home, "claude") is None
-    record(home, "claude", Proven(True, "1.0", "2026-11-16T00:00:00.000Z", "transcript"))
-    assert proven(home, "claude") == Proven(True, "1.0", "2026-11-16T00:00:00.000Z", "transcript")
-    assert proven(home, "codex") is None
+    assert trial(home, "claude") is None
+    record(home, "claude", Trial(True, "1.0", "2026-11-16T00:00:00.000Z", "transcript"))
+    assert trial(home, "claude") == Trial(True, "1.0", "2026-11-16T00:00:00.000Z", "transcript")
+    assert trial(home, "codex") is None
     Path(home, "run", "proven", "claude.json").write_text("[]", encoding="utf-8")
-    assert proven(home, "claude") is None
+    assert trial(home, "claude") is None

@@ -11,7 +11,7 @@ import pytest
 from postroom import host
 from postroom.hooks import plain
 from tests.commandline import COMMAND, CommandLine
-from tests.process import BOUND, ROOT, environment
+from tests.process import BOUND, ROOT, environment, until
 
 # A runtime: runs the command that it is told on each line, and says what came out, as one line.
 RUNTIME = """
@@ -74,6 +74,28 @@ def test_what_it_was_shown_is_seen_when_it_asks_again(cli: CommandLine, runtime:
         receipt = cli.receipt(ref)
         assert (receipt["state"], receipt["evidence"]) == ("seen", "boundary")
         assert (receipt["route"], receipt["attempts"]) == ("hook:plain", 1)
+
+
+@pytest.mark.promise("plain")
+def test_as_json_it_is_one_document_and_counts_as_shown(cli: CommandLine, runtime: Runtime):
+    words = "hook plain --as builder --json"
+    assert json.loads(runtime.look(words)) == {"text": ""}
+    ref = cli.sent("builder", "Build the parser.")
+    assert "Build the parser." in json.loads(runtime.look(words))["text"]
+    assert cli.receipt(ref)["state"] == "offered"
+    until(lambda: json.loads(runtime.look(words)) == {"text": ""} and cli.receipt(ref)["state"] == "seen")
+
+
+@pytest.mark.promise("nonce")
+def test_what_would_prove_an_attempt_is_not_told_while_it_is_open(cli: CommandLine, runtime: Runtime):
+    ref = cli.sent("builder", "Build the parser.")
+    text = runtime.look()
+    [attempt] = cli.receipt(ref)["history"]
+    assert (attempt["outcome"], attempt["nonce"]) == ("open", None)
+    until(lambda: runtime.look() == "" and cli.receipt(ref)["state"] == "seen")
+    [attempt] = cli.receipt(ref)["history"]
+    assert (attempt["outcome"], attempt["nonce"] in text) == ("proven", True)
+    assert attempt["nonce"] not in cli.ok("log", "--json").out
 
 
 @pytest.mark.promise("plain")

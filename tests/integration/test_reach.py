@@ -11,6 +11,7 @@ from postroom.bell.ring import RingFiles
 from postroom.room.local import LocalRoom
 from tests.commandline import CommandLine
 from tests.player import Player
+from tests.process import BOUND, until
 
 
 @pytest.fixture
@@ -176,6 +177,17 @@ def test_mail_that_was_seen_in_a_session_proves_its_route(room: LocalRoom, playe
     assert not session(room).sessions[0].proven
     player.hook("Stop")
     assert session(room).sessions[0].proven
+
+
+@pytest.mark.promise("unproven-route")
+def test_a_route_is_not_called_unproven_beside_mail_that_was_seen_by_it(home: str, player: Player):
+    cli = CommandLine(home)
+    sign(player, "UserPromptSubmit")
+    with cli.start("send", "backend", "hi", "--as", "builder", "--wait", "seen") as sender:
+        until(lambda: "hi" in player.hook("UserPromptSubmit", prompt="go").out)
+        player.hook("Stop")
+        out, _ = sender.communicate(timeout=BOUND)
+    assert "backend: seen, busy in Claude Code: after its tool\n" in out.decode()
 
 
 def test_the_command_line_says_how_each_can_be_reached(home: str, player: Player):

@@ -64,7 +64,7 @@ def test_undoing_leaves_every_byte_as_it_was(user: User, runtime: str, had: bool
     user.ok("setup", runtime, "--yes", "--scope", scope)
     assert user.tree() != before
     again = user.tree()
-    assert "nothing to do" in user.ok("setup", runtime, "--scope", scope).err
+    assert "is set up: nothing to" in user.ok("setup", runtime, "--scope", scope).err
     assert user.tree() == again
     user.ok("setup", runtime, "--undo", "--yes", "--scope", scope)
     assert user.tree() == before
@@ -271,6 +271,7 @@ def test_on_a_terminal_it_asks_and_only_yes_is_yes(user: User, answer: str):
             os.write(ours, f"{answer}\n".encode())
             assert b"-hooks/hook" in process.stdout.read()
             assert process.wait(BOUND) == 0
+            assert (b"Nothing was changed." in os.read(ours, 4096)) is (answer != "y")
     finally:
         os.close(ours)
     assert (user.home / ".gemini").exists() is (answer == "y")

@@ -102,14 +102,20 @@ class Context:
 
         return json.dumps(document, ensure_ascii=self.out.is_terminal or not self.out.utf8)
 
-    def note(self, text: str) -> None:
-        """What is not data, on standard error; `--quiet` and `--json` want none of it."""
+    def note(self, text: str, *, whole: bool = False) -> None:
+        """What is not data, on standard error; `--quiet` and `--json` want none of it.
+
+        Folded to the terminal's width; a command that somebody may want to copy stays `whole`.
+        """
         if self.quiet or self.json or not hasattr(sys.stderr, "write"):
             return
-        from postroom.cli.output import clean
+        from postroom.cli.output import Output, clean
 
+        indent, text = len(text) - len(text.lstrip(" ")), clean(text)
+        if not whole:
+            text = " " * indent + Output(sys.stderr).fold(text[indent:], indent + 2)
         try:
-            sys.stderr.write(clean(text) + "\n")
+            sys.stderr.write(text + "\n")
         except OSError:
             pass
 

@@ -81,9 +81,11 @@ def _clause(problem: errors.PostroomError) -> str:
 
 def _as_lines(problem: errors.PostroomError) -> str:
     out = Output(sys.stderr)
-    lines = out.paint("postroom:", "red", "bold") + " " + one_line(_clause(problem)) + "\n"
+    head = "postroom:"
+    what = out.fold(f"{head} {one_line(_clause(problem))}", 2).removeprefix(head)
+    lines = out.paint(head, "red", "bold") + what + "\n"
     if problem.hint:
-        lines += out.paint(f"  {one_line(problem.hint)}", "dim") + "\n"
+        lines += out.paint(f"  {out.fold(one_line(problem.hint), 4)}", "dim") + "\n"
     return lines
 
 

@@ -98,6 +98,15 @@ class Output:
             return text
         return f"\033[{';'.join(_STYLES[style] for style in styles if style)}m{text}\033[0m"
 
+    def fold(self, text: str, indent: int = 0) -> str:
+        """A text on lines that the terminal has room for, all but the first set in; elsewhere as it is."""
+        if not self.is_terminal or width(text) + indent <= self.columns:
+            return text
+        from textwrap import wrap
+
+        lines = wrap(text, self.columns - indent, break_long_words=False, break_on_hyphens=False)
+        return f"\n{' ' * indent}".join(lines)
+
     def write(self, text: str) -> None:
         """Write in one go, and be sure it is out: raises `OSError` when not all of it was taken."""
         if not self.utf8:

@@ -6,6 +6,8 @@ import time
 from postroom import config, host
 
 _LARGEST = 1 << 18
+_RECENT = 86_400  # seconds: what is older was as a rule mended since
+_FORM = "%Y-%m-%dT%H:%M:%SZ"
 
 
 def path(home: str) -> str:
@@ -16,7 +18,7 @@ def note(home: str, argv: list[str], what: BaseException | str) -> None:
     """One line: when, at which event, what. The log starts anew when it is large. Never raises."""
     try:
         text = " ".join((what if isinstance(what, str) else f"{type(what).__name__}: {what}").split())[:500]
-        at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        at = time.strftime(_FORM, time.gmtime())
         line = f"{at} {' '.join(' '.join(argv).split())[:200]} {text}\n".encode(errors="replace")
         where = path(home)
         host.private_directory(os.path.dirname(where))
@@ -36,10 +38,13 @@ def note(home: str, argv: list[str], what: BaseException | str) -> None:
         traceback.print_exception(what)
 
 
-def last(home: str, most: int = 5) -> list[str]:
-    """The latest of them."""
+def last(home: str, most: int = 5, runtime: str = "") -> list[str]:
+    """The latest of them, of one runtime or all: those of the last day."""
+    since = time.strftime(_FORM, time.gmtime(time.time() - _RECENT))
     try:
         with open(path(home), encoding="utf-8", errors="replace") as file:
-            return file.read().splitlines()[-most:]
+            lines = file.read().splitlines()
     except OSError:
         return []
+    of_it = (line for line in lines if not runtime or line.split(" ", 2)[1:2] == [runtime])
+    return [line for line in of_it if line >= since][-most:]

@@ -25,15 +25,15 @@ RUNTIME = "plain"
 ROUTE = hook_route(RUNTIME)
 
 
-def show(room: LocalRoom, write: Callable[[str], None]) -> None:
-    """Settle what the caller was shown before, and show it what waits, in one text."""
+def show(room: LocalRoom, write: Callable[[str], None]) -> bool:
+    """Settle what the caller was shown before, and show it what waits, in one text; whether anything did."""
     began = host.started_at()
     with Unit(room, prompt=False) as tx:
         agent = directory.caller(tx, room.agent, room.scope)
         session = _session(room, tx, agent, began)
         offering = turn.offer(room, tx, agent, session, route=ROUTE, budget=BUDGET, urgent=False)
     if offering is None:
-        return
+        return False
     try:
         write(offering.frame.text)
     except OSError:
@@ -41,6 +41,7 @@ def show(room: LocalRoom, write: Callable[[str], None]) -> None:
             room.give_up(mail)
         raise
     turn.hand_over(room, offering, session)
+    return True
 
 
 def _session(room: LocalRoom, tx: WriteTx, agent: Agent, began: int) -> Session:

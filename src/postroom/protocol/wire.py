@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from postroom.clock import iso
+from postroom.model.ladder import Outcome
 from postroom.model.message import (
     Agent,
     AgentStatus,
@@ -101,12 +102,13 @@ def session(s: "Sight") -> Document:
 
 
 def attempt(a: Attempt) -> Document:
+    """A try. Its nonce is what proves it, so while it is open nobody is told: it would prove itself."""
     return {
         "recipient_id": a.recipient_id,
         "n": a.n,
         "route": a.route,
         "context": a.context,
-        "nonce": a.nonce,
+        "nonce": None if a.outcome is Outcome.OPEN else a.nonce,
         "claimer": a.claimer,
         "claimed_at": iso(a.claimed_at),
         "handed_at": iso(a.handed_at),

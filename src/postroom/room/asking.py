@@ -43,6 +43,13 @@ def noted(room: "LocalRoom", sent: Sent) -> Generator[None]:
             os.unlink(path)
 
 
+def is_only_asking(room: "LocalRoom", party: str) -> bool:
+    """Whether it waits for an answer, and no program of its own listens: that shows it no other mail."""
+    lease = room.store.look().lease(party)
+    listens = lease is not None and lease.holder is not None and not host.is_gone(lease.holder)
+    return not listens and any(_notes(room, party))
+
+
 def _directory(room: "LocalRoom", party: str) -> str:
     return os.path.join(room.home, "run", "asking", party)
 

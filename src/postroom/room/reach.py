@@ -13,11 +13,11 @@ from postroom.model.context import is_main
 from postroom.model.ladder import Reason
 from postroom.model.message import Session
 from postroom.model.presence import Presence, Sight
-from postroom.room.proof import proven
 from postroom.room.seat import is_live
 from postroom.room.session import context
 from postroom.room.stop import Stops
 from postroom.room.transcript import is_interrupted, is_over
+from postroom.room.trial import trial
 from postroom.runtimes import load
 from postroom.runtimes.contract import Kind, Runtime, Wake
 
@@ -88,8 +88,8 @@ def _is_capped(room: "Premises", session: Session) -> bool:
 
 def is_proven(home: str, runtime: str) -> bool:
     """Whether a canary has shown that this runtime passes on what its hooks say (`postroom doctor`)."""
-    found = proven(home, runtime)
-    return found is not None and found.ok
+    found = trial(home, runtime)
+    return found is not None and found.ok and found.is_current
 
 
 def _sight(room: "Premises", tx: "ReadTx", session: Session) -> Sight:

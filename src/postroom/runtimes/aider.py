@@ -25,5 +25,5 @@ RUNTIME = Runtime(
 def wiring() -> "Wiring":
     from postroom.runtimes.wiring import Wiring  # noqa: PLC0415 - hooks do without it
 
-    instead = "Tell it to run postroom inbox and postroom read, or read its mail for it."
+    instead = "Give it an address (postroom join NAME); then, in Aider: /run postroom hook plain --as NAME"
     return Wiring(instead=f"{RUNTIME.remark} {instead}")

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 _ANSWERED = ("PostToolBatch", "Stop")  # events that come only after the model has answered once more
 _WOKEN = ("Stop", "SubagentStop")
 _NOT_TYPED = ("<task-notification>", "<cross-session-message", "[SYSTEM NOTIFICATION")
+_MARKET, _PLUGIN = "postroom-local", "postroom@postroom-local"
+_HOOKS = "plugins/postroom/hooks/hooks.json"  # in the marketplace
+_COMMAND = "claude plugin"
 _MOST = 9_000  # of 10,000 characters: more is put into a file, of which the model gets 2 KB
 
 
@@ -116,13 +119,15 @@ def wiring() -> "Wiring":
 
     return Wiring(
         _edits, _trusted, "Start claude in this directory, and trust it.", headless=("-p",),
-        left_to_do=_left_to_do,
+        left_to_do=_left_to_do, left_to_undo=_left_to_undo, hook_files=_hook_files,
     )  # fmt: skip
 
 
 def _folder(place: "Place") -> str:
-    if place.project:
-        return f"{place.project}/.claude"
+    return f"{place.project}/.claude" if place.project else _own(place)
+
+
+def _own(place: "Place") -> str:
     return place.environment.get("CLAUDE_CONFIG_DIR") or f"{place.user}/.claude"
 
 
@@ -155,24 +160,56 @@ def _plugin(place: "Place") -> "list[Edit]":
     about = "Mail for agents: what others write to this agent is shown to it."
     plugin = {"name": "postroom", "description": about}
     listed = {**plugin, "source": "./plugins/postroom"}
-    market = {"name": "postroom-local", "owner": {"name": "Postroom"}, "plugins": [listed]}
+    market = {"name": _MARKET, "owner": {"name": "Postroom"}, "plugins": [listed]}
     inner = f"{place.plugin}/plugins/postroom"
     return [
         Edit(f"{place.plugin}/.claude-plugin/marketplace.json", pretty(market), "the marketplace"),
         Edit(f"{inner}/.claude-plugin/plugin.json", pretty({**plugin, "version": "1.0.0"}), "the plugin"),
-        Edit(f"{inner}/hooks/hooks.json", pretty({"hooks": _hooks(place)}), HOOKS),
+        Edit(f"{place.plugin}/{_HOOKS}", pretty({"hooks": _hooks(place)}), HOOKS),
     ]
 
 
-def _left_to_do(place: "Place") -> list[str]:
+def _installed(place: "Place", read: "Read") -> tuple[str, bool, bool]:
+    """What Claude Code knows of the plugin: where its marketplace lies; is it installed; is it enabled."""
+    from postroom.runtimes.wiring import loose  # noqa: PLC0415
+
+    own = _own(place)
+    try:
+        markets = loose(read(f"{own}/plugins/known_marketplaces.json"))
+        plugins = loose(read(f"{own}/plugins/installed_plugins.json"))
+        enabled = loose(read(f"{own}/settings.json")).get("enabledPlugins", {})
+        where = str(markets.get(_MARKET, {}).get("source", {}).get("path") or "")
+        return where, _PLUGIN in plugins.get("plugins", {}), enabled.get(_PLUGIN) is not False
+    except (ValueError, AttributeError):
+        return "", False, True
+
+
+def _left_to_do(place: "Place", read: "Read") -> list[str]:
     if not place.plugin:
         return []
     from shlex import quote  # noqa: PLC0415
 
-    return [
-        f"claude plugin marketplace add {quote(place.plugin)}",
-        "claude plugin install postroom@postroom-local",
-    ]
+    where, is_installed, is_enabled = _installed(place, read)
+    add, install = f"{_COMMAND} marketplace add {quote(place.plugin)}", f"{_COMMAND} install {_PLUGIN}"
+    if where != place.plugin:
+        return [*([f"{_COMMAND} marketplace remove {_MARKET}"] if where else []), add, install]
+    if not is_installed:
+        return [install]
+    return [] if is_enabled else [f"{_COMMAND} enable {_PLUGIN}"]
+
+
+def _left_to_undo(place: "Place", read: "Read") -> list[str]:
+    where, is_installed, _ = _installed(place, read)
+    if not place.plugin or where != place.plugin:
+        return []
+    uninstall = [f"{_COMMAND} uninstall {_PLUGIN}"] if is_installed else []
+    return [*uninstall, f"{_COMMAND} marketplace remove {_MARKET}"]
+
+
+def _hook_files(place: "Place", read: "Read") -> list[str]:
+    """Those of the plugin, while it is installed and enabled: it is read where it lies."""
+    where, is_installed, is_enabled = _installed(place, read)
+    return [f"{where}/{_HOOKS}"] if where and is_installed and is_enabled else []
 
 
 def _trusted(place: "Place", read: "Read") -> bool | None:
@@ -191,5 +228,5 @@ def _trusted(place: "Place", read: "Read") -> bool | None:
             if above == here:
                 return False
             here = above
-    except (ValueError, AttributeError):
+    except (ValueError, AttributeError, RecursionError):
         return None

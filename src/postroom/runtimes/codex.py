@@ -19,7 +19,7 @@ from postroom.runtimes.contract import Call, Daemon, Kind, Marks, Point, Runtime
 from postroom.runtimes.shape import beat, context
 
 if TYPE_CHECKING:
-    from postroom.runtimes.wiring import Edit, Place, Read, Wiring
+    from postroom.runtimes.wiring import Edit, Place, Read, Reviews, Wiring
 
 _ANSWERED = ("Stop", "SubagentStop")
 _SESSIONS = "/sessions/"  # the transcripts lie below this in its own directory
@@ -102,12 +102,12 @@ def wiring() -> "Wiring":
 
     return Wiring(
         _edits, _trusted, _TRUST, skips=True, headless=("exec", "--skip-git-repo-check"),
-        left_to_do=_left_to_do, confined=_confined,
+        left_to_do=_left_to_do, confined=_confined, reviews=_reviews,
     )  # fmt: skip
 
 
-def _left_to_do(_: "Place") -> list[str]:
-    return [_TRUST]
+def _left_to_do(place: "Place", read: "Read") -> list[str]:
+    return [] if _trusted(place, read) else [_TRUST]
 
 
 def _folder(place: "Place") -> str:
@@ -141,13 +141,27 @@ def _confined(place: "Place", read: "Read") -> tuple[str, ...]:
 
 def _trusted(place: "Place", read: "Read") -> bool | None:
     """Whether its user has reviewed our hooks. That they were not changed since, only Codex can tell."""
-    import json  # noqa: PLC0415
     import tomllib  # noqa: PLC0415
+
+    path, _, keys = _reviews(place, read)
+    try:
+        states = tomllib.loads(read(path)).get("hooks", {}).get("state", {})
+        return bool(keys) and all(
+            "trusted_hash" in states.get(key, {}) and states[key].get("enabled", True) for key in keys
+        )
+    except (ValueError, AttributeError, RecursionError):
+        return None
+
+
+def _reviews(place: "Place", read: "Read") -> "Reviews":
+    """Each of our hooks by the name that Codex gives it: its file, its event, and its place among others."""
+    import json  # noqa: PLC0415
+
+    from postroom.runtimes.wiring import Reviews  # noqa: PLC0415
 
     path = f"{_folder(place)}/hooks.json"
     home = place.environment.get("CODEX_HOME") or f"{place.user}/.codex"
     try:
-        states = tomllib.loads(read(f"{home}/config.toml")).get("hooks", {}).get("state", {})
         groups = json.loads(read(path) or "{}").get("hooks", {})
         keys = [
             f"{path}:{_snake(event)}:{at}:0"
@@ -155,11 +169,9 @@ def _trusted(place: "Place", read: "Read") -> bool | None:
             for at, group in enumerate(found)
             if place.hook in str(group)
         ]
-        return bool(keys) and all(
-            "trusted_hash" in states.get(key, {}) and states[key].get("enabled", True) for key in keys
-        )
-    except (ValueError, AttributeError):
-        return None
+    except (ValueError, AttributeError, TypeError, RecursionError):
+        keys = []
+    return Reviews(f"{home}/config.toml", ("hooks", "state"), keys)
 
 
 def _snake(event: str) -> str:

@@ -38,6 +38,14 @@ class Edit(NamedTuple):
 Read = Callable[[str], str]  # a file's text; empty when it is not there
 
 
+class Reviews(NamedTuple):
+    """Where a runtime keeps that its user has reviewed our hooks: tables in a TOML file."""
+
+    path: str
+    parent: tuple[str, ...]  # the table above them
+    names: list[str]
+
+
 def nothing(_: Place) -> list[Edit]:
     return []
 
@@ -50,7 +58,10 @@ class Wiring(NamedTuple):
     trust: str = ""  # what makes them trusted
     skips: bool = False  # whether it skips them in silence until then
     headless: tuple[str, ...] = ()  # the words that, with a prompt after them, run that and end
-    left_to_do: Callable[[Place], list[str]] | None = None  # what only the user can do, after the edits
+    left_to_do: Callable[[Place, Read], list[str]] | None = None  # what only the user can do, and has not
+    left_to_undo: Callable[[Place, Read], list[str]] | None = None  # the same, when our files are gone
+    reviews: Callable[[Place, Read], "Reviews"] | None = None  # what it keeps of our hooks
+    hook_files: Callable[[Place, Read], list[str]] | None = None  # which it takes from elsewhere
     instead: str = ""  # where nothing can be wired: what to do
     confined: Callable[[Place, Read], tuple[str, ...]] | None = (
         None  # the words that run others in its sandbox
@@ -78,9 +89,12 @@ def nested(runtime: "Runtime", place: Place) -> Json:
 
 
 def loose(text: str) -> Json:
-    """What a runtime's JSON says, which may have lines that are comments."""
+    """What a runtime's JSON says, which may have lines that are comments. Raises `ValueError`."""
     lines = (line for line in text.splitlines() if not line.lstrip().startswith("//"))
-    return json.loads("\n".join(lines) or "{}")
+    try:
+        return json.loads("\n".join(lines) or "{}")
+    except RecursionError:
+        raise ValueError("it is nested too deep") from None
 
 
 def is_within(path: str, folder: str) -> bool:

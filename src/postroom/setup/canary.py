@@ -1,16 +1,18 @@
 """The canary: a message that must be found in the model's conversation before a route is believed in."""
 
 import os
+import shlex
 import subprocess
 import tempfile
+from collections.abc import Callable
 
 from postroom import clock
 from postroom.errors import NoIdentity
-from postroom.hooks import journal
+from postroom.hooks import journal, program
 from postroom.model.ladder import State
 from postroom.model.message import Delivery
 from postroom.room.local import LocalRoom
-from postroom.room.proof import Proven, record
+from postroom.room.trial import Trial, record, stamp_of
 from postroom.runtimes import load, wiring
 from postroom.setup.examine import Examined
 
@@ -18,87 +20,112 @@ PROMPT = "Postroom check: answer OK, and do nothing else."
 BODY = "This is a check by postroom doctor: nothing is to be done about it."
 _SENDER = "doctor"
 _SEEN = (State.SEEN, State.ACKED)
-_PATIENCE = 180.0  # seconds for a run of the runtime
+_PATIENCE, _STEP = 180, 10  # seconds for a run of the runtime, and after which we say that it goes on
+
+Progress = Callable[[str], None]
 
 
 def command(found: Examined) -> list[str]:
     """What is run where no session lives; empty when nothing can be."""
     words = wiring.of(found.name).headless
-    return [found.path, *words, PROMPT] if found.path and words and found.wired else []
+    return [found.path, *words, PROMPT] if found.path and words else []
 
 
-def sing(room: LocalRoom, found: Examined, timeout: float) -> Proven | str:
+def hindrance(home: str, found: Examined) -> str:
+    """Why a run could prove nothing, so that no model is asked for it; empty: nothing is in its way."""
+    if not found.wired:
+        return found.instead or f"it is not set up: {found.run} setup {found.name}"
+    if not found.path:
+        return "it is not on your PATH"
+    if not program.is_current(home):
+        return f"the program that all hooks run is not of this installation: {found.run} doctor --fix"
+    first = next((each for each in found.problems if each.blocks), None)
+    if first is not None:
+        return f"{first.what}. {first.next}"
+    return "" if command(found) else found.remark
+
+
+def sing(room: LocalRoom, found: Examined, timeout: float, progress: Progress) -> Trial | str:
     """Try a runtime, and record what was found out; or why that cannot be found out now."""
     if found.sessions:
-        result = _to_sessions(room, found, timeout)
-    elif command(found):
-        result = _headless(room, found)
-    elif not found.wired:
-        return "it is not set up"
+        result = _to_sessions(room, found, timeout, progress)
+    elif why := hindrance(room.home, found):
+        return why
     else:
-        return found.remark if found.path else "it is not installed"
-    if isinstance(result, Proven):
+        result = _headless(room, found, progress)
+    if isinstance(result, Trial):
+        seen = found.path or ""
+        result = result._replace(program=seen, stamp=stamp_of(seen) if seen else "")
         record(room.home, found.name, result)
     return result
 
 
-def _to_sessions(room: LocalRoom, found: Examined, timeout: float) -> Proven | str:
+def _to_sessions(room: LocalRoom, found: Examined, timeout: float, progress: Progress) -> Trial | str:
     """A message to each live session: all must get it."""
     evidence = ""
     for address in dict.fromkeys(address for address, _ in found.sessions):
+        progress(f"Writing to {address}, in {found.title}; it has {timeout:g} s to see it")
         [delivery] = room.until(_send(room, address), "seen", timeout=timeout)
         if not delivery.attempts:  # its next event may show it as it should
             return f"{address} was at no event within {timeout:g} s that could show it: it waits there"
         if delivery.state not in _SEEN:
             return _failed(found, f"{address} has not seen it within {timeout:g} s")
         evidence = str(delivery.evidence)
-    return Proven(True, found.version, _now(), evidence)
+    return Trial(True, found.version, _now(), evidence)
 
 
-def _headless(room: LocalRoom, found: Examined) -> Proven:
+def _headless(room: LocalRoom, found: Examined, progress: Progress) -> Trial:
     """A run of the runtime with one prompt, in a scratch directory."""
     runtime = load(found.name)
     name = f"{_SENDER}-{found.name}"
     room.join(name)
     try:
         ref = _send(room, name)
+        progress(f"Asking your model once, by {found.title}: {shlex.join(command(found))}")
         env = {key: value for key, value in os.environ.items() if key != runtime.session_env}
         env |= {"POSTROOM_AGENT": name, "POSTROOM_HOME": room.home, "POSTROOM_PROJECT": room.project()}
         with tempfile.TemporaryDirectory(prefix="postroom-check-") as scratch:
-            code, said = _run(command(found), scratch, env)
+            code, said = _run(command(found), scratch, env, progress)
         [delivery] = room.receipts(ref).deliveries
         return _judged(found, delivery, room.home, code, said)
     finally:
         room.leave(name)
 
 
-def _run(argv: list[str], directory: str, env: dict[str, str]) -> tuple[int, str]:
+def _run(argv: list[str], directory: str, env: dict[str, str], progress: Progress) -> tuple[int, str]:
     try:
-        done = subprocess.run(
+        process = subprocess.Popen(
             argv, cwd=directory, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, timeout=_PATIENCE, check=False,
+            stderr=subprocess.STDOUT,
         )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        return -1, f"it did not end within {_PATIENCE:g} s"
     except OSError as exc:
         return -1, str(exc)
-    return done.returncode, done.stdout.decode(errors="replace").strip()
+    with process:
+        for passed in range(_STEP, _PATIENCE + _STEP, _STEP):
+            try:
+                said, _ = process.communicate(timeout=_STEP)
+            except subprocess.TimeoutExpired:
+                progress(f"  {passed} s, and it has not ended; it may take {_PATIENCE} s")
+            else:
+                return process.returncode, said.decode(errors="replace").strip()
+        process.kill()
+    return -1, f"it did not end within {_PATIENCE} s"
 
 
-def _judged(found: Examined, delivery: Delivery, home: str, code: int, said: str) -> Proven:
+def _judged(found: Examined, delivery: Delivery, home: str, code: int, said: str) -> Trial:
     if delivery.state in _SEEN:
-        return Proven(True, found.version, _now(), str(delivery.evidence))
+        return Trial(True, found.version, _now(), str(delivery.evidence))
     last = said.splitlines()[-1][:200] if said else ""
     if code != 0:
         return _failed(found, f"it ended with {code}: {last}")
     if delivery.attempts:
         return _failed(found, "a hook has shown it, and nothing proves that the model got it")
-    log = journal.last(home, 1)
+    log = journal.last(home, 1, found.name)
     return _failed(found, "no hook has run" + (f"; the log ends with: {log[0]}" if log else ""))
 
 
-def _failed(found: Examined, why: str) -> Proven:
-    return Proven(False, found.version, _now(), why=why)
+def _failed(found: Examined, why: str) -> Trial:
+    return Trial(False, found.version, _now(), why=why)
 
 
 def _send(room: LocalRoom, to: str) -> str:

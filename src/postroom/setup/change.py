@@ -1,12 +1,12 @@
 """A change to a user's file, worked out before anything is written."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from postroom.errors import CannotEdit
 from postroom.model.message import Json
-from postroom.runtimes.wiring import Edit
+from postroom.runtimes.wiring import Edit, Reviews
 from postroom.setup import file, jsonc, toml
 
 Element = tuple[tuple[str, ...], Any]  # of an array: the names above it, and itself
@@ -42,9 +42,12 @@ def _lines(data: bytes | None) -> list[str]:
     return lines
 
 
-def plan(edits: Iterable[Edit], mark: str) -> list[Change]:
-    """What the edits do to the files as they are now. `mark` is in every command of ours."""
-    return [_planned(edit, mark) for edit in combined(edits)]
+def plan(edits: Iterable[Edit], mark: str, instead: Mapping[str, bytes | None] | None = None) -> list[Change]:
+    """What the edits do to the files as they are now; to those in `instead` as they will be then.
+
+    `mark` is in every command of ours.
+    """
+    return [_planned(edit, mark, instead or {}) for edit in combined(edits)]
 
 
 def combined(edits: Iterable[Edit]) -> list[Edit]:
@@ -58,8 +61,9 @@ def combined(edits: Iterable[Edit]) -> list[Edit]:
     return list(found.values())
 
 
-def _planned(edit: Edit, mark: str) -> Change:
-    path, before = edit.path, file.read(edit.path)
+def _planned(edit: Edit, mark: str, instead: Mapping[str, bytes | None]) -> Change:
+    path = edit.path
+    before = instead[path] if path in instead else file.read(path)
     text = _edited(path, edit.content, file.text(path, before), mark)
     return Change(path, before, file.encoded(text, before), edit.why, edit.content)
 
@@ -93,13 +97,17 @@ def by_hand(path: str, content: Json) -> str:
     return toml.line(content) if path.endswith(".toml") else json.dumps(content)
 
 
-def taken_out(path: str, now: bytes, content: Json, before: bytes | None, mark: str) -> bytes:
-    """A file without what is ours. What `before` had is its owner's, and stays."""
+def taken_out(
+    path: str, now: bytes, content: Json, before: bytes | None, mark: str, *, reviews: Reviews | None
+) -> bytes:
+    """A file without what is ours, and what its runtime keeps of that. What `before` had stays."""
     text, was = file.text(path, now), file.text(path, before)
     try:
         if path.endswith(".toml"):
             kept = toml.document(was)
             text = text if jsonc.covers(kept, content) else toml.remove(text, content, kept)
+            if reviews and path == reviews.path:
+                text = toml.without(text, reviews.parent, reviews.names, kept)
         else:
             kept = jsonc.document(was)
             theirs = list(elements(kept))

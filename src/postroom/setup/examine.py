@@ -2,19 +2,22 @@
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from postroom.errors import CannotEdit, PostroomError
 from postroom.hooks import journal, program
 from postroom.model.message import Json, Session
 from postroom.room.local import LocalRoom
-from postroom.room.proof import Proven, proven
 from postroom.room.session import is_live
+from postroom.room.trial import Trial, stamp_of, trial
+from postroom.room.trial import record as record_trial
 from postroom.runtimes import NAMES, load
 from postroom.runtimes.wiring import SANDBOX
-from postroom.setup import jsonc, presence, record, toml
+from postroom.setup import file, installed, jsonc, record, toml
 from postroom.setup.change import plan
-from postroom.setup.plan import Target, target
+from postroom.setup.neighbour import Neighbour, neighbours, undo_command
+from postroom.setup.plan import SCOPES, Target, calling, is_wired, target
 
 
 class Problem(NamedTuple):
@@ -22,6 +25,7 @@ class Problem(NamedTuple):
 
     what: str
     next: str
+    blocks: bool = False  # until then no mail can be shown
 
 
 class Wired(NamedTuple):
@@ -31,6 +35,7 @@ class Wired(NamedTuple):
     current: bool  # it is as this version would write it
     sandbox: bool | None  # the sandbox lets the room be written; None: there is nothing to set
     trouble: str = ""  # why that cannot be told
+    left: tuple[str, ...] = ()  # what its user has still to do
 
 
 class Examined(NamedTuple):
@@ -43,11 +48,19 @@ class Examined(NamedTuple):
     wired: list[Wired]
     trusted: bool | None
     sessions: list[tuple[str, Session]]  # the live ones, each with its agent's address
-    proven: Proven | None
+    proven: Trial | None
     remark: str
-    asks_trust: bool
+    trust: str  # what makes its hooks trusted; empty: it does not ask
+    run: str  # how postroom is called for this room
     shows: bool  # it passes on to its model what a hook says
+    instead: str  # where nothing can be wired: what to do
+    neighbours: list[Neighbour]  # other rooms that it is wired to here
     problems: list[Problem]
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether the last trial was of the version that is installed now."""
+        return self.proven is not None and self.proven.ok and self.proven.version == self.version
 
     @property
     def concerns(self) -> bool:
@@ -62,17 +75,29 @@ def runtimes(home: str, room: LocalRoom | None, names: list[str]) -> Iterator[Ex
 
 
 def _runtime(home: str, room: LocalRoom | None, name: str) -> Examined:
-    runtime, path = load(name), presence.program(name)
+    runtime, path = load(name), installed.program(name)
+    version = installed.version(path) if path else ""
     targets = list(_targets(home, name))
     wired = [found for one in targets if (found := _wired(one)) is not None]
     user = target(home, name)
-    trusted = user.wiring.trusted(user.place, _read) if user.wiring.trusted and wired else None
+    trusted = user.wiring.trusted(user.place, file.glance) if user.wiring.trusted and wired else None
     found = Examined(
-        name, runtime.title, path, presence.version(path) if path else "", wired, trusted,
-        list(_sessions(room, name)) if room else [], proven(home, name), runtime.remark,
-        user.wiring.trusted is not None, any(point.proven_by for point in runtime.points), [],
+        name, runtime.title, path, version, wired, trusted,
+        list(_sessions(room, name)) if room else [], _tried(home, name, path, version), runtime.remark,
+        user.wiring.trust, calling(home), any(point.proven_by for point in runtime.points),
+        user.wiring.instead, neighbours(user), [],
     )  # fmt: skip
     found.problems.extend(_problems(found, user))
+    return found
+
+
+def _tried(home: str, name: str, path: str | None, version: str) -> Trial | None:
+    """The last trial. Where the program was only put there anew, senders are told that it still holds."""
+    found = trial(home, name)
+    if found and path and not found.is_current and found.version == version != "":
+        found = found._replace(program=path, stamp=stamp_of(path))
+        with suppress(OSError):  # as it is where the room cannot be written
+            record_trial(home, name, found)
     return found
 
 
@@ -87,16 +112,17 @@ def _targets(home: str, name: str) -> Iterator[Target]:
 
 def _wired(one: Target) -> Wired | None:
     """How it is set up there; None: it is not."""
-    edits = one.wiring.edits(one.place)
-    if not any(one.place.hook in _read(edit.path) for edit in edits):
+    if not is_wired(one):
         return None
+    edits = one.wiring.edits(one.place)
     roots = [edit for edit in edits if edit.why == SANDBOX]
     sandbox = all(jsonc.covers(_document(edit.path), edit.content) for edit in roots) if roots else None
+    left = one.wiring.left_to_do(one.place, file.glance) if one.wiring.left_to_do else []
     try:
         current = not any(change.is_one for change in plan(edits, one.place.hook))
     except CannotEdit as exc:
-        return Wired(one.scope, False, sandbox, str(exc))
-    return Wired(one.scope, current, sandbox)
+        return Wired(one.scope, False, sandbox, str(exc), tuple(left))
+    return Wired(one.scope, current, sandbox, left=tuple(left))
 
 
 def _sessions(room: LocalRoom, name: str) -> Iterator[tuple[str, Session]]:
@@ -111,59 +137,63 @@ def _sessions(room: LocalRoom, name: str) -> Iterator[tuple[str, Session]]:
 
 
 def _problems(found: Examined, user: Target) -> Iterator[Problem]:
-    name, title = found.name, found.title
+    name, title, run = found.name, found.title, found.run
     if found.wired and not found.path:
-        yield Problem(f"{title} is set up, and is not on your PATH", f"postroom setup {name} --undo")
+        what = f"{title} is set up, and is not on your PATH"
+        yield Problem(what, f"{run} setup {name} --undo", blocks=True)
     for each in found.wired:
-        scope = {"user": "", "project": " --scope project", "plugin": " --plugin"}[each.scope]
+        scope = SCOPES[each.scope]
         if each.trouble:
-            yield Problem(each.trouble, f"postroom setup {name}{scope} --dry-run")
+            yield Problem(each.trouble, f"{run} setup {name}{scope} --dry-run", blocks=True)
         elif not each.current:
             what = f"the set-up of {title} is not complete, or of another version"
-            yield Problem(what, f"postroom setup {name}{scope}")
+            yield Problem(what, f"{run} setup {name}{scope}", blocks=True)
+        if each.scope == "plugin" and each.left:
+            what = f"the plugin is written, and {title} does not run it yet"
+            yield Problem(what, " && ".join(each.left), blocks=True)
     if len(found.wired) > 1:
         scopes = " and ".join(each.scope for each in found.wired)
         what = f"{title} is set up twice ({scopes}): its hooks run twice"
-        yield Problem(what, f"postroom setup {name} --undo")
+        yield Problem(what, f"{run} setup {name} --undo")
     if found.wired and found.trusted is False and user.wiring.skips:
-        yield Problem(f"{title} skips our hooks: they have not been reviewed", user.wiring.trust)
-    if found.wired and found.proven and not found.proven.ok:
+        yield Problem(f"{title} skips our hooks: they have not been reviewed", user.wiring.trust, blocks=True)
+    for other in found.neighbours if found.wired else ():
+        what = f"{title} is wired to another room, too: {other.home}"
+        yield Problem(what, undo_command(name, other))
+    if found.wired and found.proven and not found.proven.ok and found.proven.version == found.version:
         what = f"mail did not reach the model of {title}: {found.proven.why}"
-        yield Problem(what, f"postroom doctor {name} --live")
+        yield Problem(what, f"{run} doctor {name} --live")
 
 
 def room_problems(home: str, examined: list[Examined]) -> Iterator[Problem]:
     """What is wrong with the room itself, for those that are set up."""
     if not any(each.wired for each in examined):
         return
+    run = calling(home)
     if not program.is_current(home):
         word = "of another installation" if os.path.exists(program.path(home)) else "missing"
-        yield Problem(f"the program that all hooks run is {word}", "postroom doctor --fix")
+        yield Problem(f"the program that all hooks run is {word}", f"{run} doctor --fix")
+    if installed.own() is None:
+        what = "postroom is not on your PATH: an agent could read its mail, and neither send nor answer"
+        yield Problem(what, installed.remedy())
     if not os.access(home, os.W_OK):
-        yield Problem(f"the room cannot be written: {home}", "postroom status")
+        yield Problem(f"the room cannot be written: {home}", f"{run} status")
 
 
-def about_room(home: str) -> Json:
+def about_room(home: str, runtime: str = "") -> Json:
+    """Where it is, what its hooks run, and what they have complained about lately."""
     path = program.path(home)
     state = "current" if program.is_current(home) else "outdated" if os.path.exists(path) else "missing"
     return {
         "home": home,
         "writable": os.access(home, os.W_OK),
         "hook": {"path": path, "state": state},
-        "log": journal.last(home),
+        "log": journal.last(home, runtime=runtime),
     }
-
-
-def _read(path: str) -> str:
-    try:
-        with open(path, encoding="utf-8-sig", errors="replace") as file:
-            return file.read()
-    except OSError:
-        return ""
 
 
 def _document(path: str) -> Any:
     try:
-        return (toml if path.endswith(".toml") else jsonc).document(_read(path))
+        return (toml if path.endswith(".toml") else jsonc).document(file.glance(path))
     except (ValueError, PostroomError):
         return {}

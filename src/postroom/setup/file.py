@@ -24,6 +24,15 @@ def read(path: str) -> bytes | None:
     return data
 
 
+def glance(path: str) -> str:
+    """Its text; empty when it cannot be read."""
+    try:
+        with open(path, encoding="utf-8-sig", errors="replace") as file:
+            return file.read(_LARGEST)
+    except OSError:
+        return ""
+
+
 def text(path: str, data: bytes | None) -> str:
     """What is in it as text, without the mark that some editors put first."""
     try:

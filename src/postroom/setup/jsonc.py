@@ -244,7 +244,7 @@ def _cut_upwards(text: str, found: tuple[tuple[str, ...], Any], kept: Json) -> s
         names = tuple(each.key for _, each in chain[:at] if each.key is not None)
         is_element = at > 0 and chain[at - 1][1].key is None
         nothing_left = not others or (is_element and isinstance(item.node.value, list))
-        if at == 0 or not nothing_left or (not is_element and _has(kept, names)):
+        if at == 0 or not nothing_left or (not is_element and has(kept, names)):
             return _cut(text, container, item)
     return text
 
@@ -262,7 +262,7 @@ def _chain(node: Node, path: tuple[str, ...], value: Any) -> list[tuple[Node, It
     return None
 
 
-def _has(document: Any, path: tuple[str, ...]) -> bool:
+def has(document: Any, path: tuple[str, ...]) -> bool:
     for key in path:
         members = as_object(document)
         if members is None or key not in members:

@@ -10,10 +10,12 @@ from postroom.hooks import program
 from postroom.hooks.stub import stub
 from postroom.runtimes import load, wiring
 from postroom.runtimes.contract import Runtime
-from postroom.runtimes.wiring import Place, Wiring
+from postroom.runtimes.wiring import Place, Reviews, Wiring
 from postroom.setup import file, record
 from postroom.setup.change import Change, combined, is_empty, plan, taken_out
 from postroom.setup.record import Kept, Record
+
+SCOPES = {"user": "", "project": " --scope project", "plugin": " --plugin"}  # as options
 
 
 class Target(NamedTuple):
@@ -28,6 +30,13 @@ class Target(NamedTuple):
     def directory(self) -> str:
         return self.place.plugin or self.place.project
 
+    @property
+    def command(self) -> str:
+        """What sets up the same."""
+        usual = config.beside(self.place.room, "plugin", self.runtime.name)
+        into = f" --into {shlex.quote(self.place.plugin)}" if self.place.plugin not in ("", usual) else ""
+        return f"{calling(self.place.room)} setup {self.runtime.name}{SCOPES[self.scope]}{into}"
+
 
 class Undoing(NamedTuple):
     """What undoing does to one file."""
@@ -40,6 +49,11 @@ class Undoing(NamedTuple):
     def is_left(self) -> bool:
         """Whether it was ours, and its owner has made it another file: that one stays."""
         return not self.change.is_one and isinstance(self.change.content, str)
+
+
+def calling(home: str) -> str:
+    """How `postroom` is called for a room: where it is need be said only if it would not be found."""
+    return "postroom" if home == config.home() else f"postroom --home {shlex.quote(home)}"
 
 
 def target(
@@ -75,10 +89,16 @@ def commands(runtime: Runtime, home: str) -> dict[str, str]:
     }  # fmt: skip
 
 
-def changes(one: Target) -> list[Change]:
-    """What setting it up does to each file; nothing is written."""
+def changes(one: Target, after: "list[Undoing] | None" = None) -> list[Change]:
+    """What setting it up does to each file, or will do when others are undone; nothing is written."""
     guard(one)
-    return plan(one.wiring.edits(one.place), one.place.hook)
+    instead = {each.change.path: each.change.after for each in after or []}
+    return plan(one.wiring.edits(one.place), one.place.hook, instead)
+
+
+def is_wired(one: Target) -> bool:
+    """Whether anything of this set-up is there, recorded or not."""
+    return any(one.place.hook in file.glance(edit.path) for edit in one.wiring.edits(one.place))
 
 
 def guard(one: Target) -> None:
@@ -88,11 +108,11 @@ def guard(one: Target) -> None:
         same = (other.scope, other.directory) == (one.scope, one.directory)
         if other.runtime != name or same or other.scope == one.scope == "project":
             continue
-        where = {"user": "", "plugin": " --plugin", "project": " --scope project"}[other.scope]
+        undo = f"{calling(one.place.room)} setup {name}{SCOPES[other.scope]} --undo"
         at = f" (in {other.directory})" if other.directory else ""
         raise AlreadySetUp(
             f"{one.runtime.title} is set up by its {_WORDS[other.scope]}{at}: its hooks would run twice",
-            hint=f"Undo that first: postroom setup {name}{where} --undo", runtime=name, scope=other.scope,
+            hint=f"Undo that first: {undo}", runtime=name, scope=other.scope,
         )  # fmt: skip
 
 
@@ -109,7 +129,8 @@ def carry_out(one: Target, todo: list[Change]) -> None:
     host.private_directory(config.beside(home, "life"))
     host.private_directory(os.path.join(home, "run", "quiet"))
     old = record.load(home, one.runtime.name, one.scope, one.directory)
-    files = [_kept(change, old, one.place.hook) for change in todo]
+    reviews = one.wiring.reviews(one.place, file.glance) if one.wiring.reviews else None
+    files = [_kept(change, old, one.place.hook, reviews) for change in todo]
     _save(one, files)
     done: list[Change] = []
     try:
@@ -133,19 +154,21 @@ def _save(one: Target, files: list[Kept]) -> None:
     record.save(one.place.room, Record(one.runtime.name, one.scope, one.directory, files))
 
 
-def _kept(change: Change, old: Record | None, mark: str) -> Kept:
+def _kept(change: Change, old: Record | None, mark: str, reviews: Reviews | None) -> Kept:
     """What undoing must know. A file that was set up before is remembered as it was before that."""
     known = next((each for each in old.files if each.path == change.path), None) if old else None
     after = record.digest(change.after or b"")
     if known is None:
         before = change.before
         if before and mark.encode() in before and isinstance(change.content, dict):  # its record is lost
-            before = taken_out(change.path, before, change.content, None, mark)
+            before = taken_out(change.path, before, change.content, None, mark, reviews=reviews)
         return Kept(change.path, before, after, change.content, [])
     before = known.before
     is_theirs = change.before is not None and record.digest(change.before) != known.after
     if is_theirs and change.before is not None and isinstance(known.content, dict):
-        before = taken_out(change.path, change.before, known.content, known.before, mark)
+        before = taken_out(change.path, change.before, known.content, known.before, mark, reviews=reviews)
+        if known.before is None and is_empty(change.path, before, known.content):
+            before = None
     return Kept(change.path, before, after, change.content, list(known.directories))
 
 
@@ -167,11 +190,14 @@ def undoing(one: Target) -> list[Undoing]:
         files = [Kept(edit.path, None, "", edit.content, []) for edit in edits]
     else:
         files = old.files
-    found = [_undone(kept, one.place.hook, known=old is not None) for kept in files]
+    reviews = one.wiring.reviews(one.place, file.glance) if one.wiring.reviews else None
+    if reviews and reviews.path not in [kept.path for kept in files]:  # of a project: it is the user's file
+        files = [*files, Kept(reviews.path, b"", "", {}, [])]
+    found = [_undone(kept, one.place.hook, reviews, known=old is not None) for kept in files]
     return [each for each in found if each is not None]
 
 
-def _undone(kept: Kept, mark: str, *, known: bool) -> Undoing | None:
+def _undone(kept: Kept, mark: str, reviews: Reviews | None, *, known: bool) -> Undoing | None:
     now = file.read(kept.path)
     if now is None:
         return None
@@ -181,7 +207,8 @@ def _undone(kept: Kept, mark: str, *, known: bool) -> Undoing | None:
     elif isinstance(kept.content, str):
         after = None if file.text(kept.path, now) == kept.content else now
     else:
-        after = taken_out(kept.path, now, kept.content, kept.before, mark)
+        after = taken_out(kept.path, now, kept.content, kept.before, mark, reviews=reviews)
+        exact = known and after == kept.before
         if known and kept.before is None and is_empty(kept.path, after, kept.content):
             after = None
     undone = Undoing(

@@ -7,9 +7,10 @@ edit is refused. So a way of writing that is not understood here costs a line by
 import json
 import re
 import tomllib
+from collections.abc import Collection
 
 from postroom.model.message import Json
-from postroom.setup.jsonc import as_array, as_object
+from postroom.setup.jsonc import as_array, as_object, has
 
 
 class Unreadable(ValueError):
@@ -21,6 +22,8 @@ def document(text: str) -> Json:
         return tomllib.loads(text)
     except ValueError as exc:
         raise Unreadable(str(exc)) from None
+    except RecursionError:
+        raise Unreadable("it is nested too deep") from None
 
 
 def entry(addition: Json) -> tuple[str, str, str]:
@@ -100,7 +103,7 @@ def _checked(after: str, wanted: Json, addition: Json) -> str:
     try:
         if tomllib.loads(after) == wanted:
             return after
-    except ValueError:
+    except (ValueError, RecursionError):
         pass
     raise Unreadable(f"it is written in a way that is not understood: {line(addition)}")
 
@@ -172,3 +175,63 @@ def _without_header(text: str, table: str) -> str:
     """Without a table that has no lines left, and the blank line that set it off."""
     pattern = rf"(?:(?<=\n)\r?\n)?^[ \t]*\[[ \t]*{re.escape(table)}[ \t]*\][ \t]*(?:\r?\n|\Z)"
     return re.sub(pattern, "", text, count=1, flags=re.MULTILINE)
+
+
+def without(text: str, parent: tuple[str, ...], names: Collection[str], kept: Json) -> str:
+    """The text without these tables, and without the one above them if that is empty then and not in `kept`.
+
+    Tables that are written in a way that is not understood here stay.
+    """
+    wanted = document(text)
+    above = _below(wanted, parent)
+    gone = [name for name in names if name in above and name not in _below(kept, parent)]
+    after = text
+    for name in gone:
+        after = _without_table(after, (*parent, name))
+        above.pop(name)
+    if gone and not above and not has(kept, parent):
+        after = _without_header(after, ".".join(parent))
+        _drop(wanted, parent)
+    try:
+        return after if tomllib.loads(after) == wanted else text
+    except (ValueError, RecursionError):
+        return text
+
+
+def _below(found: Json, path: tuple[str, ...]) -> Json:
+    """The table at a path; an empty one where there is none."""
+    for key in path:
+        found = as_object(found.get(key)) or {}
+    return found
+
+
+def _drop(found: Json, path: tuple[str, ...]) -> None:
+    """Without a table, and those above it that hold nothing else."""
+    for end in range(len(path), 0, -1):
+        if not _below(found, path[:end]):
+            _below(found, path[: end - 1]).pop(path[end - 1], None)
+
+
+def _without_table(text: str, path: tuple[str, ...]) -> str:
+    """Without the lines of a table, and the blank one before it where it is the last."""
+    for found in re.compile(r"^[ \t]*\[[^\n]*", re.MULTILINE).finditer(text):
+        if _path(found[0]) == path:
+            following = re.compile(r"^[ \t]*\[", re.MULTILINE).search(text, found.end())
+            if following:
+                return text[: found.start()] + text[following.start() :]
+            return re.sub(r"(?<=\n)\r?\n\Z", "", text[: found.start()])
+    return text
+
+
+def _path(header: str) -> tuple[str, ...]:
+    """What the header of a table names."""
+    try:
+        found: Json | None = tomllib.loads(header)
+    except ValueError:
+        return ()
+    names: list[str] = []
+    while found:
+        [(name, inner)] = found.items()
+        names.append(name)
+        found = as_object(inner)
+    return tuple(names) if found is not None else ()

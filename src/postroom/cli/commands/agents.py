@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+from postroom.cli.reach import DOUBT
+
 if TYPE_CHECKING:
     import argparse
 
@@ -15,6 +17,8 @@ life (--json: which event that was, and when), or whether a program of its own i
 EXAMPLES = """\
   postroom agents
   postroom agents --all --json"""
+
+_HEAD = ("ADDRESS", "ROLE", "WAITING", "IN HAND", "REACH", "ABOUT")
 
 
 def add_arguments(parser: "Parser") -> None:
@@ -30,12 +34,41 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
         now = room.now()
         context.put_json({"agents": [wire.status(each, _above(each.agent, context), now) for each in found]})
     elif found:
-        head = ("ADDRESS", "ROLE", "WAITING", "IN HAND", "REACH", "ABOUT")
-        rows = [_row(status, room.now()) for status in found]
-        context.put_table(rows, ("bold", "", "cyan", "cyan", "green", "dim"), head)
+        rows = [_row(status, room.now(), context) for status in found]
+        if context.out.is_terminal and not _fits(rows, context):
+            _put_narrow(rows, context)
+        else:
+            context.put_table(rows, ("bold", "", "cyan", "cyan", "green", "dim"), _HEAD)
     else:
         context.note("Nobody is here yet. Give somebody an address: postroom join NAME")
     return 0
+
+
+def _fits(rows: "list[tuple[str, ...]]", context: "Context") -> bool:
+    from postroom.cli.output import width
+
+    return (
+        sum(max(map(width, column)) + 2 for column in zip(_HEAD, *rows, strict=True)) <= context.out.columns
+    )
+
+
+def _put_narrow(rows: "list[tuple[str, ...]]", context: "Context") -> None:
+    """What is told of each on lines of its own, below it."""
+    from postroom.cli.output import one_line
+
+    short = [
+        (address, waiting, hand, reach.removesuffix(DOUBT)) for address, _, waiting, hand, reach, _ in rows
+    ]
+    head = () if context.quiet else (_HEAD[0], *_HEAD[2:5])
+    lines = context.out.table(short, ("bold", "cyan", "cyan", "green"), head, least=34).splitlines()
+    above, lines = lines[: len(lines) - len(rows)], lines[len(lines) - len(rows) :]
+    told = list(above)
+    for line, (_, role, _, _, reach, about) in zip(lines, rows, strict=True):
+        facts = [DOUBT.strip(" ()") if reach.endswith(DOUBT) else "", role.strip("–"), one_line(about)]
+        told.append(line)
+        if text := " · ".join(fact for fact in facts if fact):
+            told.append("  " + context.out.paint(context.out.fold(text, 2), "dim"))
+    context.put("".join(f"{line}\n" for line in told))
 
 
 def _above(agent: "Agent", context: "Context") -> str | None:
@@ -44,7 +77,7 @@ def _above(agent: "Agent", context: "Context") -> str | None:
     return found and found.address
 
 
-def _row(status: "AgentStatus", now: int) -> tuple[str, ...]:
+def _row(status: "AgentStatus", now: int, context: "Context") -> tuple[str, ...]:
     agent = status.agent
     about = agent.description
     if agent.capabilities:
@@ -54,13 +87,16 @@ def _row(status: "AgentStatus", now: int) -> tuple[str, ...]:
     if status.sessions and (asked := status.sessions[0].session.details.get("asked")):
         about = f"(asked for {asked['name'] or asked['by']}) {about}".rstrip()
     waiting = f"{status.waiting} + {status.held} held" if status.held else str(status.waiting)
-    return agent.address, agent.role or "–", waiting, str(status.offered), _reach(status), about
+    return agent.address, agent.role or "–", waiting, str(status.offered), _reach(status, context), about
 
 
-def _reach(status: "AgentStatus") -> str:
+def _reach(status: "AgentStatus", context: "Context") -> str:
     from postroom.cli.reach import words
+    from postroom.room.asking import is_only_asking
 
-    return words(status.reach, status.sessions[0] if status.sessions else None).removesuffix(" now")
+    first = status.sessions[0] if status.sessions else None
+    asks = status.reach == "live" and is_only_asking(context.room(), status.agent.id)
+    return words(status.reach, first, asks=asks).removesuffix(" now")
 
 
 def _resting(agent: "Agent", now: int) -> str:

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from postroom.cli.context import Context
     from postroom.cli.parser import Parser
     from postroom.room.local import LocalRoom
-    from postroom.setup.examine import Examined, Problem
+    from postroom.setup.examine import Examined, Problem, Wired
     from postroom.setup.sandbox import Probed
 
 HELP = """\
@@ -16,8 +16,8 @@ Whether mail reaches the agents on this machine: which agent CLIs are installed 
 hooks are current and trusted, which sessions live, what becomes of mail that is sent from inside their
 sandboxes (tried where the CLI has a command for it), and what hooks have had to complain about. --live proves
 it: a message is sent to each live session, and must be seen on evidence; where none lives, the CLI is run
-once with a short prompt, which asks your model and may cost a little. Exits 1 when something that is set up
-does not work, and says what to do."""
+once with a short prompt, which asks your model and may cost a little, so that is done only where hooks can
+run. Exits 1, and says what to do, when something that is set up does not work, or --live did not prove it."""
 EXAMPLES = """\
   postroom doctor
   postroom doctor claude --live
@@ -25,6 +25,8 @@ EXAMPLES = """\
   postroom doctor --json"""
 
 _SECONDS = 30.0
+_PROVEN = "proven"
+_INDENT = 12  # columns before what is told of a runtime
 
 
 def add_arguments(parser: "Parser") -> None:
@@ -61,12 +63,13 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
     inside = {each.name: probe(where, each) for each in found}
     for each in found:
         each.problems.extend(filter(None, [inside[each.name].problem]))
+    is_proven = all(tried.get(each.name, "").startswith(_PROVEN) for each in found if each.name in tried)
     problems = [*room_problems(where, found), *(each for one in found for each in one.problems)]
     problems += letter.problems(room) if room is not None else []
-    about = about_room(where) | {"exists": room is not None}
+    about = about_room(where, args.runtime or "") | {"exists": room is not None}
     if context.json:
         context.put_json({
-            "ok": not problems, "room": about,
+            "ok": not problems and is_proven, "room": about,
             "runtimes": [_document(one, inside[one.name]) | {"tried": tried.get(one.name)} for one in found],
             "problems": [each._asdict() for each in problems],
         })  # fmt: skip
@@ -75,32 +78,30 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
             "".join(_text(each, inside[each.name], tried.get(each.name, ""), context) for each in found)
         )
         context.put(_closing(about, found, problems, context))
-    return 1 if problems else 0
+    return 0 if not problems and is_proven and (tried or not args.live) else 1
 
 
 def _try(
     found: "list[Examined]", room: "LocalRoom | None", args: "argparse.Namespace", context: "Context"
 ) -> dict[str, str]:
     """Let a canary sing in each; in words what came of it."""
-    import shlex
-
     from postroom.cli.moment import span
     from postroom.errors import NoRoom
-    from postroom.room.proof import Proven
-    from postroom.setup.canary import command, sing
+    from postroom.room.trial import Trial
+    from postroom.setup.canary import sing
 
     if room is None:
         raise NoRoom(hint="Make it by setting something up: postroom setup")
     timeout = span(args.timeout) if args.timeout else _SECONDS
     tried: dict[str, str] = {}
-    for each in found:
-        if not each.sessions and (words := command(each)):
-            context.note(f"Asking your model once, by {each.title}: {shlex.join(words)}")
-        result = sing(room, each, timeout)
-        if isinstance(result, Proven):
-            tried[each.name] = f"proven ({result.evidence})" if result.ok else f"failed: {result.why}"
+    for each in found if args.runtime else [each for each in found if each.wired]:
+        result = sing(room, each, timeout, context.note)
+        if isinstance(result, Trial):
+            tried[each.name] = f"{_PROVEN} ({result.evidence})" if result.ok else f"failed: {result.why}"
         else:
             tried[each.name] = f"not tried: {result}"
+    if not tried:
+        context.note("Nothing is set up, so there is nothing to prove: postroom setup")
     return tried
 
 
@@ -109,42 +110,71 @@ def _document(found: "Examined", inside: "Probed") -> dict[str, Any]:
         "runtime": found.name, "title": found.title, "path": found.path, "version": found.version or None,
         "set_up": [each._asdict() for each in found.wired], "trusted": found.trusted,
         "sessions": [{"agent": address, "session": one.id} for address, one in found.sessions],
-        "proven": found.proven._asdict() if found.proven else None, "remark": found.remark,
+        "proven": _proven(found), "remark": found.remark, "instead": found.instead or None,
+        "other_rooms": [each._asdict() for each in found.neighbours],
         "sandbox": {"verdict": inside.verdict, "words": inside.words} if inside.verdict else None,
         "problems": [each._asdict() for each in found.problems],
     }  # fmt: skip
 
 
+def _proven(found: "Examined") -> dict[str, Any] | None:
+    """The last trial, as a program should take it: of another version it proves nothing."""
+    if found.proven is None:
+        return None
+    facts = found.proven._asdict()
+    return {**facts, "ok": found.is_proven, "was_ok": found.proven.ok, "now": found.version or None}
+
+
 def _text(found: "Examined", inside: "Probed", tried: str, context: "Context") -> str:
     paint = context.out.paint
-    where = f"  {found.path}" if found.path else "  not on your PATH"
-    lines = [f"{paint(found.title, 'bold')} {found.version}{paint(where, 'dim')}"]
-    rows = [("set up", ", ".join(map(_wired, found.wired)) or f"no: postroom setup {found.name}")]
+    lines = [f"{paint(found.title, 'bold')} {found.version}".rstrip()]
+    rows = [("program", found.path or "not on your PATH"), ("set up", _set_up(found))]
     if found.wired:
         rows += _facts(found)
     if inside.words:
         rows.append(("sandbox", inside.words))
     if tried:
         rows.append(("canary", tried))
-    lines += [f"  {paint(name.ljust(9), 'dim')} {value}" for name, value in rows]
+    lines += [f"  {paint(name.ljust(9), 'dim')} {context.out.fold(value, _INDENT)}" for name, value in rows]
     lines += _told(found.problems, context)
     return "\n".join(lines) + "\n"
 
 
-def _wired(one: Any) -> str:
+def _set_up(found: "Examined") -> str:
+    if found.wired:
+        return ", ".join(map(_wired, found.wired))
+    if found.instead:
+        return f"cannot be. {found.instead}"
+    if found.neighbours:
+        return (
+            f"no, but for another room, {found.neighbours[0].home}: {found.run} setup {found.name} --replace"
+        )
+    return f"no: {found.run} setup {found.name}"
+
+
+def _wired(one: "Wired") -> str:
     where = {"user": "for you", "project": "for this project", "plugin": "as a plugin"}[one.scope]
+    if one.scope == "plugin" and one.left:
+        where += ", which is not installed yet"
     return where if one.current else f"{where}, not as it should be"
 
 
 def _facts(found: "Examined") -> list[tuple[str, str]]:
     living = ", ".join(dict.fromkeys(address for address, _ in found.sessions))
     rows: list[tuple[str, str]] = []
-    if found.asks_trust:
-        rows.append(("trusted", {True: "yes, here", False: "not here", None: "unknown"}[found.trusted]))
+    if found.trust:
+        how = {True: "yes, here", False: f"not here. {found.trust}", None: "unknown"}[found.trusted]
+        rows.append(("trusted", how))
     rows.append(("sessions", living or "none lives"))
     seen = found.proven
     if seen is None and found.shows:
-        rows.append(("proven", f"never tried: postroom doctor {found.name} --live"))
+        rows.append(("proven", f"never tried: {found.run} doctor {found.name} --live"))
+    elif seen is not None and seen.version != found.version:
+        was = "proven" if seen.ok else "failed"
+        now = found.version or "unknown"
+        rows.append(
+            ("proven", f"{was} with {seen.version}, now {now}: {found.run} doctor {found.name} --live")
+        )
     elif seen is not None:
         found_out = f"yes, by {seen.evidence}" if seen.ok else f"no: {seen.why}"
         rows.append(("proven", f"{found_out} ({seen.version}, {seen.at[:16]}Z)"))
@@ -155,8 +185,12 @@ def _facts(found: "Examined") -> list[tuple[str, str]]:
 
 def _told(problems: "list[Problem]", context: "Context") -> list[str]:
     paint = context.out.paint
-    head = paint("problem", "red", "bold")
-    return [f"  {head}   {each.what}\n            {each.next}" for each in problems]
+    head, fold = paint("problem", "red", "bold"), context.out.fold
+    lines: list[str] = []
+    for each in problems:  # a command can be copied only if it is on one line; a sentence is no command
+        remedy = fold(each.next, _INDENT) if each.next[:1].isupper() else each.next
+        lines.append(f"  {head}   {fold(each.what, _INDENT)}\n{' ' * _INDENT}{remedy}")
+    return lines
 
 
 def _closing(
@@ -172,6 +206,7 @@ def _closing(
         lines.append("There is no room yet; setting something up makes it: postroom setup")
     lines += _told(own, context)
     if about["log"]:
-        lines += [f"Last complaints of hooks, in {about['home']}-hooks/hook.log:"]
-        lines += [f"  {clean(line)}" for line in about["log"]]
+        fold = context.out.fold
+        lines.append(fold(f"Complaints of hooks in the last day, in {about['home']}-hooks/hook.log:", 2))
+        lines += [f"  {fold(clean(line), 4)}" for line in about["log"]]
     return "".join(f"{line}\n" for line in lines)

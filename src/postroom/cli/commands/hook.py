@@ -12,9 +12,12 @@ HELP = """\
 What an agent's hook runs: it is told of an event on standard input, as JSON, and prints what that runtime
 passes on to its model. `postroom setup` installs it, and only an agent can run it. `postroom hook plain` is
 for any other runtime that shows its model what a command prints: it prints what waits for you, or nothing,
-and reads nothing. The exit code is 0 whatever happens: what went wrong is in the log (`postroom doctor`)."""
+and reads nothing; with --json, one document with that text, which may be empty. What other runtimes are
+given has their own form whatever is asked for. The exit code is 0 whatever happens: what went wrong is in
+the log (`postroom doctor`)."""
 EXAMPLES = """\
-  postroom hook plain --as backend"""
+  postroom hook plain --as backend
+  postroom hook plain --as backend --json"""
 
 
 def add_arguments(parser: "Parser") -> None:
@@ -32,11 +35,22 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
     try:
         if args.runtime != plain.RUNTIME:
             return main.run(where, words)
-        plain.show(context.room(), context.out.write)
+        _show(context)
     except Exception as exc:
         journal.note(where, words, exc)
         _tell(exc, context)
     return 0
+
+
+def _show(context: "Context") -> None:
+    """What waits, for a runtime that we do not know."""
+    from postroom.hooks import plain
+
+    def write(text: str) -> None:
+        context.out.write(context.to_json({"text": text}) + "\n" if context.json else text)
+
+    if not plain.show(context.room(), write) and context.json:
+        write("")
 
 
 def _tell(exc: Exception, context: "Context") -> None:

@@ -1,6 +1,6 @@
 """`postroom log`."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from postroom.cli.moment import clock
 from postroom.cli.output import cut, one_line
@@ -80,10 +80,17 @@ def _is_unsaid(event: "Event", room: "LocalRoom") -> bool:
 
 def _print(events: "list[Event]", room: "LocalRoom", context: "Context") -> None:
     if context.json:
-        context.put("".join(context.to_json(wire.event(event)) + "\n" for event in events))
+        context.put("".join(context.to_json(_document(event)) + "\n" for event in events))
     else:
         names: dict[str, str] = {}
         context.put("".join(_line(event, room, names, context) for event in events))
+
+
+def _document(event: "Event") -> dict[str, Any]:
+    """As the journal has it, without what would prove an attempt if an agent's conversation had it."""
+    document = wire.event(event)
+    document["payload"] = {key: value for key, value in document["payload"].items() if key != "nonce"}
+    return document
 
 
 def _line(event: "Event", room: "LocalRoom", names: dict[str, str], context: "Context") -> str:

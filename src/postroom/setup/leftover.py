@@ -1,0 +1,50 @@
+"""What set-up makes beside the room, for all runtimes together; it goes with the last of them."""
+
+import os
+from collections.abc import Iterator
+
+from postroom import config
+from postroom.hooks import journal, program
+from postroom.room.local import LocalRoom
+from postroom.room.session import is_live
+from postroom.runtimes import NAMES
+from postroom.setup import file, record
+from postroom.setup.plan import is_wired, target
+
+
+def directory(home: str) -> str:
+    """Where all of it lies."""
+    return os.path.dirname(program.path(home))
+
+
+def is_needed(home: str) -> bool:
+    """Whether any runtime is still wired to the room, as far as is known."""
+    return any(record.every(home)) or any(
+        is_wired(target(home, name, scope)) for name in NAMES for scope in ("user", "project")
+    )
+
+
+def living(room: LocalRoom) -> int:
+    """How many sessions may still run our hooks: most runtimes read them once, when they start."""
+    found, offset = 0, 0
+    with room.store.read() as tx:
+        while page := tx.agents(offset=offset):
+            offset += len(page)
+            found += sum(is_live(each) for agent in page for each in tx.sessions(agent.id))
+    return found
+
+
+def clear(home: str) -> None:
+    """Remove what is ours there; what somebody else has put there stays, and the directory with it."""
+    for path in _files(home):
+        file.delete(path)
+    inner = [config.beside(home, name) for name in ("life", "setup", "plugin")]
+    file.remove_directories([*inner, directory(home)])
+
+
+def _files(home: str) -> Iterator[str]:
+    log = journal.path(home)
+    yield from (program.path(home), log, f"{log}.1")
+    life = config.beside(home, "life")
+    for name in os.listdir(life) if os.path.isdir(life) else ():
+        yield os.path.join(life, name)
