@@ -266,7 +266,8 @@ Somebody who writes to an idle agent need not wait until its user types. Each se
 *ring file*, which every send touches after its commit. Claude Code watches that file itself, and its hook for
 that shows the mail. The plugins in opencode and Copilot CLI watch it for those. Codex and Qwen Code cannot:
 for them the send starts a small process of its own, which calls the agent by its own means (`codex queue`,
-the input file), if it is idle. In these four, what is typed is only "Postroom: there is mail for you."; the
+the input file), if it is idle; from inside a sandbox, where nobody outside can be called, that is left to the
+sender's next hook. In these four, what is typed is only "Postroom: there is mail for you."; the
 hook at that prompt then shows the mail. What a person has half typed stays as it is. A session that works is
 left alone: its hooks find the mail.
 

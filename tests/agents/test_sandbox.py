@@ -13,6 +13,7 @@ from postroom.model.ladder import State
 from postroom.runtimes import load
 from postroom.runtimes.contract import Kind
 from postroom.setup.plan import commands
+from tests.agents.clis import CLIS
 from tests.agents.conftest import MakeRig
 from tests.agents.desk import ANA, BIN, Desk
 from tests.agents.rig import Done, Rig
@@ -177,3 +178,25 @@ def test_doctor_finds_out_inside_the_sandbox_of_codex_what_becomes_of_mail(make_
         [found] = json.loads(done.out)["runtimes"]
         verdicts.append(found["sandbox"]["verdict"])
     assert verdicts == ["stores", "spools", "fails"]
+
+
+@sandboxes
+def test_an_idle_codex_is_woken_though_who_writes_to_it_is_in_a_sandbox(make_rig: MakeRig, name: str) -> None:
+    rig = sandboxed(make_rig, name)
+    other = rig if name == "codex" else rig.also(CLIS["codex"])
+    desk = Desk(rig).set_up()
+    assert other.command(os.path.join(BIN, "postroom"), "setup", "codex", "--yes", **desk.env).code == 0
+    path = f"{os.path.dirname(other.program)}:{desk.env['PATH']}"
+    with other.terminal(POSTROOM_AGENT="api", PATH=path) as codex:
+        codex.wait_idle()
+        codex.submit("[[say READY-B]]")
+        codex.wait_screen("READY-B")
+        codex.wait_idle()
+        done = rig.run(
+            "[[bash postroom send api 'MARK-WA''KE']] [[bash sleep 3]] [[say GOODBYE]]",
+            *confined(rig), **desk.env | {"PATH": path},
+        )  # fmt: skip
+        assert done.code == 0, done
+        rig.log.wait("MARK-WAKE")
+        assert rig.log.count("MARK-WAKE", about="READY-B") == 1
+    assert desk.complaints() == ""

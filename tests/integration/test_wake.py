@@ -17,6 +17,8 @@ from postroom.room.local import LocalRoom
 from postroom.runtimes import load
 from postroom.runtimes.contract import NUDGE, Call
 from tests.hooking import run_hook
+from tests.machine import unshare
+from tests.player import Player
 
 QWEN = load("qwen")
 IDLE = "import sys; sys.stdin.read()"
@@ -155,10 +157,9 @@ sys.stdin.read()
 """
 
 
-@pytest.mark.promise("wake")
-def test_a_send_wakes_an_idle_agent_whose_own_hook_then_shows_it_the_mail(
-    room: LocalRoom, tmp_path: os.PathLike[str]
-) -> None:
+@pytest.fixture
+def sleeping(room: LocalRoom, tmp_path: os.PathLike[str]) -> Iterator[subprocess.Popen[str]]:
+    """An idle Qwen Code, who is `builder`; says what was typed and what its hook then said."""
     typed = os.path.join(tmp_path, "typed")
     os.mkfifo(typed)
     hook = program.install(room.home)
@@ -176,12 +177,41 @@ def test_a_send_wakes_an_idle_agent_whose_own_hook_then_shows_it_the_mail(
     ) as agent:
         assert agent.stdout is not None
         assert agent.stdout.readline() == "idle\n"
-        sent = room.send("builder", "The build is red.")
-        prompt, said = json.loads(agent.stdout.readline())
-        assert prompt == NUDGE
-        assert "The build is red." in json.loads(said)["hookSpecificOutput"]["additionalContext"]
-        assert room.receipts(sent.id).deliveries[0].state is State.OFFERED
+        yield agent
         agent.kill()
+
+
+def woken(agent: subprocess.Popen[str]) -> str:
+    """What the hook of an agent showed when it was woken."""
+    assert agent.stdout is not None
+    prompt, said = json.loads(agent.stdout.readline())
+    assert prompt == NUDGE
+    return json.loads(said)["hookSpecificOutput"]["additionalContext"]
+
+
+@pytest.mark.promise("wake")
+def test_a_send_wakes_an_idle_agent_whose_own_hook_then_shows_it_the_mail(
+    room: LocalRoom, sleeping: subprocess.Popen[str]
+) -> None:
+    sent = room.send("builder", "The build is red.")
+    assert "The build is red." in woken(sleeping)
+    assert room.receipts(sent.id).deliveries[0].state is State.OFFERED
+
+
+@pytest.mark.promise("wake")
+def test_whom_a_sandbox_hides_from_the_sender_is_woken_by_the_senders_next_hook(
+    room: LocalRoom, sleeping: subprocess.Popen[str], tmp_path: os.PathLike[str]
+) -> None:
+    with Player(room.home, os.path.join(tmp_path, "work"), POSTROOM_AGENT="backend") as player:
+        player.hook("SessionStart", source="startup")
+        prefix = tuple(unshare("--pid", "--fork", "--mount-proc"))
+        sent = player.ok("send", "builder", "The build is red.", prefix=prefix)
+        assert sent["deliveries"][0]["state"] == "stored"
+        outbox = os.path.join(player.cwd, ".postroom", "outbox")
+        assert len(os.listdir(outbox)) == 1
+        player.hook("PostToolBatch")
+        assert not os.path.exists(outbox)
+        assert "The build is red." in woken(sleeping)
 
 
 @pytest.mark.promise("subagent-unknown")

@@ -19,6 +19,7 @@ from postroom.room import directory, spool
 from postroom.room.bounce import notify
 from postroom.room.identity import HOOK, UNVERIFIED, Evidence, Witness
 from postroom.room.seat import is_live
+from postroom.room.wake import VERB, start
 
 if TYPE_CHECKING:
     from postroom.room.local import LocalRoom
@@ -35,7 +36,7 @@ class Letter(NamedTuple):
     """What a file in an outbox says."""
 
     id: str
-    verb: str  # send, reply or ack
+    verb: str  # send, reply, ack or wake
     claim: str  # --as
     inherited: str  # POSTROOM_AGENT
     sessions: list[str]  # that its environment named
@@ -222,4 +223,10 @@ def _options(room: "LocalRoom", letter: Letter) -> Any:
     return options
 
 
-_VERBS = {"send": _send, "reply": _reply, "ack": _ack}
+def _wake(room: "LocalRoom", letter: Letter) -> None:
+    """Call those whom the sender could not see. A name is part of paths: only who exists is called."""
+    look = room.store.look()
+    start(room.home, [party for party in letter.words["parties"] if look.agent(party) is not None])
+
+
+_VERBS = {"send": _send, "reply": _reply, "ack": _ack, VERB: _wake}

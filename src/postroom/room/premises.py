@@ -178,9 +178,9 @@ class Premises:
 
     def call(self, parties: list[str]) -> None:
         """Have those called whose runtimes cannot watch a file; see `room/wake.py`."""
-        from postroom.room.wake import start  # noqa: PLC0415 - only for who must be called
+        from postroom.room.wake import call  # noqa: PLC0415 - only for who must be called
 
-        start(self.home, parties)
+        call(self, parties)
 
     def hand(self, party: str) -> "Hand":
         from postroom.room.hand import Hand  # noqa: PLC0415 - only for listeners

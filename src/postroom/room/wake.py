@@ -1,16 +1,29 @@
 """Starting a waker: a small process of its own that calls a runtime which cannot watch a file.
 
 Whoever sends does not wait for it, and is not told: a wake is a hint. Its mail stays stored until a hook
-offers it.
+offers it. From inside a sandbox nobody outside can be called, so that is left to the sender's next hook.
 """
 
 import os
+from typing import TYPE_CHECKING
 
-from postroom import config
+from postroom import config, host
 
+if TYPE_CHECKING:
+    from postroom.room.premises import Premises
+
+VERB = "wake"  # of a letter that asks for it
 _SHELL = "/bin/sh"
 # In the background of a shell that ends at once, so that nobody has a child to wait for.
 _SCRIPT = '"$0" wake "$1" </dev/null >/dev/null 2>&1 &'
+
+
+def call(room: "Premises", parties: list[str]) -> None:
+    """Have those called whose sessions can be seen from here, and leave the others to a hook."""
+    hidden = [party for party in parties if _is_hidden(room, party)]
+    start(room.home, [party for party in parties if party not in hidden])
+    if hidden:
+        _leave(room, hidden)
 
 
 def start(home: str, parties: list[str]) -> None:
@@ -22,3 +35,28 @@ def start(home: str, parties: list[str]) -> None:
             os.waitpid(pid, 0)
         except (OSError, AttributeError):
             pass
+
+
+def _is_hidden(room: "Premises", party: str) -> bool:
+    session = room.store.look().session(room.ring.session(party))
+    return session is not None and host.is_elsewhere(session.process)
+
+
+def _leave(room: "Premises", parties: list[str]) -> None:
+    """A letter for the hooks of the session in which this runs, if it is one. Nothing is raised."""
+    from postroom.errors import PostroomError  # noqa: PLC0415 - only in a sandbox
+    from postroom.model import ids  # noqa: PLC0415
+    from postroom.room.identity import stated  # noqa: PLC0415
+    from postroom.room.spool import put  # noqa: PLC0415
+
+    sessions = stated()
+    new = ids.message_id(room.now(), int.from_bytes(os.urandom(4)))
+    letter = {
+        "id": new, "verb": VERB, "claim": "", "inherited": "", "sessions": sessions, "project": "",
+        "words": {"parties": parties},
+    }  # fmt: skip
+    try:
+        if sessions:
+            put(room.home, os.getcwd(), letter)
+    except (PostroomError, OSError):
+        pass
