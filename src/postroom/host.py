@@ -147,6 +147,15 @@ def device(path: str) -> int:
     return (minor & 0xFF) | (major << 8) | ((minor & ~0xFF) << 12)
 
 
+def on_path(name: str) -> str:
+    """Where a program is, by PATH; empty if nowhere. What lies in the directory we stand in is not meant."""
+    for directory in os.environ.get("PATH", "").split(":"):
+        path = os.path.join(directory, name)
+        if directory.startswith("/") and os.access(path, os.X_OK) and os.path.isfile(path):
+            return path
+    return ""
+
+
 def tell(path: str, data: bytes, patience: float) -> None:
     """Write to a socket in the file system. `OSError` where nobody reads it."""
     link = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)

@@ -302,6 +302,16 @@ def test_who_is_named_in_a_question_need_not_be_who_asks(play: Play):
         assert player.shell(*command).code == 0, command
 
 
+@pytest.mark.promise("identity")
+def test_a_subagent_that_its_runtime_calls_main_is_not_the_conversation(play: Play):
+    player = play(POSTROOM_AGENT="backend")
+    said = player.hook("SubagentStart", agent_id="main", agent_type="explore").out
+    assert "Your own address in Postroom is backend.explore." in said
+    assert message(player, "hi")["sender_session"] == "claude:s1:main"
+    player.hook("SubagentStop", agent_id="main", agent_type="explore")
+    assert player.name == "backend"
+
+
 def test_the_variables_are_those_of_the_runtimes():
     known = [runtimes.load(name) for name in runtimes.NAMES]
     assert set(VARIABLES) == {(each.session_env, each.name) for each in known if each.session_env}

@@ -57,13 +57,15 @@ def pane(pid: int, environment: Mapping[str, str]) -> tuple[str, str]:
     socket = server.rpartition(",")[0].rpartition(",")[0]
     if not socket.startswith("/") or not own.startswith("%") or not (terminal := host.terminal(pid)):
         return "", ""
+    if not (tmux := host.on_path("tmux")):
+        return "", ""
     import subprocess  # noqa: PLC0415 - once in a session that has a pane
 
     asked = ["display-message", "-p", "-t", own, "#{pid} #{pane_dead} #{pane_tty}", ";"]
     asked += ["show-options", "-pqv", "-t", own, "@postroom_agent"]
     try:
         done = subprocess.run(
-            ["tmux", "-S", socket, *asked], capture_output=True, timeout=_PATIENCE, check=True,
+            [tmux, "-S", socket, *asked], capture_output=True, timeout=_PATIENCE, check=True,
             stdin=subprocess.DEVNULL,
         )  # fmt: skip
         first, _, label = done.stdout.decode(errors="replace").partition("\n")

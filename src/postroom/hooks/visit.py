@@ -262,8 +262,11 @@ class Visit:
         asked = self._session.details.get("asked") if self._session else None
         if not asked:
             return ""
-        wanted = f"{asked['name']} was asked for ({asked['by']}), but " if asked["name"] else ""
-        return f"{wanted}{asked['why']}. "
+        from postroom.protocol.plain import one_line  # noqa: PLC0415 - rarely
+
+        name = one_line(asked["name"], 64)
+        wanted = f"{name} was asked for ({asked['by']}), but " if name else ""
+        return f"{wanted}{one_line(asked['why'], 300)}. "
 
     def succeeded(self) -> None:
         """All of it was written."""

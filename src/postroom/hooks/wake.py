@@ -93,19 +93,11 @@ def sleeper(runtime: Runtime, session: Session) -> Sleeper:
     """A session, what the machine knows of its process, and what this one has to call it with."""
     details = session.details
     command, cwd = host.started_with(session.process)
-    program = _on_path(runtime.programs[0]) if runtime.programs else ""
+    program = host.on_path(runtime.programs[0]) if runtime.programs else ""
     return Sleeper(
         own_id(session.id), str(details.get("transcript") or ""), program, command, dict(os.environ), cwd,
         str(details.get("socket") or ""),
     )  # fmt: skip
-
-
-def _on_path(name: str) -> str:
-    for directory in os.environ.get("PATH", "").split(":"):
-        path = os.path.join(directory, name)
-        if directory.startswith("/") and os.access(path, os.X_OK) and os.path.isfile(path):
-            return path
-    return ""
 
 
 def call_of(runtime: Runtime, session: Session) -> Call | None:

@@ -78,10 +78,11 @@ def _objection(name: str, bearer: Session | None) -> str:
     """Why a name cannot be borne; empty if it can be. A person is no agent, and neither is the room."""
     try:
         address = parse(name)
-    except InvalidAddress as exc:
-        return str(exc)
-    if address.kind is not Kind.AGENT or address.name == ROOM:
-        return "that is no agent's name"
+        can_be = address.kind is Kind.AGENT and address.name != ROOM
+    except InvalidAddress:
+        can_be = False
+    if not can_be:
+        return "no agent can be called so"
     if bearer is None:
         return ""
     pid = bearer.process.partition(".")[0]
