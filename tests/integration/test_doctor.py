@@ -225,7 +225,8 @@ def test_nothing_is_proven_of_what_is_not_set_up(user: User):
 @pytest.mark.parametrize("what", ["not reviewed", "entries missing", "program missing", "not installed"])
 def test_no_model_is_asked_where_no_hook_can_run(user: User, what: str):
     runtime = "codex" if what == "not reviewed" else "claude"
-    user.install(runtime, f'if [ "$1" = --version ]; then echo 9.8.7; else echo run >{user.home}/runs; fi')
+    runs = f"echo run >{user.home}/runs"
+    user.install(runtime, f'case "$1" in --version) echo 9.8.7;; sandbox) exit 1;; *) {runs};; esac')
     user.ok("setup", runtime, "--yes", *(["--plugin"] if what == "not installed" else []))
     if what == "entries missing":
         document = json.loads(user.read(".claude/settings.json"))

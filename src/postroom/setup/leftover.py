@@ -6,10 +6,13 @@ from collections.abc import Iterator
 from postroom import config
 from postroom.hooks import journal, program
 from postroom.room.local import LocalRoom
-from postroom.room.session import is_live
+from postroom.room.seat import is_live
+from postroom.room.spool import OUTBOX
 from postroom.runtimes import NAMES
 from postroom.setup import file, record
 from postroom.setup.plan import is_wired, target
+
+_SESSIONS = ("life", OUTBOX)  # what the sessions' hooks leave
 
 
 def directory(home: str) -> str:
@@ -38,13 +41,13 @@ def clear(home: str) -> None:
     """Remove what is ours there; what somebody else has put there stays, and the directory with it."""
     for path in _files(home):
         file.delete(path)
-    inner = [config.beside(home, name) for name in ("life", "setup", "plugin")]
+    inner = [config.beside(home, name) for name in (*_SESSIONS, "setup", "plugin")]
     file.remove_directories([*inner, directory(home)])
 
 
 def _files(home: str) -> Iterator[str]:
     log = journal.path(home)
     yield from (program.path(home), log, f"{log}.1")
-    life = config.beside(home, "life")
-    for name in os.listdir(life) if os.path.isdir(life) else ():
-        yield os.path.join(life, name)
+    for folder in (config.beside(home, name) for name in _SESSIONS):
+        for name in os.listdir(folder) if os.path.isdir(folder) else ():
+            yield os.path.join(folder, name)
