@@ -356,7 +356,8 @@ and the receipt says *seen*. A time is that from `send` to the request, with all
 start of the agent; the typing of a prompt; the rest of an answer. For a tool and an idle wake nothing had to.
 *sandbox*: what the agent sent from inside its sandbox was stored; *spool*: what that kept out was taken in by
 the next hook, and reached the other agent once. Where there is no tick, it says why: the runtime has *no way
-in* there, or nothing wakes it, or these tests have *not shown* it.
+in* there, or nothing wakes it, or these tests have *not shown* it. A dash: it has no sandbox of its own, or
+none in which hooks work ([sandboxes](../explanation/runtimes.md#sandboxes)).
 
 """
 
@@ -373,6 +374,8 @@ def _why_not(runtime: Runtime, point: str) -> str:
     if point in ("idle wake", "draft kept"):
         nothing = {"idle wake": "nothing wakes it", "draft kept": "nothing is typed"}[point]
         return nothing if runtime.wake is Wake.NONE else "not shown"
+    if point in ("sandbox", "spool"):
+        return "–"
     kinds = [kind for kind in Kind if kind.value == point] or list(Kind)
     may = any(one.proven_by for one in runtime.points if one.kind in kinds)
     return "not shown" if may else "no way in"

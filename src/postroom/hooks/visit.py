@@ -91,7 +91,7 @@ class Visit:
         beat, pid = self._beat, above.agent()
         if not pid:
             raise ValueError("it was not an agent that ran this hook, or it is gone")
-        details = {"key": self._key, "cwd": beat.cwd, "transcript": beat.transcript, **(beat.facts or {})}
+        details = {"key": self._key, "cwd": beat.cwd, "transcript": beat.transcript}
         if self._runtime.socket_env and self._room.settings.wake_by_socket == "on":
             details["socket"] = os.environ.get(self._runtime.socket_env, "")
         return Seat(

@@ -80,7 +80,6 @@ class Beat(NamedTuple):
     transcript: str = ""  # the file in which it keeps the conversation
     source: str = ""  # why a session starts; "startup": it is a new one
     prompt: str = ""  # what a person typed
-    facts: Json | None = None  # what its routes need to know later
     proves: bool = True  # whether this one implies what its name as a rule does
     lends: bool | None = None  # whether a subagent without an id of its own begins here, or ends
 
