@@ -113,8 +113,7 @@ def test_the_command_lines_are_the_same_for_every_version(user: User):
             "hooks": [
                 {
                     "type": "command",
-                    "command": f'r={room} k="p$PPID"; echo SessionEnd 2>/dev/null 1<>"$r-hooks/life/$k";'
-                    f' exec {hook} codex SessionEnd "$k"',
+                    "command": f'r={room} k="p$PPID"; exec {hook} codex SessionEnd "$k"',
                     "timeout": 1,
                 }
             ]
