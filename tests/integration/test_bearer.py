@@ -10,6 +10,8 @@ import pytest
 
 from postroom.hooks import journal
 from postroom.room.local import LocalRoom
+from postroom.runtimes import NAMES, load
+from postroom.runtimes.contract import Kind
 from tests.conftest import OpenRoom
 from tests.pane import Pane
 from tests.player import Player, started
@@ -384,3 +386,10 @@ def test_a_conversation_in_another_terminal_is_another_agent(codex: Codex):
 def _presence(player: Player, name: str) -> str:
     [row] = [row for row in player.ok("agents", "--as", "builder")["agents"] if row["name"] == name]
     return row["sessions"][0]["presence"] if row["sessions"] else "gone"
+
+
+def test_the_end_of_a_conversation_is_no_sign_of_life_of_another_in_the_same_server():
+    """Their hooks have nothing but the server's number to leave a sign under."""
+    ends = [point for name in NAMES for point in load(name).points if point.kind is Kind.END]
+    assert ends
+    assert not any(point.is_sign for point in ends)
