@@ -7,27 +7,10 @@ from typing import Any
 import pytest
 
 from postroom import host
-from postroom.hooks import journal
 from postroom.model.ladder import Evidence, Outcome, State
 from postroom.model.message import Delivery
 from postroom.room.local import LocalRoom
-from tests.conftest import OpenRoom
 from tests.hooking import ClaudeCode, run_hook
-
-
-@pytest.fixture
-def cwd(tmp_path) -> str:
-    path = os.path.join(tmp_path, "shop")
-    os.mkdir(path)
-    return path
-
-
-@pytest.fixture
-def claude(room: LocalRoom, cwd: str, monkeypatch: pytest.MonkeyPatch) -> ClaudeCode:
-    """Claude Code in the project of the room, where it is `builder`."""
-    monkeypatch.setenv("POSTROOM_PROJECT", "p")
-    monkeypatch.setenv("POSTROOM_AGENT", "builder")
-    return ClaudeCode(room.home, cwd)
 
 
 def delivery(room: LocalRoom, id: str) -> Delivery:
@@ -407,117 +390,3 @@ def test_what_happens_in_another_terminal_proves_nothing_here(room: LocalRoom, c
         tx.append("session.started", known.agent, payload=payload)
     claude.stop()
     assert delivery(room, sent.id).state is not State.SEEN
-
-
-# failures
-
-
-def test_what_could_not_be_said_after_the_claim_is_not_an_attempt_that_counts(
-    room: LocalRoom, claude: ClaudeCode, monkeypatch: pytest.MonkeyPatch
-):
-    claude.start()
-    sent = room.send("builder", "mail-1")
-    monkeypatch.setattr("postroom.hooks.visit.Visit._text", lambda self, agent: 1 / 0)
-    for _ in range(6):
-        with pytest.raises(ZeroDivisionError):
-            claude.prompt()
-    monkeypatch.undo()
-    assert delivery(room, sent.id).state is State.STORED
-
-
-@pytest.mark.promise("hook-harmless")
-def test_a_hook_that_no_agent_ran_makes_nobody_an_agent(
-    room: LocalRoom, claude: ClaudeCode, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setattr(host, "program", lambda pid: "tmux: server")
-    with pytest.raises(ValueError, match="not an agent"):
-        run_hook(room.home, ["claude", "SessionStart", "s1"], '{"session_id": "s1"}')
-    assert room.store.look().sessions(room.who("builder").id) == []
-
-
-@pytest.mark.parametrize("key", ["../x", "a/b", "..", "."])
-def test_a_key_that_is_no_file_name_is_refused(room: LocalRoom, claude: ClaudeCode, key: str):
-    with pytest.raises(ValueError, match="names no session"):
-        run_hook(room.home, ["claude", "Stop", key], '{"session_id": "s1"}')
-
-
-@pytest.mark.promise("quiet")
-def test_a_key_of_several_sessions_promises_nothing_though_one_of_them_ends(
-    room: LocalRoom, cwd: str, monkeypatch: pytest.MonkeyPatch
-):
-    """In Codex all sessions live in one process, and its hooks know no other key."""
-    monkeypatch.setenv("POSTROOM_PROJECT", "p")
-    sessions = []
-    for name in ("a", "b", "c"):
-        monkeypatch.setenv("POSTROOM_AGENT", name)
-        session = ClaudeCode(room.home, cwd, name)
-        session.key = "p1"
-        session.start()
-        sessions.append(session)
-    sessions[1].end()
-    sessions[0].stop()
-    link = os.path.join(room.home, "run", "quiet", "s", "p1")
-    assert not os.path.exists(link), "c has no other"
-
-
-@pytest.mark.promise("hook-harmless")
-@pytest.mark.parametrize(
-    ("argv", "stdin"),
-    [
-        (["claude", "Stop", "s1"], "not json"),
-        (["claude", "Stop", "s1"], "[]"),
-        (["claude", "Stop", "s1"], "{}"),
-        (["claude", "Nothing", "s1"], "{}"),
-        (["nobody", "Stop", "s1"], "{}"),
-        ([], ""),
-        (["claude", "Stop", "s1"], '{"session_id": {"a": 1}, "cwd": 5}'),
-    ],
-)
-def test_a_hook_that_fails_says_nothing_and_the_log_says_why(
-    room: LocalRoom, installed: "Program", argv: list[str], stdin: str
-):
-    assert installed(argv, stdin) == (0, "", "")
-    log = journal.path(room.home)
-    with open(log, encoding="utf-8") as file:
-        assert len(file.readlines()) == 1
-
-
-def test_a_room_that_is_gone_harms_nobody(installed: "Program", room: LocalRoom):
-    os.rename(os.path.join(room.home, "room.db"), os.path.join(room.home, "away"))
-    assert installed(["claude", "Stop", "s1"], '{"session_id": "s1"}') == (0, "", "")
-
-
-class Program:
-    """The program that all hooks run, as a set-up installs it."""
-
-    def __init__(self, path: str) -> None:
-        self.path = path
-
-    def __call__(self, argv: list[str], stdin: str) -> tuple[int, str, str]:
-        import subprocess
-
-        clean = {"PATH": os.environ["PATH"]}
-        ran = subprocess.run(
-            [self.path, *argv],
-            input=stdin,
-            capture_output=True,
-            text=True,
-            check=False,
-            env=clean,
-            timeout=60,
-        )
-        return ran.returncode, ran.stdout, ran.stderr
-
-
-@pytest.fixture
-def installed(room: LocalRoom) -> Program:
-    from postroom.hooks import program
-
-    return Program(program.install(room.home))
-
-
-def test_the_installed_program_shows_mail(installed: Program, room: LocalRoom, open_room: OpenRoom, cwd: str):
-    told = f'{{"session_id": "s1", "cwd": "{cwd}", "source": "startup"}}'
-    code, out, err = installed(["claude", "SessionStart", "s1"], told)
-    assert (code, err) == (0, "")
-    assert "Your address in Postroom is" in out
