@@ -15,7 +15,8 @@ from postroom.hooks.stub import stub
 from postroom.model.ladder import State
 from postroom.room.local import LocalRoom
 from postroom.runtimes import load
-from postroom.runtimes.contract import NUDGE, Call
+from postroom.runtimes.contract import NUDGE
+from postroom.runtimes.process import Call
 from tests.hooking import run_hook
 from tests.machine import unshare
 from tests.player import Player

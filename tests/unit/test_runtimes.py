@@ -7,8 +7,9 @@ import pytest
 from postroom.errors import UnknownRuntime
 from postroom.protocol.schema import check
 from postroom.runtimes import NAMES, load
-from postroom.runtimes.contract import NUDGE, Kind, Point, Runtime, Said, Sleeper, Wake, Words
+from postroom.runtimes.contract import NUDGE, Kind, Point, Runtime, Said, Wake, Words
 from postroom.runtimes.plugin import program
+from postroom.runtimes.process import Sleeper
 from tests.recorded import Capture, captures, schema, schemas, strings
 
 RUNTIMES = [load(name) for name in NAMES]

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 
 from postroom import host
 from postroom.room.seat import Around
-from postroom.runtimes.contract import Daemon, Runtime
+from postroom.runtimes.contract import Runtime
+from postroom.runtimes.process import Daemon
 
 _NAME = "POSTROOM_AGENT"
 _PATIENCE = 1.0  # seconds for tmux

@@ -11,7 +11,8 @@ from typing import Any
 from postroom import host
 from postroom.model.message import Json, Session
 from postroom.room.local import LocalRoom
-from postroom.runtimes.contract import Runtime, ToolFact
+from postroom.runtimes.contract import Runtime
+from postroom.runtimes.tool import ToolFact
 from postroom.text import encode
 
 _MOST = 1 << 22  # bytes of a transcript that are read at once

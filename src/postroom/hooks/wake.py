@@ -20,7 +20,8 @@ from postroom.room.local import LocalRoom
 from postroom.room.reach import doing, last_sign
 from postroom.room.seat import is_live
 from postroom.runtimes import load
-from postroom.runtimes.contract import NUDGE, Call, Runtime, Sleeper
+from postroom.runtimes.contract import NUDGE, Runtime
+from postroom.runtimes.process import Call, Sleeper
 
 _MOST = 10.0  # seconds for all
 _TRIES = 3

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from postroom import config
 from postroom.model.context import context_id, is_main
 from postroom.model.message import Agent, Session
-from postroom.room import bearer, directory
+from postroom.room import directory
 from postroom.room.seat import Around, Seat, is_followed, is_live
 from postroom.room.sweep import give_back
 
@@ -37,6 +37,8 @@ def current(room: "LocalRoom", tx: "WriteTx", seat: Seat, *, anew: bool) -> tupl
 
 
 def _begin(room: "LocalRoom", tx: "WriteTx", seat: Seat, known: Session | None) -> tuple[Session, Agent]:
+    from postroom.room import bearer  # noqa: PLC0415 - once in a context
+
     if known is not None:
         return_unproven(room, tx, known)
     else:
@@ -106,6 +108,6 @@ def _child(room: "LocalRoom", tx: "WriteTx", seat: Seat) -> Agent:
     while True:
         name = f"{parent.address}.{kind or 'child'}" + (f"-{n}" if n > 1 else "")
         taken = directory.find(tx, directory.personal(name), parent.project)
-        if taken is None or not bearer.runs(tx, taken):
+        if taken is None or not any(map(is_live, tx.sessions(taken.id))):
             return directory.join(tx, name, room.scope, {"supervisor": parent.address, "role": "subagent"})
         n += 1

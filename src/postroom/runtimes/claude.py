@@ -10,14 +10,11 @@ from typing import TYPE_CHECKING, Any, cast
 from postroom.model.message import Json
 from postroom.runtimes.contract import (
     Beat,
-    Call,
     Kind,
     Marks,
     Point,
     Runtime,
     Said,
-    Sleeper,
-    ToolFact,
     Wake,
     Words,
     text,
@@ -25,6 +22,8 @@ from postroom.runtimes.contract import (
 from postroom.text import encode
 
 if TYPE_CHECKING:
+    from postroom.runtimes.process import Call, Sleeper
+    from postroom.runtimes.tool import ToolFact
     from postroom.runtimes.wiring import Edit, Place, Read, Wiring
 
 _ANSWERED = ("PostToolBatch", "Stop")  # events that come only after the model has answered once more
@@ -63,13 +62,17 @@ def say(point: Point, words: Words) -> Said:
     return Said(encode({"hookSpecificOutput": specific})) if len(specific) > 1 else Said()
 
 
-def call(sleeper: Sleeper, words: str) -> Call | None:
+def call(sleeper: "Sleeper", words: str) -> "Call | None":
     """By the socket at which its sessions talk to each other: sooner than by its watch, and undocumented."""
+    from postroom.runtimes.process import Call  # noqa: PLC0415 - for wakers
+
     line = encode({"type": "user", "message": {"role": "user", "content": words}})
     return Call([], {}, sleeper.socket, f"{line}\n", is_socket=True) if sleeper.socket else None
 
 
-def tools(record: Json) -> list[ToolFact]:
+def tools(record: Json) -> "list[ToolFact]":
+    from postroom.runtimes.tool import ToolFact  # noqa: PLC0415 - where tools are recorded
+
     message: Json = record.get("message") or {}
     content: Any = message.get("content")
     found: list[ToolFact] = []

@@ -15,10 +15,13 @@ import os
 from typing import TYPE_CHECKING
 
 from postroom.model.message import Json
-from postroom.runtimes.contract import Call, Daemon, Kind, Marks, Point, Runtime, Sleeper, ToolFact, Wake
+from postroom.runtimes.contract import Kind, Marks, Point, Runtime, Wake
+from postroom.runtimes.process import Daemon
 from postroom.runtimes.shape import beat, context
 
 if TYPE_CHECKING:
+    from postroom.runtimes.process import Call, Sleeper
+    from postroom.runtimes.tool import ToolFact
     from postroom.runtimes.wiring import Edit, Place, Read, Reviews, Wiring
 
 _ANSWERED = ("Stop", "SubagentStop")
@@ -27,8 +30,10 @@ _HEADLESS = ("exec", "e", "review")
 _NO_TERMINAL = (*_HEADLESS, "app-server", "mcp-server", "queue", "login", "mcp", "sandbox", "apply")
 
 
-def call(sleeper: Sleeper, text: str) -> Call | None:
+def call(sleeper: "Sleeper", text: str) -> "Call | None":
     """Its own queue: an idle thread takes it at once, and the draft of whoever types there stays."""
+    from postroom.runtimes.process import Call  # noqa: PLC0415 - for wakers
+
     home, found, _ = sleeper.transcript.rpartition(_SESSIONS)
     if not found or not sleeper.program or sleeper.command[1:2] in ([word] for word in _HEADLESS):
         return None
@@ -50,7 +55,9 @@ def shows(command: list[str], cwd: str) -> str:
     return cwd
 
 
-def tools(record: Json) -> list[ToolFact]:
+def tools(record: Json) -> "list[ToolFact]":
+    from postroom.runtimes.tool import ToolFact  # noqa: PLC0415 - where tools are recorded
+
     item: Json = record.get("payload") or {}
     kind = item.get("type")
     if kind in ("function_call", "custom_tool_call"):

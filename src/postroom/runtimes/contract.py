@@ -7,9 +7,13 @@ again.
 
 from collections.abc import Callable
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from postroom.model.message import Json
+
+if TYPE_CHECKING:
+    from postroom.runtimes.process import Call, Daemon, Sleeper
+    from postroom.runtimes.tool import ToolFact
 
 NUDGE = "Postroom: there is mail for you."  # what a wake types: never mail itself
 
@@ -118,53 +122,12 @@ class Said(NamedTuple):
     code: int = 0
 
 
-class ToolFact(NamedTuple):
-    """That a tool was called, or what it gave back, as a transcript tells it."""
-
-    type: str  # `tool_call` or `tool_result`
-    id: str
-    tool: str  # its name; empty where the result does not say it
-    value: Any  # what it was given, or gave back
-    ok: bool = True
-
-
-class Sleeper(NamedTuple):
-    """An idle session that is to be woken, and its process as the machine knows it."""
-
-    session: str  # the runtime's own id
-    transcript: str
-    program: str  # where the waker finds the runtime's program
-    command: list[str]  # with which the session was started
-    env: dict[str, str]  # the waker's own
-    cwd: str
-    socket: str = ""  # its own, if it has one and that is to be used
-
-
-class Call(NamedTuple):
-    """How to wake an idle session: a command to run, or a line for a file or a socket that it reads."""
-
-    command: list[str]
-    env: dict[str, str]
-    path: str = ""
-    line: str = ""
-    is_socket: bool = False
-
-
 class Wake(StrEnum):
     """How an idle session is woken."""
 
     WATCH = "watch"  # the runtime, or our plugin in it, watches the ring file
     CALL = "call"  # whoever sends starts a waker, which calls the runtime
     NONE = ""  # not at all: its mail waits for its next event
-
-
-class Daemon(NamedTuple):
-    """A server of a runtime's own, which hosts the sessions of all its terminals and outlives them."""
-
-    word: str  # in its command line
-    home_env: str  # the variable, besides HOME, by which a terminal finds its server
-    shows: Callable[[list[str], str], str]  # where a process of the runtime works, by its command line and
-    # directory; empty: it is no terminal
 
 
 class Runtime(NamedTuple):
@@ -179,13 +142,13 @@ class Runtime(NamedTuple):
     session_env: str = ""  # the variable that names the session in the shells of its tools
     budget: int = 9_000  # characters that it passes on whole
     marks: Marks = Marks()
-    tools: Callable[[Json], list[ToolFact]] | None = None  # in one line of its transcript
+    tools: "Callable[[Json], list[ToolFact]] | None" = None  # in one line of its transcript
     wake: Wake = Wake.NONE
     wakes_with: str = ""  # an argument without which it does not watch
-    call: Callable[[Sleeper, str], Call | None] | None = None  # with what to say; None: it cannot be
+    call: "Callable[[Sleeper, str], Call | None] | None" = None  # with what to say; None: it cannot be
     socket_env: str = ""  # the variable that names a socket of the session, at which it can be called
     programs: tuple[str, ...] = ()  # what its process may be called
-    daemon: Daemon | None = None
+    daemon: "Daemon | None" = None
     milliseconds: bool = False  # whether its timeouts are
     remark: str = ""  # what a user must know of it, in one sentence
 

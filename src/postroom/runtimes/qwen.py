@@ -11,11 +11,12 @@ An idle one is woken through the file that it was started with (`--input-file`),
 from typing import TYPE_CHECKING
 
 from postroom.model.message import Json
-from postroom.runtimes.contract import Beat, Call, Kind, Marks, Point, Runtime, Sleeper, Wake
+from postroom.runtimes.contract import Beat, Kind, Marks, Point, Runtime, Wake
 from postroom.runtimes.shape import beat, context
 from postroom.text import encode
 
 if TYPE_CHECKING:
+    from postroom.runtimes.process import Call, Sleeper
     from postroom.runtimes.wiring import Edit, Place, Read, Wiring
 
 _INPUT = "--input-file"
@@ -26,8 +27,10 @@ def read(event: str, stdin: Json) -> Beat:
     return found._replace(proves=not found.prompt)
 
 
-def call(sleeper: Sleeper, text: str) -> Call | None:
+def call(sleeper: "Sleeper", text: str) -> "Call | None":
     """A line for the file it reads; none if it was started without one."""
+    from postroom.runtimes.process import Call  # noqa: PLC0415 - for wakers
+
     for n, word in enumerate(sleeper.command):
         name, equals, value = word.partition("=")
         if name == _INPUT:
