@@ -11,6 +11,7 @@ from postroom.model.ladder import Evidence, Outcome, State
 from postroom.model.message import Delivery
 from postroom.room.local import LocalRoom
 from tests.hooking import ClaudeCode, run_hook
+from tests.player import Player
 
 
 def delivery(room: LocalRoom, id: str) -> Delivery:
@@ -190,6 +191,22 @@ def test_what_the_transcript_has_is_not_shown_again_after_a_resumption(room: Loc
     claude.end()
     assert claude.start("resume") == ""
     assert times(claude, "mail-1") == 1
+
+
+@pytest.mark.promise("hook-context")
+def test_a_prompt_that_comes_before_the_start_it_belongs_to_begins_no_other_context(
+    home: str, room: LocalRoom, tmp_path: os.PathLike[str]
+):
+    """Copilot runs the hooks of a resumed session's start and of its first prompt at the same time."""
+    work = os.path.join(tmp_path, "work")
+    with Player(home, work, runtime="copilot", POSTROOM_AGENT="backend") as player:
+        player.hook("SessionStart", source="new")
+        player.hook("SessionEnd")
+    room.send("backend", "mail-1")
+    with Player(home, work, runtime="copilot", POSTROOM_AGENT="backend") as player:
+        assert "mail-1" in player.hook("UserPromptSubmit", prompt="go on").out
+        assert "mail-1" not in player.hook("SessionStart", source="resume").out
+        assert "mail-1" in player.hook("SessionStart", source="resume").out, "it was resumed once more"
 
 
 def test_mail_for_one_session_is_not_shown_in_another_agents(room: LocalRoom, claude: ClaudeCode, cwd: str):

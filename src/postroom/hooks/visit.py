@@ -7,7 +7,7 @@ from postroom import config, host, label
 from postroom.hooks import above, journal
 from postroom.hooks.lent import Lent
 from postroom.model.context import is_part
-from postroom.model.message import Agent, Session
+from postroom.model.message import Agent, Json, Session
 from postroom.protocol.frame import SMALLEST, holds_frame
 from postroom.room import turn
 from postroom.room.local import LocalRoom
@@ -21,6 +21,7 @@ from postroom.runtimes.contract import NUDGE, Beat, Kind, Point, Runtime, Said, 
 from postroom.store.contract import WriteTx
 
 _FIRST = (Kind.START, Kind.CHILD)
+_STARTS = ("startup", "resume")
 _STOPS = (Kind.STOP, Kind.CHILD_STOP)
 _LAST = (*_STOPS, Kind.END)
 _PATIENCE, _PAUSE = 0.25, 0.02  # seconds
@@ -91,7 +92,9 @@ class Visit:
         beat, pid = self._beat, above.agent()
         if not pid:
             raise ValueError("it was not an agent that ran this hook, or it is gone")
-        details = {"key": self._key, "cwd": beat.cwd, "transcript": beat.transcript}
+        details: Json = {"key": self._key, "cwd": beat.cwd, "transcript": beat.transcript}
+        if self._point.kind in _FIRST:
+            details["started"] = True
         if self._runtime.socket_env and self._room.settings.wake_by_socket == "on":
             details["socket"] = os.environ.get(self._runtime.socket_env, "")
         return Seat(
@@ -109,10 +112,11 @@ class Visit:
         return seat._replace(around=around(self._runtime, seat.process, seat.cwd))
 
     def _is_anew(self, seat: Seat, known: Session | None) -> bool:
-        """Whether a context begins; not if it is that of a new session of which another event told first."""
-        if self._beat.source == "startup" and known is not None and known.ended_at is None:
-            return known.process != seat.process
-        return self._point.kind in _FIRST
+        """Whether a context begins; not if another event has told first of the same start."""
+        if known is None or known.ended_at is not None or known.process != seat.process:
+            return self._point.kind in _FIRST
+        told = self._beat.source == "startup" or not known.details.get("started")
+        return self._point.kind in _FIRST and not (told and self._beat.source in _STARTS)
 
     def _proof(self) -> turn.Proof:
         """What this event proves: nothing by itself where it begins another context."""

@@ -32,8 +32,16 @@ def current(room: "LocalRoom", tx: "WriteTx", seat: Seat, *, anew: bool) -> tupl
     if known is not None and not anew and known.process == seat.process and known.ended_at is None:
         agent = tx.agent(known.agent)
         if agent is not None:
-            return known, agent
+            return _told(tx, agent, seat, known), agent
     return _begin(room, tx, seat, known)
+
+
+def _told(tx: "WriteTx", agent: Agent, seat: Seat, known: Session) -> Session:
+    """Note that its start has been told of, where another event was sooner."""
+    if not seat.details.get("started") or known.details.get("started"):
+        return known
+    seat = _as_before(seat, known)._replace(details={**known.details, "started": True})
+    return start(tx, agent, seat, known.epoch)
 
 
 def _begin(room: "LocalRoom", tx: "WriteTx", seat: Seat, known: Session | None) -> tuple[Session, Agent]:
