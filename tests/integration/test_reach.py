@@ -213,3 +213,4 @@ def test_the_command_line_says_how_each_can_be_reached(home: str, player: Player
     assert "its agent is at work" in cli.ok("receipts", cli.sent("backend", "hi", sender="builder")).out
     player.end()
     assert "not running" in cli.ok("agents").out
+    assert "backend: stored, not running" in cli.ok("send", "backend", "hi", "--as", "builder").out

@@ -3,28 +3,35 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from postroom.cli.context import Context
     from postroom.model.presence import Sight
 
 DOUBT = " (route not proven)"
 _LISTENING = {"live": "listening now", "stored": "not listening now", "left": "has left"}
 
 
-def words(reach: str, sight: "Sight | None", *, asks: bool = False, proven: bool = False) -> str:
+def words(reach: str, party: str, sight: "Sight | None", context: "Context", *, proven: bool = False) -> str:
     """What a sender should know: when it will be shown, and whether that was ever proven.
 
     Whoever only waits for an answer gets no other mail by that; what its session does tells more.
     """
-    if reach == "live" and asks:
+    if reach == "live" and _asks(party, context):
         if sight is None or not sight.is_live:
             return "waits for an answer now"
         reach = sight.presence.value
+    if reach == "stored" and context.room().store.look().had_session(party):
+        return "not running"
     if reach in ("live", "left") or sight is None:
         return _LISTENING[reach]
-    if not sight.is_live:
-        return "not running"
     text = {
         "idle": f"idle in {sight.title}, {'wakes' if sight.wake else 'until its next prompt'}",
         "busy": f"busy in {sight.title}: after its tool",
         "permission": f"waits for permission in {sight.title}",
     }.get(reach, f"running in {sight.title}")
     return text if sight.proven or proven else f"{text}{DOUBT}"
+
+
+def _asks(party: str, context: "Context") -> bool:
+    from postroom.room.asking import is_only_asking
+
+    return is_only_asking(context.room(), party)

@@ -92,11 +92,9 @@ def _row(status: "AgentStatus", now: int, context: "Context") -> tuple[str, ...]
 
 def _reach(status: "AgentStatus", context: "Context") -> str:
     from postroom.cli.reach import words
-    from postroom.room.asking import is_only_asking
 
     first = status.sessions[0] if status.sessions else None
-    asks = status.reach == "live" and is_only_asking(context.room(), status.agent.id)
-    return words(status.reach, first, asks=asks).removesuffix(" now")
+    return words(status.reach, status.agent.id, first, context).removesuffix(" now")
 
 
 def _resting(agent: "Agent", now: int) -> str:

@@ -211,12 +211,6 @@ def _why(delivery: "Delivery") -> str:
     return f" ({reason})" if delivery.reason else ""
 
 
-def _asks(party: str, context: "Context") -> bool:
-    from postroom.room.asking import is_only_asking
-
-    return is_only_asking(context.room(), party)
-
-
 def describe(sent: "Sent", context: "Context") -> str:
     from postroom.cli.reach import words
 
@@ -225,10 +219,8 @@ def describe(sent: "Sent", context: "Context") -> str:
     lines = [f"{paint(sent.message.handle, 'cyan')}  {verb}  {paint(sent.id, 'dim')}\n"]
     for delivery, reach in zip(sent.deliveries, sent.reach, strict=True):
         rung = f"{delivery.state}{_why(delivery)}"
-        way = words(
-            reach, (sent.ways or {}).get(delivery.recipient_id), proven=delivery.seen_at is not None,
-            asks=reach == "live" and _asks(delivery.recipient_id, context),
-        )  # fmt: skip
+        to, is_seen = delivery.recipient_id, delivery.seen_at is not None
+        way = words(reach, to, (sent.ways or {}).get(to), context, proven=is_seen)
         lines.append(f"  {paint(delivery.recipient, 'bold')}: {rung}, {way}\n")
     if sent.note:
         lines.append(f"  {paint(sent.note, 'yellow')}\n")
