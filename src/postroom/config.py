@@ -74,6 +74,7 @@ HELP = {
 # What is set in the environment alone.
 ENVIRONMENT = {
     "POSTROOM_AGENT": "who is calling, as `--as` says it",
+    "POSTROOM_TOKEN": "a secret that proves who is calling: `postroom tokens`",
     "POSTROOM_HOME": "where the room is, as `--home` says it",
     "POSTROOM_PROJECT": "the project to stand in, as `--project` says it",
     "POSTROOM_DEBUG": "any value shows the traceback of an error",

@@ -17,7 +17,8 @@
     │   ├── AlreadyDecided      ├── LoopGuard          ├── NoAnswer
     │   ├── WaitingInCircle     ├── BroadcastGuard     ├── RouteClosed
     │   ├── RateLimited         ├── MailboxFull        ├── AlreadySetUp
-    │   └── NotYourName
+    │   ├── NotYourName
+    │   └── UnknownToken
     ├── CannotEdit              a user's file is left as it is
     ├── NotWoken                an idle session began no turn
     └── StoreError              the room's file cannot serve
@@ -316,6 +317,13 @@ class NotYourName(Refused):
 
     code = "not_your_name"
     hint = "Leave out --as: who you are is known."
+
+
+class UnknownToken(Refused):
+    """POSTROOM_TOKEN is no token of this room."""
+
+    code = "unknown_token"
+    hint = "It was revoked, or is another room's. Make one: postroom tokens issue NAME"
 
 
 class StoreError(PostroomError):

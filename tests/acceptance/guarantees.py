@@ -27,6 +27,7 @@ PROMISES: dict[str, str] = {
     "nobody-is-an-error": "A message that would reach nobody is refused, and near matches are named.",
     "name": "A session bears the name it was started with, its pane's or the config's; a taken one is told.",
     "identity": "Who runs in an agent's session is that agent, by its processes; another name is refused.",
+    "token": "Who has a token is its agent, and no other name, session or text will do.",
     "address-kept": "An agent keeps its address over compaction, clearing, resumption, rename and restart.",
     "presence": "What an agent does is told by its last sign of life, with its event; gone is gone.",
     "unproven-route": "A sender is told when nothing was ever proven to arrive in its recipient's session.",

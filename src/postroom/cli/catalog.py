@@ -62,6 +62,7 @@ COMMANDS: dict[str, Entry] = {
     "topics": ("topics", PEOPLE, "the topics you can write to: list, show, subscribe, unsubscribe"),
     "mute": ("mute", PEOPLE, "be left alone for a while, in quiet hours, or by digest"),
     "routes": ("routes", PEOPLE, "who may write to whom"),
+    "tokens": ("tokens", PEOPLE, "secrets that prove who calls: list, issue, revoke"),
     "projects": ("projects", PEOPLE, "the projects of this room: list, delete"),
     "status": ("status", ROOM, "where the room is and how it does"),
     "verify": ("verify", ROOM, "check the store against its own rules"),

@@ -13,7 +13,7 @@ from postroom.room.seat import Around
 from postroom.runtimes.contract import Runtime
 from postroom.runtimes.process import Daemon
 
-_NAME = "POSTROOM_AGENT"
+_NAME, _TOKEN = "POSTROOM_AGENT", "POSTROOM_TOKEN"
 _PATIENCE = 1.0  # seconds for tmux
 
 
@@ -22,13 +22,15 @@ def around(runtime: Runtime, process: str, cwd: str) -> Around:
     pid = int(process.partition(".")[0])
     daemon = runtime.daemon
     if daemon is None or daemon.word not in host.started_with(process)[0]:
-        return Around(os.environ.get(_NAME, ""), *pane(pid, os.environ))
+        own = os.environ
+        return Around(own.get(_NAME, ""), own.get(_TOKEN, ""), *pane(pid, own))
     clients = _clients(runtime.programs, daemon, pid, cwd)
     given = [host.environment(client) for client in clients]
-    names = {environment.get(_NAME, "") for environment in given}
+    names = {(environment.get(_NAME, ""), environment.get(_TOKEN, "")) for environment in given}
     place = pane(clients[0], given[0]) if len(clients) == 1 else ("", "")
     identities = tuple(map(host.identity_of, clients))
-    return Around(names.pop() if len(names) == 1 else "", *place, served=True, clients=identities)
+    name = names.pop() if len(names) == 1 else ("", "")
+    return Around(*name, *place, served=True, clients=identities)
 
 
 def _clients(programs: tuple[str, ...], daemon: Daemon, server: int, cwd: str) -> list[int]:

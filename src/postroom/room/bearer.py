@@ -1,9 +1,10 @@
 """Whose a new session is: the name that it bears, and why not another.
 
 The most particular wins: the agent of the conversation before in the same process or terminal (`/clear`); the
-name that whoever started it gave it (POSTROOM_AGENT); the name of its pane (`@postroom_agent`); an agent that
-the config means for this runtime and directory; the agent whose session was the last in this pane; that of
-the last one in this checkout; and else a new one. Nobody gets a name that a running session bears.
+agent of a token that whoever started it gave it (POSTROOM_TOKEN), or else its name (POSTROOM_AGENT); the name
+of its pane (`@postroom_agent`); an agent that the config means for this runtime and directory; the agent
+whose session was the last in this pane; that of the last one in this checkout; and else a new one. Nobody
+gets a name that a running session bears.
 """
 
 import os
@@ -42,7 +43,8 @@ def find(room: "LocalRoom", tx: "WriteTx", seat: Seat) -> Found:
     if (agent := _first_free(tx, before)) is not None:
         return agent, None
     outer, asked = _outer(tx, seat), list[Json]()
-    for name, by in (seat.around.name, "POSTROOM_AGENT"), ("" if outer else seat.around.label, "its pane"):
+    given = _by_token(room, tx, seat), (seat.around.name, "POSTROOM_AGENT")
+    for name, by in (*given, ("" if outer else seat.around.label, "its pane")):
         bearer = _bearer(room, tx, name)
         why = _objection(name, bearer) if name else ""
         if name and not why:
@@ -57,9 +59,20 @@ def find(room: "LocalRoom", tx: "WriteTx", seat: Seat) -> Found:
     return agent or last or _last_here(tx, seat) or _new(room, tx), asked[0] if asked else None
 
 
+def _by_token(room: "LocalRoom", tx: "ReadTx", seat: Seat) -> tuple[str, str]:
+    """The agent that a token is of, as it is called from anywhere."""
+    if not seat.around.token:
+        return "", ""
+    from postroom.room.token import VARIABLE, holder  # noqa: PLC0415 - few have one
+
+    agent = tx.agent(holder(room.home, seat.around.token))
+    return agent.address if agent else "", VARIABLE
+
+
 def _outer(tx: "ReadTx", seat: Seat) -> list[str]:
     """The processes of agents above its own: terminal and environment are then of the nearest of them."""
-    if seat.around.served or not (seat.around.pane or seat.around.name):
+    around = seat.around
+    if around.served or not (around.pane or around.name or around.token):
         return []
     above = host.lineage(int(seat.process.partition(".")[0] or 0))
     return [process for process in above if any(is_main(one.id) for one in tx.sessions_hosted(process))]

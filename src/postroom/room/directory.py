@@ -177,10 +177,8 @@ def _would_be_child(claimed: Address, agent: Agent, project: str) -> bool:
 
 
 def _not_yours(who: str, agent: Agent, evident: "Evidence") -> NotYourName:
-    pid = evident.process.partition(".")[0]
-    by = f"process {pid} above this one hosts its session {evident.session}"
     return NotYourName(
-        f"you are {agent.called}, not {who}: {by}", claimed=who, evident=agent.address,
+        f"you are {agent.called}, not {who}: {evident.because}", claimed=who, evident=agent.address,
         session=evident.session, verified=evident.verified,
         hint=f"Leave out --as, or take an address under your own: {agent.called}.NAME",
     )  # fmt: skip

@@ -4,15 +4,15 @@ A session is known by the process that hosts it, which its hooks registered. The
 above this one is the agent's own, and no other agent stands between. A variable alone proves nothing: shells,
 terminals and nested agents inherit it. It only says which session, where one process hosts several.
 
-Two kinds of evidence have no place here yet: a token, which only a daemon can give out and take back (it
-would come first), and a pane in which Postroom itself has started or taken over an agent (it would come
-last, before a mere name). A pane that a session was only found in proves nothing of who else runs there.
+A token (`token.py`) comes first. A pane has no place here: that a session was found in it proves nothing of
+who else runs there, and a pane in which Postroom itself has started an agent has that agent's process.
 """
 
 import os
 from typing import TYPE_CHECKING
 
 from postroom import host
+from postroom.errors import NotYourName, UnknownToken
 from postroom.model.context import is_main, session_id
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ VARIABLES = (
 # What else agents leave in the environment of their shells.
 SIGNS = ("CLAUDECODE", "GEMINI_CLI", "QWEN_CODE", "COPILOT_CLI", "OPENCODE", "AI_AGENT")
 
+TOKEN = "token"  # the environment has a secret that was given out for it
 SESSION = "session"  # the environment names the session, and its process is above this one
 PROCESS = "process"  # the process above this one hosts one session
 HOOK = "hook"  # the session's own hook says so
@@ -53,6 +54,13 @@ class Evidence:
         self.verified = verified
         self.process = process
 
+    @property
+    def because(self) -> str:
+        """What speaks for it, in words."""
+        if not self.process:
+            return "POSTROOM_TOKEN is its token"
+        return f"process {self.process.partition('.')[0]} above this one hosts its session {self.session}"
+
     @classmethod
     def of(cls, session: "Session", verified: str) -> "Evidence":
         return cls(session.agent, session.id, session.runtime, verified, session.process)
@@ -64,28 +72,55 @@ class Witness:
     Who has no name at all asks again, because a program may be older than the session it runs in.
     """
 
-    __slots__ = ("_evidence", "_has_looked", "ignored", "inherited")
+    __slots__ = ("_evidence", "_has_looked", "_home", "_token", "ignored", "inherited")
 
-    def __init__(self, inherited: str = "", evidence: Evidence | None = None) -> None:
+    def __init__(
+        self, inherited: str = "", evidence: Evidence | None = None, *, token: str = "", home: str = ""
+    ) -> None:
         self.inherited = inherited  # a name from the environment, which evidence overrules
+        self._token = token  # from there, too
+        self._home = home  # of the room that gave it out
         self.ignored = ""  # whom evidence named instead
         self._evidence = evidence
         self._has_looked = evidence is not None
 
     def find(self, tx: "ReadTx") -> Evidence | None:
         if not self._has_looked:
-            self._evidence = _look(tx) if tx.has_sessions() else None
+            around = _look(tx) if tx.has_sessions() else None
+            self._evidence = self._by_token(tx, around) if self._token else around
             self._has_looked = self._evidence is not None or bool(self.inherited)
         return self._evidence
 
+    def _by_token(self, tx: "ReadTx", around: Evidence | None) -> Evidence:
+        """Who calls with a token, which must not contradict the session around the call."""
+        from postroom.room.token import holder  # noqa: PLC0415 - few have one
+
+        agent = tx.agent(holder(self._home, self._token))
+        if agent is None:
+            raise UnknownToken
+        if around is None or around.verified == UNVERIFIED:
+            return Evidence(agent.id, "", "", TOKEN, "")
+        if not is_of(agent.id, around.agent):
+            raise _contradiction(agent, tx.agent(around.agent), around)
+        return Evidence(agent.id, around.session, around.runtime, TOKEN, around.process)
+
     def origin(self, tx: "ReadTx", author: "Agent") -> Origin:
-        """How an author is verified: by its own session, or that of the agent above it."""
+        """How an author is verified: by its own token or session, or that of the agent above it."""
         evident = self.find(tx)
         if evident is None:
             return (TERMINAL, None, None) if author.is_human and _is_at_terminal() else UNKNOWN
         if evident.verified == UNVERIFIED or not is_of(author.id, evident.agent):
             return UNKNOWN
-        return evident.verified, evident.session, evident.runtime
+        return evident.verified, evident.session or None, evident.runtime or None
+
+
+def _contradiction(agent: "Agent", other: "Agent | None", around: Evidence) -> NotYourName:
+    you = other.called if other else "another"
+    return NotYourName(
+        f"POSTROOM_TOKEN is a token of {agent.called}, but you are {you}: {around.because}",
+        claimed=agent.address, evident=other.address if other else "", session=around.session,
+        verified=around.verified, hint="Call without it: env -u POSTROOM_TOKEN postroom …",
+    )  # fmt: skip
 
 
 def is_of(party: str, agent: str) -> bool:

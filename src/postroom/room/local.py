@@ -48,13 +48,20 @@ def open_room(
     room = LocalRoom(
         where, settings, agent=agent or os.environ.get("POSTROOM_AGENT"),
         project=project or os.environ.get("POSTROOM_PROJECT"), create=create, declared=declared,
-        witness=None if agent else Witness(os.environ.get("POSTROOM_AGENT", "")),
+        witness=None if agent else _witness(where),
     )  # fmt: skip
     if declared.agents:
         from postroom.room.declared import introduce_all  # noqa: PLC0415 - where there are any
 
         introduce_all(room)
     return room
+
+
+def _witness(home: str) -> Witness:
+    environment = os.environ
+    return Witness(
+        environment.get("POSTROOM_AGENT", ""), token=environment.get("POSTROOM_TOKEN", ""), home=home
+    )
 
 
 class LocalRoom(Premises):

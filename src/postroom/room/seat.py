@@ -11,6 +11,7 @@ class Around(NamedTuple):
     """What surrounds a session that begins: who started it where."""
 
     name: str = ""  # POSTROOM_AGENT, where it was started
+    token: str = ""  # POSTROOM_TOKEN, likewise
     pane: str = ""  # unique on this machine: `%3@SOCKET,SERVER`
     label: str = ""  # the name that the pane bears
     served: bool = False  # whether a server hosts it, which outlives the terminals it is shown in
