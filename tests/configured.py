@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.commandline import CommandLine, Result
+from tests.repository import make_repository
 
 # Where each runtime reads its configuration, relative to the user's home.
 FILES = {
@@ -30,7 +31,7 @@ class User:
         self.bin = root / "bin"
         for directory in (self.home, self.project, self.bin):
             directory.mkdir()
-        (self.project / ".git").mkdir()
+        make_repository(self.project)
         self._cli = CommandLine(str(self.room))
         self.install("postroom")
 

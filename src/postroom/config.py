@@ -278,7 +278,7 @@ def project_root(start: str | None = None) -> str:
         return ""
     while True:
         git = os.path.join(here, ".git")
-        if os.path.isdir(git):
+        if _is_repository(git):
             return here
         if os.path.isfile(git):
             return _common_root(here, git)
@@ -291,7 +291,7 @@ def project_root(start: str | None = None) -> str:
 def worktree(start: str) -> tuple[str, str]:
     """The checkout around a directory, or that directory itself; and the branch it is on, if any."""
     here = first = os.path.realpath(start)
-    while not os.path.exists(git := os.path.join(here, ".git")):
+    while not (_is_repository(git := os.path.join(here, ".git")) or os.path.isfile(git)):
         above = os.path.dirname(here)
         if above == here:
             return first, ""
@@ -305,6 +305,11 @@ def worktree(start: str) -> tuple[str, str]:
     except (OSError, ValueError):
         return here, ""
     return here, head.removeprefix("ref: refs/heads/") if head.startswith("ref: ") else head[:12]
+
+
+def _is_repository(git: str) -> bool:
+    """As git sees it: sandboxes of agents leave empty directories of that name behind, in /tmp for one."""
+    return os.path.isfile(os.path.join(git, "HEAD"))
 
 
 def _common_root(worktree: str, git_file: str) -> str:

@@ -1,6 +1,5 @@
 """What an adversary found, so that it stays mended."""
 
-import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -13,6 +12,7 @@ from postroom.room import backup
 from postroom.room.directory import Scope
 from postroom.room.local import LocalRoom
 from tests.contract.conftest import Enter, Others
+from tests.repository import make_repository
 
 
 @pytest.mark.promise("never-stuck")
@@ -110,7 +110,7 @@ def test_a_project_named_by_what_was_rolled_back_is_not_remembered(enter: Enter,
     """Two repositories of one name; the first one's first message is refused."""
     rooms: list[LocalRoom] = []
     for parent in ("one", "two"):
-        os.makedirs(tmp_path / parent / "proj" / ".git")
+        make_repository(tmp_path / parent / "proj")
         monkeypatch.chdir(tmp_path / parent / "proj")
         entered = enter("planner")
         entered.scope = Scope(None)

@@ -26,6 +26,7 @@ from postroom.room.contract import Room
 from postroom.room.local import LocalRoom
 from tests.conftest import OpenRoom
 from tests.process import ROOT, Child, environment
+from tests.repository import make_repository
 
 DOCUMENTED = ["README.md", os.path.join("docs", "howto", "python-agent.md")]
 
@@ -274,7 +275,7 @@ def test_agents_of_one_name_in_two_projects_are_two(open_room: OpenRoom, room: L
 @pytest.mark.promise("project")
 def test_two_repositories_of_one_name_do_not_share_their_agents(home: str, tmp_path, monkeypatch):
     for where in ("here", "there"):
-        (tmp_path / where / "shop" / ".git").mkdir(parents=True)
+        make_repository(tmp_path / where / "shop")
     monkeypatch.chdir(tmp_path / "here" / "shop")
     with postroom.open(home, agent="planner") as one:
         one.join("builder")

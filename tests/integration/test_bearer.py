@@ -15,6 +15,7 @@ from postroom.runtimes.contract import Kind
 from tests.conftest import OpenRoom
 from tests.pane import Pane
 from tests.player import Player, started
+from tests.repository import make_repository
 
 Play = Callable[..., Player]
 
@@ -23,7 +24,7 @@ Play = Callable[..., Player]
 def work(tmp_path: os.PathLike[str]) -> str:
     """A checkout with a directory in it."""
     work = os.path.join(tmp_path, "work")
-    os.makedirs(os.path.join(work, ".git"))
+    make_repository(work)
     os.makedirs(os.path.join(work, "services", "api"))
     return work
 
@@ -371,7 +372,7 @@ def test_a_server_hands_no_name_from_one_checkout_to_another(codex: Codex, work:
     first = name_of(codex.thread("t1"))
     terminal.kill()
     other = os.path.join(os.path.dirname(work), "other")
-    os.makedirs(os.path.join(other, ".git"))
+    make_repository(other)
     codex.terminal()
     assert name_of(codex.thread("t2", at="../other")) != first
 

@@ -8,6 +8,7 @@ from tests.clockwork import Clock
 from tests.commandline import CommandLine, is_told_well
 from tests.conftest import OpenRoom
 from tests.process import BOUND
+from tests.repository import make_repository
 
 
 @pytest.fixture
@@ -148,7 +149,7 @@ def test_the_project_is_that_of_the_repository_around_the_caller(
     home: str, tmp_path: os.PathLike[str], monkeypatch: pytest.MonkeyPatch
 ):
     repository = os.path.join(tmp_path, "My Site")
-    os.makedirs(os.path.join(repository, ".git"))
+    make_repository(repository)
     os.makedirs(os.path.join(repository, "src"))
     monkeypatch.chdir(os.path.join(repository, "src"))
     cli = CommandLine(home)

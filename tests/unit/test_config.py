@@ -259,6 +259,13 @@ def test_a_damaged_git_file_is_no_obstacle(tmp_path: Path, text: bytes):
     assert config.project_root(str(tmp_path)) == os.path.realpath(tmp_path)
 
 
+def test_an_empty_directory_of_that_name_is_no_repository(tmp_path: Path):
+    """Bubblewrap makes one in each directory that a sandboxed agent may write, and leaves it there."""
+    (tmp_path / ".git").mkdir()
+    assert config.project_root(str(tmp_path)) == ""
+    assert config.worktree(str(tmp_path)) == (os.path.realpath(tmp_path), "")
+
+
 def test_outside_any_repository_there_is_no_project_root(tmp_path: Path):
     assert config.project_root(str(tmp_path)) == ""
 
