@@ -79,9 +79,9 @@ class ClaudeCode:
         said = json.loads(out) if out else {}
         return said.get("reason") or said.get("hookSpecificOutput", {}).get("additionalContext", "")
 
-    def answer(self, text: str = "I see.") -> None:
-        """The model answers."""
-        self._write("assistant", text, at=max(self.moment, wall()) + 2)
+    def answer(self, text: str = "I see.", *, later: int = 2) -> None:
+        """The model answers, so many milliseconds later."""
+        self._write("assistant", text, at=max(self.moment, wall()) + later)
 
     def _write(self, kind: str, text: str, at: int | None = None) -> None:
         record = {"type": kind, "content": text, "timestamp": iso(at or wall())}

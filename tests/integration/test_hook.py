@@ -68,7 +68,7 @@ def test_mail_is_shown_once_at_the_next_event_and_seen_when_the_transcript_has_i
 def test_without_a_transcript_the_next_answer_of_the_model_proves_it(room: LocalRoom, claude: ClaudeCode):
     claude.start()
     claude.transcript = ""
-    claude.answer = lambda text="": None  # nowhere to write it
+    claude.answer = lambda *a, **k: None  # nowhere to write it
     claude._write = lambda *a, **k: None
     sent = room.send("builder", "mail-1")
     claude.prompt()
@@ -382,6 +382,37 @@ def test_a_wake_that_was_only_queued_behind_a_turn_is_not_proven_by_that_turn(
     claude._write("queue-operation", text)
     claude.stop()
     assert delivery(room, sent.id).state is State.OFFERED
+
+
+@pytest.mark.promise("hook-loss")
+def test_a_wake_that_the_runtime_dropped_is_found_lost_and_shown_again(room: LocalRoom, claude: ClaudeCode):
+    """As when its hook dies in its last instant: Claude Code has then queued nothing."""
+    claude.start()
+    sent = room.send("builder", "mail-1")
+    claude.event("FileChanged", keep=False)
+    claude.prompt()
+    assert claude.tools() == "", "it may yet be noted"
+    claude.answer(later=3_000)
+    assert "mail-1" in claude.event("Stop")
+    assert room.receipts(sent.id).attempts[0].outcome is Outcome.LOST
+    claude.stop()
+    assert delivery(room, sent.id).state is State.SEEN
+
+
+@pytest.mark.promise("hook-loss")
+def test_a_wake_that_waits_behind_a_long_turn_is_not_taken_for_lost(room: LocalRoom, claude: ClaudeCode):
+    claude.start()
+    sent = room.send("builder", "mail-1")
+    text = claude.event("FileChanged", keep=False)
+    claude._write("queue-operation", text)
+    claude.prompt()
+    claude.answer(later=60_000)
+    assert claude.event("Stop") == ""
+    assert delivery(room, sent.id).state is State.OFFERED
+    claude.take_in(text)
+    claude.answer(later=61_000)
+    claude.event("Stop")
+    assert delivery(room, sent.id).state is State.SEEN
 
 
 @pytest.mark.promise("wake")

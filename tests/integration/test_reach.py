@@ -130,6 +130,30 @@ def test_a_session_that_a_person_has_interrupted_is_idle(
 
 
 @pytest.mark.promise("presence")
+def test_only_what_was_rung_for_an_idle_session_just_now_is_said_to_wake_it(
+    room: LocalRoom, home: str, tmp_path: os.PathLike[str]
+):
+    path = os.path.join(tmp_path, "transcript.jsonl")
+    with Player(home, os.path.join(tmp_path, "work"), POSTROOM_AGENT="backend") as player:
+        player.hook("SessionStart", source="startup", transcript_path=path)
+        sign(player, "PostToolBatch")
+        sent = room.send("backend", "while it works")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write('{"type":"user","text":"[Request interrupted by user]"}\n')
+        later = os.stat(path).st_mtime + 1
+        os.utime(path, (later, later))
+        assert (session(room).reach, reason(room, sent.id)) == ("idle", None), "nobody rings again"
+        sign(player, "Stop")
+        woken = room.send("backend", "at rest")
+        assert reason(room, woken.id) == "waking"
+        ring = room.ring.path(session(room).agent.id)
+        long_ago = os.stat(ring).st_mtime - 20
+        os.utime(ring, (long_ago, long_ago))
+        os.utime(config.beside(home, "life", "s1"), (1, 1))
+        assert reason(room, woken.id) is None, "it has come to nothing"
+
+
+@pytest.mark.promise("presence")
 @pytest.mark.parametrize("runtime", ["qwen", "copilot"])
 def test_who_was_not_started_so_that_it_can_be_woken_is_not_said_to_wake(
     home: str, room: LocalRoom, tmp_path: os.PathLike[str], runtime: str

@@ -13,6 +13,7 @@ from postroom.errors import NotWoken
 from postroom.hooks import program, wake
 from postroom.hooks.stub import stub
 from postroom.model.ladder import State
+from postroom.room import wake as calling
 from postroom.room.local import LocalRoom
 from postroom.runtimes import load
 from postroom.runtimes.contract import NUDGE
@@ -121,6 +122,38 @@ def test_nothing_is_called_when_nothing_waits_or_nobody_is_there(
 
 @pytest.mark.promise("wake")
 @pytest.mark.usefixtures("builder")
+@pytest.mark.parametrize(
+    ("event", "started"), [("Stop", 1), ("SessionStart", 1), ("UserPromptSubmit", 0), ("PostToolUse", 0)]
+)
+def test_a_waker_is_started_only_for_a_session_whose_hooks_may_have_said_all(
+    room: LocalRoom,
+    builder: Callable[[str], None],
+    monkeypatch: pytest.MonkeyPatch,
+    event: str,
+    started: int,
+) -> None:
+    called = list[str]()
+    monkeypatch.setattr(calling, "start", lambda _, parties: called.extend(parties))
+    party = room.who("builder").id
+    builder(event)
+    calling.call(room, [party])
+    assert called == [party] * started
+
+
+def test_no_waker_is_started_for_a_session_that_is_gone(
+    room: LocalRoom,
+    builder: Callable[[str], None],
+    agent: subprocess.Popen[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    called = list[str]()
+    monkeypatch.setattr(calling, "start", lambda _, parties: called.extend(parties))
+    agent.kill()
+    agent.wait()
+    calling.call(room, [room.who("builder").id])
+    assert called == []
+
+
 def test_one_waker_at_a_time_works_for_an_agent(room: LocalRoom, typed: str) -> None:
     party = room.who("builder").id
     room.send("builder", "wake up")

@@ -122,9 +122,11 @@ class Visit:
         """What this event proves: nothing by itself where it begins another context."""
         proves = self._beat.proves and self._point.kind not in _FIRST
         points = [p for p in self._runtime.points if proves and self._point.event in p.proven_by]
+        # A wake may wait behind a turn: that it is lost can be told only where the runtime notes its queue.
+        told = [p for p in points if p.kind is not Kind.WAKE or self._runtime.marks.queue]
         return turn.Proof(
             frozenset(p.route for p in points),
-            frozenset(p.route for p in points if p.kind is not Kind.WAKE),
+            frozenset(p.route for p in told),
             self._began,
             self._trace,
         )
@@ -134,8 +136,10 @@ class Visit:
         if (known := self._traces.get((route, nonce))) is not None:
             return known  # of all messages in one frame
         point = next((p for p in self._runtime.points if p.route == route), self._point)
-        after_tool = point.kind is Kind.TOOL
-        found = trace(self._beat.transcript, self._runtime.marks, nonce, handed_at, after_tool=after_tool)
+        found = trace(
+            self._beat.transcript, self._runtime.marks, nonce, handed_at,
+            after_tool=point.kind is Kind.TOOL, wake=point.kind is Kind.WAKE,
+        )  # fmt: skip
         if not point.recorded and found is not Trace.SHOWN:
             found = Trace.UNREADABLE
         self._traces[route, nonce] = found

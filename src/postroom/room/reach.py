@@ -8,6 +8,7 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from postroom import config, host
+from postroom.clock import wall
 from postroom.errors import UnknownRuntime
 from postroom.model.context import is_main
 from postroom.model.ladder import Reason
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 _IDLE = (Kind.START, Kind.STOP)
 _GOES_ON = (Kind.STOP, Kind.WAKE)  # at these, what is offered makes an idle session work
+_WAKING = 15_000  # milliseconds: longer than a waker tries
 _FIRST = (Presence.IDLE, Presence.PERMISSION, Presence.BUSY, Presence.UNKNOWN, Presence.GONE)
 
 
@@ -76,14 +78,56 @@ def reason(room: "Premises", tx: "ReadTx", party: str, stored_at: int) -> Reason
             return Reason.APPROVAL
         case Presence.IDLE if stored_at <= (sight.since or 0) and _is_capped(room, sight.session):
             return Reason.STOP_CAP  # what comes later wakes it
-        case Presence.IDLE if sight.wake:
+        case Presence.IDLE if sight.wake and _is_waking(room, party, sight):
             return Reason.WAKING
         case _:
             return None
 
 
+def _is_waking(room: "Premises", party: str, sight: Sight) -> bool:
+    """Whether it was rung since it is idle, and not so long ago that it has come to nothing."""
+    rung = int(room.ring.rung_at(party) * 1000)
+    return rung >= _idle_since(sight) and wall() - rung < _WAKING
+
+
+def _idle_since(sight: Sight) -> int:
+    """Its last event, or where none has told that a turn was stopped, what was last said in it."""
+    runtime, since = _runtime(sight.session.runtime), sight.since or 0
+    point = runtime.point(sight.event) if runtime else None
+    if point is not None and point.kind in _IDLE:
+        return since
+    return max(since, _written_at(str(sight.session.details.get("transcript") or "")))
+
+
+def _written_at(path: str) -> int:
+    try:
+        return os.stat(path).st_mtime_ns // 1_000_000
+    except (OSError, ValueError):
+        return 0
+
+
 def _is_capped(room: "Premises", session: Session) -> bool:
     return not Stops(room.run, session.id).may_go_on(room.now())
+
+
+def needs_call(room: "Premises", session: Session) -> bool:
+    """Whether nothing but a call may show it its mail: it lives, and no hook of a turn is yet to come.
+
+    At the end of a turn it works on for a moment, when its hooks have said all that they had to say. What
+    another session with the same key did says nothing of this one.
+    """
+    runtime, sign = _runtime(session.runtime), last_sign(room.home, session)
+    if runtime is None or not is_live(session):
+        return False
+    look, point = room.store.look(), runtime.point(sign.event)
+    if point is None or point.kind in _IDLE or _shares_key(look, session):
+        return True
+    return doing(look, session, runtime, sign) is Presence.IDLE
+
+
+def _shares_key(tx: "ReadTx", session: Session) -> bool:
+    hosted, key = tx.sessions_hosted(session.process), session.details.get("key")
+    return any(one.id != session.id and is_main(one.id) and one.details.get("key") == key for one in hosted)
 
 
 def is_proven(home: str, runtime: str) -> bool:

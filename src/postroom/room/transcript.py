@@ -12,6 +12,7 @@ from postroom.runtimes.contract import Marks
 
 _CHUNK = 1 << 18
 _MOST = 1 << 24  # bytes from the end: what is older was settled long ago
+_TO_QUEUE = 2_000  # milliseconds in which a runtime notes a wake that it has taken
 
 
 class Trace(Enum):
@@ -20,36 +21,43 @@ class Trace(Enum):
     SHOWN = 1  # it is there, and the model has answered since
     THERE = 2  # it is there; of an answer nothing is known yet
     LACKING = 3  # the model has answered since, and it is not there
-    UNDECIDED = 4  # neither it nor an answer is there yet
+    UNDECIDED = 4  # neither it nor an answer is there yet, or it waits in the runtime's queue
     UNREADABLE = 5  # nobody keeps it, or not so that it can be searched
 
 
-def trace(path: str, marks: Marks, nonce: str, handed_at: int, *, after_tool: bool = False) -> Trace:
+def trace(
+    path: str, marks: Marks, nonce: str, handed_at: int, *, after_tool: bool = False, wake: bool = False
+) -> Trace:
     """Whether a text with that nonce is there, and the model has answered since.
 
     That it is missing is told only by an answer of the model from after the hand-over: runtimes write late.
     `after_tool`: where a tool may end before the answer that called it, only an answer after a result counts.
+    `wake`: it may wait behind a turn that had begun before; the runtime notes that at once.
     """
     if not path or not marks.reply or not nonce:
         return Trace.UNREADABLE
     replies, noise = [text.encode() for text in (marks.reply, *marks.acts)], [n.encode() for n in marks.noise]
     result = marks.result.encode() if after_tool else b""
     mark, spoken, answered, handed = nonce.encode(), False, False, iso(handed_at) or ""
+    late = (iso(handed_at + _TO_QUEUE) or "") if wake else handed
+    queue, lacks = marks.queue.encode(), False
     try:
         for line in _backwards(path):
             if at := _written_at(line, [reply for reply in replies if reply in line]):
                 if at <= handed:
                     break
-                spoken, answered = True, answered or not result
+                spoken, answered, lacks = True, answered or not result, lacks or at > late
             elif result and spoken and result in line:
                 answered = True
             elif mark in line and not any(one in line for one in noise):
+                if queue and queue in line:
+                    return Trace.UNDECIDED
                 return Trace.SHOWN if answered else Trace.THERE
     except FileNotFoundError:
         return Trace.UNDECIDED  # not written yet
     except OSError:
         return Trace.UNREADABLE
-    return Trace.LACKING if answered else Trace.UNDECIDED
+    return Trace.LACKING if answered and lacks else Trace.UNDECIDED
 
 
 def is_interrupted(path: str, marks: Marks) -> bool:

@@ -19,9 +19,18 @@ _SCRIPT = '"$0" wake "$1" </dev/null >/dev/null 2>&1 &'
 
 
 def call(room: "Premises", parties: list[str]) -> None:
-    """Have those called whose sessions can be seen from here, and leave the others to a hook."""
-    hidden = [party for party in parties if _is_hidden(room, party)]
-    start(room.home, [party for party in parties if party not in hidden])
+    """Have those called who need it and can be seen from here, and leave those who cannot to a hook."""
+    from postroom.room.reach import needs_call  # noqa: PLC0415 - where somebody must be called
+
+    look = room.store.look()
+    hidden, asleep = list[str](), list[str]()
+    for party in parties:
+        session = look.session(room.ring.session(party))
+        if session is not None and host.is_elsewhere(session.process):
+            hidden.append(party)
+        elif session is not None and needs_call(room, session):
+            asleep.append(party)
+    start(room.home, asleep)
     if hidden:
         _leave(room, hidden)
 
@@ -35,11 +44,6 @@ def start(home: str, parties: list[str]) -> None:
             os.waitpid(pid, 0)
         except (OSError, AttributeError):
             pass
-
-
-def _is_hidden(room: "Premises", party: str) -> bool:
-    session = room.store.look().session(room.ring.session(party))
-    return session is not None and host.is_elsewhere(session.process)
 
 
 def _leave(room: "Premises", parties: list[str]) -> None:

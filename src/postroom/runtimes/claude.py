@@ -107,7 +107,8 @@ RUNTIME = Runtime(
     marks=Marks(
         reply='"type":"assistant"',
         interruption="[Request interrupted by user",
-        noise=('"hook_success"', '"queue-operation"'),
+        noise=('"hook_success"',),
+        queue='"queue-operation"',
     ),
     tools=tools,
     wake=Wake.WATCH,

@@ -105,6 +105,7 @@ class Marks(NamedTuple):
     turn: tuple[str, ...] = ()  # what begins a turn, then whatever ends one
     interruption: str = ""  # that a person has stopped the turn, where no event tells it
     noise: tuple[str, ...] = ()  # what has our text in it and does not mean that the model got it
+    queue: str = ""  # that a wake was taken, and waits for the turn to end; it always comes before the text
 
 
 class Words(NamedTuple):
