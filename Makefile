@@ -12,7 +12,21 @@ export UV_HTTP_TIMEOUT ?= 180
 
 MAKEFLAGS += --no-builtin-rules
 .DELETE_ON_ERROR:
-.PHONY: help demo test check fix agents sandboxes test-agents bench redis clean
+.PHONY: help demo test check fix agents test-agents bench parts sandboxes redis clean
+
+# Debian packages, each as COMMAND:PACKAGE, and what is done without them where they cannot be had.
+define have
+	@wanted=; for each in $(1); do \
+		PATH="$$PATH:/usr/sbin:/sbin" command -v "$${each%:*}" >/dev/null || wanted="$$wanted $${each#*:}"; \
+	done; [ -n "$$wanted" ] || exit 0; \
+	sudo=; [ "$$(id -u)" -eq 0 ] || sudo='sudo -n'; \
+	get="$$sudo env DEBIAN_FRONTEND=noninteractive apt-get -qqy -o DPkg::Lock::Timeout=60"; \
+	if command -v apt-get >/dev/null && $$sudo true 2>/dev/null; then \
+		echo "Installing$$wanted …"; \
+		{ $$get install $$wanted || { $$get update && $$get install $$wanted; }; } >/dev/null 2>&1 && exit 0; \
+	fi; \
+	echo "No$$wanted here, and no way to install it: $(2)"
+endef
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -22,7 +36,7 @@ help: ## show this list
 demo: $(BIN)/.synced ## watch four agents exchange mail, one of them killed on the way
 	@$(BIN)/postroom demo $(ARGS)
 
-test: check ## everything that must hold before a commit
+test: check parts ## everything that must hold before a commit
 	$(BIN)/pytest -n 2 -m 'not alone' --cov --cov-report=term $(ARGS)
 	$(BIN)/pytest -m alone $(ARGS) || [ $$? -eq 5 ] # 5: none was selected
 
@@ -40,25 +54,12 @@ fix: $(BIN)/.synced ## repair what can be repaired by itself
 agents: $(BIN)/.synced sandboxes ## install pinned agent CLIs (3 GB) for test-agents; POSTROOM_AGENTS moves them
 	@$(BIN)/python -m tests.agents.install $(ARGS)
 
-test-agents: $(BIN)/.synced ## run real agent CLIs offline against a scripted model
+test-agents: $(BIN)/.synced parts ## run real agent CLIs offline against a scripted model
 	$(BIN)/pytest --timeout 600 -v tests/agents --table docs/reference/compatibility.json $(ARGS)
 	$(BIN)/python docs/generate.py
 
 bench: $(BIN)/.synced-bench redis ## measure Postroom and its peers in one run
 	@$(BIN)/python -m benchmarks $(ARGS)
-
-# What the sandboxes of agent CLIs run on. Where it cannot be had, the tests in them are skipped by name.
-sandboxes:
-	@wanted=; for each in bwrap:bubblewrap socat:socat slirp4netns:slirp4netns iptables:iptables; do \
-		PATH="$$PATH:/usr/sbin:/sbin" command -v "$${each%:*}" >/dev/null || wanted="$$wanted $${each#*:}"; \
-	done; [ -n "$$wanted" ] || exit 0; \
-	sudo=; [ "$$(id -u)" -eq 0 ] || sudo='sudo -n'; \
-	get="$$sudo env DEBIAN_FRONTEND=noninteractive apt-get -qqy -o DPkg::Lock::Timeout=60"; \
-	if command -v apt-get >/dev/null && $$sudo true 2>/dev/null; then \
-		echo "Installing$$wanted, for the sandboxes of agents …"; \
-		{ $$get install $$wanted || { $$get update && $$get install $$wanted; }; } >/dev/null 2>&1 && exit 0; \
-	fi; \
-	echo "No$$wanted here, and no way to install it: the tests in sandboxes are skipped."
 
 clean: ## remove everything that can be made again
 	rm -rf .venv .coverage .coverage.* .hypothesis htmlcov .import_linter_cache .pytest_cache .ruff_cache build dist
@@ -79,13 +80,14 @@ $(BIN)/.synced-bench: $(BIN)/.synced
 	@$(UV) sync --frozen --python $(BIN)/python --group bench
 	@touch $@
 
-# One of the peers is no Python package. Where it cannot be had, the benchmark goes on without it.
+# What the tests use beyond Python.
+parts:
+	$(call have,tmux:tmux zsh:zsh fish:fish,the tests that need it are skipped (and fail where CI=true).)
+
+# What the sandboxes of agent CLIs run on.
+sandboxes:
+	$(call have,bwrap:bubblewrap socat:socat slirp4netns:slirp4netns iptables:iptables,the tests in sandboxes are skipped.)
+
+# One of the peers is no Python package.
 redis:
-	@command -v redis-server >/dev/null && exit; \
-	sudo=; [ "$$(id -u)" -eq 0 ] || sudo='sudo -n'; \
-	get="$$sudo env DEBIAN_FRONTEND=noninteractive apt-get -qqy -o DPkg::Lock::Timeout=60"; \
-	if command -v apt-get >/dev/null && $$sudo true 2>/dev/null; then \
-		echo 'Installing redis-server, to measure against it …'; \
-		{ $$get install redis-server || { $$get update && $$get install redis-server; }; } >/dev/null 2>&1 && exit; \
-	fi; \
-	echo 'No redis-server here, and no way to install it: Redis is skipped.'
+	$(call have,redis-server:redis-server,Redis is not measured.)

@@ -12,7 +12,8 @@ import subprocess
 import pytest
 
 
-def _lacks(what: str) -> None:
+def lacks(what: str) -> None:
+    """Skip by name; under CI, fail."""
     if os.environ.get("CI") == "true":
         pytest.fail(f"this machine has no {what}, and CI must not skip what needs it")
     pytest.skip(f"NOT TESTED HERE: no {what}")
@@ -29,7 +30,7 @@ def unshare(*flags: str) -> list[str]:
     """The words that start a command in namespaces of its own; as root without a user namespace."""
     command = ["unshare", *flags] if os.geteuid() == 0 else ["unshare", "-r", *flags]
     if not _works(*command, "true"):
-        _lacks(f"`{' '.join(command)}`")
+        lacks(f"`{' '.join(command)}`")
     return command
 
 

@@ -9,8 +9,7 @@ import sys
 import tempfile
 from typing import Any, Self
 
-import pytest
-
+from tests.machine import lacks
 from tests.process import BOUND, ROOT, environment, until
 
 
@@ -19,7 +18,7 @@ class Pane:
 
     def __init__(self, cwd: str = ROOT, **env: str) -> None:
         if shutil.which("tmux") is None:
-            pytest.skip("NOT TESTED HERE: no tmux")
+            lacks("tmux")
         self._root = tempfile.mkdtemp(prefix="pane-")  # short: a socket's path has at most 107 bytes
         self._socket = os.path.join(self._root, "tmux")
         self._cwd, self._env = cwd, env

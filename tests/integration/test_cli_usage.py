@@ -13,6 +13,7 @@ from postroom.cli import catalog
 from postroom.cli.output import Output, clean, cut, one_line, width
 from postroom.config import Settings
 from tests.commandline import COMMAND, CommandLine, is_told_well
+from tests.machine import lacks
 from tests.process import BOUND, ROOT
 
 
@@ -308,7 +309,7 @@ def test_completion_is_a_script_its_shell_can_read(cli: CommandLine, shell: str)
     script = cli.ok("completion", shell).out
     assert cli.ok("completion", shell, "--json").json["script"] == script
     if shutil.which(shell) is None:
-        pytest.skip(f"no {shell} here")
+        lacks(shell)
     read = subprocess.run(
         [shell, "-n"], input=script.encode(), capture_output=True, timeout=BOUND, check=False
     )

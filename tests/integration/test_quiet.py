@@ -17,6 +17,7 @@ from postroom.room.local import LocalRoom
 from tests import kill_at
 from tests.clockwork import Clock
 from tests.conftest import OpenRoom
+from tests.machine import lacks
 from tests.process import ROOT, Child, environment
 
 # Steps of other protocols, which have kill tests of their own.
@@ -194,8 +195,8 @@ def hook(room: LocalRoom, shell: str) -> bool:
 def shell(request: pytest.FixtureRequest) -> str:
     found = shutil.which(request.param)
     if found is None:
-        pytest.skip(f"NOT TESTED HERE: no {request.param}")
-    return found
+        lacks(request.param)
+    return str(found)
 
 
 @pytest.mark.promise("quiet")
