@@ -154,7 +154,7 @@ class Visit:
             self._traces.clear()
 
     def _offer(self, tx: WriteTx, session: Session, agent: Agent) -> turn.Offering | None:
-        kind, stops = self._point.kind, Stops(self._run, session.id)
+        kind, stops = self._point.kind, Stops(self._run, session)
         if kind is Kind.PROMPT and self._is_typed():
             stops.forget()
         if self._is_lent() or not self._point.proven_by or (kind is Kind.WAKE and not self._is_idle()):
@@ -198,7 +198,7 @@ class Visit:
 
     def _leave(self, tx: WriteTx, session: Session) -> None:
         end(self._room, tx, session)
-        Stops(self._run, session.id).forget()
+        Stops(self._run, session).forget()
         Lent(self._run, self._beat.session).forget()
         if self._beat.child:
             return

@@ -83,7 +83,7 @@ def reason(room: "Premises", tx: "ReadTx", party: str, stored_at: int) -> Reason
 
 
 def _is_capped(room: "Premises", session: Session) -> bool:
-    return not Stops(room.run, session.id).may_go_on(room.now())
+    return not Stops(room.run, session).may_go_on(room.now())
 
 
 def is_proven(home: str, runtime: str) -> bool:
