@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING
 
 from postroom import config
 from postroom.model.context import context_id, is_main
-from postroom.model.message import Agent, Session
-from postroom.room import directory
+from postroom.model.ladder import State
+from postroom.model.message import Agent, Mail, Session
+from postroom.room import directory, one
 from postroom.room.seat import Around, Seat, is_followed, is_live
 from postroom.room.sweep import give_back
 
 if TYPE_CHECKING:
     from postroom.room.local import LocalRoom
-    from postroom.store.contract import WriteTx
+    from postroom.store.contract import ReadTx, WriteTx
 
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
 
@@ -49,6 +50,8 @@ def _begin(room: "LocalRoom", tx: "WriteTx", seat: Seat, known: Session | None) 
 
     if known is not None:
         return_unproven(room, tx, known)
+        for mail in _unanswered(tx, known):
+            one.hold(tx, mail, mail.delivery.context or "", seat.process)  # it goes on with it
     else:
         _end_followed(room, tx, seat)
     agent, asked = bearer.of(tx, known), known.details.get("asked") if known else None
@@ -95,17 +98,39 @@ def _end_followed(room: "LocalRoom", tx: "WriteTx", seat: Seat) -> None:
 
 
 def end(room: "LocalRoom", tx: "WriteTx", session: Session) -> None:
-    """A session has ended. What nobody can prove to have been seen in it waits again."""
+    """A session has ended: by its own word, or another has taken its place.
+
+    What nobody can prove to have been seen in it waits again. What was for one of many, and was seen in it,
+    is for the others unless it has been acknowledged. Not so when only a context ends: after a compaction or
+    a resumption the same conversation goes on, and with it the work on what it was shown.
+    """
     if session.ended_at is None:
         tx.append("session.ended", session.agent, payload={"id": session.id}, role="agent")
     return_unproven(room, tx, session)
+    for mail in _unanswered(tx, session):
+        one.desert(tx, mail)
 
 
 def return_unproven(room: "LocalRoom", tx: "WriteTx", session: Session) -> None:
     """What a session still holds waits again: its context is over."""
     for mail in tx.offered(session.agent, session.process):
-        if (mail.delivery.context or "").startswith(f"{session.id}:"):
+        if _is_in(mail, session):
             give_back(tx, mail, room.settings)
+
+
+def _unanswered(tx: "ReadTx", session: Session) -> list[Mail]:
+    """What was for one of many, has been seen in a session, and is not acknowledged."""
+    found: list[Mail] = []
+    after = 0
+    while page := tx.watched(session.agent, after=after):
+        after = page[-1].message.seq
+        found += [mail for mail in page if _is_in(mail, session) and one.is_one(mail.message)]
+    return [mail for mail in found if mail.delivery.state is State.SEEN]
+
+
+def _is_in(mail: Mail, session: Session) -> bool:
+    """Whether it was shown there, in this context or in an earlier one."""
+    return (mail.delivery.context or "").startswith(f"{session.id}:")
 
 
 def _child(room: "LocalRoom", tx: "WriteTx", seat: Seat) -> Agent:
