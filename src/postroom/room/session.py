@@ -8,7 +8,7 @@ import os
 from typing import TYPE_CHECKING
 
 from postroom import config
-from postroom.model.context import context_id, is_main
+from postroom.model.context import context_id, is_main, is_part, main_id
 from postroom.model.ladder import State
 from postroom.model.message import Agent, Mail, Session
 from postroom.room import directory, one
@@ -17,6 +17,7 @@ from postroom.room.sweep import give_back
 
 if TYPE_CHECKING:
     from postroom.room.local import LocalRoom
+    from postroom.room.options import About
     from postroom.store.contract import ReadTx, WriteTx
 
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
@@ -52,6 +53,9 @@ def _begin(room: "LocalRoom", tx: "WriteTx", seat: Seat, known: Session | None) 
         return_unproven(room, tx, known)
         for mail in _unanswered(tx, known):
             one.hold(tx, mail, mail.delivery.context or "", seat.process)  # it goes on with it
+        for part in _parts(tx, known):
+            if not is_live(part):
+                end(room, tx, part)
     else:
         _end_followed(room, tx, seat)
     agent, asked = bearer.of(tx, known), known.details.get("asked") if known else None
@@ -103,12 +107,35 @@ def end(room: "LocalRoom", tx: "WriteTx", session: Session) -> None:
     What nobody can prove to have been seen in it waits again. What was for one of many, and was seen in it,
     is for the others unless it has been acknowledged. Not so when only a context ends: after a compaction or
     a resumption the same conversation goes on, and with it the work on what it was shown.
+    A subagent leaves when its session ends, and does not outlive the conversation that it is part of.
     """
     if session.ended_at is None:
         tx.append("session.ended", session.agent, payload={"id": session.id}, role="agent")
     return_unproven(room, tx, session)
     for mail in _unanswered(tx, session):
         one.desert(tx, mail)
+    for part in _parts(tx, session):
+        end(room, tx, part)
+    if not is_main(session.id) and tx.session(main_id(session.id)):
+        _dismiss(room, tx, session.agent)
+
+
+def _parts(tx: "ReadTx", session: Session) -> list[Session]:
+    """The sessions of the subagents in a conversation."""
+    if not is_main(session.id):
+        return []
+    hosted = tx.sessions_hosted(session.process)
+    return [other for other in hosted if other.id != session.id and is_part(other.id, session.id)]
+
+
+def _dismiss(room: "LocalRoom", tx: "WriteTx", subagent: str) -> None:
+    from postroom.room.departure import depart  # noqa: PLC0415 - once for each
+
+    agent = tx.agent(subagent)
+    if agent is not None and not any(
+        map(is_live, tx.sessions(subagent))
+    ):  # else its name is another's by now
+        depart(tx, agent, room.settings, for_good=True)
 
 
 def return_unproven(room: "LocalRoom", tx: "WriteTx", session: Session) -> None:
@@ -142,5 +169,8 @@ def _child(room: "LocalRoom", tx: "WriteTx", seat: Seat) -> Agent:
         name = f"{parent.address}.{kind or 'child'}" + (f"-{n}" if n > 1 else "")
         taken = directory.find(tx, directory.personal(name), parent.project)
         if taken is None or not any(map(is_live, tx.sessions(taken.id))):
-            return directory.join(tx, name, room.scope, {"supervisor": parent.address, "role": "subagent"})
+            for other in tx.sessions(taken.id) if taken else ():
+                end(room, tx, other)  # before its name is another's
+            about: About = {"supervisor": parent.address, "role": directory.SUBAGENT}
+            return directory.join(tx, name, room.scope, about)
         n += 1
