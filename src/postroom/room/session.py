@@ -51,11 +51,8 @@ def _begin(room: "LocalRoom", tx: "WriteTx", seat: Seat, known: Session | None) 
 
     if known is not None:
         return_unproven(room, tx, known)
-        for mail in _unanswered(tx, known):
-            one.hold(tx, mail, mail.delivery.context or "", seat.process)  # it goes on with it
-        for part in _parts(tx, known):
-            if not is_live(part):
-                end(room, tx, part)
+        if known.process != seat.process:
+            _move(room, tx, known, seat.process)
     else:
         _end_followed(room, tx, seat)
     agent, asked = bearer.of(tx, known), known.details.get("asked") if known else None
@@ -67,6 +64,15 @@ def _begin(room: "LocalRoom", tx: "WriteTx", seat: Seat, known: Session | None) 
     details = {**seat.details, **({"asked": asked} if asked else {})}
     seat = _as_before(seat, known)._replace(details=details)
     return start(tx, agent, seat, known.epoch + 1 if known else 0), agent
+
+
+def _move(room: "LocalRoom", tx: "WriteTx", session: Session, process: str) -> None:
+    """A conversation goes on in another process, with what it has of one of many; its subagents do not."""
+    for mail in _unanswered(tx, session):
+        one.hold(tx, mail, mail.delivery.context or "", process)
+    for part in _parts(tx, session):
+        if not is_live(part):
+            end(room, tx, part)
 
 
 def _as_before(seat: Seat, known: Session | None) -> Seat:
@@ -117,7 +123,7 @@ def end(room: "LocalRoom", tx: "WriteTx", session: Session) -> None:
     for part in _parts(tx, session):
         end(room, tx, part)
     if not is_main(session.id) and tx.session(main_id(session.id)):
-        _dismiss(room, tx, session.agent)
+        _dismiss(room, tx, session)
 
 
 def _parts(tx: "ReadTx", session: Session) -> list[Session]:
@@ -128,13 +134,12 @@ def _parts(tx: "ReadTx", session: Session) -> list[Session]:
     return [other for other in hosted if other.id != session.id and is_part(other.id, session.id)]
 
 
-def _dismiss(room: "LocalRoom", tx: "WriteTx", subagent: str) -> None:
+def _dismiss(room: "LocalRoom", tx: "WriteTx", session: Session) -> None:
+    """The subagent of a session leaves, unless another bears its name by now."""
     from postroom.room.departure import depart  # noqa: PLC0415 - once for each
 
-    agent = tx.agent(subagent)
-    if agent is not None and not any(
-        map(is_live, tx.sessions(subagent))
-    ):  # else its name is another's by now
+    agent = tx.agent(session.agent)
+    if agent is not None and not any(map(is_live, tx.sessions(agent.id))):
         depart(tx, agent, room.settings, for_good=True)
 
 
