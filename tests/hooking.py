@@ -7,11 +7,16 @@ process, which makes hundreds of visits cheap, or as the program that a set-up i
 import json
 import os
 import signal
+import subprocess
+import threading
 from typing import Any
 
 from postroom import config, host, label
 from postroom.clock import iso, wall
-from postroom.hooks import main
+from postroom.hooks import main, program
+from postroom.runtimes import load
+from postroom.setup import plan
+from tests.process import BOUND, TICK
 
 
 class ClaudeCode:
@@ -111,6 +116,24 @@ class ClaudeCode:
 
     def end(self) -> None:
         self.event("SessionEnd", reason="exit")
+
+
+class Wired(ClaudeCode):
+    """The same as it is set up: a shell runs the command lines, and this process counts as Claude Code."""
+
+    def __init__(self, home: str, cwd: str, session: str = "s1") -> None:
+        super().__init__(home, cwd, session)
+        self.program = program.install(home)
+        self._commands = plan.commands(load(self.runtime), home)
+
+    def run(self, event: str, stdin: dict[str, Any]) -> tuple[int, str, str]:
+        threading.Event().wait(TICK)
+        done = subprocess.run(
+            ["sh", "-c", self._commands[event]], input=self._told(event, stdin), cwd=self.cwd, text=True,
+            env={**os.environ, "CLAUDE_CODE_SESSION_ID": self.key}, capture_output=True, timeout=BOUND,
+            check=False,
+        )  # fmt: skip
+        return done.returncode, done.stdout, done.stderr
 
 
 def run_hook(home: str, argv: list[str], stdin: str, began: int = 0) -> tuple[int, str, str]:

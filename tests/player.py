@@ -8,9 +8,7 @@ import threading
 from typing import Any, Protocol
 
 from tests.commandline import COMMAND, Result
-from tests.process import BOUND, ROOT, Child
-
-TICK = 0.02  # seconds: a model takes longer than the tick by which the starts of processes are told
+from tests.process import BOUND, ROOT, TICK, Child
 
 
 class Actor(Protocol):

@@ -13,6 +13,7 @@ from typing import Any
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BOUND = 30.0  # seconds after which a child that says nothing is a failure
+TICK = 0.02  # seconds: a model takes longer than the tick by which the starts of processes are told
 
 
 def environment(**extra: str) -> dict[str, str]:

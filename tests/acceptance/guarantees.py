@@ -94,6 +94,7 @@ PROMISES: dict[str, str] = {
     "hook-harmless": "A hook that fails leaves its agent unharmed, and says why in the log.",
     "stop-cap": "Mail keeps a turn from ending three times in a row at most, unless it is urgent.",
     "subagent-unknown": "Nothing is said into a subagent whose events cannot be told from its parent's.",
+    "subagent-end": "What waits for a subagent that ends bounces to its sender, and it is sent nothing more.",
     "subagents": "A subagent has an address under its parent's, and its own mail.",
     "wake": "An idle session whose runtime allows it is woken for its mail; a busy one is left alone.",
     "record-tools": "Tools are noted as events only where that is wanted, each call and result once.",

@@ -233,6 +233,27 @@ def test_no_mail_costs_no_process(room: LocalRoom, opencode: Opencode, tmp_path:
     assert last_sign(room.home, session).event == "tool.execute.after"
 
 
+@pytest.mark.promise("stop-cap")
+def test_a_persons_word_counts_though_quiet_is_promised(room: LocalRoom, opencode: Opencode) -> None:
+    opencode.start()
+    opencode.prompt()
+    for n in range(3):
+        sent = room.send("builder", f"number {n};")
+        opencode.idle()
+        shown = opencode.prompted()
+        assert f"number {n};" in shown
+        opencode.prompt(shown)
+        while delivery(room, sent.id).state is State.OFFERED:  # too early a hook proves nothing
+            opencode.answer(wall() + 5)
+            opencode.tool()
+    assert room.quiet.until(room.who("builder").id)
+    opencode.prompt("do it")
+    opencode.tool()
+    room.send("builder", "late;")
+    opencode.idle()
+    assert "late;" in opencode.prompted()
+
+
 @pytest.mark.promise("spool")
 def test_a_letter_in_an_outbox_is_taken_in_though_nothing_else_is_due(
     room: LocalRoom, opencode: Opencode, tmp_path: os.PathLike[str]

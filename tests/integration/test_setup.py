@@ -107,14 +107,16 @@ def test_nothing_is_written_before_it_was_shown_and_agreed_to(user: User, runtim
 def test_the_command_lines_are_the_same_for_every_version(user: User):
     user.ok("setup", "codex", "--yes")
     room, hook = user.room, user.hook
+    can_start = (
+        f'[ -x {hook} ] && read -r p 2>/dev/null <{hook} && p="${{p#??}}" && [ -x "${{p%% *}}" ] || exit 0'
+    )
     groups = json.loads(user.read(".codex/hooks.json"))["hooks"]
     assert groups["SessionEnd"] == [
         {
             "hooks": [
                 {
                     "type": "command",
-                    "command": f'r={room} k="p$PPID"; [ -x {hook} ] || exit 0;'
-                    f' exec {hook} codex SessionEnd "$k"',
+                    "command": f'r={room} k="p$PPID"; {can_start}; exec {hook} codex SessionEnd "$k"',
                     "timeout": 1,
                 }
             ]
@@ -125,7 +127,7 @@ def test_the_command_lines_are_the_same_for_every_version(user: User):
         f'r={room} k="p$PPID"; echo PostToolUse 2>/dev/null 1<>"$r-hooks/life/$k";'
         ' [ "$r/run/quiet/s/$k" -nt /proc/self ]'
         ' && [ ! -d .postroom/outbox ] && [ ! -d "$r-hooks/outbox/$k" ] && exit 0;'
-        f' [ -x {hook} ] || exit 0; exec {hook} codex PostToolUse "$k"'
+        f' {can_start}; exec {hook} codex PostToolUse "$k"'
     )
 
 

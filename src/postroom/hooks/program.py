@@ -52,7 +52,8 @@ def _content(home: str, python: str) -> str:
         return f"#!{python} -IS\n{body}"
     import shlex  # noqa: PLC0415 - rarely
 
-    return f'#!/bin/sh\nexec {shlex.quote(python)} -I -S -c {shlex.quote(body)} "$@"\n'
+    path = shlex.quote(python)
+    return f'#!/bin/sh\n[ -x {path} ] || exit 0\nexec {path} -I -S -c {shlex.quote(body)} "$@"\n'
 
 
 def _read(where: str) -> str:

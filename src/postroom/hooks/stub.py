@@ -6,14 +6,20 @@ What a sandbox kept out of the room lies in an outbox, here or in the session's 
 `room/spool.py` leaves a link), and nobody could withdraw the promise for it.
 The sign of life is the first line of its file, written over the last one: some file systems take half a
 millisecond to make a file empty first.
-A runtime may run its hooks where our program is not (in its sandbox, or after all of it was removed), and may
-take a hook that fails for a refusal: then this ends well.
+A runtime may run its hooks where our program, or the Python that its first line names, is not (in its
+sandbox, or after either was removed), and may take a hook that fails for a refusal: then this ends well, and
+says nothing. That is asked first, because a shell that cannot become a program fails, and says so. It does
+become it: a hook that takes too long, or dies, is its runtime's to end, and not hidden from it.
+While mail that kept turns from ending is counted (`room/stop.py`), a prompt starts Python though quiet is
+promised: a person may have spoken, which ends the count.
 """
 
 import shlex
 
 _QUIET = '[ "$r/run/quiet/s/$k" -nt /proc/self ]'
 _EMPTY = '[ ! -d .postroom/outbox ] && [ ! -d "$r-hooks/outbox/$k" ]'
+_UNCOUNTED = '[ ! -d "$r/run/stops/$k" ]'
+_HAS_PYTHON = 'p="${p#??}" && [ -x "${p%% *}" ]'  # of its first line, `#!/usr/bin/python3 -IS`
 
 
 def stub(
@@ -24,6 +30,7 @@ def stub(
     *,
     alive: bool = True,
     quiet: bool = True,
+    prompt: bool = False,
     program: str = "",
     harmless: bool = False,
 ) -> str:
@@ -31,14 +38,15 @@ def stub(
 
     `key` is a shell word that names the session (its id from the runtime's environment, or the parent's
     pid). Without `alive` the event leaves no sign of life, because it says nothing of what the agent does.
-    Without `quiet` Python always runs. Where `program` is named and is not there, nothing is run. `harmless`:
-    the exit code is 0 whatever becomes of the command, even if there is no Python any more.
+    Without `quiet` Python always runs. `prompt`: this may be the word of a person. Where `program` is named
+    and cannot be started, nothing is run. `harmless`: the exit code is 0 whatever becomes of the command.
     """
     lines = [f'r={shlex.quote(home)} k="{key}"']
     if alive:
         lines.append(f'echo {shlex.quote(event)} 2>/dev/null 1<>"$r-hooks/life/$k"')
     if quiet:
-        lines.append(f"{_QUIET} && {_EMPTY} && exit 0")
+        lines.append(" && ".join([_QUIET, _EMPTY, *([_UNCOUNTED] if prompt else []), "exit 0"]))
     if program:
-        lines.append(f"[ -x {shlex.quote(program)} ] || exit 0")
+        path = shlex.quote(program)
+        lines.append(f"[ -x {path} ] && read -r p 2>/dev/null <{path} && {_HAS_PYTHON} || exit 0")
     return "; ".join([*lines, f'{command} "$k"; exit 0' if harmless else f'exec {command} "$k"'])

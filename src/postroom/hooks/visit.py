@@ -6,7 +6,6 @@ import time
 from postroom import config, host, label
 from postroom.hooks import above, journal
 from postroom.hooks.lent import Lent
-from postroom.model.context import is_part
 from postroom.model.message import Agent, Json, Session
 from postroom.protocol.frame import SMALLEST, holds_frame
 from postroom.room import turn
@@ -59,7 +58,8 @@ class Visit:
             known = tx.session(seat.id)
             if known is not None and (known.process == seat.process or host.is_gone(known.process)):
                 turn.prove(self._room, tx, known, proof)
-            if self._point.kind is Kind.END or (self._point.kind is Kind.CHILD_STOP and known is None):
+            is_known = known is not None and known.ended_at is None
+            if self._point.kind is Kind.END or (self._point.kind is Kind.CHILD_STOP and not is_known):
                 # What goes on in another process has not ended with this one.
                 self._known = known
                 if known is not None and (known.process == seat.process or host.is_gone(known.process)):
@@ -70,7 +70,6 @@ class Visit:
             self._offering = self._offer(tx, session, agent)
             if self._point.kind is Kind.CHILD_STOP and self._offering is None:
                 self._leave(tx, session)
-                tx.append("agent.left", agent.id, role="agent")
         if known is None and (words := self._in_vain()):
             journal.note(self._room.home, self._words, f"{words}It is {agent.address}.")
         try:
@@ -158,7 +157,7 @@ class Visit:
             self._traces.clear()
 
     def _offer(self, tx: WriteTx, session: Session, agent: Agent) -> turn.Offering | None:
-        kind, stops = self._point.kind, Stops(self._run, session.id)
+        kind, stops = self._point.kind, Stops(self._run, session)
         if kind is Kind.PROMPT and self._is_typed():
             stops.forget()
         if self._is_lent() or not self._point.proven_by or (kind is Kind.WAKE and not self._is_idle()):
@@ -202,15 +201,12 @@ class Visit:
 
     def _leave(self, tx: WriteTx, session: Session) -> None:
         end(self._room, tx, session)
-        Stops(self._run, session.id).forget()
+        Stops(self._run, session).forget()
         Lent(self._run, self._beat.session).forget()
         if self._beat.child:
             return
         dismiss(self._room.home, (session.id,))
         others = [one for one in tx.sessions_hosted(session.process) if one.id != session.id]
-        for one in others:
-            if is_part(one.id, session.id):
-                end(self._room, tx, one)  # a subagent does not outlive the conversation
         if not any(one.details.get("key") == self._key for one in others):
             self._room.quiet.unlink(self._key)
             dismiss(self._room.home, (self._key,))

@@ -24,6 +24,11 @@ def is_main(session: str) -> bool:
     return session.endswith(f":{_MAIN}")
 
 
+def main_id(session: str) -> str:
+    """The main conversation of which this is a subagent's, or which it is itself."""
+    return f"{session.rpartition(':')[0]}:{_MAIN}"
+
+
 def own_id(session: str) -> str:
     """What the runtime itself calls the session."""
     return session.split(":", 1)[1].rpartition(":")[0]

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from postroom.store.contract import ReadTx, WriteTx
 
 DEFAULT_PROJECT = "default"
+SUBAGENT = "subagent"  # the role of those that a runtime starts in an agent's conversation
 _MOST_REMEMBERED = 1000
 _PEOPLE = ""  # people belong to no project
 
@@ -231,7 +232,18 @@ def recipient(tx: "ReadTx", address: Address, project: str) -> Agent:
         found = near_to(tx, to)
         hint = _meant(found, "See who is here: postroom agents. Give it an address: postroom join NAME")
         raise UnknownRecipient(f"nobody has the address {to!r}", address=to, near=found, hint=hint)
-    return agent
+    return reading(agent)
+
+
+def reading(agent: Agent) -> Agent:
+    """The same, who may still read what is sent now: a subagent that has ended never does."""
+    if agent.left_at is None or agent.role != SUBAGENT:
+        return agent
+    above = agent.called.rpartition(".")[0]
+    raise UnknownRecipient(
+        f"{agent.called} was a subagent, and has ended", address=agent.called, near=[above],
+        hint=f"Write to whom it worked for: {above}",
+    )  # fmt: skip
 
 
 def personal(text: str) -> Address:

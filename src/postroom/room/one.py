@@ -1,8 +1,9 @@
 """`one:@group`: one message in several mailboxes, for whoever of them claims it first.
 
 Each of the group has a delivery. A claim holds the others' (`taken`), so that nobody else is shown it. They
-come free again when it is refused or returned, or when the program that claimed it ends without acknowledging
-it; with the acknowledgement it is over for them.
+come free again when it is refused or returned, or when the program or the session that claimed it ends
+without acknowledging it; with the acknowledgement it is over for them. A session that is compacted, or
+resumed, goes on with what it has seen.
 """
 
 from collections.abc import Iterator
@@ -16,7 +17,7 @@ from postroom.room.rest import keep_resting
 if TYPE_CHECKING:
     from postroom.store.contract import ReadTx, WriteTx
 
-PROGRAMS = ("api", "listen")  # routes whose claim ends with its process
+PROGRAMS = ("api", "listen")  # routes whose claim ends with its process, and not with a session
 
 
 def is_one(message: Message) -> bool:
@@ -40,9 +41,16 @@ def holder(tx: "ReadTx", message: Message) -> Delivery | None:
 
 def take(tx: "WriteTx", mail: Mail, route: str, context: str, claimer: str) -> None:
     """One has claimed it: hold it for the others."""
-    by = {"by": mail.delivery.recipient_id, "context": context}
     if route in PROGRAMS:
-        by["claimer"] = claimer
+        hold(tx, mail, context, claimer)
+    else:
+        session = tx.session(context.rpartition(":")[0])
+        hold(tx, mail, context, session.process if session else None)
+
+
+def hold(tx: "WriteTx", mail: Mail, context: str, process: str | None) -> None:
+    """Hold it for the others, until that process ends if not before; if it is held, for another process."""
+    by = {"by": mail.delivery.recipient_id, "context": context} | ({"claimer": process} if process else {})
     for other in _others(tx, mail.message, mail.delivery.recipient_id):
         if other.state is State.STORED:
             tx.append("delivery.taken", other.recipient_id, about=mail.message, payload=by, status="stored")
@@ -79,7 +87,7 @@ def expire(tx: "WriteTx", message: Message, recipient: str) -> None:
 def taker(tx: "ReadTx", mail: Mail) -> Mail | None:
     """Whose claim holds this delivery."""
     for other in _others(tx, mail.message, mail.delivery.recipient_id):
-        if other.state in (State.OFFERED, State.SEEN) and other.claimer == mail.delivery.claimer:
+        if other.state in (State.OFFERED, State.SEEN) and other.context == mail.delivery.context:
             return tx.mail(other.seq, other.recipient_id)
     return None
 

@@ -9,14 +9,13 @@ from postroom.model.address import ROOM
 from postroom.model.ladder import Reason, State
 from postroom.model.message import Agent, AgentStatus, Delivery
 from postroom.model.presence import Sight
-from postroom.room import directory, one
+from postroom.room import directory
 from postroom.room.hand import REACHING
 from postroom.room.reach import reason, sights
-from postroom.room.sweep import give_back, is_offered
 
 if TYPE_CHECKING:
     from postroom.room.local import LocalRoom
-    from postroom.store.contract import ReadTx, WriteTx
+    from postroom.store.contract import ReadTx
 
 
 def statuses(room: "LocalRoom", *, everyone: bool) -> list[AgentStatus]:
@@ -71,34 +70,16 @@ def as_shown(room: "LocalRoom", tx: "ReadTx", delivery: Delivery) -> Delivery:
 
 
 def leave(room: "LocalRoom", agent: str | None) -> Agent:
-    """Mark an agent as gone for good. Its address and its mail stay; what was for one of many, others get.
+    """Mark an agent as gone. Its address and its mail stay; what was for one of many, others get.
 
     Whoever has asked it something and got no answer is told.
     """
+    from postroom.room.departure import depart  # noqa: PLC0415 - who leaves does so once
+
     with room.write() as tx:
         who = directory.caller(tx, agent or room.agent, room.scope)
-        if who.left_at is None:
-            tx.append("agent.left", who.id, role="human" if who.is_human else "agent")
-            for mail in tx.for_one(who.id):
-                if is_offered(mail):
-                    give_back(tx, mail, room.settings)
-                else:
-                    one.desert(tx, mail)
-            _tell_askers(tx, who.id)
+        depart(tx, who, room.settings)
         return tx.agent(who.id) or who
-
-
-def _tell_askers(tx: "WriteTx", party: str) -> None:
-    """Whoever has asked somebody who leaves is told: of what it has seen, and of what it has not."""
-    from postroom.room.unanswered import Why, end, tell  # noqa: PLC0415 - who leaves does so once
-
-    end(tx, party, Why.LEFT)
-    after = 0
-    while page := tx.asking(party, after):
-        after = page[-1].message.seq
-        for mail in page:
-            if not one.is_one(mail.message):
-                tell(tx, mail, Why.LEFT)
 
 
 def rename(room: "LocalRoom", agent: str | None, new: str) -> Agent:

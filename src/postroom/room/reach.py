@@ -107,7 +107,7 @@ def _written_at(path: str) -> int:
 
 
 def _is_capped(room: "Premises", session: Session) -> bool:
-    return not Stops(room.run, session.id).may_go_on(room.now())
+    return not Stops(room.run, session).may_go_on(room.now())
 
 
 def needs_call(room: "Premises", session: Session) -> bool:

@@ -8,15 +8,17 @@ import os
 from typing import TYPE_CHECKING
 
 from postroom import config
-from postroom.model.context import context_id, is_main
-from postroom.model.message import Agent, Session
-from postroom.room import directory
+from postroom.model.context import context_id, is_main, is_part, main_id
+from postroom.model.ladder import State
+from postroom.model.message import Agent, Mail, Session
+from postroom.room import directory, one
 from postroom.room.seat import Around, Seat, is_followed, is_live
 from postroom.room.sweep import give_back
 
 if TYPE_CHECKING:
     from postroom.room.local import LocalRoom
-    from postroom.store.contract import WriteTx
+    from postroom.room.options import About
+    from postroom.store.contract import ReadTx, WriteTx
 
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
 
@@ -49,6 +51,8 @@ def _begin(room: "LocalRoom", tx: "WriteTx", seat: Seat, known: Session | None) 
 
     if known is not None:
         return_unproven(room, tx, known)
+        if known.process != seat.process:
+            _move(room, tx, known, seat.process)
     else:
         _end_followed(room, tx, seat)
     agent, asked = bearer.of(tx, known), known.details.get("asked") if known else None
@@ -60,6 +64,15 @@ def _begin(room: "LocalRoom", tx: "WriteTx", seat: Seat, known: Session | None) 
     details = {**seat.details, **({"asked": asked} if asked else {})}
     seat = _as_before(seat, known)._replace(details=details)
     return start(tx, agent, seat, known.epoch + 1 if known else 0), agent
+
+
+def _move(room: "LocalRoom", tx: "WriteTx", session: Session, process: str) -> None:
+    """A conversation goes on in another process, with what it has of one of many; its subagents do not."""
+    for mail in _unanswered(tx, session):
+        one.hold(tx, mail, mail.delivery.context or "", process)
+    for part in _parts(tx, session):
+        if not is_live(part):
+            end(room, tx, part)
 
 
 def _as_before(seat: Seat, known: Session | None) -> Seat:
@@ -95,17 +108,61 @@ def _end_followed(room: "LocalRoom", tx: "WriteTx", seat: Seat) -> None:
 
 
 def end(room: "LocalRoom", tx: "WriteTx", session: Session) -> None:
-    """A session has ended. What nobody can prove to have been seen in it waits again."""
+    """A session has ended: by its own word, or another has taken its place.
+
+    What nobody can prove to have been seen in it waits again. What was for one of many, and was seen in it,
+    is for the others unless it has been acknowledged. Not so when only a context ends: after a compaction or
+    a resumption the same conversation goes on, and with it the work on what it was shown.
+    A subagent leaves when its session ends, and does not outlive the conversation that it is part of.
+    """
     if session.ended_at is None:
         tx.append("session.ended", session.agent, payload={"id": session.id}, role="agent")
     return_unproven(room, tx, session)
+    for mail in _unanswered(tx, session):
+        one.desert(tx, mail)
+    for part in _parts(tx, session):
+        end(room, tx, part)
+    if not is_main(session.id) and tx.session(main_id(session.id)):
+        _dismiss(room, tx, session)
+
+
+def _parts(tx: "ReadTx", session: Session) -> list[Session]:
+    """The sessions of the subagents in a conversation."""
+    if not is_main(session.id):
+        return []
+    hosted = tx.sessions_hosted(session.process)
+    return [other for other in hosted if other.id != session.id and is_part(other.id, session.id)]
+
+
+def _dismiss(room: "LocalRoom", tx: "WriteTx", session: Session) -> None:
+    """The subagent of a session leaves, unless another bears its name by now."""
+    from postroom.room.departure import depart  # noqa: PLC0415 - once for each
+
+    agent = tx.agent(session.agent)
+    if agent is not None and not any(map(is_live, tx.sessions(agent.id))):
+        depart(tx, agent, room.settings, for_good=True)
 
 
 def return_unproven(room: "LocalRoom", tx: "WriteTx", session: Session) -> None:
     """What a session still holds waits again: its context is over."""
     for mail in tx.offered(session.agent, session.process):
-        if (mail.delivery.context or "").startswith(f"{session.id}:"):
+        if _is_in(mail, session):
             give_back(tx, mail, room.settings)
+
+
+def _unanswered(tx: "ReadTx", session: Session) -> list[Mail]:
+    """What was for one of many, has been seen in a session, and is not acknowledged."""
+    found: list[Mail] = []
+    after = 0
+    while page := tx.watched(session.agent, after=after):
+        after = page[-1].message.seq
+        found += [mail for mail in page if _is_in(mail, session) and one.is_one(mail.message)]
+    return [mail for mail in found if mail.delivery.state is State.SEEN]
+
+
+def _is_in(mail: Mail, session: Session) -> bool:
+    """Whether it was shown there, in this context or in an earlier one."""
+    return (mail.delivery.context or "").startswith(f"{session.id}:")
 
 
 def _child(room: "LocalRoom", tx: "WriteTx", seat: Seat) -> Agent:
@@ -117,5 +174,8 @@ def _child(room: "LocalRoom", tx: "WriteTx", seat: Seat) -> Agent:
         name = f"{parent.address}.{kind or 'child'}" + (f"-{n}" if n > 1 else "")
         taken = directory.find(tx, directory.personal(name), parent.project)
         if taken is None or not any(map(is_live, tx.sessions(taken.id))):
-            return directory.join(tx, name, room.scope, {"supervisor": parent.address, "role": "subagent"})
+            for other in tx.sessions(taken.id) if taken else ():
+                end(room, tx, other)  # before its name is another's
+            about: About = {"supervisor": parent.address, "role": directory.SUBAGENT}
+            return directory.join(tx, name, room.scope, about)
         n += 1

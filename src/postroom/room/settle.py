@@ -196,7 +196,7 @@ def _sender_of(tx: "ReadTx", message: Message) -> list[Agent]:
     sender = tx.agent(message.sender_id)
     if sender is None:
         raise UnknownMessage(f"{message.sender} is no longer here", message_ref=message.id)
-    return [sender]
+    return [directory.reading(sender)]
 
 
 def _recipient_of(tx: "ReadTx", mail: Mail) -> Agent:

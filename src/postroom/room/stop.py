@@ -2,12 +2,15 @@
 
 Three times in a row without a word of a person; then only urgent mail does, or ten minutes must pass. An idle
 session that is woken is not counted. Kept in a file beside the store, written before the claim is
-committed, and worth nothing after the session.
+committed, and worth nothing after the session. It lies in a directory that is named by the key of the
+session's hooks: while that is there, a prompt starts Python though quiet is promised, or nobody would learn
+that a person has spoken.
 """
 
 import os
 
 from postroom import host
+from postroom.model.message import Session
 
 _IN_A_ROW = 3
 _REST = 600_000  # milliseconds
@@ -16,8 +19,9 @@ _REST = 600_000  # milliseconds
 class Stops:
     """The count of one session."""
 
-    def __init__(self, run: str, session: str) -> None:
-        self._path = os.path.join(run, "stops", session.replace("/", "_"))
+    def __init__(self, run: str, session: Session) -> None:
+        key = str(session.details.get("key") or "")
+        self._path = os.path.join(run, "stops", key, session.id.replace("/", "_"))
 
     def may_go_on(self, now: int) -> bool:
         count, last = self._read()
@@ -35,6 +39,7 @@ class Stops:
         """A person has said something, or the session is over."""
         try:
             os.unlink(self._path)
+            os.rmdir(os.path.dirname(self._path))  # unless a subagent, or another session, has one here, too
         except OSError:
             pass
 

@@ -69,6 +69,11 @@ class Point(NamedTuple):
         return hook_route(self.event)
 
     @property
+    def is_prompt(self) -> bool:
+        """Whether a person may have said something."""
+        return self.kind is Kind.PROMPT
+
+    @property
     def is_question(self) -> bool:
         """Whether something is to be allowed: a runtime may take a hook that fails then for a no."""
         return self.kind is Kind.PERMISSION

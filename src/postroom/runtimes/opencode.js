@@ -79,8 +79,12 @@ export const Postroom = async ({ client, directory }) => {
     return done
   }
 
+  // Mail has kept turns from ending, and a person's prompt ends the count of that.
+  const endsCount = (key, event) => event === "chat.message" && fs.existsSync(`${RUN}/stops/${key}`)
+
   const asked = async (session, event, facts) => {
-    if (isQuiet(session.root) && !hasLetters(session.root)) return ""
+    const root = session.root
+    if (isQuiet(root) && !hasLetters(root) && !endsCount(root, event)) return ""
     const { text } = await ask(session, event, facts)
     if (text) session.handed = Date.now()
     return text || ""

@@ -83,7 +83,8 @@ def commands(runtime: Runtime, home: str) -> dict[str, str]:
     return {
         point.event: stub(
             home, point.event, shlex.join([path, runtime.name, point.event]), runtime.key,
-            alive=point.is_sign, quiet=not point.is_always, program=path, harmless=point.is_question,
+            alive=point.is_sign, quiet=not point.is_always, prompt=point.is_prompt, program=path,
+            harmless=point.is_question,
         )
         for point in runtime.points
     }  # fmt: skip
