@@ -21,7 +21,7 @@ from postroom.cli.fault import exit_code
 from postroom.config import ENVIRONMENT, HELP, Settings, environment_name
 from postroom.model.payload import about
 from postroom.protocol import asyncapi, builtin, declaration, keyword
-from postroom.runtimes import NAMES
+from postroom.runtimes import NAMES, wiring
 from postroom.runtimes import load as load_runtime
 from postroom.runtimes.contract import Kind, Point, Runtime, Wake
 from postroom.store.sqlite.apply import APPLY, APPLY_TO_DELIVERY
@@ -324,10 +324,9 @@ POINTS = (
 )  # fmt: skip
 
 
-def compatibility() -> str:
+def compatibility(found: dict[str, Any] | None = None) -> str:
     """What `make test-agents` saw of each runtime, with the times from send to the model's request."""
-    with open(os.path.join(HERE, "compatibility.json"), encoding="utf-8") as file:
-        found: dict[str, Any] = json.load(file)
+    found = _shown() if found is None else found
     known = [load_runtime(name) for name in NAMES]
     rows = [
         f"| {one.title} | {found[one.name]['version']} | "
@@ -349,36 +348,78 @@ def compatibility() -> str:
     )
 
 
+def _shown() -> dict[str, Any]:
+    with open(os.path.join(HERE, "compatibility.json"), encoding="utf-8") as file:
+        return json.load(file)
+
+
 _COMPATIBLE = """\
 `make agents && make test-agents` runs the real CLIs offline against a scripted model, and writes
 `compatibility.json`, from which this page is made. A tick: a message was in the model's request exactly once,
-and the receipt says *seen*. A time is that from `send` to the request, with all that had to come first: the
-start of the agent; the typing of a prompt; the rest of an answer. For a tool and an idle wake nothing had to.
-*sandbox*: what the agent sent from inside its sandbox was stored; *spool*: what that kept out was taken in by
-the next hook, and reached the other agent once. Where there is no tick, it says why: the runtime has *no way
-in* there, or nothing wakes it, or these tests have *not shown* it. A dash: it has no sandbox of its own, or
-none in which hooks work ([sandboxes](../explanation/runtimes.md#sandboxes)).
+and the receipt says *seen*. A time is that from `send` to the request, with all that had to come first:
+
+- *start*: the agent was not running: the time is that of its start, to its first request.
+- *prompt*: it was idle and was not woken: the time has the typing of a prompt in it.
+- *tool*: it was in one of two parallel tools, which ended at once after the send: nothing had to come first.
+- *stop*: the model was giving its last answer, which took 4 s more; these are in the time.
+- *idle wake*: nobody typed; a process `postroom send` is in the time. *draft kept*: in the same wake, what
+  a person had half typed stayed.
+- *compaction*: once with the next prompt after one. *subagent*: not to the subagent that ran meanwhile.
+- *sandbox*: what the agent sent from inside its sandbox was stored. *spool*: what that kept out was taken in
+  by the next hook, and reached the other agent once.
+
+Where there is no tick, it says why: the runtime has *no way in* there, *nothing wakes it*, so that *nothing
+is typed*; it has *no sandbox* (but containers), or its *hooks do not work* in the one it has
+([sandboxes](../explanation/runtimes.md#sandboxes)); or it could be, and was *not shown* by these tests on the
+machine where they ran last.
 
 """
+
+# What may bring a message into the model's request there. The first request has what is said at the first
+# prompt, too.
+_WAYS: dict[str, tuple[Kind, ...]] = {
+    "start": (Kind.START, Kind.PROMPT),
+    "prompt": (Kind.PROMPT,),
+    "tool": (Kind.TOOL,),
+    "stop": (Kind.STOP,),
+}
 
 
 def _seen(runtime: Runtime, points: dict[str, float | None], point: str) -> str:
     if point not in points:
-        return _why_not(runtime, point)
+        return _why_not(runtime, point) or "not shown"
     latency = points[point]
-    return "✓" if latency is None else f"✓ {latency:.1f} s"
+    return "✓" if latency is None else f"✓ {latency:.{1 if latency >= 1 else 2}f} s"
 
 
 def _why_not(runtime: Runtime, point: str) -> str:
-    """Why a message was not shown there: what the runtime is known to do, or nothing that is known."""
+    """Why a message cannot come there, as far as the runtime's module knows; empty: it can."""
     if point in ("idle wake", "draft kept"):
         nothing = {"idle wake": "nothing wakes it", "draft kept": "nothing is typed"}[point]
-        return nothing if runtime.wake is Wake.NONE else "not shown"
+        return nothing if runtime.wake is Wake.NONE else ""
     if point in ("sandbox", "spool"):
-        return "–"
-    kinds = [kind for kind in Kind if kind.value == point] or list(Kind)
-    may = any(one.proven_by for one in runtime.points if one.kind in kinds)
-    return "not shown" if may else "no way in"
+        return {Confined.OPENED: "", Confined.HINDERED: "hooks do not work", Confined.NONE: "no sandbox"}[
+            confined(runtime)
+        ]
+    kinds = _WAYS.get(point, tuple(Kind))
+    return "" if any(one.proven_by for one in runtime.points if one.kind in kinds) else "no way in"
+
+
+class Confined(enum.Enum):
+    """What set-up makes of a runtime's sandbox."""
+
+    OPENED = "the room is opened to it"
+    HINDERED = "it keeps our hooks from working"
+    NONE = "there is none that we know of"
+
+
+def confined(runtime: Runtime) -> Confined:
+    known = wiring.of(runtime.name)
+    events = {point.event: "" for point in runtime.points}
+    place = wiring.Place("/here", "/user", "", "/room", "/hook", events, {})
+    if any(edit.why == wiring.SANDBOX for edit in known.edits(place)):
+        return Confined.OPENED
+    return Confined.HINDERED if known.hindrance else Confined.NONE
 
 
 PAGES: dict[str, Callable[[], str]] = {
