@@ -14,7 +14,7 @@ from benchmarks import product
 from benchmarks.launch import Launch, seconds
 from postroom.clock import iso, wall
 from postroom.runtimes import load
-from tests.recorded import DATA, captures
+from tests.recorded import captures, transcript
 
 NAME, WRITER = "hooked", "builder"
 _TIMESTAMP = re.compile(r'"timestamp":"[^"]*"')
@@ -45,7 +45,7 @@ class Agent:
         product.create_room(self._home, (WRITER, NAME))
         self._transcript = os.path.join(folder, "sessions", "transcript.jsonl")
         os.makedirs(os.path.dirname(self._transcript))
-        with open(os.path.join(DATA, "transcripts", f"{kind.runtime}.jsonl"), encoding="utf-8") as file:
+        with open(transcript(kind.runtime), encoding="utf-8") as file:
             self._recorded = [json.dumps(json.loads(line), separators=(",", ":")) for line in file]
         self._append(self._recorded)
         self._captures = {one.name: one for one in captures(kind.runtime)}

@@ -62,7 +62,7 @@ def test_what_the_page_says_of_sandboxes_is_what_the_modules_know(name: str) -> 
     assert row.endswith("| ✓ |") == (known.confined is not None)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", FOUND)
 def test_what_was_shown_is_what_the_module_says_can_be(name: str) -> None:
     why_not = untried(name)
     assert {point: why_not[point] for point in FOUND[name]["points"]} == dict.fromkeys(
@@ -70,7 +70,7 @@ def test_what_was_shown_is_what_the_module_says_can_be(name: str) -> None:
     )
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", FOUND)
 def test_the_version_in_the_table_is_the_one_that_the_module_and_the_tests_name(name: str) -> None:
     about = sys.modules[f"postroom.runtimes.{name}"].__doc__ or ""
     assert f"({FOUND[name]['version']})" in about.partition("\n")[0]

@@ -12,8 +12,7 @@ from postroom.room.local import LocalRoom
 from postroom.room.verify import verify
 from postroom.runtimes import load
 from tests.hooking import ClaudeCode
-
-TRANSCRIPTS = os.path.join(os.path.dirname(__file__), "..", "data", "transcripts")
+from tests.recorded import transcript
 
 
 def tools(room: LocalRoom) -> list[Event]:
@@ -35,7 +34,7 @@ def test_a_recorded_transcript_gives_each_call_and_its_result_once(
     room: LocalRoom, tmp_path, name: str
 ) -> None:
     path = os.path.join(tmp_path, "transcript.jsonl")
-    shutil.copy(os.path.join(TRANSCRIPTS, f"{name}.jsonl"), path)
+    shutil.copy(transcript(name), path)
     session = session_of(room)
     for _ in range(2):
         record(room, load(name), session, path)
@@ -75,6 +74,6 @@ def test_hooks_record_tools_only_where_that_is_wanted(
     monkeypatch.setenv("POSTROOM_AGENT", "builder")
     claude = ClaudeCode(room.home, str(tmp_path))
     claude.start()
-    shutil.copy(os.path.join(TRANSCRIPTS, "claude.jsonl"), claude.transcript)
+    shutil.copy(transcript("claude"), claude.transcript)
     claude.end()
     assert bool(tools(room)) == (setting == "on")

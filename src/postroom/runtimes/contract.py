@@ -140,6 +140,7 @@ class Runtime(NamedTuple):
     say: Callable[[Point, Words], Said]
     key: str = "p$PPID"  # a shell word that names the session in our hook's environment
     session_env: str = ""  # the variable that names the session in the shells of its tools
+    signs: tuple[str, ...] = ()  # other variables that only such shells have
     budget: int = 9_000  # characters that it passes on whole
     marks: Marks = Marks()
     tools: "Callable[[Json], list[ToolFact]] | None" = None  # in one line of its transcript

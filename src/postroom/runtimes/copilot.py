@@ -55,6 +55,7 @@ RUNTIME = Runtime(
     read=read,
     say=say,
     session_env="COPILOT_AGENT_SESSION_ID",
+    signs=("COPILOT_CLI",),
     marks=Marks(reply='"type":"assistant.message"', noise=tuple(f'"hookType":"{hook}"' for hook in _HOOKS)),
     wake=Wake.WATCH,
     wakes_with="--experimental",
@@ -64,11 +65,12 @@ RUNTIME = Runtime(
 
 
 def wiring() -> "Wiring":
-    from postroom.runtimes.wiring import Wiring  # noqa: PLC0415 - hooks do without it
+    from postroom.runtimes.wiring import Sandbox, Wiring  # noqa: PLC0415 - hooks do without it
 
     return Wiring(
         _edits, _trusted, "Start copilot in this directory, and trust it.", headless=("-p",),
         hindrance=_hindrance,
+        sandbox=Sandbox("`--sandbox` (bubblewrap, slirp4netns)", "inside, in vain"),
     )  # fmt: skip
 
 

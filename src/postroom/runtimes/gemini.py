@@ -41,6 +41,7 @@ RUNTIME = Runtime(
     read=read,
     say=context,
     key="${GEMINI_SESSION_ID:-p$PPID}",
+    signs=("GEMINI_CLI",),
     marks=Marks(reply='"type":"gemini"'),
     programs=("gemini", "node"),
     milliseconds=True,
@@ -49,9 +50,12 @@ RUNTIME = Runtime(
 
 
 def wiring() -> "Wiring":
-    from postroom.runtimes.wiring import Wiring  # noqa: PLC0415 - hooks do without it
+    from postroom.runtimes.wiring import Sandbox, Wiring  # noqa: PLC0415 - hooks do without it
 
-    return Wiring(_edits, _trusted, "Start gemini in this directory, and trust it.", headless=("-p",))
+    return Wiring(
+        _edits, _trusted, "Start gemini in this directory, and trust it.", headless=("-p",),
+        sandbox=Sandbox("containers only, which were not tried"),
+    )  # fmt: skip
 
 
 def _edits(place: "Place") -> "list[Edit]":

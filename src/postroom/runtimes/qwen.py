@@ -57,6 +57,7 @@ RUNTIME = Runtime(
     say=context,
     key="${QWEN_CODE_SESSION_ID:-p$PPID}",
     session_env="QWEN_CODE_SESSION_ID",
+    signs=("QWEN_CODE",),
     marks=Marks(reply='"type":"assistant"'),
     wake=Wake.CALL,
     call=call,
@@ -70,11 +71,11 @@ _SANDBOX = "executionSandbox"
 
 
 def wiring() -> "Wiring":
-    from postroom.runtimes.wiring import Wiring  # noqa: PLC0415 - hooks do without it
+    from postroom.runtimes.wiring import Sandbox, Wiring  # noqa: PLC0415 - hooks do without it
 
     return Wiring(
         _edits, _trusted, "Start qwen in this directory, and trust it.", headless=("-p",),
-        hindrance=_hindrance,
+        hindrance=_hindrance, sandbox=Sandbox(f"`tools.{_SANDBOX}` (bubblewrap)", "not at all"),
     )  # fmt: skip
 
 
