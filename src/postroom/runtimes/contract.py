@@ -144,6 +144,7 @@ class Runtime(NamedTuple):
     budget: int = 9_000  # characters that it passes on whole
     marks: Marks = Marks()
     tools: "Callable[[Json], list[ToolFact]] | None" = None  # in one line of its transcript
+    transcript: str = ""  # where that is, below the user's home, if not every event names it; {}: the session
     wake: Wake = Wake.NONE
     wakes_with: str = ""  # an argument without which it does not watch
     call: "Callable[[Sleeper, str], Call | None] | None" = None  # with what to say; None: it cannot be

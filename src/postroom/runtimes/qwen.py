@@ -17,6 +17,7 @@ from postroom.text import encode
 
 if TYPE_CHECKING:
     from postroom.runtimes.process import Call, Sleeper
+    from postroom.runtimes.tool import ToolFact
     from postroom.runtimes.wiring import Edit, Place, Read, Wiring
 
 _INPUT = "--input-file"
@@ -40,6 +41,23 @@ def call(sleeper: "Sleeper", text: str) -> "Call | None":
     return None
 
 
+def tools(record: Json) -> "list[ToolFact]":
+    """Of a result all that the model got: what hooks said after it cannot be told from it."""
+    from postroom.runtimes.tool import ToolFact  # noqa: PLC0415 - where tools are recorded
+
+    outcome: Json = record.get("toolCallResult") or {}
+    message: Json = record.get("message") or {}
+    parts: list[Json] = message.get("parts") or []
+    found: list[ToolFact] = []
+    ok = outcome.get("status", "success") == "success"
+    for part in parts:
+        if call := part.get("functionCall"):
+            found.append(ToolFact("tool_call", call["id"], call["name"], call.get("args")))
+        elif result := part.get("functionResponse"):
+            found.append(ToolFact("tool_result", result["id"], result["name"], result.get("response"), ok))
+    return found
+
+
 RUNTIME = Runtime(
     name="qwen",
     title="Qwen Code",
@@ -59,6 +77,7 @@ RUNTIME = Runtime(
     session_env="QWEN_CODE_SESSION_ID",
     signs=("QWEN_CODE",),
     marks=Marks(reply='"type":"assistant"'),
+    tools=tools,
     wake=Wake.CALL,
     call=call,
     programs=("qwen", "node"),
