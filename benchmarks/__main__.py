@@ -28,10 +28,13 @@ def main() -> int:
         bench = Bench(options.quick, Path(folder), options.peer or tuple(peers.MODULES))
         known = facts.gather(work, options.quick)
         results = list(_run(bench, options.case or cases.NAMES))
-    complete = not (options.quick or options.case or options.peer or bench.broken)
+    whole = not (options.quick or options.peer or bench.broken)
+    complete = whole and (options.renew or not options.case)
     out: Path = options.out or (RESULTS if complete else SCRATCH)
     out.mkdir(exist_ok=True)
     known |= {f"left out: {name}": reason for name, reason in bench.skipped.items()}
+    if options.renew and whole:
+        results, known = _renewed(results, known)
     verdicts = target.judge({result.case: result for result in results})
     text = report.markdown(results, verdicts, known)
     (out / "performance.md").write_text(text, encoding="utf-8")
@@ -40,6 +43,16 @@ def main() -> int:
     print(text)
     bench.say(f"saved performance.md, .json and .png in {out}")
     return 1 if bench.broken else 0
+
+
+def _renewed(results: list[Result], known: dict[str, str]) -> tuple[list[Result], dict[str, str]]:
+    """The last complete run with these cases in the place of its own, and where they ran."""
+    kept, facts = report.load(RESULTS / "performance.json")
+    new = {result.case: result for result in results}
+    where = ", ".join(known[fact] for fact in ("machine", "Python"))
+    load = known["load average at the start"]
+    facts |= {f"measured anew since then: {case}": f"{where}, load average {load}" for case in new}
+    return [new.get(result.case, result) for result in kept], facts
 
 
 def _run(bench: Bench, names: Sequence[str]) -> Iterator[Result]:
@@ -59,6 +72,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--case", action="append", choices=cases.NAMES, help="only this case (repeatable)")
     parser.add_argument(
         "--peer", action="append", choices=tuple(peers.MODULES), help="only this peer (repeatable)"
+    )
+    parser.add_argument(
+        "--renew", action="store_true", help="with --case: in place of the same in the last complete run"
     )
     parser.add_argument("--out", type=Path, metavar="DIR", help="where to write; default benchmarks/results")
     return parser.parse_args()

@@ -29,25 +29,8 @@ def lift_limits() -> None:
     os.environ["POSTROOM_SENDER_RATE"] = os.environ["POSTROOM_RECIPIENT_QUOTA"] = "0"
 
 
-def quiet_stub(home: str, agent: str) -> str:
-    """The hook's shell text, for an agent that has been promised quiet and whose session is this process.
-
-    Should the promise not hold, it becomes `false`, and the launch fails.
-    """
-    import postroom
-    from postroom.hooks.stub import stub
-
-    with postroom.open(home, project=PROJECT) as room:
-        room.quiet.link(f"p{os.getpid()}", room.who(agent).id)
-        room.hush(agent)
-    return stub(home, "PostToolUse", "false")
-
-
-def hook(home: str, runtime: str, event: str, key: str) -> list[str]:
-    """The program that all hooks run, as an agent's shell would."""
-    from postroom.hooks import program
-
-    return [program.install(home), runtime, event, key]
+def shell() -> str:
+    return shutil.which("sh") or "/bin/sh"
 
 
 def send(home: str, sender: str, to: str, body: str) -> None:

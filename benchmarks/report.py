@@ -35,6 +35,12 @@ def save(
     path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
+def load(path: Path) -> tuple[list[Result], dict[str, str]]:
+    """What an earlier run has saved: its results and its facts."""
+    kept: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return [Result.from_json(case) for case in kept["cases"]], kept["facts"]
+
+
 def _targets(verdicts: Sequence[Verdict]) -> str:
     rows = [
         [target.text, target.shown(), _measured(target, measured), target.verdict(measured)]

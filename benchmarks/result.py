@@ -53,6 +53,11 @@ class Result:
         ratio = self.ratio(row.name, reference, key)
         return row if ratio is None else replace(row, values={**row.values, "ratio": ratio})
 
+    @classmethod
+    def from_json(cls, kept: Mapping[str, Any]) -> "Result":
+        columns = [Column(**column) for column in kept["columns"]]
+        return cls(**{**kept, "columns": columns, "rows": [Row(**row) for row in kept["rows"]]})
+
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
 

@@ -88,10 +88,21 @@ PROMISED = (
     Target("send in a full room, against an empty one", 1.3, "×", _value("scale", "send", "ratio")),
     Target("take in a full room, against an empty one", 1.3, "×", _value("scale", "take", "ratio")),
     Target("inbox in a full room, against an empty one", 1.3, "×", _value("scale", "peek", "ratio")),
-    Target("no-mail hook check, against `sh -c :`", 1.5, "×", _value("startup", "stub", "ratio")),
+    *(
+        Target(
+            f"{name}'s hook after a tool, {what}, against {reference}",
+            limit,
+            "×",
+            _value("startup", f"{name}-{key}", "ratio"),
+        )
+        for what, key, reference, limit in (
+            ("no mail", "quiet", "`sh -c :`", 1.5),
+            ("mail", "mail", "`python -I -S`", 2.5),
+        )
+        for name in ("claude", "codex")
+    ),
     Target("`postroom send`, against bare Python", 2.0, "×", _value("startup", "send", "ratio")),
     Target("`postroom inbox`, against bare Python", 2.0, "×", _value("startup", "inbox", "ratio")),
-    Target("hook that shows mail, against `python -I -S`", 2.5, "×", _value("startup", "hook", "ratio")),
     Target("CPU of 100 idle `postroom wait`", 0.1, "%", _value("idle", "postroom-wait", "cpu")),
     Target("CPU of 100 idle `Room.wait()`", 0.1, "%", _value("idle", "postroom-listen", "cpu")),
     Target("private memory of one `postroom wait`", 10, "MB", _value("idle", "postroom-wait", "private")),

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import settings
 
 from postroom.config import Settings
-from postroom.room.identity import SIGNS, VARIABLES
 from postroom.room.local import LocalRoom
+from postroom.runtimes import SESSION_ENV, SIGNS
 from tests.attached import MakeFile
 from tests.clockwork import Clock
 
@@ -29,7 +29,7 @@ def _own_environment(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pyte
     for name in [name for name in os.environ if name.startswith(("POSTROOM_", "GIT_"))]:
         monkeypatch.delenv(name)
     # An agent may run the tests, or a person in a pane.
-    for name in ("TMUX", "TMUX_PANE", *SIGNS, *(name for name, _ in VARIABLES)):
+    for name in ("TMUX", "TMUX_PANE", *SIGNS, *filter(None, SESSION_ENV.values())):
         monkeypatch.delenv(name, raising=False)
     nobody = str(tmp_path_factory.getbasetemp() / "nobody")
     monkeypatch.setenv("HOME", nobody)

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 from postroom.protocol import keyword
 
-DATA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "data")
+HOOKS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "data", "hooks")
+ACCEPTED = "accepted.json"  # beside the captures: what the runtime accepts from a hook, by event
 
 
 class Capture(NamedTuple):
@@ -23,10 +24,21 @@ class Capture(NamedTuple):
         return self.name.partition("-")[0]
 
 
+def files(runtime: str = "*") -> list[str]:
+    """Where they are."""
+    found = glob.glob(os.path.join(HOOKS, runtime, "*.json"))
+    return sorted(path for path in found if os.path.basename(path) != ACCEPTED)
+
+
+def transcript(runtime: str) -> str:
+    """Where that of a short session is."""
+    return os.path.join(HOOKS, runtime, "transcript.jsonl")
+
+
 def captures(runtime: str) -> list[Capture]:
     """All that were recorded of a runtime."""
     found: list[Capture] = []
-    for path in sorted(glob.glob(os.path.join(DATA, "hooks", runtime, "*.json"))):
+    for path in files(runtime):
         with open(path, encoding="utf-8") as file:
             kept = json.load(file)
         found.append(Capture(runtime, os.path.basename(path)[:-5], kept["stdin"], kept["env"]))
@@ -34,8 +46,11 @@ def captures(runtime: str) -> list[Capture]:
 
 
 def schemas(runtime: str) -> dict[str, Any]:
-    """What a runtime accepts from a hook, by event."""
-    with open(os.path.join(DATA, "schemas", f"{runtime}.json"), encoding="utf-8") as file:
+    """What a runtime accepts from a hook, by event; nothing of one that has none."""
+    path = os.path.join(HOOKS, runtime, ACCEPTED)
+    if not os.path.exists(path):
+        return {}
+    with open(path, encoding="utf-8") as file:
         return json.load(file)
 
 

@@ -66,7 +66,7 @@ HELP = {
     "spill_bytes": "a body larger than this is shown to an agent as its beginning and the path of a file",
     "journal_rotate_bytes": "the size at which a journal file is closed and gzipped",
     "record_tools": "`on`: hooks note, as events, each tool an agent has used and what came of it (Claude"
-    " Code, Codex); `off`: they do not",
+    " Code, Codex, Gemini CLI, Qwen Code, Copilot CLI); `off`: they do not",
     "wake_by_socket": "`on`: an idle Claude Code is woken by its own, undocumented socket, sooner than by the"
     " file it watches; `off`: by that file alone",
 }

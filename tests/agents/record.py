@@ -2,13 +2,12 @@
 
 Three sessions of each CLI, with a capturing hook at every event: a short one, whose transcript is kept; one
 with parallel tools, a failing tool and a subagent; one in a terminal, with a question, a compaction, a clear.
-Written are `tests/data/hooks/<cli>/<Event>[-case].json` and `tests/data/transcripts/<cli>.jsonl`.
+Written are `<Event>[-case].json` and `transcript.jsonl` in `tests/data/hooks/<cli>/`.
 """
 
 import glob
 import json
 import os
-import shutil
 import sqlite3
 import sys
 from typing import Any
@@ -20,19 +19,18 @@ from tests.agents.log import until
 from tests.agents.pin import version
 from tests.agents.rig import Rig
 from tests.agents.scrub import Scrub
-from tests.process import ROOT
+from tests.recorded import HOOKS, files, transcript
 
-DATA = os.path.join(ROOT, "tests", "data")
 LARGE = "[[bash echo one]] [[both echo two ||| echo three]] {subagent} [[bash false]] [[say ALL-DONE]]"
-RECORDED = ("claude", "codex", "gemini", "qwen", "copilot", "opencode", "goose")
 DATABASE = ".local/share/opencode/opencode.db"
 
 
 def record(cli: Cli) -> int:
     """Record one CLI anew; how many captures there are now."""
-    folder = os.path.join(DATA, "hooks", cli.name)
-    shutil.rmtree(folder, ignore_errors=True)
-    os.makedirs(folder)
+    folder = os.path.join(HOOKS, cli.name)
+    os.makedirs(folder, exist_ok=True)
+    for path in files(cli.name):
+        os.remove(path)
     for play in (short, large, terminal):
         with Rig(cli) as rig:
             into = os.path.join(rig.place.root, "captures")
@@ -49,7 +47,7 @@ def record(cli: Cli) -> int:
                 _keep(folder, cli.name, capture, scrub)
             if play is short:
                 _keep_transcript(rig, captures, scrub)
-    return len(os.listdir(folder))
+    return len(files(cli.name))
 
 
 def short(rig: Rig) -> None:
@@ -178,9 +176,7 @@ def _keep_transcript(rig: Rig, captures: list[dict[str, Any]], scrub: Scrub) -> 
         lines = [scrub.line(line) for line in _rows(rig)]
     else:
         return  # it keeps none that a hook is told of
-    where = os.path.join(DATA, "transcripts")
-    os.makedirs(where, exist_ok=True)
-    with open(os.path.join(where, f"{rig.cli.name}.jsonl"), "w", encoding="utf-8") as file:
+    with open(transcript(rig.cli.name), "w", encoding="utf-8") as file:
         file.writelines(line + "\n" for line in lines)
 
 
@@ -204,7 +200,7 @@ def _load(path: str) -> dict[str, Any]:
 
 
 def main() -> None:
-    for name in sys.argv[1:] or RECORDED:
+    for name in sys.argv[1:] or [name for name, cli in CLIS.items() if cli.events]:
         print(f"{name} {version(name)}: {record(CLIS[name])} captures", flush=True)
 
 

@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from postroom import host, runtimes
+from postroom import host
 from postroom.errors import NoIdentity
-from postroom.room.identity import VARIABLES
 from postroom.room.local import LocalRoom, open_room
 from postroom.room.seat import Seat
 from postroom.room.session import current
@@ -310,8 +309,3 @@ def test_a_subagent_that_its_runtime_calls_main_is_not_the_conversation(play: Pl
     assert message(player, "hi")["sender_session"] == "claude:s1:main"
     player.hook("SubagentStop", agent_id="main", agent_type="explore")
     assert player.name == "backend"
-
-
-def test_the_variables_are_those_of_the_runtimes():
-    known = [runtimes.load(name) for name in runtimes.NAMES]
-    assert set(VARIABLES) == {(each.session_env, each.name) for each in known if each.session_env}

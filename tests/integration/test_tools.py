@@ -6,37 +6,47 @@ import shutil
 
 import pytest
 
+from postroom.config import HELP
 from postroom.hooks.tools import record
 from postroom.model.message import Event, Session
 from postroom.room.local import LocalRoom
 from postroom.room.verify import verify
-from postroom.runtimes import load
+from postroom.runtimes import NAMES, load
 from tests.hooking import ClaudeCode
-
-TRANSCRIPTS = os.path.join(os.path.dirname(__file__), "..", "data", "transcripts")
+from tests.recorded import captures, transcript
 
 
 def tools(room: LocalRoom) -> list[Event]:
     return [event for event in room.events() if event.type in ("tool_call", "tool_result")]
 
 
-def session_of(room: LocalRoom) -> Session:
+def session_of(room: LocalRoom, runtime: str = "claude") -> Session:
     party = room.who("builder").id
     with room.write() as tx:
-        about = {"id": "s1", "runtime": "claude", "process": "1.1.b.n", "epoch": 0}
+        about = {"id": f"{runtime}:s1:main", "runtime": runtime, "process": "1.1.b.n", "epoch": 0}
         tx.append("session.started", party, payload=about)
     [session] = room.store.look().sessions(party)
     return session
 
 
+def append(path: str, *records: object) -> str:
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "a", encoding="utf-8") as file:
+        file.writelines(json.dumps(record) + "\n" for record in records)
+    return path
+
+
+RECORDING = [name for name in NAMES if load(name).tools]
+
+
 @pytest.mark.promise("record-tools")
-@pytest.mark.parametrize("name", ["claude", "codex"])
+@pytest.mark.parametrize("name", RECORDING)
 def test_a_recorded_transcript_gives_each_call_and_its_result_once(
     room: LocalRoom, tmp_path, name: str
 ) -> None:
     path = os.path.join(tmp_path, "transcript.jsonl")
-    shutil.copy(os.path.join(TRANSCRIPTS, f"{name}.jsonl"), path)
-    session = session_of(room)
+    shutil.copy(transcript(name), path)
+    session = session_of(room, name)
     for _ in range(2):
         record(room, load(name), session, path)
     call, result = tools(room)[:2]
@@ -45,6 +55,7 @@ def test_a_recorded_transcript_gives_each_call_and_its_result_once(
     assert call.payload["tool"] == result.payload["tool"]
     assert "echo one" in json.dumps(call.payload["arguments"])
     assert "one" in json.dumps(result.payload["output"])
+    assert result.payload["ok"]
     assert len({(event.type, event.payload["call_id"]) for event in tools(room)}) == len(tools(room))
     assert verify(room, deep=True).problems == []
 
@@ -65,6 +76,99 @@ def test_what_is_written_later_is_read_from_where_it_was_left(room: LocalRoom, t
     assert last.payload["output"].endswith("5,000 characters more")
 
 
+FAILED = {
+    "claude": [
+        {"message": {"content": [{"type": "tool_use", "id": "c1", "name": "Bash", "input": {}}]}},
+        {"message": {"content": [{"type": "tool_result", "tool_use_id": "c1", "is_error": True}]}},
+    ],
+    "gemini": [
+        {
+            "toolCalls": [
+                {
+                    "id": "c1", "name": "shell", "args": {}, "status": "error",
+                    "result": [{"functionResponse": {"id": "c1", "response": {"error": "no"}}}],
+                }
+            ]
+        }
+    ],
+    "qwen": [
+        {"message": {"parts": [{"functionCall": {"id": "c1", "name": "shell", "args": {}}}]}},
+        {
+            "message": {
+                "parts": [{"functionResponse": {"id": "c1", "name": "shell", "response": {"error": "no"}}}]
+            },
+            "toolCallResult": {"status": "error"},
+        },
+    ],
+    "copilot": [
+        {"type": "tool.execution_start", "data": {"toolCallId": "c1", "toolName": "bash"}},
+        {
+            "type": "tool.execution_complete",
+            "data": {"toolCallId": "c1", "success": False, "error": {"message": "no"}},
+        },
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FAILED)
+def test_a_tool_that_failed_is_told_from_one_that_did_not(room: LocalRoom, tmp_path, name: str) -> None:
+    path = append(os.path.join(tmp_path, "t.jsonl"), *FAILED[name])
+    record(room, load(name), session_of(room, name), path)
+    call, result = tools(room)
+    assert (call.type, result.type, result.payload["ok"]) == ("tool_call", "tool_result", False)
+    assert call.payload["call_id"] == result.payload["call_id"] == "c1"
+
+
+@pytest.mark.promise("record-tools")
+def test_an_answer_that_is_written_again_with_its_results_gives_each_once(room: LocalRoom, tmp_path) -> None:
+    """Gemini CLI does so, when the first of several tools has ended, and when the last has."""
+    path, session = os.path.join(tmp_path, "t.jsonl"), session_of(room, "gemini")
+    first: dict[str, object] = {"id": "c1", "name": "shell", "args": {}, "status": "executing"}
+    second = {**first, "id": "c2"}
+    given = [{"functionResponse": {"response": {"output": "x\n\n<hook_context>mail</hook_context>"}}}]
+    ended = {"status": "success", "result": given}
+    for calls in ([first, second], [{**first, **ended}, second], [{**first, **ended}, {**second, **ended}]):
+        append(path, {"type": "gemini", "toolCalls": calls})
+        record(room, load("gemini"), session, path)
+    found = [(event.type, event.payload["call_id"]) for event in tools(room)]
+    calls, results = [("tool_call", c) for c in ("c1", "c2")], [("tool_result", c) for c in ("c1", "c2")]
+    assert found == [*calls, *results]
+    assert tools(room)[-1].payload["output"] == {"output": "x"}, "mail is not what a tool gave back"
+
+
+def test_a_transcript_that_no_event_names_is_found_where_its_runtime_keeps_it(
+    room: LocalRoom, tmp_path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    append(os.path.join(tmp_path, ".copilot", "session-state", "s1", "events.jsonl"), *FAILED["copilot"])
+    record(room, load("copilot"), session_of(room, "copilot"), "")
+    assert len(tools(room)) == 2
+    kept = next(one for one in captures("copilot") if one.name == "Stop").stdin
+    assert kept["transcript_path"].endswith(load("copilot").transcript.format(kept["session_id"]))
+
+
+@pytest.mark.promise("record-tools")
+def test_what_a_session_left_is_read_by_the_next_hook_of_anybody_and_once_though_it_is_resumed(
+    room: LocalRoom, tmp_path
+) -> None:
+    path = os.path.join(tmp_path, "t.jsonl")
+    old = session_of(room, "qwen")
+    record(room, load("qwen"), old, path)  # at its start: nothing is there yet
+    append(path, *FAILED["qwen"])
+    with room.write() as tx:
+        tx.append("session.ended", old.agent, payload={"id": old.id})
+    for _ in range(2):
+        record(room, load("claude"), old._replace(id="claude:s2:main", runtime="claude"), "")
+        assert [event.type for event in tools(room)] == ["tool_call", "tool_result"]
+    record(room, load("qwen"), old, append(path, {"type": "user"}))
+    assert len(tools(room)) == 2
+
+
+def test_the_settings_name_the_agents_whose_tools_can_be_recorded() -> None:
+    told = HELP["record_tools"].partition("(")[2].partition(")")[0]
+    assert told == ", ".join(load(name).title for name in RECORDING)
+
+
 @pytest.mark.promise("record-tools")
 @pytest.mark.parametrize("setting", ["on", "off"])
 def test_hooks_record_tools_only_where_that_is_wanted(
@@ -75,6 +179,6 @@ def test_hooks_record_tools_only_where_that_is_wanted(
     monkeypatch.setenv("POSTROOM_AGENT", "builder")
     claude = ClaudeCode(room.home, str(tmp_path))
     claude.start()
-    shutil.copy(os.path.join(TRANSCRIPTS, "claude.jsonl"), claude.transcript)
+    shutil.copy(transcript("claude"), claude.transcript)
     claude.end()
     assert bool(tools(room)) == (setting == "on")

@@ -1,17 +1,19 @@
 """The recorded hooks and transcripts: whole, and without a trace of the machine they were made on."""
 
-import glob
 import json
 import os
 import re
 
 import pytest
 
+from postroom.runtimes import NAMES, load
 from tests.process import ROOT
+from tests.recorded import files, transcript
 
 DATA = os.path.join(ROOT, "tests", "data")
-CAPTURES = sorted(glob.glob(os.path.join(DATA, "hooks", "*", "*.json")))
-TRANSCRIPTS = sorted(glob.glob(os.path.join(DATA, "transcripts", "*.jsonl")))
+CAPTURES = files()
+RUNTIMES = [load(name) for name in NAMES]
+TRANSCRIPTS = [path for name in NAMES if os.path.exists(path := transcript(name))]
 MACHINE = re.compile(r"/rig-|(?<![\w.<])/(?:root/|tmp/(?!dev|rig)|home/(?!de[v…]))|site-packages")
 
 
@@ -29,7 +31,7 @@ def test_a_capture_has_what_the_hook_was_given_and_names_no_machine(path: str) -
     assert not MACHINE.findall(text(path))
 
 
-@pytest.mark.parametrize("path", TRANSCRIPTS, ids=os.path.basename)
+@pytest.mark.parametrize("path", TRANSCRIPTS, ids=lambda path: os.path.relpath(path, DATA))
 def test_a_transcript_has_the_text_its_hooks_injected_and_names_no_machine(path: str) -> None:
     assert [json.loads(line) for line in text(path).splitlines()]
     assert "INJECTED-" in text(path)
@@ -37,7 +39,12 @@ def test_a_transcript_has_the_text_its_hooks_injected_and_names_no_machine(path:
 
 
 def test_each_agent_with_hooks_was_recorded() -> None:
-    agents = {os.path.basename(os.path.dirname(path)) for path in CAPTURES}
-    assert agents == {"claude", "codex", "copilot", "gemini", "goose", "opencode", "qwen"}
-    kept = {os.path.splitext(os.path.basename(path))[0] for path in TRANSCRIPTS}
-    assert kept == agents - {"goose"}, "which tells its hooks of no transcript"
+    assert {os.path.basename(os.path.dirname(path)) for path in CAPTURES} == {
+        one.name for one in RUNTIMES if one.points
+    }
+
+
+def test_each_transcript_that_proves_or_tells_something_was_recorded() -> None:
+    needed = {transcript(one.name) for one in RUNTIMES if one.marks.reply or one.tools}
+    assert needed
+    assert needed <= set(TRANSCRIPTS)

@@ -9,6 +9,7 @@ from postroom.clock import iso
 from postroom.room.transcript import Trace, is_over, trace
 from postroom.runtimes import load
 from postroom.runtimes.contract import Runtime
+from tests.recorded import transcript
 
 HANDED = 1_800_000_000_000
 CODEX, GEMINI, COPILOT = load("codex"), load("gemini"), load("copilot")
@@ -100,8 +101,7 @@ def test_what_a_hook_of_copilot_said_proves_nothing_until_the_model_was_given_it
 
 def recorded(runtime: Runtime, directory: os.PathLike[str]) -> str:
     """A recorded transcript, as the runtime writes it: without a space between what is said."""
-    root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    with open(os.path.join(root, "data", "transcripts", f"{runtime.name}.jsonl"), encoding="utf-8") as file:
+    with open(transcript(runtime.name), encoding="utf-8") as file:
         lines = [json.dumps(json.loads(line), separators=(",", ":")) for line in file]
     path = os.path.join(directory, "session.jsonl")
     with open(path, "w", encoding="utf-8") as file:

@@ -19,18 +19,6 @@ if TYPE_CHECKING:
     from postroom.model.message import Agent, Session
     from postroom.store.contract import ReadTx
 
-# What names the session in the shells of a runtime's tools. A test holds this equal to `runtimes/`.
-VARIABLES = (
-    ("CLAUDE_CODE_SESSION_ID", "claude"),
-    ("CODEX_THREAD_ID", "codex"),
-    ("QWEN_CODE_SESSION_ID", "qwen"),
-    ("COPILOT_AGENT_SESSION_ID", "copilot"),
-    ("OPENCODE_SESSION_ID", "opencode"),
-    ("AGENT_SESSION_ID", "goose"),
-)
-# What else agents leave in the environment of their shells.
-SIGNS = ("CLAUDECODE", "GEMINI_CLI", "QWEN_CODE", "COPILOT_CLI", "OPENCODE", "AI_AGENT")
-
 TOKEN = "token"  # the environment has a secret that was given out for it
 SESSION = "session"  # the environment names the session, and its process is above this one
 PROCESS = "process"  # the process above this one hosts one session
@@ -130,7 +118,10 @@ def is_of(party: str, agent: str) -> bool:
 
 def stated() -> list[str]:
     """The sessions that the environment names."""
-    return [session_id(runtime, value) for name, runtime in VARIABLES if (value := os.environ.get(name))]
+    from postroom.runtimes import SESSION_ENV  # noqa: PLC0415 - who has no session asks for nothing of this
+
+    named = ((runtime, os.environ.get(variable)) for runtime, variable in SESSION_ENV.items() if variable)
+    return [session_id(runtime, value) for runtime, value in named if value]
 
 
 def _look(tx: "ReadTx") -> Evidence | None:
@@ -156,7 +147,7 @@ def _is_nested(nearer: list[str], runtime: str) -> bool:
 
 def _agents(processes: list[str]) -> list[str]:
     """Those of these processes that are called as an agent's CLI is, as most of theirs are."""
-    from postroom.runtimes import NAMES  # noqa: PLC0415 - who has no session asks for nothing of this
+    from postroom.runtimes import NAMES  # noqa: PLC0415
 
     programs = [host.program(int(process.partition(".")[0])) for process in processes]
     return [program for program in programs if program in NAMES]
@@ -172,6 +163,8 @@ def _beyond(tx: "ReadTx", sessions: list[str]) -> Evidence | None:
 
 def _is_at_terminal() -> bool:
     """Whether this process has a terminal of its own, and nothing says that an agent runs it."""
+    from postroom.runtimes import SIGNS  # noqa: PLC0415
+
     if stated() or any(os.environ.get(name) for name in SIGNS) or _agents(host.lineage()):
         return False
     try:

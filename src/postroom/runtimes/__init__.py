@@ -7,7 +7,28 @@ from postroom.errors import UnknownRuntime
 if TYPE_CHECKING:
     from postroom.runtimes.contract import Runtime
 
-NAMES = ("claude", "codex", "gemini", "qwen", "copilot", "opencode", "goose", "aider")
+# By which who calls is known, without loading every module. `make fix` writes it from the modules.
+# listed
+SESSION_ENV = {  # the variable that names the session in the shells of its tools
+    "claude": "CLAUDE_CODE_SESSION_ID",
+    "codex": "CODEX_THREAD_ID",
+    "gemini": "",
+    "qwen": "QWEN_CODE_SESSION_ID",
+    "copilot": "COPILOT_AGENT_SESSION_ID",
+    "opencode": "OPENCODE_SESSION_ID",
+    "goose": "AGENT_SESSION_ID",
+    "aider": "",
+}
+SIGNS = (  # what else is in the environment of these shells
+    "CLAUDECODE",
+    "AI_AGENT",
+    "GEMINI_CLI",
+    "QWEN_CODE",
+    "COPILOT_CLI",
+    "OPENCODE",
+)
+# /listed
+NAMES = tuple(SESSION_ENV)
 
 
 def load(name: str) -> "Runtime":

@@ -26,4 +26,4 @@ def wiring() -> "Wiring":
     from postroom.runtimes.wiring import Wiring  # noqa: PLC0415 - hooks do without it
 
     instead = "Give it an address (postroom join NAME); then, in Aider: /run postroom hook plain --as NAME"
-    return Wiring(instead=f"{RUNTIME.remark} {instead}")
+    return Wiring(instead=f"{RUNTIME.remark} {instead} (and add what that prints to the chat)")

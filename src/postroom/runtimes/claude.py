@@ -103,6 +103,7 @@ RUNTIME = Runtime(
     say=say,
     key="${CLAUDE_CODE_SESSION_ID:-p$PPID}",
     session_env="CLAUDE_CODE_SESSION_ID",
+    signs=("CLAUDECODE", "AI_AGENT"),
     budget=_MOST,
     marks=Marks(
         reply='"type":"assistant"',
@@ -119,11 +120,12 @@ RUNTIME = Runtime(
 
 
 def wiring() -> "Wiring":
-    from postroom.runtimes.wiring import Wiring  # noqa: PLC0415 - hooks do without it
+    from postroom.runtimes.wiring import Sandbox, Wiring  # noqa: PLC0415 - hooks do without it
 
     return Wiring(
         _edits, _trusted, "Start claude in this directory, and trust it.", headless=("-p",),
         left_to_do=_left_to_do, left_to_undo=_left_to_undo, hook_files=_hook_files,
+        sandbox=Sandbox("`sandbox.enabled` (bubblewrap, socat)", "outside"),
     )  # fmt: skip
 
 

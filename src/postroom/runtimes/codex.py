@@ -105,11 +105,12 @@ _TRUST = "Start codex: it asks you to review the hooks, once. Trust them, or it 
 
 
 def wiring() -> "Wiring":
-    from postroom.runtimes.wiring import Wiring  # noqa: PLC0415 - hooks do without it
+    from postroom.runtimes.wiring import Sandbox, Wiring  # noqa: PLC0415 - hooks do without it
 
     return Wiring(
         _edits, _trusted, _TRUST, skips=True, headless=("exec", "--skip-git-repo-check"),
         left_to_do=_left_to_do, confined=_confined, reviews=_reviews,
+        sandbox=Sandbox("`workspace-write`", "outside"),
     )  # fmt: skip
 
 

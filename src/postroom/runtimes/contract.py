@@ -146,9 +146,11 @@ class Runtime(NamedTuple):
     say: Callable[[Point, Words], Said]
     key: str = "p$PPID"  # a shell word that names the session in our hook's environment
     session_env: str = ""  # the variable that names the session in the shells of its tools
+    signs: tuple[str, ...] = ()  # other variables that only such shells have
     budget: int = 9_000  # characters that it passes on whole
     marks: Marks = Marks()
     tools: "Callable[[Json], list[ToolFact]] | None" = None  # in one line of its transcript
+    transcript: str = ""  # where that is, below the user's home, if not every event names it; {}: the session
     wake: Wake = Wake.NONE
     wakes_with: str = ""  # an argument without which it does not watch
     call: "Callable[[Sleeper, str], Call | None] | None" = None  # with what to say; None: it cannot be

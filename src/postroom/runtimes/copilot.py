@@ -18,6 +18,7 @@ from postroom.runtimes.shape import beat, context
 from postroom.text import encode
 
 if TYPE_CHECKING:
+    from postroom.runtimes.tool import ToolFact
     from postroom.runtimes.wiring import Edit, Place, Read, Wiring
 
 _ANSWERED = ("Stop", "SubagentStop")
@@ -39,6 +40,19 @@ def say(point: Point, words: Words) -> Said:
     return Said(encode({"additionalContext": words.text}))
 
 
+def tools(record: Json) -> "list[ToolFact]":
+    from postroom.runtimes.tool import ToolFact  # noqa: PLC0415 - where tools are recorded
+
+    about: Json = record.get("data") or {}
+    if record.get("type") == "tool.execution_start":
+        return [ToolFact("tool_call", about["toolCallId"], about["toolName"], about.get("arguments"))]
+    if record.get("type") == "tool.execution_complete":
+        result: Json = about.get("result") or {}
+        given = result.get("detailedContent") or result.get("content") or about.get("error")
+        return [ToolFact("tool_result", about["toolCallId"], "", given, bool(about.get("success")))]
+    return []
+
+
 RUNTIME = Runtime(
     name="copilot",
     title="Copilot CLI",
@@ -55,7 +69,10 @@ RUNTIME = Runtime(
     read=read,
     say=say,
     session_env="COPILOT_AGENT_SESSION_ID",
+    signs=("COPILOT_CLI",),
     marks=Marks(reply='"type":"assistant.message"', noise=tuple(f'"hookType":"{hook}"' for hook in _HOOKS)),
+    tools=tools,
+    transcript=".copilot/session-state/{}/events.jsonl",
     wake=Wake.WATCH,
     wakes_with="--experimental",
     programs=("copilot",),
@@ -64,11 +81,12 @@ RUNTIME = Runtime(
 
 
 def wiring() -> "Wiring":
-    from postroom.runtimes.wiring import Wiring  # noqa: PLC0415 - hooks do without it
+    from postroom.runtimes.wiring import Sandbox, Wiring  # noqa: PLC0415 - hooks do without it
 
     return Wiring(
         _edits, _trusted, "Start copilot in this directory, and trust it.", headless=("-p",),
         hindrance=_hindrance,
+        sandbox=Sandbox("`--sandbox` (bubblewrap, slirp4netns)", "inside, in vain"),
     )  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from postroom.runtimes.contract import Beat, Kind, Marks, Point, Runtime
 from postroom.runtimes.shape import beat, context
 
 if TYPE_CHECKING:
+    from postroom.runtimes.tool import ToolFact
     from postroom.runtimes.wiring import Edit, Place, Read, Wiring
 
 _ANSWERED = ("AfterAgent",)
@@ -24,6 +25,23 @@ _SUBAGENT = "invoke_agent"  # the tool that runs one
 def read(event: str, stdin: Json) -> Beat:
     lends = event == "BeforeTool" if stdin.get("tool_name") == _SUBAGENT else None
     return beat(event, stdin)._replace(lends=lends)
+
+
+def tools(record: Json) -> "list[ToolFact]":
+    """An answer is written again when its tools have ended, with what came of them."""
+    from postroom.runtimes.tool import ToolFact  # noqa: PLC0415 - where tools are recorded
+
+    calls: list[Json] = record.get("toolCalls") or []
+    found: list[ToolFact] = []
+    for call in calls:
+        found.append(ToolFact("tool_call", call["id"], call["name"], call.get("args")))
+        if call.get("result"):
+            given: Json = call["result"][0]["functionResponse"]["response"]
+            if isinstance(output := given.get("output"), str):  # after it stands what hooks said
+                given = {**given, "output": output.partition("\n\n<hook_context>")[0]}
+            ok = call.get("status") == "success"
+            found.append(ToolFact("tool_result", call["id"], call["name"], given, ok))
+    return found
 
 
 RUNTIME = Runtime(
@@ -41,7 +59,9 @@ RUNTIME = Runtime(
     read=read,
     say=context,
     key="${GEMINI_SESSION_ID:-p$PPID}",
+    signs=("GEMINI_CLI",),
     marks=Marks(reply='"type":"gemini"'),
+    tools=tools,
     programs=("gemini", "node"),
     milliseconds=True,
     remark="Nothing wakes it when it is idle: its mail waits for the next prompt.",
@@ -49,9 +69,12 @@ RUNTIME = Runtime(
 
 
 def wiring() -> "Wiring":
-    from postroom.runtimes.wiring import Wiring  # noqa: PLC0415 - hooks do without it
+    from postroom.runtimes.wiring import Sandbox, Wiring  # noqa: PLC0415 - hooks do without it
 
-    return Wiring(_edits, _trusted, "Start gemini in this directory, and trust it.", headless=("-p",))
+    return Wiring(
+        _edits, _trusted, "Start gemini in this directory, and trust it.", headless=("-p",),
+        sandbox=Sandbox("containers only, which were not tried"),
+    )  # fmt: skip
 
 
 def _edits(place: "Place") -> "list[Edit]":

@@ -54,6 +54,7 @@ RUNTIME = Runtime(
     read=read,
     say=say,
     session_env="OPENCODE_SESSION_ID",
+    signs=("OPENCODE",),
     wake=Wake.WATCH,
     programs=("opencode",),
     remark="`opencode run` ends with its turn: what comes in its last moment waits for the next session.",

@@ -17,6 +17,7 @@ from postroom.text import encode
 
 if TYPE_CHECKING:
     from postroom.runtimes.process import Call, Sleeper
+    from postroom.runtimes.tool import ToolFact
     from postroom.runtimes.wiring import Edit, Place, Read, Wiring
 
 _INPUT = "--input-file"
@@ -40,6 +41,23 @@ def call(sleeper: "Sleeper", text: str) -> "Call | None":
     return None
 
 
+def tools(record: Json) -> "list[ToolFact]":
+    """Of a result all that the model got: what hooks said after it cannot be told from it."""
+    from postroom.runtimes.tool import ToolFact  # noqa: PLC0415 - where tools are recorded
+
+    outcome: Json = record.get("toolCallResult") or {}
+    message: Json = record.get("message") or {}
+    parts: list[Json] = message.get("parts") or []
+    found: list[ToolFact] = []
+    ok = outcome.get("status", "success") == "success"
+    for part in parts:
+        if call := part.get("functionCall"):
+            found.append(ToolFact("tool_call", call["id"], call["name"], call.get("args")))
+        elif result := part.get("functionResponse"):
+            found.append(ToolFact("tool_result", result["id"], result["name"], result.get("response"), ok))
+    return found
+
+
 RUNTIME = Runtime(
     name="qwen",
     title="Qwen Code",
@@ -57,7 +75,9 @@ RUNTIME = Runtime(
     say=context,
     key="${QWEN_CODE_SESSION_ID:-p$PPID}",
     session_env="QWEN_CODE_SESSION_ID",
+    signs=("QWEN_CODE",),
     marks=Marks(reply='"type":"assistant"'),
+    tools=tools,
     wake=Wake.CALL,
     call=call,
     programs=("qwen", "node"),
@@ -70,11 +90,11 @@ _SANDBOX = "executionSandbox"
 
 
 def wiring() -> "Wiring":
-    from postroom.runtimes.wiring import Wiring  # noqa: PLC0415 - hooks do without it
+    from postroom.runtimes.wiring import Sandbox, Wiring  # noqa: PLC0415 - hooks do without it
 
     return Wiring(
         _edits, _trusted, "Start qwen in this directory, and trust it.", headless=("-p",),
-        hindrance=_hindrance,
+        hindrance=_hindrance, sandbox=Sandbox(f"`tools.{_SANDBOX}` (bubblewrap)", "not at all"),
     )  # fmt: skip
 
 

@@ -46,6 +46,13 @@ class Reviews(NamedTuple):
     names: list[str]
 
 
+class Sandbox(NamedTuple):
+    """The sandbox that a runtime has, on Linux, in words."""
+
+    switch: str  # what it is switched on by, and what it needs
+    hooks: str = ""  # where hooks run then; empty: nobody has tried
+
+
 def nothing(_: Place) -> list[Edit]:
     return []
 
@@ -62,6 +69,7 @@ class Wiring(NamedTuple):
     left_to_undo: Callable[[Place, Read], list[str]] | None = None  # the same, when our files are gone
     reviews: Callable[[Place, Read], "Reviews"] | None = None  # what it keeps of our hooks
     hook_files: Callable[[Place, Read], list[str]] | None = None  # which it takes from elsewhere
+    sandbox: Sandbox | None = None
     instead: str = ""  # where nothing can be wired: what to do
     confined: Callable[[Place, Read], tuple[str, ...]] | None = (
         None  # the words that run others in its sandbox

@@ -1,8 +1,10 @@
-"""The agent CLIs the rig can run, by name."""
+"""The agent CLIs the rig can run, by name: one module each, in the order of `postroom.runtimes`."""
 
+import importlib
+import pkgutil
+
+from postroom.runtimes import NAMES
 from tests.agents.cli import Cli
-from tests.agents.clis import aider, claude, codex, copilot, gemini, goose, opencode, qwen
 
-CLIS: dict[str, Cli] = {
-    each.CLI.name: each.CLI for each in (claude, codex, gemini, opencode, qwen, copilot, goose, aider)
-}
+_FOUND = sorted((each.name for each in pkgutil.iter_modules(__path__)), key=NAMES.index)
+CLIS: dict[str, Cli] = {name: importlib.import_module(f"{__name__}.{name}").CLI for name in _FOUND}

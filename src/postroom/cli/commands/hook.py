@@ -12,7 +12,8 @@ HELP = """\
 What an agent's hook runs: it is told of an event on standard input, as JSON, and prints what that runtime
 passes on to its model. `postroom setup` installs it, and only an agent can run it. `postroom hook plain` is
 for any other runtime that shows its model what a command prints: it prints what waits for you, or nothing,
-and reads nothing; with --json, one document with that text, which may be empty. What other runtimes are
+and reads nothing; with --json, one document with that text, which may be empty. Run it only where all that it
+prints is shown to the model: the next run calls it seen. What other runtimes are
 given has their own form whatever is asked for. The exit code is 0 whatever happens: what went wrong is in
 the log (`postroom doctor`)."""
 EXAMPLES = """\
