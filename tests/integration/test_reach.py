@@ -166,6 +166,29 @@ def test_who_was_not_started_so_that_it_can_be_woken_is_not_said_to_wake(
         assert "until its next prompt" in CommandLine(home).ok("agents").out
 
 
+@pytest.mark.promise("presence")
+def test_whom_nobody_can_call_from_here_is_not_said_to_wake(
+    home: str, room: LocalRoom, tmp_path: os.PathLike[str], monkeypatch: pytest.MonkeyPatch
+):
+    """As from a PATH on which the agent's program is not."""
+    own, tools = os.path.join(tmp_path, "user"), os.path.join(tmp_path, "tools")
+    transcript = os.path.join(own, ".codex", "sessions", "t.jsonl")
+    os.makedirs(os.path.dirname(transcript))
+    os.makedirs(tools)
+    with open(os.path.join(tools, "codex"), "w", encoding="ascii") as file:
+        file.write("#!/bin/sh\n")
+    os.chmod(os.path.join(tools, "codex"), 0o700)
+    monkeypatch.setenv("HOME", own)
+    with_it = f"{tools}:{os.environ['PATH']}"
+    given = {"runtime": "codex", "POSTROOM_AGENT": "backend", "HOME": own, "PATH": with_it}
+    with Player(home, os.path.join(tmp_path, "work"), **given) as player:
+        sign(player, "Stop")
+        player.hook("SessionStart", source="startup", transcript_path=transcript)
+        assert session(room).sessions[0].wake == ""
+        monkeypatch.setenv("PATH", with_it)
+        assert session(room).sessions[0].wake == "call"
+
+
 def test_a_live_session_counts_for_groups_of_those_who_are_live(room: LocalRoom, player: Player):
     room.join("backend", role="worker")
     room.join("builder", role="worker")

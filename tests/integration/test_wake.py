@@ -2,9 +2,11 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
@@ -13,6 +15,7 @@ from postroom.errors import NotWoken
 from postroom.hooks import program, wake
 from postroom.hooks.stub import stub
 from postroom.model.ladder import State
+from postroom.model.presence import Presence
 from postroom.room import wake as calling
 from postroom.room.local import LocalRoom
 from postroom.runtimes import load
@@ -21,6 +24,7 @@ from postroom.runtimes.process import Call
 from tests.hooking import run_hook
 from tests.machine import unshare
 from tests.player import Player
+from tests.process import until
 
 QWEN = load("qwen")
 IDLE = "import sys; sys.stdin.read()"
@@ -75,6 +79,12 @@ def lines(path: str) -> list[dict[str, str]]:
         return [json.loads(line) for line in file]
 
 
+def call_in(room: LocalRoom) -> None:
+    """As a waker that a send has started."""
+    party = room.who("builder").id
+    wake.wake(room, party, calling.lock(room.home, party))
+
+
 def begins_a_turn(sign: Callable[[str], None], monkeypatch: pytest.MonkeyPatch) -> None:
     real: Callable[[Call], None] = vars(wake)["_make"]
 
@@ -91,7 +101,7 @@ def test_an_idle_session_with_mail_is_called_once_and_its_mail_waits_for_the_hoo
 ) -> None:
     begins_a_turn(builder, monkeypatch)
     sent = room.send("builder", "wake up")
-    wake.wake(room, room.who("builder").id)
+    call_in(room)
     assert lines(typed) == [{"type": "submit", "text": NUDGE}]
     assert room.receipts(sent.id).deliveries[0].state is State.STORED
 
@@ -103,7 +113,7 @@ def test_a_session_that_works_or_asks_is_left_alone(
 ) -> None:
     builder(event)
     room.send("builder", "later")
-    wake.wake(room, room.who("builder").id)
+    call_in(room)
     assert lines(typed) == []
 
 
@@ -111,17 +121,15 @@ def test_a_session_that_works_or_asks_is_left_alone(
 def test_nothing_is_called_when_nothing_waits_or_nobody_is_there(
     room: LocalRoom, builder: Callable[[str], None], agent: subprocess.Popen[str], typed: str
 ) -> None:
-    party = room.who("builder").id
-    wake.wake(room, party)
+    call_in(room)
     room.send("builder", "too late")
     agent.kill()
     agent.wait(10)
-    wake.wake(room, party)
+    call_in(room)
     assert lines(typed) == []
 
 
 @pytest.mark.promise("wake")
-@pytest.mark.usefixtures("builder")
 @pytest.mark.parametrize(
     ("event", "started"), [("Stop", 1), ("SessionStart", 1), ("UserPromptSubmit", 0), ("PostToolUse", 0)]
 )
@@ -154,14 +162,121 @@ def test_no_waker_is_started_for_a_session_that_is_gone(
     assert called == []
 
 
+@pytest.mark.promise("wake")
+@pytest.mark.usefixtures("builder")
 def test_one_waker_at_a_time_works_for_an_agent(room: LocalRoom, typed: str) -> None:
     party = room.who("builder").id
     room.send("builder", "wake up")
-    lock = vars(wake)["_lock"](os.path.join(room.home, "run", "wake"), party)
-    assert lock is not None
-    wake.wake(room, party)
+    locked = calling.lock(room.home, party)
+    assert locked is not None
+    call_in(room)
     assert lines(typed) == []
-    os.close(lock)
+    os.close(locked)
+
+
+@pytest.mark.promise("wake")
+def test_who_rings_while_a_waker_has_looked_in_vain_is_heard_by_it(
+    room: LocalRoom, builder: Callable[[str], None], typed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begins_a_turn(builder, monkeypatch)
+    looks, real = list[int](), vars(wake)["_Waker"].work
+
+    def work(waker: object) -> None:
+        real(waker)
+        looks.append(1)
+        if len(looks) == 1:
+            room.send("builder", "just now")
+            os.utime(room.ring.path(room.who("builder").id), (1, 1))  # the clock was set back meanwhile
+
+    monkeypatch.setattr(vars(wake)["_Waker"], "work", work)
+    call_in(room)
+    assert (len(looks), len(lines(typed))) == (2, 1)
+
+
+def test_each_ring_is_told_from_the_one_before(room: LocalRoom, builder: Callable[[str], None]) -> None:
+    party = room.who("builder").id
+    stamps = set[int]()
+    for _ in range(100):
+        room.ring.touch([party])
+        stamps.add(room.ring.rung_at(party))
+    assert len(stamps) == 100
+
+
+def test_a_sign_of_life_from_before_the_clock_was_set_back_keeps_nobody_asleep(
+    room: LocalRoom, builder: Callable[[str], None], typed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begins_a_turn(builder, monkeypatch)
+    monkeypatch.setattr(wake, "_HOOK", 500)
+    room.send("builder", "hello")
+    os.utime(config.beside(room.home, "life", "q1"), (2**32, 2**32))
+    call_in(room)
+    assert len(lines(typed)) == 1
+
+
+@pytest.mark.promise("wake")
+def test_a_turn_that_takes_long_to_end_after_our_hook_is_waited_for(
+    room: LocalRoom, builder: Callable[[str], None], typed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As with a hook of the user's own at its end: ours has run before, and nothing else shows the mail."""
+    begins_a_turn(builder, monkeypatch)
+    monkeypatch.setattr(wake, "_TURN", 0.0)
+    looks, real = list[int](), vars(wake)["doing"]
+
+    def doing(*given: Any) -> Presence:
+        looks.append(1)
+        return Presence.BUSY if len(looks) < 10 else real(*given)
+
+    monkeypatch.setattr(wake, "doing", doing)
+    room.send("builder", "hello")
+    call_in(room)
+    assert len(lines(typed)) == 1
+
+
+@pytest.fixture
+def started(room: LocalRoom) -> Iterator[Callable[[], list[int]]]:
+    """The wakers that were started: in their place runs something that only stays."""
+    path = config.beside(room.home, "hook")
+    pids = f"{path}.pids"
+    host.private_directory(os.path.dirname(path))
+    with open(path, "w", encoding="ascii") as file:
+        file.write(f"#!/bin/sh\necho $$ >>{pids}\nexec sleep 60\n")
+    os.chmod(path, 0o700)
+
+    def running() -> list[int]:
+        if not os.path.exists(pids):
+            return []
+        with open(pids, encoding="ascii") as file:
+            return [int(line) for line in file]
+
+    yield running
+    for pid in running():
+        os.kill(pid, signal.SIGKILL)
+
+
+@pytest.mark.promise("wake")
+def test_many_rings_at_once_start_one_waker(room: LocalRoom, started: Callable[[], list[int]]) -> None:
+    for _ in range(50):
+        calling.start(room.home, [room.who("builder").id])
+    until(lambda: bool(started()))
+    assert len(started()) == 1
+    assert calling.lock(room.home, room.who("builder").id) is None, "it holds what was locked for it"
+
+
+@pytest.mark.usefixtures("builder")
+def test_a_waker_lets_go_of_what_its_sender_had_open(
+    room: LocalRoom, typed: str, tmp_path: os.PathLike[str]
+) -> None:
+    program.install(room.home)
+    room.send("builder", "hello")
+    mine = os.open(os.path.join(tmp_path, "mine"), os.O_CREAT | os.O_RDWR)
+    assert host.lock(mine)
+    os.set_inheritable(mine, True)
+    calling.start(room.home, [room.who("builder").id])
+    os.close(mine)
+    until(lambda: bool(lines(typed)))
+    again = os.open(os.path.join(tmp_path, "mine"), os.O_RDWR)
+    assert host.lock(again)
+    os.close(again)
 
 
 @pytest.mark.promise("wake")
@@ -171,7 +286,7 @@ def test_a_session_that_does_not_react_is_called_three_times_and_that_is_logged(
 ) -> None:
     room.send("builder", "hello?")
     with pytest.raises(NotWoken, match="3 times"):
-        wake.wake(room, room.who("builder").id)
+        call_in(room)
     assert len(lines(typed)) == 3
 
 

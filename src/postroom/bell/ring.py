@@ -5,6 +5,7 @@ says what must be called to wake it.
 """
 
 import os
+import time
 from collections.abc import Iterable
 
 from postroom import host
@@ -20,9 +21,11 @@ class RingFiles:
         return f"{self._directory}/{agent}"
 
     def put(self, agent: str, content: str = "") -> str:
-        """There is a session from now on; the file's path."""
+        """There is a session from now on; the path. A file that says the same stays, for who watches it."""
         host.private_directory(self._directory)
         path, temporary = self.path(agent), f"{self._directory}/.{agent}.{os.getpid()}"
+        if os.path.exists(path) and self.session(agent) == content:
+            return path
         with open(temporary, "w", encoding="utf-8") as file:
             file.write(content)
         os.chmod(temporary, 0o600)
@@ -37,12 +40,12 @@ class RingFiles:
         except OSError:
             return ""
 
-    def rung_at(self, agent: str) -> float:
-        """When it was last rung, in seconds since the epoch."""
+    def rung_at(self, agent: str) -> int:
+        """When it was last rung, in nanoseconds since the epoch; another number for each time."""
         try:
-            return os.stat(self.path(agent)).st_mtime
+            return os.stat(self.path(agent)).st_mtime_ns
         except OSError:
-            return 0.0
+            return 0
 
     def remove(self, agent: str) -> None:
         try:
@@ -64,7 +67,8 @@ class RingFiles:
             if not os.access(path, os.F_OK):  # as a rule: cheaper than an exception
                 continue
             try:
-                os.utime(path)
+                now = time.time_ns()  # the kernel's own clock for files has ticks of milliseconds
+                os.utime(path, ns=(now, now))
                 woken[agent] = os.stat(path).st_size > 0
             except OSError:
                 pass

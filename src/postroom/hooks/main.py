@@ -73,9 +73,11 @@ def run(home: str, argv: list[str], streams: tuple[int, int, int] = (0, 1, 2), b
 
 def _wake(home: str, agent: str) -> int:
     from postroom.hooks.wake import wake  # noqa: PLC0415 - no hook needs it
+    from postroom.room.wake import LOCKED  # noqa: PLC0415
 
+    os.closerange(LOCKED + 1, 1 << 16)  # what else its sender had open, and may have locked
     with _room(home, "") as room:
-        wake(room, agent)
+        wake(room, agent, LOCKED)
         room.finish()
     return 0
 

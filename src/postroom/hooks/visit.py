@@ -239,7 +239,7 @@ class Visit:
         """Which session must be called to wake it, if that is the way."""
         if self._session is None or self._runtime.call is None:
             return ""
-        from postroom.hooks.wake import call_of  # noqa: PLC0415 - once in a session
+        from postroom.room.call import call_of  # noqa: PLC0415 - once in a session
 
         return self._session.id if call_of(self._runtime, self._session) is not None else ""
 

@@ -1,10 +1,8 @@
 """Waking an idle session whose runtime watches no file: `hook wake AGENT`, which a send starts.
 
 A wake is not an offer: it only makes the session begin a turn, whose hooks then show the mail. Nothing is
-done while the session works, because its hooks find the mail by themselves; one waker at a time works for
-an agent, and none for longer than ten seconds. How a session's process was started is asked of the system:
-where that does not say, nobody is called. What is run is found on the waker's own PATH and has its own
-environment: what the room says of a session may have been written by somebody in a sandbox.
+done while hooks of a turn are still to come, because they find the mail by themselves. One waker at a time
+works for an agent: whoever starts it has locked that, and it lets go before it looks for the last time.
 """
 
 import os
@@ -13,40 +11,38 @@ from collections.abc import Callable
 
 from postroom import host
 from postroom.errors import NotWoken
-from postroom.model.context import own_id
 from postroom.model.message import Session
 from postroom.model.presence import Presence
+from postroom.room.call import call_of
 from postroom.room.local import LocalRoom
-from postroom.room.reach import doing, last_sign
+from postroom.room.reach import doing, last_sign, needs_call
 from postroom.room.seat import is_live
+from postroom.room.wake import lock
 from postroom.runtimes import load
-from postroom.runtimes.contract import NUDGE, Runtime
-from postroom.runtimes.process import Call, Sleeper
+from postroom.runtimes.process import Call
 
-_MOST = 10.0  # seconds for all
+_LONGEST = 600.0  # seconds for all; others may have hooks at the end of a turn that take long
 _TRIES = 3
 _TURN = 2.0  # seconds in which a turn begins after a call, and one that was about to end has ended
 _CALL = 5.0  # seconds for one call
-_PAUSE = 0.05
+_PAUSE, _REST = 0.05, 1.0  # seconds between two looks, at first and at last
 _HOOK = 500  # milliseconds in which a hook that has just begun may yet make the turn go on
 
 
-def wake(room: LocalRoom, agent: str) -> None:
+def wake(room: LocalRoom, agent: str, locked: int | None) -> None:
     """Wake an agent's session if it is idle and something waits for it."""
-    deadline = time.monotonic() + _MOST
-    while time.monotonic() < deadline:
-        lock = _lock(os.path.join(room.home, "run", "wake"), agent)
-        if lock is None:
-            return  # who holds it looks once more before it ends
-        looked = time.time()
+    deadline = time.monotonic() + _LONGEST
+    while locked is not None and time.monotonic() < deadline:
+        rung = room.ring.rung_at(agent)
         try:
             session = room.store.look().session(room.ring.session(agent))
             if session is not None and is_live(session):
                 _Waker(room, session, deadline).work()
         finally:
-            os.close(lock)
-        if room.ring.rung_at(agent) < looked:
+            os.close(locked)
+        if room.ring.rung_at(agent) == rung:
             return
+        locked = lock(room.home, agent)  # who rang meanwhile has left it to us
 
 
 class _Waker:
@@ -58,7 +54,7 @@ class _Waker:
 
     def work(self) -> None:
         for _ in range(_TRIES):
-            if not self._until(self._is_idle) or not self._waits():
+            if not self._comes_to_rest() or not self._waits():
                 return
             call = call_of(self._runtime, self._session)
             if call is None:
@@ -68,12 +64,25 @@ class _Waker:
                 return
         raise NotWoken(f"{self._session.id} was called {_TRIES} times, and began no turn")
 
+    def _comes_to_rest(self) -> bool:
+        """Whether it is idle: waited for while no hook of its turn is left that could show the mail."""
+        began, pause = time.monotonic(), _PAUSE
+        while not self._is_idle():
+            now = time.monotonic()
+            if now > (self._deadline if needs_call(self._room, self._session) else began + _TURN):
+                return False
+            if not self._waits():
+                return False
+            time.sleep(pause)
+            pause = min(_REST, pause * 1.2)
+        return True
+
     def _is_idle(self) -> bool:
         """Whether its turn is over, and no hook is left that may make it go on."""
         sign = last_sign(self._room.home, self._session)
         if doing(self._room.store.look(), self._session, self._runtime, sign) is not Presence.IDLE:
             return False
-        return bool(self._runtime.marks.turn) or time.time() * 1000 - sign.at > _HOOK
+        return bool(self._runtime.marks.turn) or not 0 <= time.time() * 1000 - sign.at <= _HOOK
 
     def _waits(self) -> bool:
         look = self._room.store.look()
@@ -88,24 +97,6 @@ class _Waker:
                 return False
             time.sleep(_PAUSE)
         return True
-
-
-def sleeper(runtime: Runtime, session: Session) -> Sleeper:
-    """A session, what the machine knows of its process, and what this one has to call it with."""
-    details = session.details
-    command, cwd = host.started_with(session.process)
-    program = host.on_path(runtime.programs[0]) if runtime.programs else ""
-    return Sleeper(
-        own_id(session.id), str(details.get("transcript") or ""), program, command, dict(os.environ), cwd,
-        str(details.get("socket") or ""),
-    )  # fmt: skip
-
-
-def call_of(runtime: Runtime, session: Session) -> Call | None:
-    """How a session can be called now; None if it cannot be."""
-    if runtime.call is None:
-        return None
-    return runtime.call(sleeper(runtime, session), NUDGE)
 
 
 def _make(call: Call) -> None:
@@ -132,12 +123,3 @@ def _make(call: Call) -> None:
     if done.returncode:
         said = done.stderr.decode(errors="replace").strip()[-300:]
         raise NotWoken(f"{' '.join(call.command[:2])} failed with {done.returncode}: {said}")
-
-
-def _lock(directory: str, agent: str) -> int | None:
-    host.private_directory(directory)
-    lock = os.open(os.path.join(directory, agent), os.O_WRONLY | os.O_CREAT, 0o600)
-    if not host.lock(lock):
-        os.close(lock)
-        return None
-    return lock

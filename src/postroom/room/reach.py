@@ -86,7 +86,7 @@ def reason(room: "Premises", tx: "ReadTx", party: str, stored_at: int) -> Reason
 
 def _is_waking(room: "Premises", party: str, sight: Sight) -> bool:
     """Whether it was rung since it is idle, and not so long ago that it has come to nothing."""
-    rung = int(room.ring.rung_at(party) * 1000)
+    rung = room.ring.rung_at(party) // 1_000_000
     return rung >= _idle_since(sight) and wall() - rung < _WAKING
 
 
@@ -169,7 +169,9 @@ def _wake(room: "Premises", session: Session, runtime: Runtime) -> str:
     """How it is woken, if it was started so that it can be."""
     match runtime.wake:
         case Wake.CALL:
-            can = room.ring.session(session.agent) == session.id
+            from postroom.room.call import call_of  # noqa: PLC0415 - for those only
+
+            can = room.ring.session(session.agent) == session.id and call_of(runtime, session) is not None
         case Wake.WATCH:
             can = not runtime.wakes_with or runtime.wakes_with in host.started_with(session.process)[0]
         case Wake.NONE:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from postroom.room.premises import Premises
 
 VERB = "wake"  # of a letter that asks for it
+LOCKED = 3  # the descriptor by which a waker holds what `lock` has locked for it
 _SHELL = "/bin/sh"
 # In the background of a shell that ends at once, so that nobody has a child to wait for.
 _SCRIPT = '"$0" wake "$1" </dev/null >/dev/null 2>&1 &'
@@ -36,14 +37,35 @@ def call(room: "Premises", parties: list[str]) -> None:
 
 
 def start(home: str, parties: list[str]) -> None:
-    """One waker for each; nothing is raised."""
+    """One waker for each for whom none works yet; nothing is raised."""
     program = config.beside(home, "hook")
     for party in parties:
         try:
-            pid = os.posix_spawn(_SHELL, ["sh", "-c", _SCRIPT, program, party], os.environ, setsid=True)
-            os.waitpid(pid, 0)
+            locked = lock(home, party)
+            if locked is None:
+                continue  # whoever works for it looks once more before it ends
+            try:
+                actions = [(os.POSIX_SPAWN_DUP2, locked, LOCKED)]
+                pid = os.posix_spawn(
+                    _SHELL, ["sh", "-c", _SCRIPT, program, party], os.environ, file_actions=actions,
+                    setsid=True,
+                )  # fmt: skip
+                os.waitpid(pid, 0)
+            finally:
+                os.close(locked)
         except (OSError, AttributeError):
             pass
+
+
+def lock(home: str, agent: str) -> int | None:
+    """A descriptor that whoever has it open works with for an agent, alone; None: another does."""
+    directory = os.path.join(home, "run", "wake")
+    host.private_directory(directory)
+    locked = os.open(os.path.join(directory, agent), os.O_WRONLY | os.O_CREAT, 0o600)
+    if not host.lock(locked):
+        os.close(locked)
+        return None
+    return locked
 
 
 def _leave(room: "Premises", parties: list[str]) -> None:
