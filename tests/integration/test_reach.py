@@ -180,8 +180,8 @@ def test_whom_nobody_can_call_from_here_is_not_said_to_wake(
     os.chmod(os.path.join(tools, "codex"), 0o700)
     monkeypatch.setenv("HOME", own)
     with_it = f"{tools}:{os.environ['PATH']}"
-    given = {"runtime": "codex", "POSTROOM_AGENT": "backend", "HOME": own, "PATH": with_it}
-    with Player(home, os.path.join(tmp_path, "work"), **given) as player:
+    work, start = os.path.join(tmp_path, "work"), {"POSTROOM_AGENT": "backend", "HOME": own, "PATH": with_it}
+    with Player(home, work, "s1", "codex", None, **start) as player:
         sign(player, "Stop")
         player.hook("SessionStart", source="startup", transcript_path=transcript)
         assert session(room).sessions[0].wake == ""
