@@ -64,6 +64,10 @@ class Player:
         """Run a command as the agent's shell tool does."""
         return self._run([*prefix, *COMMAND, *argv], stdin, self._variables() | env, cwd)
 
+    def run(self, argv: list[str], stdin: str) -> Result:
+        """Run anything as a hook of the agent's."""
+        return self._run(argv, stdin, {"COVERAGE_PROCESS_START": ""})
+
     def python(self, script: str) -> str:
         """Run a program as the agent's shell tool does; what it prints."""
         done = self._run([sys.executable, "-c", script], "", self._variables())

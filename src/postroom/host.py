@@ -7,6 +7,7 @@ import _socket  # what `socket` wraps, at a tenth of its cost to a start
 import os
 import sys
 import time
+from collections.abc import Iterator
 
 # Where no mount table names them otherwise, these do not give SQLite the locks it needs.
 _UNSAFE_FILE_SYSTEMS = frozenset((
@@ -76,14 +77,12 @@ def started_at() -> int:
     return time.time_ns() // 1_000_000 - since_boot + int(start) * 1000 // os.sysconf("SC_CLK_TCK")
 
 
-def ancestors(pid: int | None = None, most: int = 32) -> list[int]:
-    """The processes above one, the nearest first; empty where the system does not say."""
-    found: list[int] = []
+def ancestors(pid: int | None = None, most: int = 32) -> Iterator[int]:
+    """The processes above one, the nearest first; none where the system does not say."""
     above = os.getppid() if pid is None else _parent(pid)
-    while above > 1 and len(found) < most:
-        found.append(above)
-        above = _parent(above)
-    return found
+    while above > 1 and most:
+        yield above
+        above, most = _parent(above), most - 1
 
 
 def lineage(pid: int | None = None, most: int = 32) -> list[str]:

@@ -9,6 +9,7 @@ import pytest
 
 from tests.commandline import CommandLine, is_told_well
 from tests.machine import unshare
+from tests.player import Player
 from tests.process import BOUND
 
 # What would cost a start more than the whole of sending: measured, see docs/explanation/performance.md.
@@ -18,6 +19,11 @@ HEAVY = frozenset((
     "locale", "logging", "multiprocessing", "pathlib", "platform", "pprint", "queue", "random",
     "secrets", "selectors", "shutil", "signal", "socket", "ssl", "statistics", "string", "subprocess",
     "tempfile", "textwrap", "threading", "tomllib", "traceback", "unittest", "urllib", "uuid", "zipfile",
+))  # fmt: skip
+
+OTHERS = frozenset((
+    "postroom.store.contract", "postroom.runtimes.process", "postroom.runtimes.wiring",
+    "postroom.runtimes.tool", "postroom.hooks.wake", "postroom.room.reach",
 ))  # fmt: skip
 
 
@@ -70,6 +76,29 @@ def test_no_type_is_given_as_text_where_that_would_be_compiled(cli: CommandLine,
         [sys.executable, "-c", script], env=env, capture_output=True, timeout=BOUND, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(("runtime", "event"), [("claude", "PostToolBatch"), ("codex", "PostToolUse")])
+def test_a_hook_that_shows_mail_loads_little(
+    cli: CommandLine, tmp_path: os.PathLike[str], runtime: str, event: str
+):
+    """What only wakers, set-up and type checkers need is not among it."""
+    told = {"session_id": "s1", "cwd": str(tmp_path), "source": "startup"}
+    with Player(cli.home, str(tmp_path), runtime=runtime, POSTROOM_AGENT="builder") as player:
+        player.hook("SessionStart", **told)
+        cli.sent("builder", "hello")
+        script = (
+            "import os, sys; end = os._exit\n"
+            "def leave(code):\n"
+            "    sys.stderr.write('\\n' + ' '.join(sys.modules)); sys.stderr.flush(); end(code)\n"
+            "os._exit = leave\n"
+            f"from postroom.hooks.main import main; main({cli.home!r}, [{runtime!r}, {event!r}, 's1'])"
+        )
+        done = player.run([sys.executable, "-c", script], json.dumps(told))
+    assert "hello" in done.out
+    loaded = set(done.err.splitlines()[-1].split())
+    assert sorted(HEAVY & loaded) == []
+    assert sorted(OTHERS & loaded) == []
 
 
 def test_a_typed_send_loads_its_schema_and_nothing_heavy(cli: CommandLine):

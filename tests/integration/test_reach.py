@@ -147,7 +147,7 @@ def test_only_what_was_rung_for_an_idle_session_just_now_is_said_to_wake_it(
         woken = room.send("backend", "at rest")
         assert reason(room, woken.id) == "waking"
         ring = room.ring.path(session(room).agent.id)
-        long_ago = os.stat(ring).st_mtime - 20
+        long_ago = os.stat(ring).st_mtime - 60
         os.utime(ring, (long_ago, long_ago))
         os.utime(config.beside(home, "life", "s1"), (1, 1))
         assert reason(room, woken.id) is None, "it has come to nothing"

@@ -8,5 +8,7 @@ _SHELLS = ("sh", "bash", "dash", "zsh", "fish", "env", "timeout", "setsid", "nic
 
 def agent() -> int:
     """Its number; 0 where that is nothing that could be an agent: it is gone, or a person typed this."""
-    pid = next((pid for pid in host.ancestors() if host.program(pid) not in _SHELLS), 0)
-    return 0 if pid <= 1 or host.program(pid).startswith(_NO_AGENTS) else pid
+    for pid in host.ancestors():
+        if (program := host.program(pid)) not in _SHELLS:
+            return 0 if program.startswith(_NO_AGENTS) else pid
+    return 0

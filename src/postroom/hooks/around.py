@@ -20,7 +20,7 @@ _PATIENCE = 1.0  # seconds for tmux
 def around(runtime: Runtime, process: str, cwd: str) -> Around:
     """What surrounds a session in a process and a directory."""
     pid = int(process.partition(".")[0])
-    daemon = runtime.daemon
+    daemon = runtime.daemon() if runtime.daemon else None
     if daemon is None or daemon.word not in host.started_with(process)[0]:
         own = os.environ
         return Around(own.get(_NAME, ""), own.get(_TOKEN, ""), *pane(pid, own))

@@ -7,6 +7,7 @@ session counts as no evidence of who else calls from there.
 
 import os
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from postroom import host
 from postroom.hooks import above
@@ -19,7 +20,9 @@ from postroom.room.session import start
 from postroom.room.transcript import Trace
 from postroom.room.unit import Unit
 from postroom.runtimes.contract import hook_route
-from postroom.store.contract import WriteTx
+
+if TYPE_CHECKING:
+    from postroom.store.contract import WriteTx
 
 RUNTIME = "plain"
 ROUTE = hook_route(RUNTIME)
@@ -44,7 +47,7 @@ def show(room: LocalRoom, write: Callable[[str], None]) -> bool:
     return True
 
 
-def _session(room: LocalRoom, tx: WriteTx, agent: Agent, began: int) -> Session:
+def _session(room: LocalRoom, tx: "WriteTx", agent: Agent, began: int) -> Session:
     """The caller's, in which all that was shown before it called again has been seen."""
     process = _process()
     seat = Seat(RUNTIME, process, agent.id, "", process, os.getcwd(), {"key": "", "cwd": os.getcwd()})

@@ -2,6 +2,7 @@
 
 import os
 import time
+from typing import TYPE_CHECKING
 
 from postroom import config, host, label
 from postroom.hooks import above, journal
@@ -17,7 +18,9 @@ from postroom.room.stop import Stops
 from postroom.room.transcript import Trace, trace
 from postroom.room.unit import Unit
 from postroom.runtimes.contract import NUDGE, Beat, Kind, Point, Runtime, Said, Wake, Words
-from postroom.store.contract import WriteTx
+
+if TYPE_CHECKING:
+    from postroom.store.contract import WriteTx
 
 _FIRST = (Kind.START, Kind.CHILD)
 _STARTS = ("startup", "resume")
@@ -156,7 +159,7 @@ class Visit:
             patience -= _PAUSE
             self._traces.clear()
 
-    def _offer(self, tx: WriteTx, session: Session, agent: Agent) -> turn.Offering | None:
+    def _offer(self, tx: "WriteTx", session: Session, agent: Agent) -> turn.Offering | None:
         kind, stops = self._point.kind, Stops(self._run, session)
         if kind is Kind.PROMPT and self._is_typed():
             stops.forget()
@@ -199,7 +202,7 @@ class Visit:
         does = doing(self._room.store.look(), session, self._runtime, sign)
         return does in (Presence.IDLE, Presence.UNKNOWN)
 
-    def _leave(self, tx: WriteTx, session: Session) -> None:
+    def _leave(self, tx: "WriteTx", session: Session) -> None:
         end(self._room, tx, session)
         Stops(self._run, session).forget()
         Lent(self._run, self._beat.session).forget()

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _IDLE = (Kind.START, Kind.STOP)
 _GOES_ON = (Kind.STOP, Kind.WAKE)  # at these, what is offered makes an idle session work
-_WAKING = 15_000  # milliseconds: longer than a waker tries
+_WAKING = 25_000  # milliseconds: longer than a waker goes on calling an idle session
 _FIRST = (Presence.IDLE, Presence.PERMISSION, Presence.BUSY, Presence.UNKNOWN, Presence.GONE)
 
 

@@ -16,11 +16,10 @@ from typing import TYPE_CHECKING
 
 from postroom.model.message import Json
 from postroom.runtimes.contract import Kind, Marks, Point, Runtime, Wake
-from postroom.runtimes.process import Daemon
 from postroom.runtimes.shape import beat, context
 
 if TYPE_CHECKING:
-    from postroom.runtimes.process import Call, Sleeper
+    from postroom.runtimes.process import Call, Daemon, Sleeper
     from postroom.runtimes.tool import ToolFact
     from postroom.runtimes.wiring import Edit, Place, Read, Reviews, Wiring
 
@@ -53,6 +52,12 @@ def shows(command: list[str], cwd: str) -> str:
         if word.startswith("--cd="):
             return os.path.join(cwd, word[5:])
     return cwd
+
+
+def daemon() -> "Daemon":
+    from postroom.runtimes.process import Daemon  # noqa: PLC0415 - once in a session
+
+    return Daemon("--managed-daemon", "CODEX_HOME", shows)
 
 
 def tools(record: Json) -> "list[ToolFact]":
@@ -95,7 +100,7 @@ RUNTIME = Runtime(
     wake=Wake.CALL,
     call=call,
     programs=("codex",),
-    daemon=Daemon("--managed-daemon", "CODEX_HOME", shows),
+    daemon=daemon,
     remark="Its hooks run only after they were reviewed: it asks at its next start.",
 )
 

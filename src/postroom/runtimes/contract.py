@@ -156,7 +156,7 @@ class Runtime(NamedTuple):
     call: "Callable[[Sleeper, str], Call | None] | None" = None  # with what to say; None: it cannot be
     socket_env: str = ""  # the variable that names a socket of the session, at which it can be called
     programs: tuple[str, ...] = ()  # what its process may be called
-    daemon: "Daemon | None" = None
+    daemon: "Callable[[], Daemon] | None" = None
     milliseconds: bool = False  # whether its timeouts are
     remark: str = ""  # what a user must know of it, in one sentence
 
