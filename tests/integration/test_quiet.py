@@ -191,7 +191,7 @@ def hook(room: LocalRoom, shell: str) -> bool:
     return ran.stdout == "started s1\n"
 
 
-@pytest.fixture(params=["sh", "dash", "bash"])
+@pytest.fixture(params=["sh", "dash", "bash", "zsh"])
 def shell(request: pytest.FixtureRequest) -> str:
     found = shutil.which(request.param)
     if found is None:

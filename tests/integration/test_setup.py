@@ -108,7 +108,8 @@ def test_the_command_lines_are_the_same_for_every_version(user: User):
     user.ok("setup", "codex", "--yes")
     room, hook = user.room, user.hook
     can_start = (
-        f'[ -x {hook} ] && read -r p 2>/dev/null <{hook} && p="${{p#??}}" && [ -x "${{p%% *}}" ] || exit 0'
+        f"[ -x {hook} ] && {{ read -r p <{hook}; }} 2>/dev/null"
+        ' && p="${p#??}" && [ -x "${p%% *}" ] || exit 0'
     )
     groups = json.loads(user.read(".codex/hooks.json"))["hooks"]
     assert groups["SessionEnd"] == [
@@ -124,7 +125,7 @@ def test_the_command_lines_are_the_same_for_every_version(user: User):
     ]
     [tool] = commands(groups["PostToolUse"])
     assert tool == (
-        f'r={room} k="p$PPID"; echo PostToolUse 2>/dev/null 1<>"$r-hooks/life/$k";'
+        f'r={room} k="p$PPID"; {{ echo PostToolUse 1<>"$r-hooks/life/$k"; }} 2>/dev/null;'
         ' [ "$r/run/quiet/s/$k" -nt /proc/self ]'
         ' && [ ! -d .postroom/outbox ] && [ ! -d "$r-hooks/outbox/$k" ] && exit 0;'
         f' {can_start}; exec {hook} codex PostToolUse "$k"'

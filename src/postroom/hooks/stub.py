@@ -43,10 +43,10 @@ def stub(
     """
     lines = [f'r={shlex.quote(home)} k="{key}"']
     if alive:
-        lines.append(f'echo {shlex.quote(event)} 2>/dev/null 1<>"$r-hooks/life/$k"')
+        lines.append(f'{{ echo {shlex.quote(event)} 1<>"$r-hooks/life/$k"; }} 2>/dev/null')
     if quiet:
         lines.append(" && ".join([_QUIET, _EMPTY, *([_UNCOUNTED] if prompt else []), "exit 0"]))
     if program:
         path = shlex.quote(program)
-        lines.append(f"[ -x {path} ] && read -r p 2>/dev/null <{path} && {_HAS_PYTHON} || exit 0")
+        lines.append(f"[ -x {path} ] && {{ read -r p <{path}; }} 2>/dev/null && {_HAS_PYTHON} || exit 0")
     return "; ".join([*lines, f'{command} "$k"; exit 0' if harmless else f'exec {command} "$k"'])
