@@ -120,7 +120,10 @@ class Desk:
         return self.delivery(id).state is State.SEEN
 
     def wait_seen(self, id: str) -> Delivery:
-        until(lambda: self.is_seen(id), BOUND, "evidence that it was seen")
+        try:
+            until(lambda: self.is_seen(id), BOUND, "evidence that it was seen")
+        except AssertionError as error:
+            raise AssertionError(f"{error}: {self.delivery(id)} {self.complaints()}") from None
         return self.delivery(id)
 
     def latency(self, one: Posted) -> float:

@@ -2,14 +2,16 @@
 
 import pytest
 
+from postroom.model.message import Session
 from tests.agents.conftest import MakeDesk
-from tests.agents.desk import TOOL, Desk, Posted
+from tests.agents.desk import NAME, TOOL, Desk, Posted
 from tests.agents.log import BOUND, until
 from tests.agents.terminal import Terminal
 from tests.agents.test_delivery import ALL, LAST_ANSWER, check, stop
 
 WOKEN = ("claude", "codex", "opencode", "qwen", "copilot")
 DRAFT = "half a sentence"
+ADDRESS = f"Your address in Postroom is {NAME} "
 
 
 def begin(desk: Desk, terminal: Terminal) -> None:
@@ -85,6 +87,14 @@ def test_mail_that_comes_before_the_end_of_a_turn_keeps_opencode_going(make_desk
         desk.note("stop", desk.latency(one))
 
 
+def only_session(desk: Desk) -> Session:
+    """The one that the agent has now; nobody else has any that runs."""
+    found = [(one.agent.name, sight) for one in desk.room.agents(everyone=True) for sight in one.sessions]
+    [(name, sight)] = [each for each in found if each[1].session.ended_at is None]
+    assert name == NAME
+    return sight.session
+
+
 @pytest.mark.parametrize("name", ALL)
 def test_after_a_compaction_an_agent_knows_its_address_and_gets_its_mail_once(
     make_desk: MakeDesk, name: str
@@ -94,14 +104,47 @@ def test_after_a_compaction_an_agent_knows_its_address_and_gets_its_mail_once(
         first = desk.send()
         begin(desk, terminal)
         desk.wait_seen(first.id)
+        before, asked = only_session(desk), len(desk.rig.log.requests())
         terminal.submit(desk.rig.cli.compact)
+        until(lambda: len(desk.rig.log.requests()) > asked, BOUND, "request for a summary")
         terminal.wait_idle()
         desk.let_sleep()
         second = desk.send()
         terminal.submit("[[bash echo hi]] [[say NEXT]]")
         desk.rig.log.wait(second.mark)
         check_shown(desk, second)
+        last = desk.rig.log.last()
+        assert "READY" not in last, "nothing was compacted"
+        assert last.count(ADDRESS) == 1
+        assert last.count(first.mark) <= 1
+        assert desk.is_seen(first.id)
+        after = only_session(desk)
+        assert (after.id, after.epoch) == (before.id, before.epoch + 1)
         desk.note("compaction")
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_cleared_agent_has_the_same_address_and_gets_its_mail_once(make_desk: MakeDesk, name: str) -> None:
+    desk = make_desk(name)
+    with desk.terminal() as terminal:
+        begin(desk, terminal)
+        before = only_session(desk)
+        terminal.slash(desk.rig.cli.clear)
+        terminal.wait_idle()
+        terminal.submit("[[bash echo AG''AIN]] [[say THEN]]")
+        desk.rig.log.wait("AGAIN")
+        until(lambda: desk.presence() == "idle", BOUND, "idle session")
+        terminal.wait_idle()
+        desk.let_sleep()
+        one = desk.send()
+        terminal.submit("[[bash echo hi]] [[say NEXT]]")
+        desk.rig.log.wait(one.mark)
+        check_shown(desk, one)
+        last = desk.rig.log.last()
+        assert "READY" not in last, "nothing was cleared"
+        assert last.count(ADDRESS) == 1
+        assert only_session(desk).id != before.id
+        desk.note("clear")
 
 
 @pytest.mark.parametrize("name", ALL)
