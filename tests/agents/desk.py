@@ -25,13 +25,23 @@ ANA = "human:ana"
 TOOL = "touch begun; until [ -e sent ]; do sleep 0.02; done"
 
 
+def tool(number: int) -> str:
+    """As `TOOL`, for one of several."""
+    return TOOL.replace("begun", f"begun{number}").replace("sent", f"sent{number}")
+
+
 NOTED: list[tuple[str, str, float | None]] = []  # what worked: agent, point, seconds from send to request
 
 _DEADLY = """\
 import os, sys
 from postroom import label
+def _offers():
+    frame = sys._getframe()
+    while frame and "visit" not in frame.f_locals:
+        frame = frame.f_back
+    return bool(frame) and frame.f_locals["visit"]._offering is not None
 def _here(step):
-    if step == {step!r} and {event!r} in ("", *sys.argv):
+    if step == {step!r} and {event!r} in ("", *sys.argv) and (step == "hook-begun" or _offers()):
         try:
             os.close(os.open({flag!r}, os.O_CREAT | os.O_EXCL))
         except FileExistsError:
@@ -97,13 +107,14 @@ class Desk:
         sent: Sent = self.room.send(to, f"{mark} {text}".strip(), sender=ANA)
         return Posted(mark, sent.id, at)
 
-    def wait_tool(self) -> None:
+    def wait_tool(self, number: int | str = "") -> None:
         """Wait until the agent's tool has come to `TOOL`."""
-        until(lambda: os.path.exists(os.path.join(self.rig.place.project, "begun")), BOUND, "tool")
+        begun = os.path.join(self.rig.place.project, f"begun{number}")
+        until(lambda: os.path.exists(begun), BOUND, "tool")
 
-    def end_tool(self) -> None:
+    def end_tool(self, number: int | str = "") -> None:
         """Let `TOOL` end."""
-        self.rig.place.write(os.path.join(self.rig.place.project, "sent"), "")
+        self.rig.place.write(os.path.join(self.rig.place.project, f"sent{number}"), "")
 
     def post(self) -> Posted:
         """As `send`, by the command line of the agent's own user, who has its CLI on the PATH."""
@@ -139,14 +150,26 @@ class Desk:
     # the agent
 
     def kill_once_at(self, step: str, event: str = "") -> None:
-        """Let the next hook that comes to a labelled step die there; with `event`, the next of that event."""
+        """Let the next hook that comes to a labelled step die there; with `event`, the next of that event.
+
+        From the claim on, one that has claimed something.
+        """
         program.install(self.home)
         path = program.path(self.home)
         with open(path, encoding="utf-8") as file:
             usual = file.read()
-        with open(path, "w", encoding="utf-8") as file:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self._flag)
+        with open(f"{path}.deadly", "w", encoding="utf-8") as file:
             deadly = _DEADLY.format(flag=self._flag, step=step, event=event)
             file.write(usual.replace("try:\n", deadly + "try:\n", 1))
+        os.chmod(file.name, 0o700)
+        os.replace(file.name, path)  # some hook may just be starting
+
+    def wait_killed(self) -> None:
+        """Wait until one has died, and let all that come live."""
+        until(self.has_killed, BOUND, "hook that came to that step")
+        program.install(self.home)
 
     @property
     def _flag(self) -> str:

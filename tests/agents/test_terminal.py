@@ -1,15 +1,21 @@
 """Real agents in a terminal: idle at the prompt, with a draft, after a compaction, with a subagent."""
 
+import json
+import os
+
 import pytest
 
 from postroom.model.message import Session
+from postroom.runtimes import load
+from postroom.runtimes.contract import Kind
 from tests.agents.conftest import MakeDesk
 from tests.agents.desk import NAME, TOOL, Desk, Posted
 from tests.agents.log import BOUND, until
 from tests.agents.terminal import Terminal
-from tests.agents.test_delivery import ALL, LAST_ANSWER, check, stop
+from tests.agents.test_delivery import ALL, LAST_ANSWER, MAIN, STEPS, check, check_killed, stop
 
 WOKEN = ("claude", "codex", "opencode", "qwen", "copilot")
+WOKEN_BY_PROMPT = WOKEN[1:]
 DRAFT = "half a sentence"
 ADDRESS = f"Your address in Postroom is {NAME} "
 
@@ -72,6 +78,39 @@ def test_mail_that_came_while_an_agent_was_idle_is_shown_with_the_next_prompt(
         desk.rig.log.wait(one.mark)
         check_shown(desk, one)
         desk.note("prompt", desk.latency(one))
+
+
+def unwatch(desk: Desk) -> None:
+    """Take from Claude Code the hook that wakes it."""
+    path = os.path.join(desk.rig.place.home, ".claude", "settings.json")
+    with open(path, encoding="utf-8") as file:
+        hooks = json.load(file)["hooks"]
+    del hooks["FileChanged"]
+    desk.rig.place.merge(path, {"hooks": hooks})
+
+
+@pytest.mark.parametrize("name", MAIN)
+def test_hooks_killed_at_a_prompt_lose_nothing(make_desk: MakeDesk, name: str) -> None:
+    """Somebody's prompt, or that of a wake. Claude Code does without its watch, which offers by itself."""
+    desk = make_desk(name)
+    if name == "claude":
+        unwatch(desk)
+    [event] = [point.event for point in load(name).points if point.kind is Kind.PROMPT]
+    with desk.terminal(*desk.rig.cli.wakeable) as terminal:
+        begin(desk, terminal)
+        for n, step in enumerate(STEPS):
+            desk.kill_once_at(step, event)
+            one = desk.post()
+            if name not in WOKEN_BY_PROMPT:
+                terminal.submit(f"[[say KILLED-{n}]]")
+            desk.wait_killed()
+            terminal.wait_idle()
+            terminal.submit(f"[[bash echo CAL''LED-{n}]] [[say AFTER-{n}]]")
+            desk.rig.log.wait(f"CALLED-{n}")
+            desk.wait_seen(one.id)
+            check_killed(desk, one, step)
+            until(lambda: desk.presence() == "idle", BOUND, "idle session")
+            terminal.wait_idle()
 
 
 def test_mail_that_comes_before_the_end_of_a_turn_keeps_opencode_going(make_desk: MakeDesk) -> None:
