@@ -12,8 +12,9 @@ from typing import Any, NamedTuple, Self
 
 import postroom
 from postroom.hooks import journal, program
+from postroom.model.context import own_id
 from postroom.model.ladder import State
-from postroom.model.message import Delivery, Sent
+from postroom.model.message import Delivery, Sent, Session
 from tests.agents.log import BOUND, until
 from tests.agents.rig import RUN_BOUND, Done, Rig
 from tests.agents.terminal import Terminal
@@ -190,6 +191,19 @@ class Desk:
     def resume(self, prompt: str) -> Done:
         assert self.rig.cli.resume is not None
         return self.rig.command(self.rig.program, *self.rig.cli.resume(prompt), **self.env)
+
+    def session(self) -> Session:
+        """The one that the agent has now; nobody else has any that runs."""
+        found = [(one.agent.name, sight) for one in self.room.agents(everyone=True) for sight in one.sessions]
+        [(name, sight)] = [each for each in found if each[1].session.ended_at is None]
+        assert name == NAME
+        return sight.session
+
+    def fork(self, session: Session, prompt: str) -> Done:
+        """Run what goes on from where a session is, and is told no name."""
+        assert self.rig.cli.fork is not None
+        env = {name: value for name, value in self.env.items() if name != "POSTROOM_AGENT"}
+        return self.rig.command(self.rig.program, *self.rig.cli.fork(own_id(session.id), prompt), **env)
 
     @contextlib.contextmanager
     def starting(self, prompt: str) -> "Iterator[Running]":

@@ -5,7 +5,6 @@ import os
 
 import pytest
 
-from postroom.model.message import Session
 from postroom.runtimes import load
 from postroom.runtimes.contract import Kind
 from tests.agents.conftest import MakeDesk
@@ -126,14 +125,6 @@ def test_mail_that_comes_before_the_end_of_a_turn_keeps_opencode_going(make_desk
         desk.note("stop", desk.latency(one))
 
 
-def only_session(desk: Desk) -> Session:
-    """The one that the agent has now; nobody else has any that runs."""
-    found = [(one.agent.name, sight) for one in desk.room.agents(everyone=True) for sight in one.sessions]
-    [(name, sight)] = [each for each in found if each[1].session.ended_at is None]
-    assert name == NAME
-    return sight.session
-
-
 @pytest.mark.parametrize("name", ALL)
 def test_after_a_compaction_an_agent_knows_its_address_and_gets_its_mail_once(
     make_desk: MakeDesk, name: str
@@ -143,7 +134,7 @@ def test_after_a_compaction_an_agent_knows_its_address_and_gets_its_mail_once(
         first = desk.send()
         begin(desk, terminal)
         desk.wait_seen(first.id)
-        before, asked = only_session(desk), len(desk.rig.log.requests())
+        before, asked = desk.session(), len(desk.rig.log.requests())
         terminal.submit(desk.rig.cli.compact)
         until(lambda: len(desk.rig.log.requests()) > asked, BOUND, "request for a summary")
         terminal.wait_idle()
@@ -157,7 +148,7 @@ def test_after_a_compaction_an_agent_knows_its_address_and_gets_its_mail_once(
         assert last.count(ADDRESS) == 1
         assert last.count(first.mark) <= 1
         assert desk.is_seen(first.id)
-        after = only_session(desk)
+        after = desk.session()
         assert (after.id, after.epoch) == (before.id, before.epoch + 1)
         desk.note("compaction")
 
@@ -167,7 +158,7 @@ def test_a_cleared_agent_has_the_same_address_and_gets_its_mail_once(make_desk: 
     desk = make_desk(name)
     with desk.terminal() as terminal:
         begin(desk, terminal)
-        before = only_session(desk)
+        before = desk.session()
         terminal.slash(desk.rig.cli.clear)
         terminal.wait_idle()
         terminal.submit("[[bash echo AG''AIN]] [[say THEN]]")
@@ -182,7 +173,7 @@ def test_a_cleared_agent_has_the_same_address_and_gets_its_mail_once(make_desk: 
         last = desk.rig.log.last()
         assert "READY" not in last, "nothing was cleared"
         assert last.count(ADDRESS) == 1
-        assert only_session(desk).id != before.id
+        assert desk.session().id != before.id
         desk.note("clear")
 
 
