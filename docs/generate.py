@@ -353,7 +353,7 @@ def _definition(one: dict[str, Any]) -> Callable[[], str]:
 
 
 POINTS = (
-    "start", "prompt", "tool", "stop", "idle wake", "draft kept", "compaction", "subagent",
+    "start", "prompt", "tool", "stop", "idle wake", "draft kept", "compaction", "clear", "fork", "subagent",
     "sandbox", "spool",
 )  # fmt: skip
 

@@ -78,6 +78,8 @@ class Cli(NamedTuple):
     """Where a hook's answer reaches the model, and the shape (of `capture.SHAPES`) it must have there."""
     resume: Callable[[str], list[str]] | None = None
     """The arguments that go on with the last session, headless, with one prompt."""
+    fork: Callable[[str, str], list[str]] | None = None
+    """The arguments that fork a session, by its id, headless, with one prompt."""
     question: str = "[[bash touch asked.txt]]"
     """A directive that makes `asked.txt`, for which it asks a person first."""
     subagent: str = ""

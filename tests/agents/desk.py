@@ -12,8 +12,9 @@ from typing import Any, NamedTuple, Self
 
 import postroom
 from postroom.hooks import journal, program
+from postroom.model.context import own_id
 from postroom.model.ladder import State
-from postroom.model.message import Delivery, Sent
+from postroom.model.message import Delivery, Sent, Session
 from tests.agents.log import BOUND, until
 from tests.agents.rig import RUN_BOUND, Done, Rig
 from tests.agents.terminal import Terminal
@@ -25,13 +26,23 @@ ANA = "human:ana"
 TOOL = "touch begun; until [ -e sent ]; do sleep 0.02; done"
 
 
+def tool(number: int) -> str:
+    """As `TOOL`, for one of several."""
+    return TOOL.replace("begun", f"begun{number}").replace("sent", f"sent{number}")
+
+
 NOTED: list[tuple[str, str, float | None]] = []  # what worked: agent, point, seconds from send to request
 
 _DEADLY = """\
 import os, sys
 from postroom import label
+def _offers():
+    frame = sys._getframe()
+    while frame and "visit" not in frame.f_locals:
+        frame = frame.f_back
+    return bool(frame) and frame.f_locals["visit"]._offering is not None
 def _here(step):
-    if step == {step!r} and {event!r} in ("", *sys.argv):
+    if step == {step!r} and {event!r} in ("", *sys.argv) and (step == "hook-begun" or _offers()):
         try:
             os.close(os.open({flag!r}, os.O_CREAT | os.O_EXCL))
         except FileExistsError:
@@ -97,13 +108,14 @@ class Desk:
         sent: Sent = self.room.send(to, f"{mark} {text}".strip(), sender=ANA)
         return Posted(mark, sent.id, at)
 
-    def wait_tool(self) -> None:
+    def wait_tool(self, number: int | str = "") -> None:
         """Wait until the agent's tool has come to `TOOL`."""
-        until(lambda: os.path.exists(os.path.join(self.rig.place.project, "begun")), BOUND, "tool")
+        begun = os.path.join(self.rig.place.project, f"begun{number}")
+        until(lambda: os.path.exists(begun), BOUND, "tool")
 
-    def end_tool(self) -> None:
+    def end_tool(self, number: int | str = "") -> None:
         """Let `TOOL` end."""
-        self.rig.place.write(os.path.join(self.rig.place.project, "sent"), "")
+        self.rig.place.write(os.path.join(self.rig.place.project, f"sent{number}"), "")
 
     def post(self) -> Posted:
         """As `send`, by the command line of the agent's own user, who has its CLI on the PATH."""
@@ -120,7 +132,10 @@ class Desk:
         return self.delivery(id).state is State.SEEN
 
     def wait_seen(self, id: str) -> Delivery:
-        until(lambda: self.is_seen(id), BOUND, "evidence that it was seen")
+        try:
+            until(lambda: self.is_seen(id), BOUND, "evidence that it was seen")
+        except AssertionError as error:
+            raise AssertionError(f"{error}: {self.delivery(id)} {self.complaints()}") from None
         return self.delivery(id)
 
     def latency(self, one: Posted) -> float:
@@ -136,14 +151,26 @@ class Desk:
     # the agent
 
     def kill_once_at(self, step: str, event: str = "") -> None:
-        """Let the next hook that comes to a labelled step die there; with `event`, the next of that event."""
+        """Let the next hook that comes to a labelled step die there; with `event`, the next of that event.
+
+        From the claim on, one that has claimed something.
+        """
         program.install(self.home)
         path = program.path(self.home)
         with open(path, encoding="utf-8") as file:
             usual = file.read()
-        with open(path, "w", encoding="utf-8") as file:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self._flag)
+        with open(f"{path}.deadly", "w", encoding="utf-8") as file:
             deadly = _DEADLY.format(flag=self._flag, step=step, event=event)
             file.write(usual.replace("try:\n", deadly + "try:\n", 1))
+        os.chmod(file.name, 0o700)
+        os.replace(file.name, path)  # some hook may just be starting
+
+    def wait_killed(self) -> None:
+        """Wait until one has died, and let all that come live."""
+        until(self.has_killed, BOUND, "hook that came to that step")
+        program.install(self.home)
 
     @property
     def _flag(self) -> str:
@@ -164,6 +191,19 @@ class Desk:
     def resume(self, prompt: str) -> Done:
         assert self.rig.cli.resume is not None
         return self.rig.command(self.rig.program, *self.rig.cli.resume(prompt), **self.env)
+
+    def session(self) -> Session:
+        """The one that the agent has now; nobody else has any that runs."""
+        found = [(one.agent.name, sight) for one in self.room.agents(everyone=True) for sight in one.sessions]
+        [(name, sight)] = [each for each in found if each[1].session.ended_at is None]
+        assert name == NAME
+        return sight.session
+
+    def fork(self, session: Session, prompt: str) -> Done:
+        """Run what goes on from where a session is, and is told no name."""
+        assert self.rig.cli.fork is not None
+        env = {name: value for name, value in self.env.items() if name != "POSTROOM_AGENT"}
+        return self.rig.command(self.rig.program, *self.rig.cli.fork(own_id(session.id), prompt), **env)
 
     @contextlib.contextmanager
     def starting(self, prompt: str) -> "Iterator[Running]":

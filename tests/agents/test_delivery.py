@@ -10,7 +10,7 @@ from postroom.model.ladder import State
 from postroom.runtimes import load
 from postroom.runtimes.contract import Kind
 from tests.agents.conftest import MakeDesk
-from tests.agents.desk import TOOL, Desk, Posted
+from tests.agents.desk import TOOL, Desk, Posted, tool
 
 MAIN = ("claude", "codex", "gemini", "opencode")
 OTHERS = ("qwen", "copilot")
@@ -21,6 +21,9 @@ KEPT_GOING = (*(name for name in ALL if name != "opencode"), "goose")
 # Every model takes longer for an answer than the tick by which the starts of processes are told.
 MOMENT = "[[sleep 0.1]]"
 LAST_ANSWER = f"[[bash echo be''gun]] [[sleep 4]] [[say GOODBYE]] {MOMENT}"
+
+STEPS = ("hook-begun", "hook-claimed", "hook-writing", "hook-written", "hook-handed")
+AFTER_WRITING = STEPS[3:]
 
 agents = pytest.mark.parametrize("name", ALL)
 
@@ -128,22 +131,45 @@ def test_an_agent_that_starts_has_its_address_and_its_guide(make_desk: MakeDesk,
     assert desk.complaints() == ""
 
 
-@pytest.mark.parametrize(
-    "step", ["hook-begun", "hook-claimed", "hook-writing", "hook-written", "hook-handed"]
-)
+def check_killed(desk: Desk, one: Posted, step: str) -> None:
+    """Shown once, or twice with a label if it may have been written; and seen."""
+    last = desk.rig.log.last()
+    shown = last.count(one.mark)
+    assert 1 <= shown <= (2 if step in AFTER_WRITING else 1), (step, shown, desk.room.receipts(one.id))
+    if shown == 2:
+        assert "may have been shown before" in last
+    assert desk.delivery(one.id).state is State.SEEN, (step, desk.room.receipts(one.id))
+
+
+@pytest.mark.parametrize("step", STEPS)
 @agents
 def test_a_hook_killed_at_a_labelled_step_loses_nothing(make_desk: MakeDesk, name: str, step: str) -> None:
     desk = make_desk(name)
     one = desk.send()
-    desk.kill_once_at(step)
+    offers = [p.event for p in load(name).points if p.proven_by]
+    desk.kill_once_at(step, offers[0] if step == STEPS[0] else "")
     done = desk.run("[[bash echo a]] [[bash echo b]] [[bash echo c]] [[say GOODBYE]]")
     assert done.code == 0, done
-    assert desk.has_killed(), "the hook never came to that step"
-    shown = desk.rig.log.last().count(one.mark)
-    assert 1 <= shown <= (1 if step in ("hook-begun", "hook-claimed", "hook-writing") else 2)
-    if shown == 2:
-        assert "may have been shown before" in desk.rig.log.last()
-    assert desk.delivery(one.id).state is State.SEEN, desk.room.receipts(one.id)
+    assert desk.has_killed(), "no hook came to that step"
+    check_killed(desk, one, step)
+
+
+@pytest.mark.parametrize("name", MAIN)
+def test_hooks_killed_after_a_tool_lose_nothing(make_desk: MakeDesk, name: str) -> None:
+    desk = make_desk(name)
+    [event] = [point.event for point in load(name).points if point.kind is Kind.TOOL]
+    tools = "".join(f"[[bash {tool(n)}]] [[bash echo after {n}]] " for n in range(len(STEPS)))
+    with desk.starting(f"{tools} [[say GOODBYE]]") as running:
+        posted: list[Posted] = []
+        for n, step in enumerate(STEPS):
+            desk.wait_tool(n)
+            desk.kill_once_at(step, event)
+            posted.append(desk.send())
+            desk.end_tool(n)
+            desk.wait_killed()
+        assert running.finish() == 0
+    for one, step in zip(posted, STEPS, strict=True):
+        check_killed(desk, one, step)
 
 
 @pytest.mark.parametrize("name", KEPT_GOING)

@@ -1,15 +1,22 @@
 """Real agents in a terminal: idle at the prompt, with a draft, after a compaction, with a subagent."""
 
+import json
+import os
+
 import pytest
 
+from postroom.runtimes import load
+from postroom.runtimes.contract import Kind
 from tests.agents.conftest import MakeDesk
-from tests.agents.desk import TOOL, Desk, Posted
+from tests.agents.desk import NAME, TOOL, Desk, Posted
 from tests.agents.log import BOUND, until
 from tests.agents.terminal import Terminal
-from tests.agents.test_delivery import ALL, LAST_ANSWER, check, stop
+from tests.agents.test_delivery import ALL, LAST_ANSWER, MAIN, STEPS, check, check_killed, stop
 
 WOKEN = ("claude", "codex", "opencode", "qwen", "copilot")
+WOKEN_BY_PROMPT = WOKEN[1:]
 DRAFT = "half a sentence"
+ADDRESS = f"Your address in Postroom is {NAME} "
 
 
 def begin(desk: Desk, terminal: Terminal) -> None:
@@ -72,6 +79,39 @@ def test_mail_that_came_while_an_agent_was_idle_is_shown_with_the_next_prompt(
         desk.note("prompt", desk.latency(one))
 
 
+def unwatch(desk: Desk) -> None:
+    """Take from Claude Code the hook that wakes it."""
+    path = os.path.join(desk.rig.place.home, ".claude", "settings.json")
+    with open(path, encoding="utf-8") as file:
+        hooks = json.load(file)["hooks"]
+    del hooks["FileChanged"]
+    desk.rig.place.merge(path, {"hooks": hooks})
+
+
+@pytest.mark.parametrize("name", MAIN)
+def test_hooks_killed_at_a_prompt_lose_nothing(make_desk: MakeDesk, name: str) -> None:
+    """Somebody's prompt, or that of a wake. Claude Code does without its watch, which offers by itself."""
+    desk = make_desk(name)
+    if name == "claude":
+        unwatch(desk)
+    [event] = [point.event for point in load(name).points if point.kind is Kind.PROMPT]
+    with desk.terminal(*desk.rig.cli.wakeable) as terminal:
+        begin(desk, terminal)
+        for n, step in enumerate(STEPS):
+            desk.kill_once_at(step, event)
+            one = desk.post()
+            if name not in WOKEN_BY_PROMPT:
+                terminal.submit(f"[[say KILLED-{n}]]")
+            desk.wait_killed()
+            terminal.wait_idle()
+            terminal.submit(f"[[bash echo CAL''LED-{n}]] [[say AFTER-{n}]]")
+            desk.rig.log.wait(f"CALLED-{n}")
+            desk.wait_seen(one.id)
+            check_killed(desk, one, step)
+            until(lambda: desk.presence() == "idle", BOUND, "idle session")
+            terminal.wait_idle()
+
+
 def test_mail_that_comes_before_the_end_of_a_turn_keeps_opencode_going(make_desk: MakeDesk) -> None:
     desk = make_desk("opencode")
     with desk.terminal() as terminal:
@@ -94,14 +134,47 @@ def test_after_a_compaction_an_agent_knows_its_address_and_gets_its_mail_once(
         first = desk.send()
         begin(desk, terminal)
         desk.wait_seen(first.id)
+        before, asked = desk.session(), len(desk.rig.log.requests())
         terminal.submit(desk.rig.cli.compact)
+        until(lambda: len(desk.rig.log.requests()) > asked, BOUND, "request for a summary")
         terminal.wait_idle()
         desk.let_sleep()
         second = desk.send()
         terminal.submit("[[bash echo hi]] [[say NEXT]]")
         desk.rig.log.wait(second.mark)
         check_shown(desk, second)
+        last = desk.rig.log.last()
+        assert "READY" not in last, "nothing was compacted"
+        assert last.count(ADDRESS) == 1
+        assert last.count(first.mark) <= 1
+        assert desk.is_seen(first.id)
+        after = desk.session()
+        assert (after.id, after.epoch) == (before.id, before.epoch + 1)
         desk.note("compaction")
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_cleared_agent_has_the_same_address_and_gets_its_mail_once(make_desk: MakeDesk, name: str) -> None:
+    desk = make_desk(name)
+    with desk.terminal() as terminal:
+        begin(desk, terminal)
+        before = desk.session()
+        terminal.slash(desk.rig.cli.clear)
+        terminal.wait_idle()
+        terminal.submit("[[bash echo AG''AIN]] [[say THEN]]")
+        desk.rig.log.wait("AGAIN")
+        until(lambda: desk.presence() == "idle", BOUND, "idle session")
+        terminal.wait_idle()
+        desk.let_sleep()
+        one = desk.send()
+        terminal.submit("[[bash echo hi]] [[say NEXT]]")
+        desk.rig.log.wait(one.mark)
+        check_shown(desk, one)
+        last = desk.rig.log.last()
+        assert "READY" not in last, "nothing was cleared"
+        assert last.count(ADDRESS) == 1
+        assert desk.session().id != before.id
+        desk.note("clear")
 
 
 @pytest.mark.parametrize("name", ALL)

@@ -289,12 +289,13 @@ def test_a_subagent_has_an_address_of_its_own_and_its_own_mail(room: LocalRoom, 
     one: Any = {"agent_id": "c1", "agent_type": "Explore"}
     assert "builder.explore" in claude.event("SubagentStart", **one)
     room.send("builder", "for the parent")
-    room.send("builder.explore", "for the child")
+    sent = room.send("builder.explore", "for the child")
     shown = claude.event("PostToolBatch", **one)
     assert "for the child" in shown
     assert "for the parent" not in shown
     assert "for the parent" in claude.tools()
     claude.event("SubagentStop", **one)
+    assert delivery(room, sent.id).evidence is Evidence.BOUNDARY, "its last event, after its last answer"
     child = next(s.agent for s in room.agents(everyone=True) if s.agent.name == "builder.explore")
     assert child.left_at is not None
     assert room.who("builder").left_at is None

@@ -1,5 +1,6 @@
 """opencode's plugin, run by a real JavaScript runtime against real hooks."""
 
+import contextlib
 import json
 import os
 import subprocess
@@ -26,7 +27,7 @@ DRIVE = os.path.join(TESTS, "data", "plugin", "drive.mjs")
 
 
 class Opencode:
-    """An opencode with one session `ses_1`, of which the test says what happens."""
+    """An opencode, of whose sessions (`ses_1` above all) the test says what happens."""
 
     def __init__(self, process: "subprocess.Popen[str]") -> None:
         self._process = process
@@ -45,23 +46,23 @@ class Opencode:
         assert self._process.stdout is not None
         return json.loads(self._process.stdout.readline())
 
-    def prompted(self) -> str:
+    def prompted(self, session: str = "ses_1") -> str:
         """What the plugin types next."""
         prompt = self.prompts.pop(0) if self.prompts else self._line()["prompt"]
-        assert prompt["path"] == {"id": "ses_1"}
+        assert prompt["path"] == {"id": session}
         [part] = prompt["body"]["parts"]
         return part["text"]
 
     def event(self, kind: str, **properties: Any) -> None:
         self.call("event", {"event": {"type": kind, "properties": properties}})
 
-    def start(self) -> None:
-        self.event("session.created", info={"id": "ses_1", "title": "work"})
+    def start(self, session: str = "ses_1") -> None:
+        self.event("session.created", info={"id": session, "title": "work"})
 
-    def prompt(self, text: str = "go on") -> str:
+    def prompt(self, text: str = "go on", session: str = "ses_1") -> str:
         """Somebody types; what the plugin adds."""
         typed = {"type": "text", "text": text, "messageID": "msg_1"}
-        given = {"sessionID": "ses_1", "agent": "build"}
+        given = {"sessionID": session, "agent": "build"}
         output = self.call("chat.message", given, {"message": {"id": "msg_1"}, "parts": [typed]})
         assert output["parts"][0] == typed
         assert all(part["synthetic"] for part in output["parts"][1:])
@@ -77,20 +78,29 @@ class Opencode:
         info = {"id": f"msg_{created}", "sessionID": "ses_1", "role": "assistant", "time": time, **more}
         self.event("message.updated", info={"finish": "stop", **info})
 
-    def idle(self) -> None:
-        self.event("session.idle", sessionID="ses_1")
+    def idle(self, session: str = "ses_1") -> None:
+        self.event("session.idle", sessionID=session)
 
 
 @pytest.fixture
 def opencode(room: LocalRoom, tmp_path: os.PathLike[str]) -> Iterator[Opencode]:
+    """One that serves whoever calls it."""
+    with running(room, tmp_path) as started:
+        yield started
+
+
+@contextlib.contextmanager
+def running(room: LocalRoom, tmp_path: os.PathLike[str], *url: str) -> Iterator[Opencode]:
+    """With an address, that of a terminal's server."""
     program.install(room.home)
     path = os.path.join(tmp_path, "postroom.mjs")
     with open(path, "w", encoding="utf-8") as file:
         file.write(plugin.program("opencode", room.home))
     env = {"PATH": os.environ["PATH"], "POSTROOM_PROJECT": "p", "POSTROOM_AGENT": "builder"}
     with subprocess.Popen(
-        [NODE, DRIVE, path, str(tmp_path)], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
+        [NODE, DRIVE, path, str(tmp_path), *url], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        text=True,
+    ) as process:  # fmt: skip
         yield Opencode(process)
         process.kill()
 
@@ -192,6 +202,91 @@ def test_a_subagent_has_its_own_address_and_its_own_mail(room: LocalRoom, openco
     assert "For the child." in (said := opencode.tool("ses_2"))
     assert "For the parent." not in said
     assert "For the parent." in opencode.tool()
+
+
+UNHEARD = "http://localhost:4096"  # what opencode calls the server of a terminal that does not listen
+
+
+def bearer(room: LocalRoom, session: str) -> tuple[str, bool]:
+    """Whose a session is, and whether it goes on."""
+    look = room.store.look()
+    found = look.session(f"opencode:{session}:main")
+    assert found is not None
+    agent = look.agent(found.agent)
+    assert agent is not None
+    return agent.name, found.ended_at is None
+
+
+@pytest.mark.promise("address-kept")
+def test_a_terminals_next_conversation_is_the_same_agent_and_mail_wakes_that_one(
+    room: LocalRoom, tmp_path: os.PathLike[str]
+) -> None:
+    with running(room, tmp_path, UNHEARD) as opencode:
+        opencode.start()
+        opencode.prompt()
+        opencode.idle()
+        opencode.start("ses_2")
+        assert "Your address in Postroom is builder" in opencode.prompt(session="ses_2")
+        assert (bearer(room, "ses_1"), bearer(room, "ses_2")) == (("builder", False), ("builder", True))
+        opencode.idle("ses_2")
+        opencode.tool("ses_2")
+        room.send("builder", "For whoever is shown.")
+        assert opencode.prompted("ses_2") == NUDGE
+        assert opencode.prompts == []
+
+
+@pytest.mark.promise("address-kept")
+def test_a_conversation_that_a_terminal_returns_to_is_the_same_agent_again(
+    room: LocalRoom, tmp_path: os.PathLike[str]
+) -> None:
+    with running(room, tmp_path, UNHEARD) as opencode:
+        for session in ("ses_1", "ses_2"):
+            opencode.start(session)
+            opencode.prompt(session=session)
+            opencode.idle(session)
+        opencode.prompt()
+        assert (bearer(room, "ses_1"), bearer(room, "ses_2")) == (("builder", True), ("builder", False))
+        room.send("builder", "Read me.")
+        assert "Read me." in opencode.tool()
+
+
+@pytest.mark.promise("address-kept")
+def test_a_conversation_at_work_in_the_background_keeps_its_address(
+    room: LocalRoom, tmp_path: os.PathLike[str]
+) -> None:
+    with running(room, tmp_path, UNHEARD) as opencode:
+        opencode.start()
+        opencode.prompt()
+        opencode.start("ses_2")
+        opencode.prompt(session="ses_2")
+        assert bearer(room, "ses_1") == ("builder", True)
+        assert bearer(room, "ses_2")[0] != "builder"
+        room.send("builder", "For the one at work.")
+        assert "For the one at work." in opencode.tool()
+        opencode.idle("ses_2")
+        room.send("builder", "At its end.")
+        opencode.idle()
+        text = opencode.prompted()
+        assert "At its end." in text
+        opencode.prompt(text)
+        assert bearer(room, "ses_2")[1], "what we ourselves say takes nothing from the screen"
+
+
+@pytest.mark.promise("address-kept")
+@pytest.mark.parametrize("url", [(), ("http://127.0.0.1:4321",)])
+def test_conversations_of_a_server_that_others_can_reach_do_not_end_each_other(
+    room: LocalRoom, tmp_path: os.PathLike[str], url: tuple[str, ...]
+) -> None:
+    with running(room, tmp_path, *url) as opencode:
+        for session in ("ses_1", "ses_2"):
+            opencode.start(session)
+            opencode.prompt(session=session)
+            opencode.idle(session)
+        opencode.prompt()
+        assert bearer(room, "ses_1") == ("builder", True)
+        name, goes_on = bearer(room, "ses_2")
+        assert goes_on
+        assert name != "builder"
 
 
 @pytest.mark.promise("hook-harmless")

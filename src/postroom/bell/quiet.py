@@ -77,9 +77,14 @@ class QuietMarkers:
 
     def unlink(self, key: str) -> None:
         """A session is over: its hooks find no marker, and its signs of life mean nothing any more."""
-        for directory in (self._sessions, self._life):
-            with contextlib.suppress(OSError):
-                os.unlink(f"{directory}/{key}")
+        self.loosen(key)
+        with contextlib.suppress(OSError):
+            os.unlink(f"{self._life}/{key}")
+
+    def loosen(self, key: str) -> None:
+        """The session's hooks find no marker, and so always ask, until it is linked again."""
+        with contextlib.suppress(OSError):
+            os.unlink(f"{self._sessions}/{key}")
 
     def until(self, agent: str) -> int | None:
         """The moment until which quiet is promised, or None."""

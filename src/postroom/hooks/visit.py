@@ -4,7 +4,7 @@ import os
 import time
 from typing import TYPE_CHECKING
 
-from postroom import config, host, label
+from postroom import host, label
 from postroom.hooks import above, journal
 from postroom.hooks.lent import Lent
 from postroom.model.message import Agent, Json, Session
@@ -12,7 +12,7 @@ from postroom.protocol.frame import SMALLEST, holds_frame
 from postroom.room import turn
 from postroom.room.local import LocalRoom
 from postroom.room.seat import Seat, is_live
-from postroom.room.session import current, end
+from postroom.room.session import current, end, greeted
 from postroom.room.spool import appoint, dismiss, make_secret, occupied
 from postroom.room.stop import Stops
 from postroom.room.transcript import Trace, trace
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from postroom.store.contract import WriteTx
 
 _FIRST = (Kind.START, Kind.CHILD)
+_BEGIN = (*_FIRST, Kind.COMPACT)  # another context begins here, or right after it
+_LATER = (Kind.PROMPT, Kind.TOOL)  # where a conversation can be told whose it is, if it could not be before
 _STARTS = ("startup", "resume")
 _STOPS = (Kind.STOP, Kind.CHILD_STOP)
 _LAST = (*_STOPS, Kind.END)
@@ -47,6 +49,7 @@ class Visit:
         self._session: Session | None = None
         self._agent: Agent | None = None
         self._traces: dict[tuple[str, str], Trace] = {}
+        self._lent = False
         self._known: Session | None = None  # also one that has just ended
 
     def pay(self) -> Said:
@@ -95,14 +98,19 @@ class Visit:
         if not pid:
             raise ValueError("it was not an agent that ran this hook, or it is gone")
         details: Json = {"key": self._key, "cwd": beat.cwd, "transcript": beat.transcript}
-        if self._point.kind in _FIRST:
+        if self._point.kind in _BEGIN:
             details["started"] = True
+            if not self._is_heard() and beat.source != "resume":
+                details["greet"] = True
         if self._runtime.socket_env and self._room.settings.wake_by_socket == "on":
             details["socket"] = os.environ.get(self._runtime.socket_env, "")
         return Seat(
             self._runtime.name, beat.session, beat.child, beat.child_type, host.identity_of(pid), beat.cwd,
-            details,
+            details, follows=beat.source == "clear",
         )  # fmt: skip
+
+    def _is_heard(self) -> bool:
+        return self._beat.heard and self._point.kind is not Kind.COMPACT
 
     def _at_its_beginning(self, seat: Seat) -> Seat:
         """With what surrounds it, which is asked once, before there is a lock to hold others up with."""
@@ -116,13 +124,13 @@ class Visit:
     def _is_anew(self, seat: Seat, known: Session | None) -> bool:
         """Whether a context begins; not if another event has told first of the same start."""
         if known is None or known.ended_at is not None or known.process != seat.process:
-            return self._point.kind in _FIRST
+            return self._point.kind in _BEGIN
         told = self._beat.source == "startup" or not known.details.get("started")
-        return self._point.kind in _FIRST and not (told and self._beat.source in _STARTS)
+        return self._point.kind in _BEGIN and not (told and self._beat.source in _STARTS)
 
     def _proof(self) -> turn.Proof:
         """What this event proves: nothing by itself where it begins another context."""
-        proves = self._beat.proves and self._point.kind not in _FIRST
+        proves = self._beat.proves and self._point.kind not in _BEGIN
         points = [p for p in self._runtime.points if proves and self._point.event in p.proven_by]
         # A wake may wait behind a turn: that it is lost can be told only where the runtime notes its queue.
         told = [p for p in points if p.kind is not Kind.WAKE or self._runtime.marks.queue]
@@ -163,7 +171,10 @@ class Visit:
         kind, stops = self._point.kind, Stops(self._run, session)
         if kind is Kind.PROMPT and self._is_typed():
             stops.forget()
-        if self._is_lent() or not self._point.proven_by or (kind is Kind.WAKE and not self._is_idle()):
+        self._lent = self._is_lent()
+        if self._lent or not self._point.proven_by or not self._is_heard():
+            return None
+        if kind is Kind.WAKE and not self._is_idle():
             return None
         offering = turn.offer(
             self._room, tx, agent, session, route=self._point.route, budget=self._budget(),
@@ -222,6 +233,8 @@ class Visit:
             return ""
         if self._key:
             self._room.quiet.link(self._key, ".shared" if self._is_shared(agent) else agent.id)
+        if self._is_to_be_greeted() and not self._greets():
+            self._room.quiet.loosen(self._key)  # so that its hooks ask until it is
         if self._point.kind is not Kind.START and self._room.ring.has(agent.id):
             return ""
         make_secret(self._room.home)
@@ -250,30 +263,28 @@ class Visit:
         frame = self._offering.frame.text if self._offering else ""
         return self._greeting(agent) + frame
 
-    def _greeting(self, agent: Agent | None) -> str:
-        """Who it is, when its conversation does not say so yet."""
-        if agent is None or self._point.kind not in (Kind.START, Kind.CHILD) or self._beat.source == "resume":
-            return ""
-        if self._point.kind is Kind.CHILD:
-            return f"Your own address in Postroom is {agent.name}.\n"
-        from postroom.protocol.guide import GUIDE  # noqa: PLC0415 - once in a conversation
+    def _is_to_be_greeted(self) -> bool:
+        """Whether its conversation does not say whose it is, because nothing could be said at its start."""
+        return self._session is not None and bool(self._session.details.get("greet"))
 
-        room = "" if config.home() == self._room.home else f"Give each command --home {self._room.home}. "
-        return (
-            f"Your address in Postroom is {agent.name} (project {agent.project}). {self._in_vain()}{room}"
-            f"Mail is shown to you by itself: do not poll or wait for it.\n{GUIDE}"
-        )
+    def _greets(self) -> bool:
+        if self._point.kind in _FIRST:
+            return self._is_heard() and self._beat.source != "resume"
+        return self._point.kind in _LATER and not self._lent and self._is_to_be_greeted()
+
+    def _greeting(self, agent: Agent | None) -> str:
+        if agent is None or self._session is None or not self._greets():
+            return ""
+        from postroom.hooks.greeting import greeting  # noqa: PLC0415 - once in a conversation
+
+        return greeting(self._room.home, agent, self._session, is_child=self._point.kind is Kind.CHILD)
 
     def _in_vain(self) -> str:
-        """Why it does not bear the name that it was to bear."""
-        asked = self._session.details.get("asked") if self._session else None
-        if not asked:
+        if self._session is None or not self._session.details.get("asked"):
             return ""
-        from postroom.protocol.plain import one_line  # noqa: PLC0415 - rarely
+        from postroom.hooks.greeting import in_vain  # noqa: PLC0415 - rarely
 
-        name = one_line(asked["name"], 64)
-        wanted = f"{name} was asked for ({asked['by']}), but " if name else ""
-        return f"{wanted}{one_line(asked['why'], 300)}. "
+        return in_vain(self._session)
 
     def succeeded(self) -> None:
         """All of it was written."""
@@ -283,6 +294,9 @@ class Visit:
             record(self._room, self._runtime, self._known, self._beat.transcript)
         if self._session is None or self._agent is None:
             return
+        if self._is_to_be_greeted() and self._greets():
+            with Unit(self._room, prompt=False) as tx:
+                greeted(tx, self._agent, self._session)
         if self._offering is not None:
             turn.hand_over(self._room, self._offering, self._session)
             return

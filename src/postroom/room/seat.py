@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from postroom import host
-from postroom.model.context import is_part, session_id
+from postroom.model.context import is_main, is_part, session_id
 from postroom.model.message import Json, Session
 
 
@@ -29,6 +29,7 @@ class Seat(NamedTuple):
     cwd: str
     details: Json
     around: Around = Around()
+    follows: bool = False  # whether it takes the place of another, which was cleared
 
     @property
     def id(self) -> str:
@@ -48,6 +49,14 @@ def is_left(session: Session) -> bool:
     """Whether the server that hosts a session runs on, and no terminal in which it could be shown does."""
     clients = session.details.get("clients")
     return bool(clients) and all(map(host.is_gone, clients))
+
+
+def followed(hosted: list[Session], seat: Seat) -> list[Session]:
+    """Those of a process's conversations whose place the new one of a seat has taken."""
+    if seat.around.served:
+        return [one for one in hosted if is_followed(one, seat)]
+    others = [one for one in hosted if one.id != seat.id and is_main(one.id) and one.ended_at is None]
+    return others if seat.follows and len(others) == 1 else []
 
 
 def is_followed(session: Session, seat: Seat) -> bool:

@@ -12,7 +12,7 @@ from postroom.model.context import context_id, is_main, is_part, main_id
 from postroom.model.ladder import State
 from postroom.model.message import Agent, Mail, Session
 from postroom.room import directory, one
-from postroom.room.seat import Around, Seat, is_followed, is_live
+from postroom.room.seat import Around, Seat, followed, is_live
 from postroom.room.sweep import give_back
 
 if TYPE_CHECKING:
@@ -99,11 +99,25 @@ def start(tx: "WriteTx", agent: Agent, seat: Seat, epoch: int = 0) -> Session:
     return begun
 
 
+def greeted(tx: "WriteTx", agent: Agent, session: Session) -> None:
+    """Note that a session's conversation says whose it is, unless another context has begun in it since."""
+    known = tx.session(session.id)
+    if known is None or known.ended_at is not None or known.epoch != session.epoch:
+        return
+    kept = ("id", "runtime", "process", "pane", "worktree", "branch", "epoch")
+    details = {name: value for name, value in known.details.items() if name != "greet"}
+    payload = {**{name: getattr(known, name) for name in kept}, "details": details}
+    tx.append("session.started", agent.id, payload=payload, role="agent")
+
+
 def _end_followed(room: "LocalRoom", tx: "WriteTx", seat: Seat) -> None:
-    """Its terminal shows one conversation at a time: the one before has been left for this one."""
-    if seat.around.clients and not seat.child:
-        for other in tx.sessions_hosted(seat.process):
-            if is_main(other.id) and is_followed(other, seat):
+    """Its terminal shows one conversation at a time: the one before has been left for this one.
+
+    That one's own end may be told of at the same time, and later.
+    """
+    if not seat.child and (seat.around.clients or seat.follows):
+        for other in followed(tx.sessions_hosted(seat.process), seat):
+            if is_main(other.id):
                 end(room, tx, other)
 
 

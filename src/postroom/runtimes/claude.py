@@ -91,7 +91,7 @@ RUNTIME = Runtime(
     points=(
         Point("SessionStart", Kind.START, _ANSWERED),
         Point("UserPromptSubmit", Kind.PROMPT, _ANSWERED),
-        Point("PostToolBatch", Kind.TOOL, _ANSWERED),
+        Point("PostToolBatch", Kind.TOOL, (*_ANSWERED, "SubagentStop")),  # the last of a subagent's own
         Point("Stop", Kind.STOP, _ANSWERED),
         Point("FileChanged", Kind.WAKE, _WOKEN),
         Point("SubagentStart", Kind.CHILD, ("PostToolBatch", "SubagentStop")),

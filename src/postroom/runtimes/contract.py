@@ -30,12 +30,15 @@ class Kind(StrEnum):
     PERMISSION = "permission"  # a person is asked whether something may be done
     CHILD = "child"  # a subagent begins
     CHILD_STOP = "child_stop"  # a subagent ends
+    COMPACT = "compact"  # the conversation is about to be made shorter, and nothing can be said
     LEND = "lend"  # the conversation waits for a subagent that cannot be told from it
     END = "end"  # of the session
 
 
 # What a quiet marker must not keep from being noted.
-_ALWAYS = (Kind.START, Kind.CHILD, Kind.CHILD_STOP, Kind.LEND, Kind.END)
+_ALWAYS = (Kind.START, Kind.COMPACT, Kind.CHILD, Kind.CHILD_STOP, Kind.LEND, Kind.END)
+# What says nothing of what the agent does.
+_NO_SIGN = (Kind.WAKE, Kind.COMPACT, Kind.END)
 
 
 def hook_route(event: str) -> str:
@@ -61,7 +64,7 @@ class Point(NamedTuple):
     @property
     def is_sign(self) -> bool:
         """Whether the event says something of what the agent does."""
-        return self.kind not in (Kind.WAKE, Kind.END)
+        return self.kind not in _NO_SIGN
 
     @property
     def route(self) -> str:
@@ -90,6 +93,7 @@ class Beat(NamedTuple):
     source: str = ""  # why a session starts; "startup": it is a new one
     prompt: str = ""  # what a person typed
     proves: bool = True  # whether this one implies what its name as a rule does
+    heard: bool = True  # whether this one passes on what is said at it, as its name as a rule does
     lends: bool | None = None  # whether a subagent without an id of its own begins here, or ends
 
 

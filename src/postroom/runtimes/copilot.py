@@ -3,7 +3,8 @@
 What it passes on stands at the top of a hook's output; nested as elsewhere it is ignored. Only at the end of
 a turn does it name its record of the conversation, which is written a little late. That has what was added to
 a prompt or to a tool's result; of a session's start only what the hook said, and that only if it was taken:
-of a hook that died it is dropped. SessionStart and the first UserPromptSubmit come at the same time. Inside a
+of a hook that died it is dropped. SessionStart and the first UserPromptSubmit come at the same time. Before a
+compaction there is PreCompact, and nothing after it. Inside a
 subagent the session's id is the subagent's own, and there is a Stop of its own.
 
 An idle session is woken by an extension, `copilot.js` beside this module, which watches the ring file. It
@@ -61,6 +62,7 @@ RUNTIME = Runtime(
         Point("UserPromptSubmit", Kind.PROMPT, _ANSWERED),
         Point("PostToolUse", Kind.TOOL, _ANSWERED),
         Point("Stop", Kind.STOP, _ANSWERED),
+        Point("PreCompact", Kind.COMPACT),
         Point("SubagentStart", Kind.CHILD, _ANSWERED),
         Point("SubagentStop", Kind.CHILD_STOP),
         Point("PermissionRequest", Kind.PERMISSION),

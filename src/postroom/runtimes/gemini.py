@@ -6,6 +6,10 @@ run, proves the same at the next tool or at AfterAgent, at no cost while there i
 
 Inside a subagent its events have the same session id and nothing else: what a hook said there would be lost
 to the main conversation. So nothing is offered after a tool between the call of a subagent and its end.
+
+When it has cleared its conversation, nothing that a hook says at that start is passed on. PreCompress comes
+before every request, too, with nothing that tells when one is really compressed, so it is used only for the
+user's own `/compress`: what it compresses by itself is not noticed.
 """
 
 from typing import TYPE_CHECKING
@@ -24,7 +28,8 @@ _SUBAGENT = "invoke_agent"  # the tool that runs one
 
 def read(event: str, stdin: Json) -> Beat:
     lends = event == "BeforeTool" if stdin.get("tool_name") == _SUBAGENT else None
-    return beat(event, stdin)._replace(lends=lends)
+    found = beat(event, stdin)
+    return found._replace(lends=lends, heard=found.source != "clear")
 
 
 def tools(record: Json) -> "list[ToolFact]":
@@ -53,6 +58,7 @@ RUNTIME = Runtime(
         Point("BeforeTool", Kind.LEND, matcher=_SUBAGENT),
         Point("AfterTool", Kind.TOOL, _ANSWERED),
         Point("AfterAgent", Kind.STOP, _ANSWERED),
+        Point("PreCompress", Kind.COMPACT, matcher="manual"),
         Point("Notification", Kind.PERMISSION),
         Point("SessionEnd", Kind.END, timeout=1.0),
     ),

@@ -13,9 +13,13 @@ const NUDGE = "%NUDGE%"
 const PATIENCE = 10_000 // milliseconds for one hook
 
 const HEADLESS = process.argv.slice(1, 4).includes("run") // ends with its turn, and cannot be woken
+const TERMINAL = /\/tui\/worker\.\w+$/.test(process.argv[1])
+const NOWHERE = "localhost:4096" // where a server that does not listen says that it does
 
-export const Postroom = async ({ client, directory }) => {
+export const Postroom = async (opencode) => {
+  const { client, directory } = opencode
   const sessions = new Map()
+  let shown // the conversation in the terminal, where it can only be one
 
   // Nothing can be due for this agent now.
   const isQuiet = (key) => {
@@ -102,6 +106,22 @@ export const Postroom = async ({ client, directory }) => {
     }
   }
 
+  // A terminal whose server nobody else can reach shows one conversation at a time: the one before is over,
+  // unless it is still at work. Settles when that is noted.
+  const show = (session) => {
+    if (!TERMINAL || opencode.serverUrl?.host !== NOWHERE || session.id !== session.root) return
+    const left = shown
+    shown = session
+    if (left && left !== session) return next(left, () => left.busy || leave(left))
+  }
+
+  const leave = async (session) => {
+    sessions.delete(session.id)
+    if (session === shown) shown = undefined
+    session.watcher?.close()
+    if (session.id === session.root) await ask(session, "session.deleted", {})
+  }
+
   const known = (id) => sessions.get(id) ?? meet({ id }, "resume")
 
   const meet = (info, source) => {
@@ -111,7 +131,7 @@ export const Postroom = async ({ client, directory }) => {
       root: parent ? parent.root : info.id,
       kind: /\(@(\S+) subagent\)/.exec(info.title ?? "")?.[1] ?? "",
       last: Promise.resolve(),
-      greeting: "", // for the first message of the conversation
+      greeting: "", // for the next words that reach the conversation
       handed: 0, // when mail was last shown that no answer has proven
       answer: "", // the last that may have
       busy: false,
@@ -119,7 +139,11 @@ export const Postroom = async ({ client, directory }) => {
       manner: {}, // who answers, and with which model
     }
     sessions.set(info.id, session)
-    next(session, () => begin(session, source))
+    const left = show(session)
+    next(session, async () => {
+      await left
+      await begin(session, source)
+    })
     return session
   }
 
@@ -184,10 +208,7 @@ export const Postroom = async ({ client, directory }) => {
     },
     "session.deleted": ({ info }) => {
       const session = sessions.get(info.id)
-      if (!session) return
-      sessions.delete(info.id)
-      session.watcher?.close()
-      if (session.id === session.root) next(session, () => ask(session, "session.deleted", {}))
+      if (session) next(session, () => leave(session))
     },
     "message.updated": ({ info }) => {
       const session = sessions.get(info.sessionID)
@@ -220,12 +241,14 @@ export const Postroom = async ({ client, directory }) => {
     "chat.message": async (input, output) => {
       try {
         const session = known(input.sessionID)
+        const left = session.busy ? undefined : show(session) // else this may be our own prompt
         session.busy = true
         const { agent = input.agent, model = input.model } = output.message
         session.manner = { agent, model }
         sign(session, "chat.message")
         const typed = output.parts.map((part) => part.text ?? "").join("\n")
         await next(session, async () => {
+          await left
           const text = session.greeting + (await asked(session, "chat.message", { prompt: typed }))
           session.greeting = ""
           if (!text) return
@@ -248,7 +271,8 @@ export const Postroom = async ({ client, directory }) => {
         const session = known(input.sessionID)
         sign(session, "tool.execute.after")
         await next(session, async () => {
-          const text = await asked(session, "tool.execute.after", {})
+          const text = session.greeting + (await asked(session, "tool.execute.after", {}))
+          session.greeting = ""
           if (text) output.output = `${output.output ?? ""}\n\n${text}`
         })
       } catch {}

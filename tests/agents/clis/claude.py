@@ -47,6 +47,7 @@ CLI = Cli(
     env=env,
     headless=lambda prompt: ["-p", prompt, *_ALLOWED],
     resume=lambda prompt: ["--continue", "-p", prompt, *_ALLOWED],
+    fork=lambda session, prompt: ["--resume", session, "--fork-session", "-p", prompt, *_ALLOWED],
     interactive=("--permission-mode", "default"),
     prompt=r"(?m)^\u276f",
     busy=r"esc to interrupt",

@@ -76,6 +76,7 @@ CLI = Cli(
         "PostToolUse": "nested", "SubagentStart": "nested", "Stop": "block",
     },
     resume=lambda prompt: [*_EXEC, "resume", "--last", prompt],
+    fork=lambda session, prompt: [*_EXEC, "fork", session, prompt],
     confine=lambda _: [*_SANDBOX],
     question='[[tool exec_command {"cmd": "touch asked.txt", "justification": "May I?", '
     '"sandbox_permissions": "require_escalated"}]]',

@@ -78,6 +78,7 @@ CLI = Cli(
     env=env,
     headless=lambda prompt: ["run", prompt],
     resume=lambda prompt: ["run", "--continue", prompt],
+    fork=lambda session, prompt: ["run", "--session", session, "--fork", prompt],
     prompt=r"Ask anything|ctrl\+p commands",
     busy=r"esc interrupt",
     asks=r"Permission required",

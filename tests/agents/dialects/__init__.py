@@ -4,6 +4,7 @@
 server-sent events.
 """
 
+import json
 import os
 from typing import Any
 
@@ -13,3 +14,8 @@ Event = tuple[str | None, Any]  # the event's name where the dialect has names, 
 def fresh(prefix: str) -> str:
     """An id that no other answer has."""
     return prefix + os.urandom(10).hex()
+
+
+def size(body: dict[str, Any]) -> int:
+    """About how many tokens a request has: agents compact what they think is long."""
+    return len(json.dumps(body)) // 4

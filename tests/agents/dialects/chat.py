@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tests.agents.dialects import Event, fresh
+from tests.agents.dialects import Event, fresh, size
 from tests.agents.script import Asked, Call, Say, Tool, Turn, said
 
 _ROLES = ("user", "assistant", "tool")
@@ -20,7 +20,7 @@ def read(body: dict[str, Any]) -> Asked:
 
 
 def document(body: dict[str, Any], acts: Sequence[Say | Call]) -> dict[str, Any]:
-    text = "".join(act.text for act in acts if isinstance(act, Say))
+    asked, text = size(body), "".join(act.text for act in acts if isinstance(act, Say))
     calls = [_call(act) for act in acts if isinstance(act, Call)]
     message = {"role": "assistant", "content": text or None} | ({"tool_calls": calls} if calls else {})
     return {
@@ -29,7 +29,7 @@ def document(body: dict[str, Any], acts: Sequence[Say | Call]) -> dict[str, Any]
         "created": 0,
         "model": body.get("model", "scripted"),
         "choices": [{"index": 0, "message": message, "finish_reason": "tool_calls" if calls else "stop"}],
-        "usage": {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15},
+        "usage": {"prompt_tokens": asked, "completion_tokens": 5, "total_tokens": asked + 5},
     }
 
 

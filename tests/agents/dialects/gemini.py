@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tests.agents.dialects import Event
+from tests.agents.dialects import Event, size
 from tests.agents.script import Asked, Call, Say, Tool, Turn, example
 
 
@@ -32,10 +32,10 @@ def document(body: dict[str, Any], acts: Sequence[Say | Call]) -> dict[str, Any]
         parts: list[dict[str, Any]] = [{"text": json.dumps(example(schema))}]  # a judgement asked in passing
     else:
         parts = [_part(act) for act in acts]
-    content = {"role": "model", "parts": parts}
+    content, asked = {"role": "model", "parts": parts}, size(body)
     return {
         "candidates": [{"content": content, "finishReason": "STOP", "index": 0}],
-        "usageMetadata": {"promptTokenCount": 10, "candidatesTokenCount": 5, "totalTokenCount": 15},
+        "usageMetadata": {"promptTokenCount": asked, "candidatesTokenCount": 5, "totalTokenCount": asked + 5},
         "modelVersion": "scripted",
     }
 
