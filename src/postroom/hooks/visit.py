@@ -274,10 +274,17 @@ class Visit:
 
     def succeeded(self) -> None:
         """All of it was written."""
-        if self._known is not None and self._room.settings.record_tools == "on":
+        self._hand_over()
+        if self._known is None or self._room.settings.record_tools != "on":
+            return
+        try:
             from postroom.hooks.tools import record  # noqa: PLC0415 - off, as a rule
 
             record(self._room, self._runtime, self._known, self._beat.transcript)
+        except Exception as exc:  # what an agent did is worth less than its mail
+            journal.note(self._room.home, self._words, exc)
+
+    def _hand_over(self) -> None:
         if self._session is None or self._agent is None:
             return
         if self._offering is not None:

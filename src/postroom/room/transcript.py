@@ -5,7 +5,7 @@ import os
 import stat
 from collections.abc import Iterator
 from enum import Enum
-from typing import Any
+from typing import Any, BinaryIO
 
 from postroom.clock import iso
 from postroom.runtimes.contract import Marks
@@ -109,11 +109,18 @@ def _written_at(line: bytes, replies: list[bytes]) -> str:
     return ""
 
 
+def open_plain(path: str) -> BinaryIO:
+    """A file to read; `OSError` for what else may bear the name, and might keep its reader waiting."""
+    file = open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb")  # noqa: SIM115 - the caller's
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise OSError(f"{path} is no plain file")
+    return file
+
+
 def _backwards(path: str) -> Iterator[bytes]:
     """The lines of a file, the last one first; not what is far from its end."""
-    with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise OSError(f"{path} is no plain file")
+    with open_plain(path) as file:
         at = file.seek(0, os.SEEK_END)
         first = max(0, at - _MOST)
         rest = b""
