@@ -353,6 +353,29 @@ def test_a_link_is_followed_and_a_mode_kept(user: User):
     assert real.read_text(encoding="utf-8") == CONFIG["json"]
 
 
+def test_undoing_leaves_a_link_to_nothing_as_it_was(user: User):
+    """Who keeps configurations elsewhere may have the link before there is a file."""
+    real = user.home / "dotfiles" / "claude" / "settings.json"
+    link = user.home / ".claude" / "settings.json"
+    link.parent.mkdir()
+    link.symlink_to(real)
+    user.ok("setup", "claude", "--yes")
+    assert "-hooks/hook" in real.read_text(encoding="utf-8")
+    user.ok("setup", "claude", "--undo", "--yes")
+    assert link.is_symlink()
+    assert not real.parent.parent.exists(), "it was made for the file"
+
+
+@pytest.mark.parametrize(
+    "command", ["exec /opt/my\\ claude done", "exec '/opt/it claude x", 'exec "a claude b', "exec \\ claude "]
+)
+def test_a_users_own_command_may_be_quoted_as_it_likes(user: User, command: str):
+    own = {"hooks": {"Stop": [{"hooks": [{"type": "command", "command": command}]}]}}
+    path = user.write(".claude/settings.json", json.dumps(own))
+    user.ok("setup", "claude", "--yes")
+    assert json.dumps(command) in path.read_text(encoding="utf-8")
+
+
 def test_what_is_read_only_or_no_file_is_refused(user: User):
     path = user.write(".claude/settings.json", CONFIG["json"])
     path.chmod(0o444)
