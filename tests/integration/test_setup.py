@@ -124,10 +124,19 @@ def test_the_command_lines_are_the_same_for_every_version(user: User):
     ]
     [tool] = commands(groups["PostToolUse"])
     assert tool == (
-        f'r={room} k="p$PPID"; echo PostToolUse 2>/dev/null 1<>"$r-hooks/life/$k";'
+        f'r={room} k="p$PPID"; {{ echo PostToolUse 1<>"$r-hooks/life/$k"; }} 2>/dev/null;'
         ' [ "$r/run/quiet/s/$k" -nt /proc/self ]'
         ' && [ ! -d .postroom/outbox ] && [ ! -d "$r-hooks/outbox/$k" ] && exit 0;'
         f' {can_start}; exec {hook} codex PostToolUse "$k"'
+    )
+    user.ok("setup", "claude", "--yes")
+    [tools] = commands(json.loads(user.read(".claude/settings.json"))["hooks"]["PostToolBatch"])
+    assert tools == (
+        f'r={room} k="${{CLAUDE_CODE_SESSION_ID:-p$PPID}}"; case $k in .*|*/*) k=p$PPID;; esac;'
+        ' { echo PostToolBatch 1<>"$r-hooks/life/$k"; } 2>/dev/null;'
+        ' [ "$r/run/quiet/s/$k" -nt /proc/self ]'
+        ' && [ ! -d .postroom/outbox ] && [ ! -d "$r-hooks/outbox/$k" ] && exit 0;'
+        f' {can_start}; exec {hook} claude PostToolBatch "$k"'
     )
 
 
