@@ -1,13 +1,12 @@
 """Searching a conversation, kept by a runtime as one JSON document a line, for what its model was shown."""
 
 import json
-import math
 import os
 import stat
 import time
 from collections.abc import Iterator
 from enum import Enum
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 from postroom.clock import iso
 from postroom.runtimes.contract import Marks
@@ -15,6 +14,7 @@ from postroom.runtimes.contract import Marks
 _CHUNK = 1 << 18
 _MOST = 1 << 24  # bytes from the end: what is older was settled long ago
 _MARK = b"%%"  # with which every mark of a frame begins
+_EVER = float("inf")
 _TO_QUEUE = 2_000  # milliseconds in which a runtime notes a wake that it has taken
 
 
@@ -28,6 +28,11 @@ class Trace(Enum):
     UNREADABLE = 5  # nobody keeps it, or not so that it can be searched
 
 
+# What one line tells: when the model said it, if these are its words; whether it is the result of a tool; and
+# the line itself, if a frame may be in it as the model was given it.
+_Line = tuple[str, bool, bytes]
+
+
 class _Far(OSError):
     """What is looked for may lie further up than anybody reads."""
 
@@ -38,7 +43,7 @@ class Conversation:
     `until`: when to give up reading, on the monotonic clock.
     """
 
-    def __init__(self, path: str, marks: Marks, until: float = math.inf) -> None:
+    def __init__(self, path: str, marks: Marks, until: float = _EVER) -> None:
         self._marks = marks
         self._replies = [text.encode() for text in (marks.reply, *marks.acts)]
         self._result = marks.result.encode()
@@ -73,20 +78,20 @@ class Conversation:
         mark, queue, handed = mark_of(nonce).encode(), self._marks.queue.encode(), iso(handed_at) or ""
         late = (iso(handed_at + _TO_QUEUE) or "") if wake else handed
         spoken = answered = lacks = False
-        for line in self._lines():
-            if line.at:
-                if line.at <= handed:
+        for at, is_result, ours in self._lines():
+            if at:
+                if at <= handed:
                     break
-                spoken, answered, lacks = True, answered or not after_tool, lacks or line.at > late
-            elif after_tool and spoken and line.is_result:
+                spoken, answered, lacks = True, answered or not after_tool, lacks or at > late
+            elif after_tool and spoken and is_result:
                 answered = True
-            elif mark in line.ours:
-                if queue and queue in line.ours:
+            elif mark in ours:
+                if queue and queue in ours:
                     return Trace.UNDECIDED
                 return Trace.SHOWN if answered else Trace.THERE
         return Trace.LACKING if answered and lacks else Trace.UNDECIDED
 
-    def _lines(self) -> "Iterator[_Line]":
+    def _lines(self) -> Iterator[_Line]:
         """Those that tell something, the last one first."""
         yield from self._read
         if self._trouble is not None:
@@ -100,21 +105,13 @@ class Conversation:
             self._trouble = exc
             raise
 
-    def _line(self, text: bytes) -> "_Line | None":
+    def _line(self, text: bytes) -> _Line | None:
         replies = [reply for reply in self._replies if reply in text]
         is_result = bool(self._result) and self._result in text
         is_ours = _MARK in text and not any(one in text for one in self._noise)
         if not (replies or is_result or is_ours):
             return None
-        return _Line(_written_at(text, replies), is_result, text if is_ours else b"")
-
-
-class _Line(NamedTuple):
-    """What one line of a transcript tells."""
-
-    at: str  # when the model said it, if these are its words
-    is_result: bool  # of a tool
-    ours: bytes  # the line itself, if a frame may be in it, as the model was given it
+        return _written_at(text, replies), is_result, text if is_ours else b""
 
 
 def is_interrupted(path: str, marks: Marks) -> bool:
@@ -175,7 +172,7 @@ def open_plain(path: str) -> BinaryIO:
     return file
 
 
-def _backwards(path: str, until: float = math.inf) -> Iterator[bytes]:
+def _backwards(path: str, until: float = _EVER) -> Iterator[bytes]:
     """The lines of a file, the last one first; `OSError` where there are more than are read."""
     with open_plain(path) as file:
         at = file.seek(0, os.SEEK_END)
