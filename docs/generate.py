@@ -303,7 +303,8 @@ What a hook prints may be dropped, so it is not `seen` when it is printed. It is
 *transcript* has it and an answer of the model after it; or, where that cannot be read, when an event comes
 that implies a new answer (a *boundary*). With parallel tools the end of one tells nothing of the others, so
 it proves nothing. If the transcript has the answer and not the text, the message was lost, and is shown again
-in that same event.
+in that same event. A transcript is read from its end, for half a second and 16 MB at most: what may lie
+further up is not taken for lost.
 
 | agent | shown at | proven by | the transcript tells |
 | --- | --- | --- | --- |

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from postroom.errors import NotFound
+from postroom.model.reading import Reading
 from postroom.room.local import LocalRoom
 from postroom.store import contract
 from postroom.store.contract import ReadTx
@@ -53,6 +54,7 @@ QUESTIONS: dict[str, Ask] = {
     "project_at": lambda tx, it: tx.project_at("/repo"),
     "projects": lambda tx, it: tx.projects(),
     "prunable": lambda tx, it: tx.prunable(1 << 60, 0),
+    "reading": lambda tx, it: tx.reading("s1"),
     "ready": lambda tx, it: tx.ready(it["builder"], 500),
     "recipients_offered": lambda tx, it: tx.recipients_offered(),
     "refresh": lambda tx, it: tx.refresh(it["letter"]),
@@ -68,6 +70,7 @@ QUESTIONS: dict[str, Ask] = {
     "sessions_in_pane": lambda tx, it: tx.sessions_in_pane("claude", "%0"),
     "sessions_hosted": lambda tx, it: tx.sessions_hosted("1.1.b.n"),
     "sessions": lambda tx, it: tx.sessions(it["builder"]),
+    "sessions_unread": lambda tx, it: tx.sessions_unread(),
     "standing": lambda tx, it: any(tx.standing(it["builder"], "nobody")),
     "subscribers": lambda tx, it: tx.subscribers("p", "news"),
     "held": lambda tx, it: tx.held(it["hermit"]),
@@ -97,6 +100,7 @@ def furnished(room: LocalRoom, clock: Clock) -> dict[str, Any]:
         process = {"id": "s1", "runtime": "claude", "process": "1.1.b.n", "epoch": 0, "worktree": "/w"}
         tx.append("session.started", builder, payload={**process, "pane": "%0"})
         tx.set_position("journal", "3")
+        tx.set_reading("s1", Reading("/t.jsonl", 0, {}))
     for agent in ("builder", "reviewer"):
         room.join(agent, role="worker")
     room.subscribe("news", agent="builder")

@@ -1,5 +1,6 @@
 """Mail in the model's context: once in each, proven by what happened there, and never `seen` on a guess."""
 
+import json
 import os
 import time
 from typing import Any
@@ -119,6 +120,26 @@ def test_while_the_transcript_tells_nothing_yet_it_is_neither_seen_nor_lost(
     claude._write("attachment", text)
     claude.event("PostToolBatch")  # the text is
     assert delivery(room, sent.id).evidence is Evidence.BOUNDARY
+
+
+@pytest.mark.promise("hook-context")
+def test_tools_that_give_back_more_than_is_read_of_a_transcript_do_not_have_mail_shown_again(
+    room: LocalRoom, claude: ClaudeCode
+):
+    """Some images are enough for that, and the mail that came before them is in the same context."""
+    claude.start()
+    sent = room.send("builder", "The API is frozen.")
+    claude.prompt()
+    claude.answer()
+    with open(claude.transcript, "a", encoding="utf-8") as file:
+        file.write(json.dumps({"type": "user", "content": "x" * (17 << 20)}) + "\n")
+    claude.event("PostToolBatch", tool_calls=[])
+    claude.stop()
+    assert times(claude, "The API is frozen.") == 1
+    assert (delivery(room, sent.id).state, delivery(room, sent.id).evidence) == (
+        State.SEEN,
+        Evidence.BOUNDARY,
+    )
 
 
 @pytest.mark.promise("hook-proof")

@@ -1,7 +1,9 @@
 """Whatever goes wrong in a hook: the agent is not harmed, no mail is lost, and the log says why."""
 
 import os
+import shutil
 import subprocess
+from collections.abc import Callable
 
 import pytest
 
@@ -118,3 +120,30 @@ def test_the_installed_program_shows_mail(installed: Program, room: LocalRoom, c
     code, out, err = installed(["claude", "SessionStart", "s1"], told)
     assert (code, err) == (0, "")
     assert "Your address in Postroom is" in out
+
+
+@pytest.mark.promise("hook-harmless")
+@pytest.mark.parametrize("text", ["def main(", "import os\nos.nothing_of_the_kind\n", "", "1 / 0\n"])
+@pytest.mark.parametrize("module", ["hooks/main.py", "host.py"])
+def test_an_installation_that_is_just_being_upgraded_harms_nobody(
+    room: LocalRoom, installed: Program, tmp_path, module: str, text: str
+):
+    source = os.path.dirname(os.path.dirname(program.__file__))
+    copy = os.path.join(tmp_path, "lib", "postroom")
+    shutil.copytree(source, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    rewrite(
+        installed.path, lambda old: old.replace(repr(os.path.dirname(source)), repr(os.path.dirname(copy)))
+    )
+    rewrite(os.path.join(copy, module), lambda _: text)
+    assert installed(["claude", "Stop", "s1"], "{}") == (0, "", "")
+    # What notes it needs some modules itself.
+    assert len(journal.last(room.home)) == (module == "hooks/main.py")
+
+
+def rewrite(path: str, change: Callable[[str], str]) -> None:
+    with open(path, encoding="utf-8") as file:
+        old = file.read()
+    new = change(old)
+    assert new != old
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(new)

@@ -130,6 +130,15 @@ def test_the_command_lines_are_the_same_for_every_version(user: User):
         ' && [ ! -d .postroom/outbox ] && [ ! -d "$r-hooks/outbox/$k" ] && exit 0;'
         f' {can_start}; exec {hook} codex PostToolUse "$k"'
     )
+    user.ok("setup", "claude", "--yes")
+    [tools] = commands(json.loads(user.read(".claude/settings.json"))["hooks"]["PostToolBatch"])
+    assert tools == (
+        f'r={room} k="${{CLAUDE_CODE_SESSION_ID:-p$PPID}}"; case $k in .*|*/*) k=p$PPID;; esac;'
+        ' { echo PostToolBatch 1<>"$r-hooks/life/$k"; } 2>/dev/null;'
+        ' [ "$r/run/quiet/s/$k" -nt /proc/self ]'
+        ' && [ ! -d .postroom/outbox ] && [ ! -d "$r-hooks/outbox/$k" ] && exit 0;'
+        f' {can_start}; exec {hook} claude PostToolBatch "$k"'
+    )
 
 
 def test_what_each_runtime_calls_things_is_written(user: User):
@@ -352,6 +361,29 @@ def test_a_link_is_followed_and_a_mode_kept(user: User):
     user.ok("setup", "claude", "--undo", "--yes")
     assert link.is_symlink()
     assert real.read_text(encoding="utf-8") == CONFIG["json"]
+
+
+def test_undoing_leaves_a_link_to_nothing_as_it_was(user: User):
+    """Who keeps configurations elsewhere may have the link before there is a file."""
+    real = user.home / "dotfiles" / "claude" / "settings.json"
+    link = user.home / ".claude" / "settings.json"
+    link.parent.mkdir()
+    link.symlink_to(real)
+    user.ok("setup", "claude", "--yes")
+    assert "-hooks/hook" in real.read_text(encoding="utf-8")
+    user.ok("setup", "claude", "--undo", "--yes")
+    assert link.is_symlink()
+    assert not real.parent.parent.exists(), "it was made for the file"
+
+
+@pytest.mark.parametrize(
+    "command", ["exec /opt/my\\ claude done", "exec '/opt/it claude x", 'exec "a claude b', "exec \\ claude "]
+)
+def test_a_users_own_command_may_be_quoted_as_it_likes(user: User, command: str):
+    own = {"hooks": {"Stop": [{"hooks": [{"type": "command", "command": command}]}]}}
+    path = user.write(".claude/settings.json", json.dumps(own))
+    user.ok("setup", "claude", "--yes")
+    assert json.dumps(command) in path.read_text(encoding="utf-8")
 
 
 def test_what_is_read_only_or_no_file_is_refused(user: User):

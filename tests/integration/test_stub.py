@@ -5,10 +5,13 @@ import shutil
 import subprocess
 import sys
 from itertools import product
+from pathlib import Path
 
 import pytest
 
+from postroom import config
 from postroom.hooks import program
+from postroom.hooks.stub import stub
 from postroom.room.local import LocalRoom
 from postroom.runtimes import NAMES, load
 from postroom.setup import plan
@@ -41,6 +44,43 @@ def test_a_hook_that_cannot_be_started_ends_well_and_says_nothing(
     for (event, command), shell in product(plan.commands(load(name), home).items(), SHELLS):
         done = subprocess.run([shell, "-c", command], input="{}", text=True, capture_output=True, check=False)
         assert (done.returncode, done.stdout, done.stderr) == (0, "", ""), (event, shell)
+
+
+KEYS = [
+    "../../precious",
+    "/tmp/x",
+    "a/b",
+    ".",
+    "..",
+    "a\nb",
+    "$(touch pwned)",
+    "`touch pwned`",
+    '"; touch pwned; "',
+    "*",
+]
+
+
+@pytest.mark.promise("hook-harmless")
+@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("shell", SHELLS)
+def test_whatever_the_environment_calls_the_session_nothing_is_written_or_run_elsewhere(
+    home: str, tmp_path: Path, shell: str, key: str
+):
+    life = Path(config.beside(home, "life"))
+    life.mkdir(parents=True)
+    precious = tmp_path / "precious"
+    precious.write_text("mine\n", encoding="utf-8")
+    command = stub(home, "Stop", "true", load("claude").key)
+    before = sorted(tmp_path.rglob("*"))
+    done = subprocess.run(
+        [shell, "-c", command], env={"CLAUDE_CODE_SESSION_ID": key, "PATH": os.environ["PATH"]}, cwd=tmp_path,
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert precious.read_text(encoding="utf-8") == "mine\n"
+    [sign] = life.iterdir()
+    assert sorted(tmp_path.rglob("*")) == sorted([*before, sign])
+    assert sign.name == (key if "/" not in key and key[0] != "." else f"p{os.getpid()}")
 
 
 @pytest.fixture

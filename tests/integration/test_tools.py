@@ -3,11 +3,16 @@
 import json
 import os
 import shutil
+import sqlite3
+from contextlib import closing
 
 import pytest
 
+from postroom import label
 from postroom.config import HELP
+from postroom.hooks import journal
 from postroom.hooks.tools import record
+from postroom.model.ladder import State
 from postroom.model.message import Event, Session
 from postroom.room.local import LocalRoom
 from postroom.room.verify import verify
@@ -169,15 +174,125 @@ def test_the_settings_name_the_agents_whose_tools_can_be_recorded() -> None:
     assert told == ", ".join(load(name).title for name in RECORDING)
 
 
+ONE = {"message": {"content": [{"type": "tool_use", "id": "c1", "name": "Bash", "input": {"a": 1}}]}}
+
+
+class Died(BaseException):
+    """As if the process had been killed."""
+
+
+@pytest.mark.promise("record-tools")
+@pytest.mark.parametrize("step", ["before-commit", "after-commit"])
+def test_a_hook_that_dies_while_it_records_makes_no_event_twice_and_loses_none(
+    room: LocalRoom, tmp_path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    def die(here: str) -> None:
+        if here == step:
+            raise Died
+
+    path, session = append(os.path.join(tmp_path, "t.jsonl"), ONE), session_of(room)
+    with monkeypatch.context() as patch:
+        patch.setattr(label, "armed", True)
+        patch.setattr(label, "here", die)
+        with pytest.raises(Died):
+            record(room, load("claude"), session, path)
+    record(room, load("claude"), session, path)
+    assert [event.type for event in tools(room)] == ["tool_call"]
+
+
+@pytest.mark.promise("record-tools")
+def test_two_hooks_that_read_the_same_lines_make_their_events_once(
+    room: LocalRoom, tmp_path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Several hooks of a session may run at the same time."""
+    path, session = append(os.path.join(tmp_path, "t.jsonl"), ONE), session_of(room)
+
+    def other(here: str) -> None:
+        if here == "before-begin":
+            monkeypatch.undo()
+            record(room, load("claude"), session, path)
+
+    monkeypatch.setattr(label, "armed", True)
+    monkeypatch.setattr(label, "here", other)
+    record(room, load("claude"), session, path)
+    assert [event.type for event in tools(room)] == ["tool_call"]
+
+
+def holding(*parts: object) -> str:
+    return json.dumps({"message": {"content": parts}})
+
+
+HALF = holding({"type": "tool_result", "tool_use_id": "c0", "content": "\ud83d"})
+ODD = {
+    "half a character": HALF,
+    "an id that is none": holding({"type": "tool_use", "id": ["c"], "name": "x", "input": 1}),
+    "a name that is none": holding({"type": "tool_use", "id": "c", "name": {}, "input": 1}),
+    "nothing of use": holding(None, 3, {"type": "tool_use"}),
+    "too deep": '{"message":' + "[" * 50_000 + "]" * 50_000 + "}",
+    "no text": "\x00\x01",
+}
+
+
+@pytest.mark.promise("hook-harmless")
+@pytest.mark.parametrize("odd", ODD)
+def test_an_odd_line_of_a_transcript_keeps_neither_mail_nor_the_tools_after_it_back(
+    room: LocalRoom, tmp_path, monkeypatch: pytest.MonkeyPatch, odd: str
+) -> None:
+    claude = recording(room, str(tmp_path), monkeypatch)
+    claude.start()
+    with open(claude.transcript, "a", encoding="utf-8") as file:
+        file.write(ODD[odd] + "\n")
+    append(claude.transcript, ONE)
+    sent = room.send("builder", "hello")
+    assert "hello" in claude.prompt()
+    delivery = room.receipts(sent.id).deliveries[0]
+    assert (delivery.state, delivery.handed_at is not None) == (State.OFFERED, True)
+    claude.stop()
+    assert [event.payload["call_id"] for event in tools(room) if event.type == "tool_call"] == ["c1"]
+
+
+def test_half_a_character_in_what_a_tool_gave_back_is_replaced(room: LocalRoom, tmp_path) -> None:
+    """A runtime that cuts a long text may cut an emoji in two, which no store takes."""
+    path = append(os.path.join(tmp_path, "t.jsonl"), json.loads(HALF))
+    record(room, load("claude"), session_of(room), path)
+    assert tools(room)[0].payload["output"] == "?"
+
+
+@pytest.mark.promise("hook-harmless")
+def test_recording_that_fails_leaves_the_mail_handed_over_and_is_noted(
+    room: LocalRoom, tmp_path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claude = recording(room, str(tmp_path), monkeypatch)
+    claude.start()
+    room.send("builder", "hello")
+    with closing(sqlite3.connect(os.path.join(room.home, "room.db"))) as database:
+        database.execute("DROP TABLE transcript")
+    assert "hello" in claude.prompt()
+    assert room.sent()[0][1][0].handed_at
+    assert "transcript" in journal.last(room.home)[-1]
+
+
+def test_what_is_no_plain_file_is_not_read(room: LocalRoom, tmp_path) -> None:
+    """Opening a pipe to which nobody writes would wait for ever."""
+    path = os.path.join(tmp_path, "t.jsonl")
+    os.mkfifo(path)
+    record(room, load("claude"), session_of(room), path)
+    assert tools(room) == []
+
+
+def recording(room: LocalRoom, cwd: str, monkeypatch: pytest.MonkeyPatch, setting: str = "on") -> ClaudeCode:
+    monkeypatch.setenv("POSTROOM_RECORD_TOOLS", setting)
+    monkeypatch.setenv("POSTROOM_PROJECT", "p")
+    monkeypatch.setenv("POSTROOM_AGENT", "builder")
+    return ClaudeCode(room.home, cwd)
+
+
 @pytest.mark.promise("record-tools")
 @pytest.mark.parametrize("setting", ["on", "off"])
 def test_hooks_record_tools_only_where_that_is_wanted(
     room: LocalRoom, tmp_path, monkeypatch: pytest.MonkeyPatch, setting: str
 ) -> None:
-    monkeypatch.setenv("POSTROOM_RECORD_TOOLS", setting)
-    monkeypatch.setenv("POSTROOM_PROJECT", "p")
-    monkeypatch.setenv("POSTROOM_AGENT", "builder")
-    claude = ClaudeCode(room.home, str(tmp_path))
+    claude = recording(room, str(tmp_path), monkeypatch, setting)
     claude.start()
     shutil.copy(transcript("claude"), claude.transcript)
     claude.end()

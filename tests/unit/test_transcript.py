@@ -6,7 +6,9 @@ import os
 import pytest
 
 from postroom.clock import iso
-from postroom.room.transcript import Trace, is_over, trace
+from postroom.protocol.frame import mark_of
+from postroom.room import transcript as transcript_module
+from postroom.room.transcript import Conversation, Trace, is_over
 from postroom.runtimes import load
 from postroom.runtimes.contract import Runtime
 from tests.recorded import transcript
@@ -30,7 +32,7 @@ class Record:
         return self
 
     def trace(self, *, after_tool: bool) -> Trace:
-        return trace(self.path, CODEX.marks, "nonce123", HANDED, after_tool=after_tool)
+        return Conversation(self.path, CODEX.marks).trace("nonce123", HANDED, after_tool=after_tool)
 
 
 @pytest.fixture
@@ -66,6 +68,58 @@ def test_an_answer_without_it_tells_that_it_was_lost(record: Record) -> None:
     assert record.line(ANSWER, 20).trace(after_tool=False) is Trace.LACKING
 
 
+@pytest.mark.promise("hook-proof")
+def test_a_nonce_that_is_only_quoted_proves_nothing(record: Record) -> None:
+    """The journal, the log and the store have it, and an agent may look at them."""
+    record.line({"role": "user", "text": '%%zzzzzzzz end, delivery.offered {"nonce":"nonce123"}'}, 20)
+    assert record.line(ANSWER).trace(after_tool=False) is Trace.LACKING
+
+
+@pytest.mark.promise("hook-context")
+def test_what_may_lie_further_up_than_anybody_reads_is_not_found_lost(
+    record: Record, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One batch of tools may give back more than that, and what was shown before it was shown."""
+    record.line(OURS, 20).line({"text": "x" * 5_000}).line(ANSWER)
+    assert record.trace(after_tool=False) is Trace.SHOWN
+    monkeypatch.setattr(transcript_module, "_MOST", 4_000)
+    conversation = Conversation(record.path, CODEX.marks)
+    for _ in range(2):
+        assert conversation.trace("nonce123", HANDED) is Trace.UNREADABLE
+        assert conversation.trace("nonce123", HANDED, wake=True) is Trace.UNDECIDED, "it may be in the queue"
+    record.line(ANSWER).line({"text": "x" * 2_000}).line(ANSWER)
+    late = HANDED + 30
+    assert Conversation(record.path, CODEX.marks).trace("nonce123", late) is Trace.LACKING, (
+        "an answer from before the hand-over was read"
+    )
+
+
+def test_a_search_that_takes_too_long_decides_nothing(record: Record) -> None:
+    record.line(OURS, 20).line(ANSWER)
+    assert Conversation(record.path, CODEX.marks, until=0.0).trace("nonce123", HANDED) is Trace.UNDECIDED
+
+
+@pytest.mark.parametrize("chunk", [1, 7, 64, 1_000])
+def test_lines_are_found_whole_wherever_they_were_read_in_two(
+    record: Record, monkeypatch: pytest.MonkeyPatch, chunk: int
+) -> None:
+    monkeypatch.setattr(transcript_module, "_CHUNK", chunk)
+    record.line(OURS, 20).line({"text": "x" * 500}).line(ANSWER)
+    assert record.trace(after_tool=False) is Trace.SHOWN
+    assert Conversation(record.path, CODEX.marks).trace("nonce124", HANDED) is Trace.LACKING
+
+
+def test_all_that_is_looked_for_is_found_in_one_reading(record: Record) -> None:
+    record.line({"role": "developer", "text": "%%nonce122 mail"}, 20).line(ANSWER).line(OURS)
+    conversation = Conversation(record.path, CODEX.marks)
+    assert conversation.trace("nonce123", HANDED) is Trace.THERE
+    assert conversation.trace("nonce122", HANDED) is Trace.SHOWN
+    os.unlink(record.path)
+    assert conversation.trace("nonce123", HANDED) is Trace.THERE
+    assert conversation.trace("nonce122", HANDED) is Trace.SHOWN
+    assert conversation.trace("nonce121", HANDED) is Trace.LACKING
+
+
 def test_a_turn_is_over_when_its_transcript_says_so(record: Record) -> None:
     record.line({"type": "task_started"}).line(ANSWER)
     assert is_over(record.path, CODEX.marks) is False
@@ -81,8 +135,8 @@ def test_the_transcript_of_a_real_session_shows_what_was_said_in_it(
     runtime: Runtime, tmp_path: os.PathLike[str]
 ) -> None:
     path = recorded(runtime, tmp_path)
-    assert trace(path, runtime.marks, "INJECTED-SessionStart-001", 1) is Trace.SHOWN
-    assert trace(path, runtime.marks, "INJECTED-nowhere-001", 1) is Trace.LACKING
+    assert Conversation(path, runtime.marks).trace("INJECTED-SessionStart-001", 1) is Trace.SHOWN
+    assert Conversation(path, runtime.marks).trace("INJECTED-nowhere-001", 1) is Trace.LACKING
 
 
 @pytest.mark.promise("hook-proof")
@@ -91,18 +145,22 @@ def test_what_a_hook_of_copilot_said_proves_nothing_until_the_model_was_given_it
     mark: str, tmp_path: os.PathLike[str]
 ) -> None:
     path, nonce = recorded(COPILOT, tmp_path), f"INJECTED-{mark}"
-    assert trace(path, COPILOT.marks, nonce, 1) is Trace.SHOWN
+    assert Conversation(path, COPILOT.marks).trace(nonce, 1) is Trace.SHOWN
     with open(path, encoding="utf-8") as file:
         lines = file.readlines()
     with open(path, "w", encoding="utf-8") as file:
         file.writelines(line for line in lines if nonce not in line or '"type":"hook.' in line)
-    assert trace(path, COPILOT.marks, nonce, 1) is Trace.LACKING
+    assert Conversation(path, COPILOT.marks).trace(nonce, 1) is Trace.LACKING
 
 
 def recorded(runtime: Runtime, directory: os.PathLike[str]) -> str:
-    """A recorded transcript, as the runtime writes it: without a space between what is said."""
+    """A recorded transcript, as the runtime writes it: without a space between what is said.
+
+    What was injected when it was recorded is made a mark, as a frame's lines have it.
+    """
     with open(transcript(runtime.name), encoding="utf-8") as file:
-        lines = [json.dumps(json.loads(line), separators=(",", ":")) for line in file]
+        text = file.read().replace("INJECTED-", mark_of("INJECTED-"))
+    lines = [json.dumps(json.loads(line), separators=(",", ":")) for line in text.splitlines()]
     path = os.path.join(directory, "session.jsonl")
     with open(path, "w", encoding="utf-8") as file:
         file.write("\n".join(lines) + "\n")

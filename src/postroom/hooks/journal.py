@@ -30,7 +30,7 @@ def note(home: str, argv: list[str], what: BaseException | str) -> None:
         log = os.open(where, os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0), 0o600)
         os.write(log, line)
         os.close(log)
-    except (OSError, ValueError):
+    except Exception:  # not even what an upgrade has just taken away may harm an agent
         pass
     if isinstance(what, BaseException) and os.environ.get("POSTROOM_DEBUG"):
         import traceback  # noqa: PLC0415 - who looks for the reason

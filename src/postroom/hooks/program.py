@@ -17,8 +17,13 @@ import sys
 sys.path.insert(0, {source!r})
 try:
     from postroom.hooks.main import main
-except ImportError:
-    sys.exit(0)  # Postroom is not installed any more
+except Exception as exc:  # Postroom is not installed any more, or it is being upgraded
+    try:
+        from postroom.hooks.journal import note
+        note({home!r}, sys.argv[1:], exc)
+    except Exception:
+        pass
+    sys.exit(0)
 main({home!r}, sys.argv[1:])
 """
 

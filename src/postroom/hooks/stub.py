@@ -12,10 +12,13 @@ says nothing. That is asked first, because a shell that cannot become a program 
 become it: a hook that takes too long, or dies, is its runtime's to end, and not hidden from it.
 While mail that kept turns from ending is counted (`room/stop.py`), a prompt starts Python though quiet is
 promised: a person may have spoken, which ends the count.
+What a runtime calls its session becomes a file's name, so it must be one: nothing is written beside our own.
 """
 
 import shlex
 
+_PARENT = "p$PPID"
+_A_NAME = f"case $k in .*|*/*) k={_PARENT};; esac"
 _QUIET = '[ "$r/run/quiet/s/$k" -nt /proc/self ]'
 _EMPTY = '[ ! -d .postroom/outbox ] && [ ! -d "$r-hooks/outbox/$k" ]'
 _UNCOUNTED = '[ ! -d "$r/run/stops/$k" ]'
@@ -26,7 +29,7 @@ def stub(
     home: str,
     event: str,
     command: str,
-    key: str = "p$PPID",
+    key: str = _PARENT,
     *,
     alive: bool = True,
     quiet: bool = True,
@@ -41,8 +44,9 @@ def stub(
     Without `quiet` Python always runs. `prompt`: this may be the word of a person. Where `program` is named
     and cannot be started, nothing is run. `harmless`: the exit code is 0 whatever becomes of the command.
     """
-    lines = [f'r={shlex.quote(home)} k="{key}"']
+    lines = [f'r={shlex.quote(home)} k="{key}"', *([_A_NAME] if key != _PARENT else [])]
     if alive:
+        # zsh would tell of a directory that is not there before it has looked where to tell it.
         lines.append(f'{{ echo {shlex.quote(event)} 1<>"$r-hooks/life/$k"; }} 2>/dev/null')
     if quiet:
         lines.append(" && ".join([_QUIET, _EMPTY, *([_UNCOUNTED] if prompt else []), "exit 0"]))

@@ -15,7 +15,7 @@ from postroom.room.seat import Seat, is_live
 from postroom.room.session import current, end, greeted
 from postroom.room.spool import appoint, dismiss, make_secret, occupied
 from postroom.room.stop import Stops
-from postroom.room.transcript import Trace, trace
+from postroom.room.transcript import Conversation, Trace
 from postroom.room.unit import Unit
 from postroom.runtimes.contract import NUDGE, Beat, Kind, Point, Runtime, Said, Wake, Words
 
@@ -29,6 +29,7 @@ _STARTS = ("startup", "resume")
 _STOPS = (Kind.STOP, Kind.CHILD_STOP)
 _LAST = (*_STOPS, Kind.END)
 _PATIENCE, _PAUSE = 0.25, 0.02  # seconds
+_LOOKING = 0.5  # seconds in all for what the transcript tells: some runtimes end a hook after one
 
 
 class Visit:
@@ -50,6 +51,7 @@ class Visit:
         self._agent: Agent | None = None
         self._traces: dict[tuple[str, str], Trace] = {}
         self._lent = False
+        self._conversation = Conversation(beat.transcript, runtime.marks)
         self._known: Session | None = None  # also one that has just ended
 
     def pay(self) -> Said:
@@ -146,10 +148,9 @@ class Visit:
         if (known := self._traces.get((route, nonce))) is not None:
             return known  # of all messages in one frame
         point = next((p for p in self._runtime.points if p.route == route), self._point)
-        found = trace(
-            self._beat.transcript, self._runtime.marks, nonce, handed_at,
-            after_tool=point.kind is Kind.TOOL, wake=point.kind is Kind.WAKE,
-        )  # fmt: skip
+        found = self._conversation.trace(
+            nonce, handed_at, after_tool=point.kind is Kind.TOOL, wake=point.kind is Kind.WAKE
+        )
         if not point.recorded and found is not Trace.SHOWN:
             found = Trace.UNREADABLE
         self._traces[route, nonce] = found
@@ -160,12 +161,18 @@ class Visit:
 
         At the end of a turn nothing more may happen here for a while, and runtimes write a little late.
         """
-        look = self._room.store.look()
+        look, began = self._room.store.look(), time.monotonic()
         session, patience = look.session(seat.id), _PATIENCE if self._point.kind in _LAST else 0.0
-        while session is not None and turn.is_undecided(look, session, proof) and patience > 0:
+        self._open_transcript(began + _LOOKING)
+        while session is not None and turn.is_undecided(look, session, proof):
+            if time.monotonic() > began + patience:
+                return
             time.sleep(_PAUSE)
-            patience -= _PAUSE
-            self._traces.clear()
+            self._open_transcript(began + _LOOKING)
+
+    def _open_transcript(self, until: float) -> None:
+        self._traces.clear()
+        self._conversation = Conversation(self._beat.transcript, self._runtime.marks, until)
 
     def _offer(self, tx: "WriteTx", session: Session, agent: Agent) -> turn.Offering | None:
         kind, stops = self._point.kind, Stops(self._run, session)
@@ -288,10 +295,17 @@ class Visit:
 
     def succeeded(self) -> None:
         """All of it was written."""
-        if self._known is not None and self._room.settings.record_tools == "on":
+        self._hand_over()
+        if self._known is None or self._room.settings.record_tools != "on":
+            return
+        try:
             from postroom.hooks.tools import record  # noqa: PLC0415 - off, as a rule
 
             record(self._room, self._runtime, self._known, self._beat.transcript)
+        except Exception as exc:  # what an agent did is worth less than its mail
+            journal.note(self._room.home, self._words, exc)
+
+    def _hand_over(self) -> None:
         if self._session is None or self._agent is None:
             return
         if self._is_to_be_greeted() and self._greets():

@@ -73,7 +73,7 @@ def frame(
     every = list(first.values())
     if not every:
         return Frame("", [], [], "", [])
-    mark = _MARK + _fence(draw)
+    mark = mark_of(_fence(draw))
     writer = _Writer(mark, here, wall() if now is None else now, paths or {})
     entries = _fill(writer, every, waiting, budget)
     shown, left_out = every[: len(entries)], every[len(entries) :]
@@ -94,6 +94,16 @@ def _fill(writer: "_Writer", mails: list[Mail], waiting: Sequence[str], budget: 
         entries.append(entry)
         left -= len(entry)
     return entries
+
+
+def mark_of(nonce: str) -> str:
+    """The mark of a frame, which begins each line of its own."""
+    return _MARK + nonce
+
+
+def nonce_of(mark: str) -> str:
+    """The random part of a mark."""
+    return mark.removeprefix(_MARK)
 
 
 def holds_frame(text: str) -> bool:

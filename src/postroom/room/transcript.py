@@ -3,20 +3,23 @@
 import json
 import os
 import stat
+import time
 from collections.abc import Iterator
 from enum import Enum
-from typing import Any
+from typing import Any, BinaryIO
 
 from postroom.clock import iso
 from postroom.runtimes.contract import Marks
 
 _CHUNK = 1 << 18
 _MOST = 1 << 24  # bytes from the end: what is older was settled long ago
+_MARK = b"%%"  # with which every mark of a frame begins
+_EVER = float("inf")
 _TO_QUEUE = 2_000  # milliseconds in which a runtime notes a wake that it has taken
 
 
 class Trace(Enum):
-    """What a conversation tells of a nonce."""
+    """What a conversation tells of a frame."""
 
     SHOWN = 1  # it is there, and the model has answered since
     THERE = 2  # it is there; of an answer nothing is known yet
@@ -25,39 +28,90 @@ class Trace(Enum):
     UNREADABLE = 5  # nobody keeps it, or not so that it can be searched
 
 
-def trace(
-    path: str, marks: Marks, nonce: str, handed_at: int, *, after_tool: bool = False, wake: bool = False
-) -> Trace:
-    """Whether a text with that nonce is there, and the model has answered since.
+# What one line tells: when the model said it, if these are its words; whether it is the result of a tool; and
+# the line itself, if a frame may be in it as the model was given it.
+_Line = tuple[str, bool, bytes]
 
-    That it is missing is told only by an answer of the model from after the hand-over: runtimes write late.
-    `after_tool`: where a tool may end before the answer that called it, only an answer after a result counts.
-    `wake`: it may wait behind a turn that had begun before; the runtime notes that at once.
+
+class _Far(OSError):
+    """What is looked for may lie further up than anybody reads."""
+
+
+class Conversation:
+    """What a runtime keeps of one, read from its end on: once, however many texts are looked for in it.
+
+    `until`: when to give up reading, on the monotonic clock.
     """
-    if not path or not marks.reply or not nonce:
-        return Trace.UNREADABLE
-    replies, noise = [text.encode() for text in (marks.reply, *marks.acts)], [n.encode() for n in marks.noise]
-    result = marks.result.encode() if after_tool else b""
-    mark, spoken, answered, handed = nonce.encode(), False, False, iso(handed_at) or ""
-    late = (iso(handed_at + _TO_QUEUE) or "") if wake else handed
-    queue, lacks = marks.queue.encode(), False
-    try:
-        for line in _backwards(path):
-            if at := _written_at(line, [reply for reply in replies if reply in line]):
+
+    def __init__(self, path: str, marks: Marks, until: float = _EVER) -> None:
+        self._marks = marks
+        self._replies = [text.encode() for text in (marks.reply, *marks.acts)]
+        self._result = marks.result.encode()
+        self._noise = [text.encode() for text in marks.noise]
+        self._is_kept = bool(path and marks.reply)
+        self._unread = _backwards(path, until)
+        self._read: list[_Line] = []
+        self._trouble: OSError | None = None
+
+    def trace(self, nonce: str, handed_at: int, *, after_tool: bool = False, wake: bool = False) -> Trace:
+        """Whether the frame with that nonce is there, and the model has answered since.
+
+        That it is missing is told only by an answer of the model from after the hand-over, because runtimes
+        write late, and only if all was read down to what came before it.
+        `after_tool`: where a tool may end before the answer that called it, only an answer after a result
+        counts. `wake`: it may wait behind a turn that had begun before; the runtime notes that at once.
+        """
+        if not self._is_kept or not nonce:
+            return Trace.UNREADABLE
+        try:
+            return self._search(nonce, handed_at, after_tool=after_tool and bool(self._result), wake=wake)
+        except (FileNotFoundError, TimeoutError):
+            return Trace.UNDECIDED  # not written yet, or not read
+        except _Far:
+            return Trace.UNDECIDED if wake else Trace.UNREADABLE  # it may wait in the queue still
+        except OSError:
+            return Trace.UNREADABLE
+
+    def _search(self, nonce: str, handed_at: int, *, after_tool: bool, wake: bool) -> Trace:
+        from postroom.protocol.frame import mark_of  # noqa: PLC0415 - who asks what an agent does needs none
+
+        mark, queue, handed = mark_of(nonce).encode(), self._marks.queue.encode(), iso(handed_at) or ""
+        late = (iso(handed_at + _TO_QUEUE) or "") if wake else handed
+        spoken = answered = lacks = False
+        for at, is_result, ours in self._lines():
+            if at:
                 if at <= handed:
                     break
-                spoken, answered, lacks = True, answered or not result, lacks or at > late
-            elif result and spoken and result in line:
+                spoken, answered, lacks = True, answered or not after_tool, lacks or at > late
+            elif after_tool and spoken and is_result:
                 answered = True
-            elif mark in line and not any(one in line for one in noise):
-                if queue and queue in line:
+            elif mark in ours:
+                if queue and queue in ours:
                     return Trace.UNDECIDED
                 return Trace.SHOWN if answered else Trace.THERE
-    except FileNotFoundError:
-        return Trace.UNDECIDED  # not written yet
-    except OSError:
-        return Trace.UNREADABLE
-    return Trace.LACKING if answered and lacks else Trace.UNDECIDED
+        return Trace.LACKING if answered and lacks else Trace.UNDECIDED
+
+    def _lines(self) -> Iterator[_Line]:
+        """Those that tell something, the last one first."""
+        yield from self._read
+        if self._trouble is not None:
+            raise self._trouble
+        try:
+            for text in self._unread:
+                if line := self._line(text):
+                    self._read.append(line)
+                    yield line
+        except OSError as exc:
+            self._trouble = exc
+            raise
+
+    def _line(self, text: bytes) -> _Line | None:
+        replies = [reply for reply in self._replies if reply in text]
+        is_result = bool(self._result) and self._result in text
+        is_ours = _MARK in text and not any(one in text for one in self._noise)
+        if not (replies or is_result or is_ours):
+            return None
+        return _written_at(text, replies), is_result, text if is_ours else b""
 
 
 def is_interrupted(path: str, marks: Marks) -> bool:
@@ -109,20 +163,33 @@ def _written_at(line: bytes, replies: list[bytes]) -> str:
     return ""
 
 
-def _backwards(path: str) -> Iterator[bytes]:
-    """The lines of a file, the last one first; not what is far from its end."""
-    with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise OSError(f"{path} is no plain file")
+def open_plain(path: str) -> BinaryIO:
+    """A file to read; `OSError` for what else may bear the name, and might keep its reader waiting."""
+    file = open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb")  # noqa: SIM115 - the caller's
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise OSError(f"{path} is no plain file")
+    return file
+
+
+def _backwards(path: str, until: float = _EVER) -> Iterator[bytes]:
+    """The lines of a file, the last one first; `OSError` where there are more than are read."""
+    with open_plain(path) as file:
         at = file.seek(0, os.SEEK_END)
         first = max(0, at - _MOST)
-        rest = b""
+        rest: list[bytes] = []  # of a line whose beginning has not been read, the last part first
         while at > first:
+            if time.monotonic() > until:
+                raise TimeoutError(f"{path} takes too long to read")
             size = min(_CHUNK, at - first)
             at -= size
             file.seek(at)
-            head, *lines = (file.read(size) + rest).split(b"\n")
-            yield from reversed(lines)
-            rest = head
-        if first == 0:
-            yield rest
+            head, *lines = file.read(size).split(b"\n")
+            if lines:
+                lines[-1] += b"".join(reversed(rest))
+                rest.clear()
+                yield from reversed(lines)
+            rest.append(head)
+        if first:
+            raise _Far(f"{path} is too long to read")
+        yield b"".join(reversed(rest))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from postroom.errors import MailboxLeased
 from postroom.model.ladder import Evidence, Outcome, Priority
 from postroom.model.message import Agent, Mail, Session
+from postroom.protocol.frame import nonce_of
 from postroom.room.offer import claim, guard_lease
 from postroom.room.session import context
 from postroom.room.settle import see
@@ -94,7 +95,7 @@ def offer(
     if not waiting:
         return None
     frame = room.frame(waiting, budget=budget)
-    nonce = frame.mark[2:]
+    nonce = nonce_of(frame.mark)
     mails = [
         claim(
             tx, mail, route=route, context=context(session), handed=False, nonce=nonce,

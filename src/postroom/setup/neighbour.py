@@ -14,7 +14,7 @@ from postroom.setup import file, jsonc
 from postroom.setup.plan import SCOPES, Target, Undoing, calling, target, undoing
 
 _END = "-hooks/hook"  # how the program of a room ends, after its home
-_WORD = r"(?:'[^']*'|\"'\"|[^\s'\"])+"
+_WORD = r"(?:'[^']*'|\"'\"|[^\s'\"\\])+"  # as `shlex.quote` writes one
 
 
 class Neighbour(NamedTuple):
@@ -78,7 +78,10 @@ def _homes(path: str, name: str) -> Iterator[str]:
         for word in re.findall(rf"exec ({_WORD}) {name} ", text):
             yield from _home(shlex.split(word)[0])
         for word in re.findall(r'^const HOOK = ("[^\n]*")', text, re.MULTILINE):
-            yield from _home(json.loads(word))
+            try:
+                yield from _home(json.loads(word))
+            except ValueError:  # not as we write it
+                continue
 
 
 def _home(program: str) -> Iterator[str]:

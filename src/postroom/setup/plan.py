@@ -178,7 +178,7 @@ def _replace(change: Change) -> list[str]:
     if file.read(change.path) != change.before:
         raise CannotEdit(f"{change.path} has changed meanwhile", path=change.path, hint="Try again.")
     if change.after is None:
-        file.delete(change.path)
+        file.delete(os.path.realpath(change.path))  # a link to it is the user's, and was there before it
         return []
     return file.write(change.path, change.after)
 

@@ -209,7 +209,16 @@ def _forget(tx: "WriteTx", seqs: list[int], at: int) -> None:
 def _project_deleted(tx: "WriteTx", e: Event) -> None:
     tx.change_directory()
     _forget(tx, e.payload["messages"], e.seq)
-    for what in ("subscriptions", "declared", "watched", "deliveries", "leases", "sessions", "agents"):
+    for what in (
+        "subscriptions",
+        "declared",
+        "watched",
+        "deliveries",
+        "leases",
+        "transcripts",
+        "sessions",
+        "agents",
+    ):
         tx.run(f"{what}_delete_in_project", (tx.tenant, e.payload["name"]))
     tx.run("project_delete", (tx.tenant, e.payload["name"]))
 

@@ -7,7 +7,7 @@ from postroom import errors, label
 from postroom.model.ids import uuid7
 from postroom.store.sqlite import connection as link
 
-VERSION = 6
+VERSION = 7
 MIN_READER = 4  # an older one would not find what is held because another has it
 MIN_WRITER = 6  # an older one would lose who holds what a hook has handed over
 APPLICATION_ID = 0x706F7374  # "post"

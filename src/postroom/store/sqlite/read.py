@@ -39,6 +39,7 @@ from postroom.store.sqlite.statement import DEAD, DONE, OFFERED, Statements
 
 if TYPE_CHECKING:
     from postroom.model.conversation import Decision
+    from postroom.model.reading import Reading
 
 SQL = Statements("event", "agent", "message", "delivery")
 PAGE = 500
@@ -159,6 +160,17 @@ class ReadTx:
     def sessions(self, agent_id: str) -> list[Session]:
         """The sessions of an agent that have not ended."""
         return list(map(to_session, self.rows(SQL["sessions_running"], (self.tenant, agent_id))))
+
+    def reading(self, session_id: str) -> "Reading | None":
+        """How far a session's transcript was read."""
+        from postroom.model.reading import Reading  # noqa: PLC0415 - where tools are recorded
+
+        row = self.row(SQL["transcript_get"], (self.tenant, session_id))
+        return Reading(row[0], row[1], read_json(row[2]), bool(row[3])) if row else None
+
+    def sessions_unread(self) -> list[Session]:
+        """Those whose transcripts may have more to read."""
+        return list(map(to_session, self.rows(SQL["sessions_unread"], (self.tenant,))))
 
     def has_sessions(self) -> bool:
         """Whether there is any session that has not ended."""

@@ -1,7 +1,7 @@
 """A write transaction: reads, posted messages, appended events. `post` and `apply` alone change the state."""
 
 import sqlite3
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from postroom.model.ids import uuid7
 from postroom.model.ladder import Priority
@@ -10,6 +10,9 @@ from postroom.store.sqlite.apply import APPLY, APPLY_TO_DELIVERY
 from postroom.store.sqlite.read import SQL, ReadTx
 from postroom.store.sqlite.statement import HELD
 from postroom.text import encode
+
+if TYPE_CHECKING:
+    from postroom.model.reading import Reading
 
 _EVENT, _DELIVERY_EVENT, _SPOT = SQL["event_insert"], SQL["delivery_event_insert"], SQL["spot"]
 _MESSAGE, _PLAIN, _DELIVERY = SQL["message_insert"], SQL["message_insert_plain"], SQL["delivery_insert"]
@@ -128,6 +131,11 @@ class WriteTx(ReadTx):
     def unwatch(self, recipient: str, seq: int) -> None:
         self.wrote = True
         self.execute(SQL["watch_delete"], (self.tenant, recipient, seq))
+
+    def set_reading(self, session_id: str, reading: "Reading") -> None:
+        self.wrote = True
+        values = (reading.path, reading.position, encode(reading.calls), +reading.is_open)
+        self.execute(SQL["transcript_set"], (self.tenant, session_id, *values))
 
     def index_sent(self, until: int) -> None:
         """Enter who wrote the messages up to a number, as far as that has not been done."""

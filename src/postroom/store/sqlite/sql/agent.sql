@@ -44,6 +44,10 @@ DELETE FROM watched WHERE tenant = ?1 AND recipient IN (SELECT id FROM agent WHE
 -- name: leases_delete_in_project
 DELETE FROM lease WHERE tenant = ?1 AND agent IN (SELECT id FROM agent WHERE tenant = ?1 AND project = ?2);
 
+-- name: transcripts_delete_in_project
+DELETE FROM transcript WHERE tenant = ?1 AND session IN
+    (SELECT s.id FROM session s JOIN agent a ON a.tenant = s.tenant AND a.id = s.agent WHERE s.tenant = ?1 AND a.project = ?2);
+
 -- name: sessions_delete_in_project
 DELETE FROM session WHERE tenant = ?1 AND agent IN (SELECT id FROM agent WHERE tenant = ?1 AND project = ?2);
 
@@ -144,3 +148,15 @@ SELECT min(topic) FROM (
 -- name: topic_counts
 SELECT (SELECT count(*) FROM subscription WHERE tenant = ?1 AND project = ?2 AND topic = ?3),
        (SELECT count(*) FROM message WHERE tenant = ?1 AND project = ?2 AND address = 'topic:' || ?3 AND address GLOB 'topic:*');
+
+-- name: transcript_get
+SELECT path, position, calls, is_open FROM transcript WHERE tenant = ?1 AND session = ?2;
+
+-- name: transcript_set
+INSERT INTO transcript (tenant, session, path, position, calls, is_open) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+ON CONFLICT (tenant, session) DO UPDATE
+SET path = excluded.path, position = excluded.position, calls = excluded.calls, is_open = excluded.is_open;
+
+-- name: sessions_unread
+SELECT {session} FROM session WHERE tenant = ?1
+    AND id IN (SELECT session FROM transcript WHERE tenant = ?1 AND is_open) ORDER BY started_at LIMIT 500;

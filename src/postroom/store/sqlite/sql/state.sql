@@ -114,6 +114,13 @@ DELETE FROM main.event;
 -- name: event_copy
 INSERT INTO main.event SELECT * FROM kept.event;
 
+-- name: transcript_clear
+DELETE FROM main.transcript;
+
+-- name: transcript_copy
+-- It says what the events tell already, so it goes with them.
+INSERT INTO main.transcript SELECT * FROM kept.transcript;
+
 -- name: follower_clear
 DELETE FROM main.follower;
 
