@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import stat
 import subprocess
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 from postroom.hooks import journal
+from postroom.hooks.intake import MOST
 from postroom.hooks.stub import stub
 from postroom.room import spool
 from postroom.room.local import LocalRoom
@@ -340,3 +342,37 @@ def test_a_session_that_has_ended_or_whose_directory_is_gone_leaves_its_letters_
     assert sorted(os.listdir(links)) == ["claude:s1:main", "s1"]
     player.hook("SessionEnd")
     assert os.listdir(links) == []
+
+
+@pytest.mark.promise("spool")
+@pytest.mark.parametrize("former", [False, True])
+def test_a_letter_outlives_a_wiped_run_directory(room: LocalRoom, player: Player, home: str, former: bool):
+    """`former`: the key lay in it once, and is brought out by the next start of a session."""
+    if former:
+        os.rename(os.path.join(home, "outbox.key"), os.path.join(home, "run", "outbox.key"))
+    spooled(player, "send", "builder", "hi")
+    if former:
+        player.hook("SessionStart", source="compact")
+        spooled(player, "send", "builder", "again")
+    shutil.rmtree(os.path.join(home, "run"))
+    player.hook("PostToolBatch")
+    assert {mail.body for mail in room.peek("builder")} == ({"hi", "again"} if former else {"hi"})
+    assert aside(player) == []
+
+
+def test_letters_that_are_left_to_another_session_do_not_keep_ours_waiting(
+    room: LocalRoom, player: Player, home: str
+):
+    with Player(home, player.cwd, "s2", POSTROOM_AGENT="other") as idle:
+        idle.hook("SessionStart", source="startup")
+        for n in range(MOST + 1):
+            words = {"to": "planner", "body": "theirs", "confirm": False, "options": {}}
+            letter = {
+                "id": f"00000000-0000-7000-8000-{n:012x}", "verb": "send", "claim": "", "inherited": "",
+                "sessions": ["claude:s2:main"], "project": "p", "words": words,
+            }  # fmt: skip
+            spool.put(home, player.cwd, letter)
+        spooled(player, "send", "builder", "ours")
+        player.hook("PostToolBatch")
+        assert [mail.body for mail in room.peek("builder")] == ["ours"]
+        assert room.peek("planner") == []

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from postroom.room.local import LocalRoom
     from postroom.store.contract import ReadTx
 
-_MOST = 100  # files a visit: the agent waits meanwhile
+MOST = 100  # letters that are done with in a visit: the agent waits meanwhile
 _LARGEST = 8 << 20  # bytes
 _STALE = 60.0  # seconds
 _READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
@@ -72,16 +72,23 @@ def left(room: "LocalRoom", place: str) -> int:
 def _empty(room: "LocalRoom", session: str, place: str) -> None:
     with contextlib.ExitStack() as stack:
         base, outbox = _outbox(stack, place)
-        for name in _names(outbox)[:_MOST]:
+        key, done = spool.secret(room.home), 0
+        for name in _names(outbox):
             try:
-                letter = _read(outbox, name, spool.secret(room.home))
-                if _obey(room, session, place, letter):
+                letter = _read(outbox, name, key)
+                evidence, ours = _whose(room.store.look(), session, letter)
+                if not ours:
+                    continue  # however many they are, what is ours comes in
+                if _obey(room, place, letter, evidence):
                     os.unlink(name, dir_fd=outbox)
             except FileNotFoundError:
                 pass  # another hook was faster
             except Exception as exc:  # whatever somebody put there
                 journal.note(room.home, ["spool", name], exc)
                 _put_aside(base, outbox, name)
+            done += 1
+            if done == MOST:
+                break
         _clear(outbox)
         with contextlib.suppress(OSError):  # not empty
             os.rmdir(spool.OUTBOX, dir_fd=base)
@@ -141,12 +148,8 @@ def _put_aside(base: int, outbox: int, name: str) -> None:
         os.rename(name, name, src_dir_fd=outbox, dst_dir_fd=aside)
 
 
-def _obey(room: "LocalRoom", session: str, place: str, letter: Letter) -> bool:
-    """Whether it is done with: not if it is for the hooks of another session, or the store failed."""
-    look = room.store.look()
-    evidence, ours = _whose(look, session, letter)
-    if not ours:
-        return False
+def _obey(room: "LocalRoom", place: str, letter: Letter, evidence: Evidence | None) -> bool:
+    """Whether it is done with: not if the store failed."""
     scope, agent = room.scope, room.agent
     witness = Witness(letter.inherited, evidence) if evidence else None
     room.scope = directory.Scope(letter.project or None, place, witness)
