@@ -10,7 +10,7 @@ from postroom.model.message import Agent, Json, Session
 from postroom.protocol.frame import SMALLEST, holds_frame
 from postroom.room import turn
 from postroom.room.local import LocalRoom
-from postroom.room.seat import Seat, is_live
+from postroom.room.seat import Seat, bears
 from postroom.room.session import current, end
 from postroom.room.spool import appoint, dismiss, make_secret, occupied
 from postroom.room.stop import Stops
@@ -210,7 +210,7 @@ class Visit:
         if not any(one.details.get("key") == self._key for one in others):
             self._room.quiet.unlink(self._key)
             dismiss(self._room.home, (self._key,))
-        if not any(is_live(one) for one in tx.sessions(session.agent)):
+        if not any(map(bears, tx.sessions(session.agent))):
             self._room.ring.remove(session.agent)  # else another has taken its place
 
     def _settle_in(self, agent: Agent) -> str:

@@ -9,6 +9,7 @@ from postroom.model.address import ROOM, Address, Kind, name, parse
 from postroom.model.message import NOTHING, Agent, Json
 from postroom.room.draft import check_text
 from postroom.room.identity import UNKNOWN, UNVERIFIED, is_of
+from postroom.text import storable
 
 if TYPE_CHECKING:
     from postroom.room.identity import Evidence, Origin, Witness
@@ -31,7 +32,7 @@ class Scope:
         self, explicit: str | None, start: str | None = None, witness: "Witness | None" = None
     ) -> None:
         self._name = name(explicit) if explicit else ""
-        self._root = "" if explicit else config.project_root(start)
+        self._root = "" if explicit else storable(config.project_root(start))
         self.memory = Memory(-1)  # what was true the last time
         self.newcomer = ""  # who was given an address because they wrote
         self.witness = witness

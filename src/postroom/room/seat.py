@@ -5,6 +5,7 @@ from typing import NamedTuple
 from postroom import host
 from postroom.model.context import is_part, session_id
 from postroom.model.message import Json, Session
+from postroom.runtimes import NAMES
 
 
 class Around(NamedTuple):
@@ -42,6 +43,11 @@ class Seat(NamedTuple):
 
 def is_live(session: Session) -> bool:
     return session.ended_at is None and not host.is_gone(session.process) and not is_left(session)
+
+
+def bears(session: Session) -> bool:
+    """Whether it runs, and nobody else may have its agent's name: who only looks (`hook plain`) has not."""
+    return session.runtime in NAMES and is_live(session)
 
 
 def is_left(session: Session) -> bool:

@@ -12,8 +12,9 @@ from postroom.model.context import context_id, is_main, is_part, main_id
 from postroom.model.ladder import State
 from postroom.model.message import Agent, Mail, Session
 from postroom.room import directory, one
-from postroom.room.seat import Around, Seat, is_followed, is_live
+from postroom.room.seat import Around, Seat, bears, is_followed, is_live
 from postroom.room.sweep import give_back
+from postroom.text import storable
 
 if TYPE_CHECKING:
     from postroom.room.local import LocalRoom
@@ -85,8 +86,9 @@ def _as_before(seat: Seat, known: Session | None) -> Seat:
 
 def start(tx: "WriteTx", agent: Agent, seat: Seat, epoch: int = 0) -> Session:
     """Note that a session, or another context in it, begins."""
-    worktree, branch = config.worktree(seat.cwd or os.getcwd())
-    details, around = seat.details, seat.around
+    worktree, branch = map(storable, config.worktree(seat.cwd or os.getcwd()))
+    details = {name: storable(v) if isinstance(v, str) else v for name, v in seat.details.items()}
+    around = seat.around
     if around.clients and not seat.child:
         details = {**details, "clients": list(around.clients)}
     payload = {
@@ -139,7 +141,7 @@ def _dismiss(room: "LocalRoom", tx: "WriteTx", session: Session) -> None:
     from postroom.room.departure import depart  # noqa: PLC0415 - once for each
 
     agent = tx.agent(session.agent)
-    if agent is not None and not any(map(is_live, tx.sessions(agent.id))):
+    if agent is not None and not any(map(bears, tx.sessions(agent.id))):
         depart(tx, agent, room.settings, for_good=True)
 
 
@@ -173,7 +175,7 @@ def _child(room: "LocalRoom", tx: "WriteTx", seat: Seat) -> Agent:
     while True:
         name = f"{parent.address}.{kind or 'child'}" + (f"-{n}" if n > 1 else "")
         taken = directory.find(tx, directory.personal(name), parent.project)
-        if taken is None or not any(map(is_live, tx.sessions(taken.id))):
+        if taken is None or not any(map(bears, tx.sessions(taken.id))):
             for other in tx.sessions(taken.id) if taken else ():
                 end(room, tx, other)  # before its name is another's
             about: About = {"supervisor": parent.address, "role": directory.SUBAGENT}
