@@ -17,7 +17,7 @@ from postroom.model.ids import is_uuid
 from postroom.model.message import Json
 from postroom.room import directory, spool
 from postroom.room.bounce import notify
-from postroom.room.identity import HOOK, UNVERIFIED, Evidence, Witness
+from postroom.room.identity import HOOK, UNVERIFIED, Evidence, Witness, by_token
 from postroom.room.seat import is_live
 from postroom.room.wake import VERB, start
 
@@ -39,9 +39,10 @@ class Letter(NamedTuple):
     verb: str  # send, reply, ack or wake
     claim: str  # --as
     inherited: str  # POSTROOM_AGENT
-    sessions: list[str]  # that its environment named
+    sessions: list[str]  # whose word it is; of several, nobody's
     project: str
     words: Json  # what the verb is about
+    token: str = ""  # the proof of one, see `room/token.py`
 
 
 def take_in(room: "LocalRoom", session: str, places: list[str]) -> None:
@@ -136,7 +137,7 @@ def _read(outbox: int, name: str, key: bytes) -> Letter:
         raise ValueError("it was not written by who may read this room")
     if not is_uuid(letter["id"]) or name != f"{letter['id']}.json" or letter["verb"] not in _VERBS:
         raise ValueError("it is no letter")
-    return Letter(*(letter[field] for field in Letter._fields))
+    return Letter(**{field: letter[field] for field in Letter._fields if field in letter})
 
 
 def _put_aside(base: int, outbox: int, name: str) -> None:
@@ -151,10 +152,12 @@ def _put_aside(base: int, outbox: int, name: str) -> None:
 def _obey(room: "LocalRoom", place: str, letter: Letter, evidence: Evidence | None) -> bool:
     """Whether it is done with: not if the store failed."""
     scope, agent = room.scope, room.agent
-    witness = Witness(letter.inherited, evidence) if evidence else None
-    room.scope = directory.Scope(letter.project or None, place, witness)
+    room.scope = directory.Scope(letter.project or None, place, _witness(letter, evidence))
     room.agent = letter.claim or letter.inherited or None
     try:
+        if letter.token:
+            holder = by_token(room.store.look(), room.home, letter.token, evidence)
+            room.scope.witness = _witness(letter, holder)
         _VERBS[letter.verb](room, letter)
     except StoreError as exc:
         journal.note(room.home, ["spool", letter.id], exc)
@@ -169,15 +172,19 @@ def _obey(room: "LocalRoom", place: str, letter: Letter, evidence: Evidence | No
     return True
 
 
+def _witness(letter: Letter, evidence: Evidence | None) -> Witness | None:
+    return Witness(letter.inherited, evidence) if evidence else None
+
+
 def _whose(look: "ReadTx", session: str, letter: Letter) -> tuple[Evidence | None, bool]:
     """What proves who wrote it, and whether it is for us to take in."""
     known = [one for name in letter.sessions if (one := look.session(name)) is not None]
-    for one in known:
-        if one.id == session:
-            return Evidence.of(one, HOOK), True
-    if any(map(is_live, known)):
+    ours = session in letter.sessions
+    if not ours and any(map(is_live, known)):
         return None, False
-    return (Evidence.of(known[0], UNVERIFIED) if known else None), True
+    if not known or len(letter.sessions) > 1:
+        return None, True
+    return Evidence.of(known[0], HOOK if ours else UNVERIFIED), True
 
 
 def _tell(room: "LocalRoom", letter: Letter, problem: PostroomError) -> bool:

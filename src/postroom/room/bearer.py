@@ -64,9 +64,9 @@ def _by_token(room: "LocalRoom", tx: "ReadTx", seat: Seat) -> tuple[str, str]:
     """The agent that a token is of, as it is called from anywhere."""
     if not seat.around.token:
         return "", ""
-    from postroom.room.token import VARIABLE, holder  # noqa: PLC0415 - few have one
+    from postroom.room.token import VARIABLE, holder, proof  # noqa: PLC0415 - few have one
 
-    agent = tx.agent(holder(room.home, seat.around.token))
+    agent = tx.agent(holder(room.home, proof(seat.around.token)))
     return agent.address if agent else "", VARIABLE
 
 

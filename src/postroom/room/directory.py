@@ -136,7 +136,7 @@ def find(tx: "ReadTx", address: Address, project: str) -> Agent | None:
 
 def caller(tx: "ReadTx", who: str | None, scope: Scope) -> Agent:
     """The agent or person on whose behalf a call is made; must exist."""
-    agent = _evident(tx, who, scope)
+    agent = evident(tx, who, scope)
     if agent is not None:
         return agent
     if not who:
@@ -144,7 +144,7 @@ def caller(tx: "ReadTx", who: str | None, scope: Scope) -> Agent:
     return _existing(tx, who, scope)
 
 
-def _evident(tx: "ReadTx", who: str | None, scope: Scope) -> Agent | None:
+def evident(tx: "ReadTx", who: str | None, scope: Scope) -> Agent | None:
     """Who calls, by evidence, which a name must not contradict. None: there is only the name."""
     witness = scope.witness
     evident = witness.find(tx) if witness else None
@@ -213,7 +213,7 @@ def caller_of(tx: "WriteTx", who: str | None, scope: Scope) -> Agent:
 
 def caller_or_new(tx: "WriteTx", who: str | None, scope: Scope) -> Agent:
     """As `caller`, but somebody new is given an address: whoever sends must be able to get answers."""
-    agent = _evident(tx, who, scope)
+    agent = evident(tx, who, scope)
     if agent is not None:
         return agent
     if not who:
