@@ -45,6 +45,11 @@ def is_live(session: Session) -> bool:
     return session.ended_at is None and not host.is_gone(session.process) and not is_left(session)
 
 
+def goes_on_elsewhere(session: Session, process: str) -> bool:
+    """Whether it runs in another process than this one, and that can be seen from here to live."""
+    return session.process != process and is_live(session) and not host.is_elsewhere(session.process)
+
+
 def bears(session: Session) -> bool:
     """Whether it runs, and nobody else may have its agent's name: who only looks (`hook plain`) has not."""
     return session.runtime in NAMES and is_live(session)

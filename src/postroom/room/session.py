@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from postroom import config
 from postroom.model.context import context_id, is_main, is_part, main_id
-from postroom.model.ladder import State
+from postroom.model.ladder import Outcome, State
 from postroom.model.message import Agent, Mail, Session
 from postroom.room import directory, one
-from postroom.room.seat import Around, Seat, bears, is_followed, is_live
+from postroom.room.seat import Around, Seat, bears, goes_on_elsewhere, is_followed, is_live
 from postroom.room.sweep import give_back
 from postroom.text import storable
 
@@ -51,7 +51,8 @@ def _begin(room: "LocalRoom", tx: "WriteTx", seat: Seat, known: Session | None) 
     from postroom.room import bearer  # noqa: PLC0415 - once in a context
 
     if known is not None:
-        return_unproven(room, tx, known)
+        is_taken = goes_on_elsewhere(known, seat.process)
+        return_unproven(room, tx, known, Outcome.UNCERTAIN if is_taken else Outcome.UNPROVEN)
         if known.process != seat.process:
             _move(room, tx, known, seat.process)
     else:
@@ -145,11 +146,16 @@ def _dismiss(room: "LocalRoom", tx: "WriteTx", session: Session) -> None:
         depart(tx, agent, room.settings, for_good=True)
 
 
-def return_unproven(room: "LocalRoom", tx: "WriteTx", session: Session) -> None:
-    """What a session still holds waits again: its context is over."""
+def return_unproven(
+    room: "LocalRoom", tx: "WriteTx", session: Session, outcome: Outcome = Outcome.UNPROVEN
+) -> None:
+    """What a session still holds waits again: its context is over, or goes on where we no longer look.
+
+    The latter is `uncertain`: it may yet be seen there, and no number of such attempts makes it dead.
+    """
     for mail in tx.offered(session.agent, session.process):
         if _is_in(mail, session):
-            give_back(tx, mail, room.settings)
+            give_back(tx, mail, room.settings, outcome)
 
 
 def _unanswered(tx: "ReadTx", session: Session) -> list[Mail]:
