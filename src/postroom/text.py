@@ -1,4 +1,4 @@
-"""Compact JSON text, as the store and the journal keep it."""
+"""Text as the store and the journal keep it: compact JSON, and nothing that no file can hold."""
 
 import json
 from collections.abc import Callable, Iterable
@@ -21,3 +21,8 @@ def _refuse(value: object) -> None:
 
 
 encode = _make()
+
+
+def storable(text: str) -> str:
+    """The same, with whatever is no UTF-8 (in the name of a file, say) spelt out: no store can hold it."""
+    return text if text.isascii() else text.encode(errors="backslashreplace").decode()

@@ -31,7 +31,9 @@ PROMISES: dict[str, str] = {
     "address-kept": "An agent keeps its address over compaction, clearing, resumption, rename and restart.",
     "presence": "What an agent does is told by its last sign of life, with its event; gone is gone.",
     "unproven-route": "A sender is told when nothing was ever proven to arrive in its recipient's session.",
+    "holder": "A session that is open twice is shown its mail where it was resumed last, and only there.",
     "spool": "What a sandbox keeps out is told as spooled, and taken in once by its session's next hook.",
+    "spool-identity": "What is spooled is sent by who wrote it, never as the word of an agent around it.",
     "spool-hostile": "What is no letter of the room's own in an outbox is put aside, never followed or run.",
     "broadcast-guard": "What would reach very many is refused until that is confirmed.",
     # asking

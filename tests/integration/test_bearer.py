@@ -167,6 +167,19 @@ print(subprocess.run(hook, input=beat, text=True, check=True, capture_output=Tru
 
 
 @pytest.mark.promise("name")
+def test_who_looks_into_an_agents_mail_does_not_bear_its_name(home: str, play: Play, work: str):
+    """A person, or a script, while nothing of the agent runs."""
+    first = play("s1")
+    name = first.name
+    first.hook("SessionEnd")
+    with Player(home, work, "x") as shell:
+        shell.shell("hook", "plain", "--as", name)
+        assert play("s2").name == name
+        shell.shell("hook", "plain", "--as", "free")
+        assert play("s4", POSTROOM_AGENT="free").name == "free"
+
+
+@pytest.mark.promise("name")
 def test_who_starts_it_overrules_the_config(home: str, play: Play):
     declare(home, TEAM)
     assert play("s1", at="services/api", POSTROOM_AGENT="tester").name == "tester"

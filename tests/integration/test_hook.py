@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from postroom import host
 from postroom.model.ladder import Evidence, Outcome, State
 from postroom.model.message import Delivery
 from postroom.room.local import LocalRoom
@@ -445,18 +444,3 @@ def test_a_session_that_mail_keeps_going_is_not_idle(room: LocalRoom, claude: Cl
     room.send("builder", "mail-2")
     assert claude.change() == "", "its last event was the end of a turn, which then went on"
     assert "mail-2" in claude.tools()
-
-
-@pytest.mark.promise("hook-proof")
-def test_what_happens_in_another_terminal_proves_nothing_here(room: LocalRoom, claude: ClaudeCode):
-    claude.start()
-    claude.transcript = ""
-    claude._write = lambda *a, **k: None
-    sent = room.send("builder", "mail-1")
-    claude.prompt()
-    with room.write() as tx:  # the same session, resumed by another process that lives
-        [known] = tx.sessions(room.who("builder").id)
-        payload = {"id": known.id, "runtime": "claude", "process": host.identity_of(os.getppid()), "epoch": 0}
-        tx.append("session.started", known.agent, payload=payload)
-    claude.stop()
-    assert delivery(room, sent.id).state is not State.SEEN

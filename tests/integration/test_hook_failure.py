@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -67,6 +68,18 @@ def test_a_hook_that_no_agent_ran_makes_nobody_an_agent(
 def test_a_key_that_is_no_file_name_is_refused(room: LocalRoom, claude: ClaudeCode, key: str):
     with pytest.raises(ValueError, match="names no session"):
         run_hook(room.home, ["claude", "Stop", key], '{"session_id": "s1"}')
+
+
+@pytest.mark.parametrize("where", ["/caf\udce9", "/\ud800", "/a\0b"])
+def test_a_directory_whose_name_is_no_text_keeps_no_session_from_its_mail(
+    room: LocalRoom, claude: ClaudeCode, where: str
+):
+    room.send("builder", "mail-1")
+    told: dict[str, Any] = {"cwd": where, "transcript_path": f"{where}/t"}
+    assert "mail-1" in claude.event("SessionStart", source="startup", **told)
+    assert claude.event("Stop", **told) == ""
+    [session] = room.store.look().sessions(room.who("builder").id)
+    assert session.details["cwd"] in ("/caf\\udce9", "")
 
 
 @pytest.mark.promise("quiet")

@@ -166,3 +166,19 @@ def test_a_terminal_multiplexer_is_not_what_was_shown_the_mail(monkeypatch: pyte
     assert plain._process() == host.identity_of(os.getppid())
     monkeypatch.setattr(host, "program", lambda pid: "agent" if pid == 4242 else "bash")
     assert plain._process() == host.identity_of(4242)
+
+
+def test_a_directory_whose_name_is_no_text_keeps_nobody_from_its_mail(
+    cli: CommandLine, tmp_path: os.PathLike[str]
+):
+    ref, path = cli.sent("builder", "Build the parser."), os.path.join(os.fsencode(tmp_path), b"caf\xe9")
+    subprocess.run(["git", "init", "-q", path], check=True, capture_output=True)
+    env = {**environment(**cli.environment), "PYTHONPATH": ROOT}
+    words = [*COMMAND, "hook", "plain", "--as", "p/builder"]
+    del env["POSTROOM_PROJECT"]  # then the project is that directory, too
+    done = subprocess.run(words, cwd=path, env=env, capture_output=True, text=True, check=True)
+    assert "Build the parser." in done.stdout
+    assert cli.receipt(ref)["state"] == "offered"
+    words = [*COMMAND, "send", "p/builder", "hi", "--as", "new", "--json"]
+    sent = subprocess.run(words, cwd=path, env=env, capture_output=True, check=True)
+    assert cli.receipt(json.loads(sent.stdout)["id"])["state"] == "stored"

@@ -2,18 +2,21 @@
 
 import json
 import os
+import shutil
 import stat
 import subprocess
 from typing import Any
 
 import pytest
 
+from postroom import config
 from postroom.hooks import journal
+from postroom.hooks.intake import MOST
 from postroom.hooks.stub import stub
 from postroom.room import spool
 from postroom.room.local import LocalRoom
 from tests.commandline import CommandLine
-from tests.machine import other_user, sealed
+from tests.machine import other_user, sealed, unshare
 from tests.player import Player
 
 
@@ -25,12 +28,17 @@ def player(home: str, room: LocalRoom, tmp_path: os.PathLike[str]):
         yield player
 
 
-def spooled(player: Player, *argv: str, **options: Any) -> dict[str, Any]:
+def spooled(player: Player, *argv: str, inner: tuple[str, ...] = (), **options: Any) -> dict[str, Any]:
     """Run a command in the sandbox, where it must leave a letter; what it says."""
-    answer = player.ok(*argv, prefix=sealed(player.home), **options)
+    answer = player.ok(*argv, prefix=(*sealed(player.home), *inner), **options)
     assert answer["state"] == "spooled"
     assert os.path.exists(answer["path"])
     return answer
+
+
+def hidden() -> tuple[str, ...]:
+    """The words that run a command where the processes around it cannot be seen."""
+    return tuple(unshare("--pid", "--fork", "--mount-proc"))
 
 
 def outbox(player: Player, name: str = "") -> str:
@@ -101,14 +109,14 @@ def test_a_letter_that_is_taken_in_twice_is_one_message(room: LocalRoom, player:
     ("argv", "error"),
     [
         (["send", "nobody", "hi"], "unknown_recipient"),
-        (["send", "builder", "hi", "--as", "planner"], "not_your_name"),
+        (["send", "builder", "hi", "--as", "planner"], "not_your_name"),  # which cannot be known in there
         (["ack", "00000000"], "unknown_message"),
     ],
 )
 def test_what_is_refused_only_then_is_told_to_who_wrote_it(
     room: LocalRoom, player: Player, argv: list[str], error: str
 ):
-    letter = spooled(player, *argv)
+    letter = spooled(player, *argv, inner=hidden())
     told = player.hook("UserPromptSubmit", prompt="go").out
     assert "was refused" in told
     assert error in told
@@ -134,10 +142,82 @@ def test_a_letter_is_left_to_the_session_it_names_while_that_lives(
 
 
 def test_a_letter_that_names_no_session_is_believed_and_unverified(room: LocalRoom, player: Player):
-    spooled(player, "send", "builder", "hi", "--as", "planner", CLAUDE_CODE_SESSION_ID="")
+    spooled(player, "send", "builder", "hi", "--as", "planner", inner=hidden(), CLAUDE_CODE_SESSION_ID="")
     player.hook("PostToolBatch")
-    [mail] = room.peek("builder")
-    assert (mail.sender, mail.message.verified) == ("planner", "unverified")
+    assert senders(room) == [("planner", "unverified", None)]
+
+
+# who wrote it
+
+
+def senders(room: LocalRoom) -> list[tuple[str, str, str | None]]:
+    """Who has written to `builder`, how that is known, and in which session."""
+    return [(m.sender, m.message.verified, m.message.sender_session) for m in room.peek("builder")]
+
+
+def refused(player: Player, *argv: str, **env: str) -> str:
+    """Run a command in the sandbox that must leave nothing; the code of its error."""
+    done = player.shell("send", "builder", "hi", *argv, "--json", prefix=sealed(player.home), **env)
+    assert done.code != 0
+    assert not os.path.exists(outbox(player))
+    return done.error["error"]
+
+
+@pytest.mark.promise("spool-identity")
+def test_who_would_be_refused_by_the_room_is_refused_by_the_spool(player: Player, home: str):
+    token = CommandLine(home).ok("tokens", "issue", "planner", "--json").json["token"]
+    assert refused(player, "--as", "planner") == "not_your_name"
+    assert refused(player, POSTROOM_TOKEN=token) == "not_your_name"
+    assert refused(player, POSTROOM_TOKEN="pr_no") == "unknown_token"
+
+
+@pytest.mark.promise("spool-identity")
+@pytest.mark.parametrize("sees", [False, True])
+def test_a_letter_of_an_agent_inside_another_is_not_the_word_of_the_one_around_it(
+    room: LocalRoom, player: Player, tmp_path: os.PathLike[str], sees: bool
+):
+    """Its own hooks tell nothing: it is known by its process, or by what it adds to the environment."""
+    codex = os.path.join(tmp_path, "codex")
+    with open(codex, "w", encoding="utf-8") as file:
+        file.write('#!/bin/sh\n"$@"\nexit $?\n')
+    os.chmod(codex, 0o755)
+    where = () if sees else hidden()
+    spooled(player, "send", "builder", "by its process", inner=(*where, codex))
+    spooled(player, "send", "builder", "by a variable", inner=where, CODEX_THREAD_ID="t1")
+    player.hook("PostToolBatch")
+    assert senders(room) == [("backend", "unverified", None)] * 2, "by the name that it has inherited"
+    assert refused(player, POSTROOM_AGENT="", CODEX_THREAD_ID="t1") == "no_identity"
+
+
+@pytest.mark.promise("spool-identity")
+def test_a_letter_of_who_has_a_token_is_its_agents_and_has_not_the_token_in_it(
+    room: LocalRoom, player: Player, home: str
+):
+    token = CommandLine(home).ok("tokens", "issue", "planner", "--json").json["token"]
+    with Player(home, player.cwd, "none", "other") as program:
+        assert refused(program) == "no_identity"
+        path = spooled(program, "send", "builder", "hi", POSTROOM_TOKEN=token)["path"]
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    assert token not in text
+    assert not any(name in text for name in os.listdir(config.beside(home, "tokens"))), "which all can read"
+    player.hook("PostToolBatch")
+    assert senders(room) == [("planner", "token", None)]
+
+
+@pytest.mark.promise("spool-identity")
+def test_a_token_that_is_worth_nothing_by_then_is_refused_and_told(room: LocalRoom, player: Player):
+    own = player.ok("tokens", "issue", "backend")["token"]
+    spooled(player, "send", "builder", "in time", POSTROOM_TOKEN=own)
+    player.hook("PostToolBatch")
+    assert senders(room) == [("backend", "token", "claude:s1:main")]
+    spooled(player, "send", "builder", "too late", POSTROOM_TOKEN=own)
+    player.ok("tokens", "revoke", "backend")
+    assert "unknown_token" in player.hook("PostToolBatch").out
+    assert len(room.peek("builder")) == 1
+
+
+# hostile
 
 
 @pytest.mark.promise("spool-hostile")
@@ -340,3 +420,37 @@ def test_a_session_that_has_ended_or_whose_directory_is_gone_leaves_its_letters_
     assert sorted(os.listdir(links)) == ["claude:s1:main", "s1"]
     player.hook("SessionEnd")
     assert os.listdir(links) == []
+
+
+@pytest.mark.promise("spool")
+@pytest.mark.parametrize("former", [False, True])
+def test_a_letter_outlives_a_wiped_run_directory(room: LocalRoom, player: Player, home: str, former: bool):
+    """`former`: the key lay in it once, and is brought out by the next start of a session."""
+    if former:
+        os.rename(os.path.join(home, "outbox.key"), os.path.join(home, "run", "outbox.key"))
+    spooled(player, "send", "builder", "hi")
+    if former:
+        player.hook("SessionStart", source="compact")
+        spooled(player, "send", "builder", "again")
+    shutil.rmtree(os.path.join(home, "run"))
+    player.hook("PostToolBatch")
+    assert {mail.body for mail in room.peek("builder")} == ({"hi", "again"} if former else {"hi"})
+    assert aside(player) == []
+
+
+def test_letters_that_are_left_to_another_session_do_not_keep_ours_waiting(
+    room: LocalRoom, player: Player, home: str
+):
+    with Player(home, player.cwd, "s2", POSTROOM_AGENT="other") as idle:
+        idle.hook("SessionStart", source="startup")
+        for n in range(MOST + 1):
+            words = {"to": "planner", "body": "theirs", "confirm": False, "options": {}}
+            letter = {
+                "id": f"00000000-0000-7000-8000-{n:012x}", "verb": "send", "claim": "", "inherited": "",
+                "sessions": ["claude:s2:main"], "project": "p", "words": words,
+            }  # fmt: skip
+            spool.put(home, player.cwd, letter)
+        spooled(player, "send", "builder", "ours")
+        player.hook("PostToolBatch")
+        assert [mail.body for mail in room.peek("builder")] == ["ours"]
+        assert room.peek("planner") == []

@@ -17,7 +17,7 @@ from postroom.model.ids import is_uuid
 from postroom.model.message import Json
 from postroom.room import directory, spool
 from postroom.room.bounce import notify
-from postroom.room.identity import HOOK, UNVERIFIED, Evidence, Witness
+from postroom.room.identity import HOOK, UNVERIFIED, Evidence, Witness, by_token
 from postroom.room.seat import is_live
 from postroom.room.wake import VERB, start
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from postroom.room.local import LocalRoom
     from postroom.store.contract import ReadTx
 
-_MOST = 100  # files a visit: the agent waits meanwhile
+MOST = 100  # letters that are done with in a visit: the agent waits meanwhile
 _LARGEST = 8 << 20  # bytes
 _STALE = 60.0  # seconds
 _READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
@@ -39,9 +39,10 @@ class Letter(NamedTuple):
     verb: str  # send, reply, ack or wake
     claim: str  # --as
     inherited: str  # POSTROOM_AGENT
-    sessions: list[str]  # that its environment named
+    sessions: list[str]  # whose word it is; of several, nobody's
     project: str
     words: Json  # what the verb is about
+    token: str = ""  # the proof of one, see `room/token.py`
 
 
 def take_in(room: "LocalRoom", session: str, places: list[str]) -> None:
@@ -72,16 +73,23 @@ def left(room: "LocalRoom", place: str) -> int:
 def _empty(room: "LocalRoom", session: str, place: str) -> None:
     with contextlib.ExitStack() as stack:
         base, outbox = _outbox(stack, place)
-        for name in _names(outbox)[:_MOST]:
+        key, done = spool.secret(room.home), 0
+        for name in _names(outbox):
             try:
-                letter = _read(outbox, name, spool.secret(room.home))
-                if _obey(room, session, place, letter):
+                letter = _read(outbox, name, key)
+                evidence, ours = _whose(room.store.look(), session, letter)
+                if not ours:
+                    continue  # however many they are, what is ours comes in
+                if _obey(room, place, letter, evidence):
                     os.unlink(name, dir_fd=outbox)
             except FileNotFoundError:
                 pass  # another hook was faster
             except Exception as exc:  # whatever somebody put there
                 journal.note(room.home, ["spool", name], exc)
                 _put_aside(base, outbox, name)
+            done += 1
+            if done == MOST:
+                break
         _clear(outbox)
         with contextlib.suppress(OSError):  # not empty
             os.rmdir(spool.OUTBOX, dir_fd=base)
@@ -129,7 +137,7 @@ def _read(outbox: int, name: str, key: bytes) -> Letter:
         raise ValueError("it was not written by who may read this room")
     if not is_uuid(letter["id"]) or name != f"{letter['id']}.json" or letter["verb"] not in _VERBS:
         raise ValueError("it is no letter")
-    return Letter(*(letter[field] for field in Letter._fields))
+    return Letter(**{field: letter[field] for field in Letter._fields if field in letter})
 
 
 def _put_aside(base: int, outbox: int, name: str) -> None:
@@ -141,17 +149,15 @@ def _put_aside(base: int, outbox: int, name: str) -> None:
         os.rename(name, name, src_dir_fd=outbox, dst_dir_fd=aside)
 
 
-def _obey(room: "LocalRoom", session: str, place: str, letter: Letter) -> bool:
-    """Whether it is done with: not if it is for the hooks of another session, or the store failed."""
-    look = room.store.look()
-    evidence, ours = _whose(look, session, letter)
-    if not ours:
-        return False
+def _obey(room: "LocalRoom", place: str, letter: Letter, evidence: Evidence | None) -> bool:
+    """Whether it is done with: not if the store failed."""
     scope, agent = room.scope, room.agent
-    witness = Witness(letter.inherited, evidence) if evidence else None
-    room.scope = directory.Scope(letter.project or None, place, witness)
+    room.scope = directory.Scope(letter.project or None, place, _witness(letter, evidence))
     room.agent = letter.claim or letter.inherited or None
     try:
+        if letter.token:
+            holder = by_token(room.store.look(), room.home, letter.token, evidence)
+            room.scope.witness = _witness(letter, holder)
         _VERBS[letter.verb](room, letter)
     except StoreError as exc:
         journal.note(room.home, ["spool", letter.id], exc)
@@ -166,15 +172,19 @@ def _obey(room: "LocalRoom", session: str, place: str, letter: Letter) -> bool:
     return True
 
 
+def _witness(letter: Letter, evidence: Evidence | None) -> Witness | None:
+    return Witness(letter.inherited, evidence) if evidence else None
+
+
 def _whose(look: "ReadTx", session: str, letter: Letter) -> tuple[Evidence | None, bool]:
     """What proves who wrote it, and whether it is for us to take in."""
     known = [one for name in letter.sessions if (one := look.session(name)) is not None]
-    for one in known:
-        if one.id == session:
-            return Evidence.of(one, HOOK), True
-    if any(map(is_live, known)):
+    ours = session in letter.sessions
+    if not ours and any(map(is_live, known)):
         return None, False
-    return (Evidence.of(known[0], UNVERIFIED) if known else None), True
+    if not known or len(letter.sessions) > 1:
+        return None, True
+    return Evidence.of(known[0], HOOK if ours else UNVERIFIED), True
 
 
 def _tell(room: "LocalRoom", letter: Letter, problem: PostroomError) -> bool:

@@ -52,6 +52,7 @@ def run(home: str, argv: list[str], streams: tuple[int, int, int] = (0, 1, 2), b
     beat = runtime.read(event, json.loads(_read(standard_input)))
     if not beat.session:
         raise ValueError("the runtime did not name its session")
+    beat = beat._replace(cwd=_possible(beat.cwd), transcript=_possible(beat.transcript))
     from postroom.hooks.visit import Visit  # noqa: PLC0415
 
     with _room(home, beat.cwd) as room:
@@ -90,6 +91,14 @@ def _room(home: str, directory: str) -> "LocalRoom":
     project = os.environ.get("POSTROOM_PROJECT")
     start = directory if os.path.isdir(directory) else None
     return LocalRoom(home, settings, project=project, start=start, create=False, declared=declared)
+
+
+def _possible(path: str) -> str:
+    """A path that a runtime has told, unless the system can have none such."""
+    try:
+        return "" if b"\0" in os.fsencode(path) else path
+    except UnicodeEncodeError:
+        return ""
 
 
 def _read(descriptor: int) -> bytes:

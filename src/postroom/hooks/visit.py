@@ -11,7 +11,7 @@ from postroom.model.message import Agent, Json, Session
 from postroom.protocol.frame import SMALLEST, holds_frame
 from postroom.room import turn
 from postroom.room.local import LocalRoom
-from postroom.room.seat import Seat, is_live
+from postroom.room.seat import Seat, bears, goes_on_elsewhere
 from postroom.room.session import current, end, greeted
 from postroom.room.spool import appoint, dismiss, make_secret, occupied
 from postroom.room.stop import Stops
@@ -57,18 +57,28 @@ class Visit:
     def pay(self) -> Said:
         """Settle what was shown before, claim what may be shown now; what to say to the runtime."""
         label.here("hook-begun")
-        seat = self._seat()
+        seat, kind = self._seat(), self._point.kind
+        before = self._room.store.look().session(seat.main.id)
+        if before is not None and self._is_held(before, seat):
+            own = self._in_holder(before, seat)
+            if own is None:
+                return Said()
+            seat = own
         self._take_in(seat)
-        seat = self._at_its_beginning(seat)
+        seat = self._at_its_beginning(seat, before)
         proof = self._proof()
         self._await_transcript(seat, proof)
         with Unit(self._room, prompt=False) as tx:
             known = tx.session(seat.id)
-            if known is not None and (known.process == seat.process or host.is_gone(known.process)):
+            main = tx.session(seat.main.id) if seat.child else known
+            if main is not None and self._is_held(main, seat):
+                return Said()  # it was started elsewhere just now
+            if known is not None and known.process == seat.process:
                 turn.prove(self._room, tx, known, proof)
+            elif known is not None and host.is_gone(known.process):
+                turn.prove(self._room, tx, known, proof.told)
             is_known = known is not None and known.ended_at is None
-            if self._point.kind is Kind.END or (self._point.kind is Kind.CHILD_STOP and not is_known):
-                # What goes on in another process has not ended with this one.
+            if kind is Kind.END or (kind is Kind.CHILD_STOP and not is_known):
                 self._known = known
                 if known is not None and (known.process == seat.process or host.is_gone(known.process)):
                     self._leave(tx, known)
@@ -76,7 +86,7 @@ class Visit:
             session, agent = current(self._room, tx, seat, anew=self._is_anew(seat, known))
             self._session, self._agent, self._known = session, agent, session
             self._offering = self._offer(tx, session, agent)
-            if self._point.kind is Kind.CHILD_STOP and self._offering is None:
+            if kind is Kind.CHILD_STOP and self._offering is None:
                 self._leave(tx, session)
         if known is None and (words := self._in_vain()):
             journal.note(self._room.home, self._words, f"{words}It is {agent.address}.")
@@ -86,6 +96,25 @@ class Visit:
             journal.note(self._room.home, self._words, exc)
             watch = ""
         return self._runtime.say(self._point, Words(self._text(agent), watch))
+
+    def _is_held(self, known: Session, seat: Seat) -> bool:
+        """Whether a session is another process's, from which only a start takes it."""
+        return self._point.kind is not Kind.START and goes_on_elsewhere(known, seat.process)
+
+    def _in_holder(self, known: Session, seat: Seat) -> Seat | None:
+        """The seat in the process that holds the session, if this hook is its; if not, nothing is done here.
+
+        What goes on in another process has not ended with this one either.
+        """
+        from postroom.hooks.holder import is_part, tell  # noqa: PLC0415 - rarely
+
+        if is_part(known, self._point.kind):
+            return seat._replace(process=known.process)
+        if self._point.kind is Kind.END:
+            self._known = self._room.store.look().session(seat.id)
+        else:
+            tell(self._room.home, self._words, known, seat)
+        return None
 
     def _take_in(self, seat: Seat) -> None:
         """What the agent could only leave in its workspace, because its sandbox let it write nowhere else."""
@@ -114,9 +143,8 @@ class Visit:
     def _is_heard(self) -> bool:
         return self._beat.heard and self._point.kind is not Kind.COMPACT
 
-    def _at_its_beginning(self, seat: Seat) -> Seat:
+    def _at_its_beginning(self, seat: Seat, known: Session | None) -> Seat:
         """With what surrounds it, which is asked once, before there is a lock to hold others up with."""
-        known = self._room.store.look().session(seat.main.id)
         if known is not None and known.ended_at is None and known.process == seat.process:
             return seat
         from postroom.hooks.around import around  # noqa: PLC0415 - once in a session
@@ -231,7 +259,7 @@ class Visit:
         if not any(one.details.get("key") == self._key for one in others):
             self._room.quiet.unlink(self._key)
             dismiss(self._room.home, (self._key,))
-        if not any(is_live(one) for one in tx.sessions(session.agent)):
+        if not any(map(bears, tx.sessions(session.agent))):
             self._room.ring.remove(session.agent)  # else another has taken its place
 
     def _settle_in(self, agent: Agent) -> str:

@@ -16,7 +16,8 @@ from postroom.model.address import ROOM, Kind, parse
 from postroom.model.context import is_main
 from postroom.model.message import Agent, Json, Session
 from postroom.room import directory
-from postroom.room.seat import Seat, is_followed, is_live
+from postroom.room.seat import Seat, bears, is_followed
+from postroom.text import storable
 
 if TYPE_CHECKING:
     from postroom.room.local import LocalRoom
@@ -32,7 +33,7 @@ def of(tx: "ReadTx", session: Session | None) -> Agent | None:
 
 
 def runs(tx: "ReadTx", agent: Agent) -> bool:
-    return any(map(is_live, tx.sessions(agent.id)))
+    return any(map(bears, tx.sessions(agent.id)))
 
 
 def find(room: "LocalRoom", tx: "WriteTx", seat: Seat) -> Found:
@@ -50,7 +51,7 @@ def find(room: "LocalRoom", tx: "WriteTx", seat: Seat) -> Found:
         if name and not why:
             return directory.join(tx, name, room.scope, {}), None
         if name and (bearer is None or bearer.process not in outer):  # else it has inherited the name
-            asked.append({"name": name, "by": by, "why": why})
+            asked.append({"name": storable(name), "by": by, "why": why})
     agent, last = None, None if outer else _in_pane(room, tx, seat)
     try:
         agent = _meant(room, tx, seat, last)
@@ -63,9 +64,9 @@ def _by_token(room: "LocalRoom", tx: "ReadTx", seat: Seat) -> tuple[str, str]:
     """The agent that a token is of, as it is called from anywhere."""
     if not seat.around.token:
         return "", ""
-    from postroom.room.token import VARIABLE, holder  # noqa: PLC0415 - few have one
+    from postroom.room.token import VARIABLE, holder, proof  # noqa: PLC0415 - few have one
 
-    agent = tx.agent(holder(room.home, seat.around.token))
+    agent = tx.agent(holder(room.home, proof(seat.around.token)))
     return agent.address if agent else "", VARIABLE
 
 
@@ -84,7 +85,7 @@ def _bearer(room: "LocalRoom", tx: "ReadTx", name: str) -> Session | None:
         agent = directory.find(tx, parse(name), room.scope.find(tx)) if name else None
     except InvalidAddress:
         return None
-    return next(filter(is_live, tx.sessions(agent.id)), None) if agent else None
+    return next(filter(bears, tx.sessions(agent.id)), None) if agent else None
 
 
 def _objection(name: str, bearer: Session | None) -> str:
@@ -133,7 +134,8 @@ def _meant(room: "LocalRoom", tx: "WriteTx", seat: Seat, last: Agent | None) -> 
 
 
 def _last_here(tx: "ReadTx", seat: Seat) -> Agent | None:
-    return _first_free(tx, tx.sessions_at(seat.runtime, config.worktree(seat.cwd or os.getcwd())[0]))
+    here = storable(config.worktree(seat.cwd or os.getcwd())[0])
+    return _first_free(tx, tx.sessions_at(seat.runtime, here))
 
 
 def _new(room: "LocalRoom", tx: "WriteTx") -> Agent:

@@ -9,6 +9,7 @@ from postroom.model.address import ROOM, Address, Kind, name, parse
 from postroom.model.message import NOTHING, Agent, Json
 from postroom.room.draft import check_text
 from postroom.room.identity import UNKNOWN, UNVERIFIED, is_of
+from postroom.text import storable
 
 if TYPE_CHECKING:
     from postroom.room.identity import Evidence, Origin, Witness
@@ -31,7 +32,7 @@ class Scope:
         self, explicit: str | None, start: str | None = None, witness: "Witness | None" = None
     ) -> None:
         self._name = name(explicit) if explicit else ""
-        self._root = "" if explicit else config.project_root(start)
+        self._root = "" if explicit else storable(config.project_root(start))
         self.memory = Memory(-1)  # what was true the last time
         self.newcomer = ""  # who was given an address because they wrote
         self.witness = witness
@@ -135,7 +136,7 @@ def find(tx: "ReadTx", address: Address, project: str) -> Agent | None:
 
 def caller(tx: "ReadTx", who: str | None, scope: Scope) -> Agent:
     """The agent or person on whose behalf a call is made; must exist."""
-    agent = _evident(tx, who, scope)
+    agent = evident(tx, who, scope)
     if agent is not None:
         return agent
     if not who:
@@ -143,7 +144,7 @@ def caller(tx: "ReadTx", who: str | None, scope: Scope) -> Agent:
     return _existing(tx, who, scope)
 
 
-def _evident(tx: "ReadTx", who: str | None, scope: Scope) -> Agent | None:
+def evident(tx: "ReadTx", who: str | None, scope: Scope) -> Agent | None:
     """Who calls, by evidence, which a name must not contradict. None: there is only the name."""
     witness = scope.witness
     evident = witness.find(tx) if witness else None
@@ -212,7 +213,7 @@ def caller_of(tx: "WriteTx", who: str | None, scope: Scope) -> Agent:
 
 def caller_or_new(tx: "WriteTx", who: str | None, scope: Scope) -> Agent:
     """As `caller`, but somebody new is given an address: whoever sends must be able to get answers."""
-    agent = _evident(tx, who, scope)
+    agent = evident(tx, who, scope)
     if agent is not None:
         return agent
     if not who:

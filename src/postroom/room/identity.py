@@ -80,17 +80,9 @@ class Witness:
         return self._evidence
 
     def _by_token(self, tx: "ReadTx", around: Evidence | None) -> Evidence:
-        """Who calls with a token, which must not contradict the session around the call."""
-        from postroom.room.token import holder  # noqa: PLC0415 - few have one
+        from postroom.room.token import proof  # noqa: PLC0415 - few have one
 
-        agent = tx.agent(holder(self._home, self._token))
-        if agent is None:
-            raise UnknownToken
-        if around is None or around.verified == UNVERIFIED:
-            return Evidence(agent.id, "", "", TOKEN, "")
-        if not is_of(agent.id, around.agent):
-            raise _contradiction(agent, tx.agent(around.agent), around)
-        return Evidence(agent.id, around.session, around.runtime, TOKEN, around.process)
+        return by_token(tx, self._home, proof(self._token), around)
 
     def origin(self, tx: "ReadTx", author: "Agent") -> Origin:
         """How an author is verified: by its own token or session, or that of the agent above it."""
@@ -100,6 +92,20 @@ class Witness:
         if evident.verified == UNVERIFIED or not is_of(author.id, evident.agent):
             return UNKNOWN
         return evident.verified, evident.session or None, evident.runtime or None
+
+
+def by_token(tx: "ReadTx", home: str, proof: str, around: Evidence | None) -> Evidence:
+    """Who calls with a token, which must not contradict the session around the call."""
+    from postroom.room.token import holder  # noqa: PLC0415 - few have one
+
+    agent = tx.agent(holder(home, proof))
+    if agent is None:
+        raise UnknownToken
+    if around is None or around.verified == UNVERIFIED:
+        return Evidence(agent.id, "", "", TOKEN, "")
+    if not is_of(agent.id, around.agent):
+        raise _contradiction(agent, tx.agent(around.agent), around)
+    return Evidence(agent.id, around.session, around.runtime, TOKEN, around.process)
 
 
 def _contradiction(agent: "Agent", other: "Agent | None", around: Evidence) -> NotYourName:
@@ -124,6 +130,14 @@ def stated() -> list[str]:
     return [session_id(runtime, value) for runtime, value in named if value]
 
 
+def spokesman(tx: "ReadTx", evident: Evidence | None) -> str:
+    """The session whose hooks may take in what this process leaves to them, as that session's word.
+
+    None where the environment names one that the room does not know: it may be of an agent in between.
+    """
+    return evident.session if evident is not None and all(map(tx.session, stated())) else ""
+
+
 def _look(tx: "ReadTx") -> Evidence | None:
     sessions, nearer = stated(), list[str]()
     for process in host.lineage():
@@ -137,7 +151,7 @@ def _look(tx: "ReadTx") -> Evidence | None:
             if session.id in sessions:
                 return Evidence.of(session, SESSION)
         return Evidence.of(hosted[0], PROCESS) if len(hosted) == 1 else None
-    return _beyond(tx, sessions)
+    return _beyond(tx, sessions, nearer)
 
 
 def _is_nested(nearer: list[str], runtime: str) -> bool:
@@ -153,12 +167,12 @@ def _agents(processes: list[str]) -> list[str]:
     return [program for program in programs if program in NAMES]
 
 
-def _beyond(tx: "ReadTx", sessions: list[str]) -> Evidence | None:
+def _beyond(tx: "ReadTx", sessions: list[str], nearer: list[str]) -> Evidence | None:
     """A sandbox may hide the processes above. What the environment says then is a name, and no evidence."""
     found = [session for name in sessions if (session := tx.session(name)) and session.ended_at is None]
     if len({session.agent for session in found}) != 1 or not host.is_elsewhere(found[0].process):
         return None
-    return Evidence.of(found[0], UNVERIFIED)
+    return None if _is_nested(nearer, found[0].runtime) else Evidence.of(found[0], UNVERIFIED)
 
 
 def _is_at_terminal() -> bool:

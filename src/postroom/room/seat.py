@@ -5,6 +5,7 @@ from typing import NamedTuple
 from postroom import host
 from postroom.model.context import is_main, is_part, session_id
 from postroom.model.message import Json, Session
+from postroom.runtimes import NAMES
 
 
 class Around(NamedTuple):
@@ -43,6 +44,16 @@ class Seat(NamedTuple):
 
 def is_live(session: Session) -> bool:
     return session.ended_at is None and not host.is_gone(session.process) and not is_left(session)
+
+
+def goes_on_elsewhere(session: Session, process: str) -> bool:
+    """Whether it runs in another process than this one, and that can be seen from here to live."""
+    return session.process != process and is_live(session) and not host.is_elsewhere(session.process)
+
+
+def bears(session: Session) -> bool:
+    """Whether it runs, and nobody else may have its agent's name: who only looks (`hook plain`) has not."""
+    return session.runtime in NAMES and is_live(session)
 
 
 def is_left(session: Session) -> bool:

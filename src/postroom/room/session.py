@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 from postroom import config
 from postroom.model.context import context_id, is_main, is_part, main_id
-from postroom.model.ladder import State
+from postroom.model.ladder import Outcome, State
 from postroom.model.message import Agent, Mail, Session
 from postroom.room import directory, one
-from postroom.room.seat import Around, Seat, followed, is_live
+from postroom.room.seat import Around, Seat, bears, followed, goes_on_elsewhere, is_live
 from postroom.room.sweep import give_back
+from postroom.text import storable
 
 if TYPE_CHECKING:
     from postroom.room.local import LocalRoom
@@ -50,7 +51,8 @@ def _begin(room: "LocalRoom", tx: "WriteTx", seat: Seat, known: Session | None) 
     from postroom.room import bearer  # noqa: PLC0415 - once in a context
 
     if known is not None:
-        return_unproven(room, tx, known)
+        is_taken = goes_on_elsewhere(known, seat.process)
+        return_unproven(room, tx, known, Outcome.UNCERTAIN if is_taken else Outcome.UNPROVEN)
         if known.process != seat.process:
             _move(room, tx, known, seat.process)
     else:
@@ -85,8 +87,9 @@ def _as_before(seat: Seat, known: Session | None) -> Seat:
 
 def start(tx: "WriteTx", agent: Agent, seat: Seat, epoch: int = 0) -> Session:
     """Note that a session, or another context in it, begins."""
-    worktree, branch = config.worktree(seat.cwd or os.getcwd())
-    details, around = seat.details, seat.around
+    worktree, branch = map(storable, config.worktree(seat.cwd or os.getcwd()))
+    details = {name: storable(v) if isinstance(v, str) else v for name, v in seat.details.items()}
+    around = seat.around
     if around.clients and not seat.child:
         details = {**details, "clients": list(around.clients)}
     payload = {
@@ -153,15 +156,20 @@ def _dismiss(room: "LocalRoom", tx: "WriteTx", session: Session) -> None:
     from postroom.room.departure import depart  # noqa: PLC0415 - once for each
 
     agent = tx.agent(session.agent)
-    if agent is not None and not any(map(is_live, tx.sessions(agent.id))):
+    if agent is not None and not any(map(bears, tx.sessions(agent.id))):
         depart(tx, agent, room.settings, for_good=True)
 
 
-def return_unproven(room: "LocalRoom", tx: "WriteTx", session: Session) -> None:
-    """What a session still holds waits again: its context is over."""
+def return_unproven(
+    room: "LocalRoom", tx: "WriteTx", session: Session, outcome: Outcome = Outcome.UNPROVEN
+) -> None:
+    """What a session still holds waits again: its context is over, or goes on where we no longer look.
+
+    The latter is `uncertain`: it may yet be seen there, and no number of such attempts makes it dead.
+    """
     for mail in tx.offered(session.agent, session.process):
         if _is_in(mail, session):
-            give_back(tx, mail, room.settings)
+            give_back(tx, mail, room.settings, outcome)
 
 
 def _unanswered(tx: "ReadTx", session: Session) -> list[Mail]:
@@ -187,7 +195,7 @@ def _child(room: "LocalRoom", tx: "WriteTx", seat: Seat) -> Agent:
     while True:
         name = f"{parent.address}.{kind or 'child'}" + (f"-{n}" if n > 1 else "")
         taken = directory.find(tx, directory.personal(name), parent.project)
-        if taken is None or not any(map(is_live, tx.sessions(taken.id))):
+        if taken is None or not any(map(bears, tx.sessions(taken.id))):
             for other in tx.sessions(taken.id) if taken else ():
                 end(room, tx, other)  # before its name is another's
             about: About = {"supervisor": parent.address, "role": directory.SUBAGENT}

@@ -96,17 +96,22 @@ def is_barred(home: str) -> bool:
 
 def secret(home: str) -> bytes:
     """What marks are made with; empty before any session could take letters in."""
-    try:
-        with open(_secret(home), "rb") as file:
-            return file.read()
-    except OSError:
-        return b""
+    for path in (_secret(home), _former_secret(home)):
+        try:
+            with open(path, "rb") as file:
+                return file.read()
+        except OSError:
+            pass
+    return b""
 
 
 def make_secret(home: str) -> None:
     """From now on there is a session that takes letters in."""
     path = _secret(home)
     if os.path.exists(path):
+        return
+    with contextlib.suppress(FileNotFoundError):
+        os.rename(_former_secret(home), path)
         return
     temporary = f"{path}.{os.getpid()}"
     with open(temporary, "wb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
@@ -186,4 +191,9 @@ def _ignore(base: str) -> None:
 
 
 def _secret(home: str) -> str:
+    """Not in `run`, which may be wiped: letters that wait would be nobody's."""
+    return os.path.join(home, "outbox.key")
+
+
+def _former_secret(home: str) -> str:
     return os.path.join(home, "run", "outbox.key")

@@ -1,8 +1,10 @@
 """Tokens: secrets that prove who calls, for programs that no agent's session surrounds.
 
 Each is one file beside the room, named by what is made of the secret, so that whoever reads the directory
-cannot call with it. Whoever has a token is its agent: it comes before all other evidence, and must not
-contradict it, because variables are inherited.
+cannot call with it. That is made in two steps: after the first it is a proof that somebody had the secret. A
+letter may carry it (`spool.py`), because the directory does not tell it either, and nobody can call with it.
+Whoever has a token is its agent: it comes before all other evidence, and must not contradict it, because
+variables are inherited.
 """
 
 import os
@@ -29,7 +31,7 @@ class Token(NamedTuple):
 def issue(room: "Premises", agent: "Agent") -> str:
     """A new token of an agent's or a person's. It is kept nowhere else."""
     secret = _PREFIX + os.urandom(24).hex()
-    path = _path(room.home, _digest(secret))
+    path = _path(room.home, _digest(proof(secret)))
     host.private_directory(os.path.dirname(path))
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
@@ -56,16 +58,21 @@ def revoke(home: str, agent: "Agent") -> int:
     return len(theirs)
 
 
-def holder(home: str, secret: str) -> str:
+def proof(secret: str) -> str:
+    """What shows that somebody had a token."""
+    return _digest(secret)
+
+
+def holder(home: str, proof: str) -> str:
     """Whose a token is, by its id; empty if it is nobody's."""
-    kept = _kept(home, _digest(secret))
+    kept = _kept(home, _digest(proof))
     return kept.agent if kept else ""
 
 
-def _digest(secret: str) -> str:
+def _digest(text: str) -> str:
     import hashlib  # noqa: PLC0415 - only who has a token
 
-    return hashlib.sha256(secret.encode(errors="surrogateescape")).hexdigest()
+    return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()
 
 
 def _path(home: str, *names: str) -> str:

@@ -35,6 +35,11 @@ class Proof(NamedTuple):
     since: int  # only what was handed over before this moment, when the event's process began
     trace: Callable[[str, str, int], Trace]  # a route, a nonce, and when it was handed over
 
+    @property
+    def told(self) -> "Proof":
+        """What the conversation itself tells: all that counts where another process was shown it."""
+        return self._replace(points=frozenset(), certain=frozenset())
+
 
 class Offering(NamedTuple):
     """Messages that are claimed for one text."""
