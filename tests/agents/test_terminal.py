@@ -112,6 +112,24 @@ def test_hooks_killed_at_a_prompt_lose_nothing(make_desk: MakeDesk, name: str) -
             terminal.wait_idle()
 
 
+def test_hooks_killed_at_a_wake_of_claude_code_lose_nothing(make_desk: MakeDesk) -> None:
+    desk = make_desk("claude")
+    [event] = [point.event for point in load("claude").points if point.kind is Kind.WAKE]
+    with desk.terminal() as terminal:
+        begin(desk, terminal)
+        for n, step in enumerate(STEPS):
+            desk.kill_once_at(step, event)
+            one = desk.post()
+            desk.wait_killed()
+            terminal.wait_idle()
+            terminal.submit(f"[[bash echo CAL''LED-{n}]] [[say AFTER-{n}]]")
+            desk.rig.log.wait(f"CALLED-{n}")
+            desk.wait_seen(one.id)
+            check_killed(desk, one, step)
+            until(lambda: desk.presence() == "idle", BOUND, "idle session")
+            terminal.wait_idle()
+
+
 def test_mail_that_comes_before_the_end_of_a_turn_keeps_opencode_going(make_desk: MakeDesk) -> None:
     desk = make_desk("opencode")
     with desk.terminal() as terminal:
