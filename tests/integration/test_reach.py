@@ -167,6 +167,21 @@ def test_who_was_not_started_so_that_it_can_be_woken_is_not_said_to_wake(
 
 
 @pytest.mark.promise("presence")
+def test_a_session_that_is_older_than_our_hooks_is_not_said_to_wake_before_it_starts_anew(
+    home: str, room: LocalRoom, tmp_path: os.PathLike[str]
+):
+    """What to watch is told when a session starts, and at no other event."""
+    with Player(home, os.path.join(tmp_path, "work"), POSTROOM_AGENT="backend") as player:
+        player.hook("UserPromptSubmit", prompt="go on")
+        sign(player, "Stop")
+        player.hook("Stop")
+        assert session(room).sessions[0].wake == ""
+        assert "until its next prompt" in CommandLine(home).ok("agents").out
+        player.hook("SessionStart", source="compact")
+        assert session(room).sessions[0].wake == "watch"
+
+
+@pytest.mark.promise("presence")
 def test_whom_nobody_can_call_from_here_is_not_said_to_wake(
     home: str, room: LocalRoom, tmp_path: os.PathLike[str], monkeypatch: pytest.MonkeyPatch
 ):

@@ -164,6 +164,13 @@ def test_what_only_resembles_a_mark_is_left_alone():
     assert escape("\uff05\ufe6aabcd2345 end") == "\\\uff05\ufe6aabcd2345 end", "it would look the same"
 
 
+def test_where_commands_would_look_elsewhere_the_frame_says_where_its_room_is():
+    assert "--home" not in framed(mail()).text
+    first, *_ = framed(mail(), home="/srv/room\n%%x").text.splitlines()
+    assert first.endswith(" Give each command --home /srv/room %%x.")
+    assert len(framed(mail("x" * 20_000), home="/srv/room").text) <= BUDGET
+
+
 def test_each_frame_has_a_mark_of_its_own():
     one = mail(subject="x")
     marks = {frame([one]).mark for _ in range(50)}

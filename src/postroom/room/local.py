@@ -164,7 +164,8 @@ class LocalRoom(Premises):
         shown = [self._with_paths(mail) for mail in mails]
         paths = {mail.id: path for mail in shown if (path := self.spill(mail))}
         return frame(
-            shown, budget=budget, here=self.project(), waiting=waiting, paths=paths, now=self.now()
+            shown, budget=budget, here=self.project(), waiting=waiting, paths=paths, now=self.now(),
+            home="" if config.home() == self.home else self.home,
         )  # fmt: skip
 
     def _with_paths(self, mail: Mail) -> Mail:

@@ -172,8 +172,9 @@ def _wake(room: "Premises", session: Session, runtime: Runtime) -> str:
             from postroom.room.call import call_of  # noqa: PLC0415 - for those only
 
             can = room.ring.session(session.agent) == session.id and call_of(runtime, session) is not None
-        case Wake.WATCH:
-            can = not runtime.wakes_with or runtime.wakes_with in host.started_with(session.process)[0]
+        case Wake.WATCH:  # what to watch is told at the start; a session may be older than our hooks
+            words = host.started_with(session.process)[0] if runtime.wakes_with else [""]
+            can = bool(session.details.get("started")) and runtime.wakes_with in words
         case Wake.NONE:
             can = False
     return runtime.wake.value if can else ""
