@@ -13,6 +13,7 @@ from postroom.setup import canary
 from tests.commandline import CommandLine
 from tests.configured import User
 from tests.living import Living
+from tests.player import Player
 from tests.process import BOUND, until
 
 # A runtime of ours: it runs the hooks of its settings as Claude Code does, and asks no model.
@@ -151,6 +152,45 @@ def test_a_canary_that_the_hooks_show_proves_the_route(user: User):
     assert (found.ok, found.version, found.evidence) == (True, "9.8.7", "boundary")
     assert "yes, by boundary (9.8.7" in user.ok("doctor", "claude").out
     assert "doctor-claude" not in user.ok("agents").out
+
+
+@pytest.mark.promise("doctor")
+def test_a_canary_sings_for_itself_whatever_token_its_caller_has(user: User):
+    user.install("claude", RUNS_HOOKS)
+    user.ok("setup", "claude", "--yes")
+    user.ok("join", "worker")
+    token = user.ok("tokens", "issue", "worker", "--json").json["token"]
+    path = f"{user.bin}:{os.environ['PATH']}"
+    assert "proven (boundary)" in user.ok("doctor", "claude", "--live", PATH=path, POSTROOM_TOKEN=token).out
+    assert [one["address"] for one in user.ok("agents", "--json").json["agents"]] == ["p/worker"]
+    assert user.ok("sent", "--as", "worker", "--json").json["messages"] == []
+
+
+@pytest.mark.promise("doctor")
+def test_a_canary_sings_for_itself_in_the_shell_of_an_agent(user: User):
+    user.install("claude", RUNS_HOOKS)
+    user.ok("setup", "claude", "--yes")
+    env = {"HOME": str(user.home), "PATH": f"{user.bin}:{os.environ['PATH']}", "POSTROOM_AGENT": "backend"}
+    with Player(str(user.room), str(user.project), runtime="codex", **env) as player:
+        player.hook("SessionStart", source="startup")
+        seen = player.shell("doctor", "claude", "--live", CODEX_THREAD_ID="s1")
+        assert seen.code == 0, seen
+    assert "proven (boundary)" in seen.out
+
+
+def test_a_canary_is_let_through_where_routes_are_strict(user: User):
+    user.install("claude", RUNS_HOOKS)
+    user.ok("setup", "claude", "--yes")
+    path = f"{user.bin}:{os.environ['PATH']}"
+    user.ok("doctor", "claude", "--live", PATH=path, POSTROOM_ROUTES="strict")
+
+
+def test_a_canary_leaves_the_project_its_directory(user: User):
+    user.install("claude", RUNS_HOOKS)
+    user.ok("setup", "claude", "--yes")
+    path = f"{user.bin}:{os.environ['PATH']}"
+    user.ok("doctor", "claude", "--live", PATH=path, POSTROOM_PROJECT="")
+    assert user.ok("projects", "--json", POSTROOM_PROJECT="").json["projects"][0]["root"] == str(user.project)
 
 
 @pytest.mark.promise("doctor")

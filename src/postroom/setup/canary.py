@@ -7,18 +7,19 @@ import tempfile
 from collections.abc import Callable
 
 from postroom import clock
-from postroom.errors import NoIdentity
 from postroom.hooks import journal, program
 from postroom.model.ladder import State
 from postroom.model.message import Delivery
 from postroom.room.local import LocalRoom
+from postroom.room.token import VARIABLE
 from postroom.room.trial import Trial, record, stamp_of
-from postroom.runtimes import load, wiring
+from postroom.runtimes import SESSION_ENV, SIGNS, load, wiring
+from postroom.runtimes.contract import Runtime
 from postroom.setup.examine import Examined
 
 PROMPT = "Postroom check: answer OK, and do nothing else."
 BODY = "This is a check by postroom doctor: nothing is to be done about it."
-_SENDER = "doctor"
+_SENDER = "postroom-doctor"
 _SEEN = (State.SEEN, State.ACKED)
 _PATIENCE, _STEP = 180, 10  # seconds for a run of the runtime, and after which we say that it goes on
 
@@ -47,17 +48,28 @@ def hindrance(home: str, found: Examined) -> str:
 
 def sing(room: LocalRoom, found: Examined, timeout: float, progress: Progress) -> Trial | str:
     """Try a runtime, and record what was found out; or why that cannot be found out now."""
-    if found.sessions:
-        result = _to_sessions(room, found, timeout, progress)
-    elif why := hindrance(room.home, found):
+    if not found.sessions and (why := hindrance(room.home, found)):
         return why
-    else:
-        result = _headless(room, found, progress)
+    with _as_ourselves(room) as own:
+        result = (
+            _to_sessions(own, found, timeout, progress) if found.sessions else _headless(own, found, progress)
+        )
     if isinstance(result, Trial):
         seen = found.path or ""
         result = result._replace(program=seen, stamp=stamp_of(seen) if seen else "")
         record(room.home, found.name, result)
     return result
+
+
+def _as_ourselves(room: LocalRoom) -> LocalRoom:
+    """The room without a witness: what is known of the caller, by token or session, is nothing of the canary.
+
+    Who may write to whom was declared for others.
+    """
+    settings = room.settings._replace(routes="open")
+    with room.write() as tx:
+        project = room.scope.ensure(tx)  # a name alone would make another project, without its directory
+    return LocalRoom(room.home, settings, agent=_SENDER, project=project, create=False)
 
 
 def _to_sessions(room: LocalRoom, found: Examined, timeout: float, progress: Progress) -> Trial | str:
@@ -76,20 +88,25 @@ def _to_sessions(room: LocalRoom, found: Examined, timeout: float, progress: Pro
 
 def _headless(room: LocalRoom, found: Examined, progress: Progress) -> Trial:
     """A run of the runtime with one prompt, in a scratch directory."""
-    runtime = load(found.name)
-    name = f"{_SENDER}-{found.name}"
+    name = f"doctor-{found.name}"
     room.join(name)
     try:
         ref = _send(room, name)
         progress(f"Asking your model once, by {found.title}: {shlex.join(command(found))}")
-        env = {key: value for key, value in os.environ.items() if key != runtime.session_env}
-        env |= {"POSTROOM_AGENT": name, "POSTROOM_HOME": room.home, "POSTROOM_PROJECT": room.project()}
+        named = {"POSTROOM_AGENT": name, "POSTROOM_HOME": room.home, "POSTROOM_PROJECT": room.project()}
+        env = _of_nobody(load(found.name)) | named
         with tempfile.TemporaryDirectory(prefix="postroom-check-") as scratch:
             code, said = _run(command(found), scratch, env, progress)
         [delivery] = room.receipts(ref).deliveries
         return _judged(found, delivery, room.home, code, said)
     finally:
         room.leave(name)
+
+
+def _of_nobody(runtime: Runtime) -> dict[str, str]:
+    """The environment, without what would make a session that begins in it somebody else's."""
+    others = {VARIABLE, *SESSION_ENV.values(), *SIGNS, runtime.socket_env}
+    return {name: value for name, value in os.environ.items() if name not in others}
 
 
 def _run(argv: list[str], directory: str, env: dict[str, str], progress: Progress) -> tuple[int, str]:
@@ -129,15 +146,11 @@ def _failed(found: Examined, why: str) -> Trial:
 
 
 def _send(room: LocalRoom, to: str) -> str:
-    """As whoever calls; where nobody says who that is, as ourselves."""
+    room.join(_SENDER)
     try:
         return room.send(to, BODY, subject="Postroom check").id
-    except NoIdentity:
-        room.join(_SENDER)
-        try:
-            return room.send(to, BODY, subject="Postroom check", sender=_SENDER).id
-        finally:
-            room.leave(_SENDER)
+    finally:
+        room.leave(_SENDER)
 
 
 def _now() -> str:
