@@ -92,6 +92,18 @@ def test_a_program_that_runs_another_installation_is_told_and_mended(user: User)
 
 
 @pytest.mark.promise("doctor")
+def test_what_helps_names_the_room_it_is_for(user: User, tmp_path: Path):
+    there = ("--home", str(tmp_path / "other"))
+    call = f"postroom {' '.join(there)}"
+    assert f"makes it: {call} setup\n" in user.ok("doctor", *there).out
+    user.ok("join", "builder", *there)
+    assert f"nothing to prove: {call} setup\n" in user("doctor", "--live", *there).err
+    for wrong in (["gemini", "--plugin"], ["gemini", "--allow"]):
+        assert f"Try: {call} setup gemini\n" in user("setup", *wrong, *there).err
+    assert f"Try: {call} setup claude --plugin\n" in user("setup", "--plugin", *there).err
+
+
+@pytest.mark.promise("doctor")
 def test_what_is_set_up_and_not_installed_is_a_problem(user: User):
     user.ok("setup", "gemini", "--yes")
     result = user("doctor")

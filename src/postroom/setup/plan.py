@@ -68,12 +68,11 @@ def target(
         dict(os.environ), allow, plugin,
     )  # fmt: skip
     one = Target(runtime, found, "plugin" if plugin else scope, place)
+    without = f"Try: {calling(home)} setup {name}"
     if plugin and one.wiring.edits(place) == one.wiring.edits(place._replace(plugin="")):
-        raise UsageError(f"{runtime.title} has no plugins of ours", hint=f"Try: postroom setup {name}")
+        raise UsageError(f"{runtime.title} has no plugins of ours", hint=without)
     if allow and one.wiring.edits(place) == one.wiring.edits(place._replace(allow=False)):
-        raise UsageError(
-            f"what {runtime.title} may run without asking is not set here", hint=f"Try: postroom setup {name}"
-        )
+        raise UsageError(f"what {runtime.title} may run without asking is not set here", hint=without)
     return one
 
 

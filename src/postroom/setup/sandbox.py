@@ -84,7 +84,9 @@ def _judged(found: Examined, opened: str, said: dict[str, Any] | str) -> Probed:
 
 def _remedy(found: Examined) -> str:
     is_open = all(each.sandbox for each in found.wired)
-    return f"start {found.name} with a sandbox that may write" if is_open else f"postroom setup {found.name}"
+    return (
+        f"start {found.name} with a sandbox that may write" if is_open else f"{found.run} setup {found.name}"
+    )
 
 
 def report(home: str) -> None:

@@ -89,6 +89,7 @@ def _try(
     from postroom.errors import NoRoom
     from postroom.room.trial import Trial
     from postroom.setup.canary import sing
+    from postroom.setup.plan import calling
 
     if room is None:
         raise NoRoom(hint="Make it by setting something up: postroom setup")
@@ -101,7 +102,7 @@ def _try(
         else:
             tried[each.name] = f"not tried: {result}"
     if not tried:
-        context.note("Nothing is set up, so there is nothing to prove: postroom setup")
+        context.note(f"Nothing is set up, so there is nothing to prove: {calling(room.home)} setup")
     return tried
 
 
@@ -197,13 +198,14 @@ def _closing(
     about: dict[str, Any], found: "list[Examined]", problems: "list[Problem]", context: "Context"
 ) -> str:
     from postroom.cli.output import clean
+    from postroom.setup.plan import calling
 
     own = [each for each in problems if not any(each in one.problems for one in found)]
     lines: list[str] = []
     if not found:
         lines.append("No agent CLI was found on your PATH.")
     if not about["exists"]:
-        lines.append("There is no room yet; setting something up makes it: postroom setup")
+        lines.append(f"There is no room yet; setting something up makes it: {calling(about['home'])} setup")
     lines += _told(own, context)
     if about["log"]:
         fold = context.out.fold

@@ -84,12 +84,14 @@ def _clear(args: "argparse.Namespace", context: "Context") -> None:
 
 
 def _check(args: "argparse.Namespace") -> None:
+    from postroom.config import home
     from postroom.errors import UsageError
+    from postroom.setup.plan import calling
 
     if args.scope not in ("user", "project"):
         raise UsageError(f"--scope is user or project, not {args.scope!r}")
     if args.plugin and (args.runtime is None or args.scope == "project"):
-        hint = "Try: postroom setup claude --plugin"
+        hint = f"Try: {calling(home(args.home))} setup claude --plugin"
         raise UsageError("a plugin is for one runtime, and for the user", hint=hint)
     if args.into and not args.plugin:
         raise UsageError("--into says where a plugin is made, and there is none", hint="Add: --plugin")
