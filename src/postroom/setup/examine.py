@@ -21,11 +21,17 @@ from postroom.setup.plan import SCOPES, Target, calling, is_wired, target
 
 
 class Problem(NamedTuple):
-    """What does not work, and the command that helps."""
+    """What does not work, and what helps."""
 
     what: str
-    next: str
+    command: str = ""  # to be run as it is
+    advice: str = ""  # for a person; before the command, if there is one
     blocks: bool = False  # until then no mail can be shown
+
+    @property
+    def next(self) -> str:
+        """What helps, in one line."""
+        return " ".join(filter(None, [self.advice, self.command]))
 
 
 class Wired(NamedTuple):
@@ -156,7 +162,8 @@ def _problems(found: Examined, user: Target) -> Iterator[Problem]:
         what = f"{title} is set up twice ({scopes}): its hooks run twice"
         yield Problem(what, f"{run} setup {name} --undo")
     if found.wired and found.trusted is False and user.wiring.skips:
-        yield Problem(f"{title} skips our hooks: they have not been reviewed", user.wiring.trust, blocks=True)
+        what = f"{title} skips our hooks: they have not been reviewed"
+        yield Problem(what, advice=user.wiring.trust, blocks=True)
     for other in found.neighbours if found.wired else ():
         what = f"{title} is wired to another room, too: {other.home}"
         yield Problem(what, undo_command(name, other))
@@ -175,7 +182,7 @@ def room_problems(home: str, examined: list[Examined]) -> Iterator[Problem]:
         yield Problem(f"the program that all hooks run is {word}", f"{run} doctor --fix")
     if installed.own() is None:
         what = "postroom is not on your PATH: an agent could read its mail, and neither send nor answer"
-        yield Problem(what, installed.remedy())
+        yield Problem(what, advice=installed.remedy())
     if not os.access(home, os.W_OK):
         yield Problem(f"the room cannot be written: {home}", f"{run} status")
 

@@ -20,7 +20,7 @@ def problems(room: LocalRoom) -> Iterator[Problem]:
         if one.rejected:
             aside = f"{one.path}/{BASE}/{REJECTED}"
             what = f"put aside, because it is no letter of this room: {one.rejected} in {aside}"
-            yield Problem(what, f"Look at it, then: rm -r {quote(aside)}")
+            yield Problem(what, f"rm -r {quote(aside)}", advice="Look at it, then:")
 
 
 def mend(room: LocalRoom) -> None:

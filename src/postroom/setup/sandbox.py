@@ -42,7 +42,7 @@ def probe(home: str, found: Examined) -> Probed:
     one, known = target(home, found.name), wiring.of(found.name)
     if known.hindrance and (hindered := known.hindrance(one.place, _read)):
         why, remedy = hindered
-        return Probed(FAILS, why, Problem(f"in {found.title} {why}", remedy))
+        return Probed(FAILS, why, Problem(f"in {found.title} {why}", advice=remedy))
     settings = [each.sandbox for each in found.wired if each.sandbox is not None]
     if not settings:
         return Probed("")
@@ -79,14 +79,12 @@ def _judged(found: Examined, opened: str, said: dict[str, Any] | str) -> Probed:
     if said["workspace"]:
         return Probed(SPOOLS, f"tried: the room cannot be written ({said['room']}), so mail is spooled")
     what = f"tried: neither the room nor this directory can be written ({said['room']}), so sending fails"
-    return Probed(FAILS, what, Problem(f"in the sandbox of {found.title}: {what}", _remedy(found)))
-
-
-def _remedy(found: Examined) -> str:
-    is_open = all(each.sandbox for each in found.wired)
-    return (
-        f"start {found.name} with a sandbox that may write" if is_open else f"{found.run} setup {found.name}"
-    )
+    problem = Problem(f"in the sandbox of {found.title}: {what}")
+    if all(each.sandbox for each in found.wired):
+        problem = problem._replace(advice=f"Start {found.name} with a sandbox that may write.")
+    else:
+        problem = problem._replace(command=f"{found.run} setup {found.name}")
+    return Probed(FAILS, what, problem)
 
 
 def report(home: str) -> None:

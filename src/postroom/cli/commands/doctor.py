@@ -71,7 +71,7 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
         context.put_json({
             "ok": not problems and is_proven, "room": about,
             "runtimes": [_document(one, inside[one.name]) | {"tried": tried.get(one.name)} for one in found],
-            "problems": [each._asdict() for each in problems],
+            "problems": _problems(problems),
         })  # fmt: skip
     else:
         context.put(
@@ -114,7 +114,7 @@ def _document(found: "Examined", inside: "Probed") -> dict[str, Any]:
         "proven": _proven(found), "remark": found.remark, "instead": found.instead or None,
         "other_rooms": [each._asdict() for each in found.neighbours],
         "sandbox": {"verdict": inside.verdict, "words": inside.words} if inside.verdict else None,
-        "problems": [each._asdict() for each in found.problems],
+        "problems": _problems(found.problems),
     }  # fmt: skip
 
 
@@ -188,10 +188,14 @@ def _told(problems: "list[Problem]", context: "Context") -> list[str]:
     paint = context.out.paint
     head, fold = paint("problem", "red", "bold"), context.out.fold
     lines: list[str] = []
-    for each in problems:  # a command can be copied only if it is on one line; a sentence is no command
-        remedy = fold(each.next, _INDENT) if each.next[:1].isupper() else each.next
-        lines.append(f"  {head}   {fold(each.what, _INDENT)}\n{' ' * _INDENT}{remedy}")
+    for each in problems:  # a command can be copied only if it is on one line
+        helps = filter(None, [fold(each.advice, _INDENT), each.command])
+        lines.append(f"\n{' ' * _INDENT}".join([f"  {head}   {fold(each.what, _INDENT)}", *helps]))
     return lines
+
+
+def _problems(problems: "list[Problem]") -> list[dict[str, Any]]:
+    return [{"what": each.what, "next": each.next, "blocks": each.blocks} for each in problems]
 
 
 def _closing(
