@@ -13,7 +13,7 @@ from postroom.model.message import Delivery
 from postroom.room.local import LocalRoom
 from postroom.room.token import VARIABLE
 from postroom.room.trial import Trial, record, stamp_of
-from postroom.runtimes import SESSION_ENV, SIGNS, load, wiring
+from postroom.runtimes import SESSION_ENV, SIGNS
 from postroom.runtimes.contract import Runtime
 from postroom.setup.examine import Examined
 
@@ -28,27 +28,27 @@ Progress = Callable[[str], None]
 
 def command(found: Examined) -> list[str]:
     """What is run where no session lives; empty when nothing can be."""
-    words = wiring.of(found.name).headless
+    words = found.target.wiring.headless
     return [found.path, *words, PROMPT] if found.path and words else []
 
 
-def hindrance(home: str, found: Examined) -> str:
+def hindrance(found: Examined) -> str:
     """Why a run could prove nothing, so that no model is asked for it; empty: nothing is in its way."""
     if not found.wired:
-        return found.instead or f"it is not set up: {found.run} setup {found.name}"
+        return found.target.wiring.instead or f"it is not set up: {found.target.call} setup {found.name}"
     if not found.path:
         return "it is not on your PATH"
-    if not program.is_current(home):
-        return f"the program that all hooks run is not of this installation: {found.run} doctor --fix"
+    if not program.is_current(found.target.place.room):
+        return f"the program that all hooks run is not of this installation: {found.target.call} doctor --fix"
     first = next((each for each in found.problems if each.blocks), None)
     if first is not None:
         return f"{first.what}. {first.next}"
-    return "" if command(found) else found.remark
+    return "" if command(found) else found.target.runtime.remark
 
 
 def sing(room: LocalRoom, found: Examined, timeout: float, progress: Progress) -> Trial | str:
     """Try a runtime, and record what was found out; or why that cannot be found out now."""
-    if not found.sessions and (why := hindrance(room.home, found)):
+    if not found.sessions and (why := hindrance(found)):
         return why
     with _as_ourselves(room) as own:
         result = (
@@ -94,7 +94,7 @@ def _headless(room: LocalRoom, found: Examined, progress: Progress) -> Trial:
         ref = _send(room, name)
         progress(f"Asking your model once, by {found.title}: {shlex.join(command(found))}")
         named = {"POSTROOM_AGENT": name, "POSTROOM_HOME": room.home, "POSTROOM_PROJECT": room.project()}
-        env = _of_nobody(load(found.name)) | named
+        env = _of_nobody(found.target.runtime) | named
         with tempfile.TemporaryDirectory(prefix="postroom-check-") as scratch:
             code, said = _run(command(found), scratch, env, progress)
         [delivery] = room.receipts(ref).deliveries

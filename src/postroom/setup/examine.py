@@ -12,7 +12,7 @@ from postroom.room.local import LocalRoom
 from postroom.room.session import is_live
 from postroom.room.trial import Trial, stamp_of, trial
 from postroom.room.trial import record as record_trial
-from postroom.runtimes import NAMES, load
+from postroom.runtimes import NAMES
 from postroom.runtimes.wiring import SANDBOX
 from postroom.setup import file, installed, jsonc, record, toml
 from postroom.setup.change import plan
@@ -47,21 +47,26 @@ class Wired(NamedTuple):
 class Examined(NamedTuple):
     """What is known of a runtime."""
 
-    name: str
-    title: str
+    target: Target  # for the user
     path: str | None  # of its program
     version: str
     wired: list[Wired]
     trusted: bool | None
     sessions: list[tuple[str, Session]]  # the live ones, each with its agent's address
     proven: Trial | None
-    remark: str
-    trust: str  # what makes its hooks trusted; empty: it does not ask
-    run: str  # how postroom is called for this room
-    shows: bool  # it passes on to its model what a hook says
-    instead: str  # where nothing can be wired: what to do
     neighbours: list[Neighbour]  # other rooms that it is wired to here
-    problems: list[Problem]
+
+    @property
+    def name(self) -> str:
+        return self.target.runtime.name
+
+    @property
+    def title(self) -> str:
+        return self.target.runtime.title
+
+    @property
+    def problems(self) -> list[Problem]:
+        return list(_problems(self))
 
     @property
     def is_proven(self) -> bool:
@@ -81,20 +86,15 @@ def runtimes(home: str, room: LocalRoom | None, names: list[str]) -> Iterator[Ex
 
 
 def _runtime(home: str, room: LocalRoom | None, name: str) -> Examined:
-    runtime, path = load(name), installed.program(name)
+    user, path = target(home, name), installed.program(name)
     version = installed.version(path) if path else ""
-    targets = list(_targets(home, name))
-    wired = [found for one in targets if (found := _wired(one)) is not None]
-    user = target(home, name)
-    trusted = user.wiring.trusted(user.place, file.glance) if user.wiring.trusted and wired else None
-    found = Examined(
-        name, runtime.title, path, version, wired, trusted,
-        list(_sessions(room, name)) if room else [], _tried(home, name, path, version), runtime.remark,
-        user.wiring.trust, calling(home), any(point.proven_by for point in runtime.points),
-        user.wiring.instead, neighbours(user), [],
+    wired = [found for one in _targets(home, name) if (found := _wired(one)) is not None]
+    return Examined(
+        user, path, version, wired,
+        trusted=user.wiring.trusted(user.place, file.glance) if user.wiring.trusted and wired else None,
+        sessions=list(_sessions(room, name)) if room else [],
+        proven=_tried(home, name, path, version), neighbours=neighbours(user),
     )  # fmt: skip
-    found.problems.extend(_problems(found, user))
-    return found
 
 
 def _tried(home: str, name: str, path: str | None, version: str) -> Trial | None:
@@ -142,8 +142,8 @@ def _sessions(room: LocalRoom, name: str) -> Iterator[tuple[str, Session]]:
                         yield f"{agent.project}/{agent.name}", session
 
 
-def _problems(found: Examined, user: Target) -> Iterator[Problem]:
-    name, title, run = found.name, found.title, found.run
+def _problems(found: Examined) -> Iterator[Problem]:
+    name, title, run = found.name, found.title, found.target.call
     if found.wired and not found.path:
         what = f"{title} is set up, and is not on your PATH"
         yield Problem(what, f"{run} setup {name} --undo", blocks=True)
@@ -161,9 +161,10 @@ def _problems(found: Examined, user: Target) -> Iterator[Problem]:
         scopes = " and ".join(each.scope for each in found.wired)
         what = f"{title} is set up twice ({scopes}): its hooks run twice"
         yield Problem(what, f"{run} setup {name} --undo")
-    if found.wired and found.trusted is False and user.wiring.skips:
+    known = found.target.wiring
+    if found.wired and found.trusted is False and known.skips:
         what = f"{title} skips our hooks: they have not been reviewed"
-        yield Problem(what, advice=user.wiring.trust, blocks=True)
+        yield Problem(what, advice=known.trust, blocks=True)
     for other in found.neighbours if found.wired else ():
         what = f"{title} is wired to another room, too: {other.home}"
         yield Problem(what, undo_command(name, other))

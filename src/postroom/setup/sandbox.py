@@ -13,9 +13,7 @@ from typing import Any, NamedTuple
 from postroom import config
 from postroom.errors import PostroomError
 from postroom.room import spool
-from postroom.runtimes import wiring
 from postroom.setup.examine import Examined, Problem
-from postroom.setup.plan import target
 
 STORES, SPOOLS, FAILS, UNTRIED = "stores", "spools", "fails", "untried"
 _PATIENCE = 10.0  # seconds; it takes a fifth of one
@@ -35,12 +33,12 @@ class Probed(NamedTuple):
     problem: Problem | None = None
 
 
-def probe(home: str, found: Examined) -> Probed:
+def probe(found: Examined) -> Probed:
     """Of a runtime that is set up; nothing is written, and no model is asked."""
     if not found.wired:
         return Probed("")
-    one, known = target(home, found.name), wiring.of(found.name)
-    if known.hindrance and (hindered := known.hindrance(one.place, _read)):
+    place, known = found.target.place, found.target.wiring
+    if known.hindrance and (hindered := known.hindrance(place, _read)):
         why, remedy = hindered
         return Probed(FAILS, why, Problem(f"in {found.title} {why}", advice=remedy))
     settings = [each.sandbox for each in found.wired if each.sandbox is not None]
@@ -49,9 +47,9 @@ def probe(home: str, found: Examined) -> Probed:
     opened = "its settings let it write to the room" if all(settings) else "it may not write to the room"
     if known.confined is None:
         return Probed(UNTRIED, f"{opened}; not tried: {found.title} has no command for that")
-    if not found.path or not os.path.exists(os.path.join(home, "room.db")):
+    if not found.path or not os.path.exists(os.path.join(place.room, "room.db")):
         return Probed(UNTRIED, f"{opened}; not tried")
-    return _judged(found, opened, _run([found.path, *known.confined(one.place, _read)], home))
+    return _judged(found, opened, _run([found.path, *known.confined(place, _read)], place.room))
 
 
 def _run(words: list[str], home: str) -> dict[str, Any] | str:
@@ -83,7 +81,7 @@ def _judged(found: Examined, opened: str, said: dict[str, Any] | str) -> Probed:
     if all(each.sandbox for each in found.wired):
         problem = problem._replace(advice=f"Start {found.name} with a sandbox that may write.")
     else:
-        problem = problem._replace(command=f"{found.run} setup {found.name}")
+        problem = problem._replace(command=f"{found.target.call} setup {found.name}")
     return Probed(FAILS, what, problem)
 
 

@@ -117,7 +117,7 @@ def _set_up(one: "Target", args: "argparse.Namespace", context: "Context") -> di
     from postroom.hooks import program
     from postroom.setup.file import glance
     from postroom.setup.neighbour import displaced
-    from postroom.setup.plan import calling, carry_out, carry_out_undo, changes
+    from postroom.setup.plan import carry_out, carry_out_undo, changes
 
     title = one.runtime.title
     if one.wiring.instead:
@@ -152,7 +152,7 @@ def _set_up(one: "Target", args: "argparse.Namespace", context: "Context") -> di
     carry_out(one, todo)
     context.note(f"{_done(one, left)}. To take it back: {one.command} --undo")
     _tell_left(one, left, context)
-    context.note(f"  then see that it works: {calling(one.place.room)} doctor {one.runtime.name}")
+    context.note(f"  then see that it works: {one.call} doctor {one.runtime.name}")
     return _report(one, "done", files, left)
 
 
