@@ -45,9 +45,13 @@ def is_current(home: str) -> bool:
     return _read(path(home)) == _content(home, sys.executable)
 
 
+def source() -> str:
+    """Where a Python that knows of no installation finds this one."""
+    return os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
 def _content(home: str, python: str) -> str:
-    source = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    body = _PYTHON.format(source=source, home=home)
+    body = _PYTHON.format(source=source(), home=home)
     if len(python) <= _LONGEST and " " not in python:
         return f"#!{python} -IS\n{body}"
     import shlex  # noqa: PLC0415 - rarely

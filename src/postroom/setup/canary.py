@@ -55,8 +55,8 @@ def sing(room: LocalRoom, found: Examined, timeout: float, progress: Progress) -
             _to_sessions(own, found, timeout, progress) if found.sessions else _headless(own, found, progress)
         )
     if isinstance(result, Trial):
-        seen = found.path or ""
-        result = result._replace(program=seen, stamp=stamp_of(seen) if seen else "")
+        stamp = stamp_of(found.path) if found.path else ""
+        result = result._replace(program=found.path, stamp=stamp)
         record(room.home, found.name, result)
     return result
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from postroom.errors import CannotEdit, PostroomError
 from postroom.hooks import journal, program
 from postroom.model.message import Json, Session
+from postroom.room.call import program_of
 from postroom.room.local import LocalRoom
 from postroom.room.session import is_live
 from postroom.room.trial import Trial, stamp_of, trial
@@ -48,7 +49,7 @@ class Examined(NamedTuple):
     """What is known of a runtime."""
 
     target: Target  # for the user
-    path: str | None  # of its program
+    path: str  # of its program; empty: it is not on the PATH
     version: str
     wired: list[Wired]
     trusted: bool | None
@@ -86,7 +87,8 @@ def runtimes(home: str, room: LocalRoom | None, names: list[str]) -> Iterator[Ex
 
 
 def _runtime(home: str, room: LocalRoom | None, name: str) -> Examined:
-    user, path = target(home, name), installed.program(name)
+    user = target(home, name)
+    path = program_of(user.runtime)
     version = installed.version(path) if path else ""
     wired = [found for one in _targets(home, name) if (found := _wired(one)) is not None]
     return Examined(
@@ -97,7 +99,7 @@ def _runtime(home: str, room: LocalRoom | None, name: str) -> Examined:
     )  # fmt: skip
 
 
-def _tried(home: str, name: str, path: str | None, version: str) -> Trial | None:
+def _tried(home: str, name: str, path: str, version: str) -> Trial | None:
     """The last trial. Where the program was only put there anew, senders are told that it still holds."""
     found = trial(home, name)
     if found and path and not found.is_current and found.version == version != "":

@@ -12,7 +12,9 @@ from typing import Any, NamedTuple
 
 from postroom import config
 from postroom.errors import PostroomError
+from postroom.hooks import program
 from postroom.room import spool
+from postroom.setup import file
 from postroom.setup.examine import Examined, Problem
 
 STORES, SPOOLS, FAILS, UNTRIED = "stores", "spools", "fails", "untried"
@@ -38,7 +40,7 @@ def probe(found: Examined) -> Probed:
     if not found.wired:
         return Probed("")
     place, known = found.target.place, found.target.wiring
-    if known.hindrance and (hindered := known.hindrance(place, _read)):
+    if known.hindrance and (hindered := known.hindrance(place, file.glance)):
         why, remedy = hindered
         return Probed(FAILS, why, Problem(f"in {found.title} {why}", advice=remedy))
     settings = [each.sandbox for each in found.wired if each.sandbox is not None]
@@ -49,16 +51,15 @@ def probe(found: Examined) -> Probed:
         return Probed(UNTRIED, f"{opened}; not tried: {found.title} has no command for that")
     if not found.path or not os.path.exists(os.path.join(place.room, "room.db")):
         return Probed(UNTRIED, f"{opened}; not tried")
-    return _judged(found, opened, _run([found.path, *known.confined(place, _read)], place.room))
+    return _judged(found, opened, _run([found.path, *known.confined(place, file.glance)], place.room))
 
 
 def _run(words: list[str], home: str) -> dict[str, Any] | str:
     """What `report` says in there; or why it says nothing."""
-    source = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     try:
         done = subprocess.run(
-            [*words, sys.executable, "-I", "-S", "-c", _PYTHON, source, home], stdin=subprocess.DEVNULL,
-            capture_output=True, timeout=_PATIENCE, check=False,
+            [*words, sys.executable, "-I", "-S", "-c", _PYTHON, program.source(), home],
+            stdin=subprocess.DEVNULL, capture_output=True, timeout=_PATIENCE, check=False,
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired) as exc:
         return str(exc)
@@ -104,11 +105,3 @@ def report(home: str) -> None:
 
 def _can_spool() -> bool:
     return any(os.access(place, os.W_OK) for place in spool.places(os.getcwd()))
-
-
-def _read(path: str) -> str:
-    try:
-        with open(path, encoding="utf-8-sig", errors="replace") as file:
-            return file.read()
-    except OSError:
-        return ""

@@ -122,7 +122,8 @@ def _try(
 def _document(report: _Report) -> dict[str, Any]:
     found, inside = report.found, report.inside
     return {
-        "runtime": found.name, "title": found.title, "path": found.path, "version": found.version or None,
+        "runtime": found.name, "title": found.title, "path": found.path or None,
+        "version": found.version or None,
         "set_up": [each._asdict() for each in found.wired], "trusted": found.trusted,
         "sessions": [{"agent": address, "session": one.id} for address, one in found.sessions],
         "proven": _proven(found), "remark": found.target.runtime.remark,
