@@ -27,6 +27,12 @@ def path(home: str) -> str:
     return config.beside(home, "hook")
 
 
+def home_of(where: str) -> str:
+    """The room whose program that is; empty: it is none."""
+    end = path("")
+    return where.removesuffix(end) if where.endswith(end) else ""
+
+
 def install(home: str) -> str:
     """Write it, or write it anew after an upgrade; its path."""
     where, content = path(home), _content(home, sys.executable)

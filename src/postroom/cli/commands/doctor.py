@@ -217,6 +217,7 @@ def _problems(problems: "list[Problem]") -> list[dict[str, Any]]:
 
 def _closing(about: dict[str, Any], found: "list[Examined]", own: "list[Problem]", context: "Context") -> str:
     from postroom.cli.output import clean
+    from postroom.hooks import journal
     from postroom.setup.plan import calling
 
     lines: list[str] = []
@@ -227,6 +228,6 @@ def _closing(about: dict[str, Any], found: "list[Examined]", own: "list[Problem]
     lines += _told(own, context)
     if about["log"]:
         fold = context.out.fold
-        lines.append(fold(f"Complaints of hooks in the last day, in {about['home']}-hooks/hook.log:", 2))
+        lines.append(fold(f"Complaints of hooks in the last day, in {journal.path(about['home'])}:", 2))
         lines += [f"  {fold(clean(line), 4)}" for line in about["log"]]
     return "".join(f"{line}\n" for line in lines)
