@@ -182,10 +182,12 @@ def test_a_canary_sings_for_itself_whatever_token_its_caller_has(user: User):
 def test_a_canary_sings_for_itself_in_the_shell_of_an_agent(user: User):
     user.install("claude", RUNS_HOOKS)
     user.ok("setup", "claude", "--yes")
-    env = {"HOME": str(user.home), "PATH": f"{user.bin}:{os.environ['PATH']}", "POSTROOM_AGENT": "backend"}
-    with Player(str(user.room), str(user.project), runtime="codex", **env) as player:
+    path = f"{user.bin}:{os.environ['PATH']}"
+    with Player(str(user.room), str(user.project), runtime="codex", POSTROOM_AGENT="backend") as player:
         player.hook("SessionStart", source="startup")
-        seen = player.shell("doctor", "claude", "--live", CODEX_THREAD_ID="s1")
+        seen = player.shell(
+            "doctor", "claude", "--live", HOME=str(user.home), PATH=path, CODEX_THREAD_ID="s1"
+        )
         assert seen.code == 0, seen
     assert "proven (boundary)" in seen.out
 

@@ -14,7 +14,7 @@ from postroom.room.session import is_live
 from postroom.room.trial import Trial, stamp_of, trial
 from postroom.room.trial import record as record_trial
 from postroom.runtimes import NAMES
-from postroom.runtimes.wiring import SANDBOX
+from postroom.runtimes.wiring import Purpose
 from postroom.setup import file, installed, jsonc, record, toml
 from postroom.setup.change import plan
 from postroom.setup.neighbour import Neighbour, neighbours, undo_command
@@ -123,7 +123,7 @@ def _wired(one: Target) -> Wired | None:
     if not is_wired(one):
         return None
     edits = one.wiring.edits(one.place)
-    roots = [edit for edit in edits if edit.why == SANDBOX]
+    roots = [edit for edit in edits if Purpose.SANDBOX in edit.purpose]
     sandbox = all(jsonc.covers(_document(edit.path), edit.content) for edit in roots) if roots else None
     left = one.wiring.left_to_do(one.place, file.glance) if one.wiring.left_to_do else []
     try:
