@@ -25,18 +25,18 @@ EXAMPLES = """\
 
 
 def add_arguments(parser: "Parser") -> None:
-    parser.add_argument(
-        "runtime", metavar="RUNTIME", nargs="?",
-        help="claude, codex, gemini, qwen, copilot, opencode, goose or aider",
-    )  # fmt: skip
+    from postroom.runtimes import NAMES
+
+    names = f"{', '.join(NAMES[:-1])} or {NAMES[-1]}"
+    parser.add_argument("runtime", metavar="RUNTIME", nargs="?", help=names)
     parser.add_argument("--scope", metavar="WHERE", default="user", help="user (default) or project")
     parser.add_argument("--undo", action="store_true", help="take it back")
     parser.add_argument("--replace", action="store_true", help="put it in the place of another room's")
     parser.add_argument("--yes", action="store_true", help="write without asking")
     parser.add_argument("--dry-run", action="store_true", help="only show what would be written")
     parser.add_argument("--allow", action="store_true", help="let the agent run postroom without asking you")
-    parser.add_argument("--plugin", action="store_true", help="for claude: make a plugin instead of hooks")
-    parser.add_argument("--into", metavar="DIR", help="where the plugin is made (in the room's home)")
+    parser.add_argument("--plugin", action="store_true", help="make a plugin, where the CLI takes one")
+    parser.add_argument("--into", metavar="DIR", help="where the plugin is made (beside the room)")
 
 
 def run(args: "argparse.Namespace", context: "Context") -> int:
