@@ -451,7 +451,7 @@ def confined(runtime: Runtime) -> Confined:
     known = wiring.of(runtime.name)
     events = {point.event: "" for point in runtime.points}
     place = wiring.Place("/here", "/user", "", "/room", "/hook", events, {})
-    if any(edit.why == wiring.SANDBOX for edit in known.edits(place)):
+    if any(wiring.Purpose.SANDBOX in edit.purpose for edit in known.edits(place)):
         return Confined.OPENED
     return Confined.HINDERED if known.hindrance else Confined.NONE
 

@@ -65,6 +65,21 @@ def test_setup_and_doctor_fit_into_80_columns_and_say_it_all(user: User):
     assert refused[0].startswith("postroom: Codex is wired to another room")
 
 
+def test_what_doctor_tells_to_run_is_on_one_line_and_what_it_tells_to_do_is_folded(user: User):
+    user.ok("join", "builder")
+    aside = user.project / ".postroom" / "rejected"
+    (aside / f"{LONG} {LONG}").mkdir(parents=True)
+    user.install("copilot")
+    user.write(".copilot/settings.json", '{"sandbox": {"enabled": true}}')
+    user.ok("setup", "copilot", "--yes")
+    shown = on_terminal(user, "doctor", columns=40)
+    assert f"            rm -r {aside}" in shown
+    assert "            Look at it, then:" in shown
+    advice = "Say /sandbox disable in copilot, or do without mail there."
+    assert advice not in "\n".join(shown)
+    assert advice in " ".join(line.strip() for line in shown)
+
+
 def test_agents_fit_into_80_columns_and_say_it_all(user: User):
     about = "writes the server side; ask it about the interface, and about what is stored where and why"
     user.ok("join", "the-backend-of-the-shop", "--role", "builder", "--description", about)

@@ -2,17 +2,20 @@
 
 import json
 import os
+import signal
 import sys
 from pathlib import Path
 
 import pytest
 
+from postroom import host
 from postroom.room.reach import is_proven
 from postroom.room.trial import Trial, record, trial
 from postroom.setup import canary
 from tests.commandline import CommandLine
 from tests.configured import User
 from tests.living import Living
+from tests.player import Player
 from tests.process import BOUND, until
 
 # A runtime of ours: it runs the hooks of its settings as Claude Code does, and asks no model.
@@ -91,6 +94,18 @@ def test_a_program_that_runs_another_installation_is_told_and_mended(user: User)
 
 
 @pytest.mark.promise("doctor")
+def test_what_helps_names_the_room_it_is_for(user: User, tmp_path: Path):
+    there = ("--home", str(tmp_path / "other"))
+    call = f"postroom {' '.join(there)}"
+    assert f"makes it: {call} setup\n" in user.ok("doctor", *there).out
+    user.ok("join", "builder", *there)
+    assert f"nothing to prove: {call} setup\n" in user("doctor", "--live", *there).err
+    for wrong in (["gemini", "--plugin"], ["gemini", "--allow"]):
+        assert f"Try: {call} setup gemini\n" in user("setup", *wrong, *there).err
+    assert f"Try: {call} setup claude --plugin\n" in user("setup", "--plugin", *there).err
+
+
+@pytest.mark.promise("doctor")
 def test_what_is_set_up_and_not_installed_is_a_problem(user: User):
     user.ok("setup", "gemini", "--yes")
     result = user("doctor")
@@ -151,6 +166,47 @@ def test_a_canary_that_the_hooks_show_proves_the_route(user: User):
     assert (found.ok, found.version, found.evidence) == (True, "9.8.7", "boundary")
     assert "yes, by boundary (9.8.7" in user.ok("doctor", "claude").out
     assert "doctor-claude" not in user.ok("agents").out
+
+
+@pytest.mark.promise("doctor")
+def test_a_canary_sings_for_itself_whatever_token_its_caller_has(user: User):
+    user.install("claude", RUNS_HOOKS)
+    user.ok("setup", "claude", "--yes")
+    user.ok("join", "worker")
+    token = user.ok("tokens", "issue", "worker", "--json").json["token"]
+    path = f"{user.bin}:{os.environ['PATH']}"
+    assert "proven (boundary)" in user.ok("doctor", "claude", "--live", PATH=path, POSTROOM_TOKEN=token).out
+    assert [one["address"] for one in user.ok("agents", "--json").json["agents"]] == ["p/worker"]
+    assert user.ok("sent", "--as", "worker", "--json").json["messages"] == []
+
+
+@pytest.mark.promise("doctor")
+def test_a_canary_sings_for_itself_in_the_shell_of_an_agent(user: User):
+    user.install("claude", RUNS_HOOKS)
+    user.ok("setup", "claude", "--yes")
+    path = f"{user.bin}:{os.environ['PATH']}"
+    with Player(str(user.room), str(user.project), runtime="codex", POSTROOM_AGENT="backend") as player:
+        player.hook("SessionStart", source="startup")
+        seen = player.shell(
+            "doctor", "claude", "--live", HOME=str(user.home), PATH=path, CODEX_THREAD_ID="s1"
+        )
+        assert seen.code == 0, seen
+    assert "proven (boundary)" in seen.out
+
+
+def test_a_canary_is_let_through_where_routes_are_strict(user: User):
+    user.install("claude", RUNS_HOOKS)
+    user.ok("setup", "claude", "--yes")
+    path = f"{user.bin}:{os.environ['PATH']}"
+    user.ok("doctor", "claude", "--live", PATH=path, POSTROOM_ROUTES="strict")
+
+
+def test_a_canary_leaves_the_project_its_directory(user: User):
+    user.install("claude", RUNS_HOOKS)
+    user.ok("setup", "claude", "--yes")
+    path = f"{user.bin}:{os.environ['PATH']}"
+    user.ok("doctor", "claude", "--live", PATH=path, POSTROOM_PROJECT="")
+    assert user.ok("projects", "--json", POSTROOM_PROJECT="").json["projects"][0]["root"] == str(user.project)
 
 
 @pytest.mark.promise("doctor")
@@ -272,6 +328,34 @@ def test_a_run_that_takes_long_is_told_of(user: User, monkeypatch: pytest.Monkey
     assert result.code == 1
     assert "  1 s, and it has not ended; it may take 2 s" in result.err
     assert "it did not end within 2 s" in result.out
+
+
+@pytest.mark.parametrize("stubborn", ["", "trap '' TERM; "])
+def test_nothing_of_a_run_that_takes_too_long_is_left(
+    user: User, stubborn: str, monkeypatch: pytest.MonkeyPatch
+):
+    for name in ("_STEP", "_PATIENCE", "_GRACE"):
+        monkeypatch.setattr(canary, name, 1)
+    pid = user.home / "pid"
+    real = f"sh -c '{stubborn}echo $$ >{pid}; exec sleep 60'".replace("''", '""')
+    user.install("claude", f'if [ "$1" = --version ]; then echo 9.8.7; else {real}; echo wrapped; fi')
+    user.ok("setup", "claude", "--yes")
+    assert user("doctor", "claude", "--live", PATH=f"{user.bin}:{os.environ['PATH']}").code == 1
+    until(lambda: host.is_gone(host.identity_of(int(pid.read_text(encoding="ascii")))))
+
+
+def test_who_interrupts_a_run_ends_it(user: User):
+    pid = user.home / "pid"
+    user.install(
+        "claude", f'if [ "$1" = --version ]; then echo 9.8.7; else echo $$ >{pid}; exec sleep 600; fi'
+    )
+    user.ok("setup", "claude", "--yes")
+    env = {"HOME": str(user.home), "PATH": f"{user.bin}:{os.environ['PATH']}"}
+    with CommandLine(str(user.room)).start("doctor", "claude", "--live", env=env) as doctor:
+        until(lambda: pid.exists() and pid.read_text(encoding="ascii"))
+        doctor.send_signal(signal.SIGINT)
+        doctor.communicate(timeout=BOUND)
+    until(lambda: host.is_gone(host.identity_of(int(pid.read_text(encoding="ascii")))))
 
 
 @pytest.mark.promise("doctor")

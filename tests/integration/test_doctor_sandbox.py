@@ -62,6 +62,18 @@ def test_what_is_sent_from_inside_is_found_out_inside(user: User):
 
 
 @pytest.mark.promise("doctor-sandbox")
+def test_what_opens_a_sandbox_opens_it_to_this_room(user: User):
+    there = ("--home", str(user.room))
+    confine(user, f"{readonly(user.room)} && {readonly(user.project)} && cd '{user.project}'")
+    user.ok("setup", "codex", "--yes")
+    user.ok("join", "backend")
+    user.write(".codex/config.toml", "")
+    told = user("doctor", "codex", "--json", *there, POSTROOM_HOME="/elsewhere").json["problems"]
+    [problem] = [each for each in told if "sending fails" in each["what"]]
+    assert problem["next"] == f"postroom {' '.join(there)} setup codex"
+
+
+@pytest.mark.promise("doctor-sandbox")
 def test_a_sandbox_that_cannot_be_tried_is_said_to_be_untried(user: User):
     for name in ("claude", "codex"):
         user.install(
@@ -140,6 +152,8 @@ def test_a_letter_that_no_session_is_left_to_take_in_is_told_and_taken_in_by_doc
     [problem] = problems(home)
     assert "1 letter" in problem["what"]
     assert problem["next"] == "postroom doctor --fix"
+    [problem] = CommandLine("/elsewhere")("doctor", "--json", "--home", home).json["problems"]
+    assert problem["next"] == f"postroom --home {home} doctor --fix"
     assert problems(home, "--fix") == []
     [mail] = room.peek("builder")
     assert (mail.sender, mail.body, mail.message.verified) == ("backend", "hi", "unverified")

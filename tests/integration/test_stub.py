@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from postroom import config
-from postroom.hooks import program
-from postroom.hooks.stub import stub
+from postroom.hooks import program, stub
 from postroom.room.local import LocalRoom
 from postroom.runtimes import NAMES, load
 from postroom.setup import plan
@@ -70,7 +69,7 @@ def test_whatever_the_environment_calls_the_session_nothing_is_written_or_run_el
     life.mkdir(parents=True)
     precious = tmp_path / "precious"
     precious.write_text("mine\n", encoding="utf-8")
-    command = stub(home, "Stop", "true", load("claude").key)
+    command = stub.stub(home, "Stop", "true", load("claude").key)
     before = sorted(tmp_path.rglob("*"))
     done = subprocess.run(
         [shell, "-c", command], env={"CLAUDE_CODE_SESSION_ID": key, "PATH": os.environ["PATH"]}, cwd=tmp_path,
@@ -146,3 +145,27 @@ def test_what_a_wake_says_by_its_exit_code_comes_through_the_shell(room: LocalRo
     wired.start()
     room.send("builder", "mail-1")
     assert "mail-1" in wired.change()
+
+
+@pytest.mark.parametrize("home", ["/room", '/it\'s a "room"', "/a room\\with $everything; exec nothing"])
+@pytest.mark.parametrize("name", NAMES)
+def test_the_room_of_a_wired_command_can_be_told_from_it(home: str, name: str):
+    runtime = load(name)
+    commands = plan.commands(runtime, home)
+    for point in runtime.points:
+        if not point.is_question:  # there the shell remains, to end well
+            assert program.home_of(stub.program_in(commands[point.event], name)) == home
+            assert stub.program_in(commands[point.event], "another") == ""
+
+
+@pytest.mark.parametrize(
+    ("command", "runs"),
+    [
+        (r"exec /a\ room-hooks/hook gemini Stop", "/a room-hooks/hook"),
+        ("echo 'exec /room-hooks/hook gemini Stop'", ""),
+        ("echo it's done", ""),
+        ("", ""),
+    ],
+)
+def test_what_a_users_own_command_runs_is_read_as_a_shell_reads_it(command: str, runs: str):
+    assert stub.program_in(command, "gemini") == runs

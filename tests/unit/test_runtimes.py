@@ -8,7 +8,7 @@ from postroom.errors import UnknownRuntime
 from postroom.protocol.schema import check
 from postroom.runtimes import NAMES, load
 from postroom.runtimes.contract import NUDGE, Kind, Point, Runtime, Said, Wake, Words
-from postroom.runtimes.plugin import program
+from postroom.runtimes.plugin import program, program_in
 from postroom.runtimes.process import Sleeper
 from tests.recorded import Capture, captures, schema, schemas, strings
 
@@ -165,6 +165,11 @@ def test_a_plugin_is_made_for_a_room(name: str) -> None:
     assert 'const RUN = "/home/dev/a \\"room\\"/run"' in text
     assert f'const NUDGE = "{NUDGE}"' in text
     assert '"%' not in text
+    assert program_in(text) == ('/home/dev/a "room"-hooks/hook' if "spawn(HOOK" in text else "")
+
+
+def test_a_plugin_that_somebody_has_made_another_runs_nothing_of_ours() -> None:
+    assert program_in('const HOOK = "a" + "b"') == program_in("") == ""
 
 
 def test_an_unknown_runtime_is_refused_with_the_nearest_name() -> None:

@@ -32,6 +32,12 @@ def path(home: str) -> str:
     return config.beside(home, "hook")
 
 
+def home_of(where: str) -> str:
+    """The room whose program that is; empty: it is none."""
+    end = path("")
+    return where.removesuffix(end) if where.endswith(end) else ""
+
+
 def install(home: str) -> str:
     """Write it, or write it anew after an upgrade; its path."""
     where, content = path(home), _content(home, sys.executable)
@@ -50,9 +56,13 @@ def is_current(home: str) -> bool:
     return _read(path(home)) == _content(home, sys.executable)
 
 
+def source() -> str:
+    """Where a Python that knows of no installation finds this one."""
+    return os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
 def _content(home: str, python: str) -> str:
-    source = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    body = _PYTHON.format(source=source, home=home)
+    body = _PYTHON.format(source=source(), home=home)
     if len(python) <= _LONGEST and " " not in python:
         return f"#!{python} -IS\n{body}"
     import shlex  # noqa: PLC0415 - rarely

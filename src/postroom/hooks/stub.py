@@ -54,3 +54,15 @@ def stub(
         path = shlex.quote(program)
         lines.append(f"[ -x {path} ] && {{ read -r p <{path}; }} 2>/dev/null && {_HAS_PYTHON} || exit 0")
     return "; ".join([*lines, f'{command} "$k"; exit 0' if harmless else f'exec {command} "$k"'])
+
+
+def program_in(command: str, runtime: str) -> str:
+    """What a user's command becomes, if it is one of ours for that runtime; else empty."""
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return ""
+    for before, program, name in zip(words, words[1:], words[2:], strict=False):
+        if (before, name) == ("exec", runtime):
+            return program
+    return ""

@@ -14,6 +14,11 @@ from postroom.runtimes.contract import NUDGE, Runtime
 from postroom.runtimes.process import Call, Sleeper
 
 
+def program_of(runtime: Runtime) -> str:
+    """Where its program is, for who calls; empty: nowhere."""
+    return host.on_path(runtime.programs[0]) if runtime.programs else ""
+
+
 def call_of(runtime: Runtime, session: Session) -> Call | None:
     """How this process can call a session now; None if it cannot."""
     return None if runtime.call is None else runtime.call(_sleeper(runtime, session), NUDGE)
@@ -22,8 +27,7 @@ def call_of(runtime: Runtime, session: Session) -> Call | None:
 def _sleeper(runtime: Runtime, session: Session) -> Sleeper:
     details = session.details
     command, cwd = host.started_with(session.process)
-    program = host.on_path(runtime.programs[0]) if runtime.programs else ""
     return Sleeper(
-        own_id(session.id), str(details.get("transcript") or ""), program, command, dict(os.environ), cwd,
-        str(details.get("socket") or ""),
+        own_id(session.id), str(details.get("transcript") or ""), program_of(runtime), command,
+        dict(os.environ), cwd, str(details.get("socket") or ""),
     )  # fmt: skip

@@ -138,14 +138,14 @@ def _own(place: "Place") -> str:
 
 
 def _edits(place: "Place") -> "list[Edit]":
-    from postroom.runtimes.wiring import ALLOW, HOOKS, SANDBOX, Edit  # noqa: PLC0415
+    from postroom.runtimes.wiring import Edit, Purpose  # noqa: PLC0415
 
     # What names paths of this machine is nothing to share with others who have the project.
     settings = f"{_folder(place)}/{'settings.local.json' if place.project else 'settings.json'}"
-    edits = _plugin(place) if place.plugin else [Edit(settings, {"hooks": _hooks(place)}, HOOKS)]
-    edits.append(Edit(settings, {"sandbox": {"filesystem": {"allowWrite": [place.room]}}}, SANDBOX))
+    edits = _plugin(place) if place.plugin else [Edit(settings, {"hooks": _hooks(place)}, Purpose.HOOKS)]
+    edits.append(Edit(settings, {"sandbox": {"filesystem": {"allowWrite": [place.room]}}}, Purpose.SANDBOX))
     if place.allow:
-        edits.append(Edit(settings, {"permissions": {"allow": ["Bash(postroom:*)"]}}, ALLOW))
+        edits.append(Edit(settings, {"permissions": {"allow": ["Bash(postroom:*)"]}}, Purpose.ALLOW))
     return edits
 
 
@@ -161,7 +161,7 @@ def _hooks(place: "Place") -> Json:
 
 def _plugin(place: "Place") -> "list[Edit]":
     """A marketplace of one plugin, which Claude Code reads where it lies."""
-    from postroom.runtimes.wiring import HOOKS, Edit, pretty  # noqa: PLC0415
+    from postroom.runtimes.wiring import Edit, Purpose, pretty  # noqa: PLC0415
 
     about = "Mail for agents: what others write to this agent is shown to it."
     plugin = {"name": "postroom", "description": about}
@@ -169,9 +169,9 @@ def _plugin(place: "Place") -> "list[Edit]":
     market = {"name": _MARKET, "owner": {"name": "Postroom"}, "plugins": [listed]}
     inner = f"{place.plugin}/plugins/postroom"
     return [
-        Edit(f"{place.plugin}/.claude-plugin/marketplace.json", pretty(market), "the marketplace"),
-        Edit(f"{inner}/.claude-plugin/plugin.json", pretty({**plugin, "version": "1.0.0"}), "the plugin"),
-        Edit(f"{place.plugin}/{_HOOKS}", pretty({"hooks": _hooks(place)}), HOOKS),
+        Edit(f"{place.plugin}/.claude-plugin/marketplace.json", pretty(market), Purpose.MARKETPLACE),
+        Edit(f"{inner}/.claude-plugin/plugin.json", pretty({**plugin, "version": "1.0.0"}), Purpose.MANIFEST),
+        Edit(f"{place.plugin}/{_HOOKS}", pretty({"hooks": _hooks(place)}), Purpose.HOOKS),
     ]
 
 

@@ -130,12 +130,12 @@ def _folder(place: "Place") -> str:
 
 
 def _edits(place: "Place") -> "list[Edit]":
-    from postroom.runtimes.wiring import HOOKS, SANDBOX, Edit, nested  # noqa: PLC0415
+    from postroom.runtimes.wiring import Edit, Purpose, nested  # noqa: PLC0415
 
     roots = {"sandbox_workspace_write": {"writable_roots": [place.room]}}
     return [
-        Edit(f"{_folder(place)}/hooks.json", {"hooks": nested(RUNTIME, place)}, HOOKS),
-        Edit(f"{_folder(place)}/config.toml", roots, SANDBOX),
+        Edit(f"{_folder(place)}/hooks.json", {"hooks": nested(RUNTIME, place)}, Purpose.HOOKS),
+        Edit(f"{_folder(place)}/config.toml", roots, Purpose.SANDBOX),
     ]
 
 

@@ -94,7 +94,7 @@ def wiring() -> "Wiring":
 
 def _edits(place: "Place") -> "list[Edit]":
     from postroom.runtimes.plugin import program  # noqa: PLC0415
-    from postroom.runtimes.wiring import HOOKS, Edit  # noqa: PLC0415
+    from postroom.runtimes.wiring import Edit, Purpose  # noqa: PLC0415
 
     folder = f"{place.project}/.github/hooks" if place.project else f"{place.user}/.copilot/hooks"
     hooks: Json = {
@@ -105,8 +105,8 @@ def _edits(place: "Place") -> "list[Edit]":
     }
     extension = f"{place.user}/.copilot/extensions/postroom/extension.mjs"
     return [
-        Edit(f"{folder}/postroom.json", {"version": 1, "hooks": hooks}, HOOKS),
-        Edit(extension, program(RUNTIME.name, place.room), "wakes an idle session, with --experimental"),
+        Edit(f"{folder}/postroom.json", {"version": 1, "hooks": hooks}, Purpose.HOOKS),
+        Edit(extension, program(RUNTIME.name, place.room), Purpose.WAKE),
     ]
 
 

@@ -84,10 +84,10 @@ def wiring() -> "Wiring":
 
 
 def _edits(place: "Place") -> "list[Edit]":
-    from postroom.runtimes.wiring import HOOKS, Edit, nested  # noqa: PLC0415
+    from postroom.runtimes.wiring import Edit, Purpose, nested  # noqa: PLC0415
 
     settings = f"{place.project or place.user}/.gemini/settings.json"
-    return [Edit(settings, {"hooks": nested(RUNTIME, place)}, HOOKS)]
+    return [Edit(settings, {"hooks": nested(RUNTIME, place)}, Purpose.HOOKS)]
 
 
 def _trusted(place: "Place", read: "Read") -> bool | None:

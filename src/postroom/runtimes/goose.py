@@ -49,7 +49,7 @@ def wiring() -> "Wiring":
 
 
 def _edits(place: "Place") -> "list[Edit]":
-    from postroom.runtimes.wiring import HOOKS, Edit, nested  # noqa: PLC0415
+    from postroom.runtimes.wiring import Edit, Purpose, nested  # noqa: PLC0415
 
     path = f"{place.project or place.user}/.agents/plugins/postroom/hooks/hooks.json"
-    return [Edit(path, {"hooks": nested(RUNTIME, place)}, HOOKS)]
+    return [Edit(path, {"hooks": nested(RUNTIME, place)}, Purpose.HOOKS)]

@@ -69,9 +69,9 @@ def wiring() -> "Wiring":
 
 def _edits(place: "Place") -> "list[Edit]":
     from postroom.runtimes.plugin import program  # noqa: PLC0415
-    from postroom.runtimes.wiring import Edit  # noqa: PLC0415
+    from postroom.runtimes.wiring import Edit, Purpose  # noqa: PLC0415
 
     config = place.environment.get("XDG_CONFIG_HOME") or f"{place.user}/.config"
     folder = f"{place.project}/.opencode" if place.project else f"{config}/opencode"
     text = program(RUNTIME.name, place.room)
-    return [Edit(f"{folder}/plugin/postroom.js", text, "the plugin that shows mail to the agent")]
+    return [Edit(f"{folder}/plugin/postroom.js", text, Purpose.PLUGIN)]

@@ -1,6 +1,8 @@
 """The programs that run inside a runtime: plain ES modules, one beside the module of each that takes one."""
 
+import json
 import os
+import re
 
 from postroom import config
 from postroom.runtimes.contract import NUDGE
@@ -20,3 +22,12 @@ def program(name: str, room: str) -> str:
     for fact, value in facts.items():
         content = content.replace(f'"%{fact}%"', encode(value), 1)
     return content
+
+
+def program_in(text: str) -> str:
+    """What a plugin's text has it run, if it is one of ours that runs something; else empty."""
+    found = re.search(r'^const HOOK = ("[^\n]*")', text, re.MULTILINE)
+    try:
+        return json.loads(found[1]) if found else ""
+    except ValueError:  # somebody has made it another
+        return ""

@@ -99,10 +99,10 @@ def wiring() -> "Wiring":
 
 
 def _edits(place: "Place") -> "list[Edit]":
-    from postroom.runtimes.wiring import HOOKS, Edit, nested  # noqa: PLC0415
+    from postroom.runtimes.wiring import Edit, Purpose, nested  # noqa: PLC0415
 
     settings = f"{place.project or place.user}/.qwen/settings.json"
-    return [Edit(settings, {"hooks": nested(RUNTIME, place)}, HOOKS)]
+    return [Edit(settings, {"hooks": nested(RUNTIME, place)}, Purpose.HOOKS)]
 
 
 def _hindrance(place: "Place", read: "Read") -> tuple[str, str] | None:

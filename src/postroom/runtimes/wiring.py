@@ -5,6 +5,7 @@ A runtime's module has a function `wiring()`, so that its hooks do not load this
 
 import json
 from collections.abc import Callable, Mapping
+from enum import Flag, auto
 from typing import TYPE_CHECKING, NamedTuple
 
 from postroom.model.message import Json
@@ -27,12 +28,40 @@ class Place(NamedTuple):
     plugin: str = ""  # the directory for a plugin, if it shall be one
 
 
+class Purpose(Flag):
+    """What a change to a file is for; it may be several."""
+
+    HOOKS = auto()
+    SANDBOX = auto()
+    ALLOW = auto()
+    PLUGIN = auto()
+    MARKETPLACE = auto()
+    MANIFEST = auto()
+    WAKE = auto()
+
+    @property
+    def sentence(self) -> str:
+        """As its user is told."""
+        return "; ".join(_SENTENCES[each] for each in self)
+
+
+_SENTENCES = {
+    Purpose.HOOKS: "the hooks that show mail to the agent",
+    Purpose.SANDBOX: "lets commands in the sandbox write to the room",
+    Purpose.ALLOW: "lets the agent run postroom without asking you",
+    Purpose.PLUGIN: "the plugin that shows mail to the agent",
+    Purpose.MARKETPLACE: "the marketplace",
+    Purpose.MANIFEST: "the plugin",
+    Purpose.WAKE: "wakes an idle session, with --experimental",
+}
+
+
 class Edit(NamedTuple):
     """A change to one file."""
 
     path: str
     content: Json | str  # to be merged into it (JSON or TOML, by its name); or all of it
-    why: str
+    purpose: Purpose
 
 
 Read = Callable[[str], str]  # a file's text; empty when it is not there
@@ -132,8 +161,3 @@ def is_trusted_folder(place: Place, read: Read, folder: str, *, by_default: bool
 def pretty(document: Json) -> str:
     """JSON as people write it."""
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
-
-
-HOOKS = "the hooks that show mail to the agent"
-SANDBOX = "lets commands in the sandbox write to the room"
-ALLOW = "lets the agent run postroom without asking you"

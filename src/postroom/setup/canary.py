@@ -2,62 +2,77 @@
 
 import os
 import shlex
+import signal
 import subprocess
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 
 from postroom import clock
-from postroom.errors import NoIdentity
 from postroom.hooks import journal, program
 from postroom.model.ladder import State
 from postroom.model.message import Delivery
 from postroom.room.local import LocalRoom
+from postroom.room.token import VARIABLE
 from postroom.room.trial import Trial, record, stamp_of
-from postroom.runtimes import load, wiring
+from postroom.runtimes import SESSION_ENV, SIGNS
+from postroom.runtimes.contract import Runtime
 from postroom.setup.examine import Examined
 
 PROMPT = "Postroom check: answer OK, and do nothing else."
 BODY = "This is a check by postroom doctor: nothing is to be done about it."
-_SENDER = "doctor"
+_SENDER = "postroom-doctor"
 _SEEN = (State.SEEN, State.ACKED)
 _PATIENCE, _STEP = 180, 10  # seconds for a run of the runtime, and after which we say that it goes on
+_GRACE = 5  # seconds in which it may end by itself
 
 Progress = Callable[[str], None]
 
 
 def command(found: Examined) -> list[str]:
     """What is run where no session lives; empty when nothing can be."""
-    words = wiring.of(found.name).headless
+    words = found.target.wiring.headless
     return [found.path, *words, PROMPT] if found.path and words else []
 
 
-def hindrance(home: str, found: Examined) -> str:
+def hindrance(found: Examined) -> str:
     """Why a run could prove nothing, so that no model is asked for it; empty: nothing is in its way."""
     if not found.wired:
-        return found.instead or f"it is not set up: {found.run} setup {found.name}"
+        return found.target.wiring.instead or f"it is not set up: {found.target.call} setup {found.name}"
     if not found.path:
         return "it is not on your PATH"
-    if not program.is_current(home):
-        return f"the program that all hooks run is not of this installation: {found.run} doctor --fix"
+    if not program.is_current(found.target.place.room):
+        return f"the program that all hooks run is not of this installation: {found.target.call} doctor --fix"
     first = next((each for each in found.problems if each.blocks), None)
     if first is not None:
         return f"{first.what}. {first.next}"
-    return "" if command(found) else found.remark
+    return "" if command(found) else found.target.runtime.remark
 
 
 def sing(room: LocalRoom, found: Examined, timeout: float, progress: Progress) -> Trial | str:
     """Try a runtime, and record what was found out; or why that cannot be found out now."""
-    if found.sessions:
-        result = _to_sessions(room, found, timeout, progress)
-    elif why := hindrance(room.home, found):
+    if not found.sessions and (why := hindrance(found)):
         return why
-    else:
-        result = _headless(room, found, progress)
+    with _as_ourselves(room) as own:
+        result = (
+            _to_sessions(own, found, timeout, progress) if found.sessions else _headless(own, found, progress)
+        )
     if isinstance(result, Trial):
-        seen = found.path or ""
-        result = result._replace(program=seen, stamp=stamp_of(seen) if seen else "")
+        stamp = stamp_of(found.path) if found.path else ""
+        result = result._replace(program=found.path, stamp=stamp)
         record(room.home, found.name, result)
     return result
+
+
+def _as_ourselves(room: LocalRoom) -> LocalRoom:
+    """The room without a witness: what is known of the caller, by token or session, is nothing of the canary.
+
+    Who may write to whom was declared for others.
+    """
+    settings = room.settings._replace(routes="open")
+    with room.write() as tx:
+        project = room.scope.ensure(tx)  # a name alone would make another project, without its directory
+    return LocalRoom(room.home, settings, agent=_SENDER, project=project, create=False)
 
 
 def _to_sessions(room: LocalRoom, found: Examined, timeout: float, progress: Progress) -> Trial | str:
@@ -76,14 +91,13 @@ def _to_sessions(room: LocalRoom, found: Examined, timeout: float, progress: Pro
 
 def _headless(room: LocalRoom, found: Examined, progress: Progress) -> Trial:
     """A run of the runtime with one prompt, in a scratch directory."""
-    runtime = load(found.name)
-    name = f"{_SENDER}-{found.name}"
+    name = f"doctor-{found.name}"
     room.join(name)
     try:
         ref = _send(room, name)
         progress(f"Asking your model once, by {found.title}: {shlex.join(command(found))}")
-        env = {key: value for key, value in os.environ.items() if key != runtime.session_env}
-        env |= {"POSTROOM_AGENT": name, "POSTROOM_HOME": room.home, "POSTROOM_PROJECT": room.project()}
+        named = {"POSTROOM_AGENT": name, "POSTROOM_HOME": room.home, "POSTROOM_PROJECT": room.project()}
+        env = _of_nobody(found.target.runtime) | named
         with tempfile.TemporaryDirectory(prefix="postroom-check-") as scratch:
             code, said = _run(command(found), scratch, env, progress)
         [delivery] = room.receipts(ref).deliveries
@@ -92,24 +106,42 @@ def _headless(room: LocalRoom, found: Examined, progress: Progress) -> Trial:
         room.leave(name)
 
 
+def _of_nobody(runtime: Runtime) -> dict[str, str]:
+    """The environment, without what would make a session that begins in it somebody else's."""
+    others = {VARIABLE, *SESSION_ENV.values(), *SIGNS, runtime.socket_env}
+    return {name: value for name, value in os.environ.items() if name not in others}
+
+
 def _run(argv: list[str], directory: str, env: dict[str, str], progress: Progress) -> tuple[int, str]:
     try:
         process = subprocess.Popen(
             argv, cwd=directory, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
+            stderr=subprocess.STDOUT, start_new_session=True,
         )  # fmt: skip
     except OSError as exc:
         return -1, str(exc)
     with process:
-        for passed in range(_STEP, _PATIENCE + _STEP, _STEP):
-            try:
-                said, _ = process.communicate(timeout=_STEP)
-            except subprocess.TimeoutExpired:
-                progress(f"  {passed} s, and it has not ended; it may take {_PATIENCE} s")
-            else:
-                return process.returncode, said.decode(errors="replace").strip()
-        process.kill()
+        try:
+            for passed in range(_STEP, _PATIENCE + _STEP, _STEP):
+                try:
+                    said, _ = process.communicate(timeout=_STEP)
+                except subprocess.TimeoutExpired:
+                    progress(f"  {passed} s, and it has not ended; it may take {_PATIENCE} s")
+                else:
+                    return process.returncode, said.decode(errors="replace").strip()
+        finally:  # also when somebody has interrupted us: no key reaches what has a session of its own
+            if process.returncode is None:
+                _end(process)
     return -1, f"it did not end within {_PATIENCE} s"
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End a process and all that it has started: what is called as a CLI may be a wrapper of the real one."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+        with suppress(subprocess.TimeoutExpired):
+            process.communicate(timeout=_GRACE)  # until none of them holds its output
 
 
 def _judged(found: Examined, delivery: Delivery, home: str, code: int, said: str) -> Trial:
@@ -129,15 +161,11 @@ def _failed(found: Examined, why: str) -> Trial:
 
 
 def _send(room: LocalRoom, to: str) -> str:
-    """As whoever calls; where nobody says who that is, as ourselves."""
+    room.join(_SENDER)
     try:
         return room.send(to, BODY, subject="Postroom check").id
-    except NoIdentity:
-        room.join(_SENDER)
-        try:
-            return room.send(to, BODY, subject="Postroom check", sender=_SENDER).id
-        finally:
-            room.leave(_SENDER)
+    finally:
+        room.leave(_SENDER)
 
 
 def _now() -> str:

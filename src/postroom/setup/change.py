@@ -56,7 +56,7 @@ def combined(edits: Iterable[Edit]) -> list[Edit]:
     for edit in edits:
         known = found.get(edit.path)
         if known is not None and isinstance(known.content, dict) and isinstance(edit.content, dict):
-            edit = Edit(edit.path, known.content | edit.content, f"{known.why}; {edit.why}")  # noqa: PLW2901
+            edit = Edit(edit.path, known.content | edit.content, known.purpose | edit.purpose)  # noqa: PLW2901
         found[edit.path] = edit
     return list(found.values())
 
@@ -65,7 +65,7 @@ def _planned(edit: Edit, mark: str, instead: Mapping[str, bytes | None]) -> Chan
     path = edit.path
     before = instead[path] if path in instead else file.read(path)
     text = _edited(path, edit.content, file.text(path, before), mark)
-    return Change(path, before, file.encoded(text, before), edit.why, edit.content)
+    return Change(path, before, file.encoded(text, before), edit.purpose.sentence, edit.content)
 
 
 def _edited(path: str, content: Json | str, text: str, mark: str) -> str:

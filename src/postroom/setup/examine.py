@@ -8,12 +8,13 @@ from typing import Any, NamedTuple
 from postroom.errors import CannotEdit, PostroomError
 from postroom.hooks import journal, program
 from postroom.model.message import Json, Session
+from postroom.room.call import program_of
 from postroom.room.local import LocalRoom
 from postroom.room.session import is_live
 from postroom.room.trial import Trial, stamp_of, trial
 from postroom.room.trial import record as record_trial
-from postroom.runtimes import NAMES, load
-from postroom.runtimes.wiring import SANDBOX
+from postroom.runtimes import NAMES
+from postroom.runtimes.wiring import Purpose
 from postroom.setup import file, installed, jsonc, record, toml
 from postroom.setup.change import plan
 from postroom.setup.neighbour import Neighbour, neighbours, undo_command
@@ -21,11 +22,17 @@ from postroom.setup.plan import SCOPES, Target, calling, is_wired, target
 
 
 class Problem(NamedTuple):
-    """What does not work, and the command that helps."""
+    """What does not work, and what helps."""
 
     what: str
-    next: str
+    command: str = ""  # to be run as it is
+    advice: str = ""  # for a person; before the command, if there is one
     blocks: bool = False  # until then no mail can be shown
+
+    @property
+    def next(self) -> str:
+        """What helps, in one line."""
+        return " ".join(filter(None, [self.advice, self.command]))
 
 
 class Wired(NamedTuple):
@@ -41,21 +48,26 @@ class Wired(NamedTuple):
 class Examined(NamedTuple):
     """What is known of a runtime."""
 
-    name: str
-    title: str
-    path: str | None  # of its program
+    target: Target  # for the user
+    path: str  # of its program; empty: it is not on the PATH
     version: str
     wired: list[Wired]
     trusted: bool | None
     sessions: list[tuple[str, Session]]  # the live ones, each with its agent's address
     proven: Trial | None
-    remark: str
-    trust: str  # what makes its hooks trusted; empty: it does not ask
-    run: str  # how postroom is called for this room
-    shows: bool  # it passes on to its model what a hook says
-    instead: str  # where nothing can be wired: what to do
     neighbours: list[Neighbour]  # other rooms that it is wired to here
-    problems: list[Problem]
+
+    @property
+    def name(self) -> str:
+        return self.target.runtime.name
+
+    @property
+    def title(self) -> str:
+        return self.target.runtime.title
+
+    @property
+    def problems(self) -> list[Problem]:
+        return list(_problems(self))
 
     @property
     def is_proven(self) -> bool:
@@ -75,23 +87,19 @@ def runtimes(home: str, room: LocalRoom | None, names: list[str]) -> Iterator[Ex
 
 
 def _runtime(home: str, room: LocalRoom | None, name: str) -> Examined:
-    runtime, path = load(name), installed.program(name)
-    version = installed.version(path) if path else ""
-    targets = list(_targets(home, name))
-    wired = [found for one in targets if (found := _wired(one)) is not None]
     user = target(home, name)
-    trusted = user.wiring.trusted(user.place, file.glance) if user.wiring.trusted and wired else None
-    found = Examined(
-        name, runtime.title, path, version, wired, trusted,
-        list(_sessions(room, name)) if room else [], _tried(home, name, path, version), runtime.remark,
-        user.wiring.trust, calling(home), any(point.proven_by for point in runtime.points),
-        user.wiring.instead, neighbours(user), [],
+    path = program_of(user.runtime)
+    version = installed.version(path) if path else ""
+    wired = [found for one in _targets(home, name) if (found := _wired(one)) is not None]
+    return Examined(
+        user, path, version, wired,
+        trusted=user.wiring.trusted(user.place, file.glance) if user.wiring.trusted and wired else None,
+        sessions=list(_sessions(room, name)) if room else [],
+        proven=_tried(home, name, path, version), neighbours=neighbours(user),
     )  # fmt: skip
-    found.problems.extend(_problems(found, user))
-    return found
 
 
-def _tried(home: str, name: str, path: str | None, version: str) -> Trial | None:
+def _tried(home: str, name: str, path: str, version: str) -> Trial | None:
     """The last trial. Where the program was only put there anew, senders are told that it still holds."""
     found = trial(home, name)
     if found and path and not found.is_current and found.version == version != "":
@@ -115,7 +123,7 @@ def _wired(one: Target) -> Wired | None:
     if not is_wired(one):
         return None
     edits = one.wiring.edits(one.place)
-    roots = [edit for edit in edits if edit.why == SANDBOX]
+    roots = [edit for edit in edits if Purpose.SANDBOX in edit.purpose]
     sandbox = all(jsonc.covers(_document(edit.path), edit.content) for edit in roots) if roots else None
     left = one.wiring.left_to_do(one.place, file.glance) if one.wiring.left_to_do else []
     try:
@@ -136,8 +144,8 @@ def _sessions(room: LocalRoom, name: str) -> Iterator[tuple[str, Session]]:
                         yield f"{agent.project}/{agent.name}", session
 
 
-def _problems(found: Examined, user: Target) -> Iterator[Problem]:
-    name, title, run = found.name, found.title, found.run
+def _problems(found: Examined) -> Iterator[Problem]:
+    name, title, run = found.name, found.title, found.target.call
     if found.wired and not found.path:
         what = f"{title} is set up, and is not on your PATH"
         yield Problem(what, f"{run} setup {name} --undo", blocks=True)
@@ -155,8 +163,10 @@ def _problems(found: Examined, user: Target) -> Iterator[Problem]:
         scopes = " and ".join(each.scope for each in found.wired)
         what = f"{title} is set up twice ({scopes}): its hooks run twice"
         yield Problem(what, f"{run} setup {name} --undo")
-    if found.wired and found.trusted is False and user.wiring.skips:
-        yield Problem(f"{title} skips our hooks: they have not been reviewed", user.wiring.trust, blocks=True)
+    known = found.target.wiring
+    if found.wired and found.trusted is False and known.skips:
+        what = f"{title} skips our hooks: they have not been reviewed"
+        yield Problem(what, advice=known.trust, blocks=True)
     for other in found.neighbours if found.wired else ():
         what = f"{title} is wired to another room, too: {other.home}"
         yield Problem(what, undo_command(name, other))
@@ -175,7 +185,7 @@ def room_problems(home: str, examined: list[Examined]) -> Iterator[Problem]:
         yield Problem(f"the program that all hooks run is {word}", f"{run} doctor --fix")
     if installed.own() is None:
         what = "postroom is not on your PATH: an agent could read its mail, and neither send nor answer"
-        yield Problem(what, installed.remedy())
+        yield Problem(what, advice=installed.remedy())
     if not os.access(home, os.W_OK):
         yield Problem(f"the room cannot be written: {home}", f"{run} status")
 

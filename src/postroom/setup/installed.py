@@ -6,7 +6,8 @@ import shutil
 import subprocess
 import sys
 
-from postroom.runtimes import NAMES
+from postroom.room.call import program_of
+from postroom.runtimes import NAMES, load
 
 _PATIENCE = 20.0  # seconds: some of them load for a while
 _VERSION = re.compile(r"\d+\.\d+(?:\.\d+)*(?:[-+.][0-9A-Za-z.]+)?")
@@ -14,12 +15,7 @@ _VERSION = re.compile(r"\d+\.\d+(?:\.\d+)*(?:[-+.][0-9A-Za-z.]+)?")
 
 def names() -> list[str]:
     """Those whose program is on the path."""
-    return [name for name in NAMES if program(name)]
-
-
-def program(name: str) -> str | None:
-    """Where the program of a runtime is. All of them are called as we call the runtime."""
-    return shutil.which(name)
+    return [name for name in NAMES if program_of(load(name))]
 
 
 def version(path: str) -> str:

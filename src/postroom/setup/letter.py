@@ -8,6 +8,7 @@ from postroom.room.local import LocalRoom
 from postroom.room.outbox import lying
 from postroom.room.spool import BASE, REJECTED
 from postroom.setup.examine import Problem
+from postroom.setup.plan import calling
 
 
 def problems(room: LocalRoom) -> Iterator[Problem]:
@@ -15,11 +16,11 @@ def problems(room: LocalRoom) -> Iterator[Problem]:
     for one in lying(room.agents()):
         if one.waiting and (number := left(room, one.path)):
             what = f"spooled, not stored: {_letters(number)} in {one.path}, and no session that takes them in"
-            yield Problem(what, "postroom doctor --fix")
+            yield Problem(what, f"{calling(room.home)} doctor --fix")
         if one.rejected:
             aside = f"{one.path}/{BASE}/{REJECTED}"
             what = f"put aside, because it is no letter of this room: {one.rejected} in {aside}"
-            yield Problem(what, f"Look at it, then: rm -r {quote(aside)}")
+            yield Problem(what, f"rm -r {quote(aside)}", advice="Look at it, then:")
 
 
 def mend(room: LocalRoom) -> None:

@@ -3,18 +3,14 @@
 A user who has two has as a rule tried one and then made another: so it is said, and one of them is to go.
 """
 
-import json
-import re
-import shlex
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from postroom.errors import AlreadySetUp
+from postroom.hooks import program, stub
+from postroom.runtimes import plugin
 from postroom.setup import file, jsonc
 from postroom.setup.plan import SCOPES, Target, Undoing, calling, target, undoing
-
-_END = "-hooks/hook"  # how the program of a room ends, after its home
-_WORD = r"(?:'[^']*'|\"'\"|[^\s'\"\\])+"  # as `shlex.quote` writes one
 
 
 class Neighbour(NamedTuple):
@@ -74,28 +70,19 @@ def _files(one: Target) -> Iterator[tuple[str, str]]:
 
 def _homes(path: str, name: str) -> Iterator[str]:
     """The rooms whose program a file has a runtime run."""
-    for text in _texts(path):
-        for word in re.findall(rf"exec ({_WORD}) {name} ", text):
-            yield from _home(shlex.split(word)[0])
-        for word in re.findall(r'^const HOOK = ("[^\n]*")', text, re.MULTILINE):
-            try:
-                yield from _home(json.loads(word))
-            except ValueError:  # not as we write it
-                continue
+    for where in _programs(path, name):
+        if home := program.home_of(where):
+            yield home
 
 
-def _home(program: str) -> Iterator[str]:
-    if program.endswith(_END):
-        yield program.removesuffix(_END)
-
-
-def _texts(path: str) -> Iterator[str]:
+def _programs(path: str, name: str) -> Iterator[str]:
     text = file.glance(path)
     if not path.endswith(".json"):
-        yield text
+        yield plugin.program_in(text)
         return
     try:
-        yield from _strings(jsonc.document(text))
+        for command in _strings(jsonc.document(text)):
+            yield stub.program_in(command, name)
     except jsonc.Unreadable:
         return
 

@@ -31,11 +31,16 @@ class Target(NamedTuple):
         return self.place.plugin or self.place.project
 
     @property
+    def call(self) -> str:
+        """How `postroom` is called for its room."""
+        return calling(self.place.room)
+
+    @property
     def command(self) -> str:
         """What sets up the same."""
         usual = config.beside(self.place.room, "plugin", self.runtime.name)
         into = f" --into {shlex.quote(self.place.plugin)}" if self.place.plugin not in ("", usual) else ""
-        return f"{calling(self.place.room)} setup {self.runtime.name}{SCOPES[self.scope]}{into}"
+        return f"{self.call} setup {self.runtime.name}{SCOPES[self.scope]}{into}"
 
 
 class Undoing(NamedTuple):
@@ -68,12 +73,11 @@ def target(
         dict(os.environ), allow, plugin,
     )  # fmt: skip
     one = Target(runtime, found, "plugin" if plugin else scope, place)
+    without = f"Try: {one.call} setup {name}"
     if plugin and one.wiring.edits(place) == one.wiring.edits(place._replace(plugin="")):
-        raise UsageError(f"{runtime.title} has no plugins of ours", hint=f"Try: postroom setup {name}")
+        raise UsageError(f"{runtime.title} has no plugins of ours", hint=without)
     if allow and one.wiring.edits(place) == one.wiring.edits(place._replace(allow=False)):
-        raise UsageError(
-            f"what {runtime.title} may run without asking is not set here", hint=f"Try: postroom setup {name}"
-        )
+        raise UsageError(f"what {runtime.title} may run without asking is not set here", hint=without)
     return one
 
 
@@ -109,7 +113,7 @@ def guard(one: Target) -> None:
         same = (other.scope, other.directory) == (one.scope, one.directory)
         if other.runtime != name or same or other.scope == one.scope == "project":
             continue
-        undo = f"{calling(one.place.room)} setup {name}{SCOPES[other.scope]} --undo"
+        undo = f"{one.call} setup {name}{SCOPES[other.scope]} --undo"
         at = f" (in {other.directory})" if other.directory else ""
         raise AlreadySetUp(
             f"{one.runtime.title} is set up by its {_WORDS[other.scope]}{at}: its hooks would run twice",

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 from postroom import config
 from postroom.errors import PostroomError
+from postroom.hooks import program
 from postroom.room import spool
-from postroom.runtimes import wiring
+from postroom.setup import file
 from postroom.setup.examine import Examined, Problem
-from postroom.setup.plan import target
 
 STORES, SPOOLS, FAILS, UNTRIED = "stores", "spools", "fails", "untried"
 _PATIENCE = 10.0  # seconds; it takes a fifth of one
@@ -35,32 +35,31 @@ class Probed(NamedTuple):
     problem: Problem | None = None
 
 
-def probe(home: str, found: Examined) -> Probed:
+def probe(found: Examined) -> Probed:
     """Of a runtime that is set up; nothing is written, and no model is asked."""
     if not found.wired:
         return Probed("")
-    one, known = target(home, found.name), wiring.of(found.name)
-    if known.hindrance and (hindered := known.hindrance(one.place, _read)):
+    place, known = found.target.place, found.target.wiring
+    if known.hindrance and (hindered := known.hindrance(place, file.glance)):
         why, remedy = hindered
-        return Probed(FAILS, why, Problem(f"in {found.title} {why}", remedy))
+        return Probed(FAILS, why, Problem(f"in {found.title} {why}", advice=remedy))
     settings = [each.sandbox for each in found.wired if each.sandbox is not None]
     if not settings:
         return Probed("")
     opened = "its settings let it write to the room" if all(settings) else "it may not write to the room"
     if known.confined is None:
         return Probed(UNTRIED, f"{opened}; not tried: {found.title} has no command for that")
-    if not found.path or not os.path.exists(os.path.join(home, "room.db")):
+    if not found.path or not os.path.exists(os.path.join(place.room, "room.db")):
         return Probed(UNTRIED, f"{opened}; not tried")
-    return _judged(found, opened, _run([found.path, *known.confined(one.place, _read)], home))
+    return _judged(found, opened, _run([found.path, *known.confined(place, file.glance)], place.room))
 
 
 def _run(words: list[str], home: str) -> dict[str, Any] | str:
     """What `report` says in there; or why it says nothing."""
-    source = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     try:
         done = subprocess.run(
-            [*words, sys.executable, "-I", "-S", "-c", _PYTHON, source, home], stdin=subprocess.DEVNULL,
-            capture_output=True, timeout=_PATIENCE, check=False,
+            [*words, sys.executable, "-I", "-S", "-c", _PYTHON, program.source(), home],
+            stdin=subprocess.DEVNULL, capture_output=True, timeout=_PATIENCE, check=False,
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired) as exc:
         return str(exc)
@@ -79,12 +78,12 @@ def _judged(found: Examined, opened: str, said: dict[str, Any] | str) -> Probed:
     if said["workspace"]:
         return Probed(SPOOLS, f"tried: the room cannot be written ({said['room']}), so mail is spooled")
     what = f"tried: neither the room nor this directory can be written ({said['room']}), so sending fails"
-    return Probed(FAILS, what, Problem(f"in the sandbox of {found.title}: {what}", _remedy(found)))
-
-
-def _remedy(found: Examined) -> str:
-    is_open = all(each.sandbox for each in found.wired)
-    return f"start {found.name} with a sandbox that may write" if is_open else f"postroom setup {found.name}"
+    problem = Problem(f"in the sandbox of {found.title}: {what}")
+    if all(each.sandbox for each in found.wired):
+        problem = problem._replace(advice=f"Start {found.name} with a sandbox that may write.")
+    else:
+        problem = problem._replace(command=f"{found.target.call} setup {found.name}")
+    return Probed(FAILS, what, problem)
 
 
 def report(home: str) -> None:
@@ -106,11 +105,3 @@ def report(home: str) -> None:
 
 def _can_spool() -> bool:
     return any(os.access(place, os.W_OK) for place in spool.places(os.getcwd()))
-
-
-def _read(path: str) -> str:
-    try:
-        with open(path, encoding="utf-8-sig", errors="replace") as file:
-            return file.read()
-    except OSError:
-        return ""

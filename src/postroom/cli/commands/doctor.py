@@ -1,6 +1,6 @@
 """`postroom doctor`."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     import argparse
@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from postroom.cli.context import Context
     from postroom.cli.parser import Parser
     from postroom.room.local import LocalRoom
+    from postroom.room.trial import Trial
     from postroom.setup.examine import Examined, Problem, Wired
     from postroom.setup.sandbox import Probed
 
@@ -25,7 +26,6 @@ EXAMPLES = """\
   postroom doctor --json"""
 
 _SECONDS = 30.0
-_PROVEN = "proven"
 _INDENT = 12  # columns before what is told of a runtime
 
 
@@ -60,60 +60,77 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
     tried = _try(found, room, args, context) if args.live else {}
     if tried:
         found = list(runtimes(where, room, [each.name for each in found]))
-    inside = {each.name: probe(where, each) for each in found}
-    for each in found:
-        each.problems.extend(filter(None, [inside[each.name].problem]))
-    is_proven = all(tried.get(each.name, "").startswith(_PROVEN) for each in found if each.name in tried)
-    problems = [*room_problems(where, found), *(each for one in found for each in one.problems)]
-    problems += letter.problems(room) if room is not None else []
+    reports = [_Report(each, probe(each), tried.get(each.name)) for each in found]
+    letters = list(letter.problems(room)) if room is not None else []
+    about_all = list(room_problems(where, found))
+    problems = [*about_all, *(each for one in reports for each in one.problems), *letters]
+    is_ok = not problems and not any(one.has_failed for one in reports)
     about = about_room(where, args.runtime or "") | {"exists": room is not None}
     if context.json:
         context.put_json({
-            "ok": not problems and is_proven, "room": about,
-            "runtimes": [_document(one, inside[one.name]) | {"tried": tried.get(one.name)} for one in found],
-            "problems": [each._asdict() for each in problems],
+            "ok": is_ok, "room": about, "runtimes": list(map(_document, reports)),
+            "problems": _problems(problems),
         })  # fmt: skip
     else:
-        context.put(
-            "".join(_text(each, inside[each.name], tried.get(each.name, ""), context) for each in found)
-        )
-        context.put(_closing(about, found, problems, context))
-    return 0 if not problems and is_proven and (tried or not args.live) else 1
+        context.put("".join(_text(each, context) for each in reports))
+        context.put(_closing(about, found, [*about_all, *letters], context))
+    return 0 if is_ok and (tried or not args.live) else 1
+
+
+class _Report(NamedTuple):
+    """All that is told of a runtime."""
+
+    found: "Examined"
+    inside: "Probed"
+    tried: "Trial | str | None"  # now; a text: why that was not possible
+
+    @property
+    def problems(self) -> "list[Problem]":
+        return [*self.found.problems, *([self.inside.problem] if self.inside.problem else [])]
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether it was to be proven, and was not."""
+        return isinstance(self.tried, str) or (self.tried is not None and not self.tried.ok)
+
+    @property
+    def canary(self) -> str | None:
+        """What came of it, in words."""
+        if self.tried is None or isinstance(self.tried, str):
+            return self.tried and f"not tried: {self.tried}"
+        return f"proven ({self.tried.evidence})" if self.tried.ok else f"failed: {self.tried.why}"
 
 
 def _try(
     found: "list[Examined]", room: "LocalRoom | None", args: "argparse.Namespace", context: "Context"
-) -> dict[str, str]:
-    """Let a canary sing in each; in words what came of it."""
+) -> "dict[str, Trial | str]":
+    """Let a canary sing in each."""
     from postroom.cli.moment import span
     from postroom.errors import NoRoom
-    from postroom.room.trial import Trial
     from postroom.setup.canary import sing
+    from postroom.setup.plan import calling
 
     if room is None:
         raise NoRoom(hint="Make it by setting something up: postroom setup")
     timeout = span(args.timeout) if args.timeout else _SECONDS
-    tried: dict[str, str] = {}
-    for each in found if args.runtime else [each for each in found if each.wired]:
-        result = sing(room, each, timeout, context.note)
-        if isinstance(result, Trial):
-            tried[each.name] = f"{_PROVEN} ({result.evidence})" if result.ok else f"failed: {result.why}"
-        else:
-            tried[each.name] = f"not tried: {result}"
-    if not tried:
-        context.note("Nothing is set up, so there is nothing to prove: postroom setup")
-    return tried
+    chosen = found if args.runtime else [each for each in found if each.wired]
+    if not chosen:
+        context.note(f"Nothing is set up, so there is nothing to prove: {calling(room.home)} setup")
+    return {each.name: sing(room, each, timeout, context.note) for each in chosen}
 
 
-def _document(found: "Examined", inside: "Probed") -> dict[str, Any]:
+def _document(report: _Report) -> dict[str, Any]:
+    found, inside = report.found, report.inside
     return {
-        "runtime": found.name, "title": found.title, "path": found.path, "version": found.version or None,
+        "runtime": found.name, "title": found.title, "path": found.path or None,
+        "version": found.version or None,
         "set_up": [each._asdict() for each in found.wired], "trusted": found.trusted,
         "sessions": [{"agent": address, "session": one.id} for address, one in found.sessions],
-        "proven": _proven(found), "remark": found.remark, "instead": found.instead or None,
+        "proven": _proven(found), "remark": found.target.runtime.remark,
+        "instead": found.target.wiring.instead or None,
         "other_rooms": [each._asdict() for each in found.neighbours],
         "sandbox": {"verdict": inside.verdict, "words": inside.words} if inside.verdict else None,
-        "problems": [each._asdict() for each in found.problems],
+        "problems": _problems(report.problems), "tried": report.canary,
     }  # fmt: skip
 
 
@@ -125,31 +142,30 @@ def _proven(found: "Examined") -> dict[str, Any] | None:
     return {**facts, "ok": found.is_proven, "was_ok": found.proven.ok, "now": found.version or None}
 
 
-def _text(found: "Examined", inside: "Probed", tried: str, context: "Context") -> str:
-    paint = context.out.paint
+def _text(report: _Report, context: "Context") -> str:
+    found, inside, paint = report.found, report.inside, context.out.paint
     lines = [f"{paint(found.title, 'bold')} {found.version}".rstrip()]
     rows = [("program", found.path or "not on your PATH"), ("set up", _set_up(found))]
     if found.wired:
         rows += _facts(found)
     if inside.words:
         rows.append(("sandbox", inside.words))
-    if tried:
-        rows.append(("canary", tried))
+    if report.canary:
+        rows.append(("canary", report.canary))
     lines += [f"  {paint(name.ljust(9), 'dim')} {context.out.fold(value, _INDENT)}" for name, value in rows]
-    lines += _told(found.problems, context)
+    lines += _told(report.problems, context)
     return "\n".join(lines) + "\n"
 
 
 def _set_up(found: "Examined") -> str:
     if found.wired:
         return ", ".join(map(_wired, found.wired))
-    if found.instead:
-        return f"cannot be. {found.instead}"
+    instead, setting_up = found.target.wiring.instead, f"{found.target.call} setup {found.name}"
+    if instead:
+        return f"cannot be. {instead}"
     if found.neighbours:
-        return (
-            f"no, but for another room, {found.neighbours[0].home}: {found.run} setup {found.name} --replace"
-        )
-    return f"no: {found.run} setup {found.name}"
+        return f"no, but for another room, {found.neighbours[0].home}: {setting_up} --replace"
+    return f"no: {setting_up}"
 
 
 def _wired(one: "Wired") -> str:
@@ -162,51 +178,56 @@ def _wired(one: "Wired") -> str:
 def _facts(found: "Examined") -> list[tuple[str, str]]:
     living = ", ".join(dict.fromkeys(address for address, _ in found.sessions))
     rows: list[tuple[str, str]] = []
-    if found.trust:
-        how = {True: "yes, here", False: f"not here. {found.trust}", None: "unknown"}[found.trusted]
+    trust, remark = found.target.wiring.trust, found.target.runtime.remark
+    if trust:
+        how = {True: "yes, here", False: f"not here. {trust}", None: "unknown"}[found.trusted]
         rows.append(("trusted", how))
     rows.append(("sessions", living or "none lives"))
-    seen = found.proven
-    if seen is None and found.shows:
-        rows.append(("proven", f"never tried: {found.run} doctor {found.name} --live"))
-    elif seen is not None and seen.version != found.version:
-        was = "proven" if seen.ok else "failed"
-        now = found.version or "unknown"
-        rows.append(
-            ("proven", f"{was} with {seen.version}, now {now}: {found.run} doctor {found.name} --live")
-        )
-    elif seen is not None:
-        found_out = f"yes, by {seen.evidence}" if seen.ok else f"no: {seen.why}"
-        rows.append(("proven", f"{found_out} ({seen.version}, {seen.at[:16]}Z)"))
-    if found.remark and not found.trusted:
-        rows.append(("remark", found.remark))
+    if found.proven is not None or any(point.proven_by for point in found.target.runtime.points):
+        rows.append(("proven", _last_trial(found)))
+    if remark and not found.trusted:
+        rows.append(("remark", remark))
     return rows
+
+
+def _last_trial(found: "Examined") -> str:
+    seen, proving = found.proven, f"{found.target.call} doctor {found.name} --live"
+    if seen is None:
+        return f"never tried: {proving}"
+    if seen.version != found.version:
+        was = "proven" if seen.ok else "failed"
+        return f"{was} with {seen.version}, now {found.version or 'unknown'}: {proving}"
+    found_out = f"yes, by {seen.evidence}" if seen.ok else f"no: {seen.why}"
+    return f"{found_out} ({seen.version}, {seen.at[:16]}Z)"
 
 
 def _told(problems: "list[Problem]", context: "Context") -> list[str]:
     paint = context.out.paint
     head, fold = paint("problem", "red", "bold"), context.out.fold
     lines: list[str] = []
-    for each in problems:  # a command can be copied only if it is on one line; a sentence is no command
-        remedy = fold(each.next, _INDENT) if each.next[:1].isupper() else each.next
-        lines.append(f"  {head}   {fold(each.what, _INDENT)}\n{' ' * _INDENT}{remedy}")
+    for each in problems:  # a command can be copied only if it is on one line
+        helps = filter(None, [fold(each.advice, _INDENT), each.command])
+        lines.append(f"\n{' ' * _INDENT}".join([f"  {head}   {fold(each.what, _INDENT)}", *helps]))
     return lines
 
 
-def _closing(
-    about: dict[str, Any], found: "list[Examined]", problems: "list[Problem]", context: "Context"
-) -> str:
-    from postroom.cli.output import clean
+def _problems(problems: "list[Problem]") -> list[dict[str, Any]]:
+    return [{"what": each.what, "next": each.next, "blocks": each.blocks} for each in problems]
 
-    own = [each for each in problems if not any(each in one.problems for one in found)]
+
+def _closing(about: dict[str, Any], found: "list[Examined]", own: "list[Problem]", context: "Context") -> str:
+    from postroom.cli.output import clean
+    from postroom.hooks import journal
+    from postroom.setup.plan import calling
+
     lines: list[str] = []
     if not found:
         lines.append("No agent CLI was found on your PATH.")
     if not about["exists"]:
-        lines.append("There is no room yet; setting something up makes it: postroom setup")
+        lines.append(f"There is no room yet; setting something up makes it: {calling(about['home'])} setup")
     lines += _told(own, context)
     if about["log"]:
         fold = context.out.fold
-        lines.append(fold(f"Complaints of hooks in the last day, in {about['home']}-hooks/hook.log:", 2))
+        lines.append(fold(f"Complaints of hooks in the last day, in {journal.path(about['home'])}:", 2))
         lines += [f"  {fold(clean(line), 4)}" for line in about["log"]]
     return "".join(f"{line}\n" for line in lines)

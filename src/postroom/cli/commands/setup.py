@@ -25,18 +25,18 @@ EXAMPLES = """\
 
 
 def add_arguments(parser: "Parser") -> None:
-    parser.add_argument(
-        "runtime", metavar="RUNTIME", nargs="?",
-        help="claude, codex, gemini, qwen, copilot, opencode, goose or aider",
-    )  # fmt: skip
+    from postroom.runtimes import NAMES
+
+    names = f"{', '.join(NAMES[:-1])} or {NAMES[-1]}"
+    parser.add_argument("runtime", metavar="RUNTIME", nargs="?", help=names)
     parser.add_argument("--scope", metavar="WHERE", default="user", help="user (default) or project")
     parser.add_argument("--undo", action="store_true", help="take it back")
     parser.add_argument("--replace", action="store_true", help="put it in the place of another room's")
     parser.add_argument("--yes", action="store_true", help="write without asking")
     parser.add_argument("--dry-run", action="store_true", help="only show what would be written")
     parser.add_argument("--allow", action="store_true", help="let the agent run postroom without asking you")
-    parser.add_argument("--plugin", action="store_true", help="for claude: make a plugin instead of hooks")
-    parser.add_argument("--into", metavar="DIR", help="where the plugin is made (in the room's home)")
+    parser.add_argument("--plugin", action="store_true", help="make a plugin, where the CLI takes one")
+    parser.add_argument("--into", metavar="DIR", help="where the plugin is made (beside the room)")
 
 
 def run(args: "argparse.Namespace", context: "Context") -> int:
@@ -84,12 +84,14 @@ def _clear(args: "argparse.Namespace", context: "Context") -> None:
 
 
 def _check(args: "argparse.Namespace") -> None:
+    from postroom.config import home
     from postroom.errors import UsageError
+    from postroom.setup.plan import calling
 
     if args.scope not in ("user", "project"):
         raise UsageError(f"--scope is user or project, not {args.scope!r}")
     if args.plugin and (args.runtime is None or args.scope == "project"):
-        hint = "Try: postroom setup claude --plugin"
+        hint = f"Try: {calling(home(args.home))} setup claude --plugin"
         raise UsageError("a plugin is for one runtime, and for the user", hint=hint)
     if args.into and not args.plugin:
         raise UsageError("--into says where a plugin is made, and there is none", hint="Add: --plugin")
@@ -115,7 +117,7 @@ def _set_up(one: "Target", args: "argparse.Namespace", context: "Context") -> di
     from postroom.hooks import program
     from postroom.setup.file import glance
     from postroom.setup.neighbour import displaced
-    from postroom.setup.plan import calling, carry_out, carry_out_undo, changes
+    from postroom.setup.plan import carry_out, carry_out_undo, changes
 
     title = one.runtime.title
     if one.wiring.instead:
@@ -150,7 +152,7 @@ def _set_up(one: "Target", args: "argparse.Namespace", context: "Context") -> di
     carry_out(one, todo)
     context.note(f"{_done(one, left)}. To take it back: {one.command} --undo")
     _tell_left(one, left, context)
-    context.note(f"  then see that it works: {calling(one.place.room)} doctor {one.runtime.name}")
+    context.note(f"  then see that it works: {one.call} doctor {one.runtime.name}")
     return _report(one, "done", files, left)
 
 
