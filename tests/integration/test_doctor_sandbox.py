@@ -161,7 +161,12 @@ def test_a_letter_that_no_session_is_left_to_take_in_is_told_and_taken_in_by_doc
 
 @pytest.mark.promise("spool")
 def test_a_letter_of_nobody_is_put_aside_and_told(home: str, room: LocalRoom, player: Player):
-    letter = spooled(player, "send", "builder", "hi", POSTROOM_AGENT="", CLAUDE_CODE_SESSION_ID="")
+    """Of a program, whose token has been revoked since."""
+    cli = CommandLine(home)
+    token = cli.ok("tokens", "issue", "planner", "--json").json["token"]
+    with Player(home, player.cwd, "none", "other") as program:
+        letter = spooled(program, "send", "builder", "hi", POSTROOM_TOKEN=token)
+    cli.ok("tokens", "revoke", "planner")
     player.hook("Stop")
     assert room.peek("builder") == []
     aside = os.path.join(player.cwd, ".postroom", "rejected")
