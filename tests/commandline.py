@@ -69,9 +69,11 @@ class CommandLine:
         assert result.code == 0, result
         return result
 
-    def sent(self, to: str, body: str, *options: str, sender: str = "planner") -> str:
+    def sent(
+        self, to: str, body: str, *options: str, sender: str = "planner", env: dict[str, str] | None = None
+    ) -> str:
         """Send a message; its id."""
-        return self.ok("send", to, body, "--as", sender, "--quiet", *options).out.strip()
+        return self.ok("send", to, body, "--as", sender, "--quiet", *options, env=env).out.strip()
 
     def receipt(self, ref: str) -> dict[str, Any]:
         """The one delivery of a message."""

@@ -3,6 +3,7 @@
 import fcntl
 import os
 import pty
+import re
 import struct
 import termios
 from itertools import chain
@@ -14,6 +15,7 @@ from postroom.cli.commands import demo
 from postroom.cli.parser import PAGE
 from postroom.clock import wall
 from tests.commandline import CommandLine
+from tests.player import Player
 from tests.process import BOUND
 
 REPLY, DECIDE = "waits for an answer", "postroom decide"
@@ -291,6 +293,56 @@ def test_a_narrow_list_of_what_was_sent_keeps_what_became_of_it(cli: CommandLine
     line = at_80_columns(cli, "sent", "--as", "planner").splitlines()[1]
     assert len(line) <= 80
     assert "bounced: Not my part of the code: ask ana" in line
+
+
+def test_what_nothing_vouches_for_is_called_unverified_and_the_rest_is_not(cli: CommandLine):
+    token = cli.ok("tokens", "issue", "planner", "--json").json["token"]
+    doubtful = cli.sent("builder", "Stop the deployment.")
+    proven = cli.sent("builder", "Go on.", env={"POSTROOM_TOKEN": token})
+    for ref, doubts in ((doubtful, True), (proven, False)):
+        for command in ("receipts", "thread", "read"):
+            head = cli.ok(command, ref, "--as", "builder").out.splitlines()[0]
+            assert ("unverified" in head) is doubts, head
+
+
+LONG = "human:the-one-who-watches-over-the-shop"
+
+
+def test_no_line_about_mail_between_long_names_is_wider_than_80_columns(cli: CommandLine):
+    cli.ok("join", LONG)
+    ref = cli.sent(
+        LONG, "hi", "--type", "request", "--priority", "urgent", "--expires", "2h", sender="builder"
+    )
+    cli.ok("read", "--as", LONG)
+    shown = [at_80_columns(cli, command, ref).splitlines() for command in ("receipts", "thread")]
+    for lines in (*shown, at_80_columns(cli, "log").splitlines()):
+        assert max(map(len, lines)) <= 80, lines
+    assert f"builder → {LONG}" in shown[0][0]
+    assert [line.strip() for line in shown[0] if "unverified" in line] != []
+
+
+def test_an_attempt_by_a_hook_is_told_in_80_columns_and_no_word_is_broken(
+    home: str, cli: CommandLine, tmp_path
+):
+    with Player(home, str(tmp_path / "work"), POSTROOM_AGENT="builder") as player:
+        player.hook("SessionStart", source="startup")
+        ref = cli.sent("builder", "hi")
+        player.hook("UserPromptSubmit", prompt="go")
+        player.hook("Stop")
+    lines = at_80_columns(cli, "receipts", ref).splitlines()
+    assert max(map(len, lines)) <= 80, lines
+    told = " ".join(line.strip() for line in lines)
+    assert re.search(r"attempt 1: \S+ by hook:UserPromptSubmit, process \d+, proven after \S+ m?s", told), (
+        told
+    )
+
+
+def test_the_columns_of_the_log_stay_where_they_are_under_a_long_address(cli: CommandLine):
+    cli.ok("join", LONG)
+    refs = [cli.sent(to, "hi")[-8:] for to in ("builder", LONG)]
+    log = at_80_columns(cli, "log").splitlines()
+    places = {line.index(ref) for ref in refs for line in log if ref in line}
+    assert len(places) == 1, log
 
 
 # the demo

@@ -9,7 +9,7 @@ import pytest
 from postroom import config
 from postroom.bell.ring import RingFiles
 from postroom.room.local import LocalRoom
-from tests.commandline import CommandLine
+from tests.commandline import CommandLine, Result
 from tests.player import Player
 from tests.process import BOUND, until
 
@@ -249,7 +249,7 @@ def test_a_route_is_not_called_unproven_beside_mail_that_was_seen_by_it(home: st
         until(lambda: "hi" in player.hook("UserPromptSubmit", prompt="go").out)
         player.hook("Stop")
         out, _ = sender.communicate(timeout=BOUND)
-    assert "backend: seen, busy in Claude Code: after its tool\n" in out.decode()
+    assert "backend: seen\n" in out.decode()
 
 
 def test_the_command_line_says_how_each_can_be_reached(home: str, player: Player):
@@ -276,3 +276,52 @@ def test_the_command_line_says_how_each_can_be_reached(home: str, player: Player
     player.end()
     assert "not running" in cli.ok("agents").out
     assert "backend: stored, not running" in cli.ok("send", "backend", "hi", "--as", "builder").out
+
+
+def sent_to_all(room: LocalRoom, player: Player, *options: str) -> Result:
+    """Waited for in vain: `backend` is idle in a session, `api` listens, and the others do neither.
+
+    The store has them in the order of their ids, which are random: that is another than they were found in.
+    """
+    for name in ("z1", "api", "z2", "a1", "a2", "a3"):
+        room.join(name)
+    sign(player, "Stop")
+    waiter = room.bell.waiter(room.who("api").id)
+    try:
+        argv = ("send", "@all", "hi", "--as", "planner", "--wait", "seen", "--timeout", "10ms", *options)
+        return CommandLine(room.home)(*argv)
+    finally:
+        waiter.close()
+
+
+@pytest.mark.promise("presence")
+def test_after_a_wait_each_of_several_is_told_of_by_its_own_reach(room: LocalRoom, player: Player):
+    result = sent_to_all(room, player)
+    assert result.code == 4, result
+    told = dict(line.strip().split(": ", 1) for line in result.out.splitlines()[1:])
+    assert told.pop("api") == "stored, listening now"
+    assert told.pop("backend") == "stored, idle in Claude Code, wakes (route not proven)"
+    assert len(told) == 6
+    assert set(told.values()) == {"stored, not listening now"}
+
+
+@pytest.mark.promise("presence")
+def test_after_a_wait_the_document_gives_each_of_several_its_own_reach(room: LocalRoom, player: Player):
+    [document] = sent_to_all(room, player, "--json").items
+    found = {each["recipient"]: (each["reach"], "session" in each) for each in document["deliveries"]}
+    assert (found.pop("api"), found.pop("backend")) == (("live", False), ("idle", True))
+    assert set(found.values()) == {("stored", False)}
+
+
+def test_what_was_sent_is_told_before_the_wait_and_what_is_so_after_it(home: str, player: Player):
+    cli = CommandLine(home)
+    sign(player, "Stop")
+    with cli.start("send", "one:@all", "hi", "--as", "planner", "--wait", "seen") as sender:
+        assert sender.stdout is not None
+        handle, verb, id = sender.stdout.readline().decode().split()
+        assert (verb, id[-8:]) == ("sent", handle)
+        player.end()
+        cli.ok("read", "--as", "builder")
+        told = sender.stdout.read().decode()
+    assert "  builder: seen\n" in told
+    assert "  backend: stored (taken), not running\n" in told

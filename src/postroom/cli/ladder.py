@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from postroom.cli.letter import gist
+from postroom.cli.letter import gist, is_doubtful
 from postroom.cli.moment import clock, long
 from postroom.cli.output import one_line
 from postroom.model.ladder import RUNGS, Outcome, Priority, Reason, State, ended
@@ -40,13 +40,15 @@ def picture(receipts: "Receipts", out: "Output") -> str:
 def _head(message: "Message", out: "Output") -> str:
     who = f"{out.paint(one_line(message.sender), 'bold')} → {out.paint(one_line(message.to), 'bold')}"
     facts = [message.type]
+    if is_doubtful(message):
+        facts.append(message.verified)
     if message.priority is not Priority.NORMAL:
         facts.append(message.priority.name.lower())
     if message.requires_ack:
         facts.append("asks for an ack")
     if message.expires_at is not None:
         facts.append(f"expires {clock(message.expires_at)}")
-    first = f"{out.paint(message.handle, 'cyan')}  {who}  {out.paint(' · '.join(facts), 'dim')}"
+    first = out.lay((out.paint(message.handle, "cyan"), who, out.paint(" · ".join(facts), "dim")), 10)
     return f"{first}\n          {one_line(gist(message, 66))}\n"
 
 
@@ -140,5 +142,5 @@ def _attempt(attempt: "Attempt", out: "Output") -> str:
     took = (
         "" if attempt.ended_at is None else f" after {long((attempt.ended_at - attempt.claimed_at) / 1000)}"
     )
-    start = f"attempt {attempt.n}: {clock(attempt.claimed_at)} by {attempt.route}, process {pid}, "
-    return start + out.paint(what, style) + took
+    start = f"attempt {attempt.n}: {clock(attempt.claimed_at)} by {attempt.route}"
+    return out.lay((start, f"process {pid}", out.paint(what, style) + took), 12, ", ")

@@ -21,6 +21,11 @@ def bare(address: str, here: str) -> str:
     return address.removeprefix(f"{here}/")
 
 
+def is_doubtful(message: "Message") -> bool:
+    """Whether nothing but the name that it was given says who wrote it."""
+    return message.verified == "unverified"
+
+
 def put_list(mails: "list[Mail]", context: "Context") -> None:
     """One line for each."""
     here = context.project()
@@ -71,12 +76,14 @@ def whole(
     head = [
         paint(message.handle, "cyan"),
         f"{paint(one_line(message.writer(context.project())), 'bold')} → {one_line(message.to)}",
+        one_line(message.type),
     ]
-    head.append(one_line(message.type))
+    if is_doubtful(message):
+        head.append(paint(message.verified, "yellow"))
     if message.priority is not Priority.NORMAL:
         head.append(paint(message.priority.name.lower(), _COLOURS[message.priority]))
     head.append(paint(clock(message.said_at), "dim"))
-    lines = ["  ".join(head)]
+    lines = [context.out.lay(head, 10)]
     if delivery is not None and delivery.shown_before:
         lines.append(paint(SHOWN_BEFORE, "yellow"))
     if message.subject:

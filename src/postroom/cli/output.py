@@ -58,6 +58,11 @@ def cut(text: str, columns: int) -> str:
     return text.rstrip() + "…"
 
 
+def _unpainted(text: str) -> str:
+    parts = text.split("\033[")
+    return parts[0] + "".join(part.partition("m")[2] for part in parts[1:])
+
+
 class Output:
     """One stream, and what it can show."""
 
@@ -106,6 +111,17 @@ class Output:
 
         lines = wrap(text, self.columns - indent, break_long_words=False, break_on_hyphens=False)
         return f"\n{' ' * indent}".join(lines)
+
+    def lay(self, cells: Iterable[str], indent: int, between: str = "  ") -> str:
+        """Cells, which may be painted, on lines that the terminal has room for, all but the first set in."""
+        lines = [""]
+        for cell in cells:
+            line = f"{lines[-1]}{between}{cell}" if lines[-1] else cell
+            if lines[-1] and self.is_terminal and indent + width(_unpainted(line)) > self.columns:
+                lines.append(cell)
+            else:
+                lines[-1] = line
+        return f"{between.rstrip()}\n{' ' * indent}".join(lines)
 
     def write(self, text: str) -> None:
         """Write in one go, and be sure it is out: raises `OSError` when not all of it was taken."""

@@ -10,7 +10,7 @@ DOUBT = " (route not proven)"
 _LISTENING = {"live": "listening now", "stored": "not listening now", "left": "has left"}
 
 
-def words(reach: str, party: str, sight: "Sight | None", context: "Context", *, proven: bool = False) -> str:
+def words(reach: str, party: str, sight: "Sight | None", context: "Context") -> str:
     """What a sender should know: when it will be shown, and whether that was ever proven.
 
     Whoever only waits for an answer gets no other mail by that; what its session does tells more.
@@ -28,7 +28,7 @@ def words(reach: str, party: str, sight: "Sight | None", context: "Context", *, 
         "busy": f"busy in {sight.title}: after its tool",
         "permission": f"waits for permission in {sight.title}",
     }.get(reach, f"running in {sight.title}")
-    return text if sight.proven or proven else f"{text}{DOUBT}"
+    return text if sight.proven else f"{text}{DOUBT}"
 
 
 def _asks(party: str, context: "Context") -> bool:

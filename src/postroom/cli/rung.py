@@ -7,7 +7,7 @@ from postroom.model.ladder import State, ended, reached
 
 if TYPE_CHECKING:
     from postroom.cli.context import Context
-    from postroom.model.message import Delivery, Sent
+    from postroom.model.message import AgentStatus, Delivery, Sent
 
 # `offered to builder`, `seen by builder`, `expired for builder`
 _TOWARDS = dict.fromkeys(State, "for") | {
@@ -19,7 +19,7 @@ _TOWARDS = dict.fromkeys(State, "for") | {
 
 
 def wait(sent: "Sent", rung: str, timeout: float, context: "Context") -> "tuple[Sent, PostroomError | None]":
-    """Wait until every delivery stands on the rung: how far they got, and what is wrong if one did not."""
+    """Wait until every delivery stands on the rung: what is so then, and what is wrong if one does not."""
     from postroom.cli.moment import long
 
     deliveries = context.room().until(sent.id, rung, timeout=timeout)
@@ -33,7 +33,24 @@ def wait(sent: "Sent", rung: str, timeout: float, context: "Context") -> "tuple[
     elif short:
         names = ", ".join(d.recipient for d in short)
         problem = TimedOut(f"not {rung} {_TOWARDS[State(rung)]} {names} within {long(timeout)}", **facts)
-    return sent._replace(deliveries=deliveries), problem
+    return _as_it_is(sent, deliveries, context), problem
+
+
+def _as_it_is(sent: "Sent", deliveries: "list[Delivery]", context: "Context") -> "Sent":
+    """What was sent as it stands after the wait, with its recipients in the same order."""
+    after = {delivery.recipient_id: delivery for delivery in deliveries}
+    here = {status.agent.id: status for status in context.room().agents(everyone=True)}
+    known = after.keys() & here.keys()  # but of a project that was deleted meanwhile
+    order = [delivery.recipient_id for delivery in sent.deliveries if delivery.recipient_id in known]
+    return sent._replace(
+        deliveries=[after[party] for party in order],
+        reach=[here[party].reach for party in order],
+        ways={party: here[party].sessions[0] for party in order if _runs(here[party])},
+    )
+
+
+def _runs(status: "AgentStatus") -> bool:
+    return bool(status.sessions) and status.sessions[0].is_live
 
 
 def _fate(delivery: "Delivery") -> str:

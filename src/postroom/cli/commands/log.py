@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from postroom.cli.moment import clock
-from postroom.cli.output import cut, one_line
+from postroom.cli.output import cut, one_line, width
 from postroom.protocol import wire
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ _STYLES = {
     "bounced": "red",
     "returned": "yellow",
 }
+_NAME = 16  # columns; more where the terminal has more than 80
 _OF_LETTERS = ("message.sent", "delivery.withdrawn")
 
 
@@ -94,18 +95,17 @@ def _document(event: "Event") -> dict[str, Any]:
 
 
 def _line(event: "Event", room: "LocalRoom", names: dict[str, str], context: "Context") -> str:
-    style = _STYLES.get(event.type.rpartition(".")[2], "")
-    handle = event.refs.get("message") or ""
-    cells = [
-        context.out.paint(clock(event.timestamp), "dim"),
-        context.out.paint(event.type.ljust(18), style),
-        one_line(_name(event.party, room, names)).ljust(16),
-        context.out.paint(handle[-8:].ljust(8), "cyan"),
-    ]
-    left = max(20, context.out.columns - 8 - 18 - 16 - 8 - 2 * len(cells))
-    detail = one_line(_detail(event, room))
-    cells.append(cut(detail, left) if context.out.is_terminal else detail)
-    return "  ".join(cells).rstrip() + "\n"
+    style, out = _STYLES.get(event.type.rpartition(".")[2], ""), context.out
+    name, detail = one_line(_name(event.party, room, names)), one_line(_detail(event, room))
+    handle = (event.refs.get("message") or "")[-8:]
+    wide = _NAME + max(0, out.columns - 80) // 4 if out.is_terminal else max(_NAME, width(name))
+    name = cut(name, wide)  # so that the columns stay where they are
+    name += " " * (wide - width(name))
+    cells = [clock(event.timestamp), event.type.ljust(18), name, handle.ljust(8)]
+    if out.is_terminal:
+        detail = cut(detail, max(1, out.columns - sum(map(width, cells)) - 2 * len(cells)))
+    painted = [out.paint(cell, of) for cell, of in zip(cells, ("dim", style, "", "cyan"), strict=True)]
+    return "  ".join([*painted, detail]).rstrip() + "\n"
 
 
 def _name(party: str, room: "LocalRoom", names: dict[str, str]) -> str:

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from postroom.errors import StoreReadOnly
+from postroom.model.ladder import State
 
 if TYPE_CHECKING:
     import argparse
@@ -135,12 +136,14 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
         return spool(problem, args, context, "send", words)
     if room.scope.newcomer:
         context.note(f"{room.scope.newcomer} is new here: it has an address now, and gets the answers")
-    problem = None
-    if args.wait is not None:
-        from postroom.cli.rung import wait
+    if args.wait is None:
+        show(sent, context)
+        return 0
+    from postroom.cli.rung import wait
 
-        sent, problem = wait(sent, args.wait, timeout, context)
-    show(sent, context)
+    context.put(_head(sent, context))  # who waits long, or is interrupted, knows what was sent
+    sent, problem = wait(sent, args.wait, timeout, context)
+    context.put(_state(sent, context))
     if problem is not None:
         raise problem
     return 0
@@ -190,14 +193,7 @@ def _timeout(args: "argparse.Namespace") -> float:
 
 def show(sent: "Sent", context: "Context") -> None:
     """The id, and for each recipient its rung and how it can be reached."""
-    if context.json:
-        from postroom.protocol import wire
-
-        context.put_json(wire.sent(sent))
-    elif context.quiet:
-        context.put(sent.id + "\n")
-    else:
-        context.put(describe(sent, context))
+    context.put(_head(sent, context) + _state(sent, context))
 
 
 def _why(delivery: "Delivery") -> str:
@@ -211,17 +207,34 @@ def _why(delivery: "Delivery") -> str:
     return f" ({reason})" if delivery.reason else ""
 
 
-def describe(sent: "Sent", context: "Context") -> str:
-    from postroom.cli.reach import words
-
+def _head(sent: "Sent", context: "Context") -> str:
+    """What was sent; in JSON that is told with all the rest."""
+    if context.json:
+        return ""
+    if context.quiet:
+        return f"{sent.id}\n"
     paint = context.out.paint
     verb = "already sent with that key" if sent.duplicate else "held back" if sent.is_held_back else "sent"
-    lines = [f"{paint(sent.message.handle, 'cyan')}  {verb}  {paint(sent.id, 'dim')}\n"]
+    return f"{paint(sent.message.handle, 'cyan')}  {verb}  {paint(sent.id, 'dim')}\n"
+
+
+def _state(sent: "Sent", context: "Context") -> str:
+    """For each recipient its rung, and how it can be reached if it has yet to be."""
+    if context.json:
+        from postroom.protocol import wire
+
+        return context.to_json(wire.sent(sent)) + "\n"
+    if context.quiet:
+        return ""
+    from postroom.cli.reach import words
+
+    paint, lines = context.out.paint, list[str]()
     for delivery, reach in zip(sent.deliveries, sent.reach, strict=True):
-        rung = f"{delivery.state}{_why(delivery)}"
-        to, is_seen = delivery.recipient_id, delivery.seen_at is not None
-        way = words(reach, to, (sent.ways or {}).get(to), context, proven=is_seen)
-        lines.append(f"  {paint(delivery.recipient, 'bold')}: {rung}, {way}\n")
+        told = f"{delivery.state}{_why(delivery)}"
+        if delivery.state in (State.STORED, State.OFFERED):
+            to = delivery.recipient_id
+            told += f", {words(reach, to, (sent.ways or {}).get(to), context)}"
+        lines.append(f"  {paint(delivery.recipient, 'bold')}: {told}\n")
     if sent.note:
         lines.append(f"  {paint(sent.note, 'yellow')}\n")
     return "".join(lines)
