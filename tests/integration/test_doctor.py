@@ -2,11 +2,14 @@
 
 import json
 import os
+import signal
 import sys
 from pathlib import Path
 
 import pytest
 
+from postroom import host
+from postroom.cli.context import Context
 from postroom.room.reach import is_proven
 from postroom.room.trial import Trial, record, trial
 from postroom.setup import canary
@@ -326,6 +329,36 @@ def test_a_run_that_takes_long_is_told_of(user: User, monkeypatch: pytest.Monkey
     assert result.code == 1
     assert "  1 s, and it has not ended; it may take 2 s" in result.err
     assert "it did not end within 2 s" in result.out
+
+
+@pytest.mark.parametrize("stubborn", ["", "trap '' TERM; "])
+def test_nothing_of_a_run_that_takes_too_long_is_left(
+    user: User, stubborn: str, monkeypatch: pytest.MonkeyPatch
+):
+    for name in ("_STEP", "_PATIENCE", "_GRACE"):
+        monkeypatch.setattr(canary, name, 1)
+    pid = user.home / "pid"
+    real = f"sh -c '{stubborn}echo $$ >{pid}; exec sleep 60'".replace("''", '""')
+    user.install("claude", f'if [ "$1" = --version ]; then echo 9.8.7; else {real}; echo wrapped; fi')
+    user.ok("setup", "claude", "--yes")
+    assert user("doctor", "claude", "--live", PATH=f"{user.bin}:{os.environ['PATH']}").code == 1
+    until(lambda: host.is_gone(host.identity_of(int(pid.read_text(encoding="ascii")))))
+
+
+def test_who_interrupts_a_run_ends_it(user: User, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(canary, "_STEP", 1)
+    pid = user.home / "pid"
+    real = f"echo $$ >{pid}; exec sleep 60"
+    user.install("claude", f'if [ "$1" = --version ]; then echo 9.8.7; else {real}; fi')
+    user.ok("setup", "claude", "--yes")
+
+    def interrupt(_: Context, text: str) -> None:
+        if "has not ended" in text:
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(Context, "note", interrupt)
+    assert user("doctor", "claude", "--live", PATH=f"{user.bin}:{os.environ['PATH']}").code == 130
+    until(lambda: host.is_gone(host.identity_of(int(pid.read_text(encoding="ascii")))))
 
 
 @pytest.mark.promise("doctor")

@@ -2,9 +2,11 @@
 
 import os
 import shlex
+import signal
 import subprocess
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 
 from postroom import clock
 from postroom.hooks import journal, program
@@ -22,6 +24,7 @@ BODY = "This is a check by postroom doctor: nothing is to be done about it."
 _SENDER = "postroom-doctor"
 _SEEN = (State.SEEN, State.ACKED)
 _PATIENCE, _STEP = 180, 10  # seconds for a run of the runtime, and after which we say that it goes on
+_GRACE = 5  # seconds in which it may end by itself
 
 Progress = Callable[[str], None]
 
@@ -113,20 +116,32 @@ def _run(argv: list[str], directory: str, env: dict[str, str], progress: Progres
     try:
         process = subprocess.Popen(
             argv, cwd=directory, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
+            stderr=subprocess.STDOUT, start_new_session=True,
         )  # fmt: skip
     except OSError as exc:
         return -1, str(exc)
     with process:
-        for passed in range(_STEP, _PATIENCE + _STEP, _STEP):
-            try:
-                said, _ = process.communicate(timeout=_STEP)
-            except subprocess.TimeoutExpired:
-                progress(f"  {passed} s, and it has not ended; it may take {_PATIENCE} s")
-            else:
-                return process.returncode, said.decode(errors="replace").strip()
-        process.kill()
+        try:
+            for passed in range(_STEP, _PATIENCE + _STEP, _STEP):
+                try:
+                    said, _ = process.communicate(timeout=_STEP)
+                except subprocess.TimeoutExpired:
+                    progress(f"  {passed} s, and it has not ended; it may take {_PATIENCE} s")
+                else:
+                    return process.returncode, said.decode(errors="replace").strip()
+        finally:  # also when somebody has interrupted us: no key reaches what has a session of its own
+            if process.returncode is None:
+                _end(process)
     return -1, f"it did not end within {_PATIENCE} s"
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End a process and all that it has started: what is called as a CLI may be a wrapper of the real one."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+        with suppress(subprocess.TimeoutExpired):
+            process.communicate(timeout=_GRACE)  # until none of them holds its output
 
 
 def _judged(found: Examined, delivery: Delivery, home: str, code: int, said: str) -> Trial:
