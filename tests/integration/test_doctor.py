@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from postroom import host
+from postroom.cli.context import Context
 from postroom.room.reach import is_proven
 from postroom.room.trial import Trial, record, trial
 from postroom.setup import canary
@@ -344,17 +345,19 @@ def test_nothing_of_a_run_that_takes_too_long_is_left(
     until(lambda: host.is_gone(host.identity_of(int(pid.read_text(encoding="ascii")))))
 
 
-def test_who_interrupts_a_run_ends_it(user: User):
+def test_who_interrupts_a_run_ends_it(user: User, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(canary, "_STEP", 1)
     pid = user.home / "pid"
-    user.install(
-        "claude", f'if [ "$1" = --version ]; then echo 9.8.7; else echo $$ >{pid}; exec sleep 600; fi'
-    )
+    real = f"echo $$ >{pid}; exec sleep 60"
+    user.install("claude", f'if [ "$1" = --version ]; then echo 9.8.7; else {real}; fi')
     user.ok("setup", "claude", "--yes")
-    env = {"HOME": str(user.home), "PATH": f"{user.bin}:{os.environ['PATH']}"}
-    with CommandLine(str(user.room)).start("doctor", "claude", "--live", env=env) as doctor:
-        until(lambda: pid.exists() and pid.read_text(encoding="ascii"))
-        doctor.send_signal(signal.SIGINT)
-        doctor.communicate(timeout=BOUND)
+
+    def interrupt(_: Context, text: str) -> None:
+        if "has not ended" in text:
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(Context, "note", interrupt)
+    assert user("doctor", "claude", "--live", PATH=f"{user.bin}:{os.environ['PATH']}").code == 130
     until(lambda: host.is_gone(host.identity_of(int(pid.read_text(encoding="ascii")))))
 
 
