@@ -140,6 +140,15 @@ def test_the_name_it_was_given_is_no_evidence_of_who_calls_from_there(cli: Comma
     assert [each["presence"] for each in builder["sessions"]] == ["unknown"]
 
 
+def test_agents_and_send_say_the_same_of_who_is_shown_its_mail_by_it(cli: CommandLine, runtime: Runtime):
+    runtime.look()
+    way = "at its next hook plain"
+    assert way in cli.ok("agents").out
+    assert f"builder: stored, {way}" in cli.ok("send", "builder", "hi", "--as", "planner").out
+    runtime.end()
+    assert "builder: stored, not running" in cli.ok("send", "builder", "hi", "--as", "planner").out
+
+
 def test_a_failure_is_in_the_log_and_not_in_the_agent(cli: CommandLine, runtime: Runtime):
     assert runtime.look("hook plain") == ""
     assert runtime.look("hook plain --as nobody") == ""
