@@ -334,3 +334,21 @@ def test_the_log_and_the_inbox_show_a_denial_from_its_moment_on(home: str, clock
     lines = [line for line in CommandLine(home).ok("log").out.splitlines() if "Denied" in line]
     assert len(lines) == 1
     assert "delivery.due" in lines[0]
+
+
+def test_agents_can_be_those_of_one_project_and_show_no_empty_column(cli: CommandLine):
+    for agent in ("p/planner", "shop/clerk"):
+        cli.ok("join", agent)
+    bare = cli.ok("agents", "shop").out
+    assert bare.split("\n")[0].split() == ["ADDRESS", "WAITING", "IN", "HAND", "REACH"]
+    shown = cli.ok("agents").out
+    assert ("p/planner" in shown, "shop/clerk" in shown) == (True, True)
+    assert shown == cli.ok("agents", "--project", "shop").out  # where the caller stands hides nobody
+    cli.ok("join", "shop/cook", "--role", "cook", "--description", "makes the soup")
+    of_one = cli.ok("agents", "shop").out
+    assert of_one.split("\n")[0].split() == ["ADDRESS", "ROLE", "WAITING", "IN", "HAND", "REACH", "ABOUT"]
+    assert ("p/planner" in of_one, "shop/clerk" in of_one) == (False, True)
+    found = cli.ok("agents", "shop", "--json").json["agents"]
+    assert [agent["name"] for agent in found] == ["clerk", "cook"]
+    missing = cli("agents", "shopp")
+    assert (missing.code, missing.err.splitlines()[0]) == (3, "postroom: there is no project 'shopp'")

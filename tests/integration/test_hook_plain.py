@@ -2,6 +2,7 @@
 
 import json
 import os
+import pty
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -139,6 +140,15 @@ def test_the_name_it_was_given_is_no_evidence_of_who_calls_from_there(cli: Comma
     assert [each["presence"] for each in builder["sessions"]] == ["unknown"]
 
 
+def test_agents_and_send_say_the_same_of_who_is_shown_its_mail_by_it(cli: CommandLine, runtime: Runtime):
+    runtime.look()
+    way = "at its next hook plain"
+    assert way in cli.ok("agents").out
+    assert f"builder: stored, {way}" in cli.ok("send", "builder", "hi", "--as", "planner").out
+    runtime.end()
+    assert "builder: stored, not running" in cli.ok("send", "builder", "hi", "--as", "planner").out
+
+
 def test_a_failure_is_in_the_log_and_not_in_the_agent(cli: CommandLine, runtime: Runtime):
     assert runtime.look("hook plain") == ""
     assert runtime.look("hook plain --as nobody") == ""
@@ -148,6 +158,18 @@ def test_a_failure_is_in_the_log_and_not_in_the_agent(cli: CommandLine, runtime:
         lines = file.read().splitlines()
     wanted = ("NoIdentity", "nobody", "Nonsense", "nonsense")
     assert all(word in line for word, line in zip(wanted, lines, strict=True))
+
+
+def test_whoever_tries_it_by_hand_is_told_what_to_add(cli: CommandLine):
+    ours, theirs = pty.openpty()
+    with cli.start("hook", "plain", stderr=theirs, env={"NO_COLOR": "1"}) as process:
+        os.close(theirs)
+        assert process.wait(BOUND) == 0
+        told = os.read(ours, 65536).decode().split()
+    os.close(ours)
+    assert " ".join(told) == (
+        "postroom: it is not clear who is calling Say who you are: add --as NAME, or set POSTROOM_AGENT."
+    )
 
 
 def test_a_replay_knows_what_was_shown(cli: CommandLine, runtime: Runtime, tmp_path: object):

@@ -1,6 +1,7 @@
 """Tokens: who has one is that agent, whatever it is called, and nobody else is."""
 
 import os
+import re
 import stat
 
 import pytest
@@ -74,7 +75,7 @@ def test_a_token_is_shown_once_and_kept_by_its_hash_for_our_eyes_only(cli: Comma
     assert stat.S_IMODE(os.stat(os.path.join(folder, name)).st_mode) == 0o600
     assert stat.S_IMODE(os.stat(folder).st_mode) == 0o700
     listed = cli.ok("tokens")
-    assert "worker" in listed.out
+    assert re.search(r"^worker +(just now|\d+ s ago)$", listed.out, re.MULTILINE)
     assert token not in listed.out
     assert [one["agent"] for one in cli.ok("tokens", "--json").json["tokens"]] == ["p/worker"]
 
@@ -90,7 +91,13 @@ def test_a_damaged_file_among_the_tokens_harms_nobody(cli: CommandLine, home: st
 def test_wrong_words_are_told(cli: CommandLine):
     assert cli("tokens", "issue").code == 2
     assert cli("tokens", "list", "worker").code == 2
-    assert cli("tokens", "issue", "nobody").code == 3
+    unknown = cli("tokens", "issue", "nobody")
+    assert (unknown.code, unknown.err.splitlines()[1]) == (
+        3,
+        "  Give it an address first: postroom join nobody",
+    )
+    refused = cli("inbox", env={"POSTROOM_TOKEN": "xyz"})
+    assert refused.err.startswith("postroom: POSTROOM_TOKEN is no token of this room\n")
     assert "no token yet" in cli.ok("tokens").err
 
 
@@ -105,7 +112,10 @@ def test_a_token_that_contradicts_the_session_around_is_refused(
         refused = player.shell("send", "builder", "hi", "--json", POSTROOM_TOKEN=token)
         assert (refused.code, refused.error["error"]) == (5, "not_your_name")
         assert "token of worker, but you are backend: process " in refused.error["message"]
-        assert player.shell("tokens", "issue", "builder").code == 5
+        foreign = player.shell("tokens", "issue", "builder")
+        assert foreign.code == 5
+        assert "An agent can have only its own." in foreign.err
+        assert "--as" not in foreign.err
         own = player.ok("tokens", "issue", "backend")["token"]
         sent = player.ok("send", "builder", "hi", POSTROOM_TOKEN=own)
         told = player.ok("receipts", sent["id"])["message"]

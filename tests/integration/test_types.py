@@ -388,7 +388,7 @@ def test_other_names_are_shown_for_what_they_are(cli: CommandLine):
         (["types", "show"], "types show needs TYPE"),
         (["types", "list", "dispatch"], "too many arguments: dispatch"),
         (["types", "show", "dispach"], "Did you mean dispatch"),
-        (["types", "burn"], "invalid choice"),
+        (["types", "burn"], "types takes list or show, not 'burn'"),
         (["send", "builder", "x", "--type", "dispach"], "Did you mean dispatch"),
         (["send", "builder", "x", "--type", "dispatch", "--payload", '{"task": 1}'], "did you mean task_id?"),
     ],

@@ -76,7 +76,10 @@ def _as_json(problem: errors.PostroomError) -> str:
 def _clause(problem: errors.PostroomError) -> str:
     """What is wrong, after `postroom: `; where a class's own sentence has to do, without its full stop."""
     text = str(problem)
-    return text[:1].lower() + text[1:].removesuffix(".") if text == type(problem).__doc__ else text
+    if text != type(problem).__doc__:
+        return text
+    is_name = text[1:2].isupper()  # POSTROOM_TOKEN
+    return (text[:1] if is_name else text[:1].lower()) + text[1:].removesuffix(".")
 
 
 def _as_lines(problem: errors.PostroomError) -> str:

@@ -86,6 +86,11 @@ def age(at: int) -> str:
     return "now" if span < 2000 else rough(span)
 
 
+def ago(at: int) -> str:
+    """The same as a clause: `just now`, `12 s ago`."""
+    return "just now" if (text := age(at)) == "now" else f"{text} ago"
+
+
 def left(at: int | None) -> str:
     """How long until a moment."""
     return "–" if at is None else remaining(at - wall())

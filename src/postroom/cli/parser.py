@@ -118,6 +118,18 @@ class Parser(argparse.ArgumentParser):
         hint = f"{meant(found)} See: postroom help {self.command}".lstrip()
         return UsageError(f"there is no option {name!r}", hint=hint, option=name, near=found)
 
+    def _check_value(self, action: argparse.Action, value: object) -> None:
+        """Refuse what is none of the words that can stand there, with those that can."""
+        if action.choices is None or value in action.choices:
+            return
+        from postroom.near import either, meant, near
+
+        known = [str(choice) for choice in action.choices]
+        found = near(str(value), known)
+        hint = f"{meant(found)} See: postroom help {self.command}".lstrip()
+        wrong = f"{self.command} takes {either(known)}, not {value!r}"
+        raise UsageError(wrong, hint=hint, near=found)
+
     def _quoted(self) -> str:
         """The command as it was given, with what is too much in its last word."""
         import shlex

@@ -20,15 +20,27 @@ def words(reach: str, party: str, sight: "Sight | None", context: "Context") -> 
             return "waits for an answer now"
         reach = sight.presence.value
     if reach == "stored" and context.room().store.look().had_session(party):
-        return "not running"
+        sight = _session(party, context)
+        if sight is None:
+            return "not running"
+        reach = sight.presence.value
     if reach in ("live", "left") or sight is None:
         return _LISTENING[reach]
+    from postroom.room.seat import bears
+
     text = {
         "idle": f"idle in {sight.title}, {'wakes' if sight.wake else 'until its next prompt'}",
         "busy": f"busy in {sight.title}: after its tool",
         "permission": f"waits for permission in {sight.title}",
-    }.get(reach, f"running in {sight.title}")
+    }.get(reach) or (f"running in {sight.title}" if bears(sight.session) else "at its next hook plain")
     return text if sight.proven else f"{text}{DOUBT}"
+
+
+def _session(party: str, context: "Context") -> "Sight | None":
+    """One that runs, though no bell reaches it: that of who only looks (`hook plain`)."""
+    from postroom.room.reach import ways
+
+    return ways(context.room(), [party]).get(party)
 
 
 def _asks(party: str, context: "Context") -> bool:

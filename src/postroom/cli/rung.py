@@ -22,9 +22,9 @@ def wait(sent: "Sent", rung: str, timeout: float, context: "Context") -> "tuple[
     """Wait until every delivery stands on the rung: what is so then, and what is wrong if one does not."""
     from postroom.cli.moment import long
 
-    deliveries = context.room().until(sent.id, rung, timeout=timeout)
-    short = [d for d in deliveries if not reached(d.state, State(rung))]
-    if len(short) < len(deliveries) and sent.message.to.startswith("one:"):
+    sent = _as_it_is(sent, context.room().until(sent.id, rung, timeout=timeout), context)
+    short = [d for d in sent.deliveries if not reached(d.state, State(rung))]
+    if len(short) < len(sent.deliveries) and sent.message.to.startswith("one:"):
         short = []  # one of them is enough
     facts = {"message_ref": sent.id, "hint": f"See how far it got: postroom receipts {sent.message.handle}"}
     problem: PostroomError | None = None
@@ -33,7 +33,7 @@ def wait(sent: "Sent", rung: str, timeout: float, context: "Context") -> "tuple[
     elif short:
         names = ", ".join(d.recipient for d in short)
         problem = TimedOut(f"not {rung} {_TOWARDS[State(rung)]} {names} within {long(timeout)}", **facts)
-    return _as_it_is(sent, deliveries, context), problem
+    return sent, problem
 
 
 def _as_it_is(sent: "Sent", deliveries: "list[Delivery]", context: "Context") -> "Sent":

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from postroom.cli.reach import DOUBT
+from postroom.errors import UnknownProject
 
 if TYPE_CHECKING:
     import argparse
@@ -13,43 +14,54 @@ if TYPE_CHECKING:
 
 HELP = """\
 Who is here, what waits for each, and how each can be reached: what its session does, by its last sign of
-life (--json: which event that was, and when), or whether a program of its own is listening now."""
+life (--json: which event that was, and when), or whether a program of its own is listening now. That is
+everybody in the room, wherever you stand (--project); name a project to see only its agents."""
 EXAMPLES = """\
   postroom agents
+  postroom agents shop
   postroom agents --all --json"""
 
 _HEAD = ("ADDRESS", "ROLE", "WAITING", "IN HAND", "REACH", "ABOUT")
+_STYLES = ("bold", "", "cyan", "cyan", "green", "dim")
 
 
 def add_arguments(parser: "Parser") -> None:
+    parser.add_argument("of", metavar="PROJECT", nargs="?", help="only those of this project")
     parser.add_argument("--all", action="store_true", help="also those who have left")
 
 
 def run(args: "argparse.Namespace", context: "Context") -> int:
     room = context.room()
-    found = room.agents(everyone=args.all)
+    if args.of is not None and room.store.look().project(args.of) is None:
+        raise UnknownProject(f"there is no project {args.of!r}", project=args.of)
+    found = [each for each in room.agents(everyone=args.all) if args.of in (None, each.agent.project)]
     if context.json:
         from postroom.protocol import wire
 
         now = room.now()
         context.put_json({"agents": [wire.status(each, _above(each.agent, context), now) for each in found]})
     elif found:
-        rows = [_row(status, room.now(), context) for status in found]
-        if context.out.is_terminal and not _fits(rows, context):
-            _put_narrow(rows, context)
-        else:
-            context.put_table(rows, ("bold", "", "cyan", "cyan", "green", "dim"), _HEAD)
+        _put([_row(status, room.now(), context) for status in found], context)
     else:
         context.note("Nobody is here yet. Give somebody an address: postroom join NAME")
     return 0
 
 
-def _fits(rows: "list[tuple[str, ...]]", context: "Context") -> bool:
+def _put(rows: "list[tuple[str, ...]]", context: "Context") -> None:
+    """A table, without the columns in which nobody has anything."""
     from postroom.cli.output import width
 
-    return (
-        sum(max(map(width, column)) + 2 for column in zip(_HEAD, *rows, strict=True)) <= context.out.columns
-    )
+    columns = [
+        (style, column)
+        for style, *column in zip(_STYLES, _HEAD, *rows, strict=True)
+        if any(cell not in ("", "–") for cell in column[1:])
+    ]
+    wide = sum(max(map(width, column)) + 2 for _, column in columns)
+    if context.out.is_terminal and wide > context.out.columns:
+        _put_narrow(rows, context)
+        return
+    head, *body = zip(*(column for _, column in columns), strict=True)
+    context.put_table(body, [style for style, _ in columns], head)
 
 
 def _put_narrow(rows: "list[tuple[str, ...]]", context: "Context") -> None:

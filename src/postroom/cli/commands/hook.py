@@ -58,5 +58,7 @@ def _tell(exc: Exception, context: "Context") -> None:
     """Whoever tries it by hand wants to know; no agent's hook has a terminal."""
     import sys
 
-    if sys.stderr.isatty():
-        context.note(f"postroom: {exc}")
+    if sys.stderr.isatty() and not context.quiet:
+        from postroom.cli.fault import tell
+
+        tell(exc, as_json=context.json)

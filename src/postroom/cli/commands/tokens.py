@@ -3,13 +3,14 @@
 from typing import TYPE_CHECKING
 
 from postroom.cli.output import count
-from postroom.errors import UsageError
+from postroom.errors import NotYourName, UsageError
 
 if TYPE_CHECKING:
     import argparse
 
     from postroom.cli.context import Context
     from postroom.cli.parser import Parser
+    from postroom.model.message import Agent
 
 HELP = """\
 Secrets that prove who calls, for programs that run in no agent's session: whoever has one in POSTROOM_TOKEN
@@ -25,26 +26,36 @@ _ACTIONS = ("list", "issue", "revoke")
 
 def add_arguments(parser: "Parser") -> None:
     parser.add_argument("action", metavar="|".join(_ACTIONS), nargs="?", default="list", choices=_ACTIONS)
-    parser.add_argument("name", metavar="NAME", nargs="?", help="an agent, or human:NAME")
+    parser.add_argument("agent", metavar="NAME", nargs="?", help="an agent, or human:NAME")
 
 
 def run(args: "argparse.Namespace", context: "Context") -> int:
-    if (args.name is None) != (args.action == "list"):
-        wrong = f"too many arguments: {args.name}" if args.name else f"tokens {args.action} needs NAME"
+    if (args.agent is None) != (args.action == "list"):
+        wrong = f"too many arguments: {args.agent}" if args.agent else f"tokens {args.action} needs NAME"
         raise UsageError(wrong, hint="See: postroom help tokens")
     match args.action:
         case "issue":
-            return _issue(args.name, context)
+            return _issue(args.agent, context)
         case "revoke":
-            return _revoke(args.name, context)
+            return _revoke(args.agent, context)
         case _:
             return _list(context)
+
+
+def _whose(name: str, context: "Context") -> "Agent":
+    """Whom it is for: inside an agent's session, nobody but itself."""
+    try:
+        return context.room().who(name)
+    except NotYourName as problem:
+        if problem.facts.get("claimed") == name:
+            problem.hint = "An agent can have only its own. For others, call from outside its session."
+        raise
 
 
 def _issue(name: str, context: "Context") -> int:
     from postroom.room.token import issue
 
-    agent = context.room().who(name)
+    agent = _whose(name, context)
     secret = issue(context.room(), agent)
     if context.json:
         context.put_json({"agent": agent.address, "token": secret})
@@ -58,7 +69,7 @@ def _revoke(name: str, context: "Context") -> int:
     from postroom.room.token import revoke
 
     room = context.room()
-    agent = room.who(name)
+    agent = _whose(name, context)
     revoked = revoke(room.home, agent)
     if context.json:
         context.put_json({"agent": agent.address, "revoked": revoked})
@@ -78,10 +89,10 @@ def _list(context: "Context") -> int:
         rows = [{"agent": agent.address, "issued_at": iso(token.issued_at)} for agent, token in found]
         context.put_json({"tokens": rows})
     elif found:
-        from postroom.cli.moment import age
+        from postroom.cli.moment import ago
 
         context.put_table(
-            [(agent.called, f"{age(token.issued_at)} ago") for agent, token in found],
+            [(agent.called, ago(token.issued_at)) for agent, token in found],
             ("bold", "dim"), ("WHO", "ISSUED"),
         )  # fmt: skip
     else:
