@@ -6,29 +6,49 @@ if TYPE_CHECKING:
     from postroom.cli.context import Context
     from postroom.model.presence import Sight
 
-DOUBT = " (route not proven)"
-_LISTENING = {"live": "listening now", "stored": "not listening now", "left": "has left"}
+DOUBT = "route not proven"
+_LISTENING = {"live": "listening", "stored": "not listening"}
 
 
-def words(reach: str, party: str, sight: "Sight | None", context: "Context", *, proven: bool = False) -> str:
-    """What a sender should know: when it will be shown, and whether that was ever proven.
+class Way:
+    """How mail gets to somebody."""
+
+    __slots__ = ("is_doubted", "is_now", "text")
+
+    def __init__(self, text: str, *, is_now: bool = False, is_doubted: bool = False) -> None:
+        self.text = text
+        self.is_now = is_now  # and may be otherwise in a moment
+        self.is_doubted = is_doubted  # nothing has ever proven that it arrives so
+
+
+def told(reach: str, party: str, sight: "Sight | None", context: "Context", *, proven: bool) -> str:
+    """What a sender should know: when it will be shown, and whether that was ever proven."""
+    found = way(reach, party, sight, context)
+    doubt = f" ({DOUBT})" if found.is_doubted and not proven else ""
+    return f"{found.text}{' now' if found.is_now else ''}{doubt}"
+
+
+def way(reach: str, party: str, sight: "Sight | None", context: "Context") -> Way:
+    """How somebody can be reached.
 
     Whoever only waits for an answer gets no other mail by that; what its session does tells more.
     """
     if reach == "live" and _asks(party, context):
         if sight is None or not sight.is_live:
-            return "waits for an answer now"
+            return Way("waits for an answer", is_now=True)
         reach = sight.presence.value
     if reach == "stored" and context.room().store.look().had_session(party):
-        return "not running"
-    if reach in ("live", "left") or sight is None:
-        return _LISTENING[reach]
+        return Way("not running")
+    if reach == "left":
+        return Way("has left")
+    if reach == "live" or sight is None:
+        return Way(_LISTENING[reach], is_now=True)
     text = {
         "idle": f"idle in {sight.title}, {'wakes' if sight.wake else 'until its next prompt'}",
         "busy": f"busy in {sight.title}: after its tool",
         "permission": f"waits for permission in {sight.title}",
     }.get(reach, f"running in {sight.title}")
-    return text if sight.proven or proven else f"{text}{DOUBT}"
+    return Way(text, is_doubted=not sight.proven)
 
 
 def _asks(party: str, context: "Context") -> bool:

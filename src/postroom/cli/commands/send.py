@@ -212,7 +212,7 @@ def _why(delivery: "Delivery") -> str:
 
 
 def describe(sent: "Sent", context: "Context") -> str:
-    from postroom.cli.reach import words
+    from postroom.cli.reach import told
 
     paint = context.out.paint
     verb = "already sent with that key" if sent.duplicate else "held back" if sent.is_held_back else "sent"
@@ -220,7 +220,7 @@ def describe(sent: "Sent", context: "Context") -> str:
     for delivery, reach in zip(sent.deliveries, sent.reach, strict=True):
         rung = f"{delivery.state}{_why(delivery)}"
         to, is_seen = delivery.recipient_id, delivery.seen_at is not None
-        way = words(reach, to, (sent.ways or {}).get(to), context, proven=is_seen)
+        way = told(reach, to, (sent.ways or {}).get(to), context, proven=is_seen)
         lines.append(f"  {paint(delivery.recipient, 'bold')}: {rung}, {way}\n")
     if sent.note:
         lines.append(f"  {paint(sent.note, 'yellow')}\n")
