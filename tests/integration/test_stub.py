@@ -8,7 +8,8 @@ from itertools import product
 
 import pytest
 
-from postroom.hooks import program, stub
+from postroom.hooks import program
+from postroom.hooks.stub import program_in
 from postroom.room.local import LocalRoom
 from postroom.runtimes import NAMES, load
 from postroom.setup import plan
@@ -115,8 +116,8 @@ def test_the_room_of_a_wired_command_can_be_told_from_it(home: str, name: str):
     commands = plan.commands(runtime, home)
     for point in runtime.points:
         if not point.is_question:  # there the shell remains, to end well
-            assert program.home_of(stub.program_in(commands[point.event], name)) == home
-            assert stub.program_in(commands[point.event], "another") == ""
+            assert program.home_of(program_in(commands[point.event], name)) == home
+            assert program_in(commands[point.event], "another") == ""
 
 
 @pytest.mark.parametrize(
@@ -129,4 +130,4 @@ def test_the_room_of_a_wired_command_can_be_told_from_it(home: str, name: str):
     ],
 )
 def test_what_a_users_own_command_runs_is_read_as_a_shell_reads_it(command: str, runs: str):
-    assert stub.program_in(command, "gemini") == runs
+    assert program_in(command, "gemini") == runs
