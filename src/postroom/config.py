@@ -8,6 +8,7 @@ import os
 import sys
 from typing import Any, NamedTuple
 
+from postroom import host
 from postroom.errors import InvalidValue
 
 
@@ -238,16 +239,10 @@ def keep(path: str, compiled: dict[str, Any]) -> None:
     """Keep what was compiled for the next start. A directory that cannot be written only costs time."""
     import json  # noqa: PLC0415
 
-    temporary = f"{path}.{os.getpid()}"
     try:
-        with open(temporary, "w", encoding="utf-8") as file:
-            json.dump(compiled, file)
-        os.replace(temporary, path)
+        host.replace(path, json.dumps(compiled).encode())
     except (OSError, TypeError):  # TOML has dates, JSON has none
-        try:
-            os.unlink(temporary)
-        except OSError:
-            pass
+        pass
 
 
 def default_home() -> str:

@@ -250,6 +250,26 @@ def private_directory(path: str) -> None:
         os.makedirs(path, 0o700, exist_ok=True)
 
 
+def replace(path: str, data: bytes, mode: int = 0o600) -> None:
+    """Put a file in the place of another: whoever reads it finds the old or the new, never a part.
+
+    Until then it has a name by which nobody looks for anything, and if it comes to nothing it is gone.
+    """
+    directory, name = os.path.split(path)
+    temporary = os.path.join(directory, f".{name}.{os.getpid()}")
+    try:
+        with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "wb") as file:
+            file.write(data)
+        os.chmod(temporary, mode)  # what a file mode creation mask, or an earlier process, may have changed
+        os.replace(temporary, path)
+    except OSError:
+        try:
+            os.unlink(temporary)
+        except OSError:
+            pass
+        raise
+
+
 def unsafe_file_system(path: str, mounts: str | None = None) -> str:
     """The name of the network or FUSE file system a path lies on, or an empty string."""
     real = os.path.realpath(path)

@@ -1,10 +1,10 @@
 """The table of what works with which agent says nothing that the runtimes' own modules contradict."""
 
+import importlib
 import json
 import os
 import re
 import runpy
-import sys
 from typing import Any
 
 import pytest
@@ -72,7 +72,7 @@ def test_what_was_shown_is_what_the_module_says_can_be(name: str) -> None:
 
 @pytest.mark.parametrize("name", FOUND)
 def test_the_version_in_the_table_is_the_one_that_the_module_and_the_tests_name(name: str) -> None:
-    about = sys.modules[f"postroom.runtimes.{name}"].__doc__ or ""
+    about = importlib.import_module(f"postroom.runtimes.{name}").__doc__ or ""
     assert f"({FOUND[name]['version']})" in about.partition("\n")[0]
     assert FOUND[name]["version"] == PINS[name].version
 

@@ -12,6 +12,7 @@ import pytest
 
 from tests.commandline import COMMAND
 from tests.configured import User
+from tests.living import Living
 from tests.process import environment
 
 LONG = "a-directory-with-a-long-name"
@@ -88,3 +89,15 @@ def test_agents_fit_into_80_columns_and_say_it_all(user: User):
     assert "the-backend-of-the-shop" in shown[1]
     assert about in " ".join(line.strip() for line in shown)
     assert len(on_terminal(user, "agents", columns=200)) == 2
+
+
+def test_what_is_doubted_of_an_agent_stands_below_it_where_lines_are_short(user: User):
+    user.install("gemini")
+    user.ok("setup", "gemini", "--yes")
+    user.ok("join", "backend", "--role", "builder")
+    with Living(user) as session:
+        session.at("SessionStart")
+        _, line, below = on_terminal(user, "agents", columns=70)
+        assert "not proven" not in line
+        assert below == "  route not proven · builder"
+        assert "until its next prompt (route not proven)" in on_terminal(user, "agents", columns=200)[1]

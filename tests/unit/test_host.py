@@ -2,8 +2,10 @@
 
 import os
 import signal
+import stat
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -202,3 +204,24 @@ def test_a_link_is_followed_to_where_the_files_really_are(tmp_path):
 
 def test_this_machines_own_mount_table_can_be_read(tmp_path):
     assert isinstance(host.unsafe_file_system(str(tmp_path)), str)
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o700])
+def test_a_file_that_takes_anothers_place_is_whole_and_has_its_mode(tmp_path: Path, mode: int):
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+    path.chmod(0o644)
+    mask = os.umask(0o377)
+    try:
+        host.replace(str(path), b"new", mode)
+    finally:
+        os.umask(mask)
+    assert (path.read_bytes(), stat.S_IMODE(path.stat().st_mode)) == (b"new", mode)
+    assert os.listdir(tmp_path) == ["file"]
+
+
+def test_a_file_that_cannot_take_anothers_place_leaves_nothing(tmp_path: Path):
+    (tmp_path / "directory").mkdir()
+    with pytest.raises(OSError, match="directory"):
+        host.replace(str(tmp_path / "directory"), b"new")
+    assert os.listdir(tmp_path) == ["directory"]

@@ -23,13 +23,9 @@ class RingFiles:
     def put(self, agent: str, content: str = "") -> str:
         """There is a session from now on; the path. A file that says the same stays, for who watches it."""
         host.private_directory(self._directory)
-        path, temporary = self.path(agent), f"{self._directory}/.{agent}.{os.getpid()}"
-        if os.path.exists(path) and self.session(agent) == content:
-            return path
-        with open(temporary, "w", encoding="utf-8") as file:
-            file.write(content)
-        os.chmod(temporary, 0o600)
-        os.replace(temporary, path)
+        path = self.path(agent)
+        if not os.path.exists(path) or self.session(agent) != content:
+            host.replace(path, content.encode())
         return path
 
     def session(self, agent: str) -> str:

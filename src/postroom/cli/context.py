@@ -87,7 +87,7 @@ class Context:
         styles: "Sequence[str]",
         head: "Sequence[str]",
         spare: "Collection[int]" = (),
-        **options: int,
+        **options: Any,
     ) -> None:
         """Columns under their names, which `--quiet` leaves out; see `Output.table`."""
         self.put(self.out.table(rows, styles, () if self.quiet else head, spare, **options))

@@ -146,12 +146,14 @@ class Output:
         styles: Sequence[str] = (),
         head: Sequence[str] = (),
         spare: Collection[int] = (),
+        *,
         least: int = _LEAST,
+        below: Sequence[str] = (),
     ) -> str:
         """Columns, cut to the width there is: the last first, and on a terminal then the widest.
 
         Those in `spare` are left out where the terminal is too narrow for all of them. The last keeps `least`
-        columns until the others are narrow.
+        columns until the others are narrow. What stands `below` a row is folded, and not cut.
         """
         body = [[one_line(cell) for cell in row] for row in rows]
         every = [list(head), *body] if head else body
@@ -164,9 +166,11 @@ class Output:
             body, head = [[row[at] for at in keep] for row in body], [head[at] for at in keep] if head else ()
             widths = [widths[at] for at in keep]
         widths = self._fitted(widths, least)
-        lines = [self._row(row, widths, styles) for row in body]
-        if head:
-            lines.insert(0, self._row(head, widths, ["dim"] * len(widths)))
+        lines = [self._row(head, widths, ["dim"] * len(widths))] if head else []
+        for at, row in enumerate(body):
+            lines.append(self._row(row, widths, styles))
+            if at < len(below) and below[at]:
+                lines.append(f"  {self.paint(self.fold(one_line(below[at]), 2), 'dim')}")
         return "".join(f"{line}\n" for line in lines)
 
     def _fitted(self, widths: list[int], least: int) -> list[int]:

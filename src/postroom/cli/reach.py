@@ -6,26 +6,46 @@ if TYPE_CHECKING:
     from postroom.cli.context import Context
     from postroom.model.presence import Sight
 
-DOUBT = " (route not proven)"
-_LISTENING = {"live": "listening now", "stored": "not listening now", "left": "has left"}
+DOUBT = "route not proven"
+_LISTENING = {"live": "listening", "stored": "not listening"}
 
 
-def words(reach: str, party: str, sight: "Sight | None", context: "Context") -> str:
-    """What a sender should know: when it will be shown, and whether that was ever proven.
+class Way:
+    """How mail gets to somebody."""
+
+    __slots__ = ("is_doubted", "is_now", "text")
+
+    def __init__(self, text: str, *, is_now: bool = False, is_doubted: bool = False) -> None:
+        self.text = text
+        self.is_now = is_now  # and may be otherwise in a moment
+        self.is_doubted = is_doubted  # nothing has ever proven that it arrives so
+
+
+def told(reach: str, party: str, sight: "Sight | None", context: "Context") -> str:
+    """What a sender should know: when it will be shown, and whether that was ever proven."""
+    found = way(reach, party, sight, context)
+    doubt = f" ({DOUBT})" if found.is_doubted else ""
+    return f"{found.text}{' now' if found.is_now else ''}{doubt}"
+
+
+def way(reach: str, party: str, sight: "Sight | None", context: "Context") -> Way:
+    """How somebody can be reached.
 
     Whoever only waits for an answer gets no other mail by that; what its session does tells more.
     """
     if reach == "live" and _asks(party, context):
         if sight is None or not sight.is_live:
-            return "waits for an answer now"
+            return Way("waits for an answer", is_now=True)
         reach = sight.presence.value
     if reach == "stored" and context.room().store.look().had_session(party):
         sight = _session(party, context)
         if sight is None:
-            return "not running"
+            return Way("not running")
         reach = sight.presence.value
-    if reach in ("live", "left") or sight is None:
-        return _LISTENING[reach]
+    if reach == "left":
+        return Way("has left")
+    if reach == "live" or sight is None:
+        return Way(_LISTENING[reach], is_now=True)
     from postroom.room.seat import bears
 
     text = {
@@ -33,7 +53,7 @@ def words(reach: str, party: str, sight: "Sight | None", context: "Context") -> 
         "busy": f"busy in {sight.title}: after its tool",
         "permission": f"waits for permission in {sight.title}",
     }.get(reach) or (f"running in {sight.title}" if bears(sight.session) else "at its next hook plain")
-    return text if sight.proven else f"{text}{DOUBT}"
+    return Way(text, is_doubted=not sight.proven)
 
 
 def _session(party: str, context: "Context") -> "Sight | None":

@@ -43,11 +43,7 @@ def install(home: str) -> str:
     where, content = path(home), _content(home, sys.executable)
     if _read(where) != content:
         host.private_directory(os.path.dirname(where))
-        temporary = f"{where}.{os.getpid()}"
-        with open(temporary, "w", encoding="utf-8") as file:
-            file.write(content)
-        os.chmod(temporary, 0o700)
-        os.replace(temporary, where)
+        host.replace(where, content.encode(), 0o700)
     return where
 
 

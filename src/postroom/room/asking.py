@@ -33,9 +33,7 @@ def noted(room: "LocalRoom", sent: Sent) -> Generator[None]:
     with contextlib.suppress(OSError):
         host.private_directory(directory)
         whom = [delivery.recipient_id for delivery in sent.deliveries]
-        with open(f"{path}.new", "w", encoding="utf-8") as file:
-            json.dump({"process": host.identity(), "whom": whom}, file)
-        os.replace(f"{path}.new", path)
+        host.replace(path, json.dumps({"process": host.identity(), "whom": whom}).encode())
     try:
         yield
     finally:

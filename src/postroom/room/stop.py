@@ -30,10 +30,7 @@ class Stops:
     def count(self, now: int) -> None:
         count, last = self._read()
         host.private_directory(os.path.dirname(self._path))
-        temporary = f"{self._path}.{os.getpid()}"
-        with open(temporary, "w", encoding="ascii") as file:
-            file.write(f"{count + 1 if 0 <= now - last < _REST else 1} {now}")
-        os.replace(temporary, self._path)
+        host.replace(self._path, f"{count + 1 if 0 <= now - last < _REST else 1} {now}".encode())
 
     def forget(self) -> None:
         """A person has said something, or the session is over."""

@@ -57,7 +57,4 @@ def record(home: str, runtime: str, found: Trial) -> None:
 
     path = _path(home, runtime)
     host.private_directory(os.path.dirname(path))
-    temporary = f"{path}.{os.getpid()}"
-    with open(temporary, "w", encoding="utf-8") as file:
-        json.dump({"runtime": runtime, **found._asdict()}, file)
-    os.replace(temporary, path)
+    host.replace(path, json.dumps({"runtime": runtime, **found._asdict()}).encode())

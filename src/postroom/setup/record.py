@@ -81,11 +81,7 @@ def save(home: str, record: Record) -> None:
         {**each._asdict(), "before": None if each.before is None else base64.b64encode(each.before).decode()}
         for each in record.files
     ]
-    temporary = f"{path}.{os.getpid()}"
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with open(descriptor, "w", encoding="utf-8") as file:
-        json.dump({**record._asdict(), "files": files}, file, indent=1)
-    os.replace(temporary, path)
+    host.replace(path, json.dumps({**record._asdict(), "files": files}, indent=1).encode())
 
 
 def forget(home: str, record: Record) -> None:

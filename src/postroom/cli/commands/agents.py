@@ -1,8 +1,8 @@
 """`postroom agents`."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from postroom.cli.reach import DOUBT
+from postroom.cli.reach import DOUBT, Way, way
 from postroom.errors import UnknownProject
 
 if TYPE_CHECKING:
@@ -23,6 +23,23 @@ EXAMPLES = """\
 
 _HEAD = ("ADDRESS", "ROLE", "WAITING", "IN HAND", "REACH", "ABOUT")
 _STYLES = ("bold", "", "cyan", "cyan", "green", "dim")
+
+
+class _Row(NamedTuple):
+    """What is told of somebody."""
+
+    address: str
+    role: str
+    waiting: str
+    in_hand: str
+    way: Way
+    about: str
+
+    @property
+    def wide(self) -> tuple[str, ...]:
+        """In one line, where there is room for it."""
+        reach = f"{self.way.text} ({DOUBT})" if self.way.is_doubted else self.way.text
+        return self.address, self.role or "–", self.waiting, self.in_hand, reach, self.about
 
 
 def add_arguments(parser: "Parser") -> None:
@@ -47,13 +64,13 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
     return 0
 
 
-def _put(rows: "list[tuple[str, ...]]", context: "Context") -> None:
+def _put(rows: list[_Row], context: "Context") -> None:
     """A table, without the columns in which nobody has anything."""
     from postroom.cli.output import width
 
     columns = [
         (style, column)
-        for style, *column in zip(_STYLES, _HEAD, *rows, strict=True)
+        for style, *column in zip(_STYLES, _HEAD, *(row.wide for row in rows), strict=True)
         if any(cell not in ("", "–") for cell in column[1:])
     ]
     wide = sum(max(map(width, column)) + 2 for _, column in columns)
@@ -64,23 +81,13 @@ def _put(rows: "list[tuple[str, ...]]", context: "Context") -> None:
     context.put_table(body, [style for style, _ in columns], head)
 
 
-def _put_narrow(rows: "list[tuple[str, ...]]", context: "Context") -> None:
+def _put_narrow(rows: list[_Row], context: "Context") -> None:
     """What is told of each on lines of its own, below it."""
-    from postroom.cli.output import one_line
-
-    short = [
-        (address, waiting, hand, reach.removesuffix(DOUBT)) for address, _, waiting, hand, reach, _ in rows
-    ]
-    head = () if context.quiet else (_HEAD[0], *_HEAD[2:5])
-    lines = context.out.table(short, ("bold", "cyan", "cyan", "green"), head, least=34).splitlines()
-    above, lines = lines[: len(lines) - len(rows)], lines[len(lines) - len(rows) :]
-    told = list(above)
-    for line, (_, role, _, _, reach, about) in zip(lines, rows, strict=True):
-        facts = [DOUBT.strip(" ()") if reach.endswith(DOUBT) else "", role.strip("–"), one_line(about)]
-        told.append(line)
-        if text := " · ".join(fact for fact in facts if fact):
-            told.append("  " + context.out.paint(context.out.fold(text, 2), "dim"))
-    context.put("".join(f"{line}\n" for line in told))
+    short = [(row.address, row.waiting, row.in_hand, row.way.text) for row in rows]
+    facts = [(DOUBT if row.way.is_doubted else "", row.role, row.about) for row in rows]
+    below = [" · ".join(filter(None, each)) for each in facts]
+    head = (_HEAD[0], *_HEAD[2:5])
+    context.put_table(short, ("bold", "cyan", "cyan", "green"), head, least=34, below=below)
 
 
 def _above(agent: "Agent", context: "Context") -> str | None:
@@ -89,7 +96,7 @@ def _above(agent: "Agent", context: "Context") -> str | None:
     return found and found.address
 
 
-def _row(status: "AgentStatus", now: int, context: "Context") -> tuple[str, ...]:
+def _row(status: "AgentStatus", now: int, context: "Context") -> _Row:
     agent = status.agent
     about = agent.description
     if agent.capabilities:
@@ -99,14 +106,9 @@ def _row(status: "AgentStatus", now: int, context: "Context") -> tuple[str, ...]
     if status.sessions and (asked := status.sessions[0].session.details.get("asked")):
         about = f"(asked for {asked['name'] or asked['by']}) {about}".rstrip()
     waiting = f"{status.waiting} + {status.held} held" if status.held else str(status.waiting)
-    return agent.address, agent.role or "–", waiting, str(status.offered), _reach(status, context), about
-
-
-def _reach(status: "AgentStatus", context: "Context") -> str:
-    from postroom.cli.reach import words
-
     first = status.sessions[0] if status.sessions else None
-    return words(status.reach, status.agent.id, first, context).removesuffix(" now")
+    found = way(status.reach, agent.id, first, context)
+    return _Row(agent.address, agent.role, waiting, str(status.offered), found, about)
 
 
 def _resting(agent: "Agent", now: int) -> str:

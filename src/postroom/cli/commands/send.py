@@ -226,15 +226,15 @@ def _state(sent: "Sent", context: "Context") -> str:
         return context.to_json(wire.sent(sent)) + "\n"
     if context.quiet:
         return ""
-    from postroom.cli.reach import words
+    from postroom.cli.reach import told
 
     paint, lines = context.out.paint, list[str]()
     for delivery, reach in zip(sent.deliveries, sent.reach, strict=True):
-        told = f"{delivery.state}{_why(delivery)}"
+        text = f"{delivery.state}{_why(delivery)}"
         if delivery.state in (State.STORED, State.OFFERED):
             to = delivery.recipient_id
-            told += f", {words(reach, to, (sent.ways or {}).get(to), context)}"
-        lines.append(f"  {paint(delivery.recipient, 'bold')}: {told}\n")
+            text += f", {told(reach, to, (sent.ways or {}).get(to), context)}"
+        lines.append(f"  {paint(delivery.recipient, 'bold')}: {text}\n")
     if sent.note:
         lines.append(f"  {paint(sent.note, 'yellow')}\n")
     return "".join(lines)

@@ -1,13 +1,14 @@
 """`postroom setup`."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     import argparse
 
     from postroom.cli.context import Context
     from postroom.cli.parser import Parser
-    from postroom.setup.plan import Target
+    from postroom.setup.change import Change
+    from postroom.setup.plan import Target, Undoing
 
 HELP = """\
 Wire an agent CLI to this room: its hooks then show mail to the model. What would be written is shown first,
@@ -114,46 +115,69 @@ def _targets(args: "argparse.Namespace") -> "list[Target]":
 
 
 def _set_up(one: "Target", args: "argparse.Namespace", context: "Context") -> dict[str, Any]:
-    from postroom.hooks import program
+    if one.wiring.instead:
+        context.note(f"{one.runtime.title} cannot be wired. {one.wiring.instead}")
+        return _report(one, "impossible", [], [one.wiring.instead])
+    wanted = _planned(one, replace=args.replace)
+    _show(one, wanted.files, context)
+    state = _carried_out(wanted, args, context)
+    return _report(one, state, wanted.files, [] if state == "declined" else wanted.left)
+
+
+class _Planned(NamedTuple):
+    """What setting up does."""
+
+    one: "Target"
+    todo: "list[Change]"
+    other: "Target | None"  # of another room, whose place it takes
+    undone: "list[Undoing]"  # of that
+    left: list[str]  # what only the user can do
+    files: list[dict[str, Any]]  # as they are told of
+
+
+def _planned(one: "Target", *, replace: bool) -> _Planned:
     from postroom.setup.file import glance
     from postroom.setup.neighbour import displaced
-    from postroom.setup.plan import carry_out, carry_out_undo, changes
+    from postroom.setup.plan import changes
 
-    title = one.runtime.title
-    if one.wiring.instead:
-        context.note(f"{title} cannot be wired. {one.wiring.instead}")
-        return _report(one, "impossible", [], [one.wiring.instead])
-    other, undone = displaced(one, replace=args.replace)
+    other, undone = displaced(one, replace=replace)
     todo = changes(one, undone)
-    files = [
-        {"path": each.path, "change": "edited" if each.before is not None else "made", "why": each.why,
-         "diff": each.diff()}
-        for each in todo if each.is_one
-    ]  # fmt: skip
     left = one.wiring.left_to_do(one.place, glance) if one.wiring.left_to_do else []
     taken = [
         {"path": each.change.path, "change": "taken_out", "diff": each.change.diff(),
          "why": f"the hooks of the room {other.place.room if other else ''}"}
         for each in undone if each.change.is_one
     ]  # fmt: skip
-    files = taken + files
-    _show(one, files, context)
-    if not files and program.is_current(one.place.room):
+    files = [
+        {"path": each.path, "change": "edited" if each.before is not None else "made", "why": each.why,
+         "diff": each.diff()}
+        for each in todo if each.is_one
+    ]  # fmt: skip
+    return _Planned(one, todo, other, undone, left, taken + files)
+
+
+def _carried_out(wanted: _Planned, args: "argparse.Namespace", context: "Context") -> str:
+    """Do it, if there is anything to do and it is agreed to; what became of it."""
+    from postroom.hooks import program
+    from postroom.setup.plan import carry_out, carry_out_undo
+
+    one, left = wanted.one, wanted.left
+    if not wanted.files and program.is_current(one.place.room):
         context.note(f"{_done(one, left)}: nothing to {'write' if left else 'do'}.")
         _tell_left(one, left, context)
-        return _report(one, "unchanged", files, left)
+        return "unchanged"
     if args.dry_run:
-        return _report(one, "dry_run", files, left)
-    if files and not _agreed(f"Write this for {title}?", args, context):
-        return _report(one, "declined", files, [])
+        return "dry_run"
+    if wanted.files and not _agreed(f"Write this for {one.runtime.title}?", args, context):
+        return "declined"
     context.room(create=True).projects()  # the hooks want a room that is there
-    if other is not None:
-        carry_out_undo(other, undone)
-    carry_out(one, todo)
+    if wanted.other is not None:
+        carry_out_undo(wanted.other, wanted.undone)
+    carry_out(one, wanted.todo)
     context.note(f"{_done(one, left)}. To take it back: {one.command} --undo")
     _tell_left(one, left, context)
     context.note(f"  then see that it works: {one.call} doctor {one.runtime.name}")
-    return _report(one, "done", files, left)
+    return "done"
 
 
 def _done(one: "Target", left: list[str]) -> str:
