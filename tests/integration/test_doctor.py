@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 from postroom import host
 from postroom.room.reach import is_proven
 from postroom.room.trial import Trial, record, trial
-from postroom.setup import canary
+from postroom.setup import canary, installed
 from tests.commandline import CommandLine
 from tests.configured import User
 from tests.living import Living
@@ -116,6 +117,7 @@ def test_what_is_set_up_and_not_installed_is_a_problem(user: User):
 @pytest.mark.promise("doctor")
 def test_codex_skips_hooks_until_they_were_reviewed(user: User):
     user.install("codex")
+    user.log_in()
     user.ok("setup", "codex", "--yes")
     result = user("doctor", "codex")
     assert result.code == 1
@@ -369,6 +371,42 @@ def test_an_agent_whose_shell_would_not_find_postroom_is_told_of(user: User):
     assert result.code == 1
     assert "postroom is not on your PATH" in result.out
     assert "export PATH=" in result.out
+
+
+@pytest.mark.promise("doctor")
+@pytest.mark.parametrize(
+    ("shell", "profile"), [("sh", ".profile"), ("bash", ".profile"), ("bash", ".bash_profile")]
+)
+def test_a_command_that_only_terminals_find_is_told_where_tools_run_in_a_login_shell(
+    user: User, shell: str, profile: str
+):
+    user.install("codex")
+    user.write(".bashrc", f'export PATH="{user.bin}:$PATH"\n')
+    if profile == ".bash_profile":
+        user.write(profile, "")
+    path = {"SHELL": f"/bin/{shell}"}
+    helps = f"echo 'export PATH=\"{user.bin}:$PATH\"' >>~/{profile}"
+    told = user.ok("setup", "codex", "--yes", **path).err
+    assert "does not find postroom" in told
+    assert helps in told
+    result = user("doctor", "codex", **path)
+    assert result.code == 1
+    assert helps in result.out
+    subprocess.run(["sh", "-c", helps], env={"HOME": str(user.home)}, check=True)
+    assert "does not find" not in user("doctor", "codex", **path).out
+    assert "does not find" not in user.ok("setup", "codex", "--yes", **path).err
+    user.install("gemini")
+    (user.home / profile).unlink()
+    assert "does not find" not in user.ok("setup", "gemini", "--yes", **path).err
+
+
+def test_a_login_shell_that_does_not_come_to_an_end_is_not_waited_for(
+    user: User, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(installed, "_PATIENCE", 0.2)
+    user.install("codex")
+    user.write(".profile", "exec sleep 1000\n")
+    assert "is set up" in user.ok("setup", "codex", "--yes").err
 
 
 def test_a_runtime_without_hooks_is_told_with_what_to_do(user: User):

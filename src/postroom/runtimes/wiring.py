@@ -103,6 +103,7 @@ class Wiring(NamedTuple):
     confined: Callable[[Place, Read], tuple[str, ...]] | None = (
         None  # the words that run others in its sandbox
     )
+    login_shell: bool = False  # whether its tools run in one, which makes a PATH of its own
     # Why its sandbox keeps our hooks from working, if it does, and what to do.
     hindrance: Callable[[Place, Read], tuple[str, str] | None] | None = None
 

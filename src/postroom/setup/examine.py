@@ -56,6 +56,7 @@ class Examined(NamedTuple):
     sessions: list[tuple[str, Session]]  # the live ones, each with its agent's address
     proven: Trial | None
     neighbours: list[Neighbour]  # other rooms that it is wired to here
+    finds: bool | None  # whether its tools find `postroom`, where their shell makes a PATH of its own
 
     @property
     def name(self) -> str:
@@ -96,6 +97,7 @@ def _runtime(home: str, room: LocalRoom | None, name: str) -> Examined:
         trusted=user.wiring.trusted(user.place, file.glance) if user.wiring.trusted and wired else None,
         sessions=list(_sessions(room, name)) if room else [],
         proven=_tried(home, name, path, version), neighbours=neighbours(user),
+        finds=installed.is_found_at_login() if user.wiring.login_shell and wired else None,
     )  # fmt: skip
 
 
@@ -167,12 +169,22 @@ def _problems(found: Examined) -> Iterator[Problem]:
     if found.wired and found.trusted is False and known.skips:
         what = f"{title} skips our hooks: they have not been reviewed"
         yield Problem(what, advice=known.trust, blocks=True)
+    if found.finds is False:
+        yield unfound(found.target)
     for other in found.neighbours if found.wired else ():
         what = f"{title} is wired to another room, too: {other.home}"
         yield Problem(what, undo_command(name, other))
     if found.wired and found.proven and not found.proven.ok and found.proven.version == found.version:
         what = f"mail did not reach the model of {title}: {found.proven.why}"
         yield Problem(what, f"{run} doctor {name} --live")
+
+
+def unfound(one: Target) -> Problem:
+    """The tools of a runtime do not find `postroom`."""
+    title = one.runtime.title
+    what = f"{title} runs its commands in a login shell, and that does not find postroom: it cannot answer"
+    advice = f"Put its directory on the PATH there, then restart {title}:"
+    return Problem(what, installed.remedy_at_login(), advice)
 
 
 def room_problems(home: str, examined: list[Examined]) -> Iterator[Problem]:

@@ -171,6 +171,12 @@ def _tell_left(one: "Target", left: list[str], context: "Context") -> None:
     if installed.own() is None:
         context.note("  postroom is not on your PATH: an agent could neither send nor answer.")
         context.note(f"    {installed.remedy()}", whole=True)
+    if one.wiring.login_shell and installed.is_found_at_login() is False:
+        from postroom.setup.examine import unfound
+
+        problem = unfound(one)
+        context.note(f"  {problem.what}. {problem.advice}")
+        context.note(f"    {problem.command}", whole=True)
 
 
 def _undo(one: "Target", args: "argparse.Namespace", context: "Context") -> dict[str, Any]:
