@@ -97,7 +97,12 @@ def test_nothing_is_written_before_it_was_shown_and_agreed_to(user: User, runtim
     assert str(user.hook) in shown.out
     asked = user("setup", runtime)
     assert asked.code == 2
-    assert asked.out == shown.out
+    assert all(f"+++ {user.home}/{path}" in asked.out for path in FILES[runtime])
+    if runtime in HOOKED:  # the command of each hook is as long as a paragraph: it is shown once
+        assert (asked.out.count("[ -x "), shown.out.count("[ -x ")) == (2, 2 * len(load(runtime).points))
+        assert all(f"{runtime} {point.event}" in asked.out for point in load(runtime).points)
+    else:
+        assert asked.out == shown.out
     assert "--yes" in asked.err
     assert is_told_well(asked)
     assert user.tree() == before
