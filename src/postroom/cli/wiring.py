@@ -4,8 +4,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Iterable
 
     from postroom.cli.context import Context
+    from postroom.errors import CannotEdit
     from postroom.setup.plan import Target
 
 
@@ -57,7 +59,23 @@ def summary(one: "Target", files: list[dict[str, Any]]) -> list[str]:
     return told
 
 
-_AFTER = {"made": "a new file", "edited": "a file of yours that is changed"}
+def show_by_hand(problem: "CannotEdit", context: "Context") -> str:
+    """What somebody would have to add to a file that cannot be edited: in the hint if it is short."""
+    from postroom.runtimes.wiring import pretty
+    from postroom.setup.change import by_hand
+
+    path, content = problem.facts["path"], problem.facts["add"]
+    line = by_hand(path, content)
+    if len(line) <= _SHORT:
+        return f"Mend it, or add this yourself: {line}"
+    if not (context.json or context.quiet):
+        context.put(f"# what is to be added to {path}\n{pretty(content)}")
+        return "Mend it, or add yourself what is shown above."
+    return "Mend it."
+
+
+_SHORT = 200  # characters that a hint may have
+_AFTER = {"made": "a new file", "edited": "which is changed"}
 
 
 def _coloured(line: str, context: "Context") -> str:
@@ -69,18 +87,23 @@ def _coloured(line: str, context: "Context") -> str:
     return context.out.paint(text[:lead] + context.out.fold(text[lead:], lead + 2), style) + "\n"
 
 
-def agreed(question: str, args: "argparse.Namespace", context: "Context") -> bool:
-    """Whether it may be written. Who cannot be asked must have said so."""
+def agreed(
+    question: str, args: "argparse.Namespace", context: "Context", about: "Iterable[str]" = ()
+) -> bool:
+    """Whether it may be written: what, is told right above the question. Who cannot be asked must say so."""
     import sys
 
     from postroom.errors import UsageError
 
-    if args.yes:
-        return True
-    if context.json or not (sys.stdin.isatty() and sys.stderr.isatty()):
+    is_asked = not context.json and sys.stdin.isatty() and sys.stderr.isatty()
+    if not (args.yes or is_asked):
         raise UsageError(
             "nobody can be asked here, so nothing was written", hint="If that is what you want, add: --yes"
         )
+    for line in about:
+        context.note(line)
+    if args.yes:
+        return True
     sys.stderr.write(f"{question} [y/N] ")
     sys.stderr.flush()
     if sys.stdin.readline().strip().lower() in ("y", "yes"):

@@ -16,7 +16,7 @@ nothing to do, and --undo puts every file back as it was. A CLI works with one r
 are there, --replace puts this one's in their place."""
 EXAMPLES = """\
   postroom setup                       # finds what is installed
-  postroom setup claude
+  postroom setup claude codex
   postroom setup codex --dry-run       # only the diff
   postroom setup gemini --scope project --yes
   postroom setup claude --plugin       # as a plugin, not in the settings
@@ -52,14 +52,30 @@ def _set_up(args: "argparse.Namespace", context: "Context") -> list[dict[str, An
     from postroom.setup import installed
     from postroom.setup.plan import target
 
-    names = args.runtimes or installed.names()
+    names = list(dict.fromkeys(args.runtimes)) or installed.names()
     if not names:
         from postroom.runtimes import NAMES
 
         context.note(f"No agent CLI was found. Name one to set it up anyway: {', '.join(NAMES)}")
     room, plugin = home(args.home), _plugin(args)
     chosen = [target(room, name, args.scope, plugin=plugin, allow=args.allow) for name in names]
-    return [_set_one_up(one, args, context) for one in chosen]
+    return [_tried(one, args, context) for one in chosen]
+
+
+def _tried(one: "Target", args: "argparse.Namespace", context: "Context") -> dict[str, Any]:
+    """Set it up; what its user is to add by hand is shown before the error, which must not scroll away."""
+    from postroom.errors import CannotEdit
+
+    try:
+        return _set_one_up(one, args, context)
+    except CannotEdit as exc:
+        if exc.hint == CannotEdit.hint:
+            exc.hint = f"See what would be added to which file: {one.command} --dry-run"
+        if exc.facts.get("add"):
+            from postroom.cli.wiring import show_by_hand
+
+            exc.hint = show_by_hand(exc, context)
+        raise
 
 
 def _undo(args: "argparse.Namespace", context: "Context") -> list[dict[str, Any]]:
@@ -67,7 +83,7 @@ def _undo(args: "argparse.Namespace", context: "Context") -> list[dict[str, Any]
     from postroom.config import home
     from postroom.setup.plan import target
 
-    room, names, plugin = home(args.home), args.runtimes, _plugin(args)
+    room, names, plugin = home(args.home), list(dict.fromkeys(args.runtimes)), _plugin(args)
     chosen = [target(room, names[0], plugin=plugin)] if plugin else undo.targets(names, args, room)
     reports = [undo.undo(one, args, context) for one in chosen]
     ended = [address for each in reports for address in each.get("ended", [])]
@@ -105,7 +121,7 @@ def _check(args: "argparse.Namespace") -> None:
 
 
 def _set_one_up(one: "Target", args: "argparse.Namespace", context: "Context") -> dict[str, Any]:
-    from postroom.cli.wiring import agreed, report, show
+    from postroom.cli.wiring import agreed, report, show, summary
     from postroom.hooks import program
     from postroom.setup.file import glance
     from postroom.setup.neighbour import displaced
@@ -136,7 +152,7 @@ def _set_one_up(one: "Target", args: "argparse.Namespace", context: "Context") -
         return report(one, "unchanged", files, left)
     if args.dry_run:
         return report(one, "dry_run", files, left)
-    if files and not agreed(f"Write this for {title}?", args, context):
+    if files and not agreed(f"Write this for {title}?", args, context, summary(one, files)):
         return report(one, "declined", files, [])
     context.room(create=True).projects()  # the hooks want a room that is there
     if other is not None:
@@ -144,6 +160,7 @@ def _set_one_up(one: "Target", args: "argparse.Namespace", context: "Context") -
     carry_out(one, todo)
     context.note(f"{_done(one, left)}. To take it back: {one.command} --undo")
     _tell_left(one, left, context)
+    _tell_before_use(one, context)
     context.note(f"  then see that it works: {one.call} doctor {one.runtime.name}")
     return report(one, "done", files, left)
 
@@ -154,12 +171,23 @@ def _done(one: "Target", left: list[str]) -> str:
     return f"{one.runtime.title} is set up"
 
 
+def _tell_before_use(one: "Target", context: "Context") -> None:
+    from postroom.room.call import program_of
+
+    if not program_of(one.runtime):
+        context.note(f"  {one.runtime.title} is not on your PATH: this is for when it is")
+    else:
+        context.note("  sessions that run already take part after a restart")
+
+
 def _tell_left(one: "Target", left: list[str], context: "Context") -> None:
     from postroom.setup import installed
 
     for step in left:
         is_command = one.scope == "plugin"
         context.note(f"  now run: {step}" if is_command else f"  left to do: {step}", whole=is_command)
+    if one.runtime.remark:
+        context.note(f"  good to know: {one.runtime.remark}")
     if installed.own() is None:
         context.note("  postroom is not on your PATH: an agent could neither send nor answer.")
         context.note(f"    {installed.remedy()}", whole=True)
