@@ -172,7 +172,8 @@ def test_a_letter_that_no_session_is_left_to_take_in_is_told_and_taken_in_by_doc
     assert problem["next"] == "postroom doctor --fix"
     [problem] = CommandLine("/elsewhere")("doctor", "--json", "--home", home).json["problems"]
     assert problem["next"] == f"postroom --home {home} doctor --fix"
-    assert problems(home, "--fix") == []
+    assert "taken in: 1 letter " in CommandLine(home).ok("doctor", "--fix").err
+    assert problems(home) == []
     [mail] = room.peek("builder")
     assert (mail.sender, mail.body, mail.message.verified) == ("backend", "hi", "unverified")
 

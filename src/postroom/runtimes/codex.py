@@ -101,7 +101,7 @@ RUNTIME = Runtime(
     call=call,
     programs=("codex",),
     daemon=daemon,
-    remark="Its commands run in a login shell, which must find `postroom`; its hooks only after a review.",
+    remark="Its commands run in a login shell, which must find `postroom`.",
 )
 
 
