@@ -40,7 +40,9 @@ class User:
         here = os.getcwd()
         os.chdir(self.project)
         try:
-            return self._cli(*argv, env={"HOME": str(self.home), "PATH": str(self.bin), **env})
+            return self._cli(
+                *argv, env={"HOME": str(self.home), "PATH": str(self.bin), "SHELL": "/bin/sh", **env}
+            )
         finally:
             os.chdir(here)
 
@@ -64,6 +66,10 @@ class User:
         path = self.bin / name
         path.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
         path.chmod(0o755)
+
+    def log_in(self) -> None:
+        """Have login shells find the user's programs, as those of a terminal do."""
+        self.write(".profile", f'export PATH="{self.bin}:$PATH"\n')
 
     def tree(self) -> Mapping[str, Any]:
         """Every file and directory of the user, with what is in it."""

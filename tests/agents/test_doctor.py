@@ -27,6 +27,7 @@ def environment(rig: Rig) -> Any:
 
 
 def set_up(rig: Rig) -> None:
+    rig.place.write(".profile", f'export PATH="{BIN}:$PATH"\n')  # as set-up tells a user of Codex to
     done = rig.command(POSTROOM, "setup", rig.cli.name, "--yes", **environment(rig))
     assert done.code == 0, done
 

@@ -45,17 +45,19 @@ def on_terminal(user: User, *argv: str, columns: int = 80) -> list[str]:
 
 
 def too_wide(lines: list[str]) -> list[str]:
-    """Those lines that are, though they could have been folded: a path, after a label, stays whole."""
-    return [line for line in lines if len(line) > 80 and " " in line[12:].strip()]
+    """Those that are, though they could have been folded: a path, after a label, and a command stay whole."""
+    others = [line for line in lines if not line.strip().startswith("postroom --home ")]
+    return [line for line in others if len(line) > 80 and " " in line[12:].strip()]
 
 
 def test_setup_and_doctor_fit_into_80_columns_and_say_it_all(user: User):
     for runtime in ("claude", "codex", "gemini", "aider"):
         user.install(runtime)
+    user.log_in()
     shown = on_terminal(user, "setup", "codex", "--yes")
     assert too_wide(shown) == []
     whole = " ".join(line.strip() for line in shown)
-    assert f"exec {user.hook} codex SessionEnd" in whole
+    assert f"exec {user.hook} codex SessionStart" in whole
     assert "Trust them, or it skips them in silence." in whole
     user.ok("hook", "gemini", "Nonsense-" * 5)
     doctor = on_terminal(user, "doctor")
@@ -64,6 +66,11 @@ def test_setup_and_doctor_fit_into_80_columns_and_say_it_all(user: User):
     refused = on_terminal(user, "--home", str(user.home / LONG), "setup", "codex")
     assert too_wide(refused) == []
     assert refused[0].startswith("postroom: Codex is wired to another room")
+    other = ("--home", str(user.home / LONG))
+    call = f"postroom {' '.join(other)}"
+    assert any(line.strip() == f"{call} setup codex --replace" for line in refused)
+    doctor = on_terminal(user, *other, "doctor", "codex")
+    assert any(line.strip() == f"{call} setup codex --replace" for line in doctor)
 
 
 def test_what_doctor_tells_to_run_is_on_one_line_and_what_it_tells_to_do_is_folded(user: User):

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -12,7 +13,8 @@ from postroom import host
 from postroom.cli.context import Context
 from postroom.room.reach import is_proven
 from postroom.room.trial import Trial, record, trial
-from postroom.setup import canary
+from postroom.runtimes import NAMES
+from postroom.setup import canary, installed
 from tests.commandline import CommandLine
 from tests.configured import User
 from tests.living import Living
@@ -45,7 +47,9 @@ def examined(user: User, *argv: str) -> dict[str, object]:
 
 
 def test_nothing_set_up_is_nothing_wrong(user: User):
-    assert "No agent CLI was found" in user.ok("doctor").out
+    told = user.ok("doctor").out
+    assert "No agent CLI was found" in told
+    assert all(name in told for name in NAMES)
     user.install("gemini")
     text = user.ok("doctor").out
     assert "Gemini CLI 1.2.3" in text
@@ -87,7 +91,8 @@ def test_a_program_that_runs_another_installation_is_told_and_mended(user: User)
     assert result.code == 1
     assert result.json["room"]["hook"]["state"] == "outdated"
     assert [each["next"] for each in result.json["problems"]] == ["postroom doctor --fix"]
-    user.ok("doctor", "--fix")
+    assert f"mended: the program that all hooks run, {hook}" in user.ok("doctor", "--fix").err
+    assert "nothing to mend" in user.ok("doctor", "--fix").err
     hook.unlink()
     assert user("doctor").code == 1
     assert "nothing to do" not in user.ok("setup", "gemini", "--yes").err
@@ -117,10 +122,12 @@ def test_what_is_set_up_and_not_installed_is_a_problem(user: User):
 @pytest.mark.promise("doctor")
 def test_codex_skips_hooks_until_they_were_reviewed(user: User):
     user.install("codex")
+    user.log_in()
     user.ok("setup", "codex", "--yes")
     result = user("doctor", "codex")
     assert result.code == 1
     assert "have not been reviewed" in result.out
+    assert result.out.count("review the hooks") == 1
     path = f"{user.home}/.codex/hooks.json"
     events = [
         "session_start", "user_prompt_submit", "post_tool_use", "stop", "subagent_start", "subagent_stop",
@@ -372,6 +379,76 @@ def test_an_agent_whose_shell_would_not_find_postroom_is_told_of(user: User):
     assert result.code == 1
     assert "postroom is not on your PATH" in result.out
     assert "export PATH=" in result.out
+
+
+@pytest.mark.promise("doctor")
+@pytest.mark.parametrize(
+    ("shell", "profile"), [("sh", ".profile"), ("bash", ".profile"), ("bash", ".bash_profile")]
+)
+def test_a_command_that_only_terminals_find_is_told_where_tools_run_in_a_login_shell(
+    user: User, shell: str, profile: str
+):
+    user.install("codex")
+    user.write(".bashrc", f'export PATH="{user.bin}:$PATH"\n')
+    if profile == ".bash_profile":
+        user.write(profile, "")
+    path = {"SHELL": f"/bin/{shell}"}
+    helps = f"echo 'export PATH=\"{user.bin}:$PATH\"' >>~/{profile}"
+    told = user.ok("setup", "codex", "--yes", **path).err
+    assert "does not find postroom" in told
+    assert helps in told
+    result = user("doctor", "codex", **path)
+    assert result.code == 1
+    assert helps in result.out
+    subprocess.run(["sh", "-c", helps], env={"HOME": str(user.home)}, check=True)
+    assert "does not find" not in user("doctor", "codex", **path).out
+    assert "does not find" not in user.ok("setup", "codex", "--yes", **path).err
+    user.install("gemini")
+    (user.home / profile).unlink()
+    assert "does not find" not in user.ok("setup", "gemini", "--yes", **path).err
+
+
+def test_a_login_shell_that_does_not_come_to_an_end_is_not_waited_for(
+    user: User, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(installed, "_PATIENCE", 0.2)
+    user.install("codex")
+    user.write(".profile", "exec sleep 1000\n")
+    assert "is set up" in user.ok("setup", "codex", "--yes").err
+
+
+@pytest.mark.parametrize("words", [["--live"], ["goose", "--live"]])
+def test_what_cannot_be_tried_is_no_failure_and_not_advised(user: User, words: list[str]):
+    user.install("goose")
+    user.ok("setup", "goose", "--yes")
+    assert "--live" not in user.ok("doctor").out
+    assert "not tried: " in user.ok("doctor", *words).out
+
+
+def test_several_are_examined_by_their_names_and_their_remarks_are_told(user: User):
+    for name in ("gemini", "qwen", "copilot"):
+        user.install(name)
+        user.ok("setup", name, "--yes")
+    told = user.ok("doctor", "qwen", "copilot")
+    assert "Gemini" not in told.out
+    assert "--input-file FILE" in told.out
+    assert "--experimental" in told.out
+    found = user.ok("doctor", "qwen", "copilot", "--json").json["runtimes"]
+    assert [each["runtime"] for each in found] == ["qwen", "copilot"]
+
+
+def test_what_a_session_was_sent_and_has_seen_proves_its_route(user: User):
+    user.install("gemini")
+    user.ok("setup", "gemini", "--yes")
+    with Living(user) as session:
+        session.at("SessionStart")
+        user.ok("send", "backend", "hi", "--as", "planner")
+        assert "never tried" in user.ok("doctor", "gemini").out
+        for event in ("BeforeAgent", "AfterAgent"):
+            session.at(event)
+        assert "proven    yes, by mail that p/backend has seen" in user.ok("doctor", "gemini").out
+        [found] = user.ok("doctor", "gemini", "--json").json["runtimes"]
+        assert (found["proven"], found["proven_by_mail"]) == (None, ["p/backend"])
 
 
 def test_a_runtime_without_hooks_is_told_with_what_to_do(user: User):

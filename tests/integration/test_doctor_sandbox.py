@@ -33,6 +33,7 @@ def readonly(path: object) -> str:
 
 
 def confine(user: User, commands: str = "true") -> None:
+    user.log_in()
     prefix = " ".join(unshare("-m"))
     user.install("codex", CONFINES.format(prefix=prefix, commands=commands, log=user.home / "log"))
 
@@ -59,6 +60,23 @@ def test_what_is_sent_from_inside_is_found_out_inside(user: User):
     found, told = probed(user)
     assert (found["verdict"], told.code) == ("fails", 1)
     assert any("sending fails" in each["what"] for each in told.json["problems"])
+
+
+@pytest.mark.promise("doctor-sandbox")
+def test_a_command_that_is_not_found_from_inside_is_a_problem(user: User):
+    confine(user)
+    (user.home / ".profile").unlink()
+    user.ok("setup", "codex", "--yes")
+    user.ok("join", "backend")
+    found, told = probed(user)
+    assert (found["verdict"], told.code) == ("fails", 1)
+    assert "exit code 127" in found["words"]
+    assert len([each for each in told.json["problems"] if "does not find postroom" in each["what"]]) == 1
+    user.log_in()
+    user.install("postroom", "exit 3")
+    found, told = probed(user)
+    assert "exit code 3" in found["words"]
+    assert any("cannot be run in there" in each["what"] for each in told.json["problems"])
 
 
 @pytest.mark.promise("doctor-sandbox")
@@ -154,7 +172,8 @@ def test_a_letter_that_no_session_is_left_to_take_in_is_told_and_taken_in_by_doc
     assert problem["next"] == "postroom doctor --fix"
     [problem] = CommandLine("/elsewhere")("doctor", "--json", "--home", home).json["problems"]
     assert problem["next"] == f"postroom --home {home} doctor --fix"
-    assert problems(home, "--fix") == []
+    assert "taken in: 1 letter " in CommandLine(home).ok("doctor", "--fix").err
+    assert problems(home) == []
     [mail] = room.peek("builder")
     assert (mail.sender, mail.body, mail.message.verified) == ("backend", "hi", "unverified")
 

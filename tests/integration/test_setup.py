@@ -97,7 +97,12 @@ def test_nothing_is_written_before_it_was_shown_and_agreed_to(user: User, runtim
     assert str(user.hook) in shown.out
     asked = user("setup", runtime)
     assert asked.code == 2
-    assert asked.out == shown.out
+    assert all(f"+++ {user.home}/{path}" in asked.out for path in FILES[runtime])
+    if runtime in HOOKED:  # the command of each hook is as long as a paragraph: it is shown once
+        assert (asked.out.count("[ -x "), shown.out.count("[ -x ")) == (2, 2 * len(load(runtime).points))
+        assert all(f"{runtime} {point.event}" in asked.out for point in load(runtime).points)
+    else:
+        assert asked.out == shown.out
     assert "--yes" in asked.err
     assert is_told_well(asked)
     assert user.tree() == before
@@ -280,6 +285,7 @@ def test_on_a_terminal_it_asks_and_only_yes_is_yes(user: User, answer: str):
             heard = b""
             while b"[y/N]" not in heard:
                 heard += os.read(ours, 1024)
+            assert b"8 hooks in ~/.gemini/settings.json, a new file" in b" ".join(heard.split())
             os.write(ours, f"{answer}\n".encode())
             assert b"-hooks/hook" in process.stdout.read()
             assert process.wait(BOUND) == 0
@@ -309,7 +315,13 @@ def test_a_file_that_is_not_understood_is_left_alone(user: User, content: bytes)
     assert result.code == 1
     assert is_told_well(result)
     assert "settings.json" in result.err
+    assert len(result.err) < 300  # else the error scrolls away
     assert user.tree() == before
+    if "shown above" in result.err:
+        head, _, text = result.out.partition("\n")
+        assert head == f"# what is to be added to {user.home}/.claude/settings.json"
+        assert user.hook.name in text
+        assert json.loads(text)["hooks"].keys() == {point.event for point in load("claude").points}
 
 
 def test_of_several_files_none_is_written_when_one_cannot_be(user: User):
@@ -391,6 +403,7 @@ def test_what_is_read_only_or_no_file_is_refused(user: User):
     path.chmod(0o444)
     result = user("setup", "claude", "--yes")
     assert (result.code, "read-only" in result.err) == (1, True)
+    assert "postroom setup claude --dry-run" in result.err
     path.unlink()
     path.mkdir()
     assert user("setup", "claude", "--yes").code == 1
@@ -445,6 +458,34 @@ def test_alone_it_offers_what_is_installed(user: User):
     assert undone["state"] == "undone"
     assert list(user.home.iterdir()) == []
     assert "nothing to undo" in user.ok("setup", "--undo").err
+
+
+def test_several_are_set_up_and_undone_by_their_names(user: User):
+    user.ok("setup", "gemini", "qwen", "gemini", "--yes")
+    assert sorted(path.name for path in user.home.iterdir()) == [".gemini", ".qwen"]
+    assert user("setup", "claude", "nonsense", "--yes").code == 3
+    assert not (user.home / ".claude").exists()
+    user.ok("setup", "gemini", "qwen", "--undo", "--yes")
+    assert list(user.home.iterdir()) == []
+
+
+def test_what_its_user_must_know_is_told(user: User):
+    assert "Qwen Code is not on your PATH" in user.ok("setup", "qwen", "--yes").err
+    user.ok("setup", "qwen", "--undo", "--yes")
+    user.install("qwen")
+    told = user.ok("setup", "qwen", "--yes").err
+    assert "is not on your PATH" not in told
+    assert "--input-file FILE" in told
+    assert "take part after a restart" in told
+
+
+def test_what_is_added_is_summed_up(user: User):
+    user.write(".claude/settings.json", "{}")
+    told = user.ok("setup", "claude", "--yes", "--allow").err
+    wanted = (
+        "9 hooks and 1 writable directory and 1 permission in ~/.claude/settings.json, which is changed\n"
+    )
+    assert wanted in told
 
 
 def test_other_places_that_the_environment_names_are_used(user: User):

@@ -10,6 +10,7 @@ import pytest
 from tests.commandline import is_told_well
 from tests.configured import FILES, User
 from tests.living import Living
+from tests.repository import make_repository
 
 RUNTIMES = [*FILES]
 THEIRS = '{\n  "mine": 1,\n  "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "bell"}]}]}\n}\n'
@@ -237,10 +238,83 @@ def test_it_stays_while_a_session_may_run_it(user: User):
     with Living(user) as session:
         session.at("SessionStart")
         told = user.ok("setup", "gemini", "--undo", "--yes").err
-        assert "stays: 1 session may still run hooks" in told
+        assert "stays: hooks may still run from it, of p/backend" in told
         assert user.hook.exists()
-    assert "removed: " in user.ok("setup", "--undo").err
+    told = user.ok("setup", "--undo").err
+    assert "removed: " in told
+    assert "nothing to undo" not in told
     assert not user.hook.parent.exists()
+
+
+def test_who_only_looks_keeps_nothing_there(user: User):
+    user.ok("setup", "gemini", "--yes")
+    user.ok("join", "backend")
+    user.ok("hook", "plain", "--as", "backend")
+    assert "removed: " in user.ok("setup", "gemini", "--undo", "--yes").err
+    assert not user.hook.parent.exists()
+
+
+@pytest.mark.promise("setup-undone")
+def test_sessions_whose_hooks_are_taken_out_are_not_said_to_run(user: User):
+    user.install("gemini")
+    user.ok("setup", "gemini", "--yes")
+    with Living(user) as session:
+        session.at("SessionStart")
+        ref = user.ok("send", "backend", "hi", "--as", "planner", "--quiet").out.strip()
+        session.at("BeforeAgent")
+        assert state(user, ref) == "offered"
+        told = user.ok("setup", "gemini", "--undo", "--yes").err
+        assert "so their mail waits: p/backend\n" in told
+        assert "restart Gemini CLI" in told
+        assert state(user, ref) == "stored"
+        found = user.ok("agents", "--json").json["agents"]
+        [backend] = [each for each in found if each["name"] == "backend"]
+        assert backend["sessions"] == []
+
+
+def test_sessions_stay_while_their_runtime_is_wired_elsewhere(user: User, tmp_path: Path):
+    user.install("gemini")
+    user.ok("setup", "gemini", "--yes", "--scope", "project")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    make_repository(elsewhere)
+    here, user.project = user.project, elsewhere
+    user.ok("setup", "gemini", "--yes", "--scope", "project")
+    user.write(".gemini/settings.json", (here / ".gemini" / "settings.json").read_text(encoding="utf-8"))
+    with Living(user) as session:
+        session.at("SessionStart")
+        (user.home / ".gemini" / "settings.json").unlink()
+        [undone] = user.ok("setup", "gemini", "--undo", "--yes", "--json").json["runtimes"]
+    assert (undone["scope"], undone["ended"]) == ("project", [])
+
+
+def state(user: User, ref: str) -> str:
+    [delivery] = user.ok("receipts", ref, "--json").json["deliveries"]
+    return delivery["state"]
+
+
+# what is undone
+
+
+@pytest.mark.promise("setup-undone")
+@pytest.mark.parametrize("words", [["setup", "--undo"], ["setup", "claude", "--undo"]])
+@pytest.mark.parametrize("how", [["--scope", "project"], ["--plugin"], []])
+def test_undoing_takes_all_that_applies_here(user: User, words: list[str], how: list[str]):
+    before = user.tree()
+    user.ok("setup", "claude", "--yes", *how)
+    user.ok(*words, "--yes")
+    assert user.tree() == before
+    assert not user.hook.parent.exists()
+
+
+def test_what_is_set_up_for_another_project_is_told_with_what_undoes_it(user: User, tmp_path: Path):
+    user.ok("setup", "claude", "--yes", "--scope", "project")
+    there, user.project = user.project, tmp_path / "elsewhere"
+    user.project.mkdir()
+    make_repository(user.project)
+    told = user.ok("setup", "--undo", "--yes").err
+    assert f"  cd {there} && postroom setup claude --scope project --undo\n" in told
+    assert (there / ".claude" / "settings.local.json").exists()
 
 
 @pytest.mark.parametrize(

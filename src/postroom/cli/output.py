@@ -107,10 +107,13 @@ class Output:
         """A text on lines that the terminal has room for, all but the first set in; elsewhere as it is."""
         if not self.is_terminal or width(text) + indent <= self.columns:
             return text
+        import re
         from textwrap import wrap
 
-        lines = wrap(text, self.columns - indent, break_long_words=False, break_on_hyphens=False)
-        return f"\n{' ' * indent}".join(lines)
+        # A command can be copied only if it is on one line; it ends with the text, or where another begins.
+        whole = re.sub(r"(?<=: )postroom [^;]+", lambda found: found[0].replace(" ", "\0"), text)
+        lines = wrap(whole, self.columns - indent, break_long_words=False, break_on_hyphens=False)
+        return f"\n{' ' * indent}".join(lines).replace("\0", " ")
 
     def lay(self, cells: Iterable[str], indent: int, between: str = "  ") -> str:
         """Cells, which may be painted, on lines that the terminal has room for, all but the first set in."""

@@ -101,7 +101,7 @@ RUNTIME = Runtime(
     call=call,
     programs=("codex",),
     daemon=daemon,
-    remark="Its hooks run only after they were reviewed: it asks at its next start.",
+    remark="Its commands run in a login shell, which must find `postroom`.",
 )
 
 
@@ -115,7 +115,7 @@ def wiring() -> "Wiring":
     return Wiring(
         _edits, _trusted, _TRUST, skips=True, headless=("exec", "--skip-git-repo-check"),
         left_to_do=_left_to_do, confined=_confined, reviews=_reviews,
-        sandbox=Sandbox("`workspace-write`", "outside"),
+        sandbox=Sandbox("`workspace-write`", "outside"), login_shell=True,
     )  # fmt: skip
 
 

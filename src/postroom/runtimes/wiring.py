@@ -44,6 +44,10 @@ class Purpose(Flag):
         """As its user is told."""
         return "; ".join(_SENTENCES[each] for each in self)
 
+    def part(self, hooks: int) -> str:
+        """The same in a word or two, where there are so many hooks."""
+        return " and ".join(_PARTS[each].format(hooks) for each in self)
+
 
 _SENTENCES = {
     Purpose.HOOKS: "the hooks that show mail to the agent",
@@ -53,6 +57,17 @@ _SENTENCES = {
     Purpose.MARKETPLACE: "the marketplace",
     Purpose.MANIFEST: "the plugin",
     Purpose.WAKE: "wakes an idle session, with --experimental",
+}
+
+
+_PARTS = {
+    Purpose.HOOKS: "{} hooks",
+    Purpose.SANDBOX: "1 writable directory",
+    Purpose.ALLOW: "1 permission",
+    Purpose.PLUGIN: "the plugin",
+    Purpose.MARKETPLACE: "the marketplace",
+    Purpose.MANIFEST: "the plugin's description",
+    Purpose.WAKE: "the extension that wakes it",
 }
 
 
@@ -103,6 +118,7 @@ class Wiring(NamedTuple):
     confined: Callable[[Place, Read], tuple[str, ...]] | None = (
         None  # the words that run others in its sandbox
     )
+    login_shell: bool = False  # whether its tools run in one, which makes a PATH of its own
     # Why its sandbox keeps our hooks from working, if it does, and what to do.
     hindrance: Callable[[Place, Read], tuple[str, str] | None] | None = None
 

@@ -81,12 +81,7 @@ def _edited(path: str, content: Json | str, text: str, mark: str) -> str:
         text = jsonc.remove(text, lambda names, value: _is_stale(names, value, mark, wanted), {})
         merged = jsonc.merge(text, content)
     except (jsonc.Unreadable, toml.Unreadable) as exc:
-        raise CannotEdit(
-            f"{path}: {exc}",
-            path=path,
-            add=content,
-            hint=f"Mend it, or add this yourself: {by_hand(path, content)}",
-        ) from None
+        raise CannotEdit(f"{path}: {exc}", path=path, add=content, hint="Mend it.") from None
     if not jsonc.covers(jsonc.document(merged), content):
         raise CannotEdit(f"{path} does not take what is added", path=path, add=content)
     return merged

@@ -56,6 +56,8 @@ class Examined(NamedTuple):
     sessions: list[tuple[str, Session]]  # the live ones, each with its agent's address
     proven: Trial | None
     neighbours: list[Neighbour]  # other rooms that it is wired to here
+    by_mail: list[str]  # whose sessions have proven it by what they were sent
+    finds: bool | None  # whether its tools find `postroom`, where their shell makes a PATH of its own
 
     @property
     def name(self) -> str:
@@ -75,6 +77,11 @@ class Examined(NamedTuple):
         return self.proven is not None and self.proven.ok and self.proven.version == self.version
 
     @property
+    def can_be_tried(self) -> bool:
+        """Whether there is a session to write to, or the runtime can be run with one prompt."""
+        return bool(self.sessions or self.target.wiring.headless)
+
+    @property
     def concerns(self) -> bool:
         """Whether there is anything of it on this machine."""
         return bool(self.path or self.wired)
@@ -88,14 +95,16 @@ def runtimes(home: str, room: LocalRoom | None, names: list[str]) -> Iterator[Ex
 
 def _runtime(home: str, room: LocalRoom | None, name: str) -> Examined:
     user = target(home, name)
+    sessions = list(_sessions(room, name)) if room else []
     path = program_of(user.runtime)
     version = installed.version(path) if path else ""
     wired = [found for one in _targets(home, name) if (found := _wired(one)) is not None]
     return Examined(
         user, path, version, wired,
         trusted=user.wiring.trusted(user.place, file.glance) if user.wiring.trusted and wired else None,
-        sessions=list(_sessions(room, name)) if room else [],
+        sessions=sessions, by_mail=list(_proven_by_mail(room, sessions)) if room else [],
         proven=_tried(home, name, path, version), neighbours=neighbours(user),
+        finds=installed.is_found_at_login() if user.wiring.login_shell and wired else None,
     )  # fmt: skip
 
 
@@ -144,6 +153,13 @@ def _sessions(room: LocalRoom, name: str) -> Iterator[tuple[str, Session]]:
                         yield f"{agent.project}/{agent.name}", session
 
 
+def _proven_by_mail(room: LocalRoom, sessions: list[tuple[str, Session]]) -> Iterator[str]:
+    with room.store.read() as tx:
+        for address, session in sessions:
+            if tx.has_proven(session.agent, f"{session.id}:"):
+                yield address
+
+
 def _problems(found: Examined) -> Iterator[Problem]:
     name, title, run = found.name, found.title, found.target.call
     if found.wired and not found.path:
@@ -167,12 +183,22 @@ def _problems(found: Examined) -> Iterator[Problem]:
     if found.wired and found.trusted is False and known.skips:
         what = f"{title} skips our hooks: they have not been reviewed"
         yield Problem(what, advice=known.trust, blocks=True)
+    if found.finds is False:
+        yield unfound(found.target)
     for other in found.neighbours if found.wired else ():
         what = f"{title} is wired to another room, too: {other.home}"
         yield Problem(what, undo_command(name, other))
     if found.wired and found.proven and not found.proven.ok and found.proven.version == found.version:
         what = f"mail did not reach the model of {title}: {found.proven.why}"
         yield Problem(what, f"{run} doctor {name} --live")
+
+
+def unfound(one: Target) -> Problem:
+    """The tools of a runtime do not find `postroom`."""
+    title = one.runtime.title
+    what = f"{title} runs its commands in a login shell, and that does not find postroom: it cannot answer"
+    advice = f"Put its directory on the PATH there, then restart {title}:"
+    return Problem(what, installed.remedy_at_login(), advice)
 
 
 def room_problems(home: str, examined: list[Examined]) -> Iterator[Problem]:
@@ -190,7 +216,7 @@ def room_problems(home: str, examined: list[Examined]) -> Iterator[Problem]:
         yield Problem(f"the room cannot be written: {home}", f"{run} status")
 
 
-def about_room(home: str, runtime: str = "") -> Json:
+def about_room(home: str, runtimes: list[str]) -> Json:
     """Where it is, what its hooks run, and what they have complained about lately."""
     path = program.path(home)
     state = "current" if program.is_current(home) else "outdated" if os.path.exists(path) else "missing"
@@ -198,7 +224,7 @@ def about_room(home: str, runtime: str = "") -> Json:
         "home": home,
         "writable": os.access(home, os.W_OK),
         "hook": {"path": path, "state": state},
-        "log": journal.last(home, runtime=runtime),
+        "log": [line for name in runtimes or [""] for line in journal.last(home, runtime=name)],
     }
 
 

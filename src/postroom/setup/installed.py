@@ -1,7 +1,9 @@
-"""Which agent CLIs are installed on this machine."""
+"""Which agent CLIs are installed on this machine, and whether their shells find `postroom`."""
 
 import os
+import pwd
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -10,6 +12,8 @@ from postroom.room.call import program_of
 from postroom.runtimes import NAMES, load
 
 _PATIENCE = 20.0  # seconds: some of them load for a while
+_SYSTEM = "/usr/local/bin:/usr/bin:/bin"  # what a login shell begins with
+_INSTALL = "Install it so that its command is on your PATH, for example with pipx or uv tool."
 _VERSION = re.compile(r"\d+\.\d+(?:\.\d+)*(?:[-+.][0-9A-Za-z.]+)?")
 
 
@@ -38,8 +42,53 @@ def own() -> str | None:
 
 def remedy() -> str:
     """What puts it there."""
+    where = _directory()
+    return f'Add to your shell\'s profile: export PATH="{where}:$PATH"' if where else _INSTALL
+
+
+def shell() -> str:
+    """The shell that a runtime runs commands in: the user's."""
+    try:
+        return os.environ.get("SHELL") or pwd.getpwuid(os.getuid()).pw_shell or "/bin/sh"
+    except KeyError:  # a user without an entry
+        return "/bin/sh"
+
+
+def is_found_at_login() -> bool | None:
+    """Whether a login shell that no terminal started finds `postroom`; None: it did not say so in time."""
+    user = {name: os.environ[name] for name in ("HOME", "USER", "LOGNAME", "TERM") if name in os.environ}
+    try:
+        done = subprocess.run(
+            [shell(), "-lc", "command -v postroom"], stdin=subprocess.DEVNULL, capture_output=True,
+            timeout=_PATIENCE, check=False, env={**user, "SHELL": shell(), "PATH": _SYSTEM},
+        )  # fmt: skip
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.returncode == 0
+
+
+def remedy_at_login() -> str:
+    """A command that makes login shells find it; empty: it must be installed first."""
+    if not (where := _directory()):
+        return ""
+    line = f'export PATH="{where}:$PATH"'
+    return f"echo {shlex.quote(line)} >>~/{_profile()}"
+
+
+def _profile() -> str:
+    """The file in the user's home that its login shell reads: of several, the first that is there."""
+    kind = os.path.basename(shell())
+    if kind == "zsh":
+        return ".zprofile"
+    names = (".bash_profile", ".bash_login") if kind == "bash" else ()
+    there = (name for name in names if os.path.exists(os.path.expanduser(f"~/{name}")))
+    return next(there, ".profile")
+
+
+def _directory() -> str:
+    """Where `postroom` lies; empty: nowhere that we know of."""
     beside = os.path.join(os.path.dirname(os.path.abspath(sys.argv[0])), "postroom")
-    for path in (beside, os.path.join(os.path.dirname(sys.executable), "postroom")):
-        if os.access(path, os.X_OK):
-            return f'Add to your shell\'s profile: export PATH="{os.path.dirname(path)}:$PATH"'
-    return "Install it so that its command is on your PATH, for example with pipx or uv tool."
+    for path in (own(), beside, os.path.join(os.path.dirname(sys.executable), "postroom")):
+        if path and os.access(path, os.X_OK):
+            return os.path.dirname(path)
+    return ""

@@ -5,8 +5,6 @@ from collections.abc import Iterator
 
 from postroom import config
 from postroom.hooks import journal, program
-from postroom.room.local import LocalRoom
-from postroom.room.seat import is_live
 from postroom.room.spool import OUTBOX
 from postroom.runtimes import NAMES
 from postroom.setup import file, record
@@ -25,16 +23,6 @@ def is_needed(home: str) -> bool:
     return any(record.every(home)) or any(
         is_wired(target(home, name, scope)) for name in NAMES for scope in ("user", "project")
     )
-
-
-def living(room: LocalRoom) -> int:
-    """How many sessions may still run our hooks: most runtimes read them once, when they start."""
-    found, offset = 0, 0
-    with room.store.read() as tx:
-        while page := tx.agents(offset=offset):
-            offset += len(page)
-            found += sum(is_live(each) for agent in page for each in tx.sessions(agent.id))
-    return found
 
 
 def clear(home: str) -> None:

@@ -23,9 +23,12 @@ def problems(room: LocalRoom) -> Iterator[Problem]:
             yield Problem(what, f"rm -r {quote(aside)}", advice="Look at it, then:")
 
 
-def mend(room: LocalRoom) -> None:
-    """Take in what no session will; its sender is unverified."""
-    take_in(room, "", [one.path for one in lying(room.agents()) if one.waiting])
+def mend(room: LocalRoom) -> int:
+    """Take in what no session will; its sender is unverified. Returns how many letters that were."""
+    paths = [one.path for one in lying(room.agents()) if one.waiting]
+    number = sum(left(room, path) for path in paths)
+    take_in(room, "", paths)
+    return number - sum(left(room, path) for path in paths)
 
 
 def _letters(number: int) -> str:

@@ -1,7 +1,8 @@
 """What the sandbox of a runtime does to mail: tried inside it where the runtime has a command for that.
 
 The settings say what should be so. Whether it is, only a process in there can tell: it takes the room's write
-lock and gives it back, and looks whether a letter could be left in the workspace.
+lock and gives it back, and looks whether a letter could be left in the workspace. It runs in the
+shell that an agent's command runs in, which first calls `postroom` by its name.
 """
 
 import json
@@ -14,17 +15,19 @@ from postroom import config
 from postroom.errors import PostroomError
 from postroom.hooks import program
 from postroom.room import spool
-from postroom.setup import file
-from postroom.setup.examine import Examined, Problem
+from postroom.setup import file, installed
+from postroom.setup.examine import Examined, Problem, unfound
 
 STORES, SPOOLS, FAILS, UNTRIED = "stores", "spools", "fails", "untried"
+_NOT_FOUND = 127  # what a shell says of a command
 _PATIENCE = 10.0  # seconds; it takes a fifth of one
 _PYTHON = """\
 import sys
 sys.path.insert(0, sys.argv[1])
 from postroom.setup.sandbox import report
-report(sys.argv[2])
+report(sys.argv[2], sys.argv[3])
 """
+_SHELL = 'postroom --version >/dev/null 2>&1; exec "$@" $?'
 
 
 class Probed(NamedTuple):
@@ -51,7 +54,9 @@ def probe(found: Examined) -> Probed:
         return Probed(UNTRIED, f"{opened}; not tried: {found.title} has no command for that")
     if not found.path or not os.path.exists(os.path.join(place.room, "room.db")):
         return Probed(UNTRIED, f"{opened}; not tried")
-    return _judged(found, opened, _run([found.path, *known.confined(place, file.glance)], place.room))
+    how = "-lc" if known.login_shell else "-c"
+    words = [found.path, *known.confined(place, file.glance), installed.shell(), how, _SHELL, "sh"]
+    return _judged(found, opened, _run(words, place.room))
 
 
 def _run(words: list[str], home: str) -> dict[str, Any] | str:
@@ -73,6 +78,16 @@ def _run(words: list[str], home: str) -> dict[str, Any] | str:
 def _judged(found: Examined, opened: str, said: dict[str, Any] | str) -> Probed:
     if isinstance(said, str):
         return Probed(UNTRIED, f"{opened}; it could not be tried: {said}")
+    if said["command"]:
+        what = (
+            f"tried: `postroom` cannot be run in there (exit code {said['command']}), so nothing can be sent"
+        )
+        problem = Problem(
+            f"in the sandbox of {found.title}: {what}", advice="Run it there yourself: postroom"
+        )
+        if said["command"] == _NOT_FOUND:
+            problem = None if found.finds is False else unfound(found.target)  # it is told already
+        return Probed(FAILS, what, problem)
     if not said["room"]:
         return Probed(STORES, "tried: what is sent from inside is stored")
     if said["workspace"]:
@@ -86,8 +101,11 @@ def _judged(found: Examined, opened: str, said: dict[str, Any] | str) -> Probed:
     return Probed(FAILS, what, problem)
 
 
-def report(home: str) -> None:
-    """What runs inside: prints why the room cannot be written, if so, and whether a letter can be left."""
+def report(home: str, command: str) -> None:
+    """What runs inside: prints why the room cannot be written, if so, and whether a letter can be left.
+
+    And what `postroom` ended with when it was called by its name.
+    """
     from postroom.room.local import LocalRoom  # noqa: PLC0415 - only in there
 
     problem = ""
@@ -98,7 +116,7 @@ def report(home: str) -> None:
             room.store.rollback()
     except (PostroomError, OSError) as exc:
         problem = exc.code if isinstance(exc, PostroomError) else str(exc)
-    sys.stdout.write(json.dumps({"room": problem, "workspace": _can_spool()}) + "\n")
+    sys.stdout.write(json.dumps({"room": problem, "workspace": _can_spool(), "command": int(command)}) + "\n")
     sys.stdout.flush()
     os._exit(0)
 

@@ -18,7 +18,7 @@ hooks are current and trusted, which sessions live, what becomes of mail that is
 sandboxes (tried where the CLI has a command for it), and what hooks have had to complain about. --live proves
 it: a message is sent to each live session, and must be seen on evidence; where none lives, the CLI is run
 once with a short prompt, which asks your model and may cost a little, so that is done only where hooks can
-run. Exits 1, and says what to do, when something that is set up does not work, or --live did not prove it."""
+run. Exits 1, and says what to do, when something that is set up does not work, or --live tried it in vain."""
 EXAMPLES = """\
   postroom doctor
   postroom doctor claude --live
@@ -30,7 +30,7 @@ _INDENT = 12  # columns before what is told of a runtime
 
 
 def add_arguments(parser: "Parser") -> None:
-    parser.add_argument("runtime", metavar="RUNTIME", nargs="?", help="only this one")
+    parser.add_argument("runtimes", metavar="RUNTIME", nargs="*", help="only this one, or these")
     parser.add_argument("--live", action="store_true", help="prove it by a message")
     parser.add_argument("--timeout", metavar="TIME", help="how long a live session may take (30s)")
     parser.add_argument(
@@ -41,7 +41,6 @@ def add_arguments(parser: "Parser") -> None:
 def run(args: "argparse.Namespace", context: "Context") -> int:
     from postroom.config import home
     from postroom.errors import NoRoom
-    from postroom.hooks import program
     from postroom.setup import letter
     from postroom.setup.examine import about_room, room_problems, runtimes
     from postroom.setup.sandbox import probe
@@ -53,9 +52,8 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
     except NoRoom:
         room = None
     if args.fix and room is not None:
-        program.install(where)
-        letter.mend(room)
-    names = [args.runtime] if args.runtime else []
+        _fix(room, context)
+    names = list(dict.fromkeys(args.runtimes))
     found = [each for each in runtimes(where, room, names) if names or each.concerns]
     tried = _try(found, room, args, context) if args.live else {}
     if tried:
@@ -65,7 +63,7 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
     about_all = list(room_problems(where, found))
     problems = [*about_all, *(each for one in reports for each in one.problems), *letters]
     is_ok = not problems and not any(one.has_failed for one in reports)
-    about = about_room(where, args.runtime or "") | {"exists": room is not None}
+    about = about_room(where, names) | {"exists": room is not None}
     if context.json:
         context.put_json({
             "ok": is_ok, "room": about, "runtimes": list(map(_document, reports)),
@@ -75,6 +73,23 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
         context.put("".join(_text(each, context) for each in reports))
         context.put(_closing(about, found, [*about_all, *letters], context))
     return 0 if is_ok and (tried or not args.live) else 1
+
+
+def _fix(room: "LocalRoom", context: "Context") -> None:
+    """Mend what can be mended, and say what that was."""
+    from postroom.cli.output import count
+    from postroom.hooks import program
+    from postroom.setup import letter
+
+    was_current = program.is_current(room.home)
+    program.install(room.home)
+    taken = letter.mend(room)
+    if not was_current:
+        context.note(f"mended: the program that all hooks run, {program.path(room.home)}")
+    if taken:
+        context.note(f"taken in: {count(taken, 'letter')} that no session was left to")
+    if was_current and not taken:
+        context.note("There was nothing to mend.")
 
 
 class _Report(NamedTuple):
@@ -90,8 +105,10 @@ class _Report(NamedTuple):
 
     @property
     def has_failed(self) -> bool:
-        """Whether it was to be proven, and was not."""
-        return isinstance(self.tried, str) or (self.tried is not None and not self.tried.ok)
+        """Whether it was to be proven, and was not. What cannot be tried has not failed."""
+        if isinstance(self.tried, str):
+            return self.found.can_be_tried
+        return self.tried is not None and not self.tried.ok
 
     @property
     def canary(self) -> str | None:
@@ -113,7 +130,7 @@ def _try(
     if room is None:
         raise NoRoom(hint="Make it by setting something up: postroom setup")
     timeout = span(args.timeout) if args.timeout else _SECONDS
-    chosen = found if args.runtime else [each for each in found if each.wired]
+    chosen = found if args.runtimes else [each for each in found if each.wired]
     if not chosen:
         context.note(f"Nothing is set up, so there is nothing to prove: {calling(room.home)} setup")
     return {each.name: sing(room, each, timeout, context.note) for each in chosen}
@@ -126,7 +143,7 @@ def _document(report: _Report) -> dict[str, Any]:
         "version": found.version or None,
         "set_up": [each._asdict() for each in found.wired], "trusted": found.trusted,
         "sessions": [{"agent": address, "session": one.id} for address, one in found.sessions],
-        "proven": _proven(found), "remark": found.target.runtime.remark,
+        "proven": _proven(found), "proven_by_mail": found.by_mail, "remark": found.target.runtime.remark,
         "instead": found.target.wiring.instead or None,
         "other_rooms": [each._asdict() for each in found.neighbours],
         "sandbox": {"verdict": inside.verdict, "words": inside.words} if inside.verdict else None,
@@ -178,22 +195,24 @@ def _wired(one: "Wired") -> str:
 def _facts(found: "Examined") -> list[tuple[str, str]]:
     living = ", ".join(dict.fromkeys(address for address, _ in found.sessions))
     rows: list[tuple[str, str]] = []
-    trust, remark = found.target.wiring.trust, found.target.runtime.remark
-    if trust:
-        how = {True: "yes, here", False: f"not here. {trust}", None: "unknown"}[found.trusted]
-        rows.append(("trusted", how))
+    known, remark = found.target.wiring, found.target.runtime.remark
+    if known.trust:
+        not_here = "not here" if known.skips else f"not here. {known.trust}"  # a problem says the rest
+        rows.append(("trusted", {True: "yes, here", False: not_here, None: "unknown"}[found.trusted]))
     rows.append(("sessions", living or "none lives"))
     if found.proven is not None or any(point.proven_by for point in found.target.runtime.points):
         rows.append(("proven", _last_trial(found)))
-    if remark and not found.trusted:
+    if remark:
         rows.append(("remark", remark))
     return rows
 
 
 def _last_trial(found: "Examined") -> str:
     seen, proving = found.proven, f"{found.target.call} doctor {found.name} --live"
+    if seen is None and found.by_mail:
+        return f"yes, by mail that {', '.join(found.by_mail)} has seen"
     if seen is None:
-        return f"never tried: {proving}"
+        return f"never tried: {proving}" if found.can_be_tried else "only a session that lives could prove it"
     if seen.version != found.version:
         was = "proven" if seen.ok else "failed"
         return f"{was} with {seen.version}, now {found.version or 'unknown'}: {proving}"
@@ -221,13 +240,15 @@ def _closing(about: dict[str, Any], found: "list[Examined]", own: "list[Problem]
     from postroom.setup.plan import calling
 
     lines: list[str] = []
+    fold = context.out.fold
     if not found:
-        lines.append("No agent CLI was found on your PATH.")
+        from postroom.runtimes import NAMES
+
+        lines.append(fold(f"No agent CLI was found on your PATH. Known are {', '.join(NAMES)}", 2))
     if not about["exists"]:
         lines.append(f"There is no room yet; setting something up makes it: {calling(about['home'])} setup")
     lines += _told(own, context)
     if about["log"]:
-        fold = context.out.fold
         lines.append(fold(f"Complaints of hooks in the last day, in {journal.path(about['home'])}:", 2))
         lines += [f"  {fold(clean(line), 4)}" for line in about["log"]]
     return "".join(f"{line}\n" for line in lines)

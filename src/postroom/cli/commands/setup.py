@@ -17,7 +17,7 @@ nothing to do, and --undo puts every file back as it was. A CLI works with one r
 are there, --replace puts this one's in their place."""
 EXAMPLES = """\
   postroom setup                       # finds what is installed
-  postroom setup claude
+  postroom setup claude codex
   postroom setup codex --dry-run       # only the diff
   postroom setup gemini --scope project --yes
   postroom setup claude --plugin       # as a plugin, not in the settings
@@ -29,7 +29,7 @@ def add_arguments(parser: "Parser") -> None:
     from postroom.runtimes import NAMES
 
     names = f"{', '.join(NAMES[:-1])} or {NAMES[-1]}"
-    parser.add_argument("runtime", metavar="RUNTIME", nargs="?", help=names)
+    parser.add_argument("runtimes", metavar="RUNTIME", nargs="*", help=names)
     parser.add_argument("--scope", metavar="WHERE", default="user", help="user (default) or project")
     parser.add_argument("--undo", action="store_true", help="take it back")
     parser.add_argument("--replace", action="store_true", help="put it in the place of another room's")
@@ -42,46 +42,69 @@ def add_arguments(parser: "Parser") -> None:
 
 def run(args: "argparse.Namespace", context: "Context") -> int:
     _check(args)
-    targets = _targets(args)
-    if not targets and args.undo:
-        context.note("Nothing is set up here: nothing to undo.")
-    elif not targets:
-        from postroom.runtimes import NAMES
-
-        context.note(f"No agent CLI was found. Name one to set it up anyway: {', '.join(NAMES)}")
-    reports = [(_undo if args.undo else _set_up)(one, args, context) for one in targets]
-    if args.undo and not args.dry_run:
-        _clear(args, context)
+    reports = _undo(args, context) if args.undo else _set_up(args, context)
     if context.json:
         context.put_json({"runtimes": reports})
     return 0
 
 
-def _clear(args: "argparse.Namespace", context: "Context") -> None:
-    """With the last runtime goes what all of them ran, unless a session still runs it."""
+def _set_up(args: "argparse.Namespace", context: "Context") -> list[dict[str, Any]]:
+    from postroom.config import home
+    from postroom.setup import installed
+    from postroom.setup.plan import target
+
+    names = list(dict.fromkeys(args.runtimes)) or installed.names()
+    if not names:
+        from postroom.runtimes import NAMES
+
+        context.note(f"No agent CLI was found. Name one to set it up anyway: {', '.join(NAMES)}")
+    room, plugin = home(args.home), _plugin(args)
+    chosen = [target(room, name, args.scope, plugin=plugin, allow=args.allow) for name in names]
+    return [_tried(one, args, context) for one in chosen]
+
+
+def _tried(one: "Target", args: "argparse.Namespace", context: "Context") -> dict[str, Any]:
+    """Set it up; what its user is to add by hand is shown before the error, which must not scroll away."""
+    from postroom.errors import CannotEdit
+
+    try:
+        return _set_one_up(one, args, context)
+    except CannotEdit as exc:
+        if exc.hint == CannotEdit.hint:
+            exc.hint = f"See what would be added to which file: {one.command} --dry-run"
+        if exc.facts.get("add"):
+            from postroom.cli.wiring import show_by_hand
+
+            exc.hint = show_by_hand(exc, context)
+        raise
+
+
+def _undo(args: "argparse.Namespace", context: "Context") -> list[dict[str, Any]]:
+    from postroom.cli import undo
+    from postroom.config import home
+    from postroom.setup.plan import target
+
+    room, names, plugin = home(args.home), list(dict.fromkeys(args.runtimes)), _plugin(args)
+    chosen = [target(room, names[0], plugin=plugin)] if plugin else undo.targets(names, args, room)
+    reports = [undo.undo(one, args, context) for one in chosen]
+    ended = [address for each in reports for address in each.get("ended", [])]
+    was_told = not args.dry_run and undo.clear(room, ended, context)
+    if not chosen and not was_told:
+        context.note("Nothing is set up here: nothing to undo.")
+    if args.scope != "project":
+        undo.tell_elsewhere(room, names, context)
+    return reports
+
+
+def _plugin(args: "argparse.Namespace") -> str:
+    """Where the plugin is made; empty: it shall be none."""
     import os
 
-    from postroom.config import home
-    from postroom.errors import NoRoom
-    from postroom.setup import leftover
-    from postroom.setup.plan import calling
+    from postroom.config import beside, home
 
-    room = home(args.home)
-    where = leftover.directory(room)
-    if not os.path.isdir(where) or leftover.is_needed(room):
-        return
-    try:
-        living = leftover.living(context.room())
-    except NoRoom:
-        living = 0
-    if living:
-        from postroom.cli.output import count
-
-        context.note(f"{where} stays: {count(living, 'session')} may still run hooks from it.")
-        context.note(f"  When none lives any more: {calling(room)} setup --undo")
-        return
-    leftover.clear(room)
-    context.note(f"removed: {where}" if not os.path.exists(where) else f"not empty, so it stays: {where}")
+    if not args.plugin:
+        return ""
+    return os.path.abspath(args.into or beside(home(args.home), "plugin", args.runtimes[0]))
 
 
 def _check(args: "argparse.Namespace") -> None:
@@ -91,37 +114,23 @@ def _check(args: "argparse.Namespace") -> None:
 
     if args.scope not in ("user", "project"):
         raise UsageError(f"--scope is user or project, not {args.scope!r}")
-    if args.plugin and (args.runtime is None or args.scope == "project"):
+    if args.plugin and (len(args.runtimes) != 1 or args.scope == "project"):
         hint = f"Try: {calling(home(args.home))} setup claude --plugin"
         raise UsageError("a plugin is for one runtime, and for the user", hint=hint)
     if args.into and not args.plugin:
         raise UsageError("--into says where a plugin is made, and there is none", hint="Add: --plugin")
 
 
-def _targets(args: "argparse.Namespace") -> "list[Target]":
-    import os
+def _set_one_up(one: "Target", args: "argparse.Namespace", context: "Context") -> dict[str, Any]:
+    from postroom.cli.wiring import report, show
 
-    from postroom.config import beside, home
-    from postroom.setup import installed
-    from postroom.setup.plan import target
-    from postroom.setup.record import every
-
-    room = home(args.home)
-    into = args.into or beside(room, "plugin", args.runtime or "")
-    plugin = os.path.abspath(into) if args.plugin else ""
-    known = [each.runtime for each in every(room) if each.scope == args.scope]
-    names = [args.runtime] if args.runtime else list(dict.fromkeys(known)) if args.undo else installed.names()
-    return [target(room, name, args.scope, plugin=plugin, allow=args.allow) for name in names]
-
-
-def _set_up(one: "Target", args: "argparse.Namespace", context: "Context") -> dict[str, Any]:
     if one.wiring.instead:
         context.note(f"{one.runtime.title} cannot be wired. {one.wiring.instead}")
-        return _report(one, "impossible", [], [one.wiring.instead])
+        return report(one, "impossible", [], [one.wiring.instead])
     wanted = _planned(one, replace=args.replace)
-    _show(one, wanted.files, context)
+    show(one, wanted.files, context, whole=args.dry_run)
     state = _carried_out(wanted, args, context)
-    return _report(one, state, wanted.files, [] if state == "declined" else wanted.left)
+    return report(one, state, wanted.files, [] if state == "declined" else wanted.left)
 
 
 class _Planned(NamedTuple):
@@ -158,17 +167,18 @@ def _planned(one: "Target", *, replace: bool) -> _Planned:
 
 def _carried_out(wanted: _Planned, args: "argparse.Namespace", context: "Context") -> str:
     """Do it, if there is anything to do and it is agreed to; what became of it."""
+    from postroom.cli.wiring import agreed, summary
     from postroom.hooks import program
     from postroom.setup.plan import carry_out, carry_out_undo
 
-    one, left = wanted.one, wanted.left
-    if not wanted.files and program.is_current(one.place.room):
+    one, left, files = wanted.one, wanted.left, wanted.files
+    if not files and program.is_current(one.place.room):
         context.note(f"{_done(one, left)}: nothing to {'write' if left else 'do'}.")
         _tell_left(one, left, context)
         return "unchanged"
     if args.dry_run:
         return "dry_run"
-    if wanted.files and not _agreed(f"Write this for {one.runtime.title}?", args, context):
+    if files and not agreed(f"Write this for {one.runtime.title}?", args, context, summary(one, files)):
         return "declined"
     context.room(create=True).projects()  # the hooks want a room that is there
     if wanted.other is not None:
@@ -176,6 +186,7 @@ def _carried_out(wanted: _Planned, args: "argparse.Namespace", context: "Context
     carry_out(one, wanted.todo)
     context.note(f"{_done(one, left)}. To take it back: {one.command} --undo")
     _tell_left(one, left, context)
+    _tell_before_use(one, context)
     context.note(f"  then see that it works: {one.call} doctor {one.runtime.name}")
     return "done"
 
@@ -186,95 +197,29 @@ def _done(one: "Target", left: list[str]) -> str:
     return f"{one.runtime.title} is set up"
 
 
+def _tell_before_use(one: "Target", context: "Context") -> None:
+    from postroom.room.call import program_of
+
+    if not program_of(one.runtime):
+        context.note(f"  {one.runtime.title} is not on your PATH: this is for when it is")
+    else:
+        context.note("  sessions that run already take part after a restart")
+
+
 def _tell_left(one: "Target", left: list[str], context: "Context") -> None:
     from postroom.setup import installed
 
     for step in left:
         is_command = one.scope == "plugin"
         context.note(f"  now run: {step}" if is_command else f"  left to do: {step}", whole=is_command)
+    if one.runtime.remark:
+        context.note(f"  good to know: {one.runtime.remark}")
     if installed.own() is None:
         context.note("  postroom is not on your PATH: an agent could neither send nor answer.")
         context.note(f"    {installed.remedy()}", whole=True)
+    if one.wiring.login_shell and installed.is_found_at_login() is False:
+        from postroom.setup.examine import unfound
 
-
-def _undo(one: "Target", args: "argparse.Namespace", context: "Context") -> dict[str, Any]:
-    from postroom.setup.file import glance
-    from postroom.setup.plan import carry_out_undo, undoing
-
-    title, todo = one.runtime.title, undoing(one)
-    left = one.wiring.left_to_undo(one.place, glance) if one.wiring.left_to_undo else []
-    files = [
-        {"path": each.change.path, "diff": each.change.diff(),
-         "change": "left" if each.is_left else "removed" if each.change.after is None
-         else "restored" if each.exact else "taken_out"}
-        for each in todo
-    ]  # fmt: skip
-    if not todo:
-        if not args.dry_run:
-            carry_out_undo(one, todo)  # somebody else has: its record goes
-        context.note(f"{title} is not set up here: nothing to undo.")
-        for step in left:
-            context.note(f"  {title} still has it; now run: {step}", whole=True)
-        return _report(one, "unchanged", files, left)
-    _show(one, files, context)
-    if args.dry_run:
-        return _report(one, "dry_run", files, left)
-    if not _agreed(f"Undo this for {title}?", args, context):
-        return _report(one, "declined", files, [])
-    carry_out_undo(one, todo)
-    for each in files:
-        context.note(f"{_UNDONE[each['change']]}: {each['path']}")
-    for step in left:
-        context.note(f"  {title} still has it; now run: {step}", whole=True)
-    return _report(one, "undone", files, left)
-
-
-_UNDONE = {
-    "restored": "as it was before",
-    "removed": "removed",
-    "taken_out": "changed since it was set up, so only our entries were taken out",
-    "left": "changed since it was set up, so it stays; remove it yourself",
-}
-
-
-def _report(one: "Target", state: str, files: list[dict[str, Any]], left: list[str]) -> dict[str, Any]:
-    name = one.runtime.name
-    return {"runtime": name, "scope": one.scope, "state": state, "files": files, "left_to_do": left}
-
-
-def _show(one: "Target", files: list[dict[str, Any]], context: "Context") -> None:
-    if context.json or context.quiet:
-        return
-    for each in files:
-        why = each.get("why", "")
-        context.put(context.out.paint(f"# {one.runtime.title}" + (f": {why}" if why else ""), "bold") + "\n")
-        context.put("".join(_coloured(line, context) for line in each["diff"].splitlines(keepends=True)))
-
-
-def _coloured(line: str, context: "Context") -> str:
-    from postroom.cli.output import clean
-
-    style = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "")
-    text = clean(line.rstrip("\n"))
-    lead = len(text) - len(text[1:].lstrip())
-    return context.out.paint(text[:lead] + context.out.fold(text[lead:], lead + 2), style) + "\n"
-
-
-def _agreed(question: str, args: "argparse.Namespace", context: "Context") -> bool:
-    """Whether it may be written. Who cannot be asked must have said so."""
-    import sys
-
-    from postroom.errors import UsageError
-
-    if args.yes:
-        return True
-    if context.json or not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise UsageError(
-            "nobody can be asked here, so nothing was written", hint="If that is what you want, add: --yes"
-        )
-    sys.stderr.write(f"{question} [y/N] ")
-    sys.stderr.flush()
-    if sys.stdin.readline().strip().lower() in ("y", "yes"):
-        return True
-    context.note("Nothing was changed.")
-    return False
+        problem = unfound(one)
+        context.note(f"  {problem.what}. {problem.advice}")
+        context.note(f"    {problem.command}", whole=True)
