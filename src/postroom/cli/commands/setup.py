@@ -125,7 +125,7 @@ def _set_one_up(one: "Target", args: "argparse.Namespace", context: "Context") -
     from postroom.hooks import program
     from postroom.setup.file import glance
     from postroom.setup.neighbour import displaced
-    from postroom.setup.plan import carry_out, carry_out_undo, changes
+    from postroom.setup.plan import carry_out, carry_out_undo, changes, is_wired
 
     title = one.runtime.title
     if one.wiring.instead:
@@ -154,13 +154,14 @@ def _set_one_up(one: "Target", args: "argparse.Namespace", context: "Context") -
         return report(one, "dry_run", files, left)
     if files and not agreed(f"Write this for {title}?", args, context, summary(one, files)):
         return report(one, "declined", files, [])
+    is_new = not is_wired(one)
     context.room(create=True).projects()  # the hooks want a room that is there
     if other is not None:
         carry_out_undo(other, undone)
     carry_out(one, todo)
     context.note(f"{_done(one, left)}. To take it back: {one.command} --undo")
     _tell_left(one, left, context)
-    _tell_before_use(one, context)
+    _tell_before_use(one, context, is_new=is_new)
     context.note(f"  then see that it works: {one.call} doctor {one.runtime.name}")
     return report(one, "done", files, left)
 
@@ -171,12 +172,12 @@ def _done(one: "Target", left: list[str]) -> str:
     return f"{one.runtime.title} is set up"
 
 
-def _tell_before_use(one: "Target", context: "Context") -> None:
+def _tell_before_use(one: "Target", context: "Context", *, is_new: bool) -> None:
     from postroom.room.call import program_of
 
     if not program_of(one.runtime):
         context.note(f"  {one.runtime.title} is not on your PATH: this is for when it is")
-    else:
+    elif is_new:
         context.note("  sessions that run already take part after a restart")
 
 
