@@ -67,6 +67,24 @@ def test_codex_is_not_believed_before_its_hooks_were_reviewed(make_rig: MakeRig)
     assert "hooks" not in _config(rig)  # nothing is left of the review
 
 
+def test_codex_is_said_to_lack_a_command_that_its_login_shell_does_not_find(make_rig: MakeRig) -> None:
+    rig = make_rig("codex")
+    set_up(rig)
+    assert _sandbox(rig) == ("stores", [])
+    os.unlink(os.path.join(rig.place.home, ".profile"))
+    verdict, problems = _sandbox(rig)
+    assert (verdict, len(problems)) == ("fails", 1)
+
+
+def _sandbox(rig: Rig) -> tuple[str, list[str]]:
+    """What becomes of mail in its sandbox, and what is said of the command that would send it."""
+    done = rig.command(POSTROOM, "doctor", "codex", "--json", **environment(rig))
+    [found] = json.loads(done.out)["runtimes"]
+    return found["sandbox"]["verdict"], [
+        each["what"] for each in found["problems"] if "does not find postroom" in each["what"]
+    ]
+
+
 def _config(rig: Rig) -> str:
     with open(os.path.join(rig.place.home, ".codex", "config.toml"), encoding="utf-8") as file:
         return file.read()

@@ -477,6 +477,8 @@ def test_what_its_user_must_know_is_told(user: User):
     assert "is not on your PATH" not in told
     assert "--input-file FILE" in told
     assert "take part after a restart" in told
+    user.hook.unlink()
+    assert "after a restart" not in user.ok("setup", "qwen", "--yes").err
 
 
 def test_what_is_added_is_summed_up(user: User):

@@ -17,19 +17,20 @@ def report(one: "Target", state: str, files: list[dict[str, Any]], left: list[st
 
 
 def show(one: "Target", files: list[dict[str, Any]], context: "Context", *, whole: bool) -> None:
-    """What is to be written, as diffs. Not `whole`: what all our hooks begin with is shown once."""
+    """What is to be written, as diffs. Not `whole`: of our hooks, only the first has its whole command."""
     if context.json or context.quiet:
         return
     is_shown = whole
     for each in files:
         why, lines = each.get("why", ""), each["diff"].splitlines()
-        context.put(context.out.paint(f"# {one.runtime.title}" + (f": {why}" if why else ""), "bold") + "\n")
+        head = f"# {one.runtime.title}" + (f": {why}" if why else "")
+        context.put(context.out.paint(context.out.fold(head, 2), "bold") + "\n")
         for line in lines:
             short = "" if whole else _shortened(line, one)
             context.put(_coloured(short if short and is_shown else line, context))
             if short and not is_shown:
                 is_shown = True
-                context.put("# (the other hooks run the same for other events; --dry-run shows them whole)\n")
+                context.put("# (the commands of the other hooks are shortened here; --dry-run shows all)\n")
 
 
 def _shortened(line: str, one: "Target") -> str:

@@ -101,7 +101,7 @@ RUNTIME = Runtime(
     call=call,
     programs=("codex",),
     daemon=daemon,
-    remark="Its commands run in a login shell, which must find `postroom`.",
+    remark="It runs our hooks once you have reviewed them, and its commands in a login shell.",
 )
 
 

@@ -169,7 +169,7 @@ def _carried_out(wanted: _Planned, args: "argparse.Namespace", context: "Context
     """Do it, if there is anything to do and it is agreed to; what became of it."""
     from postroom.cli.wiring import agreed, summary
     from postroom.hooks import program
-    from postroom.setup.plan import carry_out, carry_out_undo
+    from postroom.setup.plan import carry_out, carry_out_undo, is_wired
 
     one, left, files = wanted.one, wanted.left, wanted.files
     if not files and program.is_current(one.place.room):
@@ -180,13 +180,14 @@ def _carried_out(wanted: _Planned, args: "argparse.Namespace", context: "Context
         return "dry_run"
     if files and not agreed(f"Write this for {one.runtime.title}?", args, context, summary(one, files)):
         return "declined"
+    is_new = not is_wired(one)
     context.room(create=True).projects()  # the hooks want a room that is there
     if wanted.other is not None:
         carry_out_undo(wanted.other, wanted.undone)
     carry_out(one, wanted.todo)
     context.note(f"{_done(one, left)}. To take it back: {one.command} --undo")
     _tell_left(one, left, context)
-    _tell_before_use(one, context)
+    _tell_before_use(one, context, is_new=is_new)
     context.note(f"  then see that it works: {one.call} doctor {one.runtime.name}")
     return "done"
 
@@ -197,12 +198,12 @@ def _done(one: "Target", left: list[str]) -> str:
     return f"{one.runtime.title} is set up"
 
 
-def _tell_before_use(one: "Target", context: "Context") -> None:
+def _tell_before_use(one: "Target", context: "Context", *, is_new: bool) -> None:
     from postroom.room.call import program_of
 
     if not program_of(one.runtime):
         context.note(f"  {one.runtime.title} is not on your PATH: this is for when it is")
-    else:
+    elif is_new:
         context.note("  sessions that run already take part after a restart")
 
 
