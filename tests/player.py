@@ -66,7 +66,8 @@ class Player:
 
     def run(self, argv: list[str], stdin: str) -> Result:
         """Run anything as a hook of the agent's."""
-        return self._run(argv, stdin, {"COVERAGE_PROCESS_START": ""})
+        untraced = [word for name in os.environ if name.startswith("COV") for word in ("-u", name)]
+        return self._run(["env", *untraced, *argv], stdin, {})
 
     def python(self, script: str) -> str:
         """Run a program as the agent's shell tool does; what it prints."""

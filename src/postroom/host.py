@@ -155,6 +155,16 @@ def on_path(name: str) -> str:
     return ""
 
 
+def own_shell() -> str:
+    """The shell of the user of this process; empty where the system does not say."""
+    try:
+        import pwd  # noqa: PLC0415 - absent on Windows
+
+        return pwd.getpwuid(os.getuid()).pw_shell
+    except (ImportError, KeyError):  # a user without an entry
+        return ""
+
+
 def tell(path: str, data: bytes, patience: float) -> None:
     """Write to a socket in the file system. `OSError` where nobody reads it."""
     link = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)

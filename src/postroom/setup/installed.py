@@ -1,13 +1,13 @@
 """Which agent CLIs are installed on this machine, and whether their shells find `postroom`."""
 
 import os
-import pwd
 import re
 import shlex
 import shutil
 import subprocess
 import sys
 
+from postroom import host
 from postroom.room.call import program_of
 from postroom.runtimes import NAMES, load
 
@@ -48,10 +48,7 @@ def remedy() -> str:
 
 def shell() -> str:
     """The shell that a runtime runs commands in: the user's."""
-    try:
-        return os.environ.get("SHELL") or pwd.getpwuid(os.getuid()).pw_shell or "/bin/sh"
-    except KeyError:  # a user without an entry
-        return "/bin/sh"
+    return os.environ.get("SHELL") or host.own_shell() or "/bin/sh"
 
 
 def is_found_at_login() -> bool | None:
