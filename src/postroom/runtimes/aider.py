@@ -9,6 +9,7 @@ from postroom.runtimes.contract import Runtime
 from postroom.runtimes.shape import beat, nothing
 
 if TYPE_CHECKING:
+    from postroom.runtimes.screen import Profile
     from postroom.runtimes.wiring import Wiring
 
 RUNTIME = Runtime(
@@ -20,6 +21,12 @@ RUNTIME = Runtime(
     programs=("aider",),
     remark="It has no way in but its terminal: it can send, and its mail waits.",
 )
+
+
+def profile() -> "Profile":
+    from postroom.runtimes.screen import Composer, Profile  # noqa: PLC0415 - for terminals
+
+    return Profile(Composer(r"> ?", more=r"> ?", above=r"─{20,}"), stop=("C-c",))
 
 
 def wiring() -> "Wiring":

@@ -23,6 +23,7 @@ from postroom.text import encode
 
 if TYPE_CHECKING:
     from postroom.runtimes.process import Call, Sleeper
+    from postroom.runtimes.screen import Profile
     from postroom.runtimes.tool import ToolFact
     from postroom.runtimes.wiring import Edit, Place, Read, Wiring
 
@@ -117,6 +118,18 @@ RUNTIME = Runtime(
     socket_env="CLAUDE_CODE_MESSAGING_SOCKET",
     programs=("claude",),
 )
+
+
+def profile() -> "Profile":
+    from postroom.runtimes.screen import Composer, Dialog, Look, Profile  # noqa: PLC0415 - for terminals
+
+    rule = r"─{20,}"
+    return Profile(
+        Composer(r"\u276f[\u00a0 ]", above=rule, below=rule, ghost=(Look(dim=True),)),
+        busy=(r"esc to interrupt", r"^[✻✽✢✳✶·*] \S.*…"),  # with a draft only the second is shown
+        dialogs=(Dialog("permission", r"^ Do you want to [^\n]*\n(?:.*\n)*? *\u276f *\d\. "),),
+        pasted=r"\[Pasted text #\d+",
+    )
 
 
 def wiring() -> "Wiring":

@@ -20,6 +20,7 @@ from postroom.runtimes.shape import beat, context
 
 if TYPE_CHECKING:
     from postroom.runtimes.process import Call, Daemon, Sleeper
+    from postroom.runtimes.screen import Profile
     from postroom.runtimes.tool import ToolFact
     from postroom.runtimes.wiring import Edit, Place, Read, Reviews, Wiring
 
@@ -107,6 +108,18 @@ RUNTIME = Runtime(
 
 _WORKSPACE = 'sandbox_mode="workspace-write"'
 _TRUST = "Start codex: it asks you to review the hooks, once. Trust them, or it skips them in silence."
+
+
+def profile() -> "Profile":
+    from postroom.runtimes.screen import Composer, Dialog, Look, Profile  # noqa: PLC0415 - for terminals
+
+    return Profile(
+        Composer(
+            r"\u203a ", below=r"  \S.* · |  \? for shortcuts", prompt=Look(dim=False), ghost=(Look(dim=True),)
+        ),
+        busy=(r"esc to interrupt",),
+        dialogs=(Dialog("permission", r"Would you like to [^\n]*\n|Press enter to confirm"),),
+    )
 
 
 def wiring() -> "Wiring":

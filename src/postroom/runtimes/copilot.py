@@ -19,6 +19,7 @@ from postroom.runtimes.shape import beat, context
 from postroom.text import encode
 
 if TYPE_CHECKING:
+    from postroom.runtimes.screen import Profile
     from postroom.runtimes.tool import ToolFact
     from postroom.runtimes.wiring import Edit, Place, Read, Wiring
 
@@ -80,6 +81,18 @@ RUNTIME = Runtime(
     programs=("copilot",),
     remark="It can be woken when it is idle only if it was started with `--experimental`.",
 )
+
+
+def profile() -> "Profile":
+    from postroom.runtimes.screen import Composer, Dialog, Profile  # noqa: PLC0415 - for terminals
+
+    rule = r"─{20,}"
+    return Profile(
+        Composer(r"\u276f ?", above=rule, below=rule),
+        busy=(r"Working\b.* esc esc ",),
+        dialogs=(Dialog("permission", r"Do you want to run|to navigate · enter"),),
+        pasted=r"\[Paste #\d+",
+    )
 
 
 def wiring() -> "Wiring":

@@ -19,6 +19,7 @@ from postroom.runtimes.contract import Beat, Kind, Marks, Point, Runtime
 from postroom.runtimes.shape import beat, context
 
 if TYPE_CHECKING:
+    from postroom.runtimes.screen import Profile
     from postroom.runtimes.tool import ToolFact
     from postroom.runtimes.wiring import Edit, Place, Read, Wiring
 
@@ -72,6 +73,17 @@ RUNTIME = Runtime(
     milliseconds=True,
     remark="Nothing wakes it when it is idle: its mail waits for the next prompt.",
 )
+
+
+def profile() -> "Profile":
+    from postroom.runtimes.screen import Composer, Dialog, Look, Profile  # noqa: PLC0415 - for terminals
+
+    return Profile(
+        Composer(r" > ", more=r"   ", above=r"▄{20,}", below=r"▀{20,}", ghost=(Look(foreground="38;5;248"),)),
+        busy=(r"esc to cancel",),
+        dialogs=(Dialog("permission", r"Allow execution of|Apply this change\?|Do you want to proceed\?"),),
+        pasted=r"\[Pasted Text: ",
+    )
 
 
 def wiring() -> "Wiring":

@@ -14,6 +14,7 @@ from postroom.runtimes.contract import Beat, Kind, Point, Runtime, Said, Words, 
 from postroom.runtimes.shape import beat, context
 
 if TYPE_CHECKING:
+    from postroom.runtimes.screen import Profile
     from postroom.runtimes.wiring import Edit, Place, Wiring
 
 
@@ -40,6 +41,12 @@ RUNTIME = Runtime(
     programs=("goose",),
     remark="It takes mail at the end of a turn only, and nothing wakes it when it is idle.",
 )
+
+
+def profile() -> "Profile":
+    from postroom.runtimes.screen import Composer, Look, Profile  # noqa: PLC0415 - for terminals
+
+    return Profile(Composer(r"> ", more=r"", ghost=(Look(dim=True),)), busy=(r"^[◐◓◑◒] ",), stop=("C-c",))
 
 
 def wiring() -> "Wiring":

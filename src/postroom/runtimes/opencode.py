@@ -16,6 +16,7 @@ from postroom.runtimes.contract import Beat, Kind, Point, Runtime, Said, Wake, W
 from postroom.text import encode
 
 if TYPE_CHECKING:
+    from postroom.runtimes.screen import Profile
     from postroom.runtimes.wiring import Edit, Place, Wiring
 
 _ANSWERED = ("message.updated",)
@@ -59,6 +60,22 @@ RUNTIME = Runtime(
     programs=("opencode",),
     remark="`opencode run` ends with its turn: what comes in its last moment waits for the next session.",
 )
+
+
+def profile() -> "Profile":
+    from postroom.runtimes.screen import Composer, Dialog, Look, Profile  # noqa: PLC0415 - for terminals
+
+    bar, typed = r"\s*┃ {0,2}", (Look(background="48;5;234"), Look(background="48;5;215"))
+    composer = Composer(
+        bar, more=bar, above=r"(?!\s*┃)", below=r"\s*╹▀", foot=r"\s*┃  \S+ · ",
+        prompt=Look(foreground="38;5;75"), ground=typed, ghost=(Look(foreground="38;5;8"),),
+    )  # fmt: skip
+    return Profile(
+        composer,
+        busy=(r"esc interrupt",),
+        dialogs=(Dialog("permission", r"Permission required"),),
+        pasted=r"\[Pasted ~",
+    )
 
 
 def wiring() -> "Wiring":

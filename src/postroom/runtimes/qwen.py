@@ -17,6 +17,7 @@ from postroom.text import encode
 
 if TYPE_CHECKING:
     from postroom.runtimes.process import Call, Sleeper
+    from postroom.runtimes.screen import Profile
     from postroom.runtimes.tool import ToolFact
     from postroom.runtimes.wiring import Edit, Place, Read, Wiring
 
@@ -87,6 +88,18 @@ RUNTIME = Runtime(
 
 
 _SANDBOX = "executionSandbox"
+
+
+def profile() -> "Profile":
+    from postroom.runtimes.screen import Composer, Dialog, Look, Profile  # noqa: PLC0415 - for terminals
+
+    rule = r"─{20,}"
+    return Profile(
+        Composer(r"> ", above=rule, below=rule, ghost=(Look(foreground="38;5;103"),)),
+        busy=(r"esc to cancel",),
+        dialogs=(Dialog("permission", r"Allow execution of|Apply this change\?|Waiting for user confirm"),),
+        pasted=r"\[Pasted Content ",
+    )
 
 
 def wiring() -> "Wiring":

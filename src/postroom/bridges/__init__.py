@@ -1,0 +1,1 @@
+"""Ways into agents that need a program of ours beside them."""

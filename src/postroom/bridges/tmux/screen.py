@@ -1,0 +1,89 @@
+"""A screen as tmux captures it with its colours: characters, and how each of them looks."""
+
+import re
+from typing import NamedTuple
+
+from postroom.runtimes.screen import Look
+
+_SEQUENCE = re.compile(r"\x1b\[([0-9;:]*)m|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b.|[\x0e\x0f]")
+PLAIN = Look(dim=False, foreground="", background="")
+
+
+class Line(NamedTuple):
+    """One line: as many looks as characters."""
+
+    text: str
+    looks: tuple[Look, ...]
+
+    def rest(self, at: int) -> "Line":
+        return Line(self.text[at:], self.looks[at:])
+
+    def typed(self, ground: tuple[Look, ...], ghost: tuple[Look, ...]) -> str:
+        """What of it somebody typed; what is left out in between is as wide as it was."""
+        return "".join(
+            c if _fits(look, ground) and not _fits(look, ghost) else " "
+            for c, look in zip(self.text, self.looks, strict=True)
+        )
+
+
+def _fits(look: Look, wanted: tuple[Look, ...]) -> bool:
+    return any(one.fits(look) for one in wanted)
+
+
+class Screen(NamedTuple):
+    """What is shown."""
+
+    lines: tuple[Line, ...]
+    cursor: int = -1  # the line it is in
+
+    @property
+    def text(self) -> str:
+        return "\n".join(line.text for line in self.lines)
+
+
+def parse(captured: str, cursor: int = -1) -> Screen:
+    """A screen from `capture-pane -e`, in which a look lasts until it is changed, over ends of lines too."""
+    lines: list[Line] = []
+    look = PLAIN
+    for raw in captured.split("\n"):
+        text, looks, at = list[str](), list[Look](), 0
+        for found in _SEQUENCE.finditer(raw):
+            piece = raw[at : found.start()]
+            text.append(piece)
+            looks += [look] * len(piece)
+            if found[1] is not None:
+                look = _changed(look, found[1])
+            at = found.end()
+        text.append(raw[at:])
+        looks += [look] * len(raw[at:])
+        lines.append(Line("".join(text), tuple(looks)))
+    return Screen(tuple(lines), cursor)
+
+
+def _changed(look: Look, codes: str) -> Look:
+    words = codes.replace(":", ";").split(";")
+    at = 0
+    while at < len(words):
+        word = words[at] or "0"
+        if word in ("38", "48"):
+            size = 3 if words[at + 1 : at + 2] == ["5"] else 5
+            colour = ";".join(words[at : at + size])
+            look = look._replace(foreground=colour) if word == "38" else look._replace(background=colour)
+            at += size
+            continue
+        at += 1
+        if word == "0":
+            look = PLAIN
+        elif word == "2":
+            look = look._replace(dim=True)
+        elif word == "22":
+            look = look._replace(dim=False)
+        elif word == "39":
+            look = look._replace(foreground="")
+        elif word == "49":
+            look = look._replace(background="")
+        elif re.fullmatch(r"3[0-7]|9[0-7]", word):
+            look = look._replace(foreground=word)
+        elif re.fullmatch(r"4[0-7]|10[0-7]", word):
+            look = look._replace(background=word)
+    return look
