@@ -5,6 +5,7 @@ import os
 import pty
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from postroom import host
 from postroom.hooks import plain
 from tests.commandline import COMMAND, CommandLine
+from tests.player import TICK
 from tests.process import BOUND, ROOT, environment, until
 
 # A runtime: runs the command that it is told on each line, and says what came out, as one line.
@@ -40,6 +42,7 @@ class Runtime:
         self._process.stdin.flush()
         code, out, err = json.loads(self._process.stdout.readline())
         assert (code, err) == (0, "")
+        threading.Event().wait(TICK)  # else the next look may seem to have begun before this one ended
         return out
 
     def end(self) -> None:
