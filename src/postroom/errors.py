@@ -21,6 +21,7 @@
     │   └── UnknownToken
     ├── CannotEdit              a user's file is left as it is
     ├── NotWoken                an idle session began no turn
+    ├── BridgeError             an agent cannot be reached by its bridge
     └── StoreError              the room's file cannot serve
         ├── StoreBusy           ├── StoreFull          ├── StoreReadOnly
         ├── StoreCorrupt        ├── StoreNewer         ├── StoreForeign
@@ -142,6 +143,12 @@ class UnknownAgent(NotFound):
 
     code = "unknown_agent"
     hint = "See who is here: postroom agents --all"
+
+
+class BridgeError(PostroomError):
+    """The agent cannot be reached by its bridge."""
+
+    code = "bridge"
 
 
 class NotWoken(PostroomError):

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from postroom.bridges.tmux.reading import Reading, State, read
-from postroom.bridges.tmux.screen import parse
+from postroom.bridges.terminal.reading import Reading, State, read
+from postroom.bridges.terminal.screen import parse
 from postroom.runtimes import NAMES
 from postroom.runtimes.screen import Look, of
 from tests.process import ROOT

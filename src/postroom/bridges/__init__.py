@@ -1,1 +1,1 @@
-"""Ways into agents that need a program of ours beside them."""
+"""Ways into agents that have no other door, or need a push: each pushes mail into something that runs."""

@@ -52,6 +52,9 @@ class Profile(NamedTuple):
     pasted: str = ""  # what stands for a long text in the composer
     submit: str = "Enter"
     stop: tuple[str, ...] = ("Escape",)  # the keys that stop a turn
+    deaf: tuple[str, ...] = ()  # likewise: a mode in which the composer takes no text (vim's)
+    lines: bool = True  # whether a paste may have several lines, and is still one text
+    queues: bool = False  # whether what is submitted while it works waits, and stops nothing
 
 
 def of(name: str) -> Profile:

@@ -1,1 +1,1 @@
-"""Agents in tmux: their screens, and what may be typed into them."""
+"""Agents in the panes of tmux."""

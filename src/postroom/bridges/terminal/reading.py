@@ -4,7 +4,7 @@ import re
 from enum import StrEnum
 from typing import NamedTuple
 
-from postroom.bridges.tmux.screen import Line, Screen
+from postroom.bridges.terminal.screen import Line, Screen
 from postroom.runtimes.screen import Composer, Profile
 
 

@@ -1,0 +1,185 @@
+"""What a bridge is: the code that pushes into one running agent. `tests/contract/test_bridge.py` says what
+that means.
+
+A bridge stores nothing and decides nothing about mail. It is asked what the agent does, it is handed a text,
+and it answers with what it can prove. Whoever hands over has claimed the mail before, and settles it after.
+"""
+
+from collections.abc import Callable
+from enum import StrEnum
+from typing import NamedTuple, Protocol
+
+from postroom.model.ladder import Evidence
+from postroom.model.message import Json
+
+
+class Kind(StrEnum):
+    """What a text is to the agent."""
+
+    BODY = "body"  # mail, framed: there is no other door
+    WAKE = "wake"  # a short line; its hooks will carry the mail
+    COMMAND = "command"  # an operator's own words, as they are
+
+
+class Text(NamedTuple):
+    """What is to go in."""
+
+    text: str
+    kind: Kind = Kind.BODY
+    while_busy: bool = False  # whether it may go in while the agent works, where its runtime takes that
+
+
+class Result(StrEnum):
+    """How a delivery ended."""
+
+    REFUSED = "refused"  # not a byte was written; `reason` is what is in the way
+    HANDED = "handed"  # all of it was written; `receive` tells when it is proven
+    PROVEN = "proven"  # there is evidence that the agent took it
+    UNCERTAIN = "uncertain"  # something was written, and what became of it cannot be known
+
+
+class Delivered(NamedTuple):
+    """What is true after a delivery, and on what that rests."""
+
+    result: Result
+    reason: str = ""  # of `postroom.model.ladder.Reason`, or `launch_blocked:<dialog>`
+    evidence: Evidence | None = None
+    words: str = ""  # what was seen, for people
+
+
+class Assent(NamedTuple):
+    """What whoever hands over must be asked on the way."""
+
+    begun: Callable[[], None]  # called once, before the first byte: after it, nothing is tried again
+    holds: Callable[[], bool]  # whether it may go on: nobody else writes there, its hooks say it is idle
+
+
+class Doing(StrEnum):
+    """What an agent does, as far as a bridge can tell."""
+
+    IDLE = "idle"
+    PROCESSING = "processing"  # it works, and something moves
+    STUCK = "stuck"  # it seems to work, and nothing has moved for long
+    ASKING = "asking"  # a dialog takes the keys
+    STARTING = "starting"
+    UNKNOWN = "unknown"
+    GONE = "gone"
+
+
+class Observation(NamedTuple):
+    """One look at an agent."""
+
+    doing: Doing
+    words: str  # on what that rests
+    reason: str = ""  # why nothing may be typed now, as in `Delivered`; empty: something may
+    dialog: str = ""  # the name of the one that is open
+    at: int = 0  # when, in milliseconds since the epoch
+
+
+class Heard(NamedTuple):
+    """Something that came out of an agent."""
+
+    text: str = ""
+    stream: str = "output"  # or `error`, or `event` with one line of JSON
+    proves: Evidence | None = None  # that all that was handed over before has been taken
+    exit_code: int | None = None  # it has ended, with that
+
+
+class Stop(StrEnum):
+    """How an agent is interrupted."""
+
+    STOP = "stop"  # end this turn
+    PAUSE = "pause"  # end this turn, and be left alone until it is told to go on
+    CANCEL = "cancel"  # end this turn, and drop what it was asked to do
+
+
+class Interrupted(NamedTuple):
+    """What is known after an interrupt."""
+
+    proven: bool  # whether the turn was seen to end
+    words: str  # what was done, and what was seen
+
+
+class Capabilities(NamedTuple):
+    """What a bridge can do."""
+
+    screen: bool = False  # `observe` reads a screen, and people may type there, too
+    output: bool = False  # `receive` hears what the agent prints
+    busy: bool = False  # takes a text while the agent works
+    proves: tuple[Evidence, ...] = ()  # what its evidence can be
+    interrupts: bool = False
+    owned: bool = False  # the agent is a child of ours, and ends with us
+
+
+class Bridge(Protocol):
+    """A way into one running agent. Used by one thread at a time; every call has an end."""
+
+    name: str  # also the route of what goes in
+
+    def capabilities(self) -> Capabilities: ...
+
+    def setup(self) -> None:
+        """Prepare what mail needs on this way. What is missing, a `BridgeError` says: the agent runs on."""
+        ...
+
+    def observe(self) -> Observation:
+        """What the agent does now. Never raises: what cannot be told is `unknown`."""
+        ...
+
+    def deliver(self, text: Text, assent: Assent) -> Delivered:
+        """Put a text before the agent and submit it, if it may be. Never raises after the first byte."""
+        ...
+
+    def receive(self) -> list[Heard]:
+        """What came out of the agent since the last call, bounded; the rest comes with the next."""
+        ...
+
+    def interrupt(self) -> Interrupted:
+        """End the turn by the runtime's own keys or words."""
+        ...
+
+    def screen(self, lines: int = 0) -> str:
+        """What is shown, as text; with `lines`, so many of those that have scrolled away, too."""
+        ...
+
+    def close(self) -> None:
+        """Let go of the agent: one of our own is ended, any other runs on."""
+        ...
+
+
+class Berth(NamedTuple):
+    """Where an agent runs, so that a bridge to it can be opened again: what its session's row has of it."""
+
+    agent: str  # its id
+    address: str
+    process: str  # as `postroom.host.identity` names it; empty: it has not been started
+    pane: str = ""  # `%3@SOCKET,SERVER`
+    runtime: str = ""  # one of ours, or a profile of the user's; empty: any program
+    details: Json = {}  # noqa: RUF012 - read only
+
+
+class Launch(NamedTuple):
+    """An agent that is to be started."""
+
+    agent: str
+    address: str
+    command: list[str]
+    cwd: str
+    env: dict[str, str]  # all of it
+    runtime: str = ""
+    details: Json = {}  # noqa: RUF012 - read only: what its bridge was told on the command line
+
+
+class Way(Protocol):
+    """A kind of bridge: a module here, or what an entry point of the group `postroom.bridges` names."""
+
+    NAME: str
+    ABOUT: str  # one line
+
+    def start(self, launch: Launch) -> Berth:
+        """Start an agent; where it runs now."""
+        ...
+
+    def open(self, berth: Berth) -> Bridge:
+        """A bridge to what runs there."""
+        ...
