@@ -139,6 +139,18 @@ def terminal(pid: int) -> int:
     return int(fields[4]) & 0xFFFFFFFF if len(fields) > 4 else 0
 
 
+def is_in_foreground(pid: int) -> bool:
+    """Whether what is typed at its terminal goes to a process; yes, where the system does not say."""
+    fields = _read(f"/proc/{pid}/stat").rpartition(")")[2].split()
+    return len(fields) < 6 or fields[2] == fields[5]
+
+
+def foreground(pid: int) -> int:
+    """The first of the group of processes to which the terminal of a process sends what is typed; 0: none."""
+    fields = _read(f"/proc/{pid}/stat").rpartition(")")[2].split()
+    return max(0, int(fields[5])) if len(fields) > 5 else 0
+
+
 def device(path: str) -> int:
     """A terminal by its path, as /proc numbers it."""
     number = os.stat(path).st_rdev

@@ -92,6 +92,11 @@ class Reason(StrEnum):
     APPROVAL = "approval"
     DRAFT = "draft"
     UNKNOWN_SCREEN = "unknown_screen"
+    TYPING = "typing"  # a person is, in the agent's terminal
+    COPY_MODE = "copy_mode"  # its terminal is scrolled back
+    SYNCHRONISED = "synchronised"  # what is typed there goes into other terminals, too
+    BACKGROUND = "background"  # another program has its terminal
+    UNCERTAIN = "uncertain"  # it was typed once, and what became of it cannot be known
     OFFLINE = "offline"
     WAKING = "waking"
     UNPROVEN = "unproven"

@@ -81,3 +81,10 @@ def _without_foot(body: list[Line], composer: Composer) -> list[Line]:
         if composer.foot and re.match(composer.foot, line.text):
             return body[:at]
     return body
+
+
+def holds(draft: str, text: str, profile: Profile) -> bool:
+    """Whether a composer that shows `draft` holds exactly this text, however it was wrapped."""
+    if profile.pasted and (found := re.match(profile.pasted + r"[^\]]*\]$", draft)):
+        return found.end() == len(draft) and "\n" in text
+    return "".join(draft.split()) == "".join(text.split())

@@ -1,0 +1,84 @@
+"""One pane as a terminal: what it shows, whose it is, and keys pressed only while it is as it was."""
+
+import os
+import time
+
+from postroom import host
+from postroom.bridges.terminal.port import View
+from postroom.bridges.terminal.screen import parse
+from postroom.bridges.tmux.camera import Shot, camera
+from postroom.bridges.tmux.server import Server, Target, server_of
+from postroom.errors import BridgeError
+
+_DONE, _NOT = "done", "withheld"
+_buffers = iter(range(1 << 62))
+
+
+class Pane:
+    """A pane in which a process runs that was registered; another one there is not it."""
+
+    def __init__(self, target: Target, process: str, label: str = "") -> None:
+        self._target = target
+        self._process = process
+        self._label = label  # the name that the pane bears; empty: any
+        self._server = Server(target.socket)
+        self._camera = camera(self._server)
+
+    def look(self) -> View:
+        shot = self._camera.look(self._target.id)
+        alive = self._is_same(shot)
+        now, facts = time.time(), shot.facts
+        alone = facts["window_panes"] == "1"
+        return View(
+            parse(shot.text, int(facts["cursor_y"])), shot.at, alive,
+            foreground=alive and host.is_in_foreground(int(self._process.partition(".")[0])),
+            in_mode=facts["pane_in_mode"] != "0",
+            synchronised=facts["pane_synchronized"] == "1",
+            typed_ago=max(0.0, now - shot.typed_at) if shot.typed_at else None,
+            moved_ago=max(0.0, now - int(facts["window_activity"] or 0)) if alone else None,
+            facts=shot.condition,
+        )  # fmt: skip
+
+    def _is_same(self, shot: Shot) -> bool:
+        """Whether the registered process still runs in this very pane."""
+        facts = shot.facts
+        if facts["pane_dead"] != "0" or host.is_gone(self._process):
+            return False
+        if self._label and facts["@postroom_agent"] != self._label:
+            return False
+        if self._target.server and server_of(int(facts["pid"])) != self._target.server:
+            return False
+        try:
+            return host.terminal(int(self._process.partition(".")[0])) == host.device(facts["pane_tty"])
+        except OSError:
+            return False
+
+    def paste(self, text: str, view: View) -> bool:
+        """Framed by tmux where the program asked for that; its newlines stay what they are."""
+        pane, buffer = self._target.id, f"postroom-{os.getpid()}-{next(_buffers)}"
+        paste = f"paste-buffer -p -r -d -b {buffer} -t {pane} ; display-message -p {_DONE}"
+        leave = f"delete-buffer -b {buffer} ; display-message -p {_NOT}"
+        return self._said(
+            "load-buffer", "-b", buffer, "-", ";", "if-shell", "-F", "-t", pane, view.facts, paste, leave,
+            given=text,
+        )  # fmt: skip
+
+    def press(self, key: str, view: View | None = None) -> bool:
+        pane = self._target.id
+        if view is None:
+            self._server.run("send-keys", "-t", pane, key)
+            return True
+        press = f"send-keys -t {pane} {key} ; display-message -p {_DONE}"
+        return self._said("if-shell", "-F", "-t", pane, view.facts, press, f"display-message -p {_NOT}")
+
+    def _said(self, *words: str, given: str = "") -> bool:
+        said = self._server.run(*words, given=given).strip()
+        if said not in (_DONE, _NOT):
+            raise BridgeError(f"tmux answered {said[:80]!r}")
+        return said == _DONE
+
+    def scrollback(self, lines: int) -> str:
+        return self._server.run("capture-pane", "-p", "-t", self._target.id, "-S", f"-{lines}").rstrip()
+
+    def close(self) -> None:
+        """The pane runs on."""
