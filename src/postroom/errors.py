@@ -18,7 +18,7 @@
     │   ├── WaitingInCircle     ├── BroadcastGuard     ├── RouteClosed
     │   ├── RateLimited         ├── MailboxFull        ├── AlreadySetUp
     │   ├── NotYourName
-    │   └── UnknownToken
+    │   ├── UnknownToken        └── TerminalTaken
     ├── CannotEdit              a user's file is left as it is
     ├── NotWoken                an idle session began no turn
     ├── BridgeError             an agent cannot be reached by its bridge
@@ -324,6 +324,13 @@ class NotYourName(Refused):
 
     code = "not_your_name"
     hint = "Leave out --as: who you are is known."
+
+
+class TerminalTaken(Refused):
+    """Somebody else is typing into that terminal."""
+
+    code = "terminal_taken"
+    hint = "Try again in a moment."
 
 
 class UnknownToken(Refused):

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from postroom.errors import NotFound
+from postroom.model.pen import Pen
 from postroom.model.reading import Reading
 from postroom.room.local import LocalRoom
 from postroom.store import contract
@@ -70,6 +71,7 @@ QUESTIONS: dict[str, Ask] = {
     "sessions_in_pane": lambda tx, it: tx.sessions_in_pane("claude", "%0"),
     "sessions_hosted": lambda tx, it: tx.sessions_hosted("1.1.b.n"),
     "sessions": lambda tx, it: tx.sessions(it["builder"]),
+    "pen": lambda tx, it: tx.pen("%0"),
     "sessions_unread": lambda tx, it: tx.sessions_unread(),
     "standing": lambda tx, it: any(tx.standing(it["builder"], "nobody")),
     "subscribers": lambda tx, it: tx.subscribers("p", "news"),
@@ -101,6 +103,7 @@ def furnished(room: LocalRoom, clock: Clock) -> dict[str, Any]:
         tx.append("session.started", builder, payload={**process, "pane": "%0"})
         tx.set_position("journal", "3")
         tx.set_reading("s1", Reading("/t.jsonl", 0, {}))
+        tx.set_pen("%0", Pen(1, "1.1.b.n", 5))
     for agent in ("builder", "reviewer"):
         room.join(agent, role="worker")
     room.subscribe("news", agent="builder")

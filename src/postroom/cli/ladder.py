@@ -101,6 +101,7 @@ def _steps(delivery: "Delivery") -> list[tuple[str, int | None, str]]:
 
 _HELD = {
     Reason.MUTED.value: "its recipient is muted",
+    Reason.PAUSED.value: "its recipient is paused: postroom resume",
     Reason.QUIET_HOURS.value: "its recipient has quiet hours",
     Reason.DIGEST.value: "it will be offered with others",
     Reason.RATE_LIMITED.value: "its recipient gets many",
@@ -112,6 +113,13 @@ _WAITS = {
     Reason.APPROVAL.value: "its agent waits for a person's permission",
     Reason.OFFLINE.value: "nothing of its agent runs",
     Reason.WAKING.value: "its agent is idle, and being woken",
+    Reason.DRAFT.value: "in its agent's terminal somebody has written something and not sent it",
+    Reason.TYPING.value: "somebody is typing in its agent's terminal",
+    Reason.COPY_MODE.value: "its agent's terminal is scrolled back (copy mode)",
+    Reason.SYNCHRONISED.value: "its agent's pane is synchronised with others",
+    Reason.BACKGROUND.value: "another program has its agent's terminal",
+    Reason.UNKNOWN_SCREEN.value: "its agent's screen shows nothing that we know: postroom screen NAME",
+    Reason.UNCERTAIN.value: "it was typed once, and nobody can tell what became of it; it is not typed again",
     Reason.STOP_CAP.value: "its agent has gone on for mail three times; now a person's word, or ten minutes",
 }
 

@@ -34,7 +34,7 @@ def show(room: LocalRoom, write: Callable[[str], None]) -> bool:
     with Unit(room, prompt=False) as tx:
         agent = directory.caller(tx, room.agent, room.scope)
         session = _session(room, tx, agent, began)
-        offering = turn.offer(room, tx, agent, session, route=ROUTE, budget=BUDGET, urgent=False)
+        offering = turn.offer(room, tx, agent, session, route=ROUTE, budget=BUDGET)
     if offering is None:
         return False
     try:

@@ -213,7 +213,7 @@ class Visit:
             return None
         offering = turn.offer(
             self._room, tx, agent, session, route=self._point.route, budget=self._budget(),
-            urgent=kind in _STOPS and not stops.may_go_on(tx.now),
+            wanted=turn.is_urgent if kind in _STOPS and not stops.may_go_on(tx.now) else None,
         )  # fmt: skip
         if offering is not None and kind in _STOPS:
             stops.count(tx.now)

@@ -1,6 +1,7 @@
 """Manners: when somebody wants to be left alone, and until when a message waits for that.
 
 Urgent mail, interrupts, gates, escalations and answers to one's own questions come through; all else waits.
+To one that was paused by another, only interrupts do.
 """
 
 import time
@@ -23,6 +24,7 @@ class Manners(NamedTuple):
     hours: tuple[int, int] | None = None  # every day from the first to the last minute: quiet
     zone: str = ""  # by whose clock; empty: that of the machine
     digest: float = 0.0  # seconds: small messages wait for the next multiple of it
+    paused: bool = False  # by somebody else: nothing is shown to it until it is let go
 
 
 class Hold(NamedTuple):
@@ -41,7 +43,8 @@ def read(found: Json | None) -> Manners:
         return NONE
     span = found.get("hours")
     hours = (span[0], span[1]) if span else None
-    return Manners(found.get("muted"), hours, found.get("zone", ""), found.get("digest", 0.0))
+    digest, paused = found.get("digest", 0.0), found.get("paused", False)
+    return Manners(found.get("muted"), hours, found.get("zone", ""), digest, paused)
 
 
 def written(manners: Manners) -> Json | None:
@@ -58,6 +61,8 @@ def is_pressing(message: Message) -> bool:
 def rest(manners: Manners, now: int) -> Hold | None:
     """Whether somebody wants to be left alone now."""
     holds: list[Hold] = []
+    if manners.paused:
+        return Hold(None, Reason.PAUSED)
     if manners.muted == ENDLESS:
         return Hold(None, Reason.MUTED)
     if manners.muted is not None and manners.muted > now:

@@ -26,6 +26,7 @@ class Sight(NamedTuple):
     title: str  # of its runtime
     wake: str  # how its runtime is woken when it is idle; empty: not at all
     proven: bool  # whether what its hooks show was ever proven to arrive
+    because: str = ""  # on what it rests that it does so, where that is no event
 
     @property
     def is_live(self) -> bool:

@@ -98,6 +98,8 @@ def session(s: "Sight") -> Document:
         "asked": s.session.details.get("asked"),
         "wake": s.wake or None,
         "proven": s.proven,
+        "bridge": s.session.details.get("bridge"),
+        "because": s.because or None,
     }
 
 
@@ -159,6 +161,7 @@ def manners(m: "Manners", now: int) -> Document:
         "hours": hours,
         "zone": m.zone or None,
         "digest_seconds": m.digest,
+        "paused": m.paused,
     }
 
 

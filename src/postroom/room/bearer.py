@@ -16,7 +16,7 @@ from postroom.model.address import ROOM, Kind, parse
 from postroom.model.context import is_main
 from postroom.model.message import Agent, Json, Session
 from postroom.room import directory
-from postroom.room.seat import Seat, bears, is_followed
+from postroom.room.seat import Seat, bears, is_bridged, is_followed, is_live
 from postroom.text import storable
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def find(room: "LocalRoom", tx: "WriteTx", seat: Seat) -> Found:
     outer, asked = _outer(tx, seat), list[Json]()
     given = _by_token(room, tx, seat), (seat.around.name, "POSTROOM_AGENT")
     for name, by in (*given, ("" if outer else seat.around.label, "its pane")):
-        bearer = _bearer(room, tx, name)
+        bearer = _bearer(room, tx, name, seat)
         why = _objection(name, bearer) if name else ""
         if name and not why:
             return directory.join(tx, name, room.scope, {}), None
@@ -79,13 +79,24 @@ def _outer(tx: "ReadTx", seat: Seat) -> list[str]:
     return [process for process in above if any(is_main(one.id) for one in tx.sessions_hosted(process))]
 
 
-def _bearer(room: "LocalRoom", tx: "ReadTx", name: str) -> Session | None:
-    """The running session of the agent of a name."""
+def _bearer(room: "LocalRoom", tx: "ReadTx", name: str, seat: Seat) -> Session | None:
+    """The running session of the agent of a name; not the one in whose terminal a seat is."""
     try:
         agent = directory.find(tx, parse(name), room.scope.find(tx)) if name else None
     except InvalidAddress:
         return None
-    return next(filter(bears, tx.sessions(agent.id)), None) if agent else None
+    for session in tx.sessions(agent.id) if agent else ():
+        if bears(session) or (is_bridged(session) and is_live(session) and not _is_in(seat, session)):
+            return session
+    return None
+
+
+def _is_in(seat: Seat, bridged: Session) -> bool:
+    """Whether a session begins in the terminal, or under the process, that a bridge reaches."""
+    around, process = seat.around, bridged.process
+    if process in (seat.process, *around.clients) or (around.pane and around.pane == bridged.pane):
+        return True
+    return process in host.lineage(int(seat.process.partition(".")[0] or 0))
 
 
 def _objection(name: str, bearer: Session | None) -> str:
@@ -128,7 +139,7 @@ def _meant(room: "LocalRoom", tx: "WriteTx", seat: Seat, last: Agent | None) -> 
 
     names = meant(room, tx, seat.runtime, seat.cwd or os.getcwd())
     for name in sorted(names, key=lambda name: last is None or parse(name).name != last.name):
-        if _bearer(room, tx, name) is None and introduced(room, tx, name):
+        if _bearer(room, tx, name, seat) is None and introduced(room, tx, name):
             return directory.join(tx, name, room.scope, {})
     return None
 

@@ -141,17 +141,23 @@ def spokesman(tx: "ReadTx", evident: Evidence | None) -> str:
 def _look(tx: "ReadTx") -> Evidence | None:
     sessions, nearer = stated(), list[str]()
     for process in host.lineage():
-        hosted = [session for session in tx.sessions_hosted(process) if is_main(session.id)]
+        hosted = _conversations(tx, process)
         if not hosted:
             nearer.append(process)
             continue
-        if _is_nested(nearer, hosted[0].runtime):
+        if _is_nested(nearer, hosted[0].details.get("runtime") or hosted[0].runtime):
             return None
         for session in hosted:
             if session.id in sessions:
                 return Evidence.of(session, SESSION)
         return Evidence.of(hosted[0], PROCESS) if len(hosted) == 1 else None
     return _beyond(tx, sessions, nearer)
+
+
+def _conversations(tx: "ReadTx", process: str) -> list["Session"]:
+    """Those that a process hosts; the terminal that it has from a bridge counts only where there is none."""
+    hosted = [session for session in tx.sessions_hosted(process) if is_main(session.id)]
+    return [session for session in hosted if "bridge" not in session.details] or hosted
 
 
 def _is_nested(nearer: list[str], runtime: str) -> bool:

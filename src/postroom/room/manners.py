@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 _LONGEST_DIGEST = 86_400.0  # seconds
 _LONGEST_MUTE = 1e10
+_ALONE = (Reason.MUTED.value, Reason.QUIET_HOURS.value, Reason.PAUSED.value)
 
 
 def hold_new(room: "LocalRoom", tx: "WriteTx", message: Message, recipients: list[Agent]) -> dict[str, Hold]:
@@ -48,9 +49,9 @@ def hold_new(room: "LocalRoom", tx: "WriteTx", message: Message, recipients: lis
 
 
 def _new(room: "LocalRoom", tx: "WriteTx", message: Message, agent: Agent) -> Hold | None:
-    if comes_through(tx, message, agent.id):
-        return None
     manners, settings = read(agent.manners), room.settings
+    if comes_through(tx, message, agent.id, manners):
+        return None
     found = [rest(manners, tx.now), gather(message, manners.digest or settings.digest_seconds, tx.now)]
     if most := settings.recipient_rate:
         at = bucket(room, "recipient_rate", agent.id, most, MINUTE).reserve(tx.now)
@@ -78,7 +79,7 @@ def manners(room: "LocalRoom", agent: str | None, wishes: "Wishes") -> Manners:
 
 def _wished(had: Manners, wishes: "Wishes", now: int) -> Manners:
     """Only what was said changes."""
-    muted, span, zone, digest = had
+    muted, span, zone, digest, paused = had
     if "mute" in wishes:
         muted = _end_of_mute(wishes["mute"], now)
     if "hours" in wishes:
@@ -90,7 +91,7 @@ def _wished(had: Manners, wishes: "Wishes", now: int) -> Manners:
         digest = wishes["digest"] or 0.0
         if digest and not 1 <= digest <= _LONGEST_DIGEST:
             raise InvalidValue("a digest is made every second to every day", field="digest")
-    return Manners(muted, span, zone, float(digest))
+    return Manners(muted, span, zone, float(digest), wishes.get("paused", paused))
 
 
 def _end_of_mute(wish: "bool | float | datetime", now: int) -> int | None:
@@ -112,7 +113,7 @@ def _let_go(tx: "WriteTx", party: str, manners: Manners, digest: float) -> None:
         after = page[-1].delivery.seq
         for mail in page:
             reason = mail.delivery.reason
-            if reason in (Reason.MUTED.value, Reason.QUIET_HOURS.value):
+            if reason in _ALONE:
                 wish = rest(manners, tx.now)
                 if wish is None:
                     release(tx, mail)

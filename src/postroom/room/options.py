@@ -67,3 +67,4 @@ class Wishes(TypedDict, total=False):
     hours: str | None  # quiet every day: `22:00-07:00`
     zone: str  # of these hours: `Europe/Berlin`; that of the machine if it is empty
     digest: float | None  # seconds: small messages wait for the next multiple of it
+    paused: bool  # nothing is shown to it at all; `postroom interrupt --kind pause` and `postroom resume`

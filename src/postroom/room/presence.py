@@ -66,7 +66,7 @@ def as_shown(room: "LocalRoom", tx: "ReadTx", delivery: Delivery) -> Delivery:
     if delivery.held or delivery.reason is not None:
         return delivery
     why = reason(room, tx, delivery.recipient_id, delivery.stored_at)
-    return delivery if why is None else delivery._replace(reason=why.value)
+    return delivery if why is None else delivery._replace(reason=why)
 
 
 def leave(room: "LocalRoom", agent: str | None) -> Agent:

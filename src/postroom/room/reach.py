@@ -14,7 +14,7 @@ from postroom.model.context import is_main
 from postroom.model.ladder import Reason
 from postroom.model.message import Session
 from postroom.model.presence import Presence, Sight
-from postroom.room.seat import is_live
+from postroom.room.seat import is_bridged, is_live
 from postroom.room.session import context
 from postroom.room.stop import Stops
 from postroom.room.transcript import is_interrupted, is_over
@@ -29,6 +29,13 @@ if TYPE_CHECKING:
 _IDLE = (Kind.START, Kind.STOP)
 _GOES_ON = (Kind.STOP, Kind.WAKE)  # at these, what is offered makes an idle session work
 _WAKING = 25_000  # milliseconds: longer than a waker goes on calling an idle session
+_SEEN = {  # what a bridge calls it
+    "idle": Presence.IDLE,
+    "processing": Presence.BUSY,
+    "stuck": Presence.BUSY,
+    "asking": Presence.PERMISSION,
+    "gone": Presence.GONE,
+}
 _FIRST = (Presence.IDLE, Presence.PERMISSION, Presence.BUSY, Presence.UNKNOWN, Presence.GONE)
 
 
@@ -52,7 +59,7 @@ def last_sign(home: str, session: Session) -> Sign:
 def sights(room: "Premises", tx: "ReadTx", party: str) -> list[Sight]:
     """The sessions of an agent that have not ended, the one that is reached soonest first."""
     found = [_sight(room, tx, session) for session in tx.sessions(party)]
-    return sorted(found, key=lambda sight: _FIRST.index(sight.presence))
+    return sorted(found, key=lambda sight: (_FIRST.index(sight.presence), is_bridged(sight.session)))
 
 
 def ways(room: "Premises", parties: list[str]) -> dict[str, Sight]:
@@ -65,23 +72,37 @@ def ways(room: "Premises", parties: list[str]) -> dict[str, Sight]:
     return found
 
 
-def reason(room: "Premises", tx: "ReadTx", party: str, stored_at: int) -> Reason | None:
+def reason(room: "Premises", tx: "ReadTx", party: str, stored_at: int) -> str | None:
     """Why what is stored for an agent since then waits, if its sessions tell."""
     seen = sights(room, tx, party)
     sight = seen[0] if seen else None
     if sight is None or not sight.is_live:
-        return Reason.OFFLINE if tx.had_session(party) else None
+        return Reason.OFFLINE.value if tx.had_session(party) else None
+    if is_bridged(sight.session):
+        return _by_bridge(room, party)
+    return _by_hooks(room, party, sight, stored_at)
+
+
+def _by_hooks(room: "Premises", party: str, sight: Sight, stored_at: int) -> str | None:
     match sight.presence:
         case Presence.BUSY:
-            return Reason.BUSY
+            return Reason.BUSY.value
         case Presence.PERMISSION:
-            return Reason.APPROVAL
+            return Reason.APPROVAL.value
         case Presence.IDLE if stored_at <= (sight.since or 0) and _is_capped(room, sight.session):
-            return Reason.STOP_CAP  # what comes later wakes it
+            return Reason.STOP_CAP.value  # what comes later wakes it
         case Presence.IDLE if sight.wake and _is_waking(room, party, sight):
-            return Reason.WAKING
+            return Reason.WAKING.value
         case _:
             return None
+
+
+def _by_bridge(room: "Premises", party: str) -> str | None:
+    """What its bridge has found in the way."""
+    from postroom.room.glance import get  # noqa: PLC0415 - for those only
+
+    seen = get(room.home, party)
+    return seen.reason or None if seen else None
 
 
 def _is_waking(room: "Premises", party: str, sight: Sight) -> bool:
@@ -136,7 +157,22 @@ def is_proven(home: str, runtime: str) -> bool:
     return found is not None and found.ok and found.is_current
 
 
+def _bridged(room: "Premises", session: Session) -> Sight:
+    """A session that no hook tells of: what its bridge saw last."""
+    from postroom.room.glance import get  # noqa: PLC0415 - for those only
+
+    seen, runtime = get(room.home, session.agent), _runtime(str(session.details.get("runtime") or ""))
+    does = _SEEN.get(seen.doing, Presence.UNKNOWN) if seen else Presence.UNKNOWN
+    return Sight(
+        session, does if is_live(session) else Presence.GONE, "", seen.at if seen else None,
+        runtime.title if runtime else session.runtime, session.runtime if seen else "", True,
+        seen.words if seen else "",
+    )  # fmt: skip
+
+
 def _sight(room: "Premises", tx: "ReadTx", session: Session) -> Sight:
+    if is_bridged(session):
+        return _bridged(room, session)
     runtime, sign = _runtime(session.runtime), last_sign(room.home, session)
     return Sight(
         session, doing(tx, session, runtime, sign), sign.event, sign.at or None,

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from postroom.model.message import Mail, Message
 
 if TYPE_CHECKING:
-    from postroom.model.manners import Hold
+    from postroom.model.manners import Hold, Manners
     from postroom.store.contract import ReadTx, WriteTx
 
 
@@ -28,10 +28,12 @@ def release(tx: "WriteTx", mail: Mail) -> None:
     tx.append("delivery.due", mail.delivery.recipient_id, about=message, payload=payload, status="stored")
 
 
-def comes_through(tx: "ReadTx", message: Message, recipient: str) -> bool:
+def comes_through(tx: "ReadTx", message: Message, recipient: str, manners: "Manners") -> bool:
     """Whether it is for somebody who wants to be left alone, too: it presses, or answers its own question."""
     from postroom.model.manners import is_pressing  # noqa: PLC0415 - few have any
 
+    if manners.paused:
+        return message.type == "interrupt"
     if is_pressing(message) or message.reply_to is None:
         return is_pressing(message)
     asked = tx.message(message.reply_to)
@@ -49,7 +51,8 @@ def keep_resting(tx: "WriteTx", mail: Mail) -> bool:
         return False
     from postroom.model.manners import read, rest  # noqa: PLC0415 - few have any
 
-    wish = None if comes_through(tx, mail.message, agent.id) else rest(read(agent.manners), tx.now)
+    manners = read(agent.manners)
+    wish = None if comes_through(tx, mail.message, agent.id, manners) else rest(manners, tx.now)
     if wish is not None:
         hold(tx, mail.message, agent.id, wish)
     return wish is not None

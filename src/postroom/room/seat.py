@@ -7,6 +7,8 @@ from postroom.model.context import is_main, is_part, session_id
 from postroom.model.message import Json, Session
 from postroom.runtimes import NAMES
 
+BRIDGE = "bridge"  # in the details of the session of a bridge
+
 
 class Around(NamedTuple):
     """What surrounds a session that begins: who started it where."""
@@ -54,6 +56,11 @@ def goes_on_elsewhere(session: Session, process: str) -> bool:
 def bears(session: Session) -> bool:
     """Whether it runs, and nobody else may have its agent's name: who only looks (`hook plain`) has not."""
     return session.runtime in NAMES and is_live(session)
+
+
+def is_bridged(session: Session) -> bool:
+    """Whether it is no conversation that hooks have told of, but the terminal or process of a bridge."""
+    return BRIDGE in session.details
 
 
 def is_left(session: Session) -> bool:

@@ -61,11 +61,17 @@ def is_offered(mail: Mail) -> bool:
     return mail.delivery.state is State.OFFERED
 
 
-def give_back(tx: "WriteTx", mail: Mail, settings: Settings, outcome: Outcome = Outcome.UNPROVEN) -> None:
+def give_back(
+    tx: "WriteTx",
+    mail: Mail,
+    settings: Settings,
+    outcome: Outcome = Outcome.UNPROVEN,
+    reason: Reason | None = None,
+) -> None:
     """Return an offered delivery to the queue; after too many unproven attempts it is dead instead.
 
     It is labelled "may have been shown before" unless the attempt is known to have failed. What expired
-    meanwhile does not come back.
+    meanwhile does not come back. `reason`: why it waits from now on, unless nothing proved it.
     """
     if mail.message.expires_at is not None and mail.message.expires_at <= tx.now:
         expire(tx, mail, outcome)
@@ -74,18 +80,19 @@ def give_back(tx: "WriteTx", mail: Mail, settings: Settings, outcome: Outcome = 
     delivery, unproven = mail.delivery, outcome is Outcome.UNPROVEN
     if unproven and delivery.unproven + 1 >= settings.max_unproven:
         move(delivery.state, State.DEAD)
-        reason = f"unproven after {delivery.unproven + 1} attempts"
-        payload = {"n": delivery.attempts, "outcome": outcome.value, "reason": reason}
+        death = f"unproven after {delivery.unproven + 1} attempts"
+        payload = {"n": delivery.attempts, "outcome": outcome.value, "reason": death}
         tx.append("delivery.dead", delivery.recipient_id, about=mail.message, payload=payload, status="dead")
         if not one.is_one(mail.message) or not one.free(tx, mail.message, delivery.recipient_id):
-            bounce(tx, mail, reason)
+            bounce(tx, mail, death)
         return
     move(delivery.state, State.STORED)
+    why = Reason.UNPROVEN if unproven else reason
     payload = {
         "n": delivery.attempts,
         "outcome": outcome.value,
         "label": outcome not in (Outcome.LOST, Outcome.REFUSED),
-        "reason": Reason.UNPROVEN.value if unproven else None,
+        "reason": why.value if why else None,
         "expires_at": mail.message.expires_at,
     }
     tx.append(

@@ -84,19 +84,28 @@ def prove(room: "LocalRoom", tx: "WriteTx", session: Session, proof: Proof) -> N
             see(tx, mail, evidence=Evidence.BOUNDARY)
 
 
+def is_urgent(mail: Mail) -> bool:
+    return mail.message.priority is Priority.URGENT
+
+
 def offer(
-    room: "LocalRoom", tx: "WriteTx", agent: Agent, session: Session, *, route: str, budget: int, urgent: bool
+    room: "LocalRoom",
+    tx: "WriteTx",
+    agent: Agent,
+    session: Session,
+    *,
+    route: str,
+    budget: int,
+    wanted: Callable[[Mail], bool] | None = None,
 ) -> Offering | None:
-    """Claim as many of the next messages as one frame holds."""
+    """Claim as many of the next messages as one frame holds; only of those `wanted`, if that is said."""
     act_on_due(tx, room.settings)
     reap(tx, agent.id, room.settings)
     try:
         guard_lease(tx, agent.id, room)
     except MailboxLeased:
         return None  # a program of the agent's own listens: it has the next one
-    waiting = tx.ready(agent.id, MOST, agent.called)
-    if urgent:
-        waiting = [mail for mail in waiting if mail.message.priority is Priority.URGENT]
+    waiting = [mail for mail in tx.ready(agent.id, MOST, agent.called) if wanted is None or wanted(mail)]
     if not waiting:
         return None
     frame = room.frame(waiting, budget=budget)

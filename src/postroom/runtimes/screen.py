@@ -62,3 +62,8 @@ def of(name: str) -> Profile:
     import importlib  # noqa: PLC0415 - not where hooks run
 
     return importlib.import_module(f"postroom.runtimes.{name}").profile()
+
+
+def given(table: dict[str, object]) -> Profile:
+    """The profile that a user has given by hand."""
+    return Profile(Composer(str(table["prompt"])))

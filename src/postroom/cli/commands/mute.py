@@ -93,6 +93,8 @@ def _lines(wanted: "Manners", now: int) -> list[str]:
     from postroom.model.manners import rest
 
     lines: list[str] = []
+    if wanted.paused:
+        lines.append("paused, until somebody runs: postroom resume NAME")
     if wanted.muted == 0:
         lines.append("muted, until: postroom mute --off")
     elif wanted.muted is not None and wanted.muted > now:

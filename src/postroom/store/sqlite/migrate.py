@@ -7,9 +7,9 @@ from postroom import errors, label
 from postroom.model.ids import uuid7
 from postroom.store.sqlite import connection as link
 
-VERSION = 7
+VERSION = 8
 MIN_READER = 4  # an older one would not find what is held because another has it
-MIN_WRITER = 6  # an older one would lose who holds what a hook has handed over
+MIN_WRITER = 8  # an older one would show mail to an agent that is paused
 APPLICATION_ID = 0x706F7374  # "post"
 
 _HERE = os.path.join(os.path.dirname(__file__), "migrations")

@@ -39,6 +39,7 @@ from postroom.store.sqlite.statement import DEAD, DONE, OFFERED, Statements
 
 if TYPE_CHECKING:
     from postroom.model.conversation import Decision
+    from postroom.model.pen import Pen
     from postroom.model.reading import Reading
 
 SQL = Statements("event", "agent", "message", "delivery")
@@ -171,6 +172,13 @@ class ReadTx:
     def sessions_unread(self) -> list[Session]:
         """Those whose transcripts may have more to read."""
         return list(map(to_session, self.rows(SQL["sessions_unread"], (self.tenant,))))
+
+    def pen(self, terminal: str) -> "Pen | None":
+        """Who may type into a terminal, or did so last."""
+        from postroom.model.pen import Pen  # noqa: PLC0415 - for who types
+
+        row = self.row(SQL["pen_get"], (self.tenant, terminal))
+        return Pen(*row) if row else None
 
     def has_sessions(self) -> bool:
         """Whether there is any session that has not ended."""

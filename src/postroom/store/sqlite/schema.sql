@@ -234,6 +234,16 @@ CREATE TABLE transcript (
 
 CREATE INDEX transcript_open ON transcript (tenant, session) WHERE is_open;
 
+-- Who types into a terminal, one at a time: each gets a higher number than the one before. Not part of the state.
+CREATE TABLE pen (
+    tenant   TEXT NOT NULL,
+    terminal TEXT NOT NULL,
+    fence    INTEGER NOT NULL,
+    holder   TEXT,
+    until    INTEGER NOT NULL,
+    PRIMARY KEY (tenant, terminal)
+) STRICT, WITHOUT ROWID;
+
 -- Read-only views for any SQLite client; documented in docs/reference/sql.md.
 CREATE VIEW queue AS
 SELECT m.id, d.tenant, m.project,

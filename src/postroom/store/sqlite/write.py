@@ -12,6 +12,7 @@ from postroom.store.sqlite.statement import HELD
 from postroom.text import encode
 
 if TYPE_CHECKING:
+    from postroom.model.pen import Pen
     from postroom.model.reading import Reading
 
 _EVENT, _DELIVERY_EVENT, _SPOT = SQL["event_insert"], SQL["delivery_event_insert"], SQL["spot"]
@@ -136,6 +137,10 @@ class WriteTx(ReadTx):
         self.wrote = True
         values = (reading.path, reading.position, encode(reading.calls), +reading.is_open)
         self.execute(SQL["transcript_set"], (self.tenant, session_id, *values))
+
+    def set_pen(self, terminal: str, pen: "Pen") -> None:
+        self.wrote = True
+        self.execute(SQL["pen_set"], (self.tenant, terminal, *pen))
 
     def index_sent(self, until: int) -> None:
         """Enter who wrote the messages up to a number, as far as that has not been done."""

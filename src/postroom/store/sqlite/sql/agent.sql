@@ -160,3 +160,10 @@ SET path = excluded.path, position = excluded.position, calls = excluded.calls, 
 -- name: sessions_unread
 SELECT {session} FROM session WHERE tenant = ?1
     AND id IN (SELECT session FROM transcript WHERE tenant = ?1 AND is_open) ORDER BY started_at LIMIT 500;
+
+-- name: pen_get
+SELECT fence, holder, until FROM pen WHERE tenant = ?1 AND terminal = ?2;
+
+-- name: pen_set
+INSERT INTO pen (tenant, terminal, fence, holder, until) VALUES (?1, ?2, ?3, ?4, ?5)
+ON CONFLICT (tenant, terminal) DO UPDATE SET fence = excluded.fence, holder = excluded.holder, until = excluded.until;

@@ -1,0 +1,74 @@
+"""Where each agent runs that a bridge reaches, and how it was started: one file each, beside the room.
+
+Not in the room, where a sandboxed agent may write: what stands here is typed into and run.
+"""
+
+import json
+import os
+from typing import NamedTuple
+
+from postroom import config, host
+from postroom.bridges.contract import Berth
+from postroom.model.message import Json
+
+_FOLDER = "berths"
+
+
+class Manifest(NamedTuple):
+    """One agent, its bridge and its berth."""
+
+    agent: str  # its id
+    address: str
+    bridge: str
+    process: str = ""
+    pane: str = ""
+    runtime: str = ""
+    details: Json = {}  # noqa: RUF012 - read only
+    command: list[str] = []  # noqa: RUF012 - read only; empty: it was adopted
+    cwd: str = ""
+    restart: str = "never"
+
+    @property
+    def berth(self) -> Berth:
+        return Berth(self.agent, self.address, self.process, self.pane, self.runtime, self.details)
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether we have started it."""
+        return bool(self.command)
+
+    def at(self, berth: Berth) -> "Manifest":
+        return self._replace(process=berth.process, pane=berth.pane, details=berth.details)
+
+
+def put(home: str, manifest: Manifest) -> None:
+    host.private_directory(config.beside(home, _FOLDER))
+    host.replace(_path(home, manifest.agent), json.dumps(manifest._asdict()).encode())
+
+
+def get(home: str, agent: str) -> Manifest | None:
+    """None where there is none, or what is there is none."""
+    try:
+        with open(_path(home, agent), encoding="utf-8") as file:
+            return Manifest(**json.load(file))
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def every(home: str) -> list[Manifest]:
+    try:
+        names = sorted(os.listdir(config.beside(home, _FOLDER)))
+    except OSError:
+        return []
+    return [found for name in names if name[0] != "." and (found := get(home, name))]
+
+
+def remove(home: str, agent: str) -> None:
+    try:
+        os.unlink(_path(home, agent))
+    except FileNotFoundError:
+        pass
+
+
+def _path(home: str, agent: str) -> str:
+    return config.beside(home, _FOLDER, agent)

@@ -1,0 +1,134 @@
+"""The bridge to an agent in a pane of tmux. The pane, and the agent in it, outlive us."""
+
+import os
+import shutil
+
+from postroom import host
+from postroom.bridges.contract import (
+    Assent,
+    Berth,
+    Capabilities,
+    Delivered,
+    Heard,
+    Interrupted,
+    Launch,
+    Observation,
+    Text,
+)
+from postroom.bridges.terminal.profile import profile_of
+from postroom.bridges.terminal.typist import Typist
+from postroom.bridges.tmux.pane import Pane
+from postroom.bridges.tmux.server import Server, Target, own_socket, server_of, target
+from postroom.errors import BridgeError
+from postroom.model.ladder import Evidence
+from postroom.runtimes.screen import Profile
+
+NAME = "tmux"
+ABOUT = "a pane of tmux, in which people may type, too"
+SESSION = "postroom"  # where agents are started unless another is named
+LABEL = "@postroom_agent"  # the name that a pane bears
+_SIZE = ("-x", "140", "-y", "50")
+_MADE = "#{pane_id} #{pane_pid} #{pid}"
+_PASSED = ("PATH", "VIRTUAL_ENV", "POSTROOM_HOME", "POSTROOM_PROJECT")
+
+
+class TmuxBridge:
+    """See `postroom.bridges.contract.Bridge`."""
+
+    name = NAME
+
+    def __init__(self, berth: Berth, profile: Profile) -> None:
+        self._target = target(berth.pane)
+        self._label = str(berth.details.get("label") or "")
+        self._profile = profile
+        self._typist = Typist(Pane(self._target, berth.process, self._label), profile)
+
+    def capabilities(self) -> Capabilities:
+        return Capabilities(
+            screen=True, busy=self._profile.queues, proves=(Evidence.TERMINAL,), interrupts=True
+        )
+
+    def setup(self) -> None:
+        """Let the pane bear its agent's name, by which it is found again."""
+        if self._label:
+            label(Server(self._target.socket), self._target.id, self._label)
+
+    def observe(self) -> Observation:
+        return self._typist.observe()
+
+    def deliver(self, text: Text, assent: Assent) -> Delivered:
+        return self._typist.deliver(text, assent)
+
+    def receive(self) -> list[Heard]:
+        return self._typist.receive()
+
+    def interrupt(self) -> Interrupted:
+        return self._typist.interrupt()
+
+    def screen(self, lines: int = 0) -> str:
+        return self._typist.screen(lines)
+
+    def close(self) -> None:
+        self._typist.close()
+
+
+def open(berth: Berth) -> TmuxBridge:
+    return TmuxBridge(berth, profile_of(berth))
+
+
+def start(launch: Launch) -> Berth:
+    """In a window of its own; its last screen stays when it ends, to be read."""
+    server = Server(str(launch.details.get("socket") or own_socket()))
+    session = str(launch.details.get("session") or SESSION)
+    name, command = launch.address.rpartition("/")[2], _command(launch)
+    given = {
+        **{key: launch.env[key] for key in _PASSED if key in launch.env},
+        "POSTROOM_AGENT": launch.address,
+    }
+    env = [word for key, value in given.items() for word in ("-e", f"{key}={value}")]
+    made = ["-d", "-P", "-F", _MADE, "-n", name, "-c", launch.cwd, *env]
+    if _has_session(server, session):
+        words = ["new-window", *made, "-t", f"={session}:", "--", *command]
+    else:
+        words = ["new-session", *made, "-s", session, *_SIZE, "--", *command]
+    os.makedirs(os.path.dirname(server.socket), 0o700, exist_ok=True)
+    pane, pid, holder = server.run(*words).split()
+    server.run("set-option", "-p", "-t", pane, "remain-on-exit", "on")
+    label(server, pane, launch.address)
+    where = Target(pane, server.socket, server_of(int(holder)))
+    return Berth(
+        launch.agent, launch.address, host.identity_of(int(pid)), str(where), launch.runtime,
+        {**launch.details, "label": launch.address},
+    )  # fmt: skip
+
+
+def _command(launch: Launch) -> list[str]:
+    """By its own path, and never through a shell: what tmux gets as one word it would give to one."""
+    program = shutil.which(launch.command[0], path=launch.env.get("PATH"))
+    if program is None:
+        raise BridgeError(f"there is no program {launch.command[0]!r}", hint="Is it on your PATH?")
+    return [host.on_path("env") or "env", program, *launch.command[1:]]
+
+
+def _has_session(server: Server, name: str) -> bool:
+    try:
+        server.run("has-session", "-t", f"={name}")
+    except BridgeError:
+        return False
+    return True
+
+
+def label(server: Server, pane: str, name: str) -> None:
+    """Let a pane bear a name; with none, it bears none."""
+    words = ("-t", pane, LABEL, name) if name else ("-u", "-t", pane, LABEL)
+    server.run("set-option", "-p", *words)
+
+
+def end(berth: Berth) -> None:
+    """End a pane and what runs in it; one that is gone is no error."""
+    where = target(berth.pane)
+    try:
+        Server(where.socket).run("kill-pane", "-t", where.id)
+    except BridgeError:
+        if not host.is_gone(berth.process):
+            raise

@@ -1,0 +1,63 @@
+"""The session of an agent that is reached by a bridge: one for each agent, whatever runs there.
+
+It is told from the sessions that hooks register by the bridge in its details. An agent may have both: then
+its hooks carry the mail, and the bridge only wakes it.
+"""
+
+from typing import TYPE_CHECKING
+
+from postroom.model.context import is_main, session_id
+from postroom.model.message import Agent, Session
+from postroom.room.seat import BRIDGE, Around, Seat, is_bridged, is_live
+from postroom.room.session import end, return_unproven, start
+from postroom.runtimes import NAMES, load
+
+if TYPE_CHECKING:
+    from postroom.room.local import LocalRoom
+    from postroom.store.contract import ReadTx
+
+
+def occupy(
+    room: "LocalRoom",
+    agent: Agent,
+    bridge: str,
+    process: str,
+    *,
+    pane: str = "",
+    cwd: str = "",
+    runtime: str = "",
+) -> Session:
+    """An agent is reached by a bridge from now on, in a process; another process is another context."""
+    details = {BRIDGE: bridge, "runtime": runtime, "cwd": cwd}
+    seat = Seat(bridge, agent.id, "", "", process, cwd, details, Around(pane=pane))
+    with room.write() as tx:
+        known = tx.session(seat.id)
+        if known is not None and known.ended_at is None and known.process == process:
+            return known
+        for other in tx.sessions(agent.id):
+            if is_bridged(other) and other.id != seat.id:
+                end(room, tx, other)
+        if known is not None:
+            return_unproven(room, tx, known)
+        return start(tx, agent, seat, known.epoch + 1 if known else 0)
+
+
+def vacate(room: "LocalRoom", agent: Agent, bridge: str) -> None:
+    """Nothing of it is reached by that bridge any more."""
+    with room.write() as tx:
+        known = tx.session(session_id(bridge, agent.id))
+        if known is not None and known.ended_at is None:
+            end(room, tx, known)
+
+
+def carrier(tx: "ReadTx", agent: str) -> Session | None:
+    """A session of an agent whose hooks can carry its mail."""
+    for session in tx.sessions(agent):
+        if session.runtime in NAMES and is_main(session.id) and is_live(session) and _carries(session):
+            return session
+    return None
+
+
+def _carries(session: Session) -> bool:
+    """Whether its runtime passes on what hooks say; some only tell them what happens."""
+    return any(point.proven_by for point in load(session.runtime).points)

@@ -1,0 +1,42 @@
+"""What the daemon last saw of an agent whose bridge it watches, one small file each; beside the room.
+
+It looks only while mail waits, or somebody asks: so a glance says when it was, and counts for nothing once
+the process that wrote it is gone.
+"""
+
+import json
+from typing import NamedTuple
+
+from postroom import config, host
+
+_FOLDER = "glance"
+
+
+class Glance(NamedTuple):
+    """One look at an agent."""
+
+    doing: str  # of `postroom.bridges.contract.Doing`
+    words: str  # on what that rests
+    reason: str  # why its mail is not pushed now; empty: it may be
+    at: int
+    by: str  # the process that looked
+
+
+def put(home: str, agent: str, glance: Glance) -> None:
+    """Never raises: a disk that is full must not keep mail from being delivered."""
+    path = config.beside(home, _FOLDER, agent)
+    try:
+        host.private_directory(config.beside(home, _FOLDER))
+        host.replace(path, json.dumps(glance._asdict()).encode())
+    except OSError:
+        pass
+
+
+def get(home: str, agent: str) -> Glance | None:
+    """The latest, if who looked is still there to look again."""
+    try:
+        with open(config.beside(home, _FOLDER, agent), encoding="utf-8") as file:
+            found = Glance(**json.load(file))
+    except (OSError, ValueError, TypeError):
+        return None
+    return None if host.is_gone(found.by) else found

@@ -1,0 +1,80 @@
+"""Pushing: mail that a bridge puts before an agent, from its own claim to what the bridge could prove.
+
+What was handed to a terminal is the agent's from the first byte on: if nobody can tell what became of it, it
+waits with the reason `uncertain` and is pushed no more. Hooks and commands may still show it, labelled.
+"""
+
+from typing import TYPE_CHECKING
+
+from postroom.model.ladder import Evidence, Outcome, Reason
+from postroom.model.message import Agent, Mail, Session
+from postroom.room import turn
+from postroom.room.session import context
+from postroom.room.settle import see
+from postroom.room.sweep import give_back, is_offered
+from postroom.room.unit import Unit
+
+if TYPE_CHECKING:
+    from postroom.room.local import LocalRoom
+    from postroom.store.contract import ReadTx, WriteTx
+
+
+def may_be_pushed(mail: Mail) -> bool:
+    return mail.delivery.reason != Reason.UNCERTAIN.value
+
+
+def waiting(tx: "ReadTx", agent: Agent) -> list[Mail]:
+    """What waits for an agent and may be pushed, in the order in which it will be."""
+    return [mail for mail in tx.ready(agent.id, turn.MOST, agent.called) if may_be_pushed(mail)]
+
+
+def claim(
+    room: "LocalRoom", agent: Agent, session: Session, *, route: str, budget: int
+) -> turn.Offering | None:
+    """Claim as many of the next messages as one text holds."""
+    with Unit(room, prompt=False) as tx:
+        return turn.offer(room, tx, agent, session, route=route, budget=budget, wanted=may_be_pushed)
+
+
+def begun(room: "LocalRoom", offering: turn.Offering, session: Session) -> None:
+    """The first byte is about to be written: from here on no clock and no death of ours gives it back."""
+    turn.hand_over(room, offering, session)
+
+
+def prove(room: "LocalRoom", session: Session, route: str, evidence: Evidence) -> None:
+    """There is evidence that the agent has taken all that it was handed by a route."""
+    with Unit(room, prompt=False) as tx:
+        for mail in _handed(tx, session, route):
+            see(tx, mail, evidence=evidence)
+
+
+def give_up(room: "LocalRoom", offering: turn.Offering) -> None:
+    """Not a byte of it was written."""
+    with Unit(room, prompt=False) as tx:
+        for mail in offering.mails:
+            now = tx.mail(mail.delivery.seq, mail.delivery.recipient_id)
+            if now is not None and is_offered(now) and now.delivery.nonce == mail.delivery.nonce:
+                give_back(tx, now, room.settings, Outcome.REFUSED)
+
+
+def doubt(room: "LocalRoom", session: Session, route: str) -> int:
+    """Nobody can tell what became of what an agent was handed by a route; of how many messages that is so."""
+    with Unit(room, prompt=False) as tx:
+        mails = _handed(tx, session, route)
+        for mail in mails:
+            give_back(tx, mail, room.settings, Outcome.UNCERTAIN, Reason.UNCERTAIN)
+        return len(mails)
+
+
+def is_open(room: "LocalRoom", session: Session, route: str) -> bool:
+    """Whether something was handed over of which it is not known yet what became of it."""
+    return bool(_handed(room.store.look(), session, route))
+
+
+def _handed(tx: "ReadTx | WriteTx", session: Session, route: str) -> list[Mail]:
+    where = context(session)
+    return [
+        mail
+        for mail in tx.offered(session.agent, session.process)
+        if mail.delivery.route == route and mail.delivery.context == where and mail.delivery.handed_at
+    ]
