@@ -152,7 +152,7 @@ def announce_when_asleep(room: LocalRoom) -> None:
     """Say `waiting` the first time the bell's waiter is about to sleep."""
     make = room.bell.waiter
 
-    def waiter(party: str, *, enclosures: bool = False) -> Any:
+    def waiter(party: str, *, enclosures: bool = False, aside: bool = False) -> Any:
         made = make(party, enclosures=enclosures)
         announce_sleep(made)
         return made

@@ -151,6 +151,16 @@ def foreground(pid: int) -> int:
     return max(0, int(fields[5])) if len(fields) > 5 else 0
 
 
+def group(leader: int) -> list[int]:
+    """The processes of a group; none where the system does not say."""
+    found: list[int] = []
+    for pid in processes():
+        fields = _read(f"/proc/{pid}/stat").rpartition(")")[2].split()
+        if len(fields) > 2 and fields[2] == str(leader):
+            found.append(pid)
+    return found
+
+
 def device(path: str) -> int:
     """A terminal by its path, as /proc numbers it."""
     number = os.stat(path).st_rdev

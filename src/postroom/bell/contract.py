@@ -34,8 +34,11 @@ class Bell(Protocol):
 
     polls: bool
 
-    def waiter(self, party: str, *, enclosures: bool = False) -> Waiter:
-        """`enclosures`: who waits would like to get with the ring what it is about."""
+    def waiter(self, party: str, *, enclosures: bool = False, aside: bool = False) -> Waiter:
+        """`enclosures`: who waits would like to get with the ring what it is about.
+
+        `aside`: it is not the agent that waits, but somebody who brings it its mail; nobody counts that.
+        """
         ...
 
     def wants_enclosure(self, party: str) -> bool:

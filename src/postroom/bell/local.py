@@ -24,6 +24,7 @@ _LONGEST_PATH = 103  # 104 bytes with the closing NUL, on macOS; Linux has 108
 
 _Sockets = tuple[int, list[str], bool]  # of a party, as of a time; whether any wants enclosures
 _WANTS_ENCLOSURES = "+"  # ends the name of such a socket
+_ASIDE = "-"  # ends that of one that is not the agent's own
 
 
 class LocalBell:
@@ -40,9 +41,12 @@ class LocalBell:
         self._parties: tuple[int, frozenset[str]] = (0, frozenset())  # who has a directory, as of a time
         self.errors = 0
 
-    def waiter(self, party: str, *, enclosures: bool = False) -> "LocalWaiter | PollingWaiter":
+    def waiter(
+        self, party: str, *, enclosures: bool = False, aside: bool = False
+    ) -> "LocalWaiter | PollingWaiter":
+        wish = _WANTS_ENCLOSURES if enclosures else _ASIDE if aside else ""
         try:
-            return LocalWaiter(os.path.join(self._directory, party), enclosures=enclosures)
+            return LocalWaiter(os.path.join(self._directory, party), wish)
         except OSError:  # a read-only or full disk, or a path that no socket address can hold
             self.errors += 1
             return PollingWaiter()
@@ -127,7 +131,7 @@ class LocalBell:
             for path in _reachable(paths):
                 try:
                     send((enclosure,), (), 0, path)
-                    reached += 1
+                    reached += path[-1] != _ASIDE
                 except OSError as exc:
                     reached += self._failed(path, exc)
         except OSError:  # no descriptor left
@@ -169,7 +173,7 @@ class LocalBell:
     def waiting(self, party: str) -> int:
         """Counted by connecting, which tells a live socket from a dead one without waking anybody."""
         paths = self._list(party, f"{self._directory}/{party}", time.time_ns())
-        return sum(map(_is_live, _reachable(paths)))
+        return sum(map(_is_live, _reachable([path for path in paths if path[-1] != _ASIDE])))
 
     def close(self) -> None:
         if self._socket is not None and self._pid == os.getpid():
@@ -224,11 +228,11 @@ class LocalWaiter:
 
     enclosure = b""
 
-    def __init__(self, directory: str, *, enclosures: bool) -> None:
+    def __init__(self, directory: str, wish: str) -> None:
         host.private_directory(directory)
         self._remove_earlier_boots(directory)
-        self._path = f"{directory}/{_boot()}{os.urandom(6).hex()}{_WANTS_ENCLOSURES if enclosures else ''}"
-        self._longest = _LONGEST_ENCLOSURE if enclosures else 1
+        self._path = f"{directory}/{_boot()}{os.urandom(6).hex()}{wish}"
+        self._longest = _LONGEST_ENCLOSURE if wish == _WANTS_ENCLOSURES else 1
         self._pid = os.getpid()
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._socket.setblocking(False)

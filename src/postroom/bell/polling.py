@@ -13,7 +13,7 @@ class PollingBell:
     polls = True
     errors = 0
 
-    def waiter(self, party: str, *, enclosures: bool = False) -> "PollingWaiter":
+    def waiter(self, party: str, *, enclosures: bool = False, aside: bool = False) -> "PollingWaiter":
         return PollingWaiter()
 
     def wants_enclosure(self, party: str) -> bool:

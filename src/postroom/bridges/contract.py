@@ -130,6 +130,10 @@ class Bridge(Protocol):
         """Put a text before the agent and submit it, if it may be. Never raises after the first byte."""
         ...
 
+    def attend(self, ring: Callable[[], None]) -> None:
+        """Have `ring` called, from whatever thread, whenever `receive` may have something."""
+        ...
+
     def receive(self) -> list[Heard]:
         """What came out of the agent since the last call, bounded; the rest comes with the next."""
         ...

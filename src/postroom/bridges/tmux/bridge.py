@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from collections.abc import Callable
 
 from postroom import host
 from postroom.bridges.contract import (
@@ -59,6 +60,9 @@ class TmuxBridge:
     def deliver(self, text: Text, assent: Assent) -> Delivered:
         return self._typist.deliver(text, assent)
 
+    def attend(self, ring: Callable[[], None]) -> None:
+        """A pane tells nobody when it changes: whoever waits for a proof looks again."""
+
     def receive(self) -> list[Heard]:
         return self._typist.receive()
 
@@ -81,10 +85,8 @@ def start(launch: Launch) -> Berth:
     server = Server(str(launch.details.get("socket") or own_socket()))
     session = str(launch.details.get("session") or SESSION)
     name, command = launch.address.rpartition("/")[2], _command(launch)
-    given = {
-        **{key: launch.env[key] for key in _PASSED if key in launch.env},
-        "POSTROOM_AGENT": launch.address,
-    }
+    given = {key: launch.env[key] for key in _PASSED if key in launch.env}
+    given["POSTROOM_AGENT"] = launch.address
     env = [word for key, value in given.items() for word in ("-e", f"{key}={value}")]
     made = ["-d", "-P", "-F", _MADE, "-n", name, "-c", launch.cwd, *env]
     if _has_session(server, session):

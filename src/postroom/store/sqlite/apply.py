@@ -234,10 +234,15 @@ def _noted(_tx: "WriteTx", _e: Event) -> None:
 
 
 APPLY: dict[str, Callable[["WriteTx", Event], None]] = {
+    "agent.ended": _noted,
+    "agent.interrupted": _noted,
     "agent.joined": _agent_joined,
     "agent.left": _agent_left,
     "agent.manners": _agent_manners,
+    "agent.output": _noted,
+    "agent.pushed": _noted,
     "agent.renamed": _agent_renamed,
+    "agent.started": _noted,
     "agent.updated": _agent_updated,
     "gate.decided": _gate_decided,
     "lease.ended": _lease_ended,

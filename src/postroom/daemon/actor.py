@@ -1,0 +1,167 @@
+"""One agent that a bridge reaches: its mail goes in one text after the other, and nothing is done twice.
+
+An actor has a thread of its own and does one thing at a time. It looks at its agent only while something
+waits for it. Where the agent has hooks that carry mail, they do, and the bridge only wakes it.
+"""
+
+import time
+from collections.abc import Callable
+
+from postroom import host
+from postroom.bridges.contract import Assent, Bridge, Delivered, Heard, Kind, Observation, Result, Text
+from postroom.bridges.manifest import Manifest
+from postroom.daemon.waking import Waking
+from postroom.errors import TerminalTaken
+from postroom.model.message import Agent, Json, Mail, Session
+from postroom.room import berth, glance, push, turn
+from postroom.room.glance import Glance
+from postroom.room.local import LocalRoom
+from postroom.room.pen import Pen
+
+_BUDGET = 6_000  # characters of a text that is typed
+_SETTLED = 0.25  # seconds for which an agent must have been idle
+_SOON, _LATE = 0.25, 2.0  # seconds between two looks while something is in the way, at first and at last
+_OPEN = 1.0  # seconds between two looks for the proof of what was handed over
+
+
+class Actor:
+    """See above. `step` is all that it does; whoever has the thread calls it, and waits as it says."""
+
+    def __init__(self, room: LocalRoom, manifest: Manifest, bridge: Bridge) -> None:
+        self._room = room
+        self._bridge = bridge
+        self._manifest = manifest
+        self._route = bridge.name
+        self._pause = _SOON
+        self._idle_since: float | None = None
+        self.session = self._occupy()
+        self._waking = Waking(room)
+        self.ended: int | None = None  # the exit code of an agent that has ended; -1: it is not known
+        push.doubt(room, self.session, self._route)  # of an earlier life of ours
+
+    def _occupy(self) -> Session:
+        known, agent = self._manifest, self._agent()
+        return berth.occupy(
+            self._room, agent, known.bridge, known.process, pane=known.pane, cwd=known.cwd,
+            runtime=known.runtime,
+        )  # fmt: skip
+
+    def _agent(self) -> Agent:
+        found = self._room.store.look().agent(self._manifest.agent)
+        if found is None:
+            raise LookupError(f"there is no agent {self._manifest.address} any more")
+        return found
+
+    def step(self) -> float | None:
+        """Do what can be done now; in how many seconds to look again, or None: when something rings."""
+        self._hear(self._bridge.receive())
+        if self.ended is None and host.is_gone(self.session.process):
+            self.ended = -1
+        if self.ended is not None:
+            return None
+        agent = self._agent()
+        waits = push.waiting(self._room.store.look(), agent)
+        if not waits:
+            self._idle_since, self._pause = None, _SOON
+            return _OPEN if push.is_open(self._room, self.session, self._route) else None
+        carrier = berth.carrier(self._room.store.look(), agent.id)
+        if carrier is not None:
+            return self._wake(carrier, waits)
+        return self._push(agent, waits)
+
+    # by hooks, woken
+
+    def _wake(self, carrier: Session, waits: list[Mail]) -> float | None:
+        wait = self._waking.due_in(carrier, waits)
+        if wait is None or wait > 0:
+            return wait
+        line, idle = Text(self._waking.line(waits), Kind.WAKE), lambda: self._waking.is_idle(carrier)
+        delivered = self._deliver(line, lambda: self._waking.tried(carrier, waits), idle)
+        self._tell(delivered, "wake", waits[:1])
+        return self._again()
+
+    # without hooks, typed
+
+    def _push(self, agent: Agent, waits: list[Mail]) -> float | None:
+        seen = self.observe()
+        text = Text("", while_busy=waits[0].message.cls != "turn" and self._bridge.capabilities().busy)
+        if seen.reason and not (seen.reason == "busy" and text.while_busy):
+            self._idle_since = None
+            return self._again()
+        if (left := self._unsettled()) > 0:
+            return left
+        offering = push.claim(self._room, agent, self.session, route=self._route, budget=_BUDGET)
+        if offering is None:
+            return None
+        delivered = self._deliver(
+            text._replace(text=offering.frame.text), lambda: push.begun(self._room, offering, self.session)
+        )
+        self._settle(offering, delivered)
+        return self._again() if delivered.result is Result.REFUSED else 0.0
+
+    def _unsettled(self) -> float:
+        """How long it must still be idle before anything is typed: some look so between two tools."""
+        now = time.monotonic()
+        if self._idle_since is None:
+            self._idle_since = now
+        return self._idle_since + _SETTLED - now
+
+    def _deliver(
+        self, text: Text, begun: Callable[[], None], agrees: Callable[[], bool] = lambda: True
+    ) -> Delivered:
+        try:
+            with Pen(self._room, self._manifest.pane or self._manifest.agent) as pen:
+                return self._bridge.deliver(text, Assent(begun, lambda: agrees() and pen.holds()))
+        except TerminalTaken as exc:
+            return Delivered(Result.REFUSED, "typing", words=str(exc))
+
+    def _settle(self, offering: turn.Offering, delivered: Delivered) -> None:
+        self._idle_since = None
+        match delivered.result:
+            case Result.REFUSED:
+                push.give_up(self._room, offering)
+            case Result.PROVEN if delivered.evidence is not None:
+                push.prove(self._room, self.session, self._route, delivered.evidence)
+            case Result.UNCERTAIN:
+                push.doubt(self._room, self.session, self._route)
+            case Result.HANDED | Result.PROVEN:
+                pass  # `receive` will tell
+        self._tell(delivered, "mail", offering.mails)
+        if delivered.result is not Result.REFUSED:
+            self._pause = _SOON
+
+    def _tell(self, delivered: Delivered, what: str, mails: list[Mail]) -> None:
+        """Note what was done in the agent's terminal: how much, of what, and what is known of it. No text."""
+        if delivered.result is Result.REFUSED:
+            return
+        payload: Json = {
+            "what": what, "route": self._route, "result": delivered.result.value, "words": delivered.words,
+            "messages": [mail.id for mail in mails],
+        }  # fmt: skip
+        with self._room.write() as tx:
+            tx.append("agent.pushed", self._manifest.agent, payload=payload)
+
+    def observe(self) -> Observation:
+        """Look at the agent, and leave a note of it for whoever asks."""
+        seen = self._bridge.observe()
+        note = Glance(seen.doing.value, seen.words, seen.reason, seen.at, host.identity())
+        glance.put(self._room.home, self._manifest.agent, note)
+        return seen
+
+    def _again(self) -> float:
+        """When to look again: sooner at first, then less and less often."""
+        pause, self._pause = self._pause, min(_LATE, self._pause * 1.5)
+        return pause
+
+    # what comes out of it
+
+    def _hear(self, heard: list[Heard]) -> None:
+        for one in heard:
+            if one.proves is not None:
+                push.prove(self._room, self.session, self._route, one.proves)
+            if one.text:
+                with self._room.write() as tx:
+                    payload = {"stream": one.stream, "text": one.text}
+                    tx.append("agent.output", self._manifest.agent, payload=payload, role="agent")
+            if one.exit_code is not None:
+                self.ended = one.exit_code

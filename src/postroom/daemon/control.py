@@ -1,0 +1,135 @@
+"""How commands talk to the daemon: a Unix socket beside the room, one line of JSON each way.
+
+`ask(home, "screen", agent=…)` is the client. Whoever connects must be of the same user; what types into a
+terminal is refused to whoever runs under an agent, which the daemon finds out by the caller's own processes.
+"""
+
+import json
+import os
+import socket
+import struct
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from postroom import config, errors, host
+from postroom.errors import BridgeError, PostroomError
+from postroom.model.message import Json
+
+_NAME = "daemon.sock"
+_MOST = 1 << 22  # bytes of one line
+_PATIENCE = 90.0  # seconds
+_HINT = "Start it: postroom up"
+
+Answer = Callable[[str, Json, int], Any]  # a verb, its words, and the caller's pid
+
+
+class Server:
+    """Answers each connection in a thread of its own."""
+
+    def __init__(self, home: str, answer: Answer) -> None:
+        self._answer = answer
+        self._path = config.beside(home, _NAME)
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            os.unlink(self._path)
+        except FileNotFoundError:
+            pass
+        with _short(self._path) as path:
+            self._socket.bind(path)
+        os.chmod(self._path, 0o600)
+        self._socket.listen(32)
+        threading.Thread(target=self._accept, name="control", daemon=True).start()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                link, _ = self._socket.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._serve, args=(link,), daemon=True).start()
+
+    def _serve(self, link: socket.socket) -> None:
+        with link:
+            link.settimeout(_PATIENCE)
+            try:
+                uid, pid = _peer(link)
+                if uid != os.getuid():
+                    return
+                words: Json = json.loads(_line(link))
+                said = {"ok": self._answer(str(words.pop("verb", "")), words, pid)}
+            except PostroomError as exc:
+                said = {"error": type(exc).__name__, "message": str(exc), "hint": exc.hint}
+            except Exception as exc:
+                said = {"error": "BridgeError", "message": f"{type(exc).__name__}: {exc}", "hint": ""}
+            try:
+                link.sendall(json.dumps(said).encode() + b"\n")
+            except OSError:
+                pass  # who asked has gone
+
+    def close(self) -> None:
+        try:
+            os.unlink(self._path)
+        except OSError:
+            pass
+        self._socket.close()
+
+
+def ask(home: str, verb: str, *, patience: float = _PATIENCE, **words: Any) -> Any:
+    """What the daemon answers; its errors are raised here."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as link:
+        link.settimeout(patience)
+        try:
+            with _short(config.beside(home, _NAME)) as path:
+                link.connect(path)
+            link.sendall(json.dumps({"verb": verb, **words}).encode() + b"\n")
+            said: Json = json.loads(_line(link))
+        except (OSError, ValueError) as exc:
+            raise BridgeError(f"the daemon does not answer: {exc}", hint=_HINT) from None
+    if "error" in said:
+        kind = getattr(errors, str(said["error"]), BridgeError)
+        raise kind(said["message"], hint=said["hint"])
+    return said["ok"]
+
+
+def ping(home: str) -> bool:
+    """Whether there is a daemon, and it answers."""
+    try:
+        return bool(ask(home, "ping", patience=2.0))
+    except BridgeError:
+        return False
+
+
+def _line(link: socket.socket) -> bytes:
+    data = b""
+    while not data.endswith(b"\n"):
+        if len(data) > _MOST or not (more := link.recv(1 << 16)):
+            raise ValueError("it ended in the middle of a line")
+        data += more
+    return data
+
+
+def _peer(link: socket.socket) -> tuple[int, int]:
+    if not hasattr(socket, "SO_PEERCRED"):
+        return os.getuid(), 0
+    size = struct.calcsize("3i")
+    pid, uid, _ = struct.unpack("3i", link.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size))
+    return uid, pid
+
+
+class _short:  # noqa: N801 - used like a function
+    """A path that fits a socket's address, through a descriptor where it is too long by itself."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._folder = -1
+
+    def __enter__(self) -> str:
+        if len(os.fsencode(self._path)) < 100 or not host.boot():
+            return self._path
+        self._folder = os.open(os.path.dirname(self._path), os.O_RDONLY | os.O_DIRECTORY)
+        return f"/proc/self/fd/{self._folder}/{os.path.basename(self._path)}"
+
+    def __exit__(self, *_: object) -> None:
+        if self._folder >= 0:
+            os.close(self._folder)

@@ -1,0 +1,71 @@
+"""One daemon for each room: who it is, and how one is started that outlives whoever asked for it."""
+
+import os
+import subprocess
+import sys
+import time
+
+from postroom import config, host
+from postroom.errors import BridgeError
+
+_NAME = "daemon.lock"
+_STARTS = 15.0  # seconds
+_PAUSE = 0.05
+
+
+class Instance:
+    """The right to be the room's daemon, held until the process ends."""
+
+    def __init__(self, home: str) -> None:
+        host.private_directory(config.beside(home))
+        self._file = os.open(_path(home), os.O_RDWR | os.O_CREAT, 0o600)
+        if not host.lock(self._file):
+            os.close(self._file)
+            raise BridgeError("this room has a daemon already", hint="See: postroom status")
+        os.ftruncate(self._file, 0)
+        os.pwrite(self._file, host.identity().encode(), 0)
+
+    def close(self) -> None:
+        os.ftruncate(self._file, 0)
+        os.close(self._file)
+
+
+def running(home: str) -> str:
+    """The process that is the room's daemon, as `host.identity` names it; empty: there is none."""
+    try:
+        with open(_path(home), encoding="ascii") as file:
+            found = file.read().strip()
+    except (OSError, ValueError):
+        return ""
+    return "" if not found or host.is_gone(found) else found
+
+
+def ensure(home: str) -> bool:
+    """See that there is a daemon that answers; whether it had to be started."""
+    from postroom.daemon.control import ping  # noqa: PLC0415 - only who needs one
+
+    if running(home) and ping(home):
+        return False
+    process = subprocess.Popen(
+        [sys.executable, "-m", "postroom.daemon", home], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE, start_new_session=True, cwd="/", env=_environment(home),
+    )  # fmt: skip
+    until = time.monotonic() + _STARTS
+    while not ping(home):
+        if process.poll() not in (None, 0) or time.monotonic() > until:
+            said = process.stderr.read().decode(errors="replace").strip() if process.stderr else ""
+            raise BridgeError(f"the daemon did not start: {said[-300:]}", hint="Try: postroom up --foreground")
+        time.sleep(_PAUSE)
+    return True
+
+
+def _environment(home: str) -> dict[str, str]:
+    """That of the caller, but for what says who calls: the daemon is nobody's session."""
+    from postroom.runtimes import SESSION_ENV, SIGNS  # noqa: PLC0415
+
+    own = {"POSTROOM_AGENT", "POSTROOM_TOKEN", "POSTROOM_PROJECT", *SESSION_ENV.values(), *SIGNS}
+    return {**{k: v for k, v in os.environ.items() if k not in own}, "POSTROOM_HOME": home}
+
+
+def _path(home: str) -> str:
+    return config.beside(home, _NAME)

@@ -1,0 +1,156 @@
+"""Keeps one agent's actor alive: a thread that steps it, starts it anew with back-off, and does what is asked.
+
+Whatever touches the agent's bridge is done by this thread, one thing after the other: the actor's steps, and
+what others ask for in between.
+"""
+
+import queue
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any
+
+from postroom import host
+from postroom.bridges import manifest as manifests
+from postroom.bridges.contract import Bridge, Launch, Way
+from postroom.bridges.manifest import Manifest
+from postroom.bridges.process.restart import Restart
+from postroom.bridges.registry import load
+from postroom.daemon.actor import Actor
+from postroom.daemon.log import note
+from postroom.errors import BridgeError
+from postroom.room import berth
+from postroom.room.local import LocalRoom
+
+_MOST = 64  # things asked for that may wait
+_FIRST, _LONGEST = 0.5, 60.0  # seconds before a crashed actor is started again
+_ANSWER = 60.0  # seconds for one thing that is asked for
+
+Job = Callable[[Actor, Bridge], Any]
+
+
+class Keeper:
+    """One agent's thread."""
+
+    def __init__(self, room: LocalRoom, manifest: Manifest, env: dict[str, str]) -> None:
+        self.manifest = manifest
+        self._room = room
+        self._env = env  # for what is started again
+        self._way: Way = load(manifest.bridge)
+        self._restart = Restart(manifest.restart)
+        self._jobs: queue.Queue[tuple[Job, Future[Any]]] = queue.Queue(_MOST)
+        self._waiter = room.bell.waiter(manifest.agent, aside=True)
+        self._stopping = False
+        self._over = False  # the agent has ended, and is not started again
+        self.crashes = 0
+        self._thread = threading.Thread(target=self._run, name=manifest.address, daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    @property
+    def is_over(self) -> bool:
+        return self._over or not self._thread.is_alive()
+
+    def ring(self) -> None:
+        self._room.bell.ring([self.manifest.agent])
+
+    def stop(self) -> None:
+        self._stopping = True
+        self.ring()
+
+    def join(self, seconds: float) -> None:
+        self._thread.join(seconds)
+
+    def look_around(self) -> None:
+        """The end of a process rings no bell: whoever supervises asks now and then."""
+        if host.is_gone(self.manifest.process):
+            self.ring()
+
+    def ask(self, job: Job) -> Any:
+        """Have something done between two steps, and wait for what comes of it."""
+        return self.submit(job).result(_ANSWER)
+
+    def submit(self, job: Job) -> "Future[Any]":
+        """As `ask`, without waiting."""
+        answer: Future[Any] = Future()
+        if self.is_over:
+            raise BridgeError(f"{self.manifest.address} is not running")
+        try:
+            self._jobs.put_nowait((job, answer))
+        except queue.Full:
+            raise BridgeError(f"too much is asked of {self.manifest.address} at once") from None
+        self.ring()
+        return answer
+
+    def _run(self) -> None:
+        pause = _FIRST
+        while not self._stopping and not self._over:
+            try:
+                self._serve()
+                pause = _FIRST
+            except Exception as exc:
+                self.crashes += 1
+                note("crashed", agent=self.manifest.address, error=repr(exc), again_in=pause)
+                self._refuse(exc)
+                self._waiter.wait(pause)
+                pause = min(_LONGEST, pause * 2)
+        self._refuse(BridgeError(f"{self.manifest.address} is not running"))
+        self._waiter.close()
+
+    def _serve(self) -> None:
+        if host.is_gone(self.manifest.process):
+            self._has_ended(-1)
+            return
+        bridge = self._way.open(self.manifest.berth)
+        try:
+            bridge.attend(self.ring)
+            actor = Actor(self._room, self.manifest, bridge)
+            while not self._stopping and actor.ended is None:
+                self._waiter.drain()
+                self._answer(actor, bridge)
+                pause = actor.step()
+                if actor.ended is None and self._jobs.empty():
+                    self._waiter.wait(pause)
+        finally:
+            bridge.close()
+        if actor.ended is not None:
+            self._has_ended(actor.ended)
+
+    def _answer(self, actor: Actor, bridge: Bridge) -> None:
+        while not self._jobs.empty():
+            job, answer = self._jobs.get_nowait()
+            try:
+                answer.set_result(job(actor, bridge))
+            except Exception as exc:
+                answer.set_exception(exc)
+
+    def _refuse(self, exc: Exception) -> None:
+        while not self._jobs.empty():
+            self._jobs.get_nowait()[1].set_exception(exc)
+
+    def _has_ended(self, code: int) -> None:
+        """The agent is gone: started again where that was asked for, else its session is over."""
+        known = self.manifest
+        pause = self._restart.after(code) if known.is_ours and not self._stopping else None
+        agent = self._room.store.look().agent(known.agent)
+        with self._room.write() as tx:
+            payload = {"bridge": known.bridge, "exit_code": None if code < 0 else code, "again_in": pause}
+            tx.append("agent.ended", known.agent, payload=payload)
+        if agent is not None:
+            berth.vacate(self._room, agent, known.bridge)
+        note("ended", agent=known.address, exit_code=code, again_in=pause)
+        if pause is None:
+            self._over = True
+            return
+        self._waiter.wait(pause)
+        if not self._stopping:
+            self._start_again()
+
+    def _start_again(self) -> None:
+        known = self.manifest
+        launch = Launch(
+            known.agent, known.address, known.command, known.cwd, self._env, known.runtime, known.details
+        )
+        self.manifest = known.at(self._way.start(launch))
+        manifests.put(self._room.home, self.manifest)

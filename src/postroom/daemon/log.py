@@ -1,0 +1,36 @@
+"""The daemon's log: one line of JSON for what happens, in a file that begins anew when it is large."""
+
+import json
+import logging
+import logging.handlers
+import os
+from typing import Any
+
+from postroom import config, host
+
+_LARGEST, _KEPT = 1 << 20, 3
+_log = logging.getLogger("postroom.daemon")
+
+
+def path(home: str) -> str:
+    return config.beside(home, "daemon.log")
+
+
+def begin(home: str) -> None:
+    where = path(home)
+    host.private_directory(os.path.dirname(where))
+    handler = logging.handlers.RotatingFileHandler(where, maxBytes=_LARGEST, backupCount=_KEPT, delay=True)
+    handler.setFormatter(_Line("%(asctime)s"))
+    _log.handlers[:] = [handler]
+    _log.setLevel(logging.INFO)
+    _log.propagate = False
+
+
+def note(what: str, **facts: Any) -> None:
+    _log.info("%s", what, extra={"facts": facts})
+
+
+class _Line(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        facts: dict[str, Any] = getattr(record, "facts", {})
+        return json.dumps({"at": self.formatTime(record), "what": record.getMessage(), **facts})

@@ -1,0 +1,133 @@
+"""The daemon: keeps a keeper for each agent that a bridge reaches, sweeps, and answers commands.
+
+What is to run is what the manifests say; what has happened is in the room. So it can be killed at any moment,
+and the next one goes on from there.
+"""
+
+import os
+import signal
+import threading
+from typing import Any
+
+from postroom import config, host
+from postroom.bridges import manifest as manifests
+from postroom.bridges.contract import Observation
+from postroom.bridges.manifest import Manifest
+from postroom.daemon import log, verb
+from postroom.daemon.control import Server
+from postroom.daemon.instance import Instance
+from postroom.daemon.keeper import Keeper
+from postroom.daemon.sweep import Sweep
+from postroom.errors import PostroomError, UnknownAgent
+from postroom.model.message import Json
+from postroom.room.local import LocalRoom
+
+_TICK = 2.0  # seconds between two sweeps
+_END = 10.0  # seconds for all keepers to end
+
+
+class Daemon:
+    """One room's. `run` returns when it was told to end."""
+
+    def __init__(self, home: str) -> None:
+        self._instance = Instance(home)
+        log.begin(home)
+        settings, declared = config.load(home)
+        self.home = home
+        self.room = LocalRoom(home, settings, declared=declared)
+        self.keepers: dict[str, Keeper] = {}
+        self.environments: dict[str, dict[str, str]] = {}  # with which agents were started here, by id
+        self._sweep = Sweep(self.room)
+        self._guard = threading.RLock()
+        self._wake = threading.Event()
+        self._ends = False
+        self._server = Server(home, self._answer)
+
+    def run(self) -> None:
+        log.note("began", process=host.identity())
+        self.reconcile()
+        while not self._ends:
+            self._wake.wait(_TICK)
+            self._wake.clear()
+            self._tick()
+        self._finish()
+
+    def end(self, *_: object) -> None:
+        self._ends = True
+        self._wake.set()
+
+    def _tick(self) -> None:
+        """Whatever goes wrong in here is told, and tried again with the next."""
+        try:
+            self.reconcile()
+            for keeper in list(self.keepers.values()):
+                keeper.look_around()
+            for party in self._sweep.run():
+                log.note("rung again", agent=party)
+        except (PostroomError, OSError) as exc:
+            log.note("tick failed", error=repr(exc))
+
+    def reconcile(self) -> None:
+        """A keeper for each manifest, and for nothing else."""
+        with self._guard:
+            wanted = {one.agent: one for one in manifests.every(self.home)}
+            for agent, keeper in list(self.keepers.items()):
+                if agent not in wanted or _has_moved(keeper, wanted[agent]):
+                    keeper.stop()
+                    keeper.join(_END)
+                    del self.keepers[agent]
+            for agent, one in wanted.items():
+                if agent not in self.keepers:
+                    self._keep(one)
+
+    def _keep(self, manifest: Manifest) -> None:
+        try:
+            env = self.environments.get(manifest.agent) or dict(os.environ)
+            keeper = Keeper(self.room, manifest, env)
+        except PostroomError as exc:
+            log.note("cannot be kept", agent=manifest.address, error=str(exc))
+            return
+        self.keepers[manifest.agent] = keeper
+        keeper.start()
+
+    def keeper(self, agent: str) -> Keeper:
+        found = self.keepers.get(agent)
+        if found is None:
+            raise UnknownAgent("no bridge reaches that agent", hint="See: postroom agents; postroom adopt")
+        return found
+
+    def observe(self, agents: list[str]) -> dict[str, Observation]:
+        """What these do now, each by its own bridge, all at once."""
+        asked = {agent: self.keepers[agent] for agent in agents if agent in self.keepers}
+        running = {agent: keeper for agent, keeper in asked.items() if not keeper.is_over}
+        answers = {agent: keeper.submit(lambda actor, _: actor.observe()) for agent, keeper in running.items()}
+        return {agent: answer.result(_END) for agent, answer in answers.items()}
+
+    def _answer(self, name: str, words: Json, pid: int) -> Any:
+        return verb.run(self, name, words, pid)
+
+    def _finish(self) -> None:
+        """No more commands; then every keeper, which lets go of its agent; then the room."""
+        self._server.close()
+        with self._guard:
+            for keeper in self.keepers.values():
+                keeper.stop()
+            for keeper in self.keepers.values():
+                keeper.join(_END)
+        log.note("ended")
+        self.room.close()
+        self._instance.close()
+
+
+def _has_moved(keeper: Keeper, now: Manifest) -> bool:
+    """Whether an agent is to be reached elsewhere than its keeper does."""
+    was = keeper.manifest
+    return (was.bridge, was.process, was.pane, was.details) != (now.bridge, now.process, now.pane, now.details)
+
+
+def serve(home: str) -> None:
+    """Be the daemon of a room until a signal says otherwise."""
+    daemon = Daemon(home)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, daemon.end)
+    daemon.run()

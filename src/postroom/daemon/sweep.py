@@ -1,0 +1,73 @@
+"""Making good what nobody was told: mail that waits for an idle agent whose wake came to nothing.
+
+It is rung again, at longer and longer intervals. Nothing is looked for while nothing has changed and nothing
+waits.
+"""
+
+from postroom.model.message import Agent
+from postroom.model.presence import Presence
+from postroom.room import berth
+from postroom.room.local import LocalRoom
+from postroom.room.reach import doing, last_sign
+from postroom.runtimes import load
+
+_FIRST, _LONGEST = 10_000, 600_000  # milliseconds between two rings for the same message
+
+
+class Sweep:
+    """Call `run` now and then."""
+
+    def __init__(self, room: LocalRoom) -> None:
+        self._room = room
+        self._version: int | None = None
+        self._waits: dict[str, tuple[int, int, int]] = {}  # by agent: its first message, when to ring, how often
+
+    def run(self) -> list[str]:
+        """Do what the clock asks and return what gone processes hold; whom it has rung again."""
+        version = self._room.store.changed()
+        if version == self._version and not self._waits:
+            return []
+        self._version = version
+        self._room.sweep()
+        look = self._room.store.look()
+        agents = [agent for agent in _agents(self._room) if look.ready(agent.id, 1, agent.called)]
+        self._waits = {agent.id: self._next(agent) for agent in agents}
+        due = [agent.id for agent in agents if self._is_due(agent)]
+        if due:
+            called = [party for party, must in self._room.ring.touch(due).items() if must]
+            self._room.call(called)
+        return due
+
+    def _next(self, agent: Agent) -> tuple[int, int, int]:
+        [first] = self._room.store.look().ready(agent.id, 1, agent.called)
+        known = self._waits.get(agent.id)
+        if known is not None and known[0] == first.delivery.seq:
+            return known
+        return first.delivery.seq, self._room.now() + _FIRST, _FIRST
+
+    def _is_due(self, agent: Agent) -> bool:
+        seq, at, pause = self._waits[agent.id]
+        if at > self._room.now() or not self._is_idle(agent):
+            return False
+        pause = min(_LONGEST, pause * 2)
+        self._waits[agent.id] = seq, self._room.now() + pause, pause
+        return True
+
+    def _is_idle(self, agent: Agent) -> bool:
+        look = self._room.store.look()
+        session = berth.carrier(look, agent.id)
+        if session is None:
+            return False
+        sign = last_sign(self._room.home, session)
+        return doing(look, session, load(session.runtime), sign) is Presence.IDLE
+
+
+def _agents(room: LocalRoom) -> list[Agent]:
+    """All that have a session."""
+    look, found, offset = room.store.look(), list[Agent](), 0
+    if not look.has_sessions():
+        return []
+    while page := look.agents(offset=offset):
+        offset += len(page)
+        found += [agent for agent in page if look.sessions(agent.id)]
+    return found
