@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 GROUP = "postroom.bridges"
 _OURS = {
-    "tmux": "postroom.bridges.tmux.way",
+    "tmux": "postroom.bridges.tmux.bridge",
     "pty": "postroom.bridges.process.pty",
     "lines": "postroom.bridges.process.lines",
     "stream": "postroom.bridges.process.stream",

@@ -96,8 +96,8 @@ class Child:
         for descriptor in (self._input, *self._streams):
             os.set_blocking(descriptor, False)
         return subprocess.Popen(
-            command, stdin=ends[0], stdout=ends[1], stderr=ends[2], cwd=launch.cwd, env=launch.env,
-            start_new_session=True,
+            command, stdin=ends[0], stdout=ends[1], stderr=ends[2], cwd=launch.cwd,
+            env=launch.env | {"POSTROOM_AGENT": launch.address}, start_new_session=True,
         )  # fmt: skip
 
     @property

@@ -25,12 +25,13 @@ from postroom.bridges.process.child import Child, Size
 from postroom.bridges.process.key import sent
 from postroom.bridges.process.tape import Tape
 from postroom.bridges.terminal.port import View
+from postroom.bridges.terminal.profile import profile_of
 from postroom.bridges.terminal.typist import Typist
 from postroom.clock import wall
 from postroom.errors import BridgeError
 from postroom.model.ladder import Evidence
 from postroom.protocol.plain import clean
-from postroom.runtimes.screen import Composer, Profile, of
+from postroom.runtimes.screen import Profile
 
 if TYPE_CHECKING:
     from postroom.bridges.process.emulator import Emulator
@@ -44,29 +45,21 @@ _FOREIGN = (
     "TMUX", "TMUX_PANE", "STY", "TERM_PROGRAM", "TERM_PROGRAM_VERSION", "COLORTERM", "WINDOWID", "LINES",
     "COLUMNS", "VTE_VERSION", "KITTY_WINDOW_ID", "WT_SESSION", "ITERM_SESSION_ID",
 )  # fmt: skip
-_UNKNOWN = Profile(Composer(r"(?!)"))  # nothing is known of it, so nothing is typed into it
 
 
 def start(launch: Launch) -> Berth:
     nursery.refuse_second(launch)
     env = {name: value for name, value in launch.env.items() if name not in _FOREIGN} | {"TERM": _TERM}
-    terminal = Pty(launch._replace(env=env), _size(launch))
-    return nursery.keep(launch, PtyBridge(terminal, _profile(launch.runtime)))
+    return nursery.keep(launch, Pty(launch._replace(env=env), _size(launch)))
 
 
 def open(berth: Berth) -> "PtyBridge":
-    return nursery.find(berth, PtyBridge)
+    return PtyBridge(nursery.find(berth, Pty), profile_of(berth))
 
 
 def _size(launch: Launch) -> Size:
     given = launch.details
     return Size(int(given.get("columns") or Size().columns), int(given.get("lines") or Size().lines))
-
-
-def _profile(runtime: str) -> Profile:
-    from postroom.runtimes import NAMES  # noqa: PLC0415 - only where agents are started
-
-    return of(runtime) if runtime in NAMES else _UNKNOWN
 
 
 def _emulator(size: Size, answer: Callable[[str], None]) -> "Emulator":
@@ -221,14 +214,6 @@ class PtyBridge:
         self._profile = profile
         self._typist = Typist(terminal, profile)
 
-    @property
-    def process(self) -> str:
-        return self.terminal.process
-
-    @property
-    def is_gone(self) -> bool:
-        return self.terminal.is_gone
-
     def capabilities(self) -> Capabilities:
         return Capabilities(
             screen=True, busy=self._profile.queues, proves=(Evidence.TERMINAL,), interrupts=True, owned=True
@@ -238,7 +223,7 @@ class PtyBridge:
         """Nothing is missing where it runs."""
 
     def observe(self) -> Observation:
-        if self.is_gone:
+        if self.terminal.is_gone:
             return Observation(Doing.GONE, "its process has ended", "offline", at=wall())
         return self._typist.observe()
 
@@ -255,5 +240,5 @@ class PtyBridge:
         return self._typist.screen(lines)
 
     def close(self) -> None:
-        nursery.let_go(self)
+        nursery.let_go(self.terminal)
         self._typist.close()
