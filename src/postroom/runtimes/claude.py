@@ -24,6 +24,7 @@ from postroom.text import encode
 if TYPE_CHECKING:
     from postroom.runtimes.process import Call, Sleeper
     from postroom.runtimes.screen import Profile
+    from postroom.runtimes.stream import Meaning, Stream
     from postroom.runtimes.tool import ToolFact
     from postroom.runtimes.wiring import Edit, Place, Read, Wiring
 
@@ -33,6 +34,7 @@ _NOT_TYPED = ("<task-notification>", "<cross-session-message", "[SYSTEM NOTIFICA
 _MARKET, _PLUGIN = "postroom-local", "postroom@postroom-local"
 _HOOKS = "plugins/postroom/hooks/hooks.json"  # in the marketplace
 _COMMAND = "claude plugin"
+_NO_MODEL = "<synthetic>"
 _MOST = 9_000  # of 10,000 characters: more is put into a file, of which the model gets 2 KB
 
 
@@ -130,6 +132,66 @@ def profile() -> "Profile":
         dialogs=(Dialog("permission", r"^ Do you want to [^\n]*\n(?:.*\n)*? *\u276f *\d\. "),),
         pasted=r"\[Pasted text #\d+",
     )
+
+
+def stream() -> "Stream":
+    from postroom.runtimes.stream import Stream  # noqa: PLC0415 - for who speaks to it so
+
+    return Stream(
+        arguments=(
+            ("-p",), ("--input-format", "stream-json"), ("--output-format", "stream-json"), ("--verbose",),
+            ("--replay-user-messages",),  # else nothing tells when a text was taken in
+        ),
+        say=_say_line,
+        stop=_stop_line,
+        read=_meaning,
+    )  # fmt: skip
+
+
+def _say_line(id: str, words: str) -> Json:
+    return {"type": "user", "uuid": id, "message": {"role": "user", "content": words}}
+
+
+def _stop_line(id: str) -> Json:
+    return {"type": "control_request", "request_id": id, "request": {"subtype": "interrupt"}}
+
+
+def _meaning(line: Json) -> "Meaning":
+    """What a subagent says is nothing to us, nor is what Claude Code says in place of a model that failed."""
+    from postroom.runtimes.stream import Meaning, Sign  # noqa: PLC0415
+
+    message = _object(line, "message")
+    match line.get("type"):
+        case "system" if line.get("subtype") == "init":
+            return Meaning(Sign.BEGUN)
+        case "user" if line.get("isReplay"):
+            return Meaning(Sign.TAKEN, text(line, "uuid"))
+        case "assistant" if not line.get("parent_tool_use_id") and message.get("model") != _NO_MODEL:
+            return Meaning(Sign.ANSWERED, text(message, "id"))
+        case "result":
+            return Meaning(Sign.ENDED)
+        case _:
+            return _control(line)
+
+
+def _control(line: Json) -> "Meaning":
+    from postroom.runtimes.stream import Meaning, Sign  # noqa: PLC0415
+
+    request = _object(line, "request")
+    match line.get("type"):
+        case "control_request" if request.get("subtype") == "can_use_tool":
+            return Meaning(Sign.ASKS, text(line, "request_id"), text(request, "tool_name"))
+        case "control_cancel_request":
+            return Meaning(Sign.ASKS_NO_MORE, text(line, "request_id"))
+        case "control_response":
+            return Meaning(Sign.STOPPED, text(_object(line, "response"), "request_id"))
+        case _:
+            return Meaning(Sign.NOTHING)
+
+
+def _object(line: Json, name: str) -> Json:
+    found = line.get(name)
+    return cast("Json", found) if isinstance(found, dict) else {}
 
 
 def wiring() -> "Wiring":

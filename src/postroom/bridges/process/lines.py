@@ -1,0 +1,103 @@
+"""A program that reads lines and prints lines. Mail goes in as one line of JSON, which it may answer to.
+
+    {"type": "mail", "id": "1", "text": "…"}       what it reads
+    {"postroom": "seen", "id": "1"}                what it may print, and what proves it
+
+Without an `id` the oldest one is meant that has not been seen. An operator's command goes in as it is.
+"""
+
+import json
+from typing import Any
+
+from postroom.bridges.contract import (
+    Assent,
+    Berth,
+    Capabilities,
+    Delivered,
+    Doing,
+    Heard,
+    Interrupted,
+    Kind,
+    Launch,
+    Observation,
+    Result,
+    Text,
+)
+from postroom.bridges.process import nursery
+from postroom.bridges.process.line import Cut
+from postroom.bridges.process.piped import Piped
+from postroom.clock import wall
+from postroom.model.ladder import Evidence
+from postroom.text import encode
+
+NAME = "lines"
+ABOUT = "a program that reads its mail as lines of JSON on its input"
+
+
+def start(launch: Launch) -> Berth:
+    nursery.refuse_second(launch)
+    return nursery.keep(launch, Lines(launch))
+
+
+def open(berth: Berth) -> "Lines":
+    return nursery.find(berth, Lines)
+
+
+class Lines(Piped):
+    """A bridge to such a program."""
+
+    name = NAME
+
+    def __init__(self, launch: Launch) -> None:
+        self._unseen: list[str] = []  # ids, the oldest first
+        self._count = 0
+        super().__init__(launch)
+
+    def capabilities(self) -> Capabilities:
+        return Capabilities(output=True, busy=True, proves=(Evidence.RUNTIME_ACK,), owned=True)
+
+    def observe(self) -> Observation:
+        if self.is_gone:
+            return Observation(Doing.GONE, "its process has ended", "offline", at=wall())
+        return Observation(Doing.UNKNOWN, "it runs, and does not say what it does", at=wall())
+
+    def deliver(self, text: Text, assent: Assent) -> Delivered:
+        if text.kind is not Kind.COMMAND:
+            return self._mail(text.text, assent)
+        if len(text.text.splitlines()) != 1:
+            return Delivered(Result.REFUSED, words="a command is one line")
+        return self._hand(text.text.strip("\r\n"), assent)
+
+    def _mail(self, text: str, assent: Assent) -> Delivered:
+        with self._changed:
+            self._count += 1
+            number = str(self._count)
+            self._unseen.append(number)  # before it can be seen
+        delivered = self._hand(encode({"type": "mail", "id": number, "text": text}), assent)
+        if delivered.result is Result.REFUSED:
+            with self._changed:
+                self._unseen.remove(number)
+        return delivered
+
+    def _meant(self, stream: str, line: Cut) -> Heard:
+        seen = _seen(line.text) if stream == "output" else None
+        if seen is None:
+            return Heard(line.text, stream)
+        taken = seen or (self._unseen[0] if self._unseen else "")
+        proves = taken in self._unseen
+        self._unseen = [number for number in self._unseen if number != taken]
+        return Heard(line.text, "event", Evidence.RUNTIME_ACK if proves and not self._unseen else None)
+
+    def interrupt(self) -> Interrupted:
+        return Interrupted(False, "nothing was done: a program that reads lines has no word for it")
+
+
+def _seen(line: str) -> str | None:
+    """The id in a line that says so; empty if it names none."""
+    if not line.startswith("{"):
+        return None
+    try:
+        said: Any = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return str(said.get("id") or "") if said.get("postroom") == "seen" else None

@@ -1,0 +1,62 @@
+"""The children of this process, by their agents: what `start` made is what `open` finds."""
+
+import threading
+from typing import Protocol, TypeVar
+
+from postroom.bridges.contract import Berth, Launch
+from postroom.errors import BridgeError
+
+
+class Owned(Protocol):
+    """A bridge to a child of ours."""
+
+    @property
+    def process(self) -> str: ...
+
+    @property
+    def is_gone(self) -> bool: ...
+
+    def close(self) -> None: ...
+
+
+_Owned = TypeVar("_Owned", bound=Owned)
+_kept: dict[str, Owned] = {}
+_guard = threading.Lock()
+
+
+def refuse_second(launch: Launch) -> None:
+    """An agent runs once."""
+    with _guard:
+        earlier = _kept.get(launch.agent)
+    if earlier is not None and not earlier.is_gone:
+        raise BridgeError(
+            f"{launch.address} is running already", hint=f"End it first: postroom stop {launch.address}"
+        )
+
+
+def keep(launch: Launch, owned: Owned) -> Berth:
+    """Remember a child for whoever opens the bridge to it, in place of one that has ended. Where it runs."""
+    with _guard:
+        earlier, _kept[launch.agent] = _kept.get(launch.agent), owned
+    if earlier is not None:
+        earlier.close()
+    return Berth(
+        launch.agent, launch.address, owned.process, runtime=launch.runtime, details=dict(launch.details)
+    )
+
+
+def find(berth: Berth, kind: type[_Owned]) -> _Owned:
+    with _guard:
+        owned = _kept.get(berth.agent)
+    if not isinstance(owned, kind) or (berth.process and owned.process != berth.process):
+        raise BridgeError(
+            f"{berth.address} is no child of this process",
+            hint="Whoever started it has ended, and it with them. Start it anew: postroom spawn",
+        )
+    return owned
+
+
+def let_go(owned: Owned) -> None:
+    with _guard:
+        for agent in [agent for agent, each in _kept.items() if each is owned]:
+            del _kept[agent]

@@ -1,0 +1,244 @@
+"""Any program with a screen, in a terminal of its own that no window shows; people may attach to it.
+
+The terminal is emulated by the library `pyte`, the extra `postroom[pty]`.
+"""
+
+import threading
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from postroom.bridges.contract import (
+    Assent,
+    Berth,
+    Capabilities,
+    Delivered,
+    Doing,
+    Heard,
+    Interrupted,
+    Launch,
+    Observation,
+    Text,
+)
+from postroom.bridges.process import nursery
+from postroom.bridges.process.child import Child, Size
+from postroom.bridges.process.key import sent
+from postroom.bridges.process.tape import Tape
+from postroom.bridges.terminal.port import View
+from postroom.bridges.terminal.profile import profile_of
+from postroom.bridges.terminal.typist import Typist
+from postroom.clock import wall
+from postroom.errors import BridgeError
+from postroom.model.ladder import Evidence
+from postroom.protocol.plain import clean
+from postroom.runtimes.screen import Profile
+
+if TYPE_CHECKING:
+    from postroom.bridges.process.emulator import Emulator
+
+NAME = "pty"
+ABOUT = "any program with a screen, in a terminal that no window shows"
+_WRITE = 5.0  # seconds for a program to take what is typed
+_TERM = "xterm-256color"
+# What tells a program of the terminal in which we were started, and would be wrong of its own.
+_FOREIGN = (
+    "TMUX", "TMUX_PANE", "STY", "TERM_PROGRAM", "TERM_PROGRAM_VERSION", "COLORTERM", "WINDOWID", "LINES",
+    "COLUMNS", "VTE_VERSION", "KITTY_WINDOW_ID", "WT_SESSION", "ITERM_SESSION_ID",
+)  # fmt: skip
+
+
+def start(launch: Launch) -> Berth:
+    nursery.refuse_second(launch)
+    env = {name: value for name, value in launch.env.items() if name not in _FOREIGN} | {"TERM": _TERM}
+    return nursery.keep(launch, Pty(launch._replace(env=env), _size(launch)))
+
+
+def open(berth: Berth) -> "PtyBridge":
+    return PtyBridge(nursery.find(berth, Pty), profile_of(berth))
+
+
+def _size(launch: Launch) -> Size:
+    given = launch.details
+    return Size(int(given.get("columns") or Size().columns), int(given.get("lines") or Size().lines))
+
+
+def _emulator(size: Size, answer: Callable[[str], None]) -> "Emulator":
+    try:
+        from postroom.bridges.process.emulator import Emulator  # noqa: PLC0415 - an extra
+    except ImportError as exc:
+        raise BridgeError(
+            "agents in a terminal of ours need the library pyte",
+            hint="Install it: pip install 'postroom[pty]'",
+        ) from exc
+    return Emulator(size.columns, size.lines, answer)
+
+
+class Pty:
+    """A terminal in which a child runs. What it shows is read, typed and attached to by any thread."""
+
+    def __init__(self, launch: Launch, size: Size | None = None) -> None:
+        size = size or Size()
+        self._guard = threading.Lock()  # of the screen; never held while something is written
+        self._hand = threading.Lock()  # of whoever types
+        self._answers: list[str] = []
+        self._emulator = _emulator(size, self._answers.append)
+        self._watchers: list[Callable[[bytes], None]] = []
+        self._moved_at: float | None = None
+        self._typed_at: float | None = None
+        self._typed = 0
+        self._tape = Tape()
+        self._child = Child(launch, self, size)
+
+    @property
+    def process(self) -> str:
+        return self._child.process
+
+    @property
+    def is_gone(self) -> bool:
+        return self._child.is_gone
+
+    # ------------------------------------------------------------------------------- by the child's thread
+
+    def heard(self, stream: str, data: bytes) -> None:
+        with self._guard:
+            self._moved_at = time.monotonic()
+            self._emulator.feed(data)
+            answers = "".join(self._answers)
+            self._answers.clear()
+            for watcher in [*self._watchers]:
+                self._show(watcher, data)
+        if answers:
+            self._child.answer(answers.encode())
+
+    def _show(self, watcher: Callable[[bytes], None], data: bytes) -> None:
+        """Whoever is attached and fails is so no longer: the agent runs on."""
+        try:
+            watcher(data)
+        except Exception:
+            self._watchers.remove(watcher)
+
+    def ended(self, code: int) -> None:
+        self._tape.add(Heard(exit_code=code))
+
+    # ---------------------------------------------------------------------------------------- as a terminal
+
+    def look(self) -> View:
+        with self._guard:
+            now, alive = time.monotonic(), not self._child.is_gone
+            return View(
+                self._emulator.screen(), now, alive,
+                foreground=alive and self._child.is_in_foreground(),
+                typed_ago=None if self._typed_at is None else now - self._typed_at,
+                moved_ago=None if self._moved_at is None else now - self._moved_at,
+                facts=self._facts(),
+            )  # fmt: skip
+
+    def _facts(self) -> str:
+        return f"{self._emulator.facts} {self._typed} {self._child.is_in_foreground()}"
+
+    def paste(self, text: str, view: View) -> bool:
+        """One paste, if the program has asked to be told of them; else no more than one line."""
+        plain = clean(text)
+        with self._hand:
+            framed = f"\x1b[200~{plain}\x1b[201~" if self._emulator.takes_pastes else plain
+            if not self._is_as_in(view) or ("\n" in plain and framed == plain):
+                return False
+            return self._type(framed.encode(errors="replace"))
+
+    def press(self, key: str, view: View | None = None) -> bool:
+        data = sent(key, self._emulator.has_cursor_keys)
+        with self._hand:
+            return (view is None or self._is_as_in(view)) and self._type(data)
+
+    def _is_as_in(self, view: View) -> bool:
+        with self._guard:
+            return self._facts() == view.facts
+
+    def _type(self, data: bytes) -> bool:
+        done = self._child.write(data, _WRITE)
+        if done and done < len(data):
+            raise BridgeError(f"its terminal took {done} of {len(data)} bytes")
+        return done == len(data)
+
+    def scrollback(self, lines: int) -> str:
+        with self._guard:
+            shown = [*self._emulator.history(lines), *self._emulator.screen().text.split("\n")]
+        return "\n".join(line.rstrip() for line in shown).rstrip()
+
+    def close(self) -> None:
+        self._child.close()
+
+    # -------------------------------------------------------------------------------- for whoever attaches
+
+    def subscribe(self, callback: Callable[[bytes], None]) -> Callable[[], None]:
+        """Show somebody the screen as it is, then all that is written to it, until the result is called."""
+        with self._guard:
+            callback(self._emulator.painted())
+            self._watchers.append(callback)
+        return lambda: self._unsubscribe(callback)
+
+    def _unsubscribe(self, callback: Callable[[bytes], None]) -> None:
+        with self._guard:
+            self._watchers = [watcher for watcher in self._watchers if watcher is not callback]
+
+    def redraw(self) -> bytes:
+        """What a terminal must be sent to show the same."""
+        with self._guard:
+            return self._emulator.painted()
+
+    def type_by_person(self, data: bytes) -> None:
+        """What somebody typed who is attached: as it is, and noted, so that nothing is typed in between."""
+        with self._hand:
+            with self._guard:
+                self._typed += 1
+                self._typed_at = time.monotonic()
+            self._child.write(data, _WRITE)
+
+    def resize(self, columns: int, lines: int) -> None:
+        with self._guard:
+            self._emulator.resize(columns, lines)
+            self._child.resize(Size(columns, lines))
+
+    def ends(self) -> list[Heard]:
+        """That it has ended, once."""
+        return self._tape.take()
+
+
+class PtyBridge:
+    """A bridge to a program in such a terminal."""
+
+    name = NAME
+
+    def __init__(self, terminal: Pty, profile: Profile) -> None:
+        self.terminal = terminal
+        self._profile = profile
+        self._typist = Typist(terminal, profile)
+
+    def capabilities(self) -> Capabilities:
+        return Capabilities(
+            screen=True, busy=self._profile.queues, proves=(Evidence.TERMINAL,), interrupts=True, owned=True
+        )
+
+    def setup(self) -> None:
+        """Nothing is missing where it runs."""
+
+    def observe(self) -> Observation:
+        if self.terminal.is_gone:
+            return Observation(Doing.GONE, "its process has ended", "offline", at=wall())
+        return self._typist.observe()
+
+    def deliver(self, text: Text, assent: Assent) -> Delivered:
+        return self._typist.deliver(text, assent)
+
+    def receive(self) -> list[Heard]:
+        return [*self._typist.receive(), *self.terminal.ends()]
+
+    def interrupt(self) -> Interrupted:
+        return self._typist.interrupt()
+
+    def screen(self, lines: int = 0) -> str:
+        return self._typist.screen(lines)
+
+    def close(self) -> None:
+        nursery.let_go(self.terminal)
+        self._typist.close()

@@ -1,0 +1,279 @@
+"""What every bridge must do. A new one is added to `CASES`, and to nothing else."""
+
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import pytest
+
+from postroom import host
+from postroom.bridges import registry
+from postroom.bridges.contract import Assent, Berth, Bridge, Doing, Heard, Launch, Result, Text
+from postroom.bridges.process.pty import PtyBridge
+from postroom.bridges.terminal import typist
+from postroom.errors import BridgeError
+from postroom.model.ladder import Evidence
+from tests.bridged import NOISE, Record
+from tests.process import ROOT, environment, until
+
+MAIL = "%%abcdefgh Postroom: 1 message\nWhat does the build say?\n%%abcdefgh end"
+SECOND = "%%abcdefgh Postroom: another message"
+
+
+class Case(NamedTuple):
+    """How one kind of bridge is tried."""
+
+    scene: str  # of `tests.bridged`: the program that it reaches
+    runtime: str = ""
+    hinder: Callable[["Trial"], None] | None = None  # let the agent be such that nothing may be handed over
+
+
+class Trial:
+    """A bridge to a program, and what that took in."""
+
+    def __init__(self, name: str, case: Case, place: str) -> None:
+        self.case = case
+        self.record = Record(os.path.join(place, "record"))
+        self.way = registry.load(name)
+        command = [sys.executable, "-m", "tests.bridged", case.scene, self.record.path]
+        self.launch = Launch("a1", "p/builder", command, place, environment(PYTHONPATH=ROOT), case.runtime)
+        self.berth: Berth = self.way.start(self.launch)
+        self.bridge: Bridge = self.way.open(self.berth)
+        self.begun = 0
+        self.heard: list[Heard] = []
+
+    @property
+    def pid(self) -> int:
+        return int(self.berth.process.partition(".")[0])
+
+    def ready(self) -> "Trial":
+        until(lambda: self.bridge.observe().doing in (Doing.IDLE, Doing.UNKNOWN))
+        return self
+
+    def deliver(self, text: Text, holds: Callable[[], bool] = lambda: True):
+        def begin() -> None:
+            self.begun += 1
+
+        return self.bridge.deliver(text, Assent(begin, holds))
+
+    def receive(self) -> list[Heard]:
+        self.heard += self.bridge.receive()
+        return self.heard
+
+    def proofs(self) -> list[Evidence]:
+        return [heard.proves for heard in self.receive() if heard.proves]
+
+
+def work(trial: Trial) -> None:
+    trial.deliver(Text("[[work]]"))
+    until(lambda: trial.bridge.observe().doing is Doing.PROCESSING)
+
+
+def draft(trial: Trial) -> None:
+    assert isinstance(trial.bridge, PtyBridge)
+    trial.bridge.terminal.type_by_person(b"half a sentence")
+    until(lambda: "half a sentence" in trial.bridge.screen())
+
+
+def stop(trial: Trial) -> None:
+    """Let it read nothing, until its input is full."""
+    os.kill(trial.pid, signal.SIGSTOP)
+    until(lambda: trial.deliver(Text("x" * 4096)).result is Result.REFUSED)
+
+
+CASES = {
+    "pty": Case("tui", "claude", draft),
+    "lines": Case("lines", hinder=stop),
+    "stream": Case("stream", "claude", work),
+    # "tmux": a case of its own place goes here; its `Trial` needs `details={"socket": …}`.
+}
+
+
+@pytest.fixture(params=CASES)
+def trial(
+    request: pytest.FixtureRequest, tmp_path: os.PathLike[str], monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Trial]:
+    monkeypatch.setattr(typist, "_PATIENCE", 1.0)
+    trial = Trial(request.param, CASES[request.param], os.fspath(tmp_path))
+    yield trial
+    trial.bridge.close()
+    until(lambda: host.is_gone(trial.berth.process))
+
+
+def test_what_is_handed_to_an_idle_agent_reaches_it_once_and_is_proven(trial: Trial):
+    trial.ready()
+    delivered = trial.deliver(Text(MAIL))
+    assert delivered.result in (Result.PROVEN, Result.HANDED)
+    assert delivered.words
+    if delivered.result is Result.HANDED:
+        until(trial.proofs)
+        assert delivered.evidence is None
+    proof = delivered.evidence or trial.proofs()[0]
+    assert proof in trial.bridge.capabilities().proves
+    assert trial.begun == 1
+    assert trial.record.texts() == [MAIL]
+
+
+def test_one_text_after_the_other_reaches_the_agent_in_order(trial: Trial):
+    for text in (MAIL, SECOND, "a third"):
+        trial.ready()
+        assert trial.deliver(Text(text)).result in (Result.PROVEN, Result.HANDED)
+        until(lambda wanted=text: wanted in trial.record.texts())
+        until(lambda: trial.bridge.observe().doing in (Doing.IDLE, Doing.UNKNOWN))
+    assert trial.record.texts() == [MAIL, SECOND, "a third"]
+    assert trial.begun == 3
+
+
+def test_where_nothing_may_be_handed_over_not_a_byte_is_written(trial: Trial):
+    trial.ready()
+    assert trial.case.hinder
+    trial.case.hinder(trial)
+    begun, seen = trial.begun, trial.record.texts()
+    delivered = trial.deliver(Text(SECOND))
+    assert delivered.result is Result.REFUSED
+    assert delivered.reason in ("busy", "draft", "typing")
+    assert trial.begun == begun
+    os.kill(trial.pid, signal.SIGCONT)
+    trial.bridge.close()
+    assert SECOND not in trial.record.texts()
+    assert trial.record.texts()[: len(seen)] == seen
+
+
+def test_without_the_assent_of_whoever_hands_over_nothing_is_written(trial: Trial):
+    trial.ready()
+    delivered = trial.deliver(Text(MAIL), holds=lambda: False)
+    assert delivered.result is Result.REFUSED
+    assert delivered.reason == "busy"
+    assert trial.begun == 0
+    trial.bridge.close()
+    assert trial.record.texts() == []
+
+
+def test_an_assent_that_is_withdrawn_before_the_text_is_submitted_keeps_it_from_being(trial: Trial):
+    trial.ready()
+    asked = iter([True])
+    delivered = trial.deliver(Text(MAIL), holds=lambda: next(asked, False))
+    trial.bridge.close()
+    if delivered.result is Result.UNCERTAIN:
+        assert trial.record.texts() == []
+    else:
+        assert delivered.result is Result.HANDED, "it is asked but once, where nothing comes in between"
+    assert trial.begun == 1
+
+
+def test_an_agent_that_was_killed_is_gone_and_gets_nothing(trial: Trial):
+    trial.ready()
+    os.kill(trial.pid, signal.SIGKILL)
+    until(lambda: trial.bridge.observe().doing is Doing.GONE)
+    assert trial.bridge.observe().reason == "offline"
+    delivered = trial.deliver(Text(MAIL))
+    assert (delivered.result, delivered.reason) == (Result.REFUSED, "offline")
+    assert trial.begun == 0
+    assert not trial.bridge.interrupt().proven
+    if trial.bridge.capabilities().owned:
+        until(lambda: -signal.SIGKILL in [heard.exit_code for heard in trial.receive()])
+
+
+def test_an_interrupt_says_what_was_proven(trial: Trial):
+    trial.ready()
+    trial.deliver(Text("[[work]]"))
+    until(lambda: "[[work]]" in trial.record.texts())
+    can = trial.bridge.capabilities().interrupts
+    if can:
+        until(lambda: trial.bridge.observe().doing is Doing.PROCESSING)
+    interrupted = trial.bridge.interrupt()
+    assert interrupted.words
+    assert interrupted.proven is can
+    if can:
+        assert trial.bridge.observe().doing is Doing.IDLE
+        assert trial.bridge.interrupt().proven, "an idle agent is in no turn"
+    assert not host.is_gone(trial.berth.process)
+
+
+def test_a_text_goes_to_an_agent_at_work_only_by_a_bridge_that_says_so(trial: Trial):
+    trial.ready()
+    trial.deliver(Text("[[work]]"))
+    until(lambda: "[[work]]" in trial.record.texts())
+    if trial.bridge.capabilities().interrupts:
+        until(lambda: trial.bridge.observe().doing is Doing.PROCESSING)
+        assert trial.deliver(Text(MAIL)).reason == "busy"
+    delivered = trial.deliver(Text(MAIL, while_busy=True))
+    if trial.bridge.capabilities().busy:
+        assert delivered.result is Result.HANDED
+        trial.bridge.interrupt()
+        until(lambda: MAIL in trial.record.texts())
+    else:
+        assert (delivered.result, delivered.reason) == (Result.REFUSED, "busy")
+
+
+def test_what_comes_out_is_received_in_bounded_pieces_and_nothing_is_lost_unsaid(trial: Trial):
+    trial.ready()
+    trial.deliver(Text("[[noise]]"))
+    if not trial.bridge.capabilities().output:
+        assert trial.bridge.receive() == []
+        return
+    until(lambda: any(f"noise {NOISE - 1} " in heard.text for heard in trial.receive()))
+    while piece := trial.bridge.receive():
+        assert len(piece) <= 300
+        trial.heard += piece
+    shown = [heard for heard in trial.heard if heard.text.startswith("noise")]
+    missing = [heard for heard in trial.heard if "left_out" in heard.text]
+    assert len(shown) == NOISE or missing
+    assert all(heard.stream in ("output", "error", "event") for heard in trial.heard)
+
+
+def test_a_proof_from_before_proves_nothing_that_was_handed_over_after_it(trial: Trial):
+    trial.ready()
+    first = trial.deliver(Text(MAIL))
+    if first.result is Result.PROVEN:
+        return  # at once, and by nothing that is heard later
+    until(lambda: trial.record.texts() == [MAIL])
+    until(lambda: trial.bridge.observe().doing in (Doing.IDLE, Doing.UNKNOWN))
+    os.kill(trial.pid, signal.SIGSTOP)
+    assert trial.deliver(Text(SECOND)).result is Result.HANDED
+    assert trial.proofs() == []
+    os.kill(trial.pid, signal.SIGCONT)
+    until(trial.proofs)
+    assert trial.record.texts() == [MAIL, SECOND]
+
+
+def test_the_end_of_a_bridge_is_the_end_of_a_child_of_ours(trial: Trial):
+    trial.ready()
+    trial.bridge.close()
+    if trial.bridge.capabilities().owned:
+        assert host.is_gone(trial.berth.process)
+        assert trial.bridge.observe().doing is Doing.GONE
+        with pytest.raises(BridgeError):
+            trial.way.open(trial.berth)
+    trial.bridge.close()
+
+
+def test_an_agent_is_started_once_at_a_time_and_again_when_it_has_ended(trial: Trial):
+    trial.ready()
+    if not trial.bridge.capabilities().owned:
+        return
+    with pytest.raises(BridgeError, match="running already"):
+        trial.way.start(trial.launch)
+    os.kill(trial.pid, signal.SIGKILL)
+    until(lambda: trial.bridge.observe().doing is Doing.GONE)
+    trial.berth = trial.way.start(trial.launch)
+    trial.bridge = trial.way.open(trial.berth)
+    trial.ready()
+    assert trial.deliver(Text(MAIL)).result in (Result.PROVEN, Result.HANDED)
+    until(lambda: trial.record.texts() == [MAIL])
+
+
+def test_a_bridge_is_what_its_way_says(trial: Trial):
+    trial.ready()
+    assert trial.bridge.name == trial.way.NAME
+    assert trial.way.ABOUT
+    assert "\n" not in trial.way.ABOUT
+    trial.bridge.setup()
+    trial.deliver(Text("a text that may be shown"))
+    assert isinstance(trial.bridge.screen(), str)
+    assert isinstance(trial.bridge.screen(20), str)
+    observed = trial.bridge.observe()
+    assert observed.words
+    assert observed.at > 0
