@@ -1,8 +1,9 @@
 """A terminal from inside: raw, with the alternate screen, drawn a frame at a time."""
 
+import math
 import os
+import select
 import signal
-import sys
 import termios
 import tty
 
@@ -19,6 +20,7 @@ class Console:
         self._drawn: Frame | None = None
         self._framed = False
         self.frames = 0  # how often it was drawn; the title says it, too
+        self.due = math.inf  # when the next frame will be
         self.resized, wake = os.pipe()
         os.set_blocking(wake, False)
         signal.signal(signal.SIGWINCH, lambda *_: None)
@@ -43,11 +45,12 @@ class Console:
         """Columns and rows, as they are now."""
         return os.get_terminal_size(_OUT)
 
-    def show(self, frame: Frame) -> None:
-        """Draw it, by one write; one that is shown already is not drawn again."""
-        if frame == self._drawn:
+    def show(self, frame: Frame, now: float, delay: float) -> None:
+        """Draw it, so long after it first differed from what is shown, by one write."""
+        self.due = math.inf if frame == self._drawn else min(self.due, now + delay)
+        if self.due > now:
             return
-        self._drawn, self.frames = frame, self.frames + 1
+        self._drawn, self.frames, self.due = frame, self.frames + 1, math.inf
         rows = "".join(f"\x1b[{n}H\x1b[0m{line}\x1b[0m\x1b[K" for n, line in enumerate(frame.lines, 1))
         row, column = frame.cursor
         self._write(f"\x1b]2;frame {self.frames}\x07\x1b[?25l{rows}\x1b[{row + 1};{column + 1}H\x1b[?25h")
@@ -57,11 +60,13 @@ class Console:
         os.read(self.resized, 4096)
         self._drawn = None
 
+    def has_keys(self) -> bool:
+        return bool(select.select([_IN], [], [], 0)[0])
+
     def read(self, size: int) -> bytes:
         return os.read(_IN, size)
 
     def _write(self, text: str) -> None:
-        sys.stdout.flush()
         data = text.encode()
         while data:
             data = data[os.write(_OUT, data) :]

@@ -4,8 +4,10 @@ import re
 import unicodedata
 from typing import TYPE_CHECKING, NamedTuple
 
+from tests.tui.dialog import Dialog
+
 if TYPE_CHECKING:
-    from tests.tui.agent import Agent
+    from tests.tui.behaviour import Agent
 
 PROMPT, SPINNER = "\u276f", "✻✽✢✳✶"
 _GREY, _OFF = "\x1b[38;5;244m", "\x1b[0m"
@@ -25,14 +27,16 @@ def draw(agent: "Agent", width: int, height: int) -> Frame:
         return _filled([], ["Sessions", "  today", "  yesterday"], (0, 0), height)
     if agent.loading:
         return _filled([], ["Loading …"], (0, 0), height)
-    said = [line for who, text in agent.transcript for line in _said(who, text, width)]
-    lower, cursor = _dialog(agent, width) if agent.dialog else ([], (0, 0))
+    said = [line for who, text in agent.transcript[-height:] for line in _said(who, text, width)]
+    above, (row, column) = _working(agent), (0, 0)
+    lower: list[str] = []
+    if agent.dialog:
+        lower, (row, column) = _dialog(agent.dialog, width)
     if not agent.dialog or agent.options.overlay:
         rows, at = _composer(agent, width)
-        if not agent.dialog:
-            cursor = at
+        row, column = (row, column) if agent.dialog else at
         lower += rows
-    return _filled(said, _working(agent) + lower, (cursor[0] + len(_working(agent)), cursor[1]), height)
+    return _filled(said, above + lower, (len(above) + row, column), height)
 
 
 def _filled(upper: list[str], lower: list[str], cursor: tuple[int, int], height: int) -> Frame:
@@ -60,13 +64,12 @@ def _working(agent: "Agent") -> list[str]:
     ]
 
 
-def _dialog(agent: "Agent", width: int) -> tuple[list[str], tuple[int, int]]:
-    assert agent.dialog
-    rows = [_rule(width, "\x1b[38;5;153m"), " A command", "", f" {agent.dialog.question}"]
-    for n, choice in enumerate(agent.dialog.choices):
-        sign = PROMPT if n == agent.dialog.selected else " "
+def _dialog(dialog: Dialog, width: int) -> tuple[list[str], tuple[int, int]]:
+    rows = [_rule(width, "\x1b[38;5;153m"), " A command", "", f" {dialog.question}"]
+    for n, choice in enumerate(dialog.choices):
+        sign = PROMPT if n == dialog.selected else " "
         rows.append(f" \x1b[38;5;153m{sign}{_OFF} {_GREY}{n + 1}. {_OFF}{choice}")
-    return [*rows, "", f" {_GREY}Esc to cancel{_OFF}"], (4 + agent.dialog.selected, 1)
+    return [*rows, "", f" {_GREY}Esc to cancel{_OFF}"], (4 + dialog.selected, 1)
 
 
 def _composer(agent: "Agent", width: int) -> tuple[list[str], tuple[int, int]]:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 BEGIN, END = b"\x1b[200~", b"\x1b[201~"
 _SEQUENCE = re.compile(rb"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|O[A-Z])")
+_PART = re.compile(rb"(?:\x1b(?:\[[0-9;?]*[ -/]*|O)?)?")
 _NAMES = {
     b"\r": "Enter", b"\n": "C-j", b"\t": "Tab", b"\x7f": "Backspace", b"\x08": "Backspace", b"\x03": "C-c",
     b"\x04": "C-d", b"\x15": "C-u", b"\x1b": "Escape", b"\x1b[A": "Up", b"\x1b[B": "Down", b"\x1b[C": "Right",
@@ -25,59 +26,41 @@ class Decoder:
 
     def __init__(self) -> None:
         self._held = b""
-        self._pasted: bytes | None = None
         self._characters = codecs.getincrementaldecoder("utf-8")("replace")
 
     @property
     def waits(self) -> bool:
         """Whether it holds an Escape of which more may come."""
-        return self._pasted is None and bool(self._held)
+        return bool(self._held) and not self._held.startswith(BEGIN)
 
-    def feed(self, data: bytes) -> list[Key]:
+    def feed(self, data: bytes, *, bracketed: bool = True) -> list[Key]:
         self._held += data
         found: list[Key] = []
-        while self._held:
-            key = self._pasting() if self._pasted is not None else self._next()
-            if key is None:
-                break
-            found += key
+        while piece := self._piece(bracketed):
+            self._held = self._held[len(piece) :]
+            found += self._keys(piece)
         return found
 
     def flush(self) -> list[Key]:
         """Nothing more has come: an Escape was one."""
         held, self._held = self._held, b""
-        return [key for byte in held for key in self._single(bytes([byte]))]
+        return [key for byte in held for key in self._keys(bytes([byte]))]
 
-    def _pasting(self) -> list[Key] | None:
-        text, found, rest = (
-            (self._pasted + self._held).partition(END) if self._pasted is not None else (b"", b"", b"")
-        )
-        if not found:
-            self._pasted, self._held = text, b""
-            return None
-        self._pasted, self._held = None, rest
-        return [Key("paste", re.sub("\r\n?", "\n", text.decode(errors="replace")))]
-
-    def _next(self) -> list[Key] | None:
-        if self._held.startswith(BEGIN):
-            self._pasted, self._held = b"", self._held[len(BEGIN) :]
-            return []
-        if self._held[:1] != b"\x1b":
-            return self._single(self._taken(1))
+    def _piece(self, bracketed: bool) -> bytes:
+        """What comes first and belongs together; nothing if that is not whole yet."""
+        if bracketed and self._held.startswith(BEGIN):
+            end = self._held.find(END)
+            return self._held[: end + len(END)] if end > 0 else b""
         if found := _SEQUENCE.match(self._held):
-            name = _NAMES.get(found[0])
-            self._taken(found.end())
-            return [Key(name)] if name else []
-        if re.fullmatch(rb"\x1b(\[[0-9;?]*[ -/]*|O)?", self._held):
-            return None
-        return self._single(self._taken(1))
+            return found[0]
+        return b"" if _PART.fullmatch(self._held) else self._held[:1]
 
-    def _taken(self, size: int) -> bytes:
-        taken, self._held = self._held[:size], self._held[size:]
-        return taken
-
-    def _single(self, byte: bytes) -> list[Key]:
-        if name := _NAMES.get(byte):
+    def _keys(self, piece: bytes) -> list[Key]:
+        if name := _NAMES.get(piece):
             return [Key(name)]
-        text = self._characters.decode(byte)
-        return [Key("text", c) for c in text if c.isprintable()]
+        if piece.endswith(END) and piece != END:
+            text = piece[len(BEGIN) : -len(END)].decode(errors="replace")
+            return [Key("paste", re.sub("\r\n?", "\n", text))]
+        if piece.startswith(b"\x1b"):
+            return []
+        return [Key("text", c) for c in self._characters.decode(piece) if c >= " "]

@@ -1,16 +1,21 @@
 """What the fake agent can be told, on its command line and again while it runs."""
 
 import argparse
-from typing import Any
+from typing import Any, NoReturn
 
 MOMENTS = ("paste", "enter", "key")
 LOOKS = ("dim", "grey", "bright", "plain")
 _FLAG = argparse.BooleanOptionalAction
 
 
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise ValueError(message)
+
+
 def parser() -> argparse.ArgumentParser:
-    """Times are in milliseconds."""
-    made = argparse.ArgumentParser(prog="tests.tui.agent", allow_abbrev=False, exit_on_error=False)
+    """Times are in milliseconds. What it does not know is a `ValueError`."""
+    made = _Parser(prog="tests.tui.agent", allow_abbrev=False)
     made.add_argument("--log", required=True, help="the file that gets its events")
     made.add_argument("--control", required=True, help="the datagram socket on which it is told what to do")
     for add in (_input, _composer, _turn, _start, _dialog):
@@ -31,6 +36,7 @@ def _input(made: Any) -> None:
     made.add_argument("--quiet", type=float, default=100, help="an Enter so soon after a paste is a newline")
     made.add_argument("--burst", action=_FLAG, default=False, help="an Enter soon after a burst is a newline")
     made.add_argument("--slow-read", type=float, default=0, help="time between two reads")
+    made.add_argument("--slow-draw", type=float, default=0, help="time from a change to its frame")
     made.add_argument("--chunk", type=int, default=65536, help="bytes of one read")
 
 
@@ -65,6 +71,7 @@ def _start(made: Any) -> None:
 
 def _dialog(made: Any) -> None:
     made.add_argument("--overlay", action=_FLAG, default=False, help="a dialog leaves the composer in sight")
+    made.add_argument("--fragile", action=_FLAG, default=False, help="a paste's Escape cancels a dialog")
     made.add_argument("--dialog-after", default="", help="paste, enter or key; `paste:50` for 50 ms later")
     made.add_argument("--dialog-random", default="", help="SEED:MEAN, at random moments")
     made.add_argument("--dialog-lasts", type=float, default=0, help="then it goes away by itself; 0: never")

@@ -8,7 +8,7 @@ PROFILE = Profile(
         r"\u276f(?: |$)", above=_RULE, below=_RULE,
         ghost=(Look(dim=True), Look(foreground="90"), Look(foreground="38;5;8")),
     ),
-    busy=(r"esc to interrupt", r"^[✻✽✢✳✶] \S.*…"),
+    busy=(r"^[✻✽✢✳✶] Working…",),  # what is said or typed never begins so far left
     dialogs=(
         Dialog("permission", r"^ Do you want to [^\n]*\n(?:.*\n)*? *\u276f *\d\. "),
         Dialog("trust", r"^ Do you trust [^\n]*\n(?:.*\n)*? *\u276f *\d\. ", is_first=True),

@@ -2,12 +2,15 @@
 
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+import threading
+import time
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 from postroom import host
@@ -16,10 +19,17 @@ from postroom.bridges.terminal.screen import Screen, parse
 from tests.machine import lacks
 from tests.process import BOUND, ROOT, environment, until
 from tests.tui.log import events
+from tests.tui.option import parser
 from tests.tui.person import Person
 from tests.tui.profile import PROFILE
 
 SIZE = (100, 30)
+_NEVER = threading.Event()
+
+
+def patiently(condition: Callable[[], object]) -> None:
+    """Ask until it is so, and leave the processor to others in between."""
+    until(lambda: condition() or _NEVER.wait(0.005))
 
 
 class Role:
@@ -27,9 +37,11 @@ class Role:
 
     def __init__(self, place: str, options: Sequence[str], env: dict[str, str], name: str = "") -> None:
         self._place, self._told = place, 0
-        self._log, self._control = (os.path.join(place, name) for name in ("log", "control"))
+        self._log, self._control = (os.path.join(place, file) for file in ("log", "control"))
         program = [_python(place, name), "-S", "-m", "tests.tui.agent"]
-        self.argv = [*program, "--log", self._log, "--control", self._control, *options]
+        given = ["--log", self._log, "--control", self._control, *options]
+        parser().parse_args(given)
+        self.argv = [*program, *given]
         self.env = env
 
     @property
@@ -57,8 +69,16 @@ class Role:
 
     def until(self, event: str, count: int = 1) -> list[dict[str, Any]]:
         """Wait until something has happened so often; the events of that name."""
-        until(lambda: len(self.log(event)) >= count)
+        try:
+            patiently(lambda: len(self.log(event)) >= count)
+        except AssertionError as error:
+            raise AssertionError(f"{error}: {count} {event}; {self.log()}") from None
         return self.log(event)
+
+    def later(self, event: str, after: float) -> None:
+        """Wait until the last event of a name is so many seconds ago."""
+        at = self.log(event)[-1]["at"]
+        patiently(lambda: time.monotonic() > at + after)
 
     def control(self, *words: str) -> int:
         """Make something happen (see `agent.py`); when it returns, it is drawn. The number of that frame."""
@@ -68,7 +88,9 @@ class Role:
             end.bind(own)
             end.settimeout(BOUND)
             end.sendto(json.dumps(words).encode(), self._control)
-            return int(end.recv(64))
+            answer = json.loads(end.recv(4096))
+        assert "error" not in answer, answer
+        return answer["frame"]
 
 
 def _python(place: str, name: str) -> str:
@@ -98,16 +120,21 @@ class Pane(Role):
 
     def type(self, text: str) -> None:
         """Characters, key by key, without an Enter."""
+        text = re.sub(";$", "\\;", text)  # tmux takes a last one for the end of a command
         self._stage.tmux("send-keys", "-t", self.id, "-l", "--", text)
 
     def press(self, *keys: str) -> None:
         """Keys by their names in tmux."""
         self._stage.tmux("send-keys", "-t", self.id, *keys)
 
-    def paste(self, text: str, *flags: str) -> None:
-        """One paste, framed if the program asked for that; with flags, as they say."""
+    def paste(self, text: str, *, framed: bool = True) -> None:
+        """One paste, in brackets if the program asked for them; else each newline is an Enter."""
+        self._stage.tmux(*self.pasting(text, framed=framed))
+
+    def pasting(self, text: str, *, framed: bool = True) -> list[str]:
+        """The words of such a paste, for whoever does more at that moment: `[*pasting, ";", …]`."""
         self._stage.tmux("load-buffer", "-b", "stage", "-", text=text)
-        self._stage.tmux("paste-buffer", "-t", self.id, "-d", "-b", "stage", *(flags or ("-p", "-r")))
+        return ["paste-buffer", "-t", self.id, "-d", "-b", "stage", *(("-p", "-r") if framed else ())]
 
     def screen(self) -> str:
         """What a person sees."""
@@ -124,16 +151,16 @@ class Pane(Role):
 
     def reads(self, wanted: Reading) -> None:
         """Wait until the screen means that."""
-        until(lambda: self.reading() == wanted)
+        patiently(lambda: self.reading() == wanted)
 
     def shows(self, text: str) -> None:
         """Wait until a text is on the screen."""
-        until(lambda: text in self.screen())
+        patiently(lambda: text in self.screen())
 
     def control(self, *words: str) -> int:
         """As of any fake agent; when it returns, tmux shows it."""
         frame = super().control(*words)
-        until(lambda: self._frame() >= frame)
+        patiently(lambda: self._frame() >= frame)
         return frame
 
     def _frame(self) -> int:
@@ -179,7 +206,7 @@ class Stage:
         place = self._place()
         role = Role(place, options, {}, name)
         pane = Pane(self, self.run(*role.argv, **where), place)
-        until(lambda: pane.log("started"))
+        patiently(lambda: pane.log("started"))
         pane.control("look")
         return pane
 
@@ -222,7 +249,7 @@ class Stage:
         attach = ["tmux", "-S", self.socket, "-f", os.devnull, "attach", "-t", "stage"]
         person = Person(attach, {**self.env, "TERM": "xterm-256color"}, self._size)
         self._persons.append(person)
-        until(lambda: self.tmux("list-clients", "-F", "#{client_pid}").split().count(str(person.pid)))
+        patiently(lambda: self.tmux("list-clients", "-F", "#{client_pid}").split().count(str(person.pid)))
         return person
 
     def _place(self) -> str:
