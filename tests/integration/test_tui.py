@@ -309,6 +309,10 @@ def test_a_dialog_opens_some_time_after_an_enter_or_a_paste(stage: Stage):
 def test_dialogs_come_at_random_and_go_by_themselves(stage: Stage):
     pane = stage.agent("--dialog-random", "7:20", "--dialog-lasts", "10")
     pane.until("withdrawn", 5)
+    pane.control("--dialog-random", "")
+    pane.reads(IDLE)
+    pane.control("--dialog-random", "8:20")
+    pane.until("opened", len(pane.log("opened")) + 1)
     assert pane.approvals() == []
     assert {event["dialog"] for event in pane.log("opened")} == {"permission"}
 

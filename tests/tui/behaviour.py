@@ -26,8 +26,6 @@ class Agent:
         self.working = self.strange = self.mounted = self.ended = False
         self.moves = 0  # of the spinner
         self._decoder = Decoder()
-        seed, _, mean = options.dialog_random.partition(":")
-        self._random, self._mean = random.Random(seed), float(mean or 0)
         self._last = ""  # the key before
         self._timers: dict[str, float] = {}
         self._begin(now)
@@ -37,7 +35,7 @@ class Agent:
             self._timers["splash"] = now + self.options.splash / 1000
         if self.options.slow_start >= 0:
             self._timers["mount"] = now + self.options.slow_start / 1000
-        self._again(now)
+        self._throw(now)
 
     # ------------------------------------------------------------------------------------------ time
 
@@ -56,10 +54,10 @@ class Agent:
         return min(self._timers.values(), default=math.inf)
 
     def tick(self, now: float) -> None:
-        """Do what is due."""
+        """Do what is due, unless what was done before has called it off."""
         for name in [name for name, at in self._timers.items() if at <= now]:
-            del self._timers[name]
-            if act := getattr(self, f"_on_{name}", None):
+            act = getattr(self, f"_on_{name}", None)
+            if self._timers.pop(name, None) is not None and act:
                 act(now)
 
     def _on_mount(self, now: float) -> None:
@@ -78,6 +76,13 @@ class Agent:
 
     def _on_random(self, now: float) -> None:
         self.do_dialog(now)
+        self._again(now)
+
+    def _throw(self, now: float) -> None:
+        """Begin with random moments, or end with them."""
+        seed, _, mean = self.options.dialog_random.partition(":")
+        self._random, self._mean = random.Random(seed), float(mean or 0)
+        self._timers.pop("random", None)
         self._again(now)
 
     def _again(self, now: float) -> None:
@@ -260,6 +265,8 @@ class Agent:
         """Do as the test says."""
         if words[0].startswith("--"):
             change(self.options, words)
+            if "--dialog-random" in words:
+                self._throw(now)
         else:
             getattr(self, f"do_{words[0]}")(now, *words[1:])
 

@@ -36,9 +36,9 @@ class Console:
         termios.tcsetattr(_IN, termios.TCSADRAIN, self._before)
 
     def bracket(self, wanted: bool) -> None:
-        """Ask for pastes in brackets, or no longer."""
+        """Ask for pastes in brackets, or no longer; a frame follows, by which others know that it is so."""
         if wanted != self._framed:
-            self._framed = wanted
+            self._framed, self._drawn = wanted, None
             self._write("\x1b[?2004h" if wanted else "\x1b[?2004l")
 
     def size(self) -> tuple[int, int]:
