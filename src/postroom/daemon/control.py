@@ -117,7 +117,7 @@ def _peer(link: socket.socket) -> tuple[int, int]:
     return uid, pid
 
 
-class _short:  # noqa: N801 - used like a function
+class _short:
     """A path that fits a socket's address, through a descriptor where it is too long by itself."""
 
     def __init__(self, path: str) -> None:

@@ -54,7 +54,9 @@ def ensure(home: str) -> bool:
     while not ping(home):
         if process.poll() not in (None, 0) or time.monotonic() > until:
             said = process.stderr.read().decode(errors="replace").strip() if process.stderr else ""
-            raise BridgeError(f"the daemon did not start: {said[-300:]}", hint="Try: postroom up --foreground")
+            raise BridgeError(
+                f"the daemon did not start: {said[-300:]}", hint="Try: postroom up --foreground"
+            )
         time.sleep(_PAUSE)
     return True
 

@@ -1,4 +1,4 @@
-"""Keeps one agent's actor alive: a thread that steps it, starts it anew with back-off, and does what is asked.
+"""Keeps one agent's actor alive: a thread that steps it, starts it anew with back-off, does what is asked.
 
 Whatever touches the agent's bridge is done by this thread, one thing after the other: the actor's steps, and
 what others ask for in between.
@@ -6,6 +6,7 @@ what others ask for in between.
 
 import queue
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
@@ -14,7 +15,7 @@ from postroom import host
 from postroom.bridges import manifest as manifests
 from postroom.bridges.contract import Bridge, Launch, Way
 from postroom.bridges.manifest import Manifest
-from postroom.bridges.process.restart import Restart
+from postroom.bridges.process.restart import Policy, restart
 from postroom.bridges.registry import load
 from postroom.daemon.actor import Actor
 from postroom.daemon.log import note
@@ -37,7 +38,7 @@ class Keeper:
         self._room = room
         self._env = env  # for what is started again
         self._way: Way = load(manifest.bridge)
-        self._restart = Restart(manifest.restart)
+        self._began, self._tries = time.monotonic(), 0  # how long it lives, and how often it was begun anew
         self._jobs: queue.Queue[tuple[Job, Future[Any]]] = queue.Queue(_MOST)
         self._waiter = room.bell.waiter(manifest.agent, aside=True)
         self._stopping = False
@@ -132,7 +133,7 @@ class Keeper:
     def _has_ended(self, code: int) -> None:
         """The agent is gone: started again where that was asked for, else its session is over."""
         known = self.manifest
-        pause = self._restart.after(code) if known.is_ours and not self._stopping else None
+        pause = self._restarts_in(code)
         agent = self._room.store.look().agent(known.agent)
         with self._room.write() as tx:
             payload = {"bridge": known.bridge, "exit_code": None if code < 0 else code, "again_in": pause}
@@ -147,8 +148,20 @@ class Keeper:
         if not self._stopping:
             self._start_again()
 
+    def _restarts_in(self, code: int) -> float | None:
+        """Seconds until it is started again; None: it is not."""
+        if not self.manifest.is_ours or self._stopping:
+            return None
+        lived = time.monotonic() - self._began
+        again = restart(Policy(self.manifest.restart), code, lived, self._tries)
+        if again is None:
+            return None
+        self._tries = again.tries
+        return again.delay
+
     def _start_again(self) -> None:
         known = self.manifest
+        self._began = time.monotonic()
         launch = Launch(
             known.agent, known.address, known.command, known.cwd, self._env, known.runtime, known.details
         )

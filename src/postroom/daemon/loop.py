@@ -99,8 +99,11 @@ class Daemon:
     def observe(self, agents: list[str]) -> dict[str, Observation]:
         """What these do now, each by its own bridge, all at once."""
         asked = {agent: self.keepers[agent] for agent in agents if agent in self.keepers}
-        running = {agent: keeper for agent, keeper in asked.items() if not keeper.is_over}
-        answers = {agent: keeper.submit(lambda actor, _: actor.observe()) for agent, keeper in running.items()}
+        answers = {
+            agent: keeper.submit(lambda actor, _: actor.observe())
+            for agent, keeper in asked.items()
+            if not keeper.is_over
+        }
         return {agent: answer.result(_END) for agent, answer in answers.items()}
 
     def _answer(self, name: str, words: Json, pid: int) -> Any:
@@ -122,7 +125,7 @@ class Daemon:
 def _has_moved(keeper: Keeper, now: Manifest) -> bool:
     """Whether an agent is to be reached elsewhere than its keeper does."""
     was = keeper.manifest
-    return (was.bridge, was.process, was.pane, was.details) != (now.bridge, now.process, now.pane, now.details)
+    return was._replace(address=now.address) != now
 
 
 def serve(home: str) -> None:

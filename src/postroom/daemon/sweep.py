@@ -20,7 +20,7 @@ class Sweep:
     def __init__(self, room: LocalRoom) -> None:
         self._room = room
         self._version: int | None = None
-        self._waits: dict[str, tuple[int, int, int]] = {}  # by agent: its first message, when to ring, how often
+        self._waits: dict[str, tuple[int, int, int]] = {}  # by agent: which message, when, after how long
 
     def run(self) -> list[str]:
         """Do what the clock asks and return what gone processes hold; whom it has rung again."""

@@ -7,9 +7,9 @@ from postroom import host
 from postroom.bridges.tmux.server import Server, Target, server_of
 from postroom.runtimes import NAMES, load
 
-_FACTS = (
-    "pane_id", "pane_pid", "pane_dead", "pid", "session_name", "window_index", "pane_index", "@postroom_agent",
-    "pane_current_path",
+_FACTS: tuple[str, ...] = (
+    "pane_id", "pane_pid", "pane_dead", "pid", "session_name", "window_index", "pane_index",
+    "@postroom_agent", "pane_current_path",
 )  # fmt: skip
 _FORMAT = "\t".join(f"#{{{fact}}}" for fact in _FACTS)
 _INTERPRETERS = ("node", "bun", "deno", "python", "python3", "uv", "npx")
@@ -63,9 +63,9 @@ def recognised(pid: int, known: dict[str, str]) -> str:
     """The runtime whose program a process is, by its name, or by the file that an interpreter runs."""
     words, _ = host.started_with(str(pid))
     names = {host.program(pid), *_names(words)}
-    for profile in known:
-        if profile in names:
-            return known[profile]
+    for program, profile in known.items():
+        if program in names:
+            return profile
     for runtime in NAMES:
         own = {name for name in load(runtime).programs if name not in _SHARED} | {runtime}
         if any(name in own or name.partition("-")[0] in own for name in names):
