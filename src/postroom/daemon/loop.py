@@ -41,15 +41,16 @@ class Daemon:
         self._guard = threading.RLock()
         self._wake = threading.Event()
         self._ends = False
-        self._server = Server(home, self._answer)
 
     def run(self) -> None:
         log.note("began", process=host.identity())
         self.reconcile()
+        server = Server(self.home, self._answer)
         while not self._ends:
             self._wake.wait(_TICK)
             self._wake.clear()
             self._tick()
+        server.close()  # no more commands
         self._finish()
 
     def end(self, *_: object) -> None:
@@ -110,8 +111,7 @@ class Daemon:
         return verb.run(self, name, words, pid)
 
     def _finish(self) -> None:
-        """No more commands; then every keeper, which lets go of its agent; then the room."""
-        self._server.close()
+        """Every keeper, which lets go of its agent; then the room."""
         with self._guard:
             for keeper in self.keepers.values():
                 keeper.stop()

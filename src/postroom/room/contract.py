@@ -120,11 +120,19 @@ class Room(Protocol):
         """Sleep, at no CPU, until there is mail, and peek at it; empty when time is up."""
         ...
 
-    def frame(self, mails: Iterable[Mail], *, budget: int = 9_000, waiting: Sequence[str] = ()) -> "Frame":
+    def frame(
+        self,
+        mails: Iterable[Mail],
+        *,
+        budget: int = 9_000,
+        waiting: Sequence[str] = (),
+        here: str | None = None,
+    ) -> "Frame":
         """One text for a model, with as many of these messages as `budget` characters hold; marks nothing.
 
         No body can forge or close it. `shown` has the messages that are in its `text`, `left_out` the others,
-        which the text names; it also names the handles in `waiting`.
+        which the text names; it also names the handles in `waiting`. Agents of another project than `here`
+        (default: the caller's) are named with theirs.
         """
         ...
 

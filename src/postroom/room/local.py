@@ -158,13 +158,21 @@ class LocalRoom(Premises):
 
         return wait(self, agent, timeout, limit)
 
-    def frame(self, mails: Iterable[Mail], *, budget: int = 9_000, waiting: Sequence[str] = ()) -> "Frame":
+    def frame(
+        self,
+        mails: Iterable[Mail],
+        *,
+        budget: int = 9_000,
+        waiting: Sequence[str] = (),
+        here: str | None = None,
+    ) -> "Frame":
         from postroom.protocol.frame import frame  # noqa: PLC0415 - only who shows mail to a model
 
         shown = [self._with_paths(mail) for mail in mails]
         paths = {mail.id: path for mail in shown if (path := self.spill(mail))}
         return frame(
-            shown, budget=budget, here=self.project(), waiting=waiting, paths=paths, now=self.now(),
+            shown, budget=budget, waiting=waiting, paths=paths, now=self.now(),
+            here=self.project() if here is None else here,
             home="" if config.home() == self.home else self.home,
         )  # fmt: skip
 

@@ -108,7 +108,7 @@ def offer(
     waiting = [mail for mail in tx.ready(agent.id, MOST, agent.called) if wanted is None or wanted(mail)]
     if not waiting:
         return None
-    frame = room.frame(waiting, budget=budget)
+    frame = room.frame(waiting, budget=budget, here=agent.project)
     nonce = nonce_of(frame.mark)
     mails = [
         claim(
