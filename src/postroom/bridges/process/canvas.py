@@ -125,7 +125,10 @@ class Canvas(Screen):
     def _erase(self, y: int, begin: int, end: int) -> None:
         row, blank = self._row(y), Cell(bg=self.pen.bg)
         for x in range(begin, min(end, self.columns)):
-            row[x] = blank
+            if blank.bg:
+                row[x] = blank
+            else:
+                row.pop(x, None)
 
     def erase_characters(self, count: int | None = None) -> None:
         self._erase(self.cursor.y, self.cursor.x, self.cursor.x + (count or 1))

@@ -132,7 +132,8 @@ class Emulator:
     def facts(self) -> str:
         """What tells one screen from another, but for what is written on it."""
         canvas = self._canvas
-        return f"{canvas.cursor.x},{canvas.cursor.y} {canvas.columns}x{canvas.lines} {canvas.is_alternate}"
+        x = min(canvas.cursor.x, canvas.columns - 1)
+        return f"{x},{canvas.cursor.y} {canvas.columns}x{canvas.lines} {canvas.is_alternate}"
 
     @property
     def takes_pastes(self) -> bool:
