@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 
 class Mode(NamedTuple):
-    """Keys by name or texts to type, and what the screen has then."""
+    """Keys by name, texts to type or scripts to submit, and what the screen has then."""
 
     enter: tuple[str, ...]
     shown: str
@@ -13,6 +13,10 @@ class Mode(NamedTuple):
 
 
 _CLEAR = ("C-u",)
+_QUESTION = (
+    '[[tool AskUserQuestion {"questions": [{"question": "Which one?", "header": "Pick", "multiSelect": false, '
+    '"options": [{"label": "A", "description": "a"}, {"label": "B", "description": "b"}]}]}]] [[say PICKED]]'
+)
 
 MODES: dict[str, dict[str, Mode]] = {
     "claude": {
@@ -27,15 +31,6 @@ MODES: dict[str, dict[str, Mode]] = {
         "history": Mode(("C-r",), r"Search prompts"),
         "rewind": Mode(("Escape", "Escape"), r"Rewind"),
         "agents": Mode(("Left",), r"describe a task"),
-        "question": Mode(
-            (
-                '[[tool AskUserQuestion {"questions": [{"question": "Which one?", "header": "Pick", "multiSelect": '
-                'false, "options": [{"label": "A", "description": "a"}, {"label": "B", "description": "b"}]}]}]] [[say PICKED]]',
-                "Enter",
-            ),
-            r"Type something",
-            ("Escape",),
-            "dialog-question",
-        ),
+        "question": Mode((_QUESTION,), r"Type something", case="dialog-question"),
     },
 }

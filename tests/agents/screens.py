@@ -273,9 +273,11 @@ def in_modes(rig: Rig, terminal: Terminal, keep: Keep) -> None:
 
 
 def _step(terminal: Terminal, step: str) -> None:
-    """A key by its name, or a text to type; the screen has come to rest after it."""
+    """A key by its name, a script to submit, or a text to type; the screen has come to rest after it."""
     if re.fullmatch(r"[CM]-.|Enter|Escape|BTab|Tab|Up|Down|Left|BSpace", step):
         terminal.press(step)
+    elif step.startswith("[["):
+        terminal.submit(step)
     else:
         terminal.type(step)
     terminal.settle()
