@@ -213,7 +213,9 @@ def stopped(rig: Rig, terminal: Terminal, keep: Keep) -> None:
     terminal.submit("[[sleep 50]] [[say NE''VER]]")
     rig.log.wait("sleep 50")
     moved(terminal)
-    terminal.press(*of(rig.cli.name).stop)
+    for key in of(rig.cli.name).stop:  # together, two of Escape would be one key with Alt
+        terminal.press(key)
+        moved(terminal, 1)
     moved(terminal)
     keep("stopped")
 
@@ -233,9 +235,9 @@ def _tool(rig: Rig, terminal: Terminal, keep: Keep, end: str) -> Callable[[], No
     return lambda: open(go, "w", encoding="ascii").close()
 
 
-def moved(terminal: Terminal) -> None:
+def moved(terminal: Terminal, times: int = MOVES) -> None:
     """Wait until the screen has changed a few times; one that stands still has nothing more to show."""
-    for _ in range(MOVES):
+    for _ in range(times):
         before = terminal.screen()
         with contextlib.suppress(AssertionError):
             until(lambda: terminal.screen() != before, 1.0, "change")  # noqa: B023 - called at once
