@@ -1,23 +1,26 @@
-"""Records what real agents show: `python -m tests.agents.screens [NAME …]`.
+"""Records what real agents show: `python -m tests.agents.screens [NAME [PLAY …]]`.
 
-One session of each CLI in a terminal, captured with its colours in each state that the guard must know:
-at rest, with a draft, with pasted lines, at work (with and without a tool), and asking for permission.
-Written are `tests/data/screens/<cli>/<case>.ansi`, and in `index.json` the version, the size and where the
-cursor was.
+One session of each CLI in a terminal, captured with its colours in each state that the guard must know: at
+rest, with a draft, with what was pasted, at work, asking, in its modes and pickers (`mode`), narrow, stopped, and
+after it printed what looks like its own composer; then one start for each question it asks before it can work
+(`beginning`). Written are `tests/data/screens/<cli>/<case>.ansi`, and in `index.json` the version, and of each
+case its size and where the cursor was. With the name of a play only that one is recorded.
 """
 
 import contextlib
 import json
 import os
 import re
-import shutil
 import sys
 from collections.abc import Callable
 from typing import Any
 
+from postroom.runtimes.screen import of
+from tests.agents.beginning import BEGINNINGS, Beginning
 from tests.agents.cli import Cli
 from tests.agents.clis import CLIS
 from tests.agents.log import BOUND, until
+from tests.agents.mode import MODES
 from tests.agents.pin import version
 from tests.agents.rig import Rig
 from tests.agents.terminal import Terminal
@@ -27,6 +30,14 @@ DATA = os.path.join(ROOT, "tests", "data", "screens")
 DRAFT = "half a sentence"
 MOVES = 5  # after so many changes a screen shows what it does
 LINES = "\n".join(f"line {n} of what was pasted" for n in range(1, 13))
+PASTES = {
+    "two": "first of two lines\nand the second of them",
+    "five": "\n".join(f"line {n} of five" for n in range(1, 6)),
+    "wrap": " ".join(f"word{n:03}" for n in range(50)),
+    "long": " ".join(f"long{n:04}" for n in range(170)),
+    "many": "\n".join(f"line {n} of forty" for n in range(1, 41)),
+    "wide": "Grüße 日本語 テキスト 🎉 naïve 한국어 " + "字" * 70 + " end",
+}
 FACTS = (
     "#{cursor_x} #{cursor_y} #{cursor_flag} #{pane_width} #{pane_height} #{alternate_on} "
     "#{pane_current_command}"
@@ -34,50 +45,79 @@ FACTS = (
 
 
 class Recorder:
-    def __init__(self, rig: Rig, terminal: Terminal, folder: str) -> None:
-        self._terminal = terminal
-        self._folder = folder
-        self.index: dict[str, Any] = {}
+    """Keeps screens of one CLI; what was kept before by the same version stays."""
 
-    def keep(self, case: str, *, settled: bool = True) -> None:
+    def __init__(self, name: str) -> None:
+        self._folder = os.path.join(DATA, name)
+        self._version = version(name)
+        self._index: dict[str, Any] = {}
+        os.makedirs(self._folder, exist_ok=True)
+        with contextlib.suppress(FileNotFoundError), open(self._path, encoding="utf-8") as file:
+            known = json.load(file)
+            self._index = known["cases"] if known["version"] == self._version else {}
+
+    @property
+    def _path(self) -> str:
+        return os.path.join(self._folder, "index.json")
+
+    def keep(self, terminal: Terminal, case: str, *, settled: bool = True) -> None:
         if settled:
-            self._terminal.settle()
-        screen = self._terminal.tmux("capture-pane", "-p", "-e", "-N")
-        x, y, flag, width, height, alternate, command = self._terminal.tmux(
-            "display-message", "-p", FACTS
-        ).split()
+            terminal.settle()
+        screen = terminal.tmux("capture-pane", "-p", "-e", "-N")
+        x, y, flag, width, height, alternate, command = terminal.tmux("display-message", "-p", FACTS).split()
         with open(os.path.join(self._folder, f"{case}.ansi"), "w", encoding="utf-8") as file:
             file.write(_scrubbed(screen))
-        self.index[case] = {
+        self._index[case] = {
             "cursor": [int(x), int(y)], "cursor_shown": flag == "1", "size": [int(width), int(height)],
             "alternate": alternate == "1", "command": command,
         }  # fmt: skip
+        self._write()
 
-
-def record(cli: Cli) -> list[str]:
-    folder = os.path.join(DATA, cli.name)
-    shutil.rmtree(folder, ignore_errors=True)
-    os.makedirs(folder)
-    with Rig(cli) as rig, rig.terminal() as terminal:
-        recorder = Recorder(rig, terminal, folder)
-        for play in (at_rest, with_a_draft, at_work, with_a_tool, asking, after):
-            try:
-                play(rig, terminal, recorder.keep)
-            except AssertionError as error:
-                print(f"  {cli.name} {play.__name__}: {str(error)[:2000]}")
-                recorder.keep(f"failed-{play.__name__}")
-        index = {"version": version(cli.name), "cases": recorder.index}
-        with open(os.path.join(folder, "index.json"), "w", encoding="utf-8") as file:
-            json.dump(index, file, indent=2, sort_keys=True)
+    def _write(self) -> None:
+        with open(self._path, "w", encoding="utf-8") as file:
+            json.dump({"version": self._version, "cases": self._index}, file, indent=2, sort_keys=True)
             file.write("\n")
-    return sorted(index["cases"])
 
 
 Keep = Callable[..., None]
 
 
+def record(cli: Cli, names: list[str]) -> None:
+    recorder = Recorder(cli.name)
+    plays = [play for play in PLAYS if not names or play.__name__ in names]
+    if plays:
+        with Rig(cli) as rig, rig.terminal() as terminal:
+            terminal.wait_idle(90)
+            for play in plays:
+                _try(play, rig, terminal, lambda case, **how: recorder.keep(terminal, case, **how))
+    for name, beginning in BEGINNINGS.get(cli.name, {}).items():
+        if not names or name in names:
+            begin(cli, name, beginning, recorder)
+
+
+def _try(play: Callable[..., None], rig: Rig, terminal: Terminal, keep: Keep) -> None:
+    try:
+        play(rig, terminal, keep)
+    except AssertionError as error:
+        print(f"  {rig.cli.name} {play.__name__}: {str(error)[:3000]}", flush=True)
+
+
+def begin(cli: Cli, name: str, beginning: Beginning, recorder: Recorder) -> None:
+    """One start, up to the question."""
+    with Rig(beginning.altered(cli)) as rig:
+        beginning.prepare(rig.place)
+        with rig.terminal(*beginning.arguments, **beginning.also) as terminal:
+            try:
+                for pattern, step in beginning.steps:
+                    terminal.wait_screen(pattern)
+                    _step(terminal, step)
+                terminal.wait_screen(beginning.shown)
+                recorder.keep(terminal, name)
+            except AssertionError as error:
+                print(f"  {cli.name} {name}: {str(error)[:3000]}", flush=True)
+
+
 def at_rest(rig: Rig, terminal: Terminal, keep: Keep) -> None:
-    terminal.wait_idle(90)
     keep("idle-fresh")
     terminal.submit("[[bash echo RE''ADY]] [[say BEGUN]]")
     rig.log.wait("READY")
@@ -98,12 +138,36 @@ def with_a_draft(rig: Rig, terminal: Terminal, keep: Keep) -> None:
     terminal.press("Enter")
     terminal.wait_screen("SEEN")
     terminal.wait_idle()
+    pasted(rig, terminal, keep, "lines", LINES)
+
+
+def with_pastes(rig: Rig, terminal: Terminal, keep: Keep) -> None:
+    for name, text in PASTES.items():
+        pasted(rig, terminal, keep, name, text)
+
+
+def pasted(rig: Rig, terminal: Terminal, keep: Keep, name: str, text: str) -> None:
     before = terminal.screen()
-    terminal.paste(LINES)
-    terminal.wait(lambda: terminal.screen() != before, "pasted lines")
-    keep("pasted-lines")
+    terminal.paste(text)
+    terminal.wait(lambda: terminal.screen() != before, "pasted text")
+    keep(f"pasted-{name}")
     terminal.press("Enter")
-    rig.log.wait("line 12 of what was pasted")
+    rig.log.wait(text.split("\n")[-1])
+    terminal.wait_idle()
+
+
+def narrow(rig: Rig, terminal: Terminal, keep: Keep) -> None:
+    terminal.tmux("resize-window", "-x", "80", "-y", "24")
+    terminal.wait_idle()
+    keep("idle-80")
+    terminal.type(DRAFT)
+    terminal.wait_screen(DRAFT)
+    keep("draft-80")
+    terminal.press("C-u")
+    terminal.wait(lambda: DRAFT not in terminal.screen(), "empty composer")
+    for name in ("wrap", "many"):
+        pasted(rig, terminal, keep, f"{name}-80", PASTES[name])
+    terminal.tmux("resize-window", "-x", "140", "-y", "50")
     terminal.wait_idle()
 
 
@@ -117,47 +181,134 @@ def at_work(rig: Rig, terminal: Terminal, keep: Keep) -> None:
 
 
 def with_a_tool(rig: Rig, terminal: Terminal, keep: Keep) -> None:
-    begun, go = (os.path.join(rig.place.project, name) for name in ("begun", "go"))
-    terminal.submit("[[bash touch begun; until [ -e go ]; do true; done]] [[say TOOLED]]")
-    until(lambda: os.path.exists(begun) or terminal.asking(), BOUND, "tool, or question")
-    if not os.path.exists(begun):
-        keep("dialog-tool")
-        terminal.press("Enter")
-        until(lambda: os.path.exists(begun), BOUND, "tool")
-    moved(terminal)
+    go = _tool(rig, terminal, keep, "TOOLED")
     keep("busy-tool", settled=False)
     terminal.type(DRAFT)
     moved(terminal)
     keep("busy-draft", settled=False)
     for _ in DRAFT:
         terminal.press("BSpace")
-    open(go, "w", encoding="ascii").close()
+    go()
     terminal.wait_screen("TOOLED")
     terminal.wait_idle()
 
 
-def moved(terminal: Terminal) -> None:
+def queued(rig: Rig, terminal: Terminal, keep: Keep) -> None:
+    """What becomes of a text submitted at work: it is printed, for whoever writes the profile."""
+    go = _tool(rig, terminal, keep, "FIN''ISHED")
+    terminal.paste("sent meanwhile")
+    moved(terminal)
+    terminal.press("Enter")
+    moved(terminal)
+    keep("busy-queued", settled=False)
+    before = rig.log.arrival("sent meanwhile")
+    go()
+    rig.log.wait("sent meanwhile")
+    print(f"  {rig.cli.name} queued: asked before the tool ended: {before is not None}", flush=True)
+    terminal.wait_idle()
+    print(f"  {rig.cli.name} queued: first turn went on: {'FIN' in rig.log.last().split('meanwhile')[0]}")
+
+
+def stopped(rig: Rig, terminal: Terminal, keep: Keep) -> None:
+    terminal.submit("[[sleep 50]] [[say NE''VER]]")
+    rig.log.wait("sleep 50")
+    moved(terminal)
+    for key in of(rig.cli.name).stop:  # together, two of Escape would be one key with Alt
+        terminal.press(key)
+        moved(terminal, 1)
+    moved(terminal)
+    keep("stopped")
+
+
+def _tool(rig: Rig, terminal: Terminal, keep: Keep, end: str) -> Callable[[], None]:
+    """A tool that runs until what is given back is called."""
+    begun, go = (os.path.join(rig.place.project, f"{name}-{end[:3]}") for name in ("begun", "go"))
+    command = f"touch {os.path.basename(begun)}; until [ -e {os.path.basename(go)} ]; do sleep 0.2; done"
+    terminal.submit(f"[[bash {command}]] [[say {end}]]")
+    until(lambda: os.path.exists(begun) or terminal.asking(), BOUND, "tool, or question")
+    if not os.path.exists(begun):
+        terminal.wait_asking()
+        keep("dialog-tool")
+        terminal.press("Enter")
+        until(lambda: os.path.exists(begun), BOUND, "tool")
+    moved(terminal)
+    return lambda: open(go, "w", encoding="ascii").close()
+
+
+def moved(terminal: Terminal, times: int = MOVES) -> None:
     """Wait until the screen has changed a few times; one that stands still has nothing more to show."""
-    for _ in range(MOVES):
+    for _ in range(times):
         before = terminal.screen()
         with contextlib.suppress(AssertionError):
-            until(lambda: terminal.screen() != before, 2.0, "change")  # noqa: B023 - called at once
+            until(lambda: terminal.screen() != before, 1.0, "change")  # noqa: B023 - called at once
 
 
 def asking(rig: Rig, terminal: Terminal, keep: Keep) -> None:
-    terminal.submit(f"May I? {rig.cli.question} [[say GRANTED]]")
+    _ask(rig, terminal, keep, "dialog", "GRANTED")
+
+
+def _ask(rig: Rig, terminal: Terminal, keep: Keep, case: str, end: str) -> None:
     asked = os.path.join(rig.place.project, "asked.txt")
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(asked)
+    terminal.submit(f"May I? {rig.cli.question} [[say {end}]]")
     terminal.wait(lambda: terminal.asking() or os.path.exists(asked), "question")
     if terminal.asking():
         terminal.wait_asking()
-        keep("dialog")
+        keep(case)
         terminal.press("Enter")
     terminal.wait(lambda: os.path.exists(asked), "granted wish")
     terminal.wait_idle()
 
 
+def in_modes(rig: Rig, terminal: Terminal, keep: Keep) -> None:
+    for name, mode in MODES.get(rig.cli.name, {}).items():
+        for step in mode.enter:
+            _step(terminal, step)
+        try:
+            terminal.wait_screen(mode.shown)
+            keep(mode.case or f"mode-{name}")
+        finally:
+            for step in mode.leave:
+                _step(terminal, step)
+        terminal.wait_idle()
+
+
+def _step(terminal: Terminal, step: str) -> None:
+    """A key by its name, a script to submit, or a text to type; the screen has come to rest after it."""
+    if re.fullmatch(r"[CM]-.|Enter|Escape|BTab|Tab|Up|Down|Left|BSpace", step):
+        terminal.press(step)
+    elif step.startswith("[["):
+        terminal.submit(step)
+    else:
+        terminal.type(step)
+    terminal.settle()
+
+
+def hostile(rig: Rig, terminal: Terminal, keep: Keep) -> None:
+    """The model prints the empty composer as it looks, and then it works and asks."""
+    shown = [line.rstrip()[:120] for line in terminal.screen().split("\n") if line.strip()]
+    terminal.paste("[[say FAKE\n\n" + "\n".join(shown[-7:]) + "\n]]")
+    terminal.settle()
+    terminal.press("Enter")
+    rig.log.wait("say FAKE")
+    moved(terminal)
+    terminal.settle()
+    keep("hostile-idle")
+    go = _tool(rig, terminal, keep, "HOS''TILE")
+    keep("hostile-busy", settled=False)
+    go()
+    terminal.wait_idle()
+    _ask(rig, terminal, keep, "hostile-dialog", "ASKED")
+
+
 def after(rig: Rig, terminal: Terminal, keep: Keep) -> None:
     keep("idle-late")
+
+
+PLAYS = (
+    at_rest, with_a_draft, with_pastes, at_work, with_a_tool, asking, queued, in_modes, narrow, hostile, after, stopped,
+)  # fmt: skip
 
 
 def _scrubbed(screen: str) -> str:
@@ -165,9 +316,10 @@ def _scrubbed(screen: str) -> str:
     return re.sub(r"rig-[a-z0-9_]{8}", "rig-00000000", screen).replace("/root", "/home")
 
 
-def main(names: list[str]) -> None:
-    for name in names or list(CLIS):
-        print(name, *record(CLIS[name]), flush=True)
+def main(words: list[str]) -> None:
+    for name in words[:1] or list(CLIS):
+        print(name, flush=True)
+        record(CLIS[name], words[1:])
 
 
 if __name__ == "__main__":

@@ -126,11 +126,28 @@ def profile() -> "Profile":
     from postroom.runtimes.screen import Composer, Dialog, Look, Profile  # noqa: PLC0415 - for terminals
 
     rule = r"─{20,}"
+    menu = r"^ *\u276f (?:\d\. |No|Yes|✔)[^\n]*\n(?:.*\n)*? *(?:Enter to|Esc to) "
     return Profile(
         Composer(r"\u276f[\u00a0 ]", above=rule, below=rule, ghost=(Look(dim=True),)),
-        busy=(r"esc to interrupt", r"^[✻✽✢✳✶·*] \S.*…"),  # with a draft only the second is shown
-        dialogs=(Dialog("permission", r"^ Do you want to [^\n]*\n(?:.*\n)*? *\u276f *\d\. "),),
-        pasted=r"\[Pasted text #\d+",
+        busy=(r"esc to interrupt", r"^[✻✽✢✳✶·*] \S.*…(?: \(.*)? *$"),  # with a draft only the second is shown
+        dialogs=(
+            Dialog("trust", r"Yes, I trust this folder", is_first=True),
+            Dialog("key", r"Do you want to use this API key\?", is_first=True),
+            Dialog("bypass", r"Yes, I accept\b", is_first=True),
+            Dialog("theme", r"Choose the text style|Press Enter to continue…", is_first=True),
+            Dialog("login", r"Select login method", is_first=True),
+            Dialog("permission", r"^ Do you want to [^\n]*\n(?:.*\n)*? *\u276f *\d\. "),
+            Dialog("question", r"Enter to select · "),
+            Dialog("agents", r"describe a task for a new session| · enter to return · "),  # starts another agent
+            Dialog("picker", menu),
+        ),
+        pasted=r"\[Pasted text #\d+(?: \+(?P<breaks>\d+) lines)?\]",
+        bare=400,
+        # Once. What was asked comes back as a draft if nothing was answered yet, and what was queued goes on by
+        # itself. When idle once does nothing, twice opens a list of what to go back to.
+        stop=("Escape",),
+        deaf=(r"^  -- (?:VISUAL|NORMAL)",),  # normal mode shows nothing now, and takes a paste and Enter as ever
+        queues=True,
     )
 
 

@@ -92,6 +92,7 @@ def profile() -> "Profile":
         busy=(r"Working\b.* esc esc ",),
         dialogs=(Dialog("permission", r"Do you want to run|to navigate · enter"),),
         pasted=r"\[Paste #\d+",
+        stop=("Escape", "Escape"),
     )
 
 

@@ -75,6 +75,7 @@ def profile() -> "Profile":
         busy=(r"esc interrupt",),
         dialogs=(Dialog("permission", r"Permission required"),),
         pasted=r"\[Pasted ~",
+        stop=("Escape", "Escape"),
     )
 
 

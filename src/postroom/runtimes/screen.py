@@ -1,10 +1,14 @@
 """What a runtime's terminal looks like, as data: where one types, what it asks, when it works.
 
 A runtime's module has a `profile()`; whoever types, and whoever reads, knows nothing else of it. What is not
-recognised by it is not typed into.
+recognised by it is not typed into. `given` makes one from a user's own table.
 """
 
+import re
+from collections.abc import Callable
 from typing import NamedTuple
+
+from postroom.errors import InvalidValue
 
 
 class Look(NamedTuple):
@@ -13,6 +17,7 @@ class Look(NamedTuple):
     dim: bool | None = None
     foreground: str | None = None  # as tmux writes it: `38;5;248`
     background: str | None = None
+    reverse: bool | None = None
 
     def fits(self, found: "Look") -> bool:
         return all(mine is None or mine == its for mine, its in zip(self, found, strict=True))
@@ -21,8 +26,8 @@ class Look(NamedTuple):
 class Composer(NamedTuple):
     """Where somebody writes. Patterns are over one line of plain text.
 
-    Its first line is the last one on the screen that begins so and looks so; from there it reaches to the
-    line that ends it. Where that is missing, it is none.
+    Its first line is the nearest one at or above the cursor that begins so and looks so; from there it reaches
+    to the line that ends it. Where that is missing, or above the cursor, it is none.
     """
 
     first: str
@@ -30,9 +35,11 @@ class Composer(NamedTuple):
     above: str = ""  # what the line above it is; empty: anything
     below: str = ""  # what the line below it is; empty: the cursor is in its last line, and nothing below
     foot: str = ""  # a line inside it that nobody typed, and all that follow
+    empty: str = ""  # what an empty one shows after `first`; empty: nothing that could be relied on
     prompt: Look = Look()  # how `first` ends; prompts of the past look otherwise
     ground: tuple[Look, ...] = (Look(),)  # how what was typed looks, in one of these ways
     ghost: tuple[Look, ...] = ()  # what nobody typed: placeholders and suggestions
+    most: Callable[[int], int] | None = None  # how many lines it shows in a terminal so high; None: all
 
 
 class Dialog(NamedTuple):
@@ -49,12 +56,16 @@ class Profile(NamedTuple):
     composer: Composer
     busy: tuple[str, ...] = ()  # over the whole screen
     dialogs: tuple[Dialog, ...] = ()
-    pasted: str = ""  # what stands for a long text in the composer
+    # What stands for a long text in the composer, all of it. What it counts is named by its groups: `lines`,
+    # `breaks` between lines, `chars`, or `units` of UTF-16.
+    pasted: str = ""
+    bare: int = 0  # so long a line is still shown as it is: a marker that counts nothing does not stand for it
     submit: str = "Enter"
     stop: tuple[str, ...] = ("Escape",)  # the keys that stop a turn
-    deaf: tuple[str, ...] = ()  # likewise: a mode in which the composer takes no text (vim's)
+    deaf: tuple[str, ...] = ()  # over the whole screen: a mode in which Enter submits nothing (vim's)
     lines: bool = True  # whether a paste may have several lines, and is still one text
     queues: bool = False  # whether what is submitted while it works waits, and stops nothing
+    programs: tuple[str, ...] = ()  # what may be in the foreground of a terminal to which this was given by hand
 
 
 def of(name: str) -> Profile:
@@ -64,6 +75,76 @@ def of(name: str) -> Profile:
     return importlib.import_module(f"postroom.runtimes.{name}").profile()
 
 
-def given(table: dict[str, object]) -> Profile:
-    """The profile that a user has given by hand."""
-    return Profile(Composer(str(table["prompt"])))
+_KEY = r"(?:[CMS]-)*(?:[A-Za-z][A-Za-z0-9]*|[^\sA-Za-z])"  # as tmux names them
+_GIVEN = ("prompt", "busy", "dialogs", "submit", "stop", "lines", "programs")
+
+
+def given(table: object, where: str = "profile") -> Profile:
+    """A profile from a user's table in the config, `where` it stands; `InvalidValue` names what is wrong.
+
+    Its composer begins with `prompt`, in the last line of the screen that is not empty; what follows is the draft.
+    """
+    if not isinstance(table, dict):
+        raise _wrong(where, "must be a table")
+    for key in table:  # pyright: ignore[reportUnknownVariableType] - whatever stands there
+        if key not in _GIVEN:
+            raise _wrong(f"{where}.{key}", f"is not known; there are {', '.join(_GIVEN)}")
+    values: dict[str, object] = table  # pyright: ignore[reportUnknownVariableType] - its keys are known now
+    if "prompt" not in values:
+        raise _wrong(f"{where}.prompt", "is missing: a pattern for how the line begins in which one types")
+    return Profile(
+        Composer(_pattern(values["prompt"], f"{where}.prompt"), more=r""),
+        busy=tuple(_pattern(each, f"{where}.busy") for each in _list(values, "busy", where)),
+        dialogs=_dialogs(values.get("dialogs", {}), f"{where}.dialogs"),
+        submit=_key(values.get("submit", "Enter"), f"{where}.submit"),
+        stop=tuple(_key(each, f"{where}.stop") for each in _list(values, "stop", where)),
+        lines=_switch(values.get("lines", False), f"{where}.lines"),
+        programs=tuple(_word(each, f"{where}.programs") for each in _list(values, "programs", where)),
+    )
+
+
+def _wrong(where: str, what: str) -> InvalidValue:
+    return InvalidValue(f"{where} {what}", key=where, hint="Mend the table in the config.")
+
+
+def _word(value: object, where: str) -> str:
+    if not isinstance(value, str) or not value:
+        raise _wrong(where, f"must be text, not {value!r}"[:200])
+    return value
+
+
+def _pattern(value: object, where: str) -> str:
+    """A pattern that needs something to be there: one that fits nothing at all would fit everywhere."""
+    try:
+        is_empty = re.compile(_word(value, where), re.MULTILINE).search("")
+    except (re.error, RecursionError, OverflowError) as exc:
+        raise _wrong(where, f"is no regular expression: {exc}") from None
+    if is_empty:
+        raise _wrong(where, "fits an empty line, so it would fit everywhere")
+    return str(value)
+
+
+def _key(value: object, where: str) -> str:
+    if not re.fullmatch(_KEY, _word(value, where)):
+        raise _wrong(where, f"must be a key as tmux names it, such as Enter or C-c, not {value!r}"[:200])
+    return str(value)
+
+
+def _list(values: dict[str, object], key: str, where: str) -> list[object]:
+    found = values.get(key, [])
+    if not isinstance(found, list):
+        raise _wrong(f"{where}.{key}", "must be a list")
+    return found  # pyright: ignore[reportUnknownVariableType] - each is checked by who reads it
+
+
+def _dialogs(value: object, where: str) -> tuple[Dialog, ...]:
+    if not isinstance(value, dict):
+        raise _wrong(where, "must be a table of names and patterns")
+    pairs: dict[str, object] = value  # pyright: ignore[reportUnknownVariableType] - TOML's keys are text
+    return tuple(Dialog(name, _pattern(each, f"{where}.{name}")) for name, each in pairs.items())
+
+
+def _switch(value: object, where: str) -> bool:
+    if not isinstance(value, bool):
+        raise _wrong(where, "must be true or false")
+    return value

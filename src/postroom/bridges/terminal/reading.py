@@ -1,4 +1,8 @@
-"""What a screen shows, by a runtime's profile: where somebody types, and whether anybody may."""
+"""What a screen shows, by a runtime's profile: where somebody types, and whether anybody may.
+
+The composer is where the cursor is, and nowhere else: what an agent prints can look like one, but it moves no
+cursor.
+"""
 
 import re
 from enum import StrEnum
@@ -6,6 +10,9 @@ from typing import NamedTuple
 
 from postroom.bridges.terminal.screen import Line, Screen
 from postroom.runtimes.screen import Composer, Profile
+
+CUT = "\x00"  # begins a draft of which only the end may be shown; nobody types it
+_INVISIBLE = "\u200b\u200c\u200d\ufe0e\ufe0f"  # some composers add them, and terminals drop them
 
 
 class State(StrEnum):
@@ -31,28 +38,68 @@ def read(screen: Screen, profile: Profile) -> Reading:
     for dialog in profile.dialogs:
         if re.search(dialog.pattern, text, re.MULTILINE):
             return Reading(State.DIALOG, None, dialog.name)
-    draft = composed(screen, profile.composer)
-    if any(re.search(pattern, text, re.MULTILINE) for pattern in profile.busy):
+    draft = None if _shows(text, profile.deaf) else composed(screen, profile.composer)
+    if _shows(text, profile.busy):
         return Reading(State.BUSY, draft)
     return Reading(State.UNKNOWN if draft is None else State.IDLE, draft)
 
 
+def _shows(text: str, patterns: tuple[str, ...]) -> bool:
+    return any(re.search(pattern, text, re.MULTILINE) for pattern in patterns)
+
+
+def holds(draft: str, text: str, profile: Profile) -> bool:
+    """Whether the composer holds exactly this text and nothing else, as far as it can be known.
+
+    White space does not count: lines are wrapped. Where a marker stands for a long text, it must be the only one,
+    alone, and count as many lines or characters. A composer that may have scrolled is not known to hold anything.
+    """
+    if draft.startswith(CUT):
+        return False
+    found = re.fullmatch(profile.pasted, draft.strip()) if profile.pasted else None
+    if found:
+        return _counts(found, text, profile.bare)
+    return bool(_bare(text)) and _bare(draft) == _bare(text)
+
+
+def _counts(marker: re.Match[str], text: str, bare: int) -> bool:
+    """Whether a marker's numbers are those of a text, in each way to count that its pattern names."""
+    true = {
+        "lines": text.count("\n") + 1,
+        "breaks": text.count("\n"),
+        "chars": len(text),
+        "units": len(text.encode("utf-16-le")) // 2,
+    }
+    said = {name: int(number) for name, number in marker.groupdict().items() if number}
+    if "\n" not in text and len(text) <= bare:
+        return False
+    return all(true[name] == number for name, number in (said or {"breaks": 0}).items())
+
+
+def _bare(text: str) -> str:
+    return "".join(text.split()).translate(dict.fromkeys(map(ord, _INVISIBLE)))
+
+
 def composed(screen: Screen, composer: Composer) -> str | None:
-    """What stands in the composer, line by line; None where no composer is shown."""
+    """What stands in the composer, line by line; None where the cursor is in none."""
     lines = screen.lines
-    for at in reversed(range(len(lines))):
+    for at in reversed(range(min(screen.cursor + 1, len(lines)))):
         found = re.match(composer.first, lines[at].text)
         if found and _is_prompt(lines, at, found.end(), composer):
-            below = _body(lines[at + 1 :], composer, screen.cursor - at)
-            if below is None:
-                return None
-            rows = [lines[at].rest(found.end())]
-            for line in below:
-                start = re.match(composer.more, line.text)
-                rows.append(line.rest(start.end() if start else 0))
-            typed = [row.typed(composer.ground, composer.ghost).rstrip(" \u00a0\u200b") for row in rows]
-            return "\n".join(typed).strip("\n")
+            body = _body(lines[at + 1 :], composer, screen.cursor - at)
+            return None if body is None else _typed([lines[at].rest(found.end()), *body], composer, len(lines))
     return None
+
+
+def _typed(rows: list[Line], composer: Composer, height: int) -> str | None:
+    """What of these lines somebody typed; None if that is nothing, and yet they do not look empty."""
+    starts = [None, *(re.match(composer.more, line.text) for line in rows[1:])]
+    bare = [line.rest(start.end() if start else 0) for line, start in zip(rows, starts, strict=True)]
+    typed = [line.typed(composer.ground, composer.ghost).rstrip(" \u00a0\u200b") for line in bare]
+    if not any(typed) and not re.match(composer.empty, rows[0].text):
+        return None
+    is_full = composer.most is not None and len(rows) >= composer.most(height)
+    return CUT * is_full + "\n".join(typed).strip("\n")
 
 
 def _is_prompt(lines: tuple[Line, ...], at: int, end: int, composer: Composer) -> bool:
@@ -63,15 +110,16 @@ def _is_prompt(lines: tuple[Line, ...], at: int, end: int, composer: Composer) -
 
 
 def _body(lines: tuple[Line, ...], composer: Composer, cursor: int) -> list[Line] | None:
-    """The further lines of a composer; None if nothing ends it. `cursor`: how far below its first line."""
+    """The further lines of a composer; None if nothing ends it, or the cursor (so far below) is not in it."""
     if not composer.below:
-        body = list(lines[: max(0, cursor)])
-        is_last = cursor >= 0 and not any(line.text.strip() for line in lines[cursor:])
+        body = list(lines[:cursor])
+        is_last = not any(line.text.strip() for line in lines[cursor:])
         return body if is_last and all(line.text.strip() for line in body) else None
     body: list[Line] = []
     for line in lines:
         if re.match(composer.below, line.text):
-            return _without_foot(body, composer)
+            body = _without_foot(body, composer)
+            return body if cursor <= len(body) else None
         body.append(line)
     return None
 
@@ -81,10 +129,3 @@ def _without_foot(body: list[Line], composer: Composer) -> list[Line]:
         if composer.foot and re.match(composer.foot, line.text):
             return body[:at]
     return body
-
-
-def holds(draft: str, text: str, profile: Profile) -> bool:
-    """Whether a composer that shows `draft` holds exactly this text, however it was wrapped."""
-    if profile.pasted and (found := re.match(profile.pasted + r"[^\]]*\]$", draft)):
-        return found.end() == len(draft) and "\n" in text
-    return "".join(draft.split()) == "".join(text.split())

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from postroom.runtimes.screen import Look
 
 _SEQUENCE = re.compile(r"\x1b\[([0-9;:]*)m|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b.|[\x0e\x0f]")
-PLAIN = Look(dim=False, foreground="", background="")
+PLAIN = Look(dim=False, foreground="", background="", reverse=False)
 
 
 class Line(NamedTuple):
@@ -20,10 +20,17 @@ class Line(NamedTuple):
 
     def typed(self, ground: tuple[Look, ...], ghost: tuple[Look, ...]) -> str:
         """What of it somebody typed; what is left out in between is as wide as it was."""
+        is_ghost = [_fits(look, ghost) for look in self.looks]
+        if self._has_painted_cursor() and len(is_ghost) > 1 and is_ghost[1]:
+            is_ghost[0] = True
         return "".join(
-            c if _fits(look, ground) and not _fits(look, ghost) else " "
-            for c, look in zip(self.text, self.looks, strict=True)
+            c if _fits(look, ground) and not ghostly else " "
+            for c, look, ghostly in zip(self.text, self.looks, is_ghost, strict=True)
         )
+
+    def _has_painted_cursor(self) -> bool:
+        """Whether a cursor is painted over its first character: what that looked like is not to be seen."""
+        return self.looks[:1] != () and bool(self.looks[0].reverse)
 
 
 def _fits(look: Look, wanted: tuple[Look, ...]) -> bool:
@@ -78,6 +85,8 @@ def _changed(look: Look, codes: str) -> Look:
             look = look._replace(dim=True)
         elif word == "22":
             look = look._replace(dim=False)
+        elif word in ("7", "27"):
+            look = look._replace(reverse=word == "7")
         elif word == "39":
             look = look._replace(foreground="")
         elif word == "49":

@@ -1,0 +1,60 @@
+"""Starts of their own: at which a CLI asks something before it can work, or is set up otherwise."""
+
+import os
+from collections.abc import Callable
+from typing import NamedTuple
+
+from tests.agents.cli import Cli, Place
+
+
+class Beginning(NamedTuple):
+    """One start. It is never answered, only looked at."""
+
+    shown: str  # a pattern that the screen has then
+    seed: Callable[[Place], None] | None = None  # in place of the CLI's own
+    without: tuple[str, ...] = ()  # variables that are left out
+    also: dict[str, str] = {}  # noqa: RUF012 - read only
+    arguments: tuple[str, ...] = ()
+    prepare: Callable[[Place], object] = lambda place: None
+    steps: tuple[tuple[str, str], ...] = ()  # patterns before it, and the key for each
+
+    def altered(self, cli: Cli) -> Cli:
+        def env(place: Place) -> dict[str, str]:
+            return {name: value for name, value in cli.env(place).items() if name not in self.without}
+
+        return cli._replace(env=env, seed=self.seed or cli.seed)
+
+
+def _nothing(place: Place) -> None:
+    os.makedirs(place.home, exist_ok=True)
+
+
+def _untrusted_claude(place: Place) -> None:
+    place.merge(".claude.json", {"hasCompletedOnboarding": True, "theme": "dark"})
+
+
+def _vim(place: Place) -> None:
+    place.merge(".claude/settings.json", {"editorMode": "vim"})
+
+
+BEGINNINGS: dict[str, dict[str, Beginning]] = {
+    "claude": {
+        "launch-theme": Beginning(r"Choose the text style", _nothing),
+        "launch-notes": Beginning(r"Security notes", _nothing, steps=((r"Choose the text style", "Enter"),)),
+        "launch-trust": Beginning(r"Yes, I trust this folder", _untrusted_claude),
+        "launch-key": Beginning(
+            r"Detected a custom API key",
+            without=("ANTHROPIC_AUTH_TOKEN",),
+            also={"ANTHROPIC_API_KEY": "sk-ant-dummy-0000000000000000000000"},
+        ),
+        "launch-bypass": Beginning(
+            r"Bypass Permissions mode", arguments=("--dangerously-skip-permissions",), also={"IS_SANDBOX": "1"}
+        ),
+        "launch-login": Beginning(r"Select login method", steps=((r"(?m)^\u276f", "/login"), (r"/login", "Enter"))),
+        "idle-vim": Beginning(r"-- INSERT", prepare=_vim),
+        "idle-vim-normal": Beginning(r"manual mode on", prepare=_vim, steps=((r"-- INSERT", "Escape"),)),
+        "mode-visual": Beginning(
+            r"-- VISUAL", prepare=_vim, steps=((r"-- INSERT", "Escape"), (r"manual mode on", "v"))
+        ),
+    },
+}
