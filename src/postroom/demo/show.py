@@ -7,7 +7,7 @@ from functools import partial
 from types import FrameType
 from typing import Any
 
-from postroom.demo import caption, script
+from postroom.demo import caption, pane, script
 from postroom.demo.account import account
 from postroom.demo.board import Board, Note
 from postroom.demo.screen import Output, Screen
@@ -159,6 +159,7 @@ def run(out: Output, *, fast: bool = False, keep: bool = False) -> dict[str, Any
             _end_if(asked)
             report = account(stage.room)
             return report | {
+                "pane": pane.play(stage.room, out, pace.unit) if pane.can_play() else None,
                 "seconds": round(time.monotonic() - started, 2),
                 "home": stage.home if keep else None,
             }

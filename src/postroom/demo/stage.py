@@ -7,6 +7,7 @@ import sys
 import tempfile
 from types import TracebackType
 
+from postroom import config
 from postroom.errors import PostroomError
 from postroom.room.local import LocalRoom, open_room
 
@@ -87,6 +88,7 @@ class Stage:
         self.room.close()
         if not self._keep:
             shutil.rmtree(self.home, ignore_errors=True)
+            shutil.rmtree(config.beside(self.home), ignore_errors=True)
 
 
 def _close(process: "subprocess.Popen[bytes]") -> None:

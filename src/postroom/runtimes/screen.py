@@ -59,13 +59,17 @@ class Profile(NamedTuple):
     # What stands for a long text in the composer, all of it. What it counts is named by its groups: `lines`,
     # `breaks` between lines, `chars`, or `units` of UTF-16.
     pasted: str = ""
-    bare: int = 0  # so long a line is still shown as it is: a marker that counts nothing does not stand for it
+    bare: int = (
+        0  # so long a line is still shown as it is: a marker that counts nothing does not stand for it
+    )
     submit: str = "Enter"
     stop: tuple[str, ...] = ("Escape",)  # the keys that stop a turn
     deaf: tuple[str, ...] = ()  # over the whole screen: a mode in which Enter submits nothing (vim's)
     lines: bool = True  # whether a paste may have several lines, and is still one text
     queues: bool = False  # whether what is submitted while it works waits, and stops nothing
-    programs: tuple[str, ...] = ()  # what may be in the foreground of a terminal to which this was given by hand
+    programs: tuple[
+        str, ...
+    ] = ()  # what may be in the foreground of a terminal to which this was given by hand
 
 
 def of(name: str) -> Profile:

@@ -87,7 +87,9 @@ def composed(screen: Screen, composer: Composer) -> str | None:
         found = re.match(composer.first, lines[at].text)
         if found and _is_prompt(lines, at, found.end(), composer):
             body = _body(lines[at + 1 :], composer, screen.cursor - at)
-            return None if body is None else _typed([lines[at].rest(found.end()), *body], composer, len(lines))
+            return (
+                None if body is None else _typed([lines[at].rest(found.end()), *body], composer, len(lines))
+            )
     return None
 
 

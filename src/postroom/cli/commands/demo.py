@@ -15,7 +15,8 @@ HELP = """\
 Four small agents, each a process of its own, work together in a scratch room. They write to one another, to
 a group (@all), to a topic (topic:builds) and to whichever reviewer claims it first (one:@reviewers), and ask
 and answer. One of them is killed with a message in its hands, and starts again. You see every message climb
-its ladder, and at the end what became of each. Takes about ten seconds, and touches nothing of yours."""
+its ladder, and at the end what became of each. Where tmux is installed, a program in a real pane gets mail,
+too, by being typed to. Takes about twelve seconds, and touches nothing of yours."""
 EXAMPLES = """\
   postroom demo
   postroom demo --fast --json
@@ -117,6 +118,14 @@ def _kinds(report: dict[str, Any]) -> "Iterator[tuple[str, str, str]]":
         if entry["id"] not in several:
             answers = " and ".join(f"“{answer['subject']}”" for answer in entry["answers"])
             yield "question", entry["to"], f"“{entry['subject']}” answered: {answers or 'never'}"
+
+    if report["pane"]:
+        pane = report["pane"]
+        yield (
+            "pane",
+            pane["agent"],
+            f"“{pane['subject']}” waited for a question, then was typed: {pane['state']}",
+        )
 
 
 def _claim(entry: dict[str, Any]) -> str:

@@ -1,0 +1,100 @@
+"""The demo's last act: mail for a program in a real pane of tmux, which asks something when it comes."""
+
+import os
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+from postroom import host
+from postroom.bridges.contract import Launch
+from postroom.bridges.manifest import Manifest
+from postroom.bridges.tmux import bridge as tmux
+from postroom.bridges.tmux.server import Server, target
+from postroom.daemon.keeper import Keeper
+from postroom.demo.clerk import PROFILE
+from postroom.demo.screen import Output
+from postroom.errors import TimedOut
+from postroom.room import glance
+from postroom.room.local import LocalRoom
+
+CLERK, WRITER = "clerk", "human:you"
+_PATIENCE = 10.0  # seconds for each step
+_PAUSE = 0.05
+_LINES = 5  # of its screen
+
+
+def can_play() -> bool:
+    return bool(host.on_path("tmux"))
+
+
+def play(room: LocalRoom, out: Output, unit: float) -> dict[str, Any]:
+    """Show that nothing is typed into a question, and what proves the mail when it was."""
+    server = Server(os.path.join(room.home, "tmux"))
+    try:
+        return _Act(room, out, unit, server).play()
+    finally:
+        try:
+            server.run("kill-server")
+        except Exception:  # it is gone, then
+            pass
+
+
+class _Act:
+    def __init__(self, room: LocalRoom, out: Output, unit: float, server: Server) -> None:
+        self._room, self._out, self._unit, self._server = room, out, unit, server
+        self._agent = room.join(CLERK, role="clerk", description="a program in a terminal")
+
+    def play(self) -> dict[str, Any]:
+        manifest = self._start()
+        pane = target(manifest.pane).id
+        self._say(f"\nIn a pane of tmux: {CLERK}, a program without hooks, which asks [y/N] just now.")
+        keeper = Keeper(self._room, manifest, dict(os.environ))
+        keeper.start()
+        try:
+            sent = self._room.send(CLERK, "Please file the report of T-1.", sender=WRITER, subject="report")
+            self._until(lambda: self._reason() == "approval", "question")
+            self._say(f"{WRITER} → {CLERK}   report   stored, and waits: approval. Not a key is pressed.")
+            time.sleep(self._unit * 3)
+            self._server.run("send-keys", "-t", pane, "n", "Enter")  # the person at that terminal
+            self._say("  · somebody answers it: n")
+            [delivery] = self._room.until(sent.id, "seen", timeout=_PATIENCE)
+            shown = keeper.ask(lambda _, bridge: bridge.screen()).splitlines()
+        finally:
+            keeper.stop()
+            keeper.join(_PATIENCE)
+        self._say(
+            f"{WRITER} → {CLERK}   report   typed, and {delivery.state}: its prompt held it and cleared."
+        )
+        for line in shown[-_LINES:]:
+            self._say(self._out.paint(f"  │ {line[:100]}", "dim"))
+        return {
+            "agent": CLERK,
+            "subject": "report",
+            "state": str(delivery.state),
+            "evidence": delivery.evidence.value if delivery.evidence else "",
+            "attempts": delivery.attempts,
+        }
+
+    def _start(self) -> Manifest:
+        agent, home = self._agent, self._room.home
+        details = {"socket": self._server.socket, "session": "demo", "profile": PROFILE}
+        command = [sys.executable, "-m", "postroom.demo.clerk"]
+        manifest = Manifest(agent.id, agent.address, tmux.NAME, details=details, command=command, cwd=home)
+        launch = Launch(agent.id, agent.address, command, home, dict(os.environ), "", details)
+        return manifest.at(tmux.start(launch))
+
+    def _reason(self) -> str:
+        seen = glance.get(self._room.home, self._agent.id)
+        return seen.reason if seen else ""
+
+    def _until(self, condition: Callable[[], bool], what: str) -> None:
+        until = time.monotonic() + _PATIENCE
+        while not condition():
+            if time.monotonic() > until:
+                hint = "Is the machine very busy? Try again."
+                raise TimedOut(f"the {what} in the pane did not come", hint=hint)
+            time.sleep(_PAUSE)
+
+    def _say(self, text: str) -> None:
+        self._out.write(f"{text}\n")
