@@ -4,6 +4,7 @@ import contextlib
 import os
 import re
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from postroom.demo.account import account
 from postroom.demo.stage import Stage
 from postroom.room.local import open_room
 from tests.commandline import COMMAND, CommandLine
+from tests.machine import lacks
 from tests.process import BOUND, ROOT, until
 
 
@@ -141,6 +143,7 @@ def test_it_tells_the_story_line_by_line(cli: CommandLine):
 def test_it_explains_each_kind_of_address_once_and_names_them_at_the_end(cli: CommandLine):
     lines = cli.process("demo", "--fast").out.splitlines()
     told, closing = lines[: lines.index("You saw:")], lines[lines.index("You saw:") :]
+    told = told[: next((n for n, line in enumerate(told) if "In a pane" in line), None)]
     captions = [line for line in told if line.startswith("  ·")]
     assert len(captions) == 3
     for words in (
@@ -253,3 +256,15 @@ def test_an_agent_that_fails_is_told(cli: CommandLine, monkeypatch: pytest.Monke
     assert "the demo's" in result.err
     assert "failed" in result.err
     assert scratch_of(cli) == []
+
+
+def test_a_program_in_a_real_pane_gets_its_mail_when_it_asks_nothing_any_more(report: dict[str, Any]):
+    if shutil.which("tmux") is None:
+        lacks("tmux")
+    pane = report["pane"]
+    assert (pane["agent"], pane["state"], pane["evidence"], pane["attempts"]) == (
+        "clerk",
+        "seen",
+        "terminal",
+        1,
+    )

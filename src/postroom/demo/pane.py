@@ -22,6 +22,7 @@ CLERK, WRITER = "clerk", "human:you"
 _PATIENCE = 10.0  # seconds for each step
 _PAUSE = 0.05
 _LINES = 5  # of its screen
+_ROW = f"{f'{WRITER} → {CLERK}':<27}{'report':<13}"  # as on the board
 
 
 def can_play() -> bool:
@@ -48,13 +49,14 @@ class _Act:
     def play(self) -> dict[str, Any]:
         manifest = self._start()
         pane = target(manifest.pane).id
-        self._say(f"\nIn a pane of tmux: {CLERK}, a program without hooks, which asks [y/N] just now.")
+        self._say(f"\nIn a pane of tmux: {CLERK}, a program without hooks")
         keeper = Keeper(self._room, manifest, dict(os.environ))
         keeper.start()
         try:
             sent = self._room.send(CLERK, "Please file the report of T-1.", sender=WRITER, subject="report")
             self._until(lambda: self._reason() == "approval", "question")
-            self._say(f"{WRITER} → {CLERK}   report   stored, and waits: approval. Not a key is pressed.")
+            self._say(f"{_ROW}stored, waits: approval")
+            self._say(f"  · {CLERK} asks [y/N] just now: not a key is pressed")
             time.sleep(self._unit * 3)
             self._server.run("send-keys", "-t", pane, "n", "Enter")  # the person at that terminal
             self._say("  · somebody answers it: n")
@@ -67,7 +69,7 @@ class _Act:
             f"{WRITER} → {CLERK}   report   typed, and {delivery.state}: its prompt held it and cleared."
         )
         for line in shown[-_LINES:]:
-            self._say(self._out.paint(f"  │ {line[:100]}", "dim"))
+            self._say(self._out.paint(f"  │ {line[:74]}", "dim"))
         return {
             "agent": CLERK,
             "subject": "report",
