@@ -153,6 +153,7 @@ def test_it_explains_each_kind_of_address_once_and_names_them_at_the_end(cli: Co
     ):
         assert sum(words in line for line in captions) == 1
     seen = [line.split()[:2] for line in closing if line.startswith("  ") and "attempt" not in line]
+    seen = [words for words in seen if words[0] != "pane"]
     one_of = [["one-of", "one:@reviewers"]] * 2
     assert seen[:-1] == [["group", "@all"], ["topic", "topic:builds"], *one_of]
     assert seen[-1][0] == "question"
@@ -262,9 +263,5 @@ def test_a_program_in_a_real_pane_gets_its_mail_when_it_asks_nothing_any_more(re
     if shutil.which("tmux") is None:
         lacks("tmux")
     pane = report["pane"]
-    assert (pane["agent"], pane["state"], pane["evidence"], pane["attempts"]) == (
-        "clerk",
-        "seen",
-        "terminal",
-        1,
-    )
+    assert (pane["agent"], pane["state"], pane["evidence"]) == ("clerk", "seen", "terminal")
+    assert pane["attempts"] == 1

@@ -65,9 +65,8 @@ class _Act:
         finally:
             keeper.stop()
             keeper.join(_PATIENCE)
-        self._say(
-            f"{WRITER} → {CLERK}   report   typed, and {delivery.state}: its prompt held it and cleared."
-        )
+        self._say(f"{_ROW}stored─offered─{delivery.state}")
+        self._say("  · typed when its prompt was empty; the prompt held it, and cleared")
         for line in shown[-_LINES:]:
             self._say(self._out.paint(f"  │ {line[:74]}", "dim"))
         return {

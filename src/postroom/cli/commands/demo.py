@@ -121,11 +121,7 @@ def _kinds(report: dict[str, Any]) -> "Iterator[tuple[str, str, str]]":
 
     if report["pane"]:
         pane = report["pane"]
-        yield (
-            "pane",
-            pane["agent"],
-            f"“{pane['subject']}” waited for a question, then was typed: {pane['state']}",
-        )
+        yield "pane", pane["agent"], f"“{pane['subject']}” waited while it asked; typed: {pane['state']}"
 
 
 def _claim(entry: dict[str, Any]) -> str:
