@@ -90,6 +90,18 @@ def test_an_agent_that_does_not_stop_is_not_said_to_have(begin: Begin, monkeypat
     assert "did not answer" in interrupted.words
 
 
+def test_a_question_to_a_person_holds_mail_back_until_it_is_withdrawn(begin: Begin):
+    asks = {"type": "control_request", "request_id": "r", "request": {"subtype": "can_use_tool"}}
+    withdrawn = {"type": "control_cancel_request", "request_id": "r"}
+    bridge = begin(f"{READ}; {says(INIT, ECHO, asks)}; read line; {says(withdrawn, RESULT)}; cat")
+    bridge.deliver(Text("mail"), WILLING)
+    until(lambda: bridge.observe().doing is Doing.ASKING)
+    refused = bridge.deliver(Text("more", while_busy=True), WILLING)
+    assert (refused.result, refused.reason) == (Result.REFUSED, "approval")
+    assert bridge.interrupt().proven
+    assert bridge.observe().doing is Doing.IDLE
+
+
 def test_what_a_person_sees_is_what_it_says(begin: Begin):
     bridge = begin(f"echo hello; {says(INIT, answer('m1', 'the answer'), RESULT)}; echo '{{broken'; cat")
     heard(bridge, 5)

@@ -197,8 +197,8 @@ def _meaning(line: Json) -> "Meaning":
 
 def _shown(message: Json) -> str:
     content: Any = message.get("content")
-    parts = [part for part in cast("list[Any]", content) if isinstance(part, dict)] if content else []
-    return "\n".join(filter(None, (text(cast("Json", part), "text", "name") for part in parts)))
+    parts = cast("list[Json]", content) if isinstance(content, list) else []
+    return "\n".join(filter(None, (text(part, "text", "name") for part in parts)))
 
 
 def _control(line: Json) -> "Meaning":
