@@ -149,10 +149,10 @@ def test_output_that_nobody_asks_for_is_dropped_and_counted(start: Start):
     until(lambda: host.is_gone(child.berth.process))
     child.finish()
     missing = [json.loads(text)["bytes"] for text in child.said("event")]
-    assert len(missing) == 1
+    assert missing
     kept = child.said()
     assert kept[-1] == "last"
-    assert missing[0] + sum(map(len, kept[:-1])) == 3_000_000
+    assert sum(missing) + sum(map(len, kept[:-1])) == 3_000_000
 
 
 def test_a_command_goes_in_as_it_is_and_has_one_line(start: Start):

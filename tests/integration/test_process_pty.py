@@ -99,6 +99,30 @@ def test_several_lines_are_not_pasted_where_they_would_be_several_texts(begin: B
     assert b"a\nb".hex() not in text(terminal)
 
 
+def test_a_long_paste_arrives_whole_however_slowly_it_is_read(begin: Begin):
+    script = """import os, time, tty; tty.setraw(0); os.write(1, b"\\x1b[?2004hready "); got = b""
+while not got.endswith(b"201~"): got += os.read(0, 100)
+os.write(1, b"%d bytes" % len(got)); os.read(0, 1)"""
+    terminal = begin("", sys.executable, "-c", script)
+    shows(terminal, "ready")
+    assert terminal.paste("x" * 100_000, terminal.look())
+    shows(terminal, "100012 bytes")
+
+
+def test_a_line_that_a_terminal_would_cut_is_not_typed(begin: Begin):
+    terminal = begin("echo ready; cat")
+    shows(terminal, "ready")
+    assert not terminal.paste("x" * 5_000, terminal.look())
+    assert terminal.paste("short", terminal.look())
+    shows(terminal, "short")
+    assert "xx" not in text(terminal)
+
+
+def test_a_size_that_is_none_is_refused(tmp_path: os.PathLike[str]):
+    with pytest.raises(BridgeError, match="no size"):
+        pty.start(launch(tmp_path, "cat")._replace(details={"columns": "wide"}))
+
+
 def test_keys_are_pressed_by_their_names_in_tmux(begin: Begin):
     terminal = typed(begin, r"\x1b[?1h")
     for key, data in (("Enter", "0d"), ("Up", "1b4f41"), ("C-c", "03"), ("Escape", "1b ")):

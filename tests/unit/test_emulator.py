@@ -114,6 +114,29 @@ def test_what_scrolls_inside_margins_leaves_the_rest_alone():
     assert shown("a\r\nb\r\nc\r\nd\x1b[2;3r\x1b[T", lines=4) == ["a", "", "b", "d"]
 
 
+@pytest.mark.parametrize(
+    ("written", "wanted"),
+    [
+        ("abc\r\x1b[4hX\x1b[4lY", "XYbc"),
+        ("\x1b[?7labcdefg", "abcg"),
+        ("\x1b[?7lab日", "ab日"),
+        ("a\x1b[2b", "aaa"),
+        ("\x1b[2b", ""),
+        ("\u0301a", "a"),
+        ("abcd\x1b[2G\x1b[1K", "  cd"),
+        ("abcd\x1b[2G\x1b[2X", "a  d"),
+        ("abcd\x1b[2G\x1b[K", "a"),
+        ("abcd\x1b[9K\x1b[9J", "abcd"),
+        ("abcd\x1b[2G\x1b[P", "acd"),
+        ("ab\x1b[?1048hcd\x1b[?1048lX", "abXd"),
+        ("abcd\x1bcX", "X"),
+        ("a\tb\bc", "a  c"),
+    ],
+)
+def test_orders_do_what_they_do_in_tmux(written: str, wanted: str):
+    assert shown(written, columns=4, lines=1) == [wanted]
+
+
 def test_a_cursor_that_was_saved_can_be_restored_again_and_again():
     assert shown("ab\x1b7cd\x1b8X\x1b8Y", lines=1) == ["abYd"]
 

@@ -188,11 +188,17 @@ def _meaning(line: Json) -> "Meaning":
         case "user" if line.get("isReplay"):
             return Meaning(Sign.TAKEN, text(line, "uuid"))
         case "assistant" if not line.get("parent_tool_use_id") and message.get("model") != _NO_MODEL:
-            return Meaning(Sign.ANSWERED, text(message, "id"))
+            return Meaning(Sign.ANSWERED, text(message, "id"), _shown(message))
         case "result":
             return Meaning(Sign.ENDED)
         case _:
             return _control(line)
+
+
+def _shown(message: Json) -> str:
+    content: Any = message.get("content")
+    parts = cast("list[Json]", content) if isinstance(content, list) else []
+    return "\n".join(filter(None, (text(part, "text", "name") for part in parts)))
 
 
 def _control(line: Json) -> "Meaning":

@@ -24,9 +24,11 @@ class Sign(StrEnum):
 
 
 class Meaning(NamedTuple):
+    """Of one line."""
+
     sign: Sign
     id: str = ""
-    words: str = ""
+    words: str = ""  # what people are shown of it
 
 
 class Stream(NamedTuple):

@@ -47,9 +47,8 @@ _Row = StaticDefaultDict[int, Cell]
 class Canvas(Screen):
     """Never raises, whatever it is told to do."""
 
-    def __init__(self, columns: int, lines: int, answer: Callable[[str], None]) -> None:
+    def __init__(self, columns: int, lines: int) -> None:
         self.history: deque[str] = deque(maxlen=_HISTORY)
-        self._answer = answer
         self._main: tuple[Any, Cursor] | None = None  # what stands behind the alternate screen
         super().__init__(columns, lines)
 
@@ -78,9 +77,6 @@ class Canvas(Screen):
     def _row(self, y: int) -> _Row:
         return cast("_Row", self.buffer[y])
 
-    def write_process_input(self, data: str) -> None:
-        self._answer(data)
-
     # --------------------------------------------------------------------------------------------- writing
 
     def draw(self, data: str) -> None:
@@ -101,10 +97,18 @@ class Canvas(Screen):
         if modes.IRM in self.mode:
             self.insert_characters(width)
         row, x, pen = self._row(self.cursor.y), self.cursor.x, self.pen
+        self._part(row, x)
+        self._part(row, x + width)
         row[x] = _inked(pen, char)
         if width == 2:
             row[x + 1] = _inked(pen, "")
         self.cursor.x = min(x + width, self.columns)
+
+    @staticmethod
+    def _part(row: _Row, x: int) -> None:
+        """Where the second half of a wide character is, let both be blanks: one of them goes."""
+        if x in row and not row[x].data:
+            row[x - 1] = row[x] = _BLANK
 
     def _join(self, char: str) -> None:
         """A character of no width belongs to the one before it."""
@@ -113,6 +117,24 @@ class Canvas(Screen):
             x -= 1
         if x >= 0 and len(row[x].data) < _JOINED:
             row[x] = row[x]._replace(data=row[x].data + char)
+
+    def cursor_back(self, count: int | None = None) -> None:
+        """From behind the last column it leads into it."""
+        self.cursor.x = max(0, self.cursor.x - (count or 1))
+
+    def cursor_up(self, count: int | None = None) -> None:
+        """To the margin, or from above it to the first line."""
+        top = (self.margins or Margins(0, self.lines - 1)).top
+        self.cursor.y = max(self.cursor.y - (count or 1), top if self.cursor.y >= top else 0)
+
+    def cursor_down(self, count: int | None = None) -> None:
+        bottom = (self.margins or Margins(0, self.lines - 1)).bottom
+        last = bottom if self.cursor.y <= bottom else self.lines - 1
+        self.cursor.y = min(self.cursor.y + (count or 1), last)
+
+    def tab(self) -> None:
+        if self.cursor.x < self.columns - 1:
+            super().tab()
 
     def repeat(self, count: int) -> None:
         """The character before the cursor, so often again."""
@@ -155,9 +177,18 @@ class Canvas(Screen):
 
     def index(self) -> None:
         top, bottom = self.margins or Margins(0, self.lines - 1)
-        if self.cursor.y == bottom and top == 0 and not self.is_alternate:
+        is_last = self.cursor.y == bottom
+        if is_last and top == 0 and not self.is_alternate:
             self.history.append(self.line(0).text.rstrip())
         super().index()
+        if is_last:
+            self._erase(bottom, 0, self.columns)
+
+    def reverse_index(self) -> None:
+        is_first = self.cursor.y == (self.margins or Margins(0, self.lines - 1)).top
+        super().reverse_index()
+        if is_first:
+            self._erase(self.cursor.y, 0, self.columns)
 
     def scroll_up(self, count: int) -> None:
         self._scroll(count, self.index, (self.margins or Margins(0, self.lines - 1)).bottom)
@@ -171,6 +202,25 @@ class Canvas(Screen):
             move()
         self.cursor.y = y
 
+    def insert_lines(self, count: int | None = None) -> None:
+        self._shift(count or 1)
+
+    def delete_lines(self, count: int | None = None) -> None:
+        self._shift(-(count or 1))
+
+    def _shift(self, count: int) -> None:
+        """Move the lines from the cursor's on by so many; what leaves the margins is lost."""
+        top, bottom = self.margins or Margins(0, self.lines - 1)
+        if not top <= self.cursor.y <= bottom:
+            return
+        rows = {y: self.buffer.pop(y, None) for y in range(self.cursor.y, bottom + 1)}
+        for y in rows:
+            row = rows.get(y - count)
+            if row is not None:
+                self.buffer[y] = row
+            elif y - count not in rows:
+                self._erase(y, 0, self.columns)
+
     # -------------------------------------------------------------------------------------- cursor and modes
 
     def save_cursor(self) -> None:
@@ -180,6 +230,7 @@ class Canvas(Screen):
     def restore_cursor(self) -> None:
         """As often as one likes: the library forgets what it has given back."""
         saved = self.savepoints[-1:]
+        self.pen = self.pen if saved else _BLANK
         super().restore_cursor()
         self.savepoints, self.cursor = saved, copy.copy(self.cursor)
 

@@ -45,7 +45,7 @@ class Listener(Protocol):
 
 
 class Child:
-    """One running program. With a size it has a terminal, else pipes."""
+    """One running program. With a size it has a terminal, else pipes. Whoever made it lets it be heard."""
 
     def __init__(self, launch: Launch, listener: Listener, size: Size | None = None) -> None:
         program = shutil.which(launch.command[0], path=launch.env.get("PATH")) if launch.command else None
@@ -69,6 +69,9 @@ class Child:
             self._close_all()
             raise BridgeError(f"{launch.address} cannot be started: {exc}") from exc
         self.pid = self._process.pid
+        self.process = host.identity_of(self.pid)
+
+    def listen(self) -> None:
         threading.Thread(target=self._listen, name=f"child-{self.pid}", daemon=True).start()
 
     def _with_pipes(self, launch: Launch) -> "subprocess.Popen[bytes]":
@@ -101,11 +104,6 @@ class Child:
         )  # fmt: skip
 
     @property
-    def process(self) -> str:
-        """As `postroom.host.identity` names it."""
-        return host.identity_of(self.pid)
-
-    @property
     def is_gone(self) -> bool:
         return self._ended.is_set()
 
@@ -122,6 +120,15 @@ class Child:
         try:
             return os.tcgetpgrp(self._input) == self.pid
         except OSError:
+            return False
+
+    def is_line_by_line(self) -> bool:
+        """Whether its terminal collects a line for it, and silently drops what is more than it can hold."""
+        import termios  # noqa: PLC0415 - absent on Windows
+
+        try:
+            return bool(termios.tcgetattr(self._input)[3] & termios.ICANON)
+        except (OSError, termios.error):
             return False
 
     # ------------------------------------------------------------------------------------- what goes in

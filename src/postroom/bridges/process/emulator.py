@@ -40,7 +40,7 @@ class Emulator:
 
     def __init__(self, columns: int, lines: int, answer: Callable[[str], None]) -> None:
         self._answer = answer
-        self._canvas = Canvas(columns, lines, answer)
+        self._canvas = Canvas(columns, lines)
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._cutter = Cutter()
 
@@ -76,6 +76,8 @@ class Emulator:
             case "", "", "l":
                 self._canvas.reset_mode(*_MODES.intersection(piece.numbers))
             case "", "", text if text in _ORDERS:
+                if text in "AB":
+                    self._canvas.ensure_hbounds()
                 method, size = _ORDERS[text]
                 getattr(self._canvas, method)(*piece.numbers[:size])
             case "?", "", "h":
@@ -87,7 +89,11 @@ class Emulator:
 
     def _margins(self, numbers: list[int]) -> None:
         top, bottom = (*numbers, 0)[:2]
-        self._canvas.set_margins(top or None, bottom or None)
+        bottom = min(bottom or self._canvas.lines, self._canvas.lines)
+        if max(top, 1) >= bottom:
+            return
+        is_all = top <= 1 and bottom == self._canvas.lines
+        self._canvas.set_margins(*(() if is_all else (max(top, 1), bottom)))
         self._canvas.cursor_position()
 
     def _asked(self, piece: Piece) -> None:

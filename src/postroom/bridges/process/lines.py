@@ -79,14 +79,15 @@ class Lines(Piped):
                 self._unseen.remove(number)
         return delivered
 
-    def _meant(self, stream: str, line: Cut) -> Heard:
+    def _meant(self, stream: str, line: Cut) -> tuple[Heard, str]:
         seen = _seen(line.text) if stream == "output" else None
         if seen is None:
-            return Heard(line.text, stream)
+            return super()._meant(stream, line)
         taken = seen or (self._unseen[0] if self._unseen else "")
         proves = taken in self._unseen
         self._unseen = [number for number in self._unseen if number != taken]
-        return Heard(line.text, "event", Evidence.RUNTIME_ACK if proves and not self._unseen else None)
+        proof = Evidence.RUNTIME_ACK if proves and not self._unseen else None
+        return Heard(line.text, "event", proof), ""
 
     def interrupt(self) -> Interrupted:
         return Interrupted(False, "nothing was done: a program that reads lines has no word for it")

@@ -30,6 +30,7 @@ class Piped:
         self._splitters = {"output": Splitter(), "error": Splitter()}
         self._owed = b""  # the rest of a line of which a part was written
         self._child = Child(launch, self)
+        self._child.listen()
 
     @property
     def process(self) -> str:
@@ -58,15 +59,16 @@ class Piped:
         for line in lines:
             with self._changed:
                 self._moved_at = time.monotonic()
-                self._shown.append(line.text)
-                self._tape.add(self._meant(stream, line))
+                heard, shown = self._meant(stream, line)
+                self._tape.add(heard)
+                self._shown.extend(shown.splitlines())
                 if line.missing:
                     self._tape.add(left_out(line.missing))
                 self._changed.notify_all()
 
-    def _meant(self, stream: str, line: Cut) -> Heard:
-        """What a line is to whoever listens. Nobody else changes anything meanwhile."""
-        return Heard(line.text, stream)
+    def _meant(self, stream: str, line: Cut) -> tuple[Heard, str]:
+        """What a line is to whoever listens, and what people are shown of it. Guarded."""
+        return Heard(line.text, stream), line.text
 
     # ---------------------------------------------------------------------------------------- by its user
 
@@ -75,7 +77,7 @@ class Piped:
         return self._tape.take()
 
     def screen(self, lines: int = 0) -> str:
-        """The last lines that it printed: so many, and a page."""
+        """The last lines of what it said: so many, and a page."""
         with self._changed:
             return "\n".join([*self._shown][-(lines + _PAGE) :])
 

@@ -39,7 +39,9 @@ if TYPE_CHECKING:
 NAME = "pty"
 ABOUT = "any program with a screen, in a terminal that no window shows"
 _WRITE = 5.0  # seconds for a program to take what is typed
+_LINE = 1_000  # bytes that every system's terminals hold of one line
 _TERM = "xterm-256color"
+_SMALLEST, _LARGEST = 10, 1_000  # columns or lines
 # What tells a program of the terminal in which we were started, and would be wrong of its own.
 _FOREIGN = (
     "TMUX", "TMUX_PANE", "STY", "TERM_PROGRAM", "TERM_PROGRAM_VERSION", "COLORTERM", "WINDOWID", "LINES",
@@ -58,8 +60,13 @@ def open(berth: Berth) -> "PtyBridge":
 
 
 def _size(launch: Launch) -> Size:
-    given = launch.details
-    return Size(int(given.get("columns") or Size().columns), int(given.get("lines") or Size().lines))
+    wanted = [launch.details.get(name) or usual for name, usual in Size()._asdict().items()]
+    try:
+        return Size(*(min(max(_SMALLEST, int(number)), _LARGEST) for number in wanted))
+    except ValueError:
+        raise BridgeError(
+            f"{wanted} is no size of a terminal", hint="For example: columns 140, lines 50"
+        ) from None
 
 
 def _emulator(size: Size, answer: Callable[[str], None]) -> "Emulator":
@@ -88,6 +95,7 @@ class Pty:
         self._typed = 0
         self._tape = Tape()
         self._child = Child(launch, self, size)
+        self._child.listen()
 
     @property
     def process(self) -> str:
@@ -140,10 +148,11 @@ class Pty:
         """One paste, if the program has asked to be told of them; else no more than one line."""
         plain = clean(text)
         with self._hand:
-            framed = f"\x1b[200~{plain}\x1b[201~" if self._emulator.takes_pastes else plain
-            if not self._is_as_in(view) or ("\n" in plain and framed == plain):
+            is_framed = self._emulator.takes_pastes
+            data = (f"\x1b[200~{plain}\x1b[201~" if is_framed else plain).encode(errors="replace")
+            if not self._is_as_in(view) or ("\n" in plain and not is_framed):
                 return False
-            return self._type(framed.encode(errors="replace"))
+            return not (len(data) > _LINE and self._child.is_line_by_line()) and self._type(data)
 
     def press(self, key: str, view: View | None = None) -> bool:
         data = sent(key, self._emulator.has_cursor_keys)
@@ -171,7 +180,10 @@ class Pty:
     # -------------------------------------------------------------------------------- for whoever attaches
 
     def subscribe(self, callback: Callable[[bytes], None]) -> Callable[[], None]:
-        """Show somebody the screen as it is, then all that is written to it, until the result is called."""
+        """Show somebody the screen as it is, then all that is written to it, until the result is called.
+
+        Whoever is called must not wait for anything: the agent would.
+        """
         with self._guard:
             callback(self._emulator.painted())
             self._watchers.append(callback)

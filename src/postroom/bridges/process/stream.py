@@ -110,11 +110,12 @@ class Streamed(Piped):
 
     # ------------------------------------------------------------------------------- by the child's thread
 
-    def _meant(self, stream: str, line: Cut) -> Heard:
+    def _meant(self, stream: str, line: Cut) -> tuple[Heard, str]:
         said = _parsed(line.text) if stream == "output" else None
         if said is None:
-            return Heard(line.text, stream)
-        return Heard(line.text, "event", self._proof(self._spec.read(said)))
+            return super()._meant(stream, line)
+        meaning = self._spec.read(said)
+        return Heard(line.text, "event", self._proof(meaning)), meaning.words
 
     def _proof(self, meaning: Meaning) -> Evidence | None:
         match meaning.sign:
