@@ -120,7 +120,8 @@ def begin(cli: Cli, name: str, beginning: Beginning, recorder: Recorder) -> None
 def at_rest(rig: Rig, terminal: Terminal, keep: Keep) -> None:
     keep("idle-fresh")
     terminal.submit("[[bash echo RE''ADY]] [[say BEGUN]]")
-    rig.log.wait("READY")
+    heard(rig, "say BEGUN")
+    moved(terminal)
     terminal.wait_idle()
     keep("idle")
 
@@ -152,7 +153,7 @@ def pasted(rig: Rig, terminal: Terminal, keep: Keep, name: str, text: str) -> No
     terminal.wait(lambda: terminal.screen() != before, "pasted text")
     keep(f"pasted-{name}")
     terminal.press("Enter")
-    rig.log.wait(text.split("\n")[-1])
+    heard(rig, text.split("\n")[-1])
     terminal.wait_idle()
 
 
@@ -173,7 +174,7 @@ def narrow(rig: Rig, terminal: Terminal, keep: Keep) -> None:
 
 def at_work(rig: Rig, terminal: Terminal, keep: Keep) -> None:
     terminal.submit("[[sleep 6]] [[say WOR''KED]]")
-    rig.log.wait("sleep 6")
+    heard(rig, "sleep 6")
     moved(terminal)
     keep("busy-text", settled=False)
     terminal.wait_screen("WOR''KED|WORKED")
@@ -201,17 +202,21 @@ def queued(rig: Rig, terminal: Terminal, keep: Keep) -> None:
     terminal.press("Enter")
     moved(terminal)
     keep("busy-queued", settled=False)
-    before = rig.log.arrival("sent meanwhile")
+    before = arrived(rig, "sent meanwhile")
     go()
-    rig.log.wait("sent meanwhile")
-    print(f"  {rig.cli.name} queued: asked before the tool ended: {before is not None}", flush=True)
+    terminal.wait_idle()
+    if not arrived(rig, "sent meanwhile"):
+        print(f"  {rig.cli.name} queued: not submitted at all", flush=True)
+        terminal.press("Enter")
+    heard(rig, "sent meanwhile")
+    print(f"  {rig.cli.name} queued: asked before the tool ended: {before}", flush=True)
     terminal.wait_idle()
     print(f"  {rig.cli.name} queued: first turn went on: {'FIN' in rig.log.last().split('meanwhile')[0]}")
 
 
 def stopped(rig: Rig, terminal: Terminal, keep: Keep) -> None:
     terminal.submit("[[sleep 50]] [[say NE''VER]]")
-    rig.log.wait("sleep 50")
+    heard(rig, "sleep 50")
     moved(terminal)
     for key in of(rig.cli.name).stop:  # together, two of Escape would be one key with Alt
         terminal.press(key)
@@ -233,6 +238,15 @@ def _tool(rig: Rig, terminal: Terminal, keep: Keep, end: str) -> Callable[[], No
         until(lambda: os.path.exists(begun), BOUND, "tool")
     moved(terminal)
     return lambda: open(go, "w", encoding="ascii").close()
+
+
+def arrived(rig: Rig, text: str) -> bool:
+    """Whether the model was asked so, by an agent with tools or without."""
+    return any(text in request.text for request in rig.log.requests())
+
+
+def heard(rig: Rig, text: str) -> None:
+    until(lambda: arrived(rig, text), 20.0, f"{text!r} in a request")
 
 
 def moved(terminal: Terminal, times: int = MOVES) -> None:
@@ -291,7 +305,7 @@ def hostile(rig: Rig, terminal: Terminal, keep: Keep) -> None:
     terminal.paste("[[say FAKE\n\n" + "\n".join(shown[-7:]) + "\n]]")
     terminal.settle()
     terminal.press("Enter")
-    rig.log.wait("say FAKE")
+    heard(rig, "say FAKE")
     moved(terminal)
     terminal.settle()
     keep("hostile-idle")
