@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from tests.agents.cli import Cli, Place
+from tests.agents.clis import CLIS
 
 
 class Beginning(NamedTuple):
@@ -37,6 +38,28 @@ def _vim(place: Place) -> None:
     place.merge(".claude/settings.json", {"editorMode": "vim"})
 
 
+def _untrusted_codex(place: Place) -> None:
+    CLIS["codex"].seed(place)
+    _change(place, ".codex/config.toml", 'trust_level = "trusted"', "")
+
+
+def _bare_codex(place: Place) -> None:
+    place.write(".codex/config.toml", "check_for_update_on_startup = false\n")
+
+
+def _old_codex(place: Place) -> None:
+    CLIS["codex"].seed(place)
+    _change(place, ".codex/config.toml", "on_startup = false", "on_startup = true")
+    newer = {"latest_version": "99.0.0", "last_checked_at": "2099-01-01T00:00:00Z", "dismissed_version": None}
+    place.write(".codex/version.json", newer)
+
+
+def _change(place: Place, path: str, old: str, new: str) -> None:
+    with open(os.path.join(place.home, path), encoding="utf-8") as file:
+        text = file.read()
+    place.write(path, text.replace(old, new))
+
+
 BEGINNINGS: dict[str, dict[str, Beginning]] = {
     "claude": {
         "launch-theme": Beginning(r"Choose the text style", _nothing),
@@ -56,5 +79,14 @@ BEGINNINGS: dict[str, dict[str, Beginning]] = {
         "mode-visual": Beginning(
             r"-- VISUAL", prepare=_vim, steps=((r"-- INSERT", "Escape"), (r"manual mode on", "v"))
         ),
+    },
+    "codex": {
+        "launch-trust": Beginning(r"(?i)do you trust|trust (?:the|this)", _untrusted_codex),
+        "launch-login": Beginning(r"(?i)sign in with", _bare_codex, without=("SCRIPTED_KEY",)),
+        "launch-update": Beginning(r"(?i)update available|99\.0\.0", _old_codex),
+        "launch-hooks": Beginning(
+            r"Hooks need review", prepare=lambda place: CLIS["codex"].wire(place, {"Stop": "true"})
+        ),
+        "launch-begun": Beginning(r"(?m)^› Ask Codex"),
     },
 }

@@ -33,4 +33,16 @@ MODES: dict[str, dict[str, Mode]] = {
         "agents": Mode(("Left",), r"describe a task"),
         "question": Mode((_QUESTION,), r"Type something", case="dialog-question"),
     },
+    "codex": {
+        "command": Mode(("/",), r"/permissions", _CLEAR),
+        "file": Mode(("@",), r"Type to search", ("Escape", "C-u")),
+        "skill": Mode(("$",), r"enter insert", ("Escape", "C-u")),
+        "shell": Mode(("!",), r"Shell mode", ("BSpace",)),
+        "help": Mode(("?",), r"Edit last message", ("?",), "idle-help"),
+        "plan": Mode(("BTab",), r"Plan mode", ("BTab",), "idle-plan"),
+        "model": Mode(("/model", "Enter"), r"Select Model"),
+        "history": Mode(("C-r",), r"reverse-i-search"),
+        "agents": Mode(("Left",), r"enter open"),
+        "rewind": Mode(("Escape", "Escape"), r"Browsing transcript"),
+    },
 }

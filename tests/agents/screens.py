@@ -109,9 +109,9 @@ def begin(cli: Cli, name: str, beginning: Beginning, recorder: Recorder) -> None
         with rig.terminal(*beginning.arguments, **beginning.also) as terminal:
             try:
                 for pattern, step in beginning.steps:
-                    terminal.wait_screen(pattern)
+                    terminal.wait_screen(pattern, 25)
                     _step(terminal, step)
-                terminal.wait_screen(beginning.shown)
+                terminal.wait_screen(beginning.shown, 25)
                 recorder.keep(terminal, name)
             except AssertionError as error:
                 print(f"  {cli.name} {name}: {str(error)[:3000]}", flush=True)
@@ -280,7 +280,7 @@ def in_modes(rig: Rig, terminal: Terminal, keep: Keep) -> None:
         for step in mode.enter:
             _step(terminal, step)
         try:
-            terminal.wait_screen(mode.shown)
+            terminal.wait_screen(mode.shown, 10)
             keep(mode.case or f"mode-{name}")
         finally:
             for step in mode.leave:

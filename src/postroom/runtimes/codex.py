@@ -115,7 +115,7 @@ def profile() -> "Profile":
 
     return Profile(
         Composer(
-            r"\u203a ", below=r"  \S.* · |  \? for shortcuts", prompt=Look(dim=False), ghost=(Look(dim=True),)
+            r"\u203a ", below=r"  \S.* · ", prompt=Look(dim=False), ghost=(Look(dim=True),)
         ),
         busy=(r"esc to interrupt",),
         dialogs=(Dialog("permission", r"Would you like to [^\n]*\n|Press enter to confirm"),),
