@@ -54,11 +54,39 @@ def _old_codex(place: Place) -> None:
     place.write(".codex/version.json", newer)
 
 
+def _open(path: str, auth: str) -> Callable[[Place], None]:
+    """Settings of Gemini CLI and its kin, with trust to be asked for; `auth` empty: and how to log in, too."""
+
+    def seed(place: Place) -> None:
+        security = {"auth": {"selectedType": auth} if auth else {}, "folderTrust": {"enabled": True}}
+        quiet = {"privacy": {"usageStatisticsEnabled": False}, "general": {"enableAutoUpdate": False}}
+        place.merge(path, {"security": security, **quiet})
+
+    return seed
+
+
+def _asking_opencode(place: Place) -> None:
+    place.merge(".config/opencode/opencode.json", {"permission": {"bash": "ask", "edit": "ask"}})
+
+
+def _bare_opencode(place: Place) -> None:
+    CLIS["opencode"].seed(place)
+    place.write(".config/opencode/opencode.json", {"autoupdate": False})
+
+
 def _change(place: Place, path: str, old: str, new: str) -> None:
     with open(os.path.join(place.home, path), encoding="utf-8") as file:
         text = file.read()
     place.write(path, text.replace(old, new))
 
+
+def _trusting_gemini(place: Place) -> None:
+    place.merge(".gemini/settings.json", {"security": {"folderTrust": {"enabled": False}}})
+
+
+_GEMINI_KEY = ("GEMINI_API_KEY",)
+_QWEN_KEY = ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL")
+_COPILOT_KEY = ("COPILOT_PROVIDER_BASE_URL", "COPILOT_PROVIDER_API_KEY", "COPILOT_MODEL", "COPILOT_OFFLINE")
 
 BEGINNINGS: dict[str, dict[str, Beginning]] = {
     "claude": {
@@ -88,5 +116,35 @@ BEGINNINGS: dict[str, dict[str, Beginning]] = {
             r"Hooks need review", prepare=lambda place: CLIS["codex"].wire(place, {"Stop": "true"})
         ),
         "launch-begun": Beginning(r"(?m)^› Ask Codex"),
+    },
+    "gemini": {
+        "launch-trust": Beginning(r"(?i)trust", _open(".gemini/settings.json", "gemini-api-key")),
+        "launch-login": Beginning(r"(?i)how would you like to authenticate", _trusting_gemini, _GEMINI_KEY),
+        "launch-key": Beginning(r"(?i)enter gemini api key", without=_GEMINI_KEY),
+    },
+    "qwen": {
+        "launch-trust": Beginning(r"(?i)trust", _open(".qwen/settings.json", "openai")),
+        "launch-login": Beginning(r"(?i)authenticat|select|connect", _nothing, _QWEN_KEY),
+    },
+    "copilot": {
+        "launch-trust": Beginning(r"(?i)trust", _nothing),
+        "launch-login": Beginning(r"(?i)log ?in", without=_COPILOT_KEY),
+        "idle-full": Beginning(r"(?m)^\u276f", arguments=("--allow-all-tools",)),
+    },
+    "opencode": {
+        "launch-login": Beginning(r"(?i)connect|provider", _bare_opencode, steps=((r"Ask anything", "hi"), (r"hi", "Enter"))),
+        "dialog": Beginning(
+            r"Permission required",
+            prepare=_asking_opencode,
+            steps=((r"Ask anything", "[[bash touch asked.txt]] [[say GRANTED]]"),),
+        ),
+    },
+    "goose": {
+        "launch-login": Beginning(r"(?i)provider|configure", without=("GOOSE_PROVIDER", "GOOSE_MODEL")),
+        "dialog": Beginning(
+            r"(?i)allow",
+            also={"GOOSE_MODE": "approve"},
+            steps=((r"Enter to send", "[[bash touch asked.txt]] [[say GRANTED]]"),),
+        ),
     },
 }

@@ -20,7 +20,7 @@ from tests.agents.beginning import BEGINNINGS, Beginning
 from tests.agents.cli import Cli
 from tests.agents.clis import CLIS
 from tests.agents.log import BOUND, until
-from tests.agents.mode import MODES
+from tests.agents.mode import MODES, Mode
 from tests.agents.pin import version
 from tests.agents.rig import Rig
 from tests.agents.terminal import Terminal
@@ -277,15 +277,23 @@ def _ask(rig: Rig, terminal: Terminal, keep: Keep, case: str, end: str) -> None:
 
 def in_modes(rig: Rig, terminal: Terminal, keep: Keep) -> None:
     for name, mode in MODES.get(rig.cli.name, {}).items():
+        _try(_mode(name, mode), rig, terminal, keep)
+
+
+def _mode(name: str, mode: Mode) -> Callable[..., None]:
+    def play(rig: Rig, terminal: Terminal, keep: Keep) -> None:
         for step in mode.enter:
             _step(terminal, step)
         try:
-            terminal.wait_screen(mode.shown, 10)
+            terminal.wait_screen(mode.shown, 5)
             keep(mode.case or f"mode-{name}")
         finally:
             for step in mode.leave:
                 _step(terminal, step)
-        terminal.wait_idle()
+        terminal.wait_idle(10)
+
+    play.__name__ = name
+    return play
 
 
 def _step(terminal: Terminal, step: str) -> None:

@@ -95,10 +95,16 @@ def profile() -> "Profile":
 
     rule = r"─{20,}"
     return Profile(
-        Composer(r"> ", above=rule, below=rule, ghost=(Look(foreground="38;5;103"),)),
+        Composer(r"> ", above=rule, below=rule, ghost=(Look(foreground="38;5;103"),), most=lambda height: 10),
         busy=(r"esc to cancel",),
-        dialogs=(Dialog("permission", r"Allow execution of|Apply this change\?|Waiting for user confirm"),),
-        pasted=r"\[Pasted Content ",
+        dialogs=(
+            Dialog("trust", r"Do you trust this folder\?", is_first=True),
+            Dialog("login", r"Third-party Providers", is_first=True),
+            Dialog("permission", r"Allow execution of|Apply this change\?|Waiting for user confirm"),
+        ),
+        pasted=r"\[Pasted Content (?P<units>\d+) chars\]",
+        stop=("Escape",),  # once; what was asked comes back as a draft if nothing was answered yet
+        queues=True,  # it steers: it is shown with the next result of a tool
     )
 
 
