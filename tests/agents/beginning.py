@@ -19,11 +19,14 @@ class Beginning(NamedTuple):
     prepare: Callable[[Place], object] = lambda place: None
     steps: tuple[tuple[str, str], ...] = ()  # patterns before it, and the key for each
 
+    interactive: tuple[str, ...] | None = None  # in place of the CLI's own arguments
+
     def altered(self, cli: Cli) -> Cli:
         def env(place: Place) -> dict[str, str]:
             return {name: value for name, value in cli.env(place).items() if name not in self.without}
 
-        return cli._replace(env=env, seed=self.seed or cli.seed)
+        interactive = cli.interactive if self.interactive is None else self.interactive
+        return cli._replace(env=env, seed=self.seed or cli.seed, interactive=interactive)
 
 
 def _nothing(place: Place) -> None:
@@ -55,10 +58,10 @@ def _old_codex(place: Place) -> None:
 
 
 def _open(path: str, auth: str) -> Callable[[Place], None]:
-    """Settings of Gemini CLI and its kin, with trust to be asked for; `auth` empty: and how to log in, too."""
+    """Settings of Gemini CLI and its kin, with trust to be asked for."""
 
     def seed(place: Place) -> None:
-        security = {"auth": {"selectedType": auth} if auth else {}, "folderTrust": {"enabled": True}}
+        security = {"auth": {"selectedType": auth}, "folderTrust": {"enabled": True}}
         quiet = {"privacy": {"usageStatisticsEnabled": False}, "general": {"enableAutoUpdate": False}}
         place.merge(path, {"security": security, **quiet})
 
@@ -67,11 +70,6 @@ def _open(path: str, auth: str) -> Callable[[Place], None]:
 
 def _asking_opencode(place: Place) -> None:
     place.merge(".config/opencode/opencode.json", {"permission": {"bash": "ask", "edit": "ask"}})
-
-
-def _bare_opencode(place: Place) -> None:
-    CLIS["opencode"].seed(place)
-    place.write(".config/opencode/opencode.json", {"autoupdate": False})
 
 
 def _change(place: Place, path: str, old: str, new: str) -> None:
@@ -88,6 +86,9 @@ _GEMINI_KEY = ("GEMINI_API_KEY",)
 _QWEN_KEY = ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL")
 _COPILOT_KEY = ("COPILOT_PROVIDER_BASE_URL", "COPILOT_PROVIDER_API_KEY", "COPILOT_MODEL", "COPILOT_OFFLINE")
 
+_AIDER_KEY = ("OPENAI_API_KEY", "OPENAI_API_BASE")
+_AIDER = ("--analytics-disable", "--no-check-update", "--no-show-release-notes", "--no-show-model-warnings")
+
 BEGINNINGS: dict[str, dict[str, Beginning]] = {
     "claude": {
         "launch-theme": Beginning(r"Choose the text style", _nothing),
@@ -99,9 +100,13 @@ BEGINNINGS: dict[str, dict[str, Beginning]] = {
             also={"ANTHROPIC_API_KEY": "sk-ant-dummy-0000000000000000000000"},
         ),
         "launch-bypass": Beginning(
-            r"Bypass Permissions mode", arguments=("--dangerously-skip-permissions",), also={"IS_SANDBOX": "1"}
+            r"Bypass Permissions mode",
+            arguments=("--dangerously-skip-permissions",),
+            also={"IS_SANDBOX": "1"},
         ),
-        "launch-login": Beginning(r"Select login method", steps=((r"(?m)^\u276f", "/login"), (r"/login", "Enter"))),
+        "launch-login": Beginning(
+            r"Select login method", steps=((r"(?m)^\u276f", "/login"), (r"/login", "Enter"))
+        ),
         "idle-vim": Beginning(r"-- INSERT", prepare=_vim),
         "idle-vim-normal": Beginning(r"manual mode on", prepare=_vim, steps=((r"-- INSERT", "Escape"),)),
         "mode-visual": Beginning(
@@ -115,7 +120,7 @@ BEGINNINGS: dict[str, dict[str, Beginning]] = {
         "launch-hooks": Beginning(
             r"Hooks need review", prepare=lambda place: CLIS["codex"].wire(place, {"Stop": "true"})
         ),
-        "launch-begun": Beginning(r"(?m)^› Ask Codex"),
+        "launch-begun": Beginning(r"(?m)^\u203a Ask Codex"),
     },
     "gemini": {
         "launch-trust": Beginning(r"(?i)trust", _open(".gemini/settings.json", "gemini-api-key")),
@@ -132,7 +137,6 @@ BEGINNINGS: dict[str, dict[str, Beginning]] = {
         "idle-full": Beginning(r"(?m)^\u276f", arguments=("--allow-all-tools",)),
     },
     "opencode": {
-        "launch-login": Beginning(r"(?i)connect|provider", _bare_opencode, steps=((r"Ask anything", "hi"), (r"hi", "Enter"))),
         "dialog": Beginning(
             r"Permission required",
             prepare=_asking_opencode,
@@ -140,11 +144,16 @@ BEGINNINGS: dict[str, dict[str, Beginning]] = {
         ),
     },
     "goose": {
-        "launch-login": Beginning(r"(?i)provider|configure", without=("GOOSE_PROVIDER", "GOOSE_MODEL")),
         "dialog": Beginning(
-            r"(?i)allow",
+            r"do you allow",
             also={"GOOSE_MODE": "approve"},
             steps=((r"Enter to send", "[[bash touch asked.txt]] [[say GRANTED]]"),),
         ),
+    },
+    "aider": {
+        "launch-login": Beginning(
+            r"Login to OpenRouter", without=_AIDER_KEY, interactive=(*_AIDER, "--no-git")
+        ),
+        "dialog": Beginning(r"Add \.aider", interactive=(*_AIDER, "--git", "--model", "openai/scripted-1")),
     },
 }

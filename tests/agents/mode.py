@@ -14,8 +14,8 @@ class Mode(NamedTuple):
 
 _CLEAR = ("C-u",)
 _QUESTION = (
-    '[[tool AskUserQuestion {"questions": [{"question": "Which one?", "header": "Pick", "multiSelect": false, '
-    '"options": [{"label": "A", "description": "a"}, {"label": "B", "description": "b"}]}]}]] [[say PICKED]]'
+    '[[tool AskUserQuestion {"questions": [{"question": "Which one?", "header": "Pick", '
+    '"multiSelect": false, "options": [{"label": "A", "description": "a"}, {"label": "B", "description": "b"}]}]}]] [[say PICKED]]'
 )
 
 MODES: dict[str, dict[str, Mode]] = {
@@ -76,10 +76,10 @@ MODES: dict[str, dict[str, Mode]] = {
         "shell": Mode(("!",), r"(?i)shell"),
         "plan": Mode(("Tab",), r"Plan", ("Tab",), "idle-plan"),
         "palette": Mode(("C-p",), r"(?i)commands"),
+        "model": Mode(("/models", "Enter"), r"(?i)select model"),
     },
     "goose": {
         "command": Mode(("/",), r"(?m)^> /", _CLEAR),
-        "history": Mode(("C-r",), r"(?i)search", ("C-g", "C-u")),
     },
     "aider": {
         "command": Mode(("/",), r"/add", ("Escape", "C-u")),

@@ -1,10 +1,10 @@
 """Records what real agents show: `python -m tests.agents.screens [NAME [PLAY …]]`.
 
 One session of each CLI in a terminal, captured with its colours in each state that the guard must know: at
-rest, with a draft, with what was pasted, at work, asking, in its modes and pickers (`mode`), narrow, stopped, and
-after it printed what looks like its own composer; then one start for each question it asks before it can work
-(`beginning`). Written are `tests/data/screens/<cli>/<case>.ansi`, and in `index.json` the version, and of each
-case its size and where the cursor was. With the name of a play only that one is recorded.
+rest, with a draft, with what was pasted, at work, asking, in its modes and pickers (`mode`), narrow, stopped,
+and after it printed what looks like its own composer; then one start for each question it asks before it can
+work (`beginning`). Written are `tests/data/screens/<cli>/<case>.ansi`, and in `index.json` the version, and of
+each case its size and where the cursor was. With the name of a play or a start only that one is recorded.
 """
 
 import contextlib
@@ -13,8 +13,12 @@ import os
 import re
 import sys
 from collections.abc import Callable
+from subprocess import CalledProcessError
+from threading import Event
 from typing import Any
 
+from postroom.bridges.terminal.reading import State, read
+from postroom.bridges.terminal.screen import parse
 from postroom.runtimes.screen import of
 from tests.agents.beginning import BEGINNINGS, Beginning
 from tests.agents.cli import Cli
@@ -36,6 +40,7 @@ PASTES = {
     "wrap": " ".join(f"word{n:03}" for n in range(50)),
     "long": " ".join(f"long{n:04}" for n in range(170)),
     "many": "\n".join(f"line {n} of forty" for n in range(1, 41)),
+    "astral": "party \U0001f389 " * 150 + "over",
     "wide": "Grüße 日本語 テキスト 🎉 naïve 한국어 " + "字" * 70 + " end",
 }
 FACTS = (
@@ -113,17 +118,24 @@ def begin(cli: Cli, name: str, beginning: Beginning, recorder: Recorder) -> None
                     _step(terminal, step)
                 terminal.wait_screen(beginning.shown, 25)
                 recorder.keep(terminal, name)
-            except AssertionError as error:
+            except (AssertionError, CalledProcessError) as error:
                 print(f"  {cli.name} {name}: {str(error)[:3000]}", flush=True)
 
 
 def at_rest(rig: Rig, terminal: Terminal, keep: Keep) -> None:
+    with contextlib.suppress(AssertionError):
+        until(lambda: _reads_idle(terminal, rig.cli.name), 20.0, "idle screen")
     keep("idle-fresh")
     terminal.submit("[[bash echo RE''ADY]] [[say BEGUN]]")
     heard(rig, "say BEGUN")
     moved(terminal)
     terminal.wait_idle()
     keep("idle")
+
+
+def _reads_idle(terminal: Terminal, name: str) -> bool:
+    y = int(terminal.tmux("display-message", "-p", "#{cursor_y}"))
+    return read(parse(terminal.tmux("capture-pane", "-p", "-e", "-N"), y), of(name)).state is State.IDLE
 
 
 def with_a_draft(rig: Rig, terminal: Terminal, keep: Keep) -> None:
@@ -153,7 +165,7 @@ def pasted(rig: Rig, terminal: Terminal, keep: Keep, name: str, text: str) -> No
     terminal.wait(lambda: terminal.screen() != before, "pasted text")
     keep(f"pasted-{name}")
     terminal.press("Enter")
-    heard(rig, text.split("\n")[-1])
+    heard(rig, text.rsplit("\n", maxsplit=1)[-1])
     terminal.wait_idle()
 
 
@@ -218,9 +230,9 @@ def stopped(rig: Rig, terminal: Terminal, keep: Keep) -> None:
     terminal.submit("[[sleep 50]] [[say NE''VER]]")
     heard(rig, "sleep 50")
     moved(terminal)
-    for key in of(rig.cli.name).stop:  # together, two of Escape would be one key with Alt
+    for key in of(rig.cli.name).stop:
         terminal.press(key)
-        moved(terminal, 1)
+        Event().wait(of(rig.cli.name).apart)
     moved(terminal)
     keep("stopped")
 
@@ -249,9 +261,9 @@ def heard(rig: Rig, text: str) -> None:
     until(lambda: arrived(rig, text), 20.0, f"{text!r} in a request")
 
 
-def moved(terminal: Terminal, times: int = MOVES) -> None:
+def moved(terminal: Terminal) -> None:
     """Wait until the screen has changed a few times; one that stands still has nothing more to show."""
-    for _ in range(times):
+    for _ in range(MOVES):
         before = terminal.screen()
         with contextlib.suppress(AssertionError):
             until(lambda: terminal.screen() != before, 1.0, "change")  # noqa: B023 - called at once
@@ -329,7 +341,8 @@ def after(rig: Rig, terminal: Terminal, keep: Keep) -> None:
 
 
 PLAYS = (
-    at_rest, with_a_draft, with_pastes, at_work, with_a_tool, asking, queued, in_modes, narrow, hostile, after, stopped,
+    at_rest, with_a_draft, with_pastes, at_work, with_a_tool, asking, queued, in_modes, narrow, hostile, after,
+    stopped,
 )  # fmt: skip
 
 

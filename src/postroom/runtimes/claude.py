@@ -136,15 +136,19 @@ def profile() -> "Profile":
             Dialog("login", r"Select login method", is_first=True),
             Dialog("permission", r"^ Do you want to [^\n]*\n(?:.*\n)*? *\u276f *\d\. "),
             Dialog("question", r"Enter to select · "),
-            Dialog("agents", r"describe a task for a new session| · enter to return · "),  # starts another agent
+            Dialog(
+                "agents", r"describe a task for a new session| · enter to return · "
+            ),  # starts another agent
             Dialog("picker", menu),
         ),
         pasted=r"\[Pasted text #\d+(?: \+(?P<breaks>\d+) lines)?\]",
         bare=400,
-        # Once. What was asked comes back as a draft if nothing was answered yet, and what was queued goes on by
-        # itself. When idle once does nothing, twice opens a list of what to go back to.
+        # Once. What was asked comes back as a draft if nothing was answered yet, and what was queued begins.
+        # When idle once does nothing, twice opens a list of what to go back to.
         stop=("Escape",),
-        deaf=(r"^  -- (?:VISUAL|NORMAL)",),  # normal mode shows nothing now, and takes a paste and Enter as ever
+        deaf=(
+            r"^  -- (?:VISUAL|NORMAL)",
+        ),  # normal mode shows nothing now, and takes a paste and Enter as ever
         queues=True,
     )
 

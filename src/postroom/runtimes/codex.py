@@ -111,15 +111,16 @@ _TRUST = "Start codex: it asks you to review the hooks, once. Trust them, or it 
 
 
 def profile() -> "Profile":
-    from postroom.runtimes.screen import Composer, Dialog, Look, Profile  # noqa: PLC0415 - for terminals
+    from postroom.runtimes.screen import Composer, Dialog, Look, Most, Profile  # noqa: PLC0415 - for terminals
 
-    # The line below has the model. While it starts, and may still ask something, only `? for shortcuts` is there.
+    # The line below has the model. While it starts and may still ask, only `? for shortcuts` is there.
     composer = Composer(
         r"\u203a ",
         below=r"  \S.* · ",
+        empty=r"\S",
         prompt=Look(dim=False),
         ghost=(Look(dim=True),),
-        most=lambda height: height * 2 // 3 - 4,
+        most=Most(2 / 3, -4),
     )
     return Profile(
         composer,

@@ -76,22 +76,27 @@ RUNTIME = Runtime(
 
 
 def profile() -> "Profile":
-    from postroom.runtimes.screen import Composer, Dialog, Look, Profile  # noqa: PLC0415 - for terminals
+    from postroom.runtimes.screen import Composer, Dialog, Look, Most, Profile  # noqa: PLC0415 - for terminals
 
     composer = Composer(
         r" > ",
         more=r"   ",
         above=r"▄{20,}",
         below=r"▀{20,}",
+        empty=r" *Type your message",
         ghost=(Look(foreground="38;5;248"),),
-        most=lambda height: 10,
+        most=Most(plus=10),
     )
     return Profile(
         composer,
         busy=(r"esc to cancel",),
         dialogs=(
             Dialog("trust", r"Do you trust the files in this folder\?", is_first=True),
-            Dialog("login", r"No authentication method selected|How would you like to authenticate", is_first=True),
+            Dialog(
+                "login",
+                r"No authentication method selected|How would you like to authenticate",
+                is_first=True,
+            ),
             Dialog("key", r"Enter Gemini API Key", is_first=True),
             Dialog("picker", r"\(Press Esc to close\)|\(Use Enter to select\)"),
             Dialog("permission", r"Allow execution of|Apply this change\?|Do you want to proceed\?"),

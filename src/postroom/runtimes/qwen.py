@@ -91,11 +91,19 @@ _SANDBOX = "executionSandbox"
 
 
 def profile() -> "Profile":
-    from postroom.runtimes.screen import Composer, Dialog, Look, Profile  # noqa: PLC0415 - for terminals
+    from postroom.runtimes.screen import Composer, Dialog, Look, Most, Profile  # noqa: PLC0415 - for terminals
 
     rule = r"─{20,}"
+    composer = Composer(
+        r"> ",
+        above=rule,
+        below=rule,
+        empty=r" *Type your message",
+        ghost=(Look(foreground="38;5;103"),),
+        most=Most(plus=10),
+    )
     return Profile(
-        Composer(r"> ", above=rule, below=rule, ghost=(Look(foreground="38;5;103"),), most=lambda height: 10),
+        composer,
         busy=(r"esc to cancel",),
         dialogs=(
             Dialog("trust", r"Do you trust this folder\?", is_first=True),
