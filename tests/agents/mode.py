@@ -15,7 +15,8 @@ class Mode(NamedTuple):
 _CLEAR = ("C-u",)
 _QUESTION = (
     '[[tool AskUserQuestion {"questions": [{"question": "Which one?", "header": "Pick", '
-    '"multiSelect": false, "options": [{"label": "A", "description": "a"}, {"label": "B", "description": "b"}]}]}]] [[say PICKED]]'
+    '"multiSelect": false, '
+    '"options": [{"label": "A", "description": "a"}, {"label": "B", "description": "b"}]}]}]] [[say PICKED]]'
 )
 
 MODES: dict[str, dict[str, Mode]] = {
@@ -57,7 +58,7 @@ MODES: dict[str, dict[str, Mode]] = {
         "command": Mode(("/",), r"btw", _CLEAR),
         "file": Mode(("@",), r"(?m)^> @", _CLEAR),
         "shell": Mode(("!",), r"(?i)shell mode"),
-        "plan": Mode(("BTab",), r"(?i)shift \+ tab", ("BTab",), "idle-plan"),
+        "yolo": Mode(("BTab",), r"YOLO mode", ("BTab",), "idle-yolo"),
         "help": Mode(("?",), r"(?i)to clear|shell", ("?",), "idle-help"),
         "model": Mode(("/model", "Enter"), r"(?i)select model"),
         "history": Mode(("C-r",), r"\(r:\)"),

@@ -3,8 +3,8 @@
 One session of each CLI in a terminal, captured with its colours in each state that the guard must know: at
 rest, with a draft, with what was pasted, at work, asking, in its modes and pickers (`mode`), narrow, stopped,
 and after it printed what looks like its own composer; then one start for each question it asks before it can
-work (`beginning`). Written are `tests/data/screens/<cli>/<case>.ansi`, and in `index.json` the version, and of
-each case its size and where the cursor was. With the name of a play or a start only that one is recorded.
+work (`beginning`). Written are `tests/data/screens/<cli>/<case>.ansi`, and in `index.json` the version, and
+of each case its size and where the cursor was. With the name of a play or a start only that one is recorded.
 """
 
 import contextlib
@@ -43,6 +43,7 @@ PASTES = {
     "astral": "party \U0001f389 " * 150 + "over",
     "wide": "Grüße 日本語 テキスト 🎉 naïve 한국어 " + "字" * 70 + " end",
 }
+TOOLLESS = ("aider",)
 FACTS = (
     "#{cursor_x} #{cursor_y} #{cursor_flag} #{pane_width} #{pane_height} #{alternate_on} "
     "#{pane_current_command}"
@@ -89,7 +90,8 @@ Keep = Callable[..., None]
 
 def record(cli: Cli, names: list[str]) -> None:
     recorder = Recorder(cli.name)
-    plays = [play for play in PLAYS if not names or play.__name__ in names]
+    able = [play for play in PLAYS if cli.name not in TOOLLESS or play not in (with_a_tool, asking, queued)]
+    plays = [play for play in able if not names or play.__name__ in names]
     if plays:
         with Rig(cli) as rig, rig.terminal() as terminal:
             terminal.wait_idle(90)
@@ -329,6 +331,8 @@ def hostile(rig: Rig, terminal: Terminal, keep: Keep) -> None:
     moved(terminal)
     terminal.settle()
     keep("hostile-idle")
+    if rig.cli.name in TOOLLESS:
+        return
     go = _tool(rig, terminal, keep, "HOS''TILE")
     keep("hostile-busy", settled=False)
     go()
@@ -341,8 +345,8 @@ def after(rig: Rig, terminal: Terminal, keep: Keep) -> None:
 
 
 PLAYS = (
-    at_rest, with_a_draft, with_pastes, at_work, with_a_tool, asking, queued, in_modes, narrow, hostile, after,
-    stopped,
+    at_rest, with_a_draft, with_pastes, at_work, with_a_tool, asking, queued, in_modes, narrow, hostile,
+    after, stopped,
 )  # fmt: skip
 
 

@@ -127,8 +127,10 @@ def test_each_profile_has_a_screen_of_each_state(name: str):
     found = index(name)
     assert found["version"]
     states = {reading(name, case).state for case in found["cases"]}
-    wanted = {"idle", "draft", "busy", "launch"} | ({"dialog"} if of(name).dialogs else set())
-    assert {State.IDLE, State.BUSY} <= states
+    wanted = {"idle", "draft", "busy", "dialog", "mode", "hostile", "stopped"}
+    if any(dialog.is_first for dialog in of(name).dialogs):
+        wanted.add("launch")
+    assert {State.IDLE, State.BUSY, State.DIALOG} <= states
     assert wanted <= {case.partition("-")[0] for case in found["cases"]}
     assert {dialog.name for dialog in of(name).dialogs} <= {
         reading(name, case).dialog for case in found["cases"]

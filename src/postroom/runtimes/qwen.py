@@ -95,7 +95,7 @@ def profile() -> "Profile":
 
     rule = r"─{20,}"
     composer = Composer(
-        r"> ",
+        r"[>*] ",
         above=rule,
         below=rule,
         empty=r" *Type your message",
@@ -110,7 +110,7 @@ def profile() -> "Profile":
             Dialog("login", r"Third-party Providers", is_first=True),
             Dialog("permission", r"Allow execution of|Apply this change\?|Waiting for user confirm"),
         ),
-        pasted=r"\[Pasted Content (?P<units>\d+) chars\]",
+        pasted=r"\[Pasted Content (?P<chars>\d+) chars\]",
         stop=("Escape",),  # once; what was asked comes back as a draft if nothing was answered yet
         queues=True,  # it steers: it is shown with the next result of a tool
     )
