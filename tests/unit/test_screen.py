@@ -157,12 +157,28 @@ def test_a_question_that_an_agent_prints_does_not_make_it_idle(name: str):
 
 def test_a_painted_cursor_on_a_suggestion_is_no_draft_but_on_a_word_it_is():
     def typed(line: str) -> str | None:
-        return read(parse(f"{RULE}\n\u276f {line}\n{RULE}", 1), of("claude")).draft
+        return read(parse(f"{RULE}\n\u276f {line}\n{RULE}" + "\n" * 20, 1), of("claude")).draft
 
     assert typed("\x1b[7mP\x1b[0;2mress up\x1b[0m") == ""
     assert typed("\x1b[7mP\x1b[0mress up") == "Press up"
     assert typed("\x1b[7mP\x1b[0m") == "P"
     assert typed("\x1b[7m \x1b[0m") == ""
+
+
+def test_a_composer_with_room_for_one_line_is_not_known_to_be_empty():
+    small = parse(f"{RULE}\n\u276f \n{RULE}", 1)
+    assert read(small, of("claude")) == Reading(State.UNKNOWN, None)
+
+
+def test_a_composer_in_colours_that_are_not_known_is_not_known_to_be_empty():
+    whole = screen("opencode", "draft")
+    other = Look(dim=False, foreground="", background="48;5;1", reverse=False)
+    lines = tuple(line._replace(looks=(other,) * len(line.looks)) for line in whole.lines)
+    assert read(whole._replace(lines=lines), of("opencode")) == Reading(State.UNKNOWN, None)
+
+
+def test_a_further_line_of_a_draft_that_looks_like_an_empty_prompt_is_no_empty_composer():
+    assert read(parse("> something\n> \n", 1), of("goose")).draft != ""
 
 
 def test_a_marker_that_counts_nothing_stands_for_a_long_line_only():

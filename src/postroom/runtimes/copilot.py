@@ -84,11 +84,11 @@ RUNTIME = Runtime(
 
 
 def profile() -> "Profile":
-    from postroom.runtimes.screen import Composer, Dialog, Profile  # noqa: PLC0415 - for terminals
+    from postroom.runtimes.screen import Composer, Dialog, Most, Profile  # noqa: PLC0415 - for terminals
 
     rule = r"─{20,}"
     return Profile(
-        Composer(r"\u276f ?", above=rule, below=rule),
+        Composer(r"\u276f ?", above=rule, below=rule, most=Most(1 / 2, -2)),
         busy=(r"^ \S [^\n]* esc esc ", r"^ \S Loading: "),
         dialogs=(
             Dialog("trust", r"Do you trust the files in this folder\?", is_first=True),

@@ -63,12 +63,12 @@ RUNTIME = Runtime(
 
 
 def profile() -> "Profile":
-    from postroom.runtimes.screen import Composer, Dialog, Look, Profile  # noqa: PLC0415 - for terminals
+    from postroom.runtimes.screen import Composer, Dialog, Look, Most, Profile  # noqa: PLC0415 - for terminals
 
     bar, typed = r"\s*┃ {0,2}", (Look(background="48;5;234"), Look(background="48;5;215"))
     composer = Composer(
         bar, more=bar, above=r"(?!\s*┃)", below=r"\s*╹▀", foot=r"\s*┃  \S+ · ",
-        ground=typed, ghost=(Look(foreground="38;5;8"),),
+        ground=typed, ghost=(Look(foreground="38;5;8"),), most=Most(1 / 3),
     )  # fmt: skip
     return Profile(
         composer,

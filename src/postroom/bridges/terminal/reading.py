@@ -100,9 +100,9 @@ def _typed(rows: list[Line], composer: Composer, height: int) -> str | None:
     starts = [None, *(re.match(composer.more, line.text) for line in rows[1:])]
     bare = [line.rest(start.end() if start else 0) for line, start in zip(rows, starts, strict=True)]
     typed = [line.typed(composer.ground, composer.ghost).rstrip(" \u00a0\u200b") for line in bare]
-    if not any(typed) and not re.match(composer.empty, rows[0].text):
-        return None
     is_full = composer.most != Most() and len(rows) >= composer.most.lines(height)
+    if not any(typed) and (is_full or not re.match(composer.empty, rows[0].text)):
+        return None
     return CUT * is_full + "\n".join(typed).strip("\n")
 
 
