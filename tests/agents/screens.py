@@ -1,10 +1,10 @@
 """Records what real agents show: `python -m tests.agents.screens [NAME [PLAY …]]`.
 
 One session of each CLI in a terminal, captured with its colours in each state that the guard must know: at
-rest, with a draft, with what was pasted, at work, asking, in its modes and pickers (`mode`), narrow, stopped, and
-after it printed what looks like its own composer; then one start for each question it asks before it can work
-(`beginning`). Written are `tests/data/screens/<cli>/<case>.ansi`, and in `index.json` the version, and of each
-case its size and where the cursor was. With the name of a play only that one is recorded.
+rest, with a draft, with what was pasted, at work, asking, in its modes and pickers (`mode`), narrow, stopped,
+and after it printed what looks like its own composer; then one start for each question it asks before it can
+work (`beginning`). Written are `tests/data/screens/<cli>/<case>.ansi`, and in `index.json` the version, and
+of each case its size and where the cursor was. With the name of a play or a start only that one is recorded.
 """
 
 import contextlib
@@ -13,14 +13,18 @@ import os
 import re
 import sys
 from collections.abc import Callable
+from subprocess import CalledProcessError
+from threading import Event
 from typing import Any
 
+from postroom.bridges.terminal.reading import State, read
+from postroom.bridges.terminal.screen import parse
 from postroom.runtimes.screen import of
 from tests.agents.beginning import BEGINNINGS, Beginning
 from tests.agents.cli import Cli
 from tests.agents.clis import CLIS
 from tests.agents.log import BOUND, until
-from tests.agents.mode import MODES
+from tests.agents.mode import MODES, Mode
 from tests.agents.pin import version
 from tests.agents.rig import Rig
 from tests.agents.terminal import Terminal
@@ -36,8 +40,10 @@ PASTES = {
     "wrap": " ".join(f"word{n:03}" for n in range(50)),
     "long": " ".join(f"long{n:04}" for n in range(170)),
     "many": "\n".join(f"line {n} of forty" for n in range(1, 41)),
+    "astral": "party \U0001f389 " * 150 + "over",
     "wide": "Grüße 日本語 テキスト 🎉 naïve 한국어 " + "字" * 70 + " end",
 }
+TOOLLESS = ("aider",)
 FACTS = (
     "#{cursor_x} #{cursor_y} #{cursor_flag} #{pane_width} #{pane_height} #{alternate_on} "
     "#{pane_current_command}"
@@ -84,7 +90,8 @@ Keep = Callable[..., None]
 
 def record(cli: Cli, names: list[str]) -> None:
     recorder = Recorder(cli.name)
-    plays = [play for play in PLAYS if not names or play.__name__ in names]
+    able = [play for play in PLAYS if cli.name not in TOOLLESS or play not in (with_a_tool, asking, queued)]
+    plays = [play for play in able if not names or play.__name__ in names]
     if plays:
         with Rig(cli) as rig, rig.terminal() as terminal:
             terminal.wait_idle(90)
@@ -109,20 +116,28 @@ def begin(cli: Cli, name: str, beginning: Beginning, recorder: Recorder) -> None
         with rig.terminal(*beginning.arguments, **beginning.also) as terminal:
             try:
                 for pattern, step in beginning.steps:
-                    terminal.wait_screen(pattern)
+                    terminal.wait_screen(pattern, 25)
                     _step(terminal, step)
-                terminal.wait_screen(beginning.shown)
+                terminal.wait_screen(beginning.shown, 25)
                 recorder.keep(terminal, name)
-            except AssertionError as error:
+            except (AssertionError, CalledProcessError) as error:
                 print(f"  {cli.name} {name}: {str(error)[:3000]}", flush=True)
 
 
 def at_rest(rig: Rig, terminal: Terminal, keep: Keep) -> None:
+    with contextlib.suppress(AssertionError):
+        until(lambda: _reads_idle(terminal, rig.cli.name), 20.0, "idle screen")
     keep("idle-fresh")
     terminal.submit("[[bash echo RE''ADY]] [[say BEGUN]]")
-    rig.log.wait("READY")
+    heard(rig, "say BEGUN")
+    moved(terminal)
     terminal.wait_idle()
     keep("idle")
+
+
+def _reads_idle(terminal: Terminal, name: str) -> bool:
+    y = int(terminal.tmux("display-message", "-p", "#{cursor_y}"))
+    return read(parse(terminal.tmux("capture-pane", "-p", "-e", "-N"), y), of(name)).state is State.IDLE
 
 
 def with_a_draft(rig: Rig, terminal: Terminal, keep: Keep) -> None:
@@ -152,7 +167,7 @@ def pasted(rig: Rig, terminal: Terminal, keep: Keep, name: str, text: str) -> No
     terminal.wait(lambda: terminal.screen() != before, "pasted text")
     keep(f"pasted-{name}")
     terminal.press("Enter")
-    rig.log.wait(text.split("\n")[-1])
+    heard(rig, text.rsplit("\n", maxsplit=1)[-1])
     terminal.wait_idle()
 
 
@@ -173,7 +188,7 @@ def narrow(rig: Rig, terminal: Terminal, keep: Keep) -> None:
 
 def at_work(rig: Rig, terminal: Terminal, keep: Keep) -> None:
     terminal.submit("[[sleep 6]] [[say WOR''KED]]")
-    rig.log.wait("sleep 6")
+    heard(rig, "sleep 6")
     moved(terminal)
     keep("busy-text", settled=False)
     terminal.wait_screen("WOR''KED|WORKED")
@@ -201,21 +216,25 @@ def queued(rig: Rig, terminal: Terminal, keep: Keep) -> None:
     terminal.press("Enter")
     moved(terminal)
     keep("busy-queued", settled=False)
-    before = rig.log.arrival("sent meanwhile")
+    before = arrived(rig, "sent meanwhile")
     go()
-    rig.log.wait("sent meanwhile")
-    print(f"  {rig.cli.name} queued: asked before the tool ended: {before is not None}", flush=True)
+    terminal.wait_idle()
+    if not arrived(rig, "sent meanwhile"):
+        print(f"  {rig.cli.name} queued: not submitted at all", flush=True)
+        terminal.press("Enter")
+    heard(rig, "sent meanwhile")
+    print(f"  {rig.cli.name} queued: asked before the tool ended: {before}", flush=True)
     terminal.wait_idle()
     print(f"  {rig.cli.name} queued: first turn went on: {'FIN' in rig.log.last().split('meanwhile')[0]}")
 
 
 def stopped(rig: Rig, terminal: Terminal, keep: Keep) -> None:
     terminal.submit("[[sleep 50]] [[say NE''VER]]")
-    rig.log.wait("sleep 50")
+    heard(rig, "sleep 50")
     moved(terminal)
-    for key in of(rig.cli.name).stop:  # together, two of Escape would be one key with Alt
+    for key in of(rig.cli.name).stop:
         terminal.press(key)
-        moved(terminal, 1)
+        Event().wait(of(rig.cli.name).apart)
     moved(terminal)
     keep("stopped")
 
@@ -235,9 +254,18 @@ def _tool(rig: Rig, terminal: Terminal, keep: Keep, end: str) -> Callable[[], No
     return lambda: open(go, "w", encoding="ascii").close()
 
 
-def moved(terminal: Terminal, times: int = MOVES) -> None:
+def arrived(rig: Rig, text: str) -> bool:
+    """Whether the model was asked so, by an agent with tools or without."""
+    return any(text in request.text for request in rig.log.requests())
+
+
+def heard(rig: Rig, text: str) -> None:
+    until(lambda: arrived(rig, text), 20.0, f"{text!r} in a request")
+
+
+def moved(terminal: Terminal) -> None:
     """Wait until the screen has changed a few times; one that stands still has nothing more to show."""
-    for _ in range(times):
+    for _ in range(MOVES):
         before = terminal.screen()
         with contextlib.suppress(AssertionError):
             until(lambda: terminal.screen() != before, 1.0, "change")  # noqa: B023 - called at once
@@ -263,15 +291,23 @@ def _ask(rig: Rig, terminal: Terminal, keep: Keep, case: str, end: str) -> None:
 
 def in_modes(rig: Rig, terminal: Terminal, keep: Keep) -> None:
     for name, mode in MODES.get(rig.cli.name, {}).items():
+        _try(_mode(name, mode), rig, terminal, keep)
+
+
+def _mode(name: str, mode: Mode) -> Callable[..., None]:
+    def play(rig: Rig, terminal: Terminal, keep: Keep) -> None:
         for step in mode.enter:
             _step(terminal, step)
         try:
-            terminal.wait_screen(mode.shown)
+            terminal.wait_screen(mode.shown, 5)
             keep(mode.case or f"mode-{name}")
         finally:
             for step in mode.leave:
                 _step(terminal, step)
-        terminal.wait_idle()
+        terminal.wait_idle(10)
+
+    play.__name__ = name
+    return play
 
 
 def _step(terminal: Terminal, step: str) -> None:
@@ -291,10 +327,12 @@ def hostile(rig: Rig, terminal: Terminal, keep: Keep) -> None:
     terminal.paste("[[say FAKE\n\n" + "\n".join(shown[-7:]) + "\n]]")
     terminal.settle()
     terminal.press("Enter")
-    rig.log.wait("say FAKE")
+    heard(rig, "say FAKE")
     moved(terminal)
     terminal.settle()
     keep("hostile-idle")
+    if rig.cli.name in TOOLLESS:
+        return
     go = _tool(rig, terminal, keep, "HOS''TILE")
     keep("hostile-busy", settled=False)
     go()
@@ -307,7 +345,8 @@ def after(rig: Rig, terminal: Terminal, keep: Keep) -> None:
 
 
 PLAYS = (
-    at_rest, with_a_draft, with_pastes, at_work, with_a_tool, asking, queued, in_modes, narrow, hostile, after, stopped,
+    at_rest, with_a_draft, with_pastes, at_work, with_a_tool, asking, queued, in_modes, narrow, hostile,
+    after, stopped,
 )  # fmt: skip
 
 

@@ -24,9 +24,18 @@ RUNTIME = Runtime(
 
 
 def profile() -> "Profile":
-    from postroom.runtimes.screen import Composer, Profile  # noqa: PLC0415 - for terminals
+    from postroom.runtimes.screen import Composer, Dialog, Profile  # noqa: PLC0415 - for terminals
 
-    return Profile(Composer(r"> ?", more=r"> ?", above=r"─{20,}"), stop=("C-c",))
+    asks = r"\(Y\)es/\(N\)o[^\n]*\s*\Z"
+    return Profile(
+        Composer(r"> ?", more=r"> ?", above=r"─{20,}"),
+        busy=(r"^ *[░█ ]+ Waiting for [^\n]*\s*\Z",),  # at the end: it scrolls away
+        dialogs=(
+            Dialog("login", rf"no API keys were provided(?:.*\n)+?.*{asks}", is_first=True),
+            Dialog("permission", asks),
+        ),
+        stop=("C-c",),  # once; a second within two seconds ends it, also when idle
+    )
 
 
 def wiring() -> "Wiring":

@@ -123,12 +123,12 @@ RUNTIME = Runtime(
 
 
 def profile() -> "Profile":
-    from postroom.runtimes.screen import Composer, Dialog, Look, Profile  # noqa: PLC0415 - for terminals
+    from postroom.runtimes.screen import Composer, Dialog, Look, Most, Profile  # noqa: PLC0415 - for terminals
 
     rule = r"─{20,}"
     menu = r"^ *\u276f (?:\d\. |No|Yes|✔)[^\n]*\n(?:.*\n)*? *(?:Enter to|Esc to) "
     return Profile(
-        Composer(r"\u276f[\u00a0 ]", above=rule, below=rule, ghost=(Look(dim=True),)),
+        Composer(r"\u276f[\u00a0 ]", above=rule, below=rule, ghost=(Look(dim=True),), most=Most(1 / 2, -5)),
         busy=(r"esc to interrupt", r"^[✻✽✢✳✶·*] \S.*…(?: \(.*)? *$"),  # with a draft only the second is shown
         dialogs=(
             Dialog("trust", r"Yes, I trust this folder", is_first=True),
@@ -145,8 +145,8 @@ def profile() -> "Profile":
         ),
         pasted=r"\[Pasted text #\d+(?: \+(?P<breaks>\d+) lines)?\]",
         bare=400,
-        # Once. What was asked comes back as a draft if nothing was answered yet, and what was queued goes on by
-        # itself. When idle once does nothing, twice opens a list of what to go back to.
+        # Once. What was asked comes back as a draft if nothing was answered yet, and what was queued begins.
+        # When idle once does nothing, twice opens a list of what to go back to.
         stop=("Escape",),
         deaf=(
             r"^  -- (?:VISUAL|NORMAL)",

@@ -111,14 +111,33 @@ _TRUST = "Start codex: it asks you to review the hooks, once. Trust them, or it 
 
 
 def profile() -> "Profile":
-    from postroom.runtimes.screen import Composer, Dialog, Look, Profile  # noqa: PLC0415 - for terminals
+    from postroom.runtimes.screen import Composer, Dialog, Look, Most, Profile  # noqa: PLC0415 - for terminals
 
+    # The line below has the model. While it starts and may still ask, only `? for shortcuts` is there.
+    composer = Composer(
+        r"\u203a ",
+        below=r"  \S.* · ",
+        empty=r"\S",
+        prompt=Look(dim=False),
+        ghost=(Look(dim=True),),
+        most=Most(2 / 3, -4),
+    )
     return Profile(
-        Composer(
-            r"\u203a ", below=r"  \S.* · |  \? for shortcuts", prompt=Look(dim=False), ghost=(Look(dim=True),)
-        ),
+        composer,
         busy=(r"esc to interrupt",),
-        dialogs=(Dialog("permission", r"Would you like to [^\n]*\n|Press enter to confirm"),),
+        dialogs=(
+            Dialog("trust", r"Trust this folder\?", is_first=True),
+            Dialog("hooks", r"Hooks need review", is_first=True),
+            Dialog("login", r"^[> ] 1\. Sign in with ", is_first=True),
+            Dialog("update", r"^  Update available · ", is_first=True),
+            Dialog("permission", r"Would you like to [^\n]*\n|Press enter to confirm"),
+            Dialog("agents", r"enter open  n new"),
+            Dialog("picker", r"^ *(?:enter (?:select|continue|confirm|insert) · |Browsing transcript · )"),
+        ),
+        pasted=r"\[Pasted Content (?P<chars>\d+) chars\]",
+        # Once. When idle once asks for a second, which opens the transcript to go back in.
+        stop=("Escape",),
+        queues=True,  # what is submitted meanwhile waits for the end of the tool
     )
 
 

@@ -84,15 +84,23 @@ RUNTIME = Runtime(
 
 
 def profile() -> "Profile":
-    from postroom.runtimes.screen import Composer, Dialog, Profile  # noqa: PLC0415 - for terminals
+    from postroom.runtimes.screen import Composer, Dialog, Most, Profile  # noqa: PLC0415 - for terminals
 
     rule = r"─{20,}"
     return Profile(
-        Composer(r"\u276f ?", above=rule, below=rule),
-        busy=(r"Working\b.* esc esc ",),
-        dialogs=(Dialog("permission", r"Do you want to run|to navigate · enter"),),
-        pasted=r"\[Paste #\d+",
+        Composer(r"\u276f ?", above=rule, below=rule, most=Most(1 / 2, -2)),
+        busy=(r"^ \S [^\n]* esc esc ", r"^ \S Loading: "),
+        dialogs=(
+            Dialog("trust", r"Do you trust the files in this folder\?", is_first=True),
+            Dialog("login", r"Please use /login to sign in", is_first=True),
+            Dialog("permission", r"Do you want to run|enter to select · esc to c"),
+            Dialog("help", r"any key close help"),
+        ),
+        pasted=r"\[Paste #\d+ - (?P<lines>\d+) lines\]",
+        # Not half a second apart. What was asked comes back as a draft if nothing was answered yet. When idle
+        # they take away what somebody has typed.
         stop=("Escape", "Escape"),
+        # What is submitted at work sends a running tool to the background, so nothing is, while it works.
     )
 
 

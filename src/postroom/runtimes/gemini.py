@@ -76,13 +76,34 @@ RUNTIME = Runtime(
 
 
 def profile() -> "Profile":
-    from postroom.runtimes.screen import Composer, Dialog, Look, Profile  # noqa: PLC0415 - for terminals
+    from postroom.runtimes.screen import Composer, Dialog, Look, Most, Profile  # noqa: PLC0415 - for terminals
 
+    composer = Composer(
+        r" > ",
+        more=r"   ",
+        above=r"▄{20,}",
+        below=r"▀{20,}",
+        empty=r" *Type your message",
+        ghost=(Look(foreground="38;5;248"),),
+        most=Most(plus=10),
+    )
     return Profile(
-        Composer(r" > ", more=r"   ", above=r"▄{20,}", below=r"▀{20,}", ghost=(Look(foreground="38;5;248"),)),
+        composer,
         busy=(r"esc to cancel",),
-        dialogs=(Dialog("permission", r"Allow execution of|Apply this change\?|Do you want to proceed\?"),),
-        pasted=r"\[Pasted Text: ",
+        dialogs=(
+            Dialog("trust", r"Do you trust the files in this folder\?", is_first=True),
+            Dialog(
+                "login",
+                r"No authentication method selected|How would you like to authenticate",
+                is_first=True,
+            ),
+            Dialog("key", r"Enter Gemini API Key", is_first=True),
+            Dialog("picker", r"\(Press Esc to close\)|\(Use Enter to select\)"),
+            Dialog("permission", r"Allow execution of|Apply this change\?|Do you want to proceed\?"),
+        ),
+        pasted=r"\[Pasted Text: (?:(?P<lines>\d+) lines|(?P<units>\d+) chars)\]",
+        stop=("Escape",),  # once; when idle it does nothing
+        queues=True,
     )
 
 

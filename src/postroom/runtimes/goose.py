@@ -44,9 +44,16 @@ RUNTIME = Runtime(
 
 
 def profile() -> "Profile":
-    from postroom.runtimes.screen import Composer, Look, Profile  # noqa: PLC0415 - for terminals
+    from postroom.runtimes.screen import Composer, Dialog, Look, Profile  # noqa: PLC0415 - for terminals
 
-    return Profile(Composer(r"> ", more=r"", ghost=(Look(dim=True),)), busy=(r"^[◐◓◑◒] ",), stop=("C-c",))
+    # A further line of a draft can begin as the first does: an empty one is known by its placeholder.
+    hint = r"(?:Enter to send|Press Ctrl\+C again|Interrupted, what)"
+    return Profile(
+        Composer(r"> ", more=r"", empty=hint, ghost=(Look(dim=True),)),
+        busy=(r"^[◐◓◑◒] [^\n]*\s*\Z", r"^  ▸ [^\n]*\n(?:    [^\n]*\n)*\s*\Z"),  # at the end: it scrolls away
+        dialogs=(Dialog("permission", r"Goose would like to call the above tool"),),
+        stop=("C-c",),  # once; when idle once asks for a second, which ends it
+    )
 
 
 def wiring() -> "Wiring":

@@ -63,19 +63,21 @@ RUNTIME = Runtime(
 
 
 def profile() -> "Profile":
-    from postroom.runtimes.screen import Composer, Dialog, Look, Profile  # noqa: PLC0415 - for terminals
+    from postroom.runtimes.screen import Composer, Dialog, Look, Most, Profile  # noqa: PLC0415 - for terminals
 
     bar, typed = r"\s*┃ {0,2}", (Look(background="48;5;234"), Look(background="48;5;215"))
     composer = Composer(
         bar, more=bar, above=r"(?!\s*┃)", below=r"\s*╹▀", foot=r"\s*┃  \S+ · ",
-        prompt=Look(foreground="38;5;75"), ground=typed, ghost=(Look(foreground="38;5;8"),),
+        ground=typed, ghost=(Look(foreground="38;5;8"),), most=Most(1 / 3),
     )  # fmt: skip
     return Profile(
         composer,
-        busy=(r"esc interrupt",),
+        busy=(r"esc interrupt", r"esc again to interrupt"),
         dialogs=(Dialog("permission", r"Permission required"),),
-        pasted=r"\[Pasted ~",
-        stop=("Escape", "Escape"),
+        pasted=r"\[Pasted ~(?P<lines>\d+) lines\]",
+        bare=100,
+        stop=("Escape", "Escape"),  # apart, within five seconds; when idle they do nothing
+        queues=True,
     )
 
 

@@ -91,14 +91,28 @@ _SANDBOX = "executionSandbox"
 
 
 def profile() -> "Profile":
-    from postroom.runtimes.screen import Composer, Dialog, Look, Profile  # noqa: PLC0415 - for terminals
+    from postroom.runtimes.screen import Composer, Dialog, Look, Most, Profile  # noqa: PLC0415 - for terminals
 
     rule = r"─{20,}"
+    composer = Composer(
+        r"[>*] ",
+        above=rule,
+        below=rule,
+        empty=r" *Type your message",
+        ghost=(Look(foreground="38;5;103"),),
+        most=Most(plus=10),
+    )
     return Profile(
-        Composer(r"> ", above=rule, below=rule, ghost=(Look(foreground="38;5;103"),)),
+        composer,
         busy=(r"esc to cancel",),
-        dialogs=(Dialog("permission", r"Allow execution of|Apply this change\?|Waiting for user confirm"),),
-        pasted=r"\[Pasted Content ",
+        dialogs=(
+            Dialog("trust", r"Do you trust this folder\?", is_first=True),
+            Dialog("login", r"Third-party Providers", is_first=True),
+            Dialog("permission", r"Allow execution of|Apply this change\?|Waiting for user confirm"),
+        ),
+        pasted=r"\[Pasted Content (?P<chars>\d+) chars\]",
+        stop=("Escape",),  # once; what was asked comes back as a draft if nothing was answered yet
+        queues=True,  # it steers: it is shown with the next result of a tool
     )
 
 

@@ -5,7 +5,6 @@ recognised by it is not typed into. `given` makes one from a user's own table.
 """
 
 import re
-from collections.abc import Callable
 from typing import NamedTuple
 
 from postroom.errors import InvalidValue
@@ -23,11 +22,21 @@ class Look(NamedTuple):
         return all(mine is None or mine == its for mine, its in zip(self, found, strict=True))
 
 
+class Most(NamedTuple):
+    """How many lines something can have: a share of the terminal's, and so many."""
+
+    share: float = 0.0
+    plus: int = 0
+
+    def lines(self, height: int) -> int:
+        return int(height * self.share) + self.plus
+
+
 class Composer(NamedTuple):
     """Where somebody writes. Patterns are over one line of plain text.
 
-    Its first line is the nearest one at or above the cursor that begins so and looks so; from there it reaches
-    to the line that ends it. Where that is missing, or above the cursor, it is none.
+    Its first line is the nearest one at or above the cursor that begins so and looks so; from there it
+    reaches to the line that ends it. Where that is missing, or above the cursor, it is none.
     """
 
     first: str
@@ -39,7 +48,7 @@ class Composer(NamedTuple):
     prompt: Look = Look()  # how `first` ends; prompts of the past look otherwise
     ground: tuple[Look, ...] = (Look(),)  # how what was typed looks, in one of these ways
     ghost: tuple[Look, ...] = ()  # what nobody typed: placeholders and suggestions
-    most: Callable[[int], int] | None = None  # how many lines it shows in a terminal so high; None: all
+    most: Most = Most()  # how many lines it shows before it scrolls; none: all of them
 
 
 class Dialog(NamedTuple):
@@ -64,6 +73,7 @@ class Profile(NamedTuple):
     )
     submit: str = "Enter"
     stop: tuple[str, ...] = ("Escape",)  # the keys that stop a turn
+    apart: float = 0.2  # seconds between two of them: at once, Escape and Escape are one key with Alt
     deaf: tuple[str, ...] = ()  # over the whole screen: a mode in which Enter submits nothing (vim's)
     lines: bool = True  # whether a paste may have several lines, and is still one text
     queues: bool = False  # whether what is submitted while it works waits, and stops nothing
@@ -86,7 +96,7 @@ _GIVEN = ("prompt", "busy", "dialogs", "submit", "stop", "lines", "programs")
 def given(table: object, where: str = "profile") -> Profile:
     """A profile from a user's table in the config, `where` it stands; `InvalidValue` names what is wrong.
 
-    Its composer begins with `prompt`, in the last line of the screen that is not empty; what follows is the draft.
+    Its composer begins with `prompt` and reaches to the end of what is shown; what follows is the draft.
     """
     if not isinstance(table, dict):
         raise _wrong(where, "must be a table")

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from postroom.bridges.terminal.screen import Line, Screen
-from postroom.runtimes.screen import Composer, Profile
+from postroom.runtimes.screen import Composer, Most, Profile
 
 CUT = "\x00"  # begins a draft of which only the end may be shown; nobody types it
 _INVISIBLE = "\u200b\u200c\u200d\ufe0e\ufe0f"  # some composers add them, and terminals drop them
@@ -51,8 +51,8 @@ def _shows(text: str, patterns: tuple[str, ...]) -> bool:
 def holds(draft: str, text: str, profile: Profile) -> bool:
     """Whether the composer holds exactly this text and nothing else, as far as it can be known.
 
-    White space does not count: lines are wrapped. Where a marker stands for a long text, it must be the only one,
-    alone, and count as many lines or characters. A composer that may have scrolled is not known to hold anything.
+    White space does not count: lines are wrapped. Where a marker stands for a long text, it must be the only
+    one, alone, and count as many lines or characters. A composer that may have scrolled holds nothing known.
     """
     if draft.startswith(CUT):
         return False
@@ -95,12 +95,14 @@ def composed(screen: Screen, composer: Composer) -> str | None:
 
 def _typed(rows: list[Line], composer: Composer, height: int) -> str | None:
     """What of these lines somebody typed; None if that is nothing, and yet they do not look empty."""
+    if rows[0].looks and not any(one.fits(rows[0].looks[0]) for one in composer.ground):
+        return None  # its colours are not those that are known: nothing could be told from them
     starts = [None, *(re.match(composer.more, line.text) for line in rows[1:])]
     bare = [line.rest(start.end() if start else 0) for line, start in zip(rows, starts, strict=True)]
     typed = [line.typed(composer.ground, composer.ghost).rstrip(" \u00a0\u200b") for line in bare]
-    if not any(typed) and not re.match(composer.empty, rows[0].text):
+    is_full = composer.most != Most() and len(rows) >= composer.most.lines(height)
+    if not any(typed) and (is_full or not re.match(composer.empty, rows[0].text)):
         return None
-    is_full = composer.most is not None and len(rows) >= composer.most(height)
     return CUT * is_full + "\n".join(typed).strip("\n")
 
 
