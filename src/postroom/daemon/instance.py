@@ -52,7 +52,10 @@ def ensure(home: str) -> bool:
     )  # fmt: skip
     until = time.monotonic() + _STARTS
     while not ping(home):
-        if process.poll() not in (None, 0) or time.monotonic() > until:
+        is_ended = process.poll() is not None and not running(
+            home
+        )  # else another was quicker: it will answer
+        if is_ended or time.monotonic() > until:
             said = process.stderr.read().decode(errors="replace").strip() if process.stderr else ""
             raise BridgeError(
                 f"the daemon did not start: {said[-300:]}", hint="Try: postroom up --foreground"

@@ -31,7 +31,8 @@ class Server:
                 input=given.encode(errors="replace"),
             )  # fmt: skip
         except subprocess.TimeoutExpired:
-            raise BridgeError(f"tmux did not answer within {patience:g} s", hint=_HINT) from None
+            why = f"tmux did not answer within {patience:g} s"
+            raise BridgeError(why, hint=_HINT, silent=True) from None
         except OSError as exc:
             raise BridgeError(f"tmux cannot be run: {exc}", hint=_HINT) from exc
         if done.returncode:
