@@ -96,7 +96,7 @@ class Actor:
         budget = min(_BUDGET, seen.room or _BUDGET)
         offering = push.claim(self._room, agent, self.session, route=self._route, budget=budget, works=works)
         if offering is None:
-            return self._again()
+            return _LATE  # a program of the agent's own listens, and has the next one
         delivered = self._deliver(
             Text(offering.frame.text, while_busy=works),
             lambda: push.begun(self._room, offering, self.session),

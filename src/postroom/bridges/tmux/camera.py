@@ -12,13 +12,14 @@ from postroom.errors import BridgeError
 _FACTS: tuple[str, ...] = (
     "pid", "pane_id", "pane_dead", "pane_pid", "pane_in_mode", "pane_input_off", "pane_synchronized",
     "cursor_x", "cursor_y", "pane_width", "pane_height", "alternate_on", "window_activity", "window_panes",
-    "pane_tty", "pane_current_command", "@postroom_agent",
+    "pane_tty", "pane_current_command", "session_activity", "@postroom_agent",
 )  # fmt: skip
 _FORMAT = "\t".join(f"#{{{fact}}}" for fact in _FACTS)
-# What must still be so when a key is pressed: the same program, no mode, the same place to write in.
+# What must still be so when a key is pressed: the same program, no mode, the same place to write in, nobody
+# who has pressed a key since.
 _HELD = (
     "pane_dead", "pane_pid", "pane_in_mode", "pane_input_off", "pane_synchronized", "cursor_x", "cursor_y",
-    "pane_width", "pane_height", "alternate_on", "pane_current_command",
+    "pane_width", "pane_height", "alternate_on", "pane_current_command", "session_activity",
 )  # fmt: skip
 _CLIENTS = "#{client_activity} #{pane_id}"
 _MOST = 20  # panes of one call: tmux takes 16 kB of words
