@@ -13,7 +13,7 @@ PROFILE = Profile(
         Dialog("permission", r"^ Do you want to [^\n]*\n(?:.*\n)*? *\u276f *\d\. "),
         Dialog("trust", r"^ Do you trust [^\n]*\n(?:.*\n)*? *\u276f *\d\. ", is_first=True),
     ),
-    pasted=r"\[Pasted text #\d+",
+    pasted=r"\[Pasted text #\d+ \+(?P<breaks>\d+) lines\]",
     deaf=(r"^ *-- NORMAL --",),
     queues=True,
 )  # fmt: skip

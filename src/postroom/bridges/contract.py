@@ -74,6 +74,7 @@ class Observation(NamedTuple):
     reason: str = ""  # why nothing may be typed now, as in `Delivered`; empty: something may
     dialog: str = ""  # the name of the one that is open
     at: int = 0  # when, in milliseconds since the epoch
+    room: int = 0  # characters that a text may have to be put before it whole; 0: as many as one likes
 
 
 class Heard(NamedTuple):

@@ -63,6 +63,14 @@ def every(home: str) -> list[Manifest]:
     return [found for name in names if name[0] != "." and (found := get(home, name))]
 
 
+def changed_at(home: str) -> int:
+    """When one of them was last put or removed, in nanoseconds; 0: there has never been one."""
+    try:
+        return os.stat(config.beside(home, _FOLDER)).st_mtime_ns
+    except OSError:
+        return 0
+
+
 def remove(home: str, agent: str) -> None:
     try:
         os.unlink(_path(home, agent))

@@ -12,6 +12,7 @@ from postroom.bridges.contract import Assent, Bridge, Delivered, Heard, Kind, Ob
 from postroom.bridges.manifest import Manifest
 from postroom.daemon.waking import Waking
 from postroom.errors import TerminalTaken
+from postroom.model.ladder import Reason
 from postroom.model.message import Agent, Json, Mail, Session
 from postroom.room import berth, glance, push, turn
 from postroom.room.glance import Glance
@@ -77,6 +78,8 @@ class Actor:
             return wait
         line, idle = Text(self._waking.line(waits), Kind.WAKE), lambda: self._waking.is_idle(carrier)
         delivered = self._deliver(line, lambda: self._waking.tried(carrier, waits), idle)
+        if delivered.result is Result.REFUSED:
+            self._waking.withheld()
         self._tell(delivered, "wake", waits[:1])
         return self._again()
 
@@ -84,20 +87,25 @@ class Actor:
 
     def _push(self, agent: Agent, waits: list[Mail]) -> float | None:
         seen = self.observe()
-        text = Text("", while_busy=waits[0].message.cls != "turn" and self._bridge.capabilities().busy)
-        if seen.reason and not (seen.reason == "busy" and text.while_busy):
+        works = seen.reason == Reason.BUSY.value and self._may_go_into_work(waits)
+        if seen.reason and not works:
             self._idle_since = None
             return self._again()
         if (left := self._unsettled()) > 0:
             return left
-        offering = push.claim(self._room, agent, self.session, route=self._route, budget=_BUDGET)
+        budget = min(_BUDGET, seen.room or _BUDGET)
+        offering = push.claim(self._room, agent, self.session, route=self._route, budget=budget, works=works)
         if offering is None:
-            return None
+            return _LATE  # a program of the agent's own listens, and has the next one
         delivered = self._deliver(
-            text._replace(text=offering.frame.text), lambda: push.begun(self._room, offering, self.session)
+            Text(offering.frame.text, while_busy=works),
+            lambda: push.begun(self._room, offering, self.session),
         )
         self._settle(offering, delivered)
         return self._again() if delivered.result is Result.REFUSED else 0.0
+
+    def _may_go_into_work(self, waits: list[Mail]) -> bool:
+        return self._bridge.capabilities().busy and any(map(push.may_be_pushed_into_work, waits))
 
     def _unsettled(self) -> float:
         """How long it must still be idle before anything is typed: some look so between two tools."""

@@ -52,13 +52,18 @@ def ensure(home: str) -> bool:
     )  # fmt: skip
     until = time.monotonic() + _STARTS
     while not ping(home):
-        if process.poll() not in (None, 0) or time.monotonic() > until:
-            said = process.stderr.read().decode(errors="replace").strip() if process.stderr else ""
-            raise BridgeError(
-                f"the daemon did not start: {said[-300:]}", hint="Try: postroom up --foreground"
-            )
+        is_late = time.monotonic() > until
+        if is_late or (process.poll() is not None and not running(home)):  # else another was quicker
+            why = "it takes too long" if is_late else _last_words(process)
+            raise BridgeError(f"the daemon did not start: {why}", hint="Try: postroom up --foreground")
         time.sleep(_PAUSE)
-    return True
+    return process.poll() is None
+
+
+def _last_words(process: "subprocess.Popen[bytes]") -> str:
+    """What a process that has ended wrote on its standard error."""
+    said = process.stderr.read() if process.stderr else b""
+    return said.decode(errors="replace").strip()[-300:]
 
 
 def _environment(home: str) -> dict[str, str]:

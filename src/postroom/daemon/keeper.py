@@ -25,6 +25,7 @@ from postroom.room.local import LocalRoom
 
 _MOST = 64  # things asked for that may wait
 _FIRST, _LONGEST = 0.5, 60.0  # seconds before a crashed actor is started again
+_STEADY = 60.0  # seconds of life after which earlier crashes are forgotten
 _ANSWER = 60.0  # seconds for one thing that is asked for
 
 Job = Callable[[Actor, Bridge], Any]
@@ -41,6 +42,7 @@ class Keeper:
         self._began, self._tries = time.monotonic(), 0  # how long it lives, and how often it was begun anew
         self._jobs: queue.Queue[tuple[Job, Future[Any]]] = queue.Queue(_MOST)
         self._waiter = room.bell.waiter(manifest.agent, aside=True)
+        self._guard = threading.Lock()  # over a manifest and its file, which are changed together
         self._stopping = False
         self._over = False  # the agent has ended, and is not started again
         self.crashes = 0
@@ -65,8 +67,14 @@ class Keeper:
 
     def look_around(self) -> None:
         """The end of a process rings no bell: whoever supervises asks now and then."""
-        if host.is_gone(self.manifest.process):
+        if not self.is_over and host.is_gone(self.manifest.process):
             self.ring()
+
+    def has_moved(self) -> bool:
+        """Whether its agent is to be reached elsewhere, or no more, by what stands in its manifest now."""
+        with self._guard:
+            now = manifests.get(self._room.home, self.manifest.agent)
+            return now is None or self.manifest._replace(address=now.address) != now
 
     def ask(self, job: Job) -> Any:
         """Have something done between two steps, and wait for what comes of it."""
@@ -87,17 +95,25 @@ class Keeper:
     def _run(self) -> None:
         pause = _FIRST
         while not self._stopping and not self._over:
+            began = time.monotonic()
             try:
                 self._serve()
-                pause = _FIRST
             except Exception as exc:
                 self.crashes += 1
+                pause = _FIRST if time.monotonic() - began > _STEADY else pause
                 note("crashed", agent=self.manifest.address, error=repr(exc), again_in=pause)
-                self._refuse(exc)
-                self._waiter.wait(pause)
+                self._rest(pause, exc)
                 pause = min(_LONGEST, pause * 2)
         self._refuse(BridgeError(f"{self.manifest.address} is not running"))
         self._waiter.close()
+
+    def _rest(self, seconds: float, why: Exception) -> None:
+        """Do nothing for so long, whoever rings; what is asked for meanwhile is refused."""
+        until = time.monotonic() + seconds
+        while not self._stopping and (left := until - time.monotonic()) > 0:
+            self._refuse(why)
+            self._waiter.wait(left)
+        self._refuse(why)
 
     def _serve(self) -> None:
         if host.is_gone(self.manifest.process):
@@ -144,7 +160,7 @@ class Keeper:
         if pause is None:
             self._over = True
             return
-        self._waiter.wait(pause)
+        self._rest(pause, BridgeError(f"{known.address} is not running"))
         if not self._stopping:
             self._start_again()
 
@@ -165,5 +181,6 @@ class Keeper:
         launch = Launch(
             known.agent, known.address, known.command, known.cwd, self._env, known.runtime, known.details
         )
-        self.manifest = known.at(self._way.start(launch))
-        manifests.put(self._room.home, self.manifest)
+        with self._guard:
+            self.manifest = known.at(self._way.start(launch))
+            manifests.put(self._room.home, self.manifest)

@@ -7,6 +7,7 @@ and the next one goes on from there.
 import os
 import signal
 import threading
+import time
 from typing import Any
 
 from postroom import config, host
@@ -24,6 +25,7 @@ from postroom.room.local import LocalRoom
 
 _TICK = 2.0  # seconds between two sweeps
 _END = 10.0  # seconds for all keepers to end
+_AT_REST = 1_000_000_000  # nanoseconds: two changes in one tick of a file system's clock bear the same time
 
 
 class Daemon:
@@ -37,6 +39,7 @@ class Daemon:
         self.room = LocalRoom(home, settings, declared=declared)
         self.keepers: dict[str, Keeper] = {}
         self.environments: dict[str, dict[str, str]] = {}  # with which agents were started here, by id
+        self._seen = -1  # the manifests, as of then
         self._sweep = Sweep(self.room)
         self._guard = threading.RLock()
         self._wake = threading.Event()
@@ -60,12 +63,15 @@ class Daemon:
     def _tick(self) -> None:
         """Whatever goes wrong in here is told, and tried again with the next."""
         try:
-            self.reconcile()
+            changed = manifests.changed_at(self.home)
+            if changed != self._seen or time.time_ns() - changed < _AT_REST:
+                self.reconcile()
+                self._seen = changed
             for keeper in list(self.keepers.values()):
                 keeper.look_around()
-            for party in self._sweep.run():
+            for party in self._sweep.run(self.keepers.keys()):
                 log.note("rung again", agent=party)
-        except (PostroomError, OSError) as exc:
+        except Exception as exc:
             log.note("tick failed", error=repr(exc))
 
     def reconcile(self) -> None:
@@ -73,12 +79,12 @@ class Daemon:
         with self._guard:
             wanted = {one.agent: one for one in manifests.every(self.home)}
             for agent, keeper in list(self.keepers.items()):
-                if agent not in wanted or _has_moved(keeper, wanted[agent]):
+                if agent not in wanted or keeper.has_moved():
                     keeper.stop()
                     keeper.join(_END)
                     del self.keepers[agent]
-            for agent, one in wanted.items():
-                if agent not in self.keepers:
+            for agent in wanted.keys() - self.keepers.keys():
+                if (one := manifests.get(self.home, agent)) is not None:  # as it is now
                     self._keep(one)
 
     def _keep(self, manifest: Manifest) -> None:
@@ -120,12 +126,6 @@ class Daemon:
         log.note("ended")
         self.room.close()
         self._instance.close()
-
-
-def _has_moved(keeper: Keeper, now: Manifest) -> bool:
-    """Whether an agent is to be reached elsewhere than its keeper does."""
-    was = keeper.manifest
-    return was._replace(address=now.address) != now
 
 
 def serve(home: str) -> None:

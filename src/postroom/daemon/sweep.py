@@ -1,14 +1,18 @@
-"""Making good what nobody was told: mail that waits for an idle agent whose wake came to nothing.
+"""Making good what nobody was told: mail that waits for an agent whose bell was missed, or whose wake came to
+nothing.
 
-It is rung again, at longer and longer intervals. Nothing is looked for while nothing has changed and nothing
-waits.
+Who is kept is rung when something has changed, who is woken by hooks at longer and longer intervals while it
+is idle. Nothing is looked for while nothing has changed, nothing waits and nothing is due.
 """
+
+from collections.abc import Container
 
 from postroom.model.message import Agent
 from postroom.model.presence import Presence
 from postroom.room import berth
 from postroom.room.local import LocalRoom
 from postroom.room.reach import doing, last_sign
+from postroom.room.sweep import is_due
 from postroom.runtimes import load
 
 _FIRST, _LONGEST = 10_000, 600_000  # milliseconds between two rings for the same message
@@ -22,15 +26,20 @@ class Sweep:
         self._version: int | None = None
         self._waits: dict[str, tuple[int, int, int]] = {}  # by agent: which message, when, after how long
 
-    def run(self) -> list[str]:
-        """Do what the clock asks and return what gone processes hold; whom it has rung again."""
-        version = self._room.store.changed()
-        if version == self._version and not self._waits:
+    def run(self, kept: Container[str] = ()) -> list[str]:
+        """Do what the clock asks and return what gone processes hold; whom it has rung again.
+
+        `kept`: agents whose bells are heard by this process, which may have missed one.
+        """
+        look, version = self._room.store.look(), self._room.store.changed()
+        has_changed = version != self._version
+        if not has_changed and not self._waits and not is_due(look.next_due(), self._room.now()):
             return []
         self._version = version
         self._room.sweep()
-        look = self._room.store.look()
         agents = [agent for agent in _agents(self._room) if look.ready(agent.id, 1, agent.called)]
+        if has_changed:
+            self._room.bell.ring([agent.id for agent in agents if agent.id in kept])
         self._waits = {agent.id: self._next(agent) for agent in agents}
         due = [agent.id for agent in agents if self._is_due(agent)]
         if due:

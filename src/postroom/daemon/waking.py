@@ -36,7 +36,7 @@ class Waking:
 
     def __init__(self, room: LocalRoom) -> None:
         self._room = room
-        self._last = _Try()
+        self._last = self._before = _Try()
 
     def is_idle(self, carrier: Session) -> bool:
         """Whether its hooks agree that it is."""
@@ -68,9 +68,13 @@ class Waking:
         more = f" and {len(waits) - 1} more" if len(waits) > 1 else ""
         return f"{NUDGE} ({waits[0].handle}{more})"
 
+    def withheld(self) -> None:
+        """Not a byte of that line was written, after all."""
+        self._last = self._before
+
     def tried(self, carrier: Session, waits: list[Mail]) -> None:
         """A line is about to be typed."""
         seq = waits[0].delivery.seq
         tries = self._last.tries if self._last.seq == seq else 0
         sign = last_sign(self._room.home, carrier).at
-        self._last = _Try(seq, tries + 1, time.monotonic(), sign)
+        self._before, self._last = self._last, _Try(seq, tries + 1, time.monotonic(), sign)

@@ -23,17 +23,23 @@ def may_be_pushed(mail: Mail) -> bool:
     return mail.delivery.reason != Reason.UNCERTAIN.value
 
 
+def may_be_pushed_into_work(mail: Mail) -> bool:
+    """Whether its sender said that it need not wait for the end of a turn."""
+    return may_be_pushed(mail) and mail.message.cls != "turn"
+
+
 def waiting(tx: "ReadTx", agent: Agent) -> list[Mail]:
     """What waits for an agent and may be pushed, in the order in which it will be."""
     return [mail for mail in tx.ready(agent.id, turn.MOST, agent.called) if may_be_pushed(mail)]
 
 
 def claim(
-    room: "LocalRoom", agent: Agent, session: Session, *, route: str, budget: int
+    room: "LocalRoom", agent: Agent, session: Session, *, route: str, budget: int, works: bool = False
 ) -> turn.Offering | None:
-    """Claim as many of the next messages as one text holds."""
+    """Claim as many of the next messages as one text holds; while the agent works, of those that may then."""
+    wanted = may_be_pushed_into_work if works else may_be_pushed
     with Unit(room, prompt=False) as tx:
-        return turn.offer(room, tx, agent, session, route=route, budget=budget, wanted=may_be_pushed)
+        return turn.offer(room, tx, agent, session, route=route, budget=budget, wanted=wanted)
 
 
 def begun(room: "LocalRoom", offering: turn.Offering, session: Session) -> None:

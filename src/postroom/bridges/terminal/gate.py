@@ -24,7 +24,10 @@ class Refusal(NamedTuple):
 
 
 def refusal(view: View, reading: Reading, profile: Profile, text: Text, held: str = "") -> Refusal | None:
-    """What keeps a text from being typed or submitted. `held`: what the composer may hold, being ours."""
+    """What keeps a text from being typed or submitted. `held`: what the composer may hold, being ours.
+
+    A person who types counts even then: what they typed may not be shown yet.
+    """
     return _of_terminal(view) or _of_screen(reading, profile, text) or _of_person(view, reading, held)
 
 
@@ -43,10 +46,10 @@ def _of_terminal(view: View) -> Refusal | None:
 def _of_screen(reading: Reading, profile: Profile, text: Text) -> Refusal | None:
     if reading.state is State.DIALOG:
         return _of_dialog(reading.dialog, profile)
-    if reading.state is State.UNKNOWN or reading.draft is None:
-        return Refusal(Reason.UNKNOWN_SCREEN.value, "its screen shows nothing that is known")
     if reading.state is State.BUSY and not (text.while_busy and profile.queues):
         return Refusal(Reason.BUSY.value, "it is at work")
+    if reading.draft is None:
+        return Refusal(Reason.UNKNOWN_SCREEN.value, "its screen shows no place to write that is known")
     return None
 
 
@@ -57,7 +60,7 @@ def _of_dialog(name: str, profile: Profile) -> Refusal:
 
 
 def _of_person(view: View, reading: Reading, held: str) -> Refusal | None:
-    if view.typed_ago is not None and view.typed_ago < QUIET and not held:
+    if view.typed_ago is not None and view.typed_ago < QUIET:
         return Refusal(Reason.TYPING.value, f"somebody typed there {view.typed_ago:.0f} s ago")
     if reading.draft and reading.draft != held:
         return Refusal(Reason.DRAFT.value, "its composer holds something that is not ours")

@@ -16,11 +16,14 @@ class View(NamedTuple):
     synchronised: bool = False  # what is typed goes to other terminals, too
     typed_ago: float | None = None  # seconds since a person pressed a key there; None: nobody can, or has
     moved_ago: float | None = None  # seconds since it last wrote something; None: not known
+    width: int = 80  # columns
     facts: str = ""  # what must still be so when a key is pressed; only its terminal understands it
 
 
 class Terminal(Protocol):
-    """Every call has an end, and raises `BridgeError` where the terminal does not answer."""
+    """Every call has an end. It raises `BridgeError` where the terminal is not there; with `silent` among its
+    facts where that cannot be told: it did not answer in time, and may yet do what it was told.
+    """
 
     def look(self) -> View: ...
 

@@ -19,24 +19,26 @@ from postroom.bridges.contract import (
     Result,
     Text,
 )
-from postroom.bridges.terminal.gate import refusal
+from postroom.bridges.terminal.gate import Refusal, refusal
 from postroom.bridges.terminal.port import Terminal, View
 from postroom.bridges.terminal.reading import Reading, State, holds, read
 from postroom.clock import wall
-from postroom.errors import BridgeError
-from postroom.model.ladder import Evidence
+from postroom.errors import BridgeError, PostroomError
+from postroom.model.ladder import Evidence, Reason
 from postroom.protocol.plain import clean
 from postroom.runtimes.screen import Profile
 
 FRESH = 0.02  # seconds: Enter comes at most so long after the look that allowed it
 _RENDER = 5.0  # seconds for a paste to be shown
-_SETTLE = 0.25  # seconds after it is: some take an Enter right behind a paste for a part of it
+_SETTLE = 0.25  # seconds for which it must be: some take an Enter right behind a paste for a part of it
 _PATIENCE = 15.0  # seconds in which what came between paste and Enter may go away again
 _CLEAR = 5.0  # seconds for the composer to be empty after Enter
 _STOP = 5.0  # seconds for a turn to end
 _STUCK = 60.0  # seconds without a character written, while it seems to work
 _PAUSE = 0.05
 _KEYS = 0.15  # seconds between two keys of one interrupt
+_MARGIN = 6  # rows and columns of a screen that are no composer's
+_LEAST = 300  # characters: a frame that is worth to be typed
 
 
 class Typist:
@@ -49,6 +51,7 @@ class Typist:
         self._profile = profile
         self._sleep = pause
         self._submitted = ""  # what was, and was not yet seen to leave the composer
+        self._is_queued = False  # whether it was submitted while the agent worked
         self._was_ready = False
 
     def observe(self) -> Observation:
@@ -56,13 +59,14 @@ class Typist:
         try:
             view = self._terminal.look()
         except BridgeError as exc:
-            return Observation(Doing.GONE, str(exc), "offline", at=wall())
+            doing = Doing.UNKNOWN if _is_silent(exc) else Doing.GONE
+            return Observation(doing, str(exc), _unreached(exc), at=wall())
         reading = read(view.screen, self._profile)
         refused = refusal(view, reading, self._profile, Text(""))
         doing, words = self._doing(view, reading)
         self._was_ready = self._was_ready or doing is Doing.IDLE
         reason = refused.reason if refused else ""
-        return Observation(doing, words, reason, reading.dialog, wall())
+        return Observation(doing, words, reason, reading.dialog, wall(), self._room(view))
 
     def _doing(self, view: View, reading: Reading) -> tuple[Doing, str]:
         if not view.alive:
@@ -84,10 +88,10 @@ class Typist:
         try:
             view = self._terminal.look()
         except BridgeError as exc:
-            return Delivered(Result.REFUSED, "offline", words=str(exc))
-        if refused := refusal(view, read(view.screen, self._profile), self._profile, text):
+            return Delivered(Result.REFUSED, _unreached(exc), words=str(exc))
+        if refused := self._refusal(view, plain, text):
             return Delivered(Result.REFUSED, refused.reason, words=refused.words)
-        if not plain or not assent.holds():
+        if not assent.holds():
             return Delivered(Result.REFUSED, "busy", words="somebody else was quicker")
         label.here("before-typing")
         assent.begun()
@@ -96,8 +100,33 @@ class Typist:
                 return Delivered(Result.REFUSED, "busy", words="its terminal changed in that moment")
             label.here("typed")
             return self._submit(plain, text, assent)
-        except BridgeError as exc:
+        except PostroomError as exc:
+            self._submitted = ""
             return Delivered(Result.UNCERTAIN, words=f"after it was typed: {exc}")
+
+    def _refusal(self, view: View, plain: str, text: Text) -> Refusal | None:
+        if refused := refusal(view, read(view.screen, self._profile), self._profile, text):
+            return refused
+        if not plain.strip():
+            return Refusal(Reason.UNKNOWN_SCREEN.value, "nothing of the text can be typed")
+        if not self._fits(view, plain):
+            return Refusal(Reason.UNKNOWN_SCREEN.value, "its screen is too small to show all of the text")
+        return None
+
+    def _room(self, view: View) -> int:
+        """How many characters of usual lines the composer shows at once; 0: it folds what is long."""
+        return 0 if self._profile.pasted else max(_LEAST, self._rows(view) * view.width // 3)
+
+    def _fits(self, view: View, plain: str) -> bool:
+        """Whether all of a text can be seen in the composer: what cannot is never submitted."""
+        if self._profile.pasted:
+            return True
+        width = max(1, view.width - _MARGIN)
+        return sum(1 + len(line) // width for line in plain.split("\n")) <= self._rows(view)
+
+    def _rows(self, view: View) -> int:
+        height, most = len(view.screen.lines), self._profile.composer.most
+        return max(1, min(height - _MARGIN, most(height) - 1 if most else height))
 
     def _plain(self, text: Text) -> str:
         """Without what could end a paste or press a key; in one line where several would be several texts."""
@@ -105,56 +134,73 @@ class Typist:
         return plain if self._profile.lines else " ".join(plain.split("\n"))
 
     def _submit(self, plain: str, text: Text, assent: Assent) -> Delivered:
-        if not self._until(lambda: self._holds(self._terminal.look(), plain), _RENDER):
+        if not self._until(lambda: self._is_shown(plain), _RENDER):
             return Delivered(Result.UNCERTAIN, words="it was typed, and the composer does not show it")
-        self._sleep(_SETTLE)
         words = self._enter(plain, text, assent)
         if words:
             return Delivered(Result.UNCERTAIN, words=f"it was typed and not submitted: {words}")
         label.here("submitted")
-        self._submitted = plain
         return self._verified()
 
-    def _holds(self, view: View, plain: str) -> bool:
-        draft = read(view.screen, self._profile).draft
-        return draft is not None and holds(draft, plain, self._profile)
+    def _is_shown(self, plain: str) -> bool:
+        """Whether the composer holds it, or is covered by something that may go away again."""
+        reading = self._reading()
+        return reading.draft is None or holds(reading.draft, plain, self._profile)
 
     def _enter(self, plain: str, text: Text, assent: Assent) -> str:
         """Press Enter once all is right; empty when it was pressed, else what was in the way to the end."""
-        until, words = time.monotonic() + _PATIENCE, ""
+        until, words, is_settled = time.monotonic() + _PATIENCE, "", False
         while time.monotonic() < until:
-            if words:
-                self._sleep(_PAUSE)
-            words = "its hooks say that it works, or another has the terminal"
-            if not assent.holds():
-                continue
-            view = self._terminal.look()
-            words = self._objection(view, plain, text)
-            if not words and time.monotonic() - view.at <= FRESH:
-                if self._terminal.press(self._profile.submit, view):
-                    return ""
-                words = "its terminal changed in that moment"
+            words = self._try_to_enter(plain, text, assent, is_settled)
+            if words is None:
+                return ""
+            self._sleep(_PAUSE if words or is_settled else _SETTLE)
+            is_settled = not words
         return words or "this machine is too slow to look and press at once"
 
-    def _objection(self, view: View, plain: str, text: Text) -> str:
+    def _try_to_enter(self, plain: str, text: Text, assent: Assent, is_settled: bool) -> str | None:
+        """None: it was pressed. Empty: it may be, now or a moment later. Else what is in the way."""
+        if not assent.holds():
+            return "its hooks say that it works, or another has the terminal"
+        view = self._terminal.look()
         reading = read(view.screen, self._profile)
+        if words := self._objection(view, reading, plain, text):
+            return words
+        if not is_settled or time.monotonic() - view.at > FRESH:
+            return ""
+        self._submitted, self._is_queued = plain, reading.state is State.BUSY
+        if self._terminal.press(self._profile.submit, view):
+            return None
+        self._submitted = ""
+        return "its terminal changed in that moment"
+
+    def _objection(self, view: View, reading: Reading, plain: str, text: Text) -> str:
         refused = refusal(view, reading, self._profile, text, held=reading.draft or "")
         if refused:
             return refused.words
-        return "" if self._holds(view, plain) else "the composer holds something else"
+        return "" if holds(reading.draft or "", plain, self._profile) else "the composer holds something else"
 
     def _verified(self) -> Delivered:
         words = "the composer held our text, and cleared"
-        if self._until(self._has_gone, _CLEAR):
+        if self._until(lambda: self._reading().draft == "", _CLEAR):
+            if self._is_queued:
+                return Delivered(Result.HANDED, words=f"{words}: it waits for the turn that goes on")
+            self._submitted = ""
             return Delivered(Result.PROVEN, evidence=Evidence.TERMINAL, words=words)
-        if self._holds(self._terminal.look(), self._submitted):
+        if holds(self._reading().draft or "", self._submitted, self._profile):
             self._submitted = ""
             return Delivered(Result.UNCERTAIN, words="Enter was pressed, and the composer still holds it")
         return Delivered(Result.HANDED, words="it was submitted, and the composer is not to be seen since")
 
+    def _reading(self) -> Reading:
+        return read(self._terminal.look().screen, self._profile)
+
     def _has_gone(self) -> bool:
-        """Whether the composer, which held our text, can be seen and is empty."""
-        if not self._submitted or read(self._terminal.look().screen, self._profile).draft != "":
+        """Whether the composer, which held our text, is empty; and no turn goes on for which it may wait."""
+        if not self._submitted:
+            return False
+        reading = self._reading()
+        if reading.draft != "" or (self._is_queued and reading.state is not State.IDLE):
             return False
         self._submitted = ""
         return True
@@ -176,21 +222,35 @@ class Typist:
                 return Interrupted(False, "it is not running")
             if reading.state is State.IDLE:
                 return Interrupted(True, "it was idle, so nothing was pressed")
-            if reading.state is State.DIALOG or view.in_mode or view.synchronised or not view.foreground:
-                refused = refusal(view, reading, self._profile, Text("", Kind.COMMAND))
-                return Interrupted(False, f"nothing was pressed: {refused.words if refused else 'no'}")
+            if words := self._keeps_from_stopping(view, reading):
+                return Interrupted(False, f"nothing was pressed: {words}")
             return self._stop()
         except BridgeError as exc:
             return Interrupted(False, str(exc))
+
+    def _keeps_from_stopping(self, view: View, reading: Reading) -> str:
+        """A key that stops a turn answers a dialog, and nobody knows what it does elsewhere."""
+        refused = refusal(view, reading, self._profile, Text("", Kind.COMMAND))
+        goes_elsewhere = view.in_mode or view.synchronised or not view.foreground
+        return refused.words if refused and (goes_elsewhere or reading.state is not State.BUSY) else ""
+
+    def _presses(self, key: str) -> bool:
+        """Press a key that stops a turn, while there is one; whether that is done, or needs no doing."""
+        view = self._terminal.look()
+        reading = read(view.screen, self._profile)
+        if reading.state is State.IDLE:
+            return True
+        return not self._keeps_from_stopping(view, reading) and self._terminal.press(key, view)
 
     def _stop(self) -> Interrupted:
         keys = " ".join(self._profile.stop)
         for n, key in enumerate(self._profile.stop):
             if n:
                 self._sleep(_KEYS)
-            self._terminal.press(key)
+            if not self._until(lambda key=key: self._presses(key), _STOP):
+                return Interrupted(False, f"{key} was not pressed: its terminal changed all the time")
         began = time.monotonic()
-        if self._until(lambda: read(self._terminal.look().screen, self._profile).state is State.IDLE, _STOP):
+        if self._until(lambda: self._reading().state is State.IDLE, _STOP):
             return Interrupted(
                 True, f"{keys} was pressed, and {time.monotonic() - began:.1f} s later it was idle"
             )
@@ -211,6 +271,15 @@ class Typist:
                 return False
             self._sleep(_PAUSE)
         return True
+
+
+def _is_silent(exc: BridgeError) -> bool:
+    return bool(exc.facts.get("silent"))
+
+
+def _unreached(exc: BridgeError) -> str:
+    """Why nothing is typed into a terminal that cannot be looked at."""
+    return (Reason.UNKNOWN_SCREEN if _is_silent(exc) else Reason.OFFLINE).value
 
 
 def _working(moved_ago: float | None) -> tuple[Doing, str]:

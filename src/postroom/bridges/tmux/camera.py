@@ -1,5 +1,6 @@
 """Looks at panes: who looks while another look is under way is served by the next, all in one call."""
 
+import re
 import secrets
 import threading
 import time
@@ -9,17 +10,21 @@ from postroom.bridges.tmux.server import Server
 from postroom.errors import BridgeError
 
 _FACTS: tuple[str, ...] = (
-    "pid", "pane_id", "pane_dead", "pane_pid", "pane_in_mode", "pane_synchronized", "cursor_x", "cursor_y",
-    "pane_width", "pane_height", "alternate_on", "window_activity", "window_panes", "pane_tty",
-    "@postroom_agent",
+    "pid", "pane_id", "pane_dead", "pane_pid", "pane_in_mode", "pane_input_off", "pane_synchronized",
+    "cursor_x", "cursor_y", "pane_width", "pane_height", "alternate_on", "window_activity", "window_panes",
+    "pane_tty", "pane_current_command", "session_activity", "@postroom_agent",
 )  # fmt: skip
 _FORMAT = "\t".join(f"#{{{fact}}}" for fact in _FACTS)
-# What must still be so when a key is pressed: the same program, no mode, and nothing else on the screen.
+# What must still be so when a key is pressed: the same program, no mode, the same place to write in, nobody
+# who has pressed a key since.
 _HELD = (
-    "pane_dead", "pane_pid", "pane_in_mode", "pane_synchronized", "cursor_x", "cursor_y", "pane_width",
-    "pane_height", "alternate_on",
+    "pane_dead", "pane_pid", "pane_in_mode", "pane_input_off", "pane_synchronized", "cursor_x", "cursor_y",
+    "pane_width", "pane_height", "alternate_on", "pane_current_command", "session_activity",
 )  # fmt: skip
 _CLIENTS = "#{client_activity} #{pane_id}"
+_MOST = 20  # panes of one call: tmux takes 16 kB of words
+_ROWS = 12  # of a screen, from below, that must still be where they were
+_WORDS = re.compile(r"[A-Za-z][A-Za-z ]+[A-Za-z]")  # what can be searched for without quoting
 
 
 class Shot(NamedTuple):
@@ -30,11 +35,33 @@ class Shot(NamedTuple):
     text: str  # with its colours
     typed_at: int  # when a person last pressed a key there, in seconds since the epoch; 0: nobody has it open
 
-    @property
-    def condition(self) -> str:
-        """A format that is true in tmux while the pane is still as it was."""
-        values = " ".join(self.facts[fact] for fact in _HELD)
-        return f"#{{==:{' '.join(f'#{{{fact}}}' for fact in _HELD)},{values}}}"
+    def condition(self, rows: list[str]) -> str:
+        """A format that is true in tmux while the pane is as it was, and shows these rows where it did.
+
+        tmux asks itself, in the moment in which it types: what it has been told to show since counts.
+        """
+        found = {words: first + 1 for words, first in _places(rows).items()}
+        asked = [*(f"#{{{fact}}}" for fact in _HELD), *(f"#{{C:{words}}}" for words in found)]
+        wanted = [*(_quoted(self.facts[fact]) for fact in _HELD), *map(str, found.values())]
+        return f"#{{==:{' '.join(asked)},{' '.join(wanted)}}}"
+
+
+def _places(rows: list[str]) -> dict[str, int]:
+    """Words of the last rows that show some, and where each is found first, as tmux searches."""
+    words = [max(found, key=len)[:60].strip() for row in rows if (found := _WORDS.findall(row))]
+    return {one: next(n for n, row in enumerate(rows) if one in row) for one in words[-_ROWS:]}
+
+
+def _quoted(value: str) -> str:
+    return re.sub(r"([#,}])", r"#\1", value)
+
+
+class _Ticket:
+    """Somebody's wish to see a pane."""
+
+    def __init__(self, pane: str) -> None:
+        self.pane = pane
+        self.shot: Shot | BridgeError | None = None
 
 
 class Camera:
@@ -44,30 +71,31 @@ class Camera:
         self._server = server
         self._guard = threading.Lock()
         self._turn = threading.Lock()
-        self._wanted: set[str] = set()
-        self._round = self._done = 0
-        self._shots: dict[str, Shot | BridgeError] = {}
+        self._wanted: list[_Ticket] = []
         self.calls = 0
 
     def look(self, pane: str) -> Shot:
         """A pane as it is after this was called."""
+        ticket = _Ticket(pane)
         with self._guard:
-            self._wanted.add(pane)
-            mine = self._round + 1
+            self._wanted.append(ticket)
         with self._turn:
-            if self._done < mine:
-                self._take()
-            shot = self._shots.get(pane) or BridgeError(f"no pane {pane}")
-        if isinstance(shot, BridgeError):
-            raise shot
-        return shot
+            if ticket.shot is None:
+                self._serve()
+        if not isinstance(ticket.shot, Shot):
+            raise ticket.shot or BridgeError(f"no pane {pane}")
+        return ticket.shot
 
-    def _take(self) -> None:
+    def _serve(self) -> None:
+        """All who wait now; each of them has a ticket of their own, whoever comes after them."""
         with self._guard:
-            wanted, self._wanted = sorted(self._wanted), set()
-            self._round += 1
-        self._shots = self._all(wanted)
-        self._done = self._round
+            served, self._wanted = self._wanted, []
+        panes = sorted({ticket.pane for ticket in served})
+        shots: dict[str, Shot | BridgeError] = {}
+        for at in range(0, len(panes), _MOST):
+            shots |= self._all(panes[at : at + _MOST])
+        for ticket in served:
+            ticket.shot = shots[ticket.pane]
 
     def _all(self, panes: list[str]) -> dict[str, Shot | BridgeError]:
         try:
@@ -75,7 +103,28 @@ class Camera:
         except BridgeError as exc:
             if len(panes) == 1:
                 return {panes[0]: exc}
-        return {pane: shot for one in panes for pane, shot in self._all([one]).items()}  # one of them is gone
+            there = self._there(exc)
+        except ValueError as exc:  # something in between that nobody asked for
+            there = BridgeError(f"tmux answered something else: {exc}")
+        if isinstance(there, BridgeError):
+            return dict.fromkeys(panes, there)
+        gone = {pane: BridgeError(f"tmux: can't find pane: {pane}") for pane in panes if pane not in there}
+        return gone | self._each([pane for pane in panes if pane in there], bool(gone))
+
+    def _each(self, panes: list[str], are_fewer: bool) -> dict[str, Shot | BridgeError]:
+        """Those that are left, at once; one after the other, if it was not for one that is gone."""
+        if are_fewer:
+            return self._all(panes) if panes else {}
+        return {pane: shot for one in panes for pane, shot in self._all([one]).items()}
+
+    def _there(self, why: BridgeError) -> set[str] | BridgeError:
+        """The panes that are there; or why nothing can be known."""
+        if "find pane" not in str(why):
+            return why
+        try:
+            return set(self._run("list-panes", "-a", "-F", "#{pane_id}").split())
+        except BridgeError as exc:
+            return exc
 
     def _shoot(self, panes: list[str]) -> dict[str, Shot]:
         fence = f"postroom-{secrets.token_hex(8)}"
@@ -84,10 +133,13 @@ class Camera:
             words += [";", "display-message", "-p", fence, ";", "display-message", "-p", "-t", pane, _FORMAT]
             words += [";", "capture-pane", "-p", "-e", "-N", "-t", pane]
         began = time.monotonic()
-        self.calls += 1
-        clients, *parts = self._server.run(*words).split(f"{fence}\n")
+        clients, *parts = self._run(*words).split(f"{fence}\n")
         typed = _typed(clients)
         return {pane: _shot(began, part, typed) for pane, part in zip(panes, parts, strict=True)}
+
+    def _run(self, *words: str) -> str:
+        self.calls += 1
+        return self._server.run(*words)
 
 
 def _typed(clients: str) -> dict[str, int]:

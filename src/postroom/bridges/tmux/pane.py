@@ -29,14 +29,16 @@ class Pane:
         alive = self._is_same(shot)
         now, facts = time.time(), shot.facts
         alone = facts["window_panes"] == "1"
+        screen = parse(shot.text, int(facts["cursor_y"]))
         return View(
-            parse(shot.text, int(facts["cursor_y"])), shot.at, alive,
+            screen, shot.at, alive,
             foreground=alive and host.is_in_foreground(int(self._process.partition(".")[0])),
-            in_mode=facts["pane_in_mode"] != "0",
+            in_mode=facts["pane_in_mode"] != "0" or facts["pane_input_off"] == "1",
             synchronised=facts["pane_synchronized"] == "1",
             typed_ago=max(0.0, now - shot.typed_at) if shot.typed_at else None,
             moved_ago=max(0.0, now - int(facts["window_activity"] or 0)) if alone else None,
-            facts=shot.condition,
+            width=int(facts["pane_width"]),
+            facts=shot.condition([line.text for line in screen.lines]),
         )  # fmt: skip
 
     def _is_same(self, shot: Shot) -> bool:
@@ -68,7 +70,7 @@ class Pane:
         if view is None:
             self._server.run("send-keys", "-t", pane, key)
             return True
-        press = f"send-keys -t {pane} {key} ; display-message -p {_DONE}"
+        press = f"send-keys -t {pane} {_word(key)} ; display-message -p {_DONE}"
         return self._said("if-shell", "-F", "-t", pane, view.facts, press, f"display-message -p {_NOT}")
 
     def _said(self, *words: str, given: str = "") -> bool:
@@ -82,3 +84,8 @@ class Pane:
 
     def close(self) -> None:
         """The pane runs on."""
+
+
+def _word(key: str) -> str:
+    """A key's name as one word of a command of tmux."""
+    return f'"{key}"' if "'" in key else f"'{key}'"

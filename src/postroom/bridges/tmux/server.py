@@ -18,7 +18,7 @@ class Server:
         self.socket = socket
         self._program = host.on_path("tmux")
 
-    def run(self, *words: str, given: str = "", patience: float = _PATIENCE) -> str:
+    def run(self, *words: str, given: str = "") -> str:
         """What a command, or several with `;` between them, printed. `given`: what it reads."""
         if not self._program:
             raise BridgeError("tmux is not installed", hint="Debian: apt install tmux")
@@ -27,11 +27,12 @@ class Server:
         env = {name: value for name, value in os.environ.items() if name not in ("TMUX", "TMUX_PANE")}
         try:
             done = subprocess.run(
-                command, env=env, capture_output=True, timeout=patience, check=False,
+                command, env=env, capture_output=True, timeout=_PATIENCE, check=False,
                 input=given.encode(errors="replace"),
             )  # fmt: skip
         except subprocess.TimeoutExpired:
-            raise BridgeError(f"tmux did not answer within {patience:g} s", hint=_HINT) from None
+            why = f"tmux did not answer within {_PATIENCE:g} s"
+            raise BridgeError(why, hint=_HINT, silent=True) from None
         except OSError as exc:
             raise BridgeError(f"tmux cannot be run: {exc}", hint=_HINT) from exc
         if done.returncode:
