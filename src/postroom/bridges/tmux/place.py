@@ -66,7 +66,12 @@ def _fits(facts: dict[str, str], wanted: dict[str, str | None]) -> bool:
 
 def every(server: Server) -> list[Place]:
     """All panes of a server."""
-    said = server.run("list-panes", "-a", "-F", _FORMAT)
+    try:
+        said = server.run("list-panes", "-a", "-F", _FORMAT)
+    except BridgeError:
+        if server.run("list-sessions", "-F", "#{session_id}"):
+            raise
+        return []  # a server may outlive its last session, and has no word for it
     return [_place(server, line) for line in said.splitlines()]
 
 
