@@ -1,11 +1,13 @@
 """An agent that the tests of hooks play."""
 
 import os
+from collections.abc import Iterator
 
 import pytest
 
 from postroom.room.local import LocalRoom
 from tests.hooking import ClaudeCode
+from tests.kept import Kept
 
 
 @pytest.fixture
@@ -21,3 +23,11 @@ def claude(room: LocalRoom, cwd: str, monkeypatch: pytest.MonkeyPatch) -> Claude
     monkeypatch.setenv("POSTROOM_PROJECT", "p")
     monkeypatch.setenv("POSTROOM_AGENT", "builder")
     return ClaudeCode(room.home, cwd)
+
+
+@pytest.fixture
+def kept(home: str) -> Iterator[Kept]:
+    """Agents in panes, and a daemon that keeps them once it is `up`."""
+    found = Kept(home)
+    yield found
+    found.close()

@@ -8,7 +8,17 @@ import time
 from collections.abc import Callable
 
 from postroom import host
-from postroom.bridges.contract import Assent, Bridge, Delivered, Heard, Kind, Observation, Result, Text
+from postroom.bridges.contract import (
+    Assent,
+    Bridge,
+    Delivered,
+    Heard,
+    Interrupted,
+    Kind,
+    Observation,
+    Result,
+    Text,
+)
 from postroom.bridges.manifest import Manifest
 from postroom.daemon.waking import Waking
 from postroom.errors import TerminalTaken
@@ -148,6 +158,27 @@ class Actor:
         }  # fmt: skip
         with self._room.write() as tx:
             tx.append("agent.pushed", self._manifest.agent, payload=payload)
+
+    # what others ask for
+
+    def command(self, text: str, begun: Callable[[], None]) -> Delivered:
+        """Type an operator's own words, as they are, where mail might be typed, too."""
+
+        def agrees() -> bool:
+            carrier = berth.carrier(self._room.store.look(), self._manifest.agent)
+            return carrier is None or self._waking.is_idle(carrier)
+
+        return self._deliver(Text(text, Kind.COMMAND), begun, agrees)
+
+    def interrupt(self) -> Interrupted | None:
+        """End the agent's turn by its own keys; None: its bridge has none."""
+        if not self._bridge.capabilities().interrupts:
+            return None
+        try:
+            with Pen(self._room, self._manifest.pane or self._manifest.agent):
+                return self._bridge.interrupt()
+        except TerminalTaken as exc:
+            return Interrupted(False, f"nothing was pressed: {exc}")
 
     def observe(self) -> Observation:
         """Look at the agent, and leave a note of it for whoever asks."""

@@ -19,6 +19,7 @@ from postroom.daemon.control import Server
 from postroom.daemon.instance import Instance
 from postroom.daemon.keeper import Keeper
 from postroom.daemon.sweep import Sweep
+from postroom.daemon.watcher import Watches
 from postroom.errors import PostroomError, UnknownAgent
 from postroom.model.message import Json
 from postroom.room.local import LocalRoom
@@ -40,6 +41,7 @@ class Daemon:
         self.keepers: dict[str, Keeper] = {}
         self.environments: dict[str, dict[str, str]] = {}  # with which agents were started here, by id
         self._seen = -1  # the manifests, as of then
+        self.watches = Watches(self.room)
         self._sweep = Sweep(self.room)
         self._guard = threading.RLock()
         self._wake = threading.Event()
@@ -86,6 +88,7 @@ class Daemon:
             for agent in wanted.keys() - self.keepers.keys():
                 if (one := manifests.get(self.home, agent)) is not None:  # as it is now
                     self._keep(one)
+        self.watches.reconcile()
 
     def _keep(self, manifest: Manifest) -> None:
         try:
@@ -117,7 +120,8 @@ class Daemon:
         return verb.run(self, name, words, pid)
 
     def _finish(self) -> None:
-        """Every keeper, which lets go of its agent; then the room."""
+        """Every watch and every keeper, which lets go of its agent; then the room."""
+        self.watches.finish()
         with self._guard:
             for keeper in self.keepers.values():
                 keeper.stop()

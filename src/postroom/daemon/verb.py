@@ -5,16 +5,18 @@ from typing import TYPE_CHECKING, Any
 
 from postroom import host
 from postroom.bridges import manifest as manifests
-from postroom.bridges.contract import Assent, Bridge, Delivered, Kind, Launch, Text
+from postroom.bridges.contract import Delivered, Interrupted, Launch, Result
 from postroom.bridges.manifest import Manifest
 from postroom.bridges.registry import load
-from postroom.daemon.actor import Actor
-from postroom.errors import BridgeError, Refused, UsageError
+from postroom.daemon import watch as watches
+from postroom.daemon.watch import Watch
+from postroom.errors import Refused, UsageError
 from postroom.model.message import Json
-from postroom.room.pen import Pen
 
 if TYPE_CHECKING:
     from postroom.daemon.loop import Daemon
+
+_PATIENCE = 15.0  # seconds for a watch to begin
 
 
 def run(daemon: "Daemon", name: str, words: Json, pid: int) -> Any:
@@ -22,14 +24,21 @@ def run(daemon: "Daemon", name: str, words: Json, pid: int) -> Any:
     verb = _VERBS.get(name)
     if verb is None:
         raise UsageError(f"the daemon knows no {name!r}", hint="Is it of another version? postroom down")
-    if name in _FOR_PEOPLE and _runs_under_agent(daemon, pid):
+    around = _agents_around(daemon, pid) if name in (*_FOR_PEOPLE, "interrupt") else set[str]()
+    if around and not (name == "interrupt" and _supervisor(daemon, str(words["agent"])) in around):
         raise Refused(f"only a person may ask for that: {name}", hint="")
     return verb(daemon, words)
 
 
-def _runs_under_agent(daemon: "Daemon", pid: int) -> bool:
+def _agents_around(daemon: "Daemon", pid: int) -> set[str]:
+    """The agents in whose sessions a process runs."""
     look = daemon.room.store.look()
-    return any(look.sessions_hosted(process) for process in host.lineage(pid))
+    return {one.agent for process in host.lineage(pid) for one in look.sessions_hosted(process)}
+
+
+def _supervisor(daemon: "Daemon", agent: str) -> str | None:
+    found = daemon.room.store.look().agent(agent)
+    return found.supervisor if found else None
 
 
 def _ping(daemon: "Daemon", _: Json) -> Json:
@@ -67,38 +76,46 @@ def _screen(daemon: "Daemon", words: Json) -> str:
     return daemon.keeper(words["agent"]).ask(lambda _, bridge: bridge.screen(lines))
 
 
-def _interrupt(daemon: "Daemon", words: Json) -> Json:
-    """End an agent's turn by its own keys; what was proven is noted."""
-
-    def job(_: Actor, bridge: Bridge) -> Json:
-        if not bridge.capabilities().interrupts:
-            raise BridgeError(f"the {bridge.name} bridge cannot interrupt")
-        with Pen(daemon.room, keeper.manifest.pane or keeper.manifest.agent):
-            done = bridge.interrupt()
-        payload: Json = {"kind": words["kind"], "by": words["by"], "proven": done.proven, "words": done.words}
-        with daemon.room.write() as tx:
-            tx.append("agent.interrupted", keeper.manifest.agent, payload=payload)
-        return done._asdict()
-
+def _interrupt(daemon: "Daemon", words: Json) -> Json | None:
+    """End an agent's turn by its own keys; what was proven is noted. None: its bridge cannot do that."""
     keeper = daemon.keeper(words["agent"])
-    return keeper.ask(job)
+    done: Interrupted | None = keeper.ask(lambda actor, _: actor.interrupt())
+    if done is None:
+        return None
+    payload: Json = {
+        "kind": words["kind"], "by": words["by"], "reason": words.get("reason") or "", "proven": done.proven,
+        "words": done.words,
+    }  # fmt: skip
+    with daemon.room.write() as tx:
+        tx.append(
+            "agent.interrupted", keeper.manifest.agent, payload=payload, role=words.get("role", "human")
+        )
+    return done._asdict()
 
 
 def _command(daemon: "Daemon", words: Json) -> Json:
-    """Type an operator's own words, as they are, through the same gate as mail."""
+    """Type an operator's own words, as they are; who said what is noted before, and what came of it after."""
+    keeper, text = daemon.keeper(words["agent"]), str(words["text"])
+    about: Json = {"what": "command", "by": words["by"], "route": keeper.manifest.bridge}
 
-    def job(_: Actor, bridge: Bridge) -> Delivered:
-        with Pen(daemon.room, keeper.manifest.pane or keeper.manifest.agent) as pen:
-            return bridge.deliver(Text(words["text"], Kind.COMMAND), Assent(note, pen.holds))
-
-    def note() -> None:
-        payload: Json = {"what": "command", "text": words["text"], "by": words["by"], "route": bridge_name}
+    def note(**facts: str) -> None:
         with daemon.room.write() as tx:
-            tx.append("agent.pushed", keeper.manifest.agent, payload=payload, role="human")
+            tx.append("agent.pushed", keeper.manifest.agent, payload={**about, **facts}, role="human")
 
-    keeper = daemon.keeper(words["agent"])
-    bridge_name = keeper.manifest.bridge
-    return keeper.ask(job)._asdict()
+    done: Delivered = keeper.ask(lambda actor, _: actor.command(text, lambda: note(text=text)))
+    if done.result is not Result.REFUSED:
+        note(result=done.result.value, words=done.words)
+    return done._asdict()
+
+
+def _watch(daemon: "Daemon", words: Json) -> None:
+    """Mail what a pane prints and matches, from now on."""
+    daemon.watches.add(Watch(**words["watch"]), _PATIENCE)
+
+
+def _unwatch(daemon: "Daemon", words: Json) -> None:
+    watches.remove(daemon.home, str(words["id"]))
+    daemon.watches.reconcile()
 
 
 def _release(daemon: "Daemon", words: Json) -> None:
@@ -120,6 +137,8 @@ _VERBS: dict[str, Callable[["Daemon", Json], Any]] = {
     "screen": _screen,
     "interrupt": _interrupt,
     "command": _command,
+    "watch": _watch,
+    "unwatch": _unwatch,
     "release": _release,
     "down": _down,
 }

@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     from postroom.store.contract import WriteTx
 
 
-def bounce(tx: "WriteTx", mail: Mail, reason: str, *, refused: bool = False) -> None:
+def bounce(tx: "WriteTx", mail: Mail, reason: str, *, refused: bool = False, dropped: bool = False) -> None:
     """Tell the sender that a delivery came to nothing, in the same transaction. A bounce never bounces."""
     lost, recipient = mail.message, mail.delivery.recipient
     if lost.sender_id == ROOM or tx.agent(lost.sender_id) is None:
         return
-    what = "refused by" if refused else "not delivered to"
+    what = "refused by" if refused else "dropped by" if dropped else "not delivered to"
     post_letter(
         tx, lost, f"{what.capitalize()} {recipient}",
         f"Your message {lost.handle} was {what} {recipient}: {reason}",

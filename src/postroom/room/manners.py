@@ -27,6 +27,7 @@ from postroom.room.rest import comes_through, hold, keep_resting, release
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from postroom.room.authority import Operator
     from postroom.room.local import LocalRoom
     from postroom.room.options import Wishes
     from postroom.store.contract import WriteTx
@@ -67,14 +68,38 @@ def manners(room: "LocalRoom", agent: str | None, wishes: "Wishes") -> Manners:
         return read(directory.caller(look, agent or room.agent, room.scope).manners)
     with room.write() as tx:
         who = directory.caller(tx, agent or room.agent, room.scope)
-        wanted = _wished(read(who.manners), wishes, tx.now)
-        if written(wanted) != who.manners:
-            role = "human" if who.is_human else "agent"
-            tx.append("agent.manners", who.id, payload={"manners": written(wanted)}, role=role)
-        _let_go(tx, who.id, wanted, wanted.digest or room.settings.digest_seconds)
-        if rest(wanted, tx.now) is not None:
-            _hold_waiting(room, tx, who.id)
-        return wanted
+        return _set(room, tx, who, wishes, role="human" if who.is_human else "agent")
+
+
+def pause(room: "LocalRoom", agent: Agent, by: "Operator", *, paused: bool) -> tuple[bool, int]:
+    """Somebody lets an agent be shown nothing until further notice, or lets it go.
+
+    Whether that was so already, and how many messages are held for it from now on, or were let go.
+    """
+    with room.write() as tx:
+        who = tx.agent(agent.id) or agent
+        was, before = read(who.manners).paused, _paused(tx, who.id)
+        if was != paused:
+            _set(room, tx, who, {"paused": paused}, role=by.role, by=by.name)
+        after = _paused(tx, who.id)
+        return was == paused, after if paused else before - after
+
+
+def _paused(tx: "WriteTx", party: str) -> int:
+    return sum(many for reason, many, _ in tx.held_counts(party) if reason == Reason.PAUSED.value)
+
+
+def _set(
+    room: "LocalRoom", tx: "WriteTx", who: Agent, wishes: "Wishes", *, role: str, by: str = ""
+) -> Manners:
+    wanted = _wished(read(who.manners), wishes, tx.now)
+    if written(wanted) != who.manners:
+        payload = {"manners": written(wanted)} | ({"by": by} if by else {})
+        tx.append("agent.manners", who.id, payload=payload, role=role)
+    _let_go(tx, who.id, wanted, wanted.digest or room.settings.digest_seconds)
+    if rest(wanted, tx.now) is not None:
+        _hold_waiting(room, tx, who.id)
+    return wanted
 
 
 def _wished(had: Manners, wishes: "Wishes", now: int) -> Manners:

@@ -2,7 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from postroom.model.message import Mail, Message
+from postroom.model.ladder import Outcome, Reason
+from postroom.model.message import Json, Mail, Message
 
 if TYPE_CHECKING:
     from postroom.model.manners import Hold, Manners
@@ -22,10 +23,22 @@ def hold(tx: "WriteTx", message: Message, recipient: str, wish: "Hold") -> int |
 
 
 def release(tx: "WriteTx", mail: Mail) -> None:
-    """What was held may be offered."""
+    """What was held may be offered. What was uncertain before is so still."""
     message = mail.message
-    payload = {"expires_at": message.expires_at}
+    payload: Json = {"expires_at": message.expires_at}
+    if mail.delivery.shown_before and _is_uncertain(tx, mail):
+        payload["reason"] = Reason.UNCERTAIN.value
     tx.append("delivery.due", mail.delivery.recipient_id, about=message, payload=payload, status="stored")
+
+
+def _is_uncertain(tx: "ReadTx", mail: Mail) -> bool:
+    """Whether nobody can tell what became of its last attempt, and nobody has let it be tried again."""
+    for event in reversed(tx.history(mail.delivery.seq, mail.delivery.recipient_id)):
+        if event.type == "delivery.returned":
+            return event.payload["outcome"] == Outcome.UNCERTAIN.value
+        if event.type == "delivery.offered" or "by" in event.payload:
+            return False
+    return False
 
 
 def comes_through(tx: "ReadTx", message: Message, recipient: str, manners: "Manners") -> bool:

@@ -9,10 +9,13 @@ if TYPE_CHECKING:
 
     from postroom.cli.context import Context
     from postroom.cli.parser import Parser
+    from postroom.model.message import Mail
 
 HELP = """\
 Dead letters: what was offered again and again and never proven to have been seen. Their senders have been
-told. `retry` puts one back into the queue, `purge` removes it for good."""
+told. `retry` puts one back into the queue, `purge` removes it for good. Listed with them is what is
+uncertain: it was typed into a terminal once, and nobody can tell what became of it. It still waits, and is
+shown by hooks and commands; `retry` lets it be typed again, which only a person may say."""
 EXAMPLES = """\
   postroom dead
   postroom dead show 5f0c9a1e
@@ -45,15 +48,16 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
 
 
 def _list(context: "Context") -> int:
-    found = context.room().dead()
+    from postroom.room.dead import uncertain
+
+    found, doubtful = context.room().dead(), uncertain(context.room())
     if context.json:
         from postroom.protocol import wire
 
-        dead = [
-            {**wire.mail(m), "recipient": m.delivery.recipient, "reason": m.delivery.reason} for m in found
-        ]
-        context.put_json({"dead": dead})
-    elif found:
+        dead = [{**wire.mail(m), **_about(m)} for m in found]
+        unsure = [{**wire.mail(m), **_about(m)} for m in doubtful]
+        context.put_json({"dead": dead, "uncertain": unsure})
+    elif found or doubtful:
         from postroom.cli.letter import gist
         from postroom.cli.moment import age
 
@@ -62,17 +66,21 @@ def _list(context: "Context") -> int:
                 m.handle,
                 m.sender,
                 m.delivery.recipient,
-                age(m.delivery.ended_at or 0),
+                age(m.delivery.ended_at or m.delivery.offered_at or 0),
                 m.delivery.reason or "",
                 gist(m.message),
             )
-            for m in found
+            for m in (*found, *doubtful)
         ]
-        head = ("ID", "FROM", "TO", "DEAD", "WHY", "TEXT")
+        head = ("ID", "FROM", "TO", "SINCE", "WHY", "TEXT")
         context.put_table(rows, ("cyan", "bold", "bold", "dim", "red"), head)
     else:
         context.note("No dead letters.")
     return 0
+
+
+def _about(mail: "Mail") -> "dict[str, str | None]":
+    return {"recipient": mail.delivery.recipient, "reason": mail.delivery.reason}
 
 
 def _retry(args: "argparse.Namespace", context: "Context") -> int:

@@ -18,27 +18,39 @@ hooks are current and trusted, which sessions live, what becomes of mail that is
 sandboxes (tried where the CLI has a command for it), and what hooks have had to complain about. --live proves
 it: a message is sent to each live session, and must be seen on evidence; where none lives, the CLI is run
 once with a short prompt, which asks your model and may cost a little, so that is done only where hooks can
-run. Exits 1, and says what to do, when something that is set up does not work, or --live tried it in vain."""
+run. Exits 1, and says what to do, when something that is set up does not work, or --live tried it in vain.
+
+`doctor capture PANE` (or an agent's name) saves what a terminal shows, without your name and your home, as
+screens are kept for tests, and says how it reads: with --state, what it really was."""
 EXAMPLES = """\
   postroom doctor
   postroom doctor claude --live
   postroom doctor --fix          # after an upgrade, or when Python has moved
-  postroom doctor --json"""
+  postroom doctor --json
+  postroom doctor capture %3 --state dialog --out screens"""
 
 _SECONDS = 30.0
 _INDENT = 12  # columns before what is told of a runtime
 
 
 def add_arguments(parser: "Parser") -> None:
-    parser.add_argument("runtimes", metavar="RUNTIME", nargs="*", help="only this one, or these")
+    parser.add_argument(
+        "runtimes", metavar="RUNTIME", nargs="*", help="only this one, or these; or: capture PANE"
+    )
     parser.add_argument("--live", action="store_true", help="prove it by a message")
     parser.add_argument("--timeout", metavar="TIME", help="how long a live session may take (30s)")
     parser.add_argument(
         "--fix", action="store_true", help="mend the program that hooks run, and take in stranded mail"
     )
+    parser.add_argument("--state", metavar="STATE", help="of a capture: idle, busy, draft, dialog, unknown")
+    parser.add_argument("--out", metavar="DIR", help="where a capture is saved (screens)")
 
 
 def run(args: "argparse.Namespace", context: "Context") -> int:
+    if args.runtimes[:1] == ["capture"]:
+        from postroom.cli.capture import run as capture
+
+        return capture(args, context)
     from postroom.config import home
     from postroom.errors import NoRoom
     from postroom.setup import letter

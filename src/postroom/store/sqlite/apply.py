@@ -42,7 +42,7 @@ def _put_in_front(tx: "WriteTx", party: str) -> None:
 
 
 def _delivery_due(tx: "WriteTx", e: Event, key: Key) -> None:
-    tx.run("delivery_release", (*key, e.payload.get("expires_at")))
+    tx.run("delivery_release", (*key, e.payload.get("expires_at"), e.payload.get("reason")))
     _put_in_front(tx, e.party)
 
 

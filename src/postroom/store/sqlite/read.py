@@ -400,6 +400,10 @@ class ReadTx:
         rows = self.rows(SQL["mail_watched"], (self.tenant, recipient, claimer, after))
         return [to_mail(row) for row in rows]
 
+    def tasks(self, recipient: str, after: int = 0) -> list[Mail]:
+        """A page of what a recipient was told to do, has seen, and has not acknowledged."""
+        return [to_mail(row) for row in self.rows(SQL["mail_tasks"], (self.tenant, recipient, after))]
+
     def asked_by(self, sender: str) -> list[str]:
         """Whose programs have seen what somebody asked, and have not answered it."""
         return [row[0] for row in self.rows(SQL["recipients_watched"], (self.tenant, sender))]

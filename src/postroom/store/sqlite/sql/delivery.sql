@@ -158,7 +158,7 @@ SELECT (SELECT count(*) FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND p
 -- What moves a delivery (?1 to ?4 are its key, ?5 is the event, which becomes its latest).
 
 -- name: delivery_release
-UPDATE delivery SET place = {again}, reason = NULL, due_at = ?6, last = ?5
+UPDATE delivery SET place = {again}, reason = ?7, due_at = ?6, last = ?5
 WHERE tenant = ?1 AND recipient = ?2 AND place = ?3 AND seq = ?4;
 
 -- name: delivery_rest
@@ -220,6 +220,12 @@ WHERE d.tenant = ?1 AND d.recipient = ?2 AND d.place IN ({offered}, {done}) AND 
 -- What a recipient has seen, has not answered, and somebody waits for; of one program, if it is named.
 SELECT {delivery}, {message} FROM {watch} CROSS JOIN message m ON m.seq = d.seq
 WHERE w.tenant = ?1 AND w.recipient = ?2 AND w.seq > ?4 AND (?3 IS NULL OR d.claimer = ?3) ORDER BY w.seq LIMIT 500;
+
+-- name: mail_tasks
+-- What a recipient was told to do, has seen, and has not acknowledged.
+SELECT {delivery}, {message} FROM delivery d CROSS JOIN message m ON m.seq = d.seq
+WHERE d.tenant = ?1 AND d.recipient = ?2 AND d.place = {done} AND d.state = 'seen' AND m.type IN ('dispatch', 'assign')
+  AND d.seq > ?3 ORDER BY d.seq LIMIT 500;
 
 -- name: recipients_watched
 -- Whose programs have seen what somebody asked, and have not answered it.

@@ -1,0 +1,65 @@
+"""`postroom screen`."""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import argparse
+
+    from postroom.cli.context import Context
+    from postroom.cli.parser import Parser
+    from postroom.cli.terminal import Named
+
+HELP = """\
+What an agent's terminal shows now, or any pane of tmux: by the daemon for agents that a bridge reaches, else
+from tmux itself. Looking changes nothing. What could harm your own terminal is left out."""
+EXAMPLES = """\
+  postroom screen backend
+  postroom screen backend -n 100     # and 100 lines that have scrolled away
+  postroom screen %3 --colour
+  postroom screen work:1.0 --json"""
+
+
+def add_arguments(parser: "Parser") -> None:
+    parser.add_argument("name", metavar="NAME|PANE", help="an agent, or a pane: %%3, work:1.0")
+    parser.add_argument("-n", "--lines", metavar="N", help="so many lines that have scrolled away, too")
+    parser.add_argument("--colour", action="store_true", help="with its colours, where it is a pane")
+
+
+def run(args: "argparse.Namespace", context: "Context") -> int:
+    from postroom.cli.terminal import harmless, named
+
+    lines, found = _lines(args.lines), named(args.name, context)
+    shown, by = _shown(found, lines, args.colour, context)
+    text = harmless(shown).rstrip()
+    if context.json:
+        pane = str(found.pane) if found.pane else None
+        context.put_json({"name": found.name, "pane": pane, "by": by, "text": text})
+    else:
+        context.put(f"{text}\x1b[0m\n" if args.colour else f"{text}\n")
+    return 0
+
+
+def _lines(text: str | None) -> int:
+    from postroom.errors import UsageError
+
+    if text is None:
+        return 0
+    if not (text.isascii() and text.isdecimal() and len(text) <= 6):
+        raise UsageError(f"-n takes a number of lines, not {text!r}", hint="See: postroom help screen")
+    return int(text)
+
+
+def _shown(found: "Named", lines: int, colour: bool, context: "Context") -> tuple[str, str]:
+    """What is shown, and who told: the daemon, which alone sees its own children, or tmux."""
+    from postroom.bridges.tmux.place import captured
+    from postroom.errors import BridgeError, UnknownAgent
+
+    if found.agent is not None and found.manifest is not None and not (colour and found.pane):
+        from postroom.daemon.control import ask
+
+        try:
+            return ask(context.room().home, "screen", agent=found.agent.id, lines=lines), "daemon"
+        except (BridgeError, UnknownAgent):
+            if found.pane is None:
+                raise
+    return captured(found.there, lines, colour=colour), "tmux"
