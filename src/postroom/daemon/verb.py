@@ -9,7 +9,9 @@ from postroom.bridges.contract import Assent, Bridge, Delivered, Kind, Launch, T
 from postroom.bridges.manifest import Manifest
 from postroom.bridges.registry import load
 from postroom.daemon.actor import Actor
-from postroom.errors import BridgeError, Refused, UsageError
+from postroom.daemon.attachment import Attachable, attach
+from postroom.daemon.control import Takeover
+from postroom.errors import BridgeError, PostroomError, Refused, UsageError
 from postroom.model.message import Json
 from postroom.room.pen import Pen
 
@@ -33,7 +35,10 @@ def _runs_under_agent(daemon: "Daemon", pid: int) -> bool:
 
 
 def _ping(daemon: "Daemon", _: Json) -> Json:
-    return {"process": host.identity(), "agents": len(daemon.keepers)}
+    return {
+        "process": host.identity(), "since": daemon.since, "agents": len(daemon.keepers),
+        "crashes": sum(keeper.crashes for keeper in daemon.keepers.values()),
+    }  # fmt: skip
 
 
 def _reload(daemon: "Daemon", _: Json) -> int:
@@ -54,11 +59,29 @@ def _start(daemon: "Daemon", words: Json) -> Json:
     daemon.environments[manifest.agent] = env
     manifests.put(daemon.home, manifest.at(berth))
     daemon.reconcile()
-    return {"process": berth.process}
+    return {"process": berth.process, "warning": _set_up(daemon, manifest.agent)}
+
+
+def _set_up(daemon: "Daemon", agent: str) -> str:
+    """What is missing for mail on an agent's way; it runs all the same."""
+    try:
+        daemon.keeper(agent).ask(lambda _, bridge: bridge.setup())
+    except PostroomError as exc:
+        return str(exc)
+    return ""
+
+
+def _attach(daemon: "Daemon", words: Json) -> Takeover:
+    """Let somebody see the terminal of a child of ours, and type there."""
+    keeper = daemon.keeper(words["agent"])
+    terminal = keeper.ask(lambda _, bridge: getattr(bridge, "terminal", None))
+    if not isinstance(terminal, Attachable):
+        raise BridgeError(f"{keeper.manifest.address} has no terminal of its own")
+    return Takeover({"address": keeper.manifest.address}, lambda link: attach(terminal, link))
 
 
 def _observe(daemon: "Daemon", words: Json) -> Json:
-    seen = daemon.observe([str(agent) for agent in words["agents"]])
+    seen = daemon.observe([str(agent) for agent in words["agents"]], float(words.get("seconds") or 10.0))
     return {agent: one._asdict() for agent, one in seen.items()}
 
 
@@ -116,6 +139,7 @@ _VERBS: dict[str, Callable[["Daemon", Json], Any]] = {
     "ping": _ping,
     "reload": _reload,
     "start": _start,
+    "attach": _attach,
     "observe": _observe,
     "screen": _screen,
     "interrupt": _interrupt,
@@ -123,4 +147,4 @@ _VERBS: dict[str, Callable[["Daemon", Json], Any]] = {
     "release": _release,
     "down": _down,
 }
-_FOR_PEOPLE = ("start", "command", "release", "down")
+_FOR_PEOPLE = ("start", "attach", "command", "release", "down")
