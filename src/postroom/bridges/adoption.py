@@ -41,7 +41,7 @@ class Adopted(NamedTuple):
 def adopt(room: LocalRoom, found: Candidate, scope: Scope, wish: Wish) -> Adopted:
     """Have a pane's agent reached by the tmux bridge from now on; whoever keeps bridges is to be told."""
     runtime = wish.runtime or found.runtime
-    details = {"place": found.place, "root": host.identity_of(found.root), "program": found.program}
+    details: Json = {"place": found.place, "root": host.identity_of(found.root), "program": found.program}
     if wish.profile:
         details["profile"] = wish.profile
     profile_of(Berth("", found.place, found.process, str(found.target), runtime, details))

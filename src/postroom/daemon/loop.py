@@ -69,8 +69,8 @@ class Daemon:
             self.reconcile()
             for keeper in list(self.keepers.values()):
                 keeper.look_around()
-            if any([self._reseat.look(keeper.manifest) for keeper in self._over()]):
-                self.reconcile()
+                if keeper.is_over and self._reseat.look(keeper.manifest):
+                    self._wake.set()
             for party in self._sweep.run():
                 log.note("rung again", agent=party)
         except (PostroomError, OSError) as exc:
@@ -105,11 +105,8 @@ class Daemon:
             raise UnknownAgent("no bridge reaches that agent", hint="See: postroom agents; postroom adopt")
         return found
 
-    def _over(self) -> list[Keeper]:
-        return [keeper for keeper in self.keepers.values() if keeper.is_over]
-
     def observe(self, agents: list[str], seconds: float = _END) -> dict[str, Observation]:
-        """What these do now, each by its own bridge, all at once; without those that cannot say it in time."""
+        """What these do now, each by its own bridge, all at once; but those that say it too late."""
         until = time.monotonic() + seconds
         asked = {agent: self.keepers[agent] for agent in agents if agent in self.keepers}
         answers = {

@@ -1,6 +1,7 @@
 """What commands may ask of the daemon, one function each; `run` finds it."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from postroom import host
@@ -77,7 +78,7 @@ def _attach(daemon: "Daemon", words: Json) -> Takeover:
     terminal = keeper.ask(lambda _, bridge: getattr(bridge, "terminal", None))
     if not isinstance(terminal, Attachable):
         raise BridgeError(f"{keeper.manifest.address} has no terminal of its own")
-    return Takeover({"address": keeper.manifest.address}, lambda link: attach(terminal, link))
+    return Takeover({"address": keeper.manifest.address}, partial(attach, terminal))
 
 
 def _observe(daemon: "Daemon", words: Json) -> Json:
