@@ -26,10 +26,11 @@ from postroom.runtimes.screen import Profile
 
 NAME = "tmux"
 ABOUT = "a pane of tmux, in which people may type, too"
+BY_CALLER = True  # who asks for an agent starts it: in their own tmux, with their own environment
 SESSION = "postroom"  # where agents are started unless another is named
 LABEL = "@postroom_agent"  # the name that a pane bears
 _SIZE = ("-x", "140", "-y", "50")
-_MADE = "#{pane_id} #{pane_pid} #{pid}"
+_MADE = "#{pane_id} #{pane_pid} #{pid} #{session_name}:#{window_index}.#{pane_index}"
 _PASSED = ("PATH", "VIRTUAL_ENV", "POSTROOM_HOME", "POSTROOM_PROJECT")
 
 
@@ -94,13 +95,13 @@ def start(launch: Launch) -> Berth:
     else:
         words = ["new-session", *made, "-s", session, *_SIZE, "--", *command]
     os.makedirs(os.path.dirname(server.socket), 0o700, exist_ok=True)
-    pane, pid, holder = server.run(*words).split()
+    pane, pid, holder, place = server.run(*words).strip().split(" ", 3)
     server.run("set-option", "-p", "-t", pane, "remain-on-exit", "on")
     label(server, pane, launch.address)
     where = Target(pane, server.socket, server_of(int(holder)))
     return Berth(
         launch.agent, launch.address, host.identity_of(int(pid)), str(where), launch.runtime,
-        {**launch.details, "label": launch.address},
+        {**launch.details, "label": launch.address, "place": place},
     )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from postroom.runtimes import NAMES, load
 
 _FACTS: tuple[str, ...] = (
     "pane_id", "pane_pid", "pane_dead", "pid", "session_name", "window_index", "pane_index",
-    "@postroom_agent", "pane_current_path",
+    "@postroom_agent", "pane_current_path", "pane_title",
 )  # fmt: skip
 _FORMAT = "\t".join(f"#{{{fact}}}" for fact in _FACTS)
 _INTERPRETERS = ("node", "bun", "deno", "python", "python3", "uv", "npx")
@@ -27,6 +27,7 @@ class Candidate(NamedTuple):
     program: str
     runtime: str  # empty: none that we know
     cwd: str
+    title: str = ""  # what its program calls the screen
 
 
 def candidates(server: Server, known: dict[str, str] | None = None) -> list[Candidate]:
@@ -52,7 +53,7 @@ def _candidate(server: Server, facts: dict[str, str], known: dict[str, str]) -> 
     target = Target(facts["pane_id"], server.socket, server_of(int(facts["pid"])))
     return Candidate(
         target, place, facts["@postroom_agent"], root, host.identity_of(pid), host.program(pid), runtime,
-        facts.get("pane_current_path", ""),
+        facts.get("pane_current_path", ""), facts.get("pane_title", ""),
     )  # fmt: skip
 
 
