@@ -74,19 +74,13 @@ def does(facts: dict[str, Any]) -> str:
     reason = str(facts["reason"] or "")
     if reason.startswith("launch_blocked:"):
         return reason
-    match facts["doing"]:
-        case "idle":
-            return "idle, with a draft" if reason == "draft" else "idle"
-        case "processing":
-            return "at work"
-        case "stuck":
-            return f"stuck: {facts['because']}"
-        case "asking":
-            return f"asks: {facts['dialog'] or 'a person'}"
-        case "gone":
-            return "not running"
-        case _:
-            return "on a screen that is not known" if reason == "unknown_screen" else "running"
+    return {
+        "idle": "idle, with a draft" if reason == "draft" else "idle",
+        "processing": "at work",
+        "stuck": f"stuck: {facts['because']}",
+        "asking": f"asks: {facts['dialog'] or 'a person'}",
+        "gone": "not running",
+    }.get(facts["doing"]) or ("on a screen that is not known" if reason == "unknown_screen" else "running")
 
 
 def gets(facts: dict[str, Any]) -> str:

@@ -5,7 +5,7 @@ import select
 import signal
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 LEAVE = b"\x1d"  # C-]
 _CHUNK = 1 << 16
-# What an agent may have switched on, and would stay so after us: pastes, the mouse, another screen, no cursor.
+# What an agent may have switched on: pastes, the mouse, another screen, no cursor. It would stay so.
 _RESTORE = b"\x1b[?2004l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?1049l\x1b[?25h\x1b[0m\r\n"
 
 
@@ -74,7 +74,7 @@ def _send_size(link: socket.socket) -> None:
 
 
 @contextmanager
-def _raw() -> Iterator[None]:
+def _raw() -> Generator[None]:
     """Every key is passed on, C-c too."""
     import termios
     import tty
@@ -88,7 +88,7 @@ def _raw() -> Iterator[None]:
 
 
 @contextmanager
-def _resizes() -> Iterator[int]:
+def _resizes() -> Generator[int]:
     """A descriptor that can be read when the window has another size."""
     inner, outer = os.pipe()
     os.set_blocking(outer, False)

@@ -192,7 +192,7 @@ def _observe(done: list[dict[str, Any]], context: "Context") -> None:
     kept = [one for one in done if "manifest" in one]
     seen = observed(room.home, [one["manifest"].agent for one in kept], 5.0)
     for one in kept:
-        one |= document(room, one["manifest"], seen.get(one["manifest"].agent))
+        one.update(document(room, one["manifest"], seen.get(one["manifest"].agent)))
 
 
 def _line(one: dict[str, Any], context: "Context") -> str:

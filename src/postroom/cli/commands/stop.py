@@ -56,5 +56,4 @@ def _stopped(manifest: "Manifest", args: "argparse.Namespace", context: "Context
         words = "it was ended by the daemon, whose child it was"
     if was_gone:
         words = "it had ended before"
-    facts = {"agent": manifest.address, "bridge": manifest.bridge, "ended": ends or was_gone, "words": words}
-    return facts
+    return {"agent": manifest.address, "bridge": manifest.bridge, "ended": ends or was_gone, "words": words}

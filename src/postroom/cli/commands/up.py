@@ -44,7 +44,7 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
 
     only_people("up", context)
     started = ensure(room.home)
-    done = bring_up(wanted, args, context)
+    done = bring_up(wanted, context)
     _put(started, done, context)
     return 1 if any("error" in one for one in done) else 0
 
@@ -84,35 +84,35 @@ def _beside(wanted: "list[Entry]", args: "argparse.Namespace") -> None:
     until = time.monotonic() + 15.0
     while not ping(context.room().home) and time.monotonic() < until:
         time.sleep(0.1)
-    for one in bring_up(wanted, args, context):
+    for one in bring_up(wanted, context):
         context.note(_line(one, context).rstrip())
 
 
-def bring_up(wanted: "list[Entry]", args: "argparse.Namespace", context: "Context") -> list[dict[str, Any]]:
+def bring_up(wanted: "list[Entry]", context: "Context") -> list[dict[str, Any]]:
     """Each that is declared: what came of it."""
     from postroom.cli.kept import document, observed
 
     room = context.room()
-    done = [_bring(one, args, context) for one in wanted]
+    done = [_bring(one, context) for one in wanted]
     kept = [one for one in done if "manifest" in one]
     seen = observed(room.home, [one["manifest"].agent for one in kept], 5.0)
     for one in kept:
         manifest = one.pop("manifest")
-        one |= document(room, manifest, seen.get(manifest.agent))
+        one.update(document(room, manifest, seen.get(manifest.agent)))
     return done
 
 
-def _bring(entry: "Entry", args: "argparse.Namespace", context: "Context") -> dict[str, Any]:
+def _bring(entry: "Entry", context: "Context") -> dict[str, Any]:
     from postroom.errors import PostroomError
 
     try:
-        manifest, how = _brought(entry, args, context)
+        manifest, how = _brought(entry, context)
     except (PostroomError, OSError) as exc:
         return {"agent": entry.name, "error": str(exc), "hint": getattr(exc, "hint", "")}
     return {"manifest": manifest, "how": how}
 
 
-def _brought(entry: "Entry", args: "argparse.Namespace", context: "Context") -> "tuple[Manifest, str]":
+def _brought(entry: "Entry", context: "Context") -> "tuple[Manifest, str]":
     from postroom import host
     from postroom.bridges import manifest as manifests
 
