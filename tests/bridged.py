@@ -1,6 +1,6 @@
 """Programs that bridges reach, each as simple as its protocol allows. What one took in, it notes in a file.
 
-    python -m tests.bridged lines|stream|tui RECORD
+    python -m tests.bridged lines|stream|tui|prompt RECORD
 
 `[[work]]` in a text lets a turn go on until it is stopped, `[[noise]]` lets it print much.
 """
@@ -142,6 +142,16 @@ class Tui:
             self._draft += keys
 
 
+def prompt(record: Record) -> None:
+    """A program that asks for one line after the other, below what it has said, as an interpreter does."""
+    while True:
+        try:
+            record.note(input("ask> "))
+        except EOFError:
+            return
+        sys.stdout.write("so it is\n")
+
+
 def main(scene: str, path: str) -> None:
     record = Record(path)
     match scene:
@@ -149,6 +159,8 @@ def main(scene: str, path: str) -> None:
             lines(record)
         case "stream":
             Stream(record).play()
+        case "prompt":
+            prompt(record)
         case "tui":
             Tui(record).play()
         case _:
