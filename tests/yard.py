@@ -15,8 +15,6 @@ from tests.process import ROOT, until
 from tests.tui.stage import Stage
 
 _NEVER = threading.Event()
-# A program that is no agent of ours: it prompts at the bottom of the screen, and echoes what it is given.
-PROMPTER = [sys.executable, "-m", "tests.bridged", "prompt"]
 PROFILES = '[profiles.tutor]\nprompt = "ask> "\nprograms = ["tutor"]\n'
 
 
@@ -72,6 +70,14 @@ class Yard:
             os.kill(int(process.partition(".")[0]), signal.SIGTERM)
             eventually(lambda: host.is_gone(process))
         self.stage.__exit__()
+
+
+def tutoring(yard: Yard) -> list[str]:
+    """The command of a program that is no agent of ours; its last word is the file in which it notes all."""
+    program = os.path.join(yard.stage.root, "tutor")
+    if not os.path.exists(program):
+        os.symlink(os.path.realpath(sys.executable), program)
+    return [program, "-m", "tests.bridged", "prompt", os.path.join(yard.stage.root, "record")]
 
 
 def eventually(condition: Any) -> None:

@@ -17,7 +17,7 @@ def text(party: str, session: "Session", sight: "Sight", context: "Context", pla
     """What it does, in which terminal, and how mail gets in; `session` is that of its bridge."""
     from postroom.daemon.instance import running
     from postroom.room.berth import carrier
-    from postroom.room.glance import get, last
+    from postroom.room.glance import get
 
     room = context.room()
     spot, carried = _spot(session, place), carrier(room.store.look(), party) is not None
@@ -25,7 +25,7 @@ def text(party: str, session: "Session", sight: "Sight", context: "Context", pla
     if carried:
         return _by_hooks(sight, spot, is_kept=is_kept)
     if not is_kept:
-        return f"in {spot}{_then(last(room.home, party))}; nothing types there: postroom up"
+        return f"in {spot}; nothing types there: postroom up"
     return _by_bridge(get(room.home, party), spot, "typed" if session.pane or _is_pty(session) else "handed")
 
 
@@ -42,11 +42,13 @@ def _spot(session: "Session", place: str) -> str:
     return f"{title} ({' '.join(filter(None, (session.runtime, place)))})"
 
 
-def _then(seen: "Glance | None") -> str:
-    """What it did when somebody looked last."""
+def last_seen(home: str, agents: dict[str, str]) -> str:
+    """What these, by their ids, did when somebody looked last."""
     from postroom.cli.moment import ago
+    from postroom.room.glance import last
 
-    return f", {seen.doing} {ago(seen.at)}" if seen else ""
+    seen = [(name, found) for agent, name in agents.items() if (found := last(home, agent))]
+    return ", ".join(f"{name} {found.doing} {ago(found.at)}" for name, found in seen) or "nothing"
 
 
 def _by_hooks(sight: "Sight", spot: str, *, is_kept: bool) -> str:

@@ -54,7 +54,7 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
     room = context.room()
     if args.of is not None and room.store.look().project(args.of) is None:
         raise UnknownProject(f"there is no project {args.of!r}", project=args.of)
-    where = _look(room)
+    where = _look(room, context)
     found = [each for each in room.agents(everyone=args.all) if args.of in (None, each.agent.project)]
     if context.json:
         from postroom.protocol import wire
@@ -68,17 +68,22 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
     return 0
 
 
-def _look(room: "LocalRoom") -> dict[str, str]:
+def _look(room: "LocalRoom", context: "Context") -> dict[str, str]:
     """Have the daemon look at the agents that bridges reach; in which place each of their panes is."""
     from postroom.bridges.manifest import every
 
     kept = every(room.home)
     if not kept:
         return {}
-    from postroom.cli.bridged import places
+    from postroom.cli.bridged import last_seen, places
     from postroom.cli.kept import observed
+    from postroom.daemon.instance import running
 
-    observed(room.home, [one.agent for one in kept])
+    if running(room.home):
+        observed(room.home, [one.agent for one in kept])
+    else:
+        seen = last_seen(room.home, {one.agent: one.address for one in kept})
+        context.note(f"No daemon runs, so nobody looks; seen last: {seen}")
     return places([one.pane for one in kept if one.pane])
 
 
