@@ -126,7 +126,9 @@ class Tui:
     def _show(self) -> None:
         status = "* Working… (esc to interrupt)" if self._works else "? for shortcuts"
         body = self._draft.replace("\n", "\r\n  ")
-        os.write(1, f"\x1b[2J\x1b[H{RULE}\r\n\u276f {body}\r\n{RULE}\r\n  {status}".encode())
+        rows = self._draft.split("\n")
+        cursor = f"\x1b[{1 + len(rows)};{3 + len(rows[-1])}H"  # where one types
+        os.write(1, f"\x1b[2J\x1b[H{RULE}\r\n\u276f {body}\r\n{RULE}\r\n  {status}{cursor}".encode())
 
     def _take(self, keys: str) -> None:
         if keys.startswith("\x1b[200~"):

@@ -23,7 +23,7 @@ def yard(home: str) -> Iterator[Yard]:
 
 def sitting(yard: Yard, *words: str, **env: str) -> Person:
     """Somebody at a terminal, who runs a command."""
-    given = environment(**yard.line.environment, **yard.env, TERM="xterm-256color", **env)
+    given = environment(**yard.line.environment, **{**yard.env, "TERM": "xterm-256color", **env})
     return Person([*COMMAND, *words], given, (90, 24))
 
 

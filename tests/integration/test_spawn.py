@@ -90,8 +90,9 @@ def test_a_dialog_before_the_start_is_reported_and_the_prompt_is_not_given(yard:
 
 
 def test_an_agent_that_ends_at_once_is_said_to_have(yard: Yard):
-    done = yard("spawn", "backend", "--runtime", "claude", "--", "sh", "-c", "exit 3")
+    done = yard("spawn", "backend", "--runtime", "claude", "--", "sh", "-c", "echo no licence; exit 3")
     assert done.code == 1
+    assert "no licence" in done.err
     assert "not running" in done.out
 
 

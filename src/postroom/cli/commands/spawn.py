@@ -62,6 +62,8 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
         from postroom.cli.kept import line
 
         context.put(line(facts, context) + _about_prompt(facts))
+        if facts["doing"] == "gone":
+            context.note(_last_words(manifest))
     if args.open and code == 0:
         from postroom.cli.commands.attach import go
 
@@ -238,6 +240,22 @@ def _who(context: "Context") -> str:
     import getpass
 
     return context.room().agent or f"human:{getpass.getuser()}"
+
+
+def _last_words(manifest: "Manifest") -> str:
+    """What its pane shows after its end."""
+    from postroom.bridges.tmux.server import Server, target
+    from postroom.cli.output import clean
+    from postroom.errors import BridgeError
+
+    if not manifest.pane:
+        return "See what it printed: postroom log"
+    where = target(manifest.pane)
+    try:
+        shown = Server(where.socket).run("capture-pane", "-p", "-S", "-20", "-t", where.id)
+    except BridgeError as exc:
+        return str(exc)
+    return "\n".join(f"  {clean(text)}" for text in [one for one in shown.splitlines() if one.strip()][-5:])
 
 
 def _about_prompt(facts: dict[str, Any]) -> str:
