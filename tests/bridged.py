@@ -1,6 +1,6 @@
 """Programs that bridges reach, each as simple as its protocol allows. What one took in, it notes in a file.
 
-    python -m tests.bridged lines|stream|tui RECORD
+    python -m tests.bridged lines|stream|tui|prompt RECORD
 
 `[[work]]` in a text lets a turn go on until it is stopped, `[[noise]]` lets it print much.
 """
@@ -126,7 +126,9 @@ class Tui:
     def _show(self) -> None:
         status = "* Working… (esc to interrupt)" if self._works else "? for shortcuts"
         body = self._draft.replace("\n", "\r\n  ")
-        os.write(1, f"\x1b[2J\x1b[H{RULE}\r\n\u276f {body}\r\n{RULE}\r\n  {status}".encode())
+        rows = self._draft.split("\n")
+        cursor = f"\x1b[{1 + len(rows)};{3 + len(rows[-1])}H"  # where one types
+        os.write(1, f"\x1b[2J\x1b[H{RULE}\r\n\u276f {body}\r\n{RULE}\r\n  {status}{cursor}".encode())
 
     def _take(self, keys: str) -> None:
         if keys.startswith("\x1b[200~"):
@@ -142,6 +144,16 @@ class Tui:
             self._draft += keys
 
 
+def prompt(record: Record) -> None:
+    """A program that asks for one line after the other, below what it has said, as an interpreter does."""
+    while True:
+        try:
+            record.note(input("ask> "))
+        except EOFError:
+            return
+        sys.stdout.write("so it is\n")
+
+
 def main(scene: str, path: str) -> None:
     record = Record(path)
     match scene:
@@ -149,6 +161,8 @@ def main(scene: str, path: str) -> None:
             lines(record)
         case "stream":
             Stream(record).play()
+        case "prompt":
+            prompt(record)
         case "tui":
             Tui(record).play()
         case _:

@@ -134,6 +134,7 @@ class Declared(NamedTuple):
 
     routes: list[Any]
     agents: dict[str, Any]
+    profiles: dict[str, Any] = {}  # noqa: RUF012 - read only: of terminals, by their names
 
 
 NOTHING_DECLARED = Declared([], {})
@@ -187,7 +188,7 @@ def _compiled(path: str, stamp: list[int]) -> Found | None:
         if found["stamp"] != stamp:
             return None
         values = {key: checked(key, value) for key, value in found["settings"].items()}
-        return values, Declared(found["routes"], found["agents"])
+        return values, Declared(found["routes"], found["agents"], found["profiles"])
     except (OSError, ValueError, TypeError, KeyError, AttributeError, InvalidValue):
         return None
 
@@ -195,12 +196,13 @@ def _compiled(path: str, stamp: list[int]) -> Found | None:
 def _compile(path: str, compiled: str, stamp: list[int]) -> Found:
     found = document(path)
     found.pop("types", None)  # these have a registry of their own
-    declared = Declared(_table(found, "route", [], path), _table(found, "agents", {}, path))
+    tables = [_table(found, key, {}, path) for key in ("agents", "profiles")]
+    declared = Declared(_table(found, "route", [], path), *tables)
     unknown = sorted(set(found) - set(Settings._fields))
     if unknown:
         from postroom.near import meant, near  # noqa: PLC0415 - only for who is refused
 
-        hint = meant(near(unknown[0], [*Settings._fields, "route", "agents", "types"]))
+        hint = meant(near(unknown[0], [*Settings._fields, "route", "agents", "profiles", "types"]))
         hint = f"{hint} See them all: postroom help settings".lstrip()
         raise InvalidValue(f"{path}: there is no setting {unknown[0]!r}", hint=hint, path=path)
     if isinstance(found.get("routes"), list):
@@ -210,7 +212,7 @@ def _compile(path: str, compiled: str, stamp: list[int]) -> Found:
         values = {key: checked(key, value) for key, value in found.items()}
     except InvalidValue as exc:
         raise InvalidValue(f"{path}: {exc}", hint=exc.hint or None, path=path, **exc.facts) from None
-    keep(compiled, {"stamp": stamp, "settings": values, "routes": declared.routes, "agents": declared.agents})
+    keep(compiled, {"stamp": stamp, "settings": values, **declared._asdict()})
     return values, declared
 
 

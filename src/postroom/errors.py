@@ -17,7 +17,7 @@
     │   ├── AlreadyDecided      ├── LoopGuard          ├── NoAnswer
     │   ├── WaitingInCircle     ├── BroadcastGuard     ├── RouteClosed
     │   ├── RateLimited         ├── MailboxFull        ├── AlreadySetUp
-    │   ├── NotYourName
+    │   ├── NotYourName         ├── AlreadyRunning
     │   ├── UnknownToken        └── TerminalTaken
     ├── CannotEdit              a user's file is left as it is
     ├── NotWoken                an idle session began no turn
@@ -324,6 +324,13 @@ class NotYourName(Refused):
 
     code = "not_your_name"
     hint = "Leave out --as: who you are is known."
+
+
+class AlreadyRunning(Refused):
+    """That agent is running already."""
+
+    code = "already_running"
+    hint = "Go to it: postroom attach NAME"
 
 
 class TerminalTaken(Refused):

@@ -176,7 +176,11 @@ class Launch(NamedTuple):
 
 
 class Way(Protocol):
-    """A kind of bridge: a module here, or what an entry point of the group `postroom.bridges` names."""
+    """A kind of bridge: a module here, or what an entry point of the group `postroom.bridges` names.
+
+    Agents are started by the daemon, whose children they are; by the command that asks for them, where a
+    kind of bridge has a `BY_CALLER` that is true.
+    """
 
     NAME: str
     ABOUT: str  # one line

@@ -21,11 +21,12 @@ if TYPE_CHECKING:
 
 Entry = tuple[str, str, str]  # module, group, help; a NamedTuple would cost every start a class
 
-WRITE, READ, FOLLOW, PEOPLE, ROOM, TRY = (
+WRITE, READ, FOLLOW, PEOPLE, RUN, ROOM, TRY = (
     "Write",
     "Read and answer",
     "See what became of it",
     "Who is here",
+    "Run agents",
     "Look after the room",
     "Try it, fit it in",
 )
@@ -64,11 +65,17 @@ COMMANDS: dict[str, Entry] = {
     "routes": ("routes", PEOPLE, "who may write to whom"),
     "tokens": ("tokens", PEOPLE, "secrets that prove who calls: list, issue, revoke"),
     "projects": ("projects", PEOPLE, "the projects of this room: list, delete"),
-    "screen": ("screen", PEOPLE, "what an agent's terminal shows, or any pane"),
-    "command": ("command", PEOPLE, "type an operator's command into an agent's terminal"),
-    "interrupt": ("interrupt", PEOPLE, "stop, pause or cancel what an agent does"),
-    "resume": ("resume", PEOPLE, "let a paused agent have its mail again"),
-    "watch": ("watch", PEOPLE, "mail what a pane prints and matches"),
+    "screen": ("screen", RUN, "what an agent's terminal shows, or any pane"),
+    "command": ("command", RUN, "type an operator's command into an agent's terminal"),
+    "interrupt": ("interrupt", RUN, "stop, pause or cancel what an agent does"),
+    "resume": ("resume", RUN, "let a paused agent have its mail again"),
+    "watch": ("watch", RUN, "mail what a pane prints and matches"),
+    "adopt": ("adopt", RUN, "have agents in panes of tmux reached by mail"),
+    "spawn": ("spawn", RUN, "start an agent under a bridge, and give it a prompt"),
+    "attach": ("attach", RUN, "go to an agent's terminal"),
+    "stop": ("stop", RUN, "end an agent that was started, or let go of an adopted one"),
+    "up": ("up", RUN, "start the daemon, and the agents that the config declares"),
+    "down": ("down", RUN, "end the daemon"),
     "status": ("status", ROOM, "where the room is and how it does"),
     "verify": ("verify", ROOM, "check the store against its own rules"),
     "journal": ("journal", ROOM, "the events as JSONL files: sync, status, path"),
@@ -86,7 +93,7 @@ COMMANDS: dict[str, Entry] = {
     "completion": ("completion", TRY, "completion for bash, zsh or fish"),
 }
 
-ALIASES = {"logs": "log"}
+ALIASES = {"logs": "log", "daemon": "up"}
 
 
 def find(name: str) -> Entry | None:

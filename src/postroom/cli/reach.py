@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from postroom.cli.context import Context
+    from postroom.model.message import Session
     from postroom.model.presence import Sight
 
 DOUBT = "route not proven"
@@ -28,8 +29,8 @@ def told(reach: str, party: str, sight: "Sight | None", context: "Context") -> s
     return f"{found.text}{' now' if found.is_now else ''}{doubt}"
 
 
-def way(reach: str, party: str, sight: "Sight | None", context: "Context") -> Way:
-    """How somebody can be reached.
+def way(reach: str, party: str, sight: "Sight | None", context: "Context", place: str = "") -> Way:
+    """How somebody can be reached; `place` is where its pane is, as people name it.
 
     Whoever only waits for an answer gets no other mail by that; what its session does tells more.
     """
@@ -46,6 +47,10 @@ def way(reach: str, party: str, sight: "Sight | None", context: "Context") -> Wa
         return Way("has left")
     if reach == "live" or sight is None:
         return Way(_LISTENING[reach], is_now=True)
+    if (bridged := _bridged(party, context)) is not None:
+        from postroom.cli.bridged import text as told_of
+
+        return Way(told_of(party, bridged, sight, context, place), is_doubted=not sight.proven)
     from postroom.room.seat import bears
 
     text = {
@@ -54,6 +59,16 @@ def way(reach: str, party: str, sight: "Sight | None", context: "Context") -> Wa
         "permission": f"waits for permission in {sight.title}",
     }.get(reach) or (f"running in {sight.title}" if bears(sight.session) else "at its next hook plain")
     return Way(text, is_doubted=not sight.proven)
+
+
+def _bridged(party: str, context: "Context") -> "Session | None":
+    """The session by which a bridge reaches somebody."""
+    from postroom.room.seat import is_bridged, is_live
+
+    for session in context.room().store.look().sessions(party):
+        if is_bridged(session) and is_live(session):
+            return session
+    return None
 
 
 def _session(party: str, context: "Context") -> "Sight | None":

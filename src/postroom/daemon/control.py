@@ -10,7 +10,7 @@ import socket
 import struct
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from postroom import config, errors, host
 from postroom.errors import BridgeError, PostroomError
@@ -22,6 +22,13 @@ _PATIENCE = 90.0  # seconds
 _HINT = "Start it: postroom up"
 
 Answer = Callable[[str, Json, int], Any]  # a verb, its words, and the caller's pid
+
+
+class Takeover(NamedTuple):
+    """An answer after which the connection is no longer one of lines: `run` has it until it returns."""
+
+    said: Any
+    run: Callable[[socket.socket], None]
 
 
 class Server:
@@ -52,12 +59,15 @@ class Server:
     def _serve(self, link: socket.socket) -> None:
         with link:
             link.settimeout(_PATIENCE)
+            run = None
             try:
                 uid, pid = _peer(link)
                 if uid != os.getuid():
                     return
                 words: Json = json.loads(_line(link))
-                said = {"ok": self._answer(str(words.pop("verb", "")), words, pid)}
+                answer = self._answer(str(words.pop("verb", "")), words, pid)
+                answer, run = answer if isinstance(answer, Takeover) else (answer, None)
+                said = {"ok": answer}
             except PostroomError as exc:
                 said = {"error": type(exc).__name__, "message": str(exc), "hint": exc.hint}
             except Exception as exc:
@@ -65,7 +75,9 @@ class Server:
             try:
                 link.sendall(json.dumps(said).encode() + b"\n")
             except OSError:
-                pass  # who asked has gone
+                return  # who asked has gone
+            if run is not None:
+                run(link)
 
     def close(self) -> None:
         try:
@@ -78,14 +90,28 @@ class Server:
 def ask(home: str, verb: str, *, patience: float = _PATIENCE, **words: Any) -> Any:
     """What the daemon answers; its errors are raised here."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as link:
-        link.settimeout(patience)
-        try:
-            with _short(config.beside(home, _NAME)) as path:
-                link.connect(path)
-            link.sendall(json.dumps({"verb": verb, **words}).encode() + b"\n")
-            said: Json = json.loads(_line(link))
-        except (OSError, ValueError) as exc:
-            raise BridgeError(f"the daemon does not answer: {exc}", hint=_HINT) from None
+        return _asked(link, home, patience, {"verb": verb, **words})
+
+
+def take_over(home: str, verb: str, **words: Any) -> tuple[socket.socket, Any]:
+    """As `ask`, and the connection, which goes on in a language of the verb's own."""
+    link = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        return link, _asked(link, home, _PATIENCE, {"verb": verb, **words})
+    except BaseException:
+        link.close()
+        raise
+
+
+def _asked(link: socket.socket, home: str, patience: float, words: Json) -> Any:
+    link.settimeout(patience)
+    try:
+        with _short(config.beside(home, _NAME)) as path:
+            link.connect(path)
+        link.sendall(json.dumps(words).encode() + b"\n")
+        said: Json = json.loads(_line(link))
+    except (OSError, ValueError) as exc:
+        raise BridgeError(f"the daemon does not answer: {exc}", hint=_HINT) from None
     if "error" in said:
         kind = getattr(errors, str(said["error"]), BridgeError)
         raise kind(said["message"], hint=said["hint"])
@@ -101,9 +127,12 @@ def ping(home: str) -> bool:
 
 
 def _line(link: socket.socket) -> bytes:
+    """One line, and not a byte of what may follow it."""
     data = b""
     while not data.endswith(b"\n"):
-        if len(data) > _MOST or not (more := link.recv(1 << 16)):
+        ahead = link.recv(1 << 16, socket.MSG_PEEK)
+        wanted = ahead.find(b"\n") + 1 or len(ahead)
+        if len(data) > _MOST or not wanted or not (more := link.recv(wanted)):
             raise ValueError("it ended in the middle of a line")
         data += more
     return data

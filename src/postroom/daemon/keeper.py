@@ -184,3 +184,6 @@ class Keeper:
         with self._guard:
             self.manifest = known.at(self._way.start(launch))
             manifests.put(self._room.home, self.manifest)
+        clear = getattr(self._way, "end", None)  # what is left of the run before: a pane with its last screen
+        if clear is not None:
+            clear(known.berth)

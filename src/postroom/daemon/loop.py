@@ -8,16 +8,19 @@ import os
 import signal
 import threading
 import time
+from concurrent.futures import Future
 from typing import Any
 
 from postroom import config, host
 from postroom.bridges import manifest as manifests
 from postroom.bridges.contract import Observation
 from postroom.bridges.manifest import Manifest
+from postroom.clock import wall
 from postroom.daemon import log, verb
 from postroom.daemon.control import Server
 from postroom.daemon.instance import Instance
 from postroom.daemon.keeper import Keeper
+from postroom.daemon.reseat import Reseat
 from postroom.daemon.sweep import Sweep
 from postroom.daemon.watcher import Watches
 from postroom.errors import PostroomError, UnknownAgent
@@ -42,7 +45,9 @@ class Daemon:
         self.environments: dict[str, dict[str, str]] = {}  # with which agents were started here, by id
         self._seen = -1  # the manifests, as of then
         self.watches = Watches(self.room)
+        self.since = wall()
         self._sweep = Sweep(self.room)
+        self._reseat = Reseat(home)
         self._guard = threading.RLock()
         self._wake = threading.Event()
         self._ends = False
@@ -71,6 +76,8 @@ class Daemon:
                 self._seen = changed
             for keeper in list(self.keepers.values()):
                 keeper.look_around()
+                if keeper.is_over and self._reseat.look(keeper.manifest):
+                    self._wake.set()
             for party in self._sweep.run(self.keepers.keys()):
                 log.note("rung again", agent=party)
         except Exception as exc:
@@ -106,15 +113,16 @@ class Daemon:
             raise UnknownAgent("no bridge reaches that agent", hint="See: postroom agents; postroom adopt")
         return found
 
-    def observe(self, agents: list[str]) -> dict[str, Observation]:
-        """What these do now, each by its own bridge, all at once."""
+    def observe(self, agents: list[str], seconds: float = _END) -> dict[str, Observation]:
+        """What these do now, each by its own bridge, all at once; but those that say it too late."""
+        until = time.monotonic() + seconds
         asked = {agent: self.keepers[agent] for agent in agents if agent in self.keepers}
         answers = {
             agent: keeper.submit(lambda actor, _: actor.observe())
             for agent, keeper in asked.items()
             if not keeper.is_over
         }
-        return {agent: answer.result(_END) for agent, answer in answers.items()}
+        return {agent: seen for agent, answer in answers.items() if (seen := _result(answer, until))}
 
     def _answer(self, name: str, words: Json, pid: int) -> Any:
         return verb.run(self, name, words, pid)
@@ -130,6 +138,13 @@ class Daemon:
         log.note("ended")
         self.room.close()
         self._instance.close()
+
+
+def _result(answer: "Future[Observation]", until: float) -> Observation | None:
+    try:
+        return answer.result(max(0.0, until - time.monotonic()))
+    except (PostroomError, TimeoutError):
+        return None
 
 
 def serve(home: str) -> None:

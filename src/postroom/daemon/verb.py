@@ -1,6 +1,7 @@
 """What commands may ask of the daemon, one function each; `run` finds it."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from postroom import host
@@ -9,8 +10,10 @@ from postroom.bridges.contract import Delivered, Interrupted, Launch, Result
 from postroom.bridges.manifest import Manifest
 from postroom.bridges.registry import load
 from postroom.daemon import watch as watches
+from postroom.daemon.attachment import Attachable, attach
+from postroom.daemon.control import Takeover
 from postroom.daemon.watch import Watch
-from postroom.errors import Refused, UsageError
+from postroom.errors import BridgeError, PostroomError, Refused, UsageError
 from postroom.model.message import Json
 
 if TYPE_CHECKING:
@@ -42,7 +45,10 @@ def _supervisor(daemon: "Daemon", agent: str) -> str | None:
 
 
 def _ping(daemon: "Daemon", _: Json) -> Json:
-    return {"process": host.identity(), "agents": len(daemon.keepers)}
+    return {
+        "process": host.identity(), "since": daemon.since, "agents": len(daemon.keepers),
+        "crashes": sum(keeper.crashes for keeper in daemon.keepers.values()),
+    }  # fmt: skip
 
 
 def _reload(daemon: "Daemon", _: Json) -> int:
@@ -63,11 +69,29 @@ def _start(daemon: "Daemon", words: Json) -> Json:
     daemon.environments[manifest.agent] = env
     manifests.put(daemon.home, manifest.at(berth))
     daemon.reconcile()
-    return {"process": berth.process}
+    return {"process": berth.process, "warning": _set_up(daemon, manifest.agent)}
+
+
+def _set_up(daemon: "Daemon", agent: str) -> str:
+    """What is missing for mail on an agent's way; it runs all the same."""
+    try:
+        daemon.keeper(agent).ask(lambda _, bridge: bridge.setup())
+    except PostroomError as exc:
+        return str(exc)
+    return ""
+
+
+def _attach(daemon: "Daemon", words: Json) -> Takeover:
+    """Let somebody see the terminal of a child of ours, and type there."""
+    keeper = daemon.keeper(words["agent"])
+    terminal = keeper.ask(lambda _, bridge: getattr(bridge, "terminal", None))
+    if not isinstance(terminal, Attachable):
+        raise BridgeError(f"{keeper.manifest.address} has no terminal of its own")
+    return Takeover({"address": keeper.manifest.address}, partial(attach, terminal))
 
 
 def _observe(daemon: "Daemon", words: Json) -> Json:
-    seen = daemon.observe([str(agent) for agent in words["agents"]])
+    seen = daemon.observe([str(agent) for agent in words["agents"]], float(words.get("seconds") or 10.0))
     return {agent: one._asdict() for agent, one in seen.items()}
 
 
@@ -133,6 +157,7 @@ _VERBS: dict[str, Callable[["Daemon", Json], Any]] = {
     "ping": _ping,
     "reload": _reload,
     "start": _start,
+    "attach": _attach,
     "observe": _observe,
     "screen": _screen,
     "interrupt": _interrupt,
@@ -142,4 +167,4 @@ _VERBS: dict[str, Callable[["Daemon", Json], Any]] = {
     "release": _release,
     "down": _down,
 }
-_FOR_PEOPLE = ("start", "command", "release", "down")
+_FOR_PEOPLE = ("start", "attach", "command", "release", "down")

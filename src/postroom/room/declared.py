@@ -1,7 +1,8 @@
 """Agents that the config declares: each has an address and a mailbox before anything of it has ever run.
 
 `[agents.reviewer]` is one of every project, `[agents."shop/reviewer"]` one of that project alone. With
-`runtime` or `directory` it is also whom a session is that begins there, if nobody else is (`bearer.py`).
+`runtime` or `directory` it is also whom a session is that begins there, if nobody else is (`bearer.py`). What
+brings it up (`command`, `pane`, …) is kept here and read by `postroom up`.
 """
 
 import os
@@ -21,7 +22,9 @@ if TYPE_CHECKING:
 
 _ABOUT = ("role", "capabilities", "description", "supervisor")
 _WHERE = ("runtime", "directory")
-_KEYS = (*_ABOUT, *_WHERE)
+_RUN = ("bridge", "session", "pane", "command", "restart", "profile", "channel")
+_KEYS = (*_ABOUT, *_WHERE, *_RUN)
+_LISTS = {"capabilities": (list,), "command": (list, str)}  # all others are texts
 _HINT = 'An agent is declared so: [agents.reviewer] role = "reviewer", capabilities = ["python"]'
 
 
@@ -134,14 +137,7 @@ def _read(name: str, table: Any) -> "About":
         for key, value in found.items():
             if key not in _KEYS:
                 raise InvalidValue(f"there is no {key!r}, only {', '.join(_KEYS)}")
-            texts = cast("list[Any]", value) if isinstance(value, list) else [value]
-            if isinstance(value, list) != (key == "capabilities") or not all(
-                isinstance(t, str) for t in texts
-            ):
-                form = "a list of texts" if key == "capabilities" else "a text"
-                raise InvalidValue(f"{key} must be {form}, not {value!r}")
-            for text in texts:
-                check_text(key, text)
+            _check_value(key, value)
         _check_place(name, found)
         if found.get("supervisor"):
             above, who = directory.personal(found["supervisor"]), parse(name)
@@ -152,13 +148,24 @@ def _read(name: str, table: Any) -> "About":
         raise InvalidValue(f"[agents.{name}] in the config: {exc}", hint=_HINT, agent=name) from None
 
 
+def _check_value(key: str, value: Any) -> None:
+    texts = cast("list[Any]", value) if isinstance(value, list) else [value]
+    if not isinstance(value, _LISTS.get(key, (str,))) or not all(isinstance(text, str) for text in texts):
+        forms = {"capabilities": "a list of texts", "command": "a text, or a list of texts"}
+        raise InvalidValue(f"{key} must be {forms.get(key, 'a text')}, not {value!r}")
+    for text in texts:
+        check_text(key, text)
+    if key in _RUN and not all(texts or [""]):
+        raise InvalidValue(f"{key} is empty")
+
+
 def _check_place(name: str, found: dict[str, Any]) -> None:
     if (runtime := found.get("runtime")) is not None:
         from postroom.runtimes import NAMES  # noqa: PLC0415 - where one is named
 
         if runtime not in NAMES:
             raise InvalidValue(f"there is no runtime {runtime!r}, only {', '.join(NAMES)}")
-    if any(key in found for key in _WHERE) and parse(name).kind is Kind.HUMAN:
+    if any(key in found for key in (*_WHERE, *_RUN)) and parse(name).kind is Kind.HUMAN:
         raise InvalidValue("a person has no sessions")
 
 

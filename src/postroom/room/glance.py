@@ -34,9 +34,14 @@ def put(home: str, agent: str, glance: Glance) -> None:
 
 def get(home: str, agent: str) -> Glance | None:
     """The latest, if who looked is still there to look again."""
+    found = last(home, agent)
+    return None if found is None or host.is_gone(found.by) else found
+
+
+def last(home: str, agent: str) -> Glance | None:
+    """The latest, whoever has looked."""
     try:
         with open(config.beside(home, _FOLDER, agent), encoding="utf-8") as file:
-            found = Glance(**json.load(file))
+            return Glance(**json.load(file))
     except (OSError, ValueError, TypeError):
         return None
-    return None if host.is_gone(found.by) else found

@@ -3,6 +3,7 @@
 import threading
 import time
 from collections import deque
+from collections.abc import Callable
 
 from postroom.bridges.contract import Assent, Delivered, Heard, Launch, Result
 from postroom.bridges.process.child import Child
@@ -28,6 +29,7 @@ class Piped:
         self._shown: deque[str] = deque(maxlen=_SHOWN)
         self._moved_at = time.monotonic()
         self._splitters = {"output": Splitter(), "error": Splitter()}
+        self._ring: Callable[[], None] = lambda: None
         self._owed = b""  # the rest of a line of which a part was written
         self._child = Child(launch, self)
         self._child.listen()
@@ -54,6 +56,7 @@ class Piped:
         self._tape.add(Heard(exit_code=code))
         with self._changed:
             self._changed.notify_all()
+        self._ring()
 
     def _note(self, stream: str, lines: list[Cut]) -> None:
         for line in lines:
@@ -65,12 +68,17 @@ class Piped:
                 if line.missing:
                     self._tape.add(left_out(line.missing))
                 self._changed.notify_all()
+        if lines:
+            self._ring()
 
     def _meant(self, stream: str, line: Cut) -> tuple[Heard, str]:
         """What a line is to whoever listens, and what people are shown of it. Guarded."""
         return Heard(line.text, stream), line.text
 
     # ---------------------------------------------------------------------------------------- by its user
+
+    def attend(self, ring: Callable[[], None]) -> None:
+        self._ring = ring
 
     def receive(self) -> list[Heard]:
         self._pay(0.0)

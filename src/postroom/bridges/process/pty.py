@@ -94,6 +94,7 @@ class Pty:
         self._typed_at: float | None = None
         self._typed = 0
         self._tape = Tape()
+        self._ring: Callable[[], None] = lambda: None
         self._child = Child(launch, self, size)
         self._child.listen()
 
@@ -127,6 +128,7 @@ class Pty:
 
     def ended(self, code: int) -> None:
         self._tape.add(Heard(exit_code=code))
+        self._ring()
 
     # ---------------------------------------------------------------------------------------- as a terminal
 
@@ -211,6 +213,10 @@ class Pty:
             self._emulator.resize(columns, lines)
             self._child.resize(Size(columns, lines))
 
+    def attend(self, ring: Callable[[], None]) -> None:
+        """Have `ring` called when it ends."""
+        self._ring = ring
+
     def ends(self) -> list[Heard]:
         """That it has ended, once."""
         return self._tape.take()
@@ -241,6 +247,10 @@ class PtyBridge:
 
     def deliver(self, text: Text, assent: Assent) -> Delivered:
         return self._typist.deliver(text, assent)
+
+    def attend(self, ring: Callable[[], None]) -> None:
+        """Its end is told; whoever waits for a proof looks again."""
+        self.terminal.attend(ring)
 
     def receive(self) -> list[Heard]:
         return [*self._typist.receive(), *self.terminal.ends()]

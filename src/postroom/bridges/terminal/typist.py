@@ -26,7 +26,7 @@ from postroom.clock import wall
 from postroom.errors import BridgeError, PostroomError
 from postroom.model.ladder import Evidence, Reason
 from postroom.protocol.plain import clean
-from postroom.runtimes.screen import Profile
+from postroom.runtimes.screen import Most, Profile
 
 FRESH = 0.02  # seconds: Enter comes at most so long after the look that allowed it
 _RENDER = 5.0  # seconds for a paste to be shown
@@ -126,7 +126,8 @@ class Typist:
 
     def _rows(self, view: View) -> int:
         height, most = len(view.screen.lines), self._profile.composer.most
-        return max(1, min(height - _MARGIN, most(height) - 1 if most else height))
+        shown = most.lines(height) - 1 if most != Most() else height
+        return max(1, min(height - _MARGIN, shown))
 
     def _plain(self, text: Text) -> str:
         """Without what could end a paste or press a key; in one line where several would be several texts."""

@@ -26,10 +26,12 @@ from postroom.runtimes.screen import Profile
 
 NAME = "tmux"
 ABOUT = "a pane of tmux, in which people may type, too"
+BY_CALLER = True  # who asks for an agent starts it: in their own tmux, with their own environment
 SESSION = "postroom"  # where agents are started unless another is named
 LABEL = "@postroom_agent"  # the name that a pane bears
 _SIZE = ("-x", "140", "-y", "50")
-_MADE = "#{pane_id} #{pane_pid} #{pid}"
+_NOTHING = ("sh", "-c", "read _")  # what a pane runs before its agent
+_MADE = "#{pane_id} #{pid} #{session_name}:#{window_index}.#{pane_index}"
 _PASSED = ("PATH", "VIRTUAL_ENV", "POSTROOM_HOME", "POSTROOM_PROJECT")
 
 
@@ -84,24 +86,34 @@ def start(launch: Launch) -> Berth:
     """In a window of its own; its last screen stays when it ends, to be read."""
     server = Server(str(launch.details.get("socket") or own_socket()))
     session = str(launch.details.get("session") or SESSION)
-    name, command = launch.address.rpartition("/")[2], _command(launch)
-    given = {key: launch.env[key] for key in _PASSED if key in launch.env}
-    given["POSTROOM_AGENT"] = launch.address
-    env = [word for key, value in given.items() for word in ("-e", f"{key}={value}")]
-    made = ["-d", "-P", "-F", _MADE, "-n", name, "-c", launch.cwd, *env]
-    if _has_session(server, session):
-        words = ["new-window", *made, "-t", f"={session}:", "--", *command]
-    else:
-        words = ["new-session", *made, "-s", session, *_SIZE, "--", *command]
+    command = _command(launch)
     os.makedirs(os.path.dirname(server.socket), 0o700, exist_ok=True)
-    pane, pid, holder = server.run(*words).split()
+    pane, holder, place = server.run(*_window(server, session, launch)).strip().split(" ", 2)
+    # Not before the pane is prepared: a program may end, or ask for the pane's name, at once.
     server.run("set-option", "-p", "-t", pane, "remain-on-exit", "on")
     label(server, pane, launch.address)
+    again = ["respawn-pane", "-k", "-t", pane, "-c", launch.cwd, *_environment(launch), "--", *command]
+    pid = server.run(*again, ";", "display-message", "-p", "-t", pane, "#{pane_pid}")
     where = Target(pane, server.socket, server_of(int(holder)))
     return Berth(
         launch.agent, launch.address, host.identity_of(int(pid)), str(where), launch.runtime,
-        {**launch.details, "label": launch.address},
+        {**launch.details, "label": launch.address, "place": place},
     )  # fmt: skip
+
+
+def _window(server: Server, session: str, launch: Launch) -> list[str]:
+    """The words that open a window in which nothing runs yet."""
+    name = launch.address.rpartition("/")[2]
+    made = ["-d", "-P", "-F", _MADE, "-n", name, "-c", launch.cwd]
+    if _has_session(server, session):
+        return ["new-window", *made, "-t", f"={session}:", "--", *_NOTHING]
+    return ["new-session", *made, "-s", session, *_SIZE, "--", *_NOTHING]
+
+
+def _environment(launch: Launch) -> list[str]:
+    given = {key: launch.env[key] for key in _PASSED if key in launch.env}
+    given["POSTROOM_AGENT"] = launch.address
+    return [word for key, value in given.items() for word in ("-e", f"{key}={value}")]
 
 
 def _command(launch: Launch) -> list[str]:

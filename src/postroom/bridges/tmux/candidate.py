@@ -9,7 +9,7 @@ from postroom.runtimes import NAMES, load
 
 _FACTS: tuple[str, ...] = (
     "pane_id", "pane_pid", "pane_dead", "pid", "session_name", "window_index", "pane_index",
-    "@postroom_agent", "pane_current_path",
+    "@postroom_agent", "pane_current_path", "pane_title",
 )  # fmt: skip
 _FORMAT = "\t".join(f"#{{{fact}}}" for fact in _FACTS)
 _INTERPRETERS = ("node", "bun", "deno", "python", "python3", "uv", "npx")
@@ -27,6 +27,7 @@ class Candidate(NamedTuple):
     program: str
     runtime: str  # empty: none that we know
     cwd: str
+    title: str = ""  # what its program calls the screen
 
 
 def candidates(server: Server, known: dict[str, str] | None = None) -> list[Candidate]:
@@ -39,6 +40,12 @@ def candidates(server: Server, known: dict[str, str] | None = None) -> list[Cand
     return found
 
 
+def places(server: Server) -> dict[str, str]:
+    """Where each pane of a server is, as people name it, by its id."""
+    said = server.run("list-panes", "-a", "-F", "#{pane_id} #{session_name}:#{window_index}.#{pane_index}")
+    return dict(line.split(" ", 1) for line in said.splitlines())
+
+
 def _candidate(server: Server, facts: dict[str, str], known: dict[str, str]) -> Candidate:
     root = int(facts["pane_pid"])
     pid, runtime = in_front(root, known)
@@ -46,7 +53,7 @@ def _candidate(server: Server, facts: dict[str, str], known: dict[str, str]) -> 
     target = Target(facts["pane_id"], server.socket, server_of(int(facts["pid"])))
     return Candidate(
         target, place, facts["@postroom_agent"], root, host.identity_of(pid), host.program(pid), runtime,
-        facts.get("pane_current_path", ""),
+        facts.get("pane_current_path", ""), facts.get("pane_title", ""),
     )  # fmt: skip
 
 
@@ -62,7 +69,16 @@ def in_front(root: int, known: dict[str, str]) -> tuple[int, str]:
 def recognised(pid: int, known: dict[str, str]) -> str:
     """The runtime whose program a process is, by its name, or by the file that an interpreter runs."""
     words, _ = host.started_with(str(pid))
-    names = {host.program(pid), *_names(words)}
+    return named({host.program(pid), *_names(words)}, known)
+
+
+def meant(command: list[str], known: dict[str, str]) -> str:
+    """The runtime that a command would start; empty: none that we know."""
+    return named(set(_names(command)), known)
+
+
+def named(names: set[str], known: dict[str, str]) -> str:
+    """The runtime whose program has one of these names; those that a user has given a profile come first."""
     for program, profile in known.items():
         if program in names:
             return profile

@@ -11,11 +11,14 @@ if TYPE_CHECKING:
     from postroom.cli.context import Context
     from postroom.cli.parser import Parser
     from postroom.model.message import Agent, AgentStatus
+    from postroom.room.local import LocalRoom
 
 HELP = """\
 Who is here, what waits for each, and how each can be reached: what its session does, by its last sign of
-life (--json: which event that was, and when), or whether a program of its own is listening now. That is
-everybody in the room, wherever you stand (--project); name a project to see only its agents."""
+life (--json: which event that was, and when), or whether a program of its own is listening now. Those that a
+bridge reaches are looked at now: what their screens say (--json: because), in which pane, and whether mail is
+typed there, or their hooks carry it and a line wakes them. That is everybody in the room, wherever you stand
+(--project); name a project to see only its agents."""
 EXAMPLES = """\
   postroom agents
   postroom agents shop
@@ -51,6 +54,7 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
     room = context.room()
     if args.of is not None and room.store.look().project(args.of) is None:
         raise UnknownProject(f"there is no project {args.of!r}", project=args.of)
+    where = _look(room, context)
     found = [each for each in room.agents(everyone=args.all) if args.of in (None, each.agent.project)]
     if context.json:
         from postroom.protocol import wire
@@ -58,10 +62,29 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
         now = room.now()
         context.put_json({"agents": [wire.status(each, _above(each.agent, context), now) for each in found]})
     elif found:
-        _put([_row(status, room.now(), context) for status in found], context)
+        _put([_row(status, room.now(), where, context) for status in found], context)
     else:
         context.note("Nobody is here yet. Give somebody an address: postroom join NAME")
     return 0
+
+
+def _look(room: "LocalRoom", context: "Context") -> dict[str, str]:
+    """Have the daemon look at the agents that bridges reach; in which place each of their panes is."""
+    from postroom.bridges.manifest import every
+
+    kept = every(room.home)
+    if not kept:
+        return {}
+    from postroom.cli.bridged import last_seen, places
+    from postroom.cli.kept import observed
+    from postroom.daemon.instance import running
+
+    if running(room.home):
+        observed(room.home, [one.agent for one in kept])
+    else:
+        seen = last_seen(room.home, {one.agent: one.address for one in kept})
+        context.note(f"No daemon runs, so nobody looks; seen last: {seen}")
+    return places([one.pane for one in kept if one.pane])
 
 
 def _put(rows: list[_Row], context: "Context") -> None:
@@ -96,7 +119,7 @@ def _above(agent: "Agent", context: "Context") -> str | None:
     return found and found.address
 
 
-def _row(status: "AgentStatus", now: int, context: "Context") -> _Row:
+def _row(status: "AgentStatus", now: int, where: dict[str, str], context: "Context") -> _Row:
     agent = status.agent
     about = agent.description
     if agent.capabilities:
@@ -107,7 +130,8 @@ def _row(status: "AgentStatus", now: int, context: "Context") -> _Row:
         about = f"(asked for {asked['name'] or asked['by']}) {about}".rstrip()
     waiting = f"{status.waiting} + {status.held} held" if status.held else str(status.waiting)
     first = status.sessions[0] if status.sessions else None
-    found = way(status.reach, agent.id, first, context)
+    place = next((where[one.session.pane] for one in status.sessions if one.session.pane in where), "")
+    found = way(status.reach, agent.id, first, context, place)
     return _Row(agent.address, agent.role, waiting, str(status.offered), found, about)
 
 

@@ -74,8 +74,40 @@ def gather(room: "LocalRoom") -> dict[str, Any]:
         "journal": {"path": journal.directory(room), "behind": journal.lag(room)},
         "listeners": [_listener(status) for status in agents if status.reach == "live"],
         "spool": [one._asdict() for one in lying(agents)],
+        "daemon": _daemon(room.home),
     }
     return report | {"warnings": _warnings(report)}
+
+
+def _daemon(home: str) -> dict[str, Any]:
+    """The room's daemon; `running` is false where there is none, or it does not answer."""
+    from postroom.bridges.manifest import every
+    from postroom.daemon import log
+    from postroom.daemon.control import ask
+    from postroom.daemon.instance import running
+    from postroom.errors import PostroomError
+
+    facts: dict[str, Any] = {"running": False, "log": log.path(home), "wanted": len(every(home))}
+    if not (process := running(home)):
+        return facts
+    facts["process"] = int(process.partition(".")[0])
+    try:
+        said = ask(home, "ping", patience=2.0)
+    except PostroomError as exc:
+        return facts | {"error": str(exc)}
+    since = iso(said["since"])
+    return facts | {"running": True, "since": since, "agents": said["agents"], "crashes": said["crashes"]}
+
+
+def _about_daemon(facts: dict[str, Any]) -> str:
+    if "process" not in facts:
+        kept = count(facts["wanted"], "agent")
+        return f"none; {kept} would be kept: postroom up" if facts["wanted"] else "none"
+    if not facts["running"]:
+        return f"process {facts['process']} does not answer; see {facts['log']}"
+    crashes = f", {count(facts['crashes'], 'crash').replace('crashs', 'crashes')}" if facts["crashes"] else ""
+    kept = f"keeps {count(facts['agents'], 'agent')}{crashes}"
+    return f"process {facts['process']} since {facts['since']}, {kept}; log {facts['log']}"
 
 
 def _size(path: str) -> int:
@@ -104,6 +136,8 @@ def _warnings(report: dict[str, Any]) -> list[str]:
         if one["rejected"]:
             where = f"{one['path']}/.postroom/rejected"
             found.append(f"put aside as no letters: {one['rejected']} in {where}; see: postroom doctor")
+    if report["daemon"]["wanted"] and not report["daemon"]["running"]:
+        found.append("no daemon runs, so nothing is typed into the terminals of agents; see: postroom up")
     if counts["dead"]:
         found.append(f"dead letters: {counts['dead']}; see: postroom dead")
     return found
@@ -128,6 +162,7 @@ def _text(report: dict[str, Any], context: "Context") -> str:
         ("journal", f"{count(report['journal']['behind'], 'event')} behind, in {report['journal']['path']}"),
         ("bell", "rings by Unix sockets" if bell["kind"] != "polling" else polls),
         ("listening", listeners or "nobody"),
+        ("daemon", _about_daemon(report["daemon"])),
     ]
     paint = context.out.paint
     text = "".join(f"{paint(name.ljust(13), 'dim')} {value}\n" for name, value in rows)

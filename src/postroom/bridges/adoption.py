@@ -1,0 +1,163 @@
+"""Bringing an agent that runs in a pane already under a bridge, and letting go of it again.
+
+Whose the pane is, is told by what is there: the session that its hooks have told of, then the name that the
+pane bears. Only where neither says anything, the config, the past of the pane, or chance does.
+"""
+
+from typing import NamedTuple
+
+from postroom import host
+from postroom.bridges import manifest as manifests
+from postroom.bridges.contract import Berth
+from postroom.bridges.manifest import Manifest
+from postroom.bridges.terminal.profile import profile_of
+from postroom.bridges.tmux.bridge import NAME, label
+from postroom.bridges.tmux.candidate import Candidate
+from postroom.bridges.tmux.server import Server, target
+from postroom.errors import AlreadyRunning, BridgeError, NameTaken
+from postroom.model.message import Agent, Json, Session
+from postroom.room import bearer, berth, directory
+from postroom.room.directory import Scope
+from postroom.room.local import LocalRoom
+from postroom.room.seat import Around, Seat, bears, is_bridged, is_live
+from postroom.store.contract import ReadTx, WriteTx
+
+
+class Wish(NamedTuple):
+    """What a user says of a pane; the rest is found out."""
+
+    name: str = ""
+    runtime: str = ""
+    profile: Json = {}  # noqa: RUF012 - read only
+
+
+class Adopted(NamedTuple):
+    """What came of it."""
+
+    manifest: Manifest
+    is_new: bool  # else it was so before
+
+
+def adopt(room: LocalRoom, found: Candidate, scope: Scope, wish: Wish) -> Adopted:
+    """Have a pane's agent reached by the tmux bridge from now on; whoever keeps bridges is to be told."""
+    runtime = wish.runtime or found.runtime
+    details: Json = {"place": found.place, "root": host.identity_of(found.root), "program": found.program}
+    if wish.profile:
+        details["profile"] = wish.profile
+    profile_of(Berth("", found.place, found.process, str(found.target), runtime, details))
+    agent = _whose(room, found, scope, wish._replace(runtime=runtime))
+    manifest = Manifest(
+        agent.id, agent.address, NAME, found.process, str(found.target), runtime,
+        {**details, "label": agent.address}, cwd=found.cwd,
+    )  # fmt: skip
+    known = manifests.get(room.home, agent.id)
+    if known is not None and _is_same(known, manifest) and found.label == agent.address:
+        return Adopted(known, is_new=False)
+    label(Server(found.target.socket), found.target.id, agent.address)
+    manifests.put(room.home, manifest)
+    occupy(room, agent, manifest)
+    return Adopted(manifest, is_new=True)
+
+
+def _is_same(known: Manifest, now: Manifest) -> bool:
+    """Whether nothing is new, but perhaps where on the screen its pane is."""
+    if (known.process, known.pane, known.runtime) != (now.process, now.pane, now.runtime):
+        return False
+    return known.details.get("profile") == now.details.get("profile")
+
+
+def occupy(room: LocalRoom, agent: Agent, manifest: Manifest) -> Session:
+    """Note that an agent is reached as its manifest says."""
+    return berth.occupy(
+        room, agent, manifest.bridge, manifest.process, pane=manifest.pane, cwd=manifest.cwd,
+        runtime=manifest.runtime,
+    )  # fmt: skip
+
+
+def release(room: LocalRoom, manifest: Manifest) -> None:
+    """Let go of an agent: its pane bears no name, nothing is typed there, and nothing is ended."""
+    manifests.remove(room.home, manifest.agent)
+    if manifest.pane:
+        unlabel(manifest.pane)
+    agent = room.store.look().agent(manifest.agent)
+    if agent is not None:
+        berth.vacate(room, agent, manifest.bridge)
+
+
+def unlabel(pane: str) -> None:
+    """A pane bears no name any more; one that is gone bears none anyway."""
+    where = target(pane)
+    try:
+        label(Server(where.socket), where.id, "")
+    except BridgeError:
+        pass
+
+
+def _whose(room: LocalRoom, found: Candidate, scope: Scope, wish: Wish) -> Agent:
+    was, room.scope = room.scope, scope
+    try:
+        with room.write() as tx:
+            return _agent(room, tx, found, wish)
+    finally:
+        room.scope = was
+
+
+def _agent(room: LocalRoom, tx: WriteTx, found: Candidate, wish: Wish) -> Agent:
+    owner = _owner(tx, found)
+    borne = owner.address if owner else found.label
+    name = wish.name or borne
+    if not name:
+        seat = Seat(wish.runtime, "", "", "", found.process, found.cwd, {}, Around(pane=str(found.target)))
+        return bearer.find(room, tx, seat)[0]
+    agent = directory.find(tx, directory.personal(name), room.scope.find(tx))
+    if borne and wish.name and not _is_called(room, tx, agent, borne):
+        raise NameTaken(
+            f"{found.place} is {borne}'s", name=borne,
+            hint=f"Let go of it first: postroom adopt --release {found.target.id}",
+        )  # fmt: skip
+    if agent is not None and (other := running(tx, agent, found)):
+        raise AlreadyRunning(
+            f"{agent.address} runs already, {whereabouts(other)}", agent=agent.address,
+            hint=f"Give {found.place} another name: postroom adopt {found.target.id} --as NAME",
+        )  # fmt: skip
+    return directory.join(tx, name, room.scope, {})
+
+
+def _is_called(room: LocalRoom, tx: ReadTx, agent: Agent | None, name: str) -> bool:
+    other = directory.find(tx, directory.personal(name), room.scope.find(tx))
+    return agent is not None and other is not None and agent.id == other.id
+
+
+def _owner(tx: ReadTx, found: Candidate) -> Agent | None:
+    """The agent whose hooks have told of a session in that pane, which runs."""
+    for session in _told(tx, found):
+        if bears(session) and (agent := tx.agent(session.agent)) is not None:
+            return agent
+    return None
+
+
+def _told(tx: ReadTx, found: Candidate) -> list[Session]:
+    there = [one for process in _processes(found) for one in tx.sessions_hosted(process)]
+    return [*there, *(tx.sessions_in_pane(found.runtime, str(found.target)) if found.runtime else ())]
+
+
+def _processes(found: Candidate) -> list[str]:
+    pid = int(found.process.partition(".")[0])
+    return [found.process, *(host.identity_of(each) for each in host.group(host.foreground(pid) or pid))]
+
+
+def running(tx: ReadTx, agent: Agent, found: Candidate | None = None) -> Session | None:
+    """A session of an agent that runs; with a pane, elsewhere than there."""
+    here = _processes(found) if found else []
+    for session in tx.sessions(agent.id):
+        runs = bears(session) or (is_bridged(session) and is_live(session))
+        if runs and session.process not in here and (found is None or session.pane != str(found.target)):
+            return session
+    return None
+
+
+def whereabouts(session: Session) -> str:
+    """Where a session runs, in words."""
+    runtime, pid = session.details.get("runtime") or session.runtime, session.process.partition(".")[0]
+    where = f"in pane {session.pane.partition('@')[0]}" if session.pane else f"in {session.worktree}"
+    return f"{runtime} {where} (process {pid})"

@@ -1,0 +1,96 @@
+"""How an agent is reached that a bridge reaches, in words. Loaded for those only."""
+
+from typing import TYPE_CHECKING
+
+from postroom.cli.kept import does
+
+if TYPE_CHECKING:
+    from postroom.cli.context import Context
+    from postroom.model.message import Session
+    from postroom.model.presence import Sight
+    from postroom.room.glance import Glance
+
+_WAITS = ("draft", "copy_mode", "synchronised", "background", "typing", "unknown_screen")
+
+
+def text(party: str, session: "Session", sight: "Sight", context: "Context", place: str = "") -> str:
+    """What it does, in which terminal, and how mail gets in; `session` is that of its bridge."""
+    from postroom.daemon.instance import running
+    from postroom.room.berth import carrier
+    from postroom.room.glance import get
+
+    room = context.room()
+    spot, carried = _spot(session, place), carrier(room.store.look(), party) is not None
+    is_kept = bool(running(room.home))
+    if carried:
+        return _by_hooks(sight, spot, is_kept=is_kept)
+    if not is_kept:
+        return f"in {spot}; nothing types there: postroom up"
+    return _by_bridge(get(room.home, party), spot, "typed" if session.pane or _is_pty(session) else "handed")
+
+
+def _is_pty(session: "Session") -> bool:
+    return session.runtime == "pty"
+
+
+def _spot(session: "Session", place: str) -> str:
+    """`Aider (tmux work:1.0)`"""
+    from postroom.runtimes import NAMES, load
+
+    runtime = str(session.details.get("runtime") or "")
+    title = load(runtime).title if runtime in NAMES else runtime or "a program"
+    return f"{title} ({' '.join(filter(None, (session.runtime, place)))})"
+
+
+def last_seen(home: str, agents: dict[str, str]) -> str:
+    """What these, by their ids, did when somebody looked last."""
+    from postroom.cli.moment import ago
+    from postroom.room.glance import last
+
+    seen = [(name, found) for agent, name in agents.items() if (found := last(home, agent))]
+    return ", ".join(f"{name} {found.doing} {ago(found.at)}" for name, found in seen) or "nothing"
+
+
+def _by_hooks(sight: "Sight", spot: str, *, is_kept: bool) -> str:
+    """Its hooks carry the mail; a line that is typed wakes it, if its own runtime does not."""
+    wakes = "woken" if is_kept else "wakes" if sight.wake else "until its next prompt"
+    return {
+        "idle": f"idle in {spot}, {wakes}",
+        "busy": f"at work in {spot}: after its tool",
+        "permission": f"asks: permission in {spot}",
+    }.get(sight.presence.value) or f"running in {spot}, {wakes}"
+
+
+def _by_bridge(seen: "Glance | None", spot: str, how: str) -> str:
+    if seen is None:
+        return f"running in {spot}: {how} when it is idle"
+    facts = {"doing": seen.doing, "because": seen.words, "reason": seen.reason, "dialog": _dialog(seen)}
+    doing = does(facts)
+    if seen.doing == "stuck":
+        return f"{doing} in {spot}"
+    if seen.doing == "idle" and seen.reason not in _WAITS:
+        return f"idle in {spot}, {how}"
+    if seen.doing == "processing":
+        return f"at work in {spot}: {how} when it is idle"
+    waits = f": waits ({seen.reason})" if seen.reason in _WAITS else ""
+    return f"{doing} in {spot}{waits}"
+
+
+def _dialog(seen: "Glance") -> str:
+    return seen.words.rpartition(": ")[2]
+
+
+def places(panes: list[str]) -> dict[str, str]:
+    """Where these panes are now, as people name it; one call for each server, and nothing where it fails."""
+    from postroom.bridges.tmux import candidate
+    from postroom.bridges.tmux.server import Server, target
+    from postroom.errors import BridgeError
+
+    found: dict[str, str] = {}
+    for socket in {target(pane).socket for pane in panes}:
+        try:
+            there = candidate.places(Server(socket))
+        except BridgeError:
+            continue
+        found |= {pane: there.get(target(pane).id, "") for pane in panes if target(pane).socket == socket}
+    return found

@@ -1,0 +1,53 @@
+"""`postroom down`."""
+
+import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import argparse
+
+    from postroom.cli.context import Context
+    from postroom.cli.parser import Parser
+
+HELP = """\
+End the daemon of this room. Agents in panes run on, and their mail waits; agents that are the daemon's own
+children (the bridges pty, lines and stream) end with it."""
+EXAMPLES = """\
+  postroom down"""
+
+_ENDS = 20.0  # seconds
+_PAUSE = 0.05
+
+
+def add_arguments(parser: "Parser") -> None: ...
+
+
+def run(args: "argparse.Namespace", context: "Context") -> int:
+    from postroom.config import home
+    from postroom.daemon.control import ask
+    from postroom.daemon.instance import running
+
+    where = home(args.home)
+    process = running(where)
+    if process:
+        ask(where, "down")
+        _await(process)
+    if context.json:
+        context.put_json({"ended": bool(process), "process": int(process.partition(".")[0] or 0)})
+    elif process:
+        context.put(f"the daemon has ended (process {process.partition('.')[0]})\n")
+    else:
+        context.note("No daemon is running.")
+    return 0
+
+
+def _await(process: str) -> None:
+    from postroom import host
+    from postroom.errors import TimedOut
+
+    until = time.monotonic() + _ENDS
+    while not host.is_gone(process):
+        if time.monotonic() > until:
+            pid = process.partition(".")[0]
+            raise TimedOut(f"process {pid} did not end within {_ENDS:g} s", hint="See: postroom status")
+        time.sleep(_PAUSE)

@@ -1,0 +1,268 @@
+"""`postroom spawn`."""
+
+import os
+import time
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import argparse
+
+    from postroom.bridges.manifest import Manifest
+    from postroom.cli.context import Context
+    from postroom.cli.parser import Parser
+    from postroom.daemon.launch import Plan
+    from postroom.model.message import Json
+
+HELP = """\
+Start an agent under a bridge, so that its mail gets in: by default in a pane of tmux, in a session of its own
+(--session), or where there is no tmux in a terminal that no window shows (--bridge pty). Waits until its
+screen is one that is known. A prompt is typed when it is idle, as it is. What it asks before it starts
+(whether to trust a folder) is reported, and never answered."""
+EXAMPLES = """\
+  postroom spawn backend -- claude
+  postroom spawn reviewer --prompt review.md --cwd ../shop -- codex --full-auto
+  postroom spawn worker --bridge lines --restart on-failure -- ./worker.py
+  postroom spawn helper --prompt-text "Look at the failing test." --open -- aider"""
+
+_WAIT = 60.0  # seconds
+_PAUSE = 0.25
+_PASSING = ("busy", "typing", "unknown_screen")  # what may be gone in a moment
+
+
+def add_arguments(parser: "Parser") -> None:
+    parser.add_argument("name", metavar="NAME", help="the agent; given an address if it has none")
+    parser.add_argument("command", metavar="CMD", nargs="+", help="what to run, after --")
+    parser.add_argument("--prompt", metavar="FILE", help="a file to type as its first prompt")
+    parser.add_argument("--prompt-text", metavar="TEXT", help="a text to type as its first prompt")
+    parser.add_argument("--bridge", metavar="BRIDGE", help="tmux, pty, lines, stream (tmux, or else pty)")
+    parser.add_argument(
+        "--runtime", metavar="RUNTIME", help="which agent CLI it is, where that cannot be told"
+    )
+    parser.add_argument("--profile", metavar="PROFILE", help="the profile of the config that fits its screen")
+    parser.add_argument("--session", metavar="SESSION", help="the session of tmux in which it gets a window")
+    parser.add_argument("--socket", metavar="PATH", help="of the tmux server (yours)")
+    parser.add_argument("--cwd", metavar="DIR", help="where it works (here)")
+    parser.add_argument(
+        "--restart", choices=("never", "on-failure", "always"), default="never", metavar="WHEN",
+        help="never, on-failure or always: when it is started again (never)",
+    )  # fmt: skip
+    parser.add_argument("--timeout", metavar="TIME", help="how long to wait for its first screen (60s)")
+    parser.add_argument("--open", action="store_true", help="go there afterwards")
+    parser.add_argument("--yes", action="store_true", help="use a profile of a config that lies in the room")
+
+
+def run(args: "argparse.Namespace", context: "Context") -> int:
+    prompt = _prompt(args)
+    context.room(create=True)
+    manifest = start(args.name, _plan(args, context), context)
+    facts, code = _first_look(manifest, prompt, args, context)
+    if context.json:
+        context.put_json(facts)
+    else:
+        from postroom.cli.kept import line
+
+        context.put(line(facts, context) + _about_prompt(facts))
+        if facts["doing"] == "gone":
+            context.note(_last_words(manifest))
+    if args.open and code == 0:
+        from postroom.cli.commands.attach import go
+
+        return go(manifest, context)
+    return code
+
+
+def _prompt(args: "argparse.Namespace") -> str:
+    from postroom.errors import UsageError
+
+    if args.prompt and args.prompt_text:
+        raise UsageError("say one of --prompt and --prompt-text", hint="See: postroom help spawn")
+    if not args.prompt:
+        return args.prompt_text or ""
+    try:
+        with open(args.prompt, encoding="utf-8") as file:
+            return file.read().strip("\n")
+    except (OSError, UnicodeDecodeError) as exc:
+        raise UsageError(f"--prompt: {args.prompt} cannot be read: {exc}", hint="Name a text file.") from None
+
+
+def _plan(args: "argparse.Namespace", context: "Context") -> "Plan":
+    from postroom.bridges.roster import profile, programs
+    from postroom.bridges.tmux.candidate import meant
+    from postroom.cli.consent import confirm
+    from postroom.daemon.launch import Plan
+    from postroom.runtimes import load
+
+    profiles = context.room().declared.profiles
+    if args.runtime:
+        load(args.runtime)
+    runtime = args.profile or args.runtime or meant(args.command, programs(profiles))
+    details: Json = {key: value for key in ("session", "socket") if (value := getattr(args, key))}
+    if args.profile or runtime in profiles:
+        details["profile"] = profile(profiles, runtime)
+        confirm({f"profiles.{runtime}": details["profile"]}, args, context)
+    bridge = args.bridge or default_bridge()
+    where = os.path.abspath(os.path.expanduser(args.cwd or os.getcwd()))
+    return Plan(bridge, args.command, where, dict(os.environ), runtime, details, args.restart)
+
+
+def default_bridge() -> str:
+    from postroom import host
+
+    return "tmux" if host.on_path("tmux") else "pty"
+
+
+def start(name: str, plan: "Plan", context: "Context") -> "Manifest":
+    """Start an agent; raises `AlreadyRunning` where it runs. What its mail lacks is said."""
+    from postroom.bridges import registry
+    from postroom.bridges.adoption import running, whereabouts
+    from postroom.bridges.contract import Berth
+    from postroom.bridges.terminal.profile import profile_of
+    from postroom.cli.consent import only_people
+    from postroom.daemon.launch import launch
+    from postroom.errors import AlreadyRunning, UsageError
+
+    room = context.room()
+    only_people("spawn", context)
+    registry.load(plan.bridge)
+    if not os.path.isdir(plan.cwd):
+        raise UsageError(f"there is no directory {plan.cwd}", hint="Name one that is there: --cwd DIR")
+    if plan.bridge in ("tmux", "pty"):
+        profile_of(Berth("", plan.command[0], "", "", plan.runtime, plan.details))
+    agent = room.join(name)
+    if other := running(room.store.look(), agent):
+        raise AlreadyRunning(
+            f"{agent.address} runs already, {whereabouts(other)}", agent=agent.address,
+            hint=f"Go to it: postroom attach {agent.called}",
+        )  # fmt: skip
+    manifest, warning = launch(room, agent, plan)
+    for text in (warning, _unwired(plan, room.home)):
+        if text:
+            context.note(f"warning: {text}")
+    return manifest
+
+
+def _unwired(plan: "Plan", home: str) -> str:
+    """That its runtime has hooks which could carry mail, and they are not set up."""
+    from postroom.runtimes import NAMES, load
+    from postroom.runtimes.wiring import of as wiring
+    from postroom.setup.standing import is_left
+
+    if plan.runtime not in NAMES or plan.bridge in ("stream", "lines"):
+        return ""
+    runtime = load(plan.runtime)
+    if not any(point.proven_by for point in runtime.points) or wiring(plan.runtime).instead:
+        return ""
+    if is_left(home, plan.runtime):
+        return ""
+    return (
+        f"no hooks of {runtime.title} carry mail, so it is typed; set them up: postroom setup {plan.runtime}"
+    )
+
+
+# its first screen
+
+
+def _first_look(
+    manifest: "Manifest", prompt: str, args: "argparse.Namespace", context: "Context"
+) -> tuple[dict[str, Any], int]:
+    from postroom.cli.moment import span
+
+    name = manifest.address
+    until = time.monotonic() + (span(args.timeout) if args.timeout else _WAIT)
+    try:
+        facts = look_until(manifest, until, context, busy=not prompt)
+        facts["prompt"] = _give(manifest, prompt, facts, until, context) if prompt else None
+    except KeyboardInterrupt:
+        context.note(f"{name} runs on. Go to it: postroom attach {name}; end it: postroom stop {name}")
+        raise
+    return facts, _code(facts)
+
+
+def _code(facts: dict[str, Any]) -> int:
+    if facts["doing"] == "gone":
+        return 1
+    is_blocked = facts["doing"] == "asking" or str(facts["reason"]).startswith("launch_blocked:")
+    if facts["prompt"] is not None and not is_blocked and not facts["prompt"]["proven"]:
+        return 1
+    return 4 if facts["doing"] == "starting" else 0
+
+
+def look_until(
+    manifest: "Manifest", until: float, context: "Context", *, busy: bool = True
+) -> dict[str, Any]:
+    """What an agent does, as soon as that is known, or when the time is over."""
+    from postroom.cli.kept import document, observed
+
+    home, told = context.room().home, False
+    while True:
+        seen = observed(home, [manifest.agent], 5.0).get(manifest.agent)
+        facts = document(context.room(), manifest, seen)
+        if _is_over(manifest) or (seen is not None and _is_known(facts, busy)) or time.monotonic() > until:
+            return facts | ({"doing": "gone", "next": None} if _is_over(manifest) else {})
+        if not told:
+            context.note(f"waiting for the first screen of {manifest.address} …")
+            told = True
+        time.sleep(_PAUSE)
+
+
+def _is_over(manifest: "Manifest") -> bool:
+    from postroom import host
+
+    return host.is_gone(manifest.process)
+
+
+def _is_known(facts: dict[str, Any], busy: bool) -> bool:
+    if facts["mail"] == "handed":
+        return True
+    return facts["doing"] in ("idle", "asking", "gone") or (
+        busy and facts["doing"] in ("processing", "stuck")
+    )
+
+
+def _give(
+    manifest: "Manifest", prompt: str, facts: dict[str, Any], until: float, context: "Context"
+) -> "Json":
+    """Type the prompt, once it may be; what was proven."""
+    from postroom.daemon.control import ask
+
+    if facts["doing"] in ("gone", "asking"):
+        return {"given": False, "proven": False, "words": ""}
+    while True:
+        home = context.room().home
+        done: Json = ask(home, "command", agent=manifest.agent, text=prompt, by=_who(context))
+        if done["result"] != "refused" or done["reason"] not in _PASSING or time.monotonic() > until:
+            given = done["result"] != "refused"
+            return {"given": given, "proven": done["result"] in ("proven", "handed"), "words": done["words"]}
+        time.sleep(_PAUSE)
+
+
+def _who(context: "Context") -> str:
+    import getpass
+
+    return context.room().agent or f"human:{getpass.getuser()}"
+
+
+def _last_words(manifest: "Manifest") -> str:
+    """What its pane shows after its end."""
+    from postroom.bridges.tmux.server import Server, target
+    from postroom.cli.output import clean
+    from postroom.errors import BridgeError
+
+    if not manifest.pane:
+        return "See what it printed: postroom log"
+    where = target(manifest.pane)
+    try:
+        shown = Server(where.socket).run("capture-pane", "-p", "-S", "-20", "-t", where.id)
+    except BridgeError as exc:
+        return str(exc)
+    return "\n".join(f"  {clean(text)}" for text in [one for one in shown.splitlines() if one.strip()][-5:])
+
+
+def _about_prompt(facts: dict[str, Any]) -> str:
+    given = facts["prompt"]
+    if given is None:
+        return ""
+    if given["given"]:
+        return f"  the prompt: {given['words']}\n"
+    why = f" ({given['words']})" if given["words"] else ""
+    return f"  the prompt was not given{why}; give it: postroom command {facts['agent']} -\n"

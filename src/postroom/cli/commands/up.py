@@ -1,0 +1,206 @@
+"""`postroom up`."""
+
+import os
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import argparse
+
+    from postroom.bridges.manifest import Manifest
+    from postroom.bridges.roster import Entry
+    from postroom.bridges.tmux.candidate import Candidate
+    from postroom.cli.context import Context
+    from postroom.cli.parser import Parser
+    from postroom.model.message import Agent, Json
+
+HELP = """\
+Start the daemon of this room, which types mail into the terminals of agents and wakes them, and bring up the
+agents that the config declares with a `pane` (adopted there) or a `command` (started). Those that run already
+are left alone, and one that fails keeps no other from starting.
+
+A config that lies in the room, where agents may write, is shown and asked about first; what was agreed to is
+remembered, and asked again when it has changed."""
+EXAMPLES = """\
+  postroom up
+  postroom up --yes
+  postroom up --foreground      # for a service manager"""
+
+
+def add_arguments(parser: "Parser") -> None:
+    parser.add_argument("--foreground", action="store_true", help="be the daemon, until C-c")
+    parser.add_argument("--yes", action="store_true", help="use what a config in the room says")
+
+
+def run(args: "argparse.Namespace", context: "Context") -> int:
+    from postroom.bridges.roster import entries
+
+    room = context.room(create=True)
+    wanted = entries(room.declared)
+    _confirm(wanted, args, context)
+    if args.foreground:
+        return _serve(wanted, args, context)
+    from postroom.cli.consent import only_people
+    from postroom.daemon.instance import ensure
+
+    only_people("up", context)
+    started = ensure(room.home)
+    done = bring_up(wanted, context)
+    _put(started, done, context)
+    return 1 if any("error" in one for one in done) else 0
+
+
+def _confirm(wanted: "list[Entry]", args: "argparse.Namespace", context: "Context") -> None:
+    from postroom.bridges.roster import profile
+    from postroom.cli.consent import confirm
+
+    profiles = context.room().declared.profiles
+    items: dict[str, Json] = {f"agents.{one.name}": one.table for one in wanted}
+    named = {one.profile for one in wanted if one.profile}
+    confirm(items | {f"profiles.{name}": profile(profiles, name) for name in named}, args, context)
+
+
+def _serve(wanted: "list[Entry]", args: "argparse.Namespace", context: "Context") -> int:
+    """The daemon in this process; who is declared is brought up beside it."""
+    import threading
+
+    from postroom.daemon.loop import serve
+
+    home = context.room().home
+    if wanted:
+        threading.Thread(target=_beside, args=(wanted, args), daemon=True).start()
+    context.note(f"the daemon of {home}; C-c ends it")
+    serve(home)
+    return 0
+
+
+def _beside(wanted: "list[Entry]", args: "argparse.Namespace") -> None:
+    """In a thread of its own, and so with a room of its own, once the daemon answers."""
+    import time
+
+    from postroom.cli.context import Context
+    from postroom.daemon.control import ping
+
+    context = Context(args)
+    until = time.monotonic() + 15.0
+    while not ping(context.room().home) and time.monotonic() < until:
+        time.sleep(0.1)
+    for one in bring_up(wanted, context):
+        context.note(_line(one, context).rstrip())
+
+
+def bring_up(wanted: "list[Entry]", context: "Context") -> list[dict[str, Any]]:
+    """Each that is declared: what came of it."""
+    from postroom.cli.kept import document, observed
+
+    room = context.room()
+    done = [_bring(one, context) for one in wanted]
+    kept = [one for one in done if "manifest" in one]
+    seen = observed(room.home, [one["manifest"].agent for one in kept], 5.0)
+    for one in kept:
+        manifest = one.pop("manifest")
+        one.update(document(room, manifest, seen.get(manifest.agent)))
+    return done
+
+
+def _bring(entry: "Entry", context: "Context") -> dict[str, Any]:
+    from postroom.errors import PostroomError
+
+    try:
+        manifest, how = _brought(entry, context)
+    except (PostroomError, OSError) as exc:
+        return {"agent": entry.name, "error": str(exc), "hint": getattr(exc, "hint", "")}
+    return {"manifest": manifest, "how": how}
+
+
+def _brought(entry: "Entry", context: "Context") -> "tuple[Manifest, str]":
+    from postroom import host
+    from postroom.bridges import manifest as manifests
+
+    room = context.room()
+    agent = room.join(entry.name)
+    known = manifests.get(room.home, agent.id)
+    if known is not None and not host.is_gone(known.process):
+        return known, "ran already"
+    there = _there(entry, agent, context)
+    if there is not None:
+        return _adopted(entry, agent, there, context), "adopted"
+    if not entry.command:
+        from postroom.errors import NotFound
+
+        raise NotFound(f"there is no pane {entry.pane!r} with a program", hint="See: tmux list-panes -a")
+    return _started(entry, context), "started"
+
+
+def _there(entry: "Entry", agent: "Agent", context: "Context") -> "Candidate | None":
+    """The pane that is meant by the config, or that bears the agent's name; not one with a bare shell."""
+    from postroom.bridges.roster import programs
+    from postroom.bridges.tmux.candidate import candidates
+    from postroom.bridges.tmux.server import Server, own_socket
+    from postroom.errors import BridgeError
+
+    try:
+        found = candidates(Server(own_socket()), programs(context.room().declared.profiles))
+    except BridgeError:
+        return None  # there is no tmux, or no server
+    named = [one for one in found if entry.pane and entry.pane in (one.target.id, one.place)]
+    labelled = [one for one in found if one.label in (agent.address, agent.name)]
+    chosen = [one for one in (*named, *labelled) if one.runtime or entry.runtime or entry.profile]
+    return chosen[0] if chosen else None
+
+
+def _adopted(entry: "Entry", agent: "Agent", there: "Candidate", context: "Context") -> "Manifest":
+    from postroom.bridges.adoption import Wish, adopt
+    from postroom.daemon.launch import keep
+
+    runtime, table = _profile(entry, there.runtime, context)
+    room = context.room()
+    manifest = adopt(room, there, room.scope, Wish(agent.address, runtime, table)).manifest
+    keep(room.home)
+    return manifest
+
+
+def _profile(entry: "Entry", found: str, context: "Context") -> "tuple[str, Json]":
+    """The runtime of an agent, or its profile."""
+    from postroom.bridges.roster import profile
+
+    profiles = context.room().declared.profiles
+    name = entry.profile or entry.runtime or found
+    return name, profile(profiles, name) if name in profiles else {}
+
+
+def _started(entry: "Entry", context: "Context") -> "Manifest":
+    from postroom.bridges.roster import place, programs
+    from postroom.bridges.tmux.candidate import meant
+    from postroom.cli.commands.spawn import default_bridge, start
+    from postroom.daemon.launch import Plan
+
+    known = programs(context.room().declared.profiles)
+    runtime, table = _profile(entry, meant(entry.command, known), context)
+    details: Json = {"session": entry.session} if entry.session else {}
+    if table:
+        details["profile"] = table
+    plan = Plan(
+        entry.bridge or default_bridge(), entry.command, place(entry), dict(os.environ), runtime, details,
+        entry.restart,
+    )  # fmt: skip
+    return start(entry.name, plan, context)
+
+
+def _put(started: bool, done: list[dict[str, Any]], context: "Context") -> None:
+    from postroom.daemon.instance import running
+
+    pid = int(running(context.room().home).partition(".")[0] or 0)
+    if context.json:
+        context.put_json({"daemon": {"started": started, "process": pid}, "agents": done})
+        return
+    state = "is up" if started else "was up already"
+    context.put(f"the daemon {state} (process {pid})\n" + "".join(_line(one, context) for one in done))
+
+
+def _line(one: dict[str, Any], context: "Context") -> str:
+    from postroom.cli.kept import line
+
+    if "error" in one:
+        hint = f" {one['hint']}" if one["hint"] else ""
+        return f"{context.out.paint(one['agent'], 'bold')}: not up: {one['error']}.{hint}\n"
+    return f"{line(one, context).rstrip()} ({one['how']})\n"

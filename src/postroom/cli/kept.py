@@ -1,0 +1,105 @@
+"""Agents that bridges reach: what each does, where, and how mail gets to it, in words and as data."""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from postroom.bridges.manifest import Manifest
+    from postroom.cli.context import Context
+    from postroom.model.message import Json
+    from postroom.room.local import LocalRoom
+
+_PATIENCE = 2.0  # seconds for the daemon to look at all of them
+
+
+def observed(home: str, agents: "Iterable[str]", seconds: float = _PATIENCE) -> "dict[str, Json]":
+    """What the daemon sees of these now; nothing of those it does not keep, or if there is none."""
+    from postroom.daemon.control import ask
+    from postroom.daemon.instance import running
+    from postroom.errors import PostroomError
+
+    wanted = list(agents)
+    if not wanted or not running(home):
+        return {}
+    try:
+        return ask(home, "observe", agents=wanted, seconds=seconds * 0.8, patience=seconds)
+    except PostroomError:
+        return {}
+
+
+def document(room: "LocalRoom", manifest: "Manifest", seen: "Json | None") -> dict[str, Any]:
+    """An agent and its bridge, as it is in JSON."""
+    from postroom.room.berth import carrier
+
+    by_hooks = carrier(room.store.look(), manifest.agent) is not None
+    facts: dict[str, Any] = {
+        "agent": manifest.address, "bridge": manifest.bridge, "runtime": manifest.runtime or None,
+        "title": title(manifest), "pane": manifest.pane.partition("@")[0] or None,
+        "place": manifest.details.get("place"), "process": int(manifest.process.partition(".")[0] or 0),
+        "doing": (seen or {}).get("doing", "unknown"), "because": (seen or {}).get("words", ""),
+        "reason": (seen or {}).get("reason") or None, "dialog": (seen or {}).get("dialog") or None,
+        "mail": "hooks" if by_hooks else _typed(manifest.bridge),
+    }  # fmt: skip
+    return facts | {"next": _next(facts)}
+
+
+def _typed(bridge: str) -> str:
+    """How mail goes in by a bridge: at a screen it is typed."""
+    return "handed" if bridge in ("lines", "stream") else "typed"
+
+
+def title(manifest: "Manifest") -> str:
+    """What runs there, as people know it."""
+    from postroom.runtimes import NAMES, load
+
+    if manifest.runtime in NAMES:
+        return load(manifest.runtime).title
+    words = manifest.command[:1] or [str(manifest.details.get("program") or "a program")]
+    return manifest.runtime or words[0].rpartition("/")[2]
+
+
+def _next(facts: dict[str, Any]) -> str | None:
+    """The command that helps, where mail cannot get in."""
+    name = facts["agent"]
+    if str(facts["reason"]).startswith("launch_blocked:") or facts["doing"] == "asking":
+        return f"postroom attach {name}"
+    if facts["reason"] == "unknown_screen":
+        return f"postroom doctor capture {name}"
+    return None
+
+
+def does(facts: dict[str, Any]) -> str:
+    """What an agent does, in a few words."""
+    reason = str(facts["reason"] or "")
+    if reason.startswith("launch_blocked:"):
+        return reason
+    return {
+        "idle": "idle, with a draft" if reason == "draft" else "idle",
+        "processing": "at work",
+        "stuck": f"stuck: {facts['because']}",
+        "asking": f"asks: {facts['dialog'] or 'a person'}",
+        "gone": "not running",
+    }.get(facts["doing"]) or ("on a screen that is not known" if reason == "unknown_screen" else "running")
+
+
+def gets(facts: dict[str, Any]) -> str:
+    """How its mail gets in, or why it does not."""
+    if facts["doing"] == "gone":
+        return "its mail waits"
+    if facts["next"]:
+        return f"its mail waits: {facts['next']}"
+    if facts["mail"] == "hooks":
+        return "its hooks carry mail, a line wakes it"
+    return "mail is typed" if facts["mail"] == "typed" else "mail is handed over"
+
+
+def where(facts: dict[str, Any]) -> str:
+    place = facts["place"] or facts["pane"]
+    return f"{facts['bridge']} {place}" if place else facts["bridge"]
+
+
+def line(facts: dict[str, Any], context: "Context") -> str:
+    """One agent in one line."""
+    name = context.out.paint(facts["agent"], "bold")
+    return f"{name}: {facts['title']} ({where(facts)}), {does(facts)}; {gets(facts)}\n"

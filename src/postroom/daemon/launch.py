@@ -1,0 +1,131 @@
+"""Starting an agent under a bridge, and ending one that was: the same for every command that does."""
+
+import os
+import signal
+import time
+from typing import NamedTuple
+
+from postroom import host
+from postroom.bridges import manifest as manifests
+from postroom.bridges.adoption import occupy, release
+from postroom.bridges.contract import Launch
+from postroom.bridges.manifest import Manifest
+from postroom.bridges.registry import load
+from postroom.bridges.tmux import bridge as tmux
+from postroom.daemon import control, instance
+from postroom.errors import BridgeError, PostroomError
+from postroom.model.message import Agent, Json
+from postroom.room.local import LocalRoom
+
+_TERMINATE, _KILL, _PAUSE = 5.0, 2.0, 0.05  # seconds
+
+
+class Plan(NamedTuple):
+    """What is to be started, and how."""
+
+    bridge: str
+    command: list[str]
+    cwd: str
+    env: dict[str, str]
+    runtime: str = ""
+    details: Json = {}  # noqa: RUF012 - read only
+    restart: str = "never"
+
+
+def keep(home: str) -> None:
+    """See that a daemon keeps what the manifests say now."""
+    if not instance.ensure(home):
+        control.ask(home, "reload")
+
+
+def launch(room: LocalRoom, agent: Agent, plan: Plan) -> tuple[Manifest, str]:
+    """Start an agent; how it is reached now, and what is missing for its mail."""
+    manifest = Manifest(
+        agent.id, agent.address, plan.bridge, runtime=plan.runtime, details=plan.details,
+        command=plan.command, cwd=plan.cwd, restart=plan.restart,
+    )  # fmt: skip
+    if getattr(load(plan.bridge), "BY_CALLER", False):
+        return _start(room, agent, manifest, plan.env)
+    instance.ensure(room.home)
+    said = control.ask(room.home, "start", manifest=manifest._asdict(), env=plan.env)
+    return manifests.get(room.home, agent.id) or manifest, str(said["warning"])
+
+
+def _start(room: LocalRoom, agent: Agent, manifest: Manifest, env: dict[str, str]) -> tuple[Manifest, str]:
+    way = load(manifest.bridge)
+    earlier = manifests.get(room.home, agent.id)
+    berth = way.start(
+        Launch(
+            agent.id, agent.address, manifest.command, manifest.cwd, env, manifest.runtime, manifest.details
+        )
+    )
+    manifest = manifest.at(berth)
+    manifests.put(room.home, manifest)
+    occupy(room, agent, manifest)
+    _clear(earlier)
+    warning = _set_up(manifest)
+    keep(room.home)
+    return manifest, warning
+
+
+def _clear(known: Manifest | None) -> None:
+    """Remove what is left of an earlier run: a pane in which nothing runs any more."""
+    if known is not None and known.is_ours and known.pane and host.is_gone(known.process):
+        try:
+            tmux.end(known.berth)
+        except BridgeError:
+            pass
+
+
+def _set_up(manifest: Manifest) -> str:
+    """What is missing for mail on an agent's way; it runs all the same."""
+    try:
+        load(manifest.bridge).open(manifest.berth).setup()
+    except PostroomError as exc:
+        return str(exc)
+    return ""
+
+
+def let_go(room: LocalRoom, manifest: Manifest) -> None:
+    """Nothing is typed there any more; a child of the daemon's ends by that."""
+    manifests.remove(room.home, manifest.agent)
+    if instance.running(room.home):
+        control.ask(room.home, "release", agent=manifest.agent)
+    release(room, manifest)
+
+
+def end(manifest: Manifest) -> str:
+    """End an agent in a pane that nobody keeps any more; what it took, in words."""
+    asked = terminate(manifest.process)
+    if manifest.is_ours and manifest.pane:
+        tmux.end(manifest.berth)
+    elif not host.is_gone(manifest.process):
+        _signal(manifest.process, signal.SIGKILL)
+        _until_gone(manifest.process, _KILL)
+    if not host.is_gone(manifest.process):
+        _until_gone(manifest.process, _KILL)
+    return "it ended when it was asked to" if asked else "it did not end when asked to, and was killed"
+
+
+def terminate(process: str) -> bool:
+    """Ask a process to end; whether it did so in time."""
+    if host.is_gone(process):
+        return True
+    _signal(process, signal.SIGTERM)
+    return _until_gone(process, _TERMINATE)
+
+
+def _signal(process: str, number: int) -> None:
+    try:
+        os.kill(int(process.partition(".")[0]), number)
+    except (ProcessLookupError, PermissionError):
+        pass  # whether it is gone is asked anyway
+
+
+def _until_gone(process: str, seconds: float) -> bool:
+    until = time.monotonic() + seconds
+    while not host.is_gone(process):
+        if time.monotonic() > until:
+            return False
+        time.sleep(_PAUSE)
+    return True

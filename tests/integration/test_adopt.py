@@ -1,0 +1,256 @@
+"""Agents in panes that run already: adopted, reached by mail, let go of, and found again."""
+
+import os
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from postroom import host
+from postroom.bridges import manifest as manifests
+from postroom.room.local import open_room
+from tests.commandline import is_told_well
+from tests.tui.stage import Pane
+from tests.yard import PROFILES, Yard, eventually, tutoring
+
+
+@pytest.fixture
+def yard(home: str) -> Iterator[Yard]:
+    with Yard(home) as yard:
+        yard.line.ok("join", "planner")
+        yield yard
+
+
+def tutor(yard: Yard) -> tuple[str, str]:
+    """A pane with a program that is no agent of ours; and the file in which it notes what it is asked."""
+    command = tutoring(yard)
+    pane = yard.stage.run(*command, PYTHONPATH=os.pathsep.join(sys.path))
+    eventually(lambda: "ask>" in yard.stage.tmux("capture-pane", "-p", "-t", pane))
+    return pane, command[-1]
+
+
+def in_front(yard: Yard, pane: str) -> str:
+    return yard.stage.tmux("display-message", "-p", "-t", pane, "#{pane_current_command}")
+
+
+def label(pane: Pane) -> str:
+    return pane.ask("#{@postroom_agent}")
+
+
+def test_three_panes_are_adopted_at_once_and_each_gets_its_mail_with_a_true_receipt(yard: Yard):
+    first, second = yard.stage.agent(name="claude"), yard.stage.agent(name="claude")
+    _, record = tutor(yard)
+    yard.configure(PROFILES)
+    done = yard.ok("adopt", "--all", "--yes", "--json").json["adopted"]
+    assert [one["doing"] for one in done] == ["idle"] * 3
+    assert [one["title"] for one in done] == ["Claude Code", "Claude Code", "tutor"]
+    assert [label(first), label(second)] == [one["agent"] for one in done[:2]]
+    refs = [yard.line.sent(one["agent"], f"mail {n}") for n, one in enumerate(done)]
+    for ref in refs:
+        receipt = yard.seen(ref)
+        assert (receipt["route"], receipt["evidence"]) == ("tmux", "terminal")
+    assert ["mail 0" in text for text in first.submitted()] == [True]
+    assert ["mail 1" in text for text in second.submitted()] == [True]
+    with open(record, encoding="utf-8") as file:
+        assert ["mail 2" in line for line in file] == [True]
+
+
+def test_without_a_word_the_only_candidate_is_adopted_and_of_several_none(yard: Yard):
+    yard.stage.agent(name="claude")
+    assert "Claude Code (tmux stage:0.0), idle; mail is typed" in yard.ok("adopt", "--as", "one").out
+    assert yard.manifest("one").pane.startswith("%0@")
+    yard.stage.agent(name="codex")
+    several = yard("adopt")
+    assert several.code == 2
+    assert "postroom adopt --all" in several.err
+    assert [line.split()[:4] for line in several.out.splitlines()[1:]] == [
+        ["%0", "stage:0.0", "claude", "claude"],
+        ["%1", "stage:1.0", "codex", "codex"],
+    ]
+    assert len(manifests.every(yard.home)) == 1
+
+
+def test_adopting_again_changes_nothing_and_says_so(yard: Yard):
+    pane = yard.stage.agent(name="claude")
+    [first] = yard.ok("adopt", pane.id, "--as", "backend", "--json").json["adopted"]
+    before = yard.manifest("backend")
+    [again] = yard.ok("adopt", "--all", "--json").json["adopted"]
+    assert (first["new"], again["new"], again["agent"]) == (True, False, "p/backend")
+    assert yard.manifest("backend") == before
+    assert "(adopted before)" in yard.ok("adopt", "stage:0.0").out
+    with open_room(yard.home, project="p") as room:
+        agent = room.known("backend")
+        assert [session.epoch for session in room.store.look().sessions(agent.id)] == [0]
+
+
+def test_a_dry_run_says_what_would_be_adopted_and_touches_nothing(yard: Yard):
+    pane = yard.stage.agent(name="claude")
+    [one] = yard.ok("adopt", "--dry-run", "--match", "stage", "--json").json["candidates"]
+    assert (one["pane"], one["runtime"], one["adoptable"]) == (pane.id, "claude", True)
+    assert label(pane) == ""
+    assert manifests.every(yard.home) == []
+
+
+def test_a_pane_that_bears_a_name_is_that_agent_and_no_other(yard: Yard):
+    pane = yard.stage.agent(name="claude")
+    yard.ok("adopt", pane.id, "--as", "backend")
+    refused = yard("adopt", pane.id, "--as", "frontend")
+    assert refused.code == 5
+    assert is_told_well(refused)
+    assert "is p/backend's" in refused.err
+    other = yard.stage.agent(name="claude")
+    taken = yard("adopt", other.id, "--as", "backend", "--json")
+    assert (taken.code, taken.error["error"]) == (5, "already_running")
+    assert "in pane %0" in taken.error["message"]
+
+
+def test_released_it_runs_on_under_no_name_and_nothing_is_typed(yard: Yard):
+    pane = yard.stage.agent(name="claude")
+    yard.ok("adopt", pane.id, "--as", "backend")
+    assert "runs on" in yard.ok("adopt", "--release", "backend").out
+    assert (label(pane), manifests.every(yard.home)) == ("", [])
+    answer = yard.ok("send", "backend", "hello", "--as", "planner")
+    assert "not running" in answer.out
+    yard.ok("adopt", pane.id, "--as", "backend")
+    pane.until("submitted")
+    assert ["hello" in text for text in pane.submitted()] == [True]
+
+
+def test_stop_lets_go_of_an_adopted_agent_and_ends_it_only_when_told_to(yard: Yard):
+    pane = yard.stage.agent(name="claude")
+    yard.ok("adopt", pane.id, "--as", "backend")
+    assert "let go; it runs on" in yard.ok("stop", "backend").out
+    assert pane.ask("#{pane_dead}") == "0"
+    assert yard("stop", "backend").code == 3
+    yard.ok("adopt", pane.id, "--as", "backend")
+    process = yard.manifest("backend").process
+    stopped = yard.ok("stop", "backend", "--kill", "--json").json
+    assert stopped["ended"] is True
+    assert host.is_gone(process)
+
+
+def test_a_dialog_before_the_start_is_reported_and_never_answered(yard: Yard):
+    pane = yard.stage.agent(name="claude")
+    pane.control("say", "Yes, I trust this folder")
+    [one] = yard.ok("adopt", "--as", "backend", "--json").json["adopted"]
+    assert (one["reason"], one["next"]) == ("launch_blocked:trust", "postroom attach p/backend")
+    yard.line.sent("backend", "hello")
+    answer = yard.ok("send", "backend", "again", "--as", "planner")
+    assert "launch_blocked:trust in Claude Code (tmux)" in answer.out
+    assert pane.log("read") == []
+
+
+def test_an_unknown_screen_is_said_and_not_typed_into(yard: Yard):
+    pane = yard.stage.agent(name="claude")
+    pane.control("strange")
+    adopted = yard.ok("adopt", "--as", "backend")
+    assert "on a screen that is not known; its mail waits: postroom doctor capture p/backend" in adopted.out
+
+
+def test_a_program_that_is_not_known_needs_a_profile_which_may_be_given_by_hand(yard: Yard):
+    pane, record = tutor(yard)
+    refused = yard("adopt", pane)
+    assert refused.code == 1
+    assert "--runtime" in refused.err
+    assert is_told_well(refused)
+    yard.ok("adopt", pane, "--as", "tutor", "--prompt", "ask> ")
+    yard.seen(yard.line.sent("tutor", "what is it?"))
+    with open(record, encoding="utf-8") as file:
+        assert "what is it?" in file.read()
+
+
+def test_a_profile_of_a_config_in_the_room_is_used_only_once_it_was_agreed_to(yard: Yard):
+    pane, _ = tutor(yard)
+    yard.configure(PROFILES)
+    refused = yard("adopt", pane, "--as", "tutor")
+    assert refused.code == 5
+    assert '[profiles.tutor] prompt = "ask> "' in refused.err
+    yard.ok("adopt", pane, "--as", "tutor", "--yes")
+    yard.ok("adopt", "--release", "tutor")
+    yard.ok("adopt", pane, "--as", "tutor")
+    yard.ok("adopt", "--release", "tutor")
+    yard.configure(PROFILES + 'submit = "C-m"\n')
+    assert yard("adopt", pane, "--as", "tutor").code == 5
+
+
+def test_the_pane_of_whoever_calls_is_not_adopted_with_the_others(yard: Yard):
+    own = yard.stage.agent(name="claude")
+    other = yard.stage.agent(name="claude")
+    done = yard.ok("adopt", "--all", "--json", env={"TMUX_PANE": own.id}).json["adopted"]
+    assert [one["pane"] for one in done] == [other.id]
+
+
+def test_an_agent_that_is_started_again_in_its_pane_is_reached_again(yard: Yard):
+    command = " ".join(tutoring(yard))
+    pane = yard.stage.run("sh", PYTHONPATH=os.pathsep.join(sys.path))
+    yard.stage.tmux("send-keys", "-t", pane, command, "Enter")
+    eventually(lambda: in_front(yard, pane) == "tutor")
+    yard.ok("adopt", pane, "--as", "tutor", "--prompt", "ask> ")
+    was = yard.manifest("tutor")
+    yard.stage.tmux("send-keys", "-t", pane, "C-d")
+    eventually(lambda: in_front(yard, pane) == "sh")
+    ref = yard.line.sent("tutor", "are you there?")
+    yard.stage.tmux("send-keys", "-t", pane, command, "Enter")
+    yard.seen(ref)
+    now = yard.manifest("tutor")
+    assert now.process != was.process
+    assert now._replace(process=was.process) == was
+
+
+def test_a_pane_that_is_closed_is_forgotten(yard: Yard):
+    pane = yard.stage.agent(name="claude")
+    yard.ok("adopt", "--as", "backend")
+    yard.stage.tmux("kill-pane", "-t", pane.id)
+    eventually(lambda: manifests.every(yard.home) == [])
+    assert "not running" in yard.ok("agents").out
+
+
+def test_agents_tells_what_each_does_and_where_and_send_says_the_same(yard: Yard):
+    pane = yard.stage.agent(name="claude")
+    yard.ok("adopt", "--as", "backend")
+    assert "idle in Claude Code (tmux stage:0.0), typed" in yard.ok("agents").out
+    pane.control("busy")
+    assert "at work in Claude Code (tmux stage:0.0): typed when it is idle" in yard.ok("agents").out
+    assert "at work in Claude Code (tmux): typed" in yard.ok("send", "backend", "hi", "--as", "planner").out
+    [session] = next(
+        one["sessions"] for one in yard.ok("agents", "--json").json["agents"] if one["name"] == "backend"
+    )
+    assert "its screen says so" in session["because"]
+    pane.control("done")
+    yard.kill_daemon()
+    assert "; nothing types there: postroom up" in yard.ok("agents").out
+    assert "nothing types there: postroom up" in yard.ok("send", "backend", "ho", "--as", "planner").out
+    assert "no daemon runs" in yard.ok("status").out
+
+
+def test_a_daemon_that_was_killed_and_started_again_goes_on(yard: Yard):
+    pane = yard.stage.agent(name="claude")
+    yard.ok("adopt", "--as", "backend")
+    yard.kill_daemon()
+    ref = yard.line.sent("backend", "hello")
+    assert yard.line.receipt(ref)["state"] == "stored"
+    assert "the daemon is up" in yard.ok("up").out
+    yard.seen(ref)
+    assert ["hello" in text for text in pane.submitted()] == [True]
+    assert "keeps 1 agent" in yard.ok("status").out
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["%99"], "there is no pane '%99'"),
+        (["--all", "%0"], "name panes, or say --all"),
+        (["%0", "--submit", "Enter"], "--submit goes with --prompt"),
+        (["--match", "("], "no regular expression"),
+        (["%0", "--runtime", "clod"], "there is no runtime"),
+        (["%0", "--profile", "none"], "there is no profile"),
+        (["%0", "--prompt", "("], "no regular expression"),
+        (["--release"], "--release needs PANE"),
+    ],
+)
+def test_what_makes_no_sense_is_said_in_one_line(yard: Yard, words: list[str], says: str):
+    yard.stage.agent(name="claude")
+    refused = yard("adopt", *words)
+    assert refused.code in (2, 3)
+    assert is_told_well(refused)
+    assert says in refused.err

@@ -1,0 +1,180 @@
+"""Agents that are started under a bridge: their first screen, their prompt, and their end."""
+
+import os
+import signal
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from postroom import host
+from postroom.bridges import manifest as manifests
+from postroom.daemon import instance
+from tests.bridged import Record
+from tests.commandline import is_told_well
+from tests.yard import PROFILES, Yard, eventually, tutoring
+
+
+@pytest.fixture
+def yard(home: str) -> Iterator[Yard]:
+    with Yard(home) as yard:
+        yard.line.ok("join", "planner")
+        yield yard
+
+
+def program(scene: str, tmp_path: os.PathLike[str]) -> tuple[list[str], Record]:
+    record = Record(os.path.join(tmp_path, "record"))
+    return [sys.executable, "-m", "tests.bridged", scene, record.path], record
+
+
+def tmux_env() -> dict[str, str]:
+    """tmux passes on only a little of the environment: what Python needs is in the command."""
+    return {"PYTHONPATH": os.pathsep.join(sys.path)}
+
+
+def in_tmux(command: list[str]) -> list[str]:
+    return ["env", *(f"{name}={value}" for name, value in tmux_env().items()), *command]
+
+
+@pytest.mark.parametrize("bridge", ["tmux", "pty"])
+def test_an_agent_is_started_gets_its_prompt_and_its_mail(yard: Yard, tmp_path, bridge: str):
+    command, record = program("tui", tmp_path)
+    words = ("--bridge", bridge, "--runtime", "claude", "--prompt-text", "Read the plan.")
+    done = yard.ok("spawn", "backend", *words, "--json", "--", *in_tmux(command)).json
+    assert (done["doing"], done["prompt"]["proven"]) == ("idle", True)
+    assert record.texts() == ["Read the plan."]
+    assert yard.seen(yard.line.sent("backend", "hello"))["evidence"] == "terminal"
+    assert ["hello" in text for text in record.texts()] == [False, True]
+    process = yard.manifest("backend").process
+    stopped = yard.ok("stop", "backend", "--json").json
+    assert (stopped["ended"], host.is_gone(process)) == (True, True)
+    assert manifests.every(yard.home) == []
+    assert "not running" in yard.ok("agents").out
+
+
+def test_an_agent_without_a_screen_is_handed_its_mail(yard: Yard, tmp_path):
+    command, record = program("lines", tmp_path)
+    said = yard.ok("spawn", "worker", "--bridge", "lines", "--prompt-text", "begin", "--", *command).out
+    assert "running; mail is handed over" in said
+    assert "the prompt: it was written to its input" in said
+    assert yard.seen(yard.line.sent("worker", "hello"))["evidence"] == "runtime_ack"
+    assert len(record.texts()) == 2
+    assert "(lines)" in yard.ok("agents").out
+
+
+def test_a_prompt_comes_from_a_file_and_is_typed_as_it_is(yard: Yard, tmp_path, make):
+    command, record = program("tui", tmp_path)
+    path = make("prompt.md", b"First line.\n\n- a list\n")
+    yard.ok("spawn", "backend", "--runtime", "claude", "--prompt", path, "--", *in_tmux(command))
+    assert record.texts() == ["First line.\n\n- a list"]
+
+
+def test_who_runs_already_is_not_started_again(yard: Yard, tmp_path):
+    command, _ = program("tui", tmp_path)
+    yard.ok("spawn", "backend", "--runtime", "claude", "--", *in_tmux(command))
+    again = yard("spawn", "backend", "--runtime", "claude", "--", *in_tmux(command))
+    assert again.code == 5
+    assert is_told_well(again)
+    assert "p/backend runs already, claude in pane %" in again.err
+    assert len(yard.stage.tmux("list-panes", "-a").splitlines()) == 1
+
+
+def test_a_dialog_before_the_start_is_reported_and_the_prompt_is_not_given(yard: Yard):
+    script = 'echo "Yes, I trust this folder"; exec cat'
+    words = ("--runtime", "claude", "--prompt-text", "go", "--", "sh", "-c", script)
+    done = yard.ok("spawn", "backend", *words)
+    assert "launch_blocked:trust; its mail waits: postroom attach p/backend" in done.out
+    assert "the prompt was not given; give it: postroom command p/backend -" in done.out
+    pane = yard.manifest("backend").pane.partition("@")[0]
+    assert "go" not in yard.stage.tmux("capture-pane", "-p", "-t", pane).split()
+
+
+def test_an_agent_that_ends_at_once_is_said_to_have(yard: Yard):
+    done = yard("spawn", "backend", "--runtime", "claude", "--", "sh", "-c", "echo no licence; exit 3")
+    assert done.code == 1
+    assert "no licence" in done.err
+    assert "not running" in done.out
+
+
+def test_a_screen_that_never_becomes_known_is_told_and_the_agent_runs_on(yard: Yard):
+    words = ("--runtime", "claude", "--timeout", "1s")
+    done = yard("spawn", "backend", *words, "--", "sh", "-c", "echo strange; exec cat")
+    assert done.code == 4
+    assert "on a screen that is not known; its mail waits: postroom doctor capture p/backend" in done.out
+    assert "waiting for the first screen" in done.err
+    assert not host.is_gone(yard.manifest("backend").process)
+
+
+def test_one_who_waits_no_longer_leaves_the_agent_running(yard: Yard):
+    with yard.start("spawn", "backend", "--runtime", "claude", "--", "sh", "-c", "exec cat") as waiting:
+        assert waiting.stderr is not None
+        heard = b""
+        while b"waiting for" not in heard:
+            heard += os.read(waiting.stderr.fileno(), 4096)
+        waiting.send_signal(signal.SIGINT)
+        _, err = waiting.communicate(timeout=30)
+    assert waiting.returncode == 130
+    assert b"p/backend runs on" in err
+    assert not host.is_gone(yard.manifest("backend").process)
+
+
+def test_hooks_that_could_carry_mail_and_do_not_are_warned_of(yard: Yard, tmp_path):
+    command, _ = program("tui", tmp_path)
+    done = yard.ok("spawn", "backend", "--runtime", "claude", "--", *in_tmux(command))
+    assert "set them up: postroom setup claude" in done.err
+
+
+def test_an_agent_that_fails_is_started_again_where_that_was_asked_for(yard: Yard, tmp_path):
+    command, _ = program("lines", tmp_path)
+    yard.ok("spawn", "worker", "--bridge", "lines", "--restart", "on-failure", "--", *command)
+    was = yard.manifest("worker").process
+    os.kill(int(was.partition(".")[0]), signal.SIGKILL)
+    eventually(lambda: yard.manifest("worker").process != was)
+    assert yard.seen(yard.line.sent("worker", "hello"))["evidence"] == "runtime_ack"
+
+
+def test_children_end_with_the_daemon_and_panes_do_not(yard: Yard, tmp_path):
+    command, _ = program("lines", tmp_path)
+    yard.ok("spawn", "worker", "--bridge", "lines", "--", *command)
+    tui, _ = program("tui", tmp_path)
+    yard.ok("spawn", "backend", "--runtime", "claude", "--", *in_tmux(tui))
+    child, pane = yard.manifest("worker").process, yard.manifest("backend").process
+    assert "the daemon has ended" in yard.ok("down").out
+    assert (host.is_gone(child), host.is_gone(pane)) == (True, False)
+    assert instance.running(yard.home) == ""
+    assert "No daemon is running" in yard.ok("down").err
+
+
+def test_a_program_with_a_profile_is_told_by_its_name(yard: Yard):
+    yard.configure(PROFILES)
+    command = tutoring(yard)
+    wrapper = os.path.join(yard.stage.root, "bin", "tutor")
+    os.mkdir(os.path.dirname(wrapper))
+    with open(wrapper, "w", encoding="utf-8") as file:
+        file.write(f"#!/bin/sh\nPYTHONPATH={os.pathsep.join(sys.path)} exec {' '.join(command)}\n")
+    os.chmod(wrapper, 0o700)
+    done = yard.ok("spawn", "tutor", "--yes", "--prompt-text", "why?", "--", wrapper)
+    assert "tutor (tmux postroom:0.0), idle" in done.out
+    assert Record(command[-1]).texts() == ["why?"]
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "says"),
+    [
+        (["--", "sh"], 1, "nobody knows what the terminal of sh looks like"),
+        (["--bridge", "tmus", "--", "claude"], 1, "there is no bridge 'tmus'"),
+        (["--cwd", "/nowhere", "--", "claude"], 2, "there is no directory /nowhere"),
+        (["--runtime", "claude", "--", "no-such-program"], 1, "there is no program 'no-such-program'"),
+        (["--prompt", "/nowhere", "--", "claude"], 2, "cannot be read"),
+        (["--prompt", "a", "--prompt-text", "b", "--", "claude"], 2, "say one of"),
+        ([], 2, "spawn needs"),
+        (["--restart", "often", "--", "claude"], 2, "not 'often'"),
+    ],
+)
+def test_what_cannot_be_started_is_said_in_one_line_and_leaves_nothing(
+    yard: Yard, words: list[str], code: int, says: str
+):
+    refused = yard("spawn", "backend", *words)
+    assert (refused.code, is_told_well(refused)) == (code, True), refused
+    assert says in refused.err
+    assert manifests.every(yard.home) == []
