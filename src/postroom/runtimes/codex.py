@@ -132,7 +132,10 @@ def profile() -> "Profile":
             Dialog("update", r"^  Update available · ", is_first=True),
             Dialog("permission", r"Would you like to [^\n]*\n|Press enter to confirm"),
             Dialog("agents", r"enter open  n new"),
-            Dialog("picker", r"^ *(?:enter (?:select|continue|confirm|insert) · |Browsing transcript · )"),
+            Dialog(
+                "picker",
+                r"^ *(?:enter (?:select|continue|confirm|insert) · |enter/tab insert · |Browsing transcript · )",
+            ),
         ),
         pasted=r"\[Pasted Content (?P<chars>\d+) chars\]",
         # Once. When idle once asks for a second, which opens the transcript to go back in.

@@ -93,7 +93,8 @@ def profile() -> "Profile":
         dialogs=(
             Dialog("trust", r"Do you trust the files in this folder\?", is_first=True),
             Dialog("login", r"Please use /login to sign in", is_first=True),
-            Dialog("permission", r"Do you want to run|enter to select · esc to c"),
+            Dialog("permission", r"^│ Do you want to "),
+            Dialog("picker", r"enter to select · esc to c"),
             Dialog("help", r"any key close help"),
         ),
         pasted=r"\[Paste #\d+ - (?P<lines>\d+) lines\]",

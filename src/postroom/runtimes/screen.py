@@ -76,6 +76,8 @@ class Profile(NamedTuple):
     apart: float = 0.2  # seconds between two of them: at once, Escape and Escape are one key with Alt
     deaf: tuple[str, ...] = ()  # over the whole screen: a mode in which Enter submits nothing (vim's)
     lines: bool = True  # whether a paste may have several lines, and is still one text
+    # A text that ends so opens a list, and Enter takes from it: seen in Codex, Gemini, Qwen and Copilot.
+    picks: str = r"(?:\A|\s)[@#$]\S*\Z|\A/\S*\Z"
     queues: bool = False  # whether what is submitted while it works waits, and stops nothing
     programs: tuple[
         str, ...
