@@ -134,7 +134,7 @@ def profile() -> "Profile":
             Dialog("agents", r"enter open  n new"),
             Dialog(
                 "picker",
-                r"^ *(?:enter (?:select|continue|confirm|insert) · |enter/tab insert · |Browsing transcript · )",
+                r"^ *(?:enter(?:/tab)? (?:select|continue|confirm|insert)|Browsing transcript) · ",
             ),
         ),
         pasted=r"\[Pasted Content (?P<chars>\d+) chars\]",
