@@ -15,6 +15,7 @@ from postroom.bridges.process.pty import PtyBridge
 from postroom.bridges.terminal import typist
 from postroom.errors import BridgeError
 from postroom.model.ladder import Evidence
+from postroom.model.message import Json
 from tests.bridged import NOISE, Record
 from tests.process import ROOT, environment, until
 
@@ -28,6 +29,8 @@ class Case(NamedTuple):
     scene: str  # of `tests.bridged`: the program that it reaches
     runtime: str = ""
     hinder: Callable[["Trial"], None] | None = None  # let the agent be such that nothing may be handed over
+    details: Callable[[str], Json] = lambda place: {}
+    end: Callable[["Trial"], None] = lambda trial: None  # what outlives its bridge
 
 
 class Trial:
@@ -38,7 +41,9 @@ class Trial:
         self.record = Record(os.path.join(place, "record"))
         self.way = registry.load(name)
         command = [sys.executable, "-m", "tests.bridged", case.scene, self.record.path]
-        self.launch = Launch("a1", "p/builder", command, place, environment(PYTHONPATH=ROOT), case.runtime)
+        self.launch = Launch(
+            "a1", "p/builder", command, place, environment(PYTHONPATH=ROOT), case.runtime, case.details(place)
+        )
         self.berth: Berth = self.way.start(self.launch)
         self.bridge: Bridge = self.way.open(self.berth)
         self.begun = 0
@@ -87,7 +92,7 @@ CASES = {
     "pty": Case("tui", "claude", draft),
     "lines": Case("lines", hinder=stop),
     "stream": Case("stream", "claude", work),
-    # "tmux": a case of its own place goes here; its `Trial` needs `details={"socket": …}`.
+    # "tmux" goes here: `details` names a socket of its own, `hinder` leaves a draft, `end` ends the server.
 }
 
 
@@ -99,6 +104,7 @@ def trial(
     trial = Trial(request.param, CASES[request.param], os.fspath(tmp_path))
     yield trial
     trial.bridge.close()
+    trial.case.end(trial)
     until(lambda: host.is_gone(trial.berth.process))
 
 
