@@ -182,6 +182,20 @@ def test_an_agent_that_was_killed_is_gone_and_gets_nothing(trial: Trial):
         until(lambda: -signal.SIGKILL in [heard.exit_code for heard in trial.receive()])
 
 
+def test_whoever_attends_is_rung_for_when_something_is_to_be_received(trial: Trial):
+    trial.ready()
+    rung: list[int] = []
+    trial.bridge.attend(lambda: rung.append(1))
+    if trial.bridge.capabilities().output:
+        trial.deliver(Text(MAIL))
+        until(lambda: rung)
+        until(trial.receive)
+    if trial.bridge.capabilities().owned:
+        os.kill(trial.pid, signal.SIGKILL)
+        until(lambda: any(heard.exit_code is not None for heard in trial.receive()))
+        assert rung
+
+
 def test_an_interrupt_says_what_was_proven(trial: Trial):
     trial.ready()
     trial.deliver(Text("[[work]]"))
