@@ -62,16 +62,18 @@ def test_who_attaches_is_shown_the_same(path: str):
 @pytest.mark.parametrize(
     ("order", "look"),
     [
-        ("2", Look(True, "", "")),
+        ("2", Look(True, "", "", False)),
         ("2;22", PLAIN),
-        ("31", Look(False, "31", "")),
-        ("97;100", Look(False, "97", "100")),
-        ("38;5;248", Look(False, "38;5;248", "")),
-        ("38;2;1;20;255;2", Look(True, "38;2;1;20;255", "")),
-        ("38:2::1:2:3", Look(False, "38;2;1;2;3", "")),
-        ("38:5:9;48:2:1:2:3", Look(False, "38;5;9", "48;2;1;2;3")),
-        ("58;5;3;2", Look(True, "", "")),
-        ("4:3;2", Look(True, "", "")),
+        ("31", Look(False, "31", "", False)),
+        ("97;100", Look(False, "97", "100", False)),
+        ("38;5;248", Look(False, "38;5;248", "", False)),
+        ("38;2;1;20;255;2", Look(True, "38;2;1;20;255", "", False)),
+        ("38:2::1:2:3", Look(False, "38;2;1;2;3", "", False)),
+        ("38:5:9;48:2:1:2:3", Look(False, "38;5;9", "48;2;1;2;3", False)),
+        ("58;5;3;2", Look(True, "", "", False)),
+        ("4:3;2", Look(True, "", "", False)),
+        ("7", Look(False, "", "", True)),
+        ("7;27", PLAIN),
         ("31;0", PLAIN),
         ("31;", PLAIN),
         ("31;39", PLAIN),
@@ -167,7 +169,7 @@ def test_what_programs_ask_their_terminal_is_answered():
 
 def test_an_erased_line_has_a_background_and_nothing_else():
     [line] = fed("\x1b[2;31;44mabc\r\x1b[K", lines=1).screen().lines
-    assert set(line.looks) == {Look(False, "", "44")}
+    assert set(line.looks) == {Look(False, "", "44", False)}
 
 
 PIECES = st.one_of(

@@ -269,7 +269,7 @@ class Canvas(Screen):
             data = cell.data or ("" if was_wide else " ")
             was_wide = bool(data) and wcwidth(data[0]) == 2
             text.append(data)
-            looks += [_look(cell.dim, cell.fg, cell.bg)] * len(data)
+            looks += [_look(cell.dim, cell.fg, cell.bg, cell.reverse)] * len(data)
         return Line("".join(text), tuple(looks))
 
     def painted(self) -> str:
@@ -292,8 +292,8 @@ def _inked(pen: Cell, data: str) -> Cell:
 
 
 @lru_cache(maxsize=256)
-def _look(dim: bool, foreground: str, background: str) -> Look:
-    return Look(dim, foreground, background)
+def _look(dim: bool, foreground: str, background: str, reverse: bool) -> Look:
+    return Look(dim, foreground, background, reverse)
 
 
 def _painted(row: _Row, width: int) -> str:
