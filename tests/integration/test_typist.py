@@ -81,7 +81,7 @@ def test_one_text_after_the_other_goes_in(stage: Stage):
 def test_what_was_pasted_before_it_listens_is_found_when_it_does(stage: Stage):
     pane = stage.agent("--slow-start", "-1", "--keeps")
     desk = Desk(pane)
-    delivered = desk.deliver(after_paste=lambda: pane.control("mount"))
+    delivered = desk.deliver(at={"after paste": lambda: pane.control("mount")})
     desk.check(delivered)
     assert delivered.result is Result.PROVEN
 
@@ -246,7 +246,7 @@ def test_a_text_of_which_nothing_is_left_is_not_typed(stage: Stage, text: str):
 def test_a_question_that_comes_right_before_the_paste_keeps_it_out(stage: Stage, overlay: str, fragile: str):
     pane = stage.agent(overlay, fragile)
     desk = Desk(pane)
-    delivered = desk.deliver("1 or 2", before_paste=lambda: pane.control("dialog"))
+    delivered = desk.deliver("1 or 2", at={"before paste": lambda: pane.control("dialog")})
     assert delivered.result is Result.REFUSED
     desk.check(delivered)
     assert pane.bytes() == b""
@@ -255,24 +255,24 @@ def test_a_question_that_comes_right_before_the_paste_keeps_it_out(stage: Stage,
 
 @pytest.mark.promise("never-typed-blind")
 @pytest.mark.parametrize("overlay", ["--overlay", "--no-overlay"])
-@pytest.mark.parametrize("moment", ["after_paste", "before_enter"])
+@pytest.mark.parametrize("moment", ["after paste", "before enter"])
 def test_a_question_between_paste_and_enter_is_never_answered(
     stage: Stage, hasty: None, moment: str, overlay: str
 ):
     pane = stage.agent(overlay)
     desk = Desk(pane)
-    delivered = desk.deliver(**{moment: lambda: pane.control("dialog")})
+    delivered = desk.deliver(at={moment: lambda: pane.control("dialog")})
     assert delivered.result is Result.UNCERTAIN
     desk.check(delivered)
     assert is_one_paste(pane.bytes(), SHORT, entered=False)
     assert not pane.log("denied", "submitted")
 
 
-@pytest.mark.parametrize("moment", ["after_paste", "before_enter"])
+@pytest.mark.parametrize("moment", ["after paste", "before enter"])
 def test_a_question_that_goes_away_again_is_waited_for(stage: Stage, moment: str):
     pane = stage.agent("--dialog-lasts", "400")
     desk = Desk(pane)
-    delivered = desk.deliver(**{moment: lambda: pane.control("dialog")})
+    delivered = desk.deliver(at={moment: lambda: pane.control("dialog")})
     assert delivered.result is Result.PROVEN
     desk.check(delivered)
     assert is_one_paste(pane.bytes(), SHORT, entered=True)
@@ -291,7 +291,7 @@ IN_BETWEEN: dict[str, Prepare] = {
 
 
 @pytest.mark.promise("never-typed-blind")
-@pytest.mark.parametrize("moment", ["after_paste", "before_enter"])
+@pytest.mark.parametrize("moment", ["after paste", "before enter"])
 @pytest.mark.parametrize("what", IN_BETWEEN)
 def test_whatever_comes_between_paste_and_enter_keeps_the_enter_out(
     stage: Stage, hasty: None, what: str, moment: str
@@ -300,11 +300,11 @@ def test_whatever_comes_between_paste_and_enter_keeps_the_enter_out(
     desk = Desk(pane)
 
     def happen() -> None:
-        if moment == "after_paste":
+        if moment == "after paste":
             pane.until("pasted")
         IN_BETWEEN[what](stage, pane)
 
-    delivered = desk.deliver(**{moment: happen})
+    delivered = desk.deliver(at={moment: happen})
     assert delivered.result is Result.UNCERTAIN, delivered
     assert b"\r" not in pane.bytes()
     assert pane.log("submitted", "queued") == []
@@ -321,14 +321,14 @@ def test_what_a_person_types_and_is_not_shown_yet_is_waited_for(stage: Stage, ha
         person.type("mine")
         patiently(lambda: b"mine" in pane.bytes())
 
-    delivered = desk.deliver(before_enter=typed_unseen)
+    delivered = desk.deliver(at={"before enter": typed_unseen})
     pane.control("--slow-draw", "0")
     assert delivered.result is Result.UNCERTAIN
     assert b"\r" not in pane.bytes()
     assert pane.log("submitted") == []
 
 
-@pytest.mark.parametrize("moment", ["after_paste", "before_enter"])
+@pytest.mark.parametrize("moment", ["after paste", "before enter"])
 def test_an_agent_that_ends_in_between_leaves_it_uncertain_and_the_next_program_gets_no_enter(
     stage: Stage, hasty: None, moment: str
 ):
@@ -340,13 +340,13 @@ def test_an_agent_that_ends_in_between_leaves_it_uncertain_and_the_next_program_
         os.kill(pane.pid, signal.SIGKILL)
         patiently(lambda: pane.ask("#{pane_current_command}") == "cat")
 
-    delivered = desk.deliver(**{moment: end})
+    delivered = desk.deliver(at={moment: end})
     assert delivered.result is Result.UNCERTAIN
     desk.check(delivered)
     assert pane.log("submitted") == []
 
 
-@pytest.mark.parametrize("moment", ["before_paste", "after_paste", "before_enter", "after_enter"])
+@pytest.mark.parametrize("moment", ["before paste", "after paste", "before enter", "after enter"])
 @pytest.mark.parametrize("what", ["kill-pane", "kill-server"])
 def test_a_pane_or_a_server_that_ends_at_any_moment_leaves_at_most_one_submission(
     stage: Stage, hasty: None, what: str, moment: str
@@ -354,14 +354,14 @@ def test_a_pane_or_a_server_that_ends_at_any_moment_leaves_at_most_one_submissio
     pane, _ = stage.agent(), stage.agent()
     desk = Desk(pane)
     words = ["-t", pane.id] if what == "kill-pane" else []
-    delivered = desk.deliver(**{moment: lambda: stage.tmux(what, *words)})
+    delivered = desk.deliver(at={moment: lambda: stage.tmux(what, *words)})
     assert delivered.result in (Result.REFUSED, Result.UNCERTAIN), delivered
     desk.check(delivered)
-    assert (delivered.result is Result.REFUSED) <= (moment == "before_paste")
-    assert pane.bytes().count(b"\r") <= (moment == "after_enter")
+    assert (delivered.result is Result.REFUSED) <= (moment == "before paste")
+    assert pane.bytes().count(b"\r") <= (moment == "after enter")
 
 
-@pytest.mark.parametrize("moment", ["before_paste", "after_paste", "before_enter", "after_enter"])
+@pytest.mark.parametrize("moment", ["before paste", "after paste", "before enter", "after enter"])
 def test_a_server_that_stands_still_at_any_moment_leaves_at_most_one_submission(
     stage: Stage, hasty: None, monkeypatch: pytest.MonkeyPatch, moment: str
 ):
@@ -369,7 +369,7 @@ def test_a_server_that_stands_still_at_any_moment_leaves_at_most_one_submission(
     desk, pid = Desk(pane), int(pane.ask("#{pid}"))
     monkeypatch.setattr(server, "_PATIENCE", 0.5)
     try:
-        delivered = desk.deliver(**{moment: lambda: os.kill(pid, signal.SIGSTOP)})
+        delivered = desk.deliver(at={moment: lambda: os.kill(pid, signal.SIGSTOP)})
         assert delivered.result is Result.UNCERTAIN, delivered
         seen = desk.typist.observe()
         assert (seen.doing, seen.reason) == (Doing.UNKNOWN, "unknown_screen"), "nobody knows whether it ended"
@@ -533,12 +533,12 @@ class Round:
         self.drafted = False
 
     def play(self) -> Delivered:
-        acts = {"ahead": lambda: None}
+        acts: dict[str, Callable[[], object]] = {"ahead": lambda: None}
         for moment in self._chance.sample(("ahead", *MOMENTS), self._chance.choice((0, 1, 1, 2))):
-            acts[moment.replace(" ", "_")] = self._act()
+            acts[moment] = self._act()
         acts.pop("ahead")()
         before = len(self._pane.log("submitted", "queued"))
-        delivered = self._desk.deliver(self.text, **acts)
+        delivered = self._desk.deliver(self.text, at=acts)
         self._desk.check(delivered, self.text, before)
         return delivered
 

@@ -1,7 +1,7 @@
 """A typist at the pane of a fake agent, and what may happen there in the moments between its acts."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from postroom import host
 from postroom.bridges.contract import Assent, Delivered, Result, Text
@@ -14,6 +14,8 @@ from tests.tui.profile import PROFILE
 from tests.tui.stage import Pane
 
 MOMENTS = ("before paste", "after paste", "before enter", "after enter")
+
+NOTHING: Mapping[str, Callable[[], object]] = {}
 
 
 class Staged:
@@ -64,10 +66,10 @@ class Desk:
         *,
         while_busy: bool = False,
         holds: Callable[[], bool] = lambda: True,
-        **acts: Callable[[], object],
+        at: Mapping[str, Callable[[], object]] = NOTHING,
     ) -> Delivered:
-        """`before_enter=…`: what is to happen right then."""
-        self.terminal.acts = {moment.replace("_", " "): act for moment, act in acts.items()}
+        """`at={"before enter": …}`: what is to happen right then."""
+        self.terminal.acts = dict(at)
         return self.typist.deliver(Text(text, while_busy=while_busy), Assent(self._begin, holds))
 
     def _begin(self) -> None:

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import threading
 import time
 
 from postroom import config, host
@@ -57,7 +58,13 @@ def ensure(home: str) -> bool:
             why = "it takes too long" if is_late else _last_words(process)
             raise BridgeError(f"the daemon did not start: {why}", hint="Try: postroom up --foreground")
         time.sleep(_PAUSE)
-    return process.poll() is None
+    is_ours = running(home).partition(".")[0] == str(process.pid)
+    if not is_ours:
+        process.terminate()  # it might yet take the place of the one that was quicker, when that ends
+    if process.stderr:
+        process.stderr.close()
+    threading.Thread(target=process.wait, daemon=True).start()  # else it stays a zombie as long as we live
+    return is_ours
 
 
 def _last_words(process: "subprocess.Popen[bytes]") -> str:

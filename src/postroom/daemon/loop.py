@@ -68,8 +68,10 @@ class Daemon:
         self._wake.set()
 
     def _tick(self) -> None:
-        """Whatever goes wrong in here is told, and tried again with the next."""
+        """Whatever goes wrong in here is told, and tried again with the next. Without a room it is over."""
         try:
+            if not os.path.isdir(self.home):
+                return self.end()
             changed = manifests.changed_at(self.home)
             if changed != self._seen or time.time_ns() - changed < _AT_REST:
                 self.reconcile()
