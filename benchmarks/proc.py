@@ -42,6 +42,11 @@ def private_bytes(pid: int) -> int:
     return 1024 * (_number(rollup, "Private_Clean") + _number(rollup, "Private_Dirty"))
 
 
+def resident_bytes(pid: int) -> int:
+    """RSS: what it has in memory, shared or not."""
+    return 1024 * _number(_read(f"/proc/{pid}/status"), "VmRSS")
+
+
 def written_bytes(pid: int) -> int:
     """Page-cache bytes it made dirty on a disk."""
     return _number(_read(f"/proc/{pid}/io"), "write_bytes")

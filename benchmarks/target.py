@@ -107,6 +107,9 @@ PROMISED = (
     Target("CPU of 100 idle `Room.wait()`", 0.1, "%", _value("idle", "postroom-listen", "cpu")),
     Target("private memory of one `postroom wait`", 10, "MB", _value("idle", "postroom-wait", "private")),
     Target("private memory of one `Room.wait()`", 10, "MB", _value("idle", "postroom-listen", "private")),
+    Target("send → seen in an idle pane, p95", 1, "s", _value("terminal", "seen", "p95", 1e-3)),
+    Target("CPU of the daemon of 50 panes at rest", 0.5, "%", _value("terminal", "rest", "cpu")),
+    Target("resident memory of that daemon", 150, "MB", _value("terminal", "rest", "resident")),
 )
 
 QUOTED = (

@@ -6,7 +6,10 @@ from importlib import import_module
 from benchmarks.bench import Bench
 from benchmarks.result import Result
 
-NAMES = ("latency", "throughput", "fanout", "topic", "ack", "scale", "search", "startup", "idle", "cost")
+NAMES = (
+    "latency", "throughput", "fanout", "topic", "ack", "scale", "search", "startup", "idle", "terminal",
+    "cost",
+)  # fmt: skip
 
 
 def load(name: str) -> Callable[[Bench], Result]:

@@ -101,11 +101,11 @@ PROMISES: dict[str, str] = {
     "wake": "An idle session whose runtime allows it is woken for its mail; a busy one is left alone.",
     "record-tools": "Tools are noted as events only where that is wanted, each call and result once.",
     # into a terminal
-    "terminal-delivery": "Mail for an idle agent in a pane is typed, submitted once, and seen as it is taken.",
-    "never-typed-blind": "No question is answered and no draft is sent by what is typed, come what may between.",
-    "uncertain-is-final": "What was typed and cannot be proven is uncertain, and never typed again by itself.",
+    "terminal-delivery": "Mail for an idle agent in a pane is typed, submitted once, and seen by that.",
+    "never-typed-blind": "What is typed answers no question and sends no draft, whatever comes in between.",
+    "uncertain-is-final": "What was typed and cannot be proven is uncertain, never typed again by itself.",
     "one-writer": "One process at a time types into a terminal; one that lost its turn presses no Enter.",
-    "one-carries": "An agent with hooks and a terminal gets its mail by its hooks; the terminal only wakes it.",
+    "one-carries": "An agent with hooks gets its mail by them; its terminal is only used to wake it.",
     "one-look-for-all": "Few calls of tmux show all panes at once, and one that is gone harms no other.",
     "one-daemon": "A room has one daemon; when it is killed, the next one goes on with what it finds.",
     # the store
