@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from postroom.bridges.tmux.camera import _MOST, Camera, Shot, _Ticket, camera
+from postroom.bridges.tmux.camera import _MOST, Camera, Shot, _Ticket, camera, places
 from postroom.bridges.tmux.server import Server
 from postroom.errors import BridgeError
 from tests.process import BOUND
@@ -128,12 +128,12 @@ def test_a_condition_holds_until_anything_has_changed(stage: Stage):
     taken = Camera(Server(stage.socket))
 
     def holds(shot: Shot) -> bool:
-        condition = shot.condition(shot.text.split("\n"))
+        condition = shot.condition(places(shot.text.split("\n")))
         return stage.tmux("if-shell", "-F", "-t", pane, condition, "display -p yes", "display -p no") == "yes"
 
     shot = taken.look(pane)
     assert holds(shot)
-    assert "pane" in shot.condition(shot.text.split("\n"))
+    assert "pane" in shot.condition(places(shot.text.split("\n")))
     stage.tmux("send-keys", "-t", pane, "-l", "x")
     patiently(lambda: "x" in taken.look(pane).text)
     assert not holds(shot)
@@ -154,7 +154,7 @@ def test_words_that_moved_on_the_screen_end_a_condition_though_the_cursor_stays(
     patiently(lambda: "other words" in taken.look(pane).text)
     after = taken.look(pane)
     rows = before.text.split("\n")
-    stale = after.condition(rows)  # all facts as they are now, and the words where they were
+    stale = after.condition(places(rows))  # all facts as they are now, and the words where they were
     said = stage.tmux("if-shell", "-F", "-t", pane, stale, "display -p yes", "display -p no")
     assert said == "no"
 

@@ -1,6 +1,7 @@
 """A screen as tmux captures it with its colours: characters, and how each of them looks."""
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 from postroom.runtimes.screen import Look
@@ -67,6 +68,7 @@ def parse(captured: str, cursor: int = -1) -> Screen:
     return Screen(tuple(lines), cursor)
 
 
+@lru_cache(maxsize=4096)
 def _changed(look: Look, codes: str) -> Look:
     words = codes.replace(":", ";").split(";")
     at = 0

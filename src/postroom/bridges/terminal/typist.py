@@ -22,6 +22,7 @@ from postroom.bridges.contract import (
 from postroom.bridges.terminal.gate import Refusal, refusal
 from postroom.bridges.terminal.port import Terminal, View
 from postroom.bridges.terminal.reading import Reading, State, holds, read
+from postroom.bridges.terminal.screen import Screen
 from postroom.clock import wall
 from postroom.errors import BridgeError, PostroomError
 from postroom.model.ladder import Evidence, Reason
@@ -53,6 +54,7 @@ class Typist:
         self._submitted = ""  # what was, and was not yet seen to leave the composer
         self._is_queued = False  # whether it was submitted while the agent worked
         self._was_ready = False
+        self._seen: tuple[Screen, Reading] | None = None  # the last screen, and what it means
 
     def observe(self) -> Observation:
         """What the agent does, by its screen; `reason` is why no mail may be typed."""
@@ -61,7 +63,7 @@ class Typist:
         except BridgeError as exc:
             doing = Doing.UNKNOWN if _is_silent(exc) else Doing.GONE
             return Observation(doing, str(exc), _unreached(exc), at=wall())
-        reading = read(view.screen, self._profile)
+        reading = self._read(view)
         refused = refusal(view, reading, self._profile, Text(""))
         doing, words = self._doing(view, reading)
         self._was_ready = self._was_ready or doing is Doing.IDLE
@@ -105,7 +107,7 @@ class Typist:
             return Delivered(Result.UNCERTAIN, words=f"after it was typed: {exc}")
 
     def _refusal(self, view: View, plain: str, text: Text) -> Refusal | None:
-        if refused := refusal(view, read(view.screen, self._profile), self._profile, text):
+        if refused := refusal(view, self._read(view), self._profile, text):
             return refused
         if not plain.strip():
             return Refusal(Reason.UNKNOWN_SCREEN.value, "nothing of the text can be typed")
@@ -164,7 +166,7 @@ class Typist:
         if not assent.holds():
             return "its hooks say that it works, or another has the terminal"
         view = self._terminal.look()
-        reading = read(view.screen, self._profile)
+        reading = self._read(view)
         if words := self._objection(view, reading, plain, text):
             return words
         if not is_settled or time.monotonic() - view.at > FRESH:
@@ -194,7 +196,13 @@ class Typist:
         return Delivered(Result.HANDED, words="it was submitted, and the composer is not to be seen since")
 
     def _reading(self) -> Reading:
-        return read(self._terminal.look().screen, self._profile)
+        return self._read(self._terminal.look())
+
+    def _read(self, view: View) -> Reading:
+        """What a view shows; nothing is read twice, so that a look and the Enter after it are close."""
+        if self._seen is None or self._seen[0] is not view.screen:
+            self._seen = view.screen, read(view.screen, self._profile)
+        return self._seen[1]
 
     def _has_gone(self) -> bool:
         """Whether the composer, which held our text, is empty; and no turn goes on for which it may wait."""
@@ -218,7 +226,7 @@ class Typist:
         """End the turn by the runtime's own keys; nothing is pressed where there is none, or a dialog."""
         try:
             view = self._terminal.look()
-            reading = read(view.screen, self._profile)
+            reading = self._read(view)
             if not view.alive:
                 return Interrupted(False, "it is not running")
             if reading.state is State.IDLE:
@@ -238,7 +246,7 @@ class Typist:
     def _presses(self, key: str) -> bool:
         """Press a key that stops a turn, while there is one; whether that is done, or needs no doing."""
         view = self._terminal.look()
-        reading = read(view.screen, self._profile)
+        reading = self._read(view)
         if reading.state is State.IDLE:
             return True
         return not self._keeps_from_stopping(view, reading) and self._terminal.press(key, view)

@@ -35,18 +35,17 @@ class Shot(NamedTuple):
     text: str  # with its colours
     typed_at: int  # when a person last pressed a key there, in seconds since the epoch; 0: nobody has it open
 
-    def condition(self, rows: list[str]) -> str:
-        """A format that is true in tmux while the pane is as it was, and shows these rows where it did.
+    def condition(self, places: dict[str, int]) -> str:
+        """A format that is true in tmux while the pane is as it was, and shows some words where it did.
 
         tmux asks itself, in the moment in which it types: what it has been told to show since counts.
         """
-        found = {words: first + 1 for words, first in _places(rows).items()}
-        asked = [*(f"#{{{fact}}}" for fact in _HELD), *(f"#{{C:{words}}}" for words in found)]
-        wanted = [*(_quoted(self.facts[fact]) for fact in _HELD), *map(str, found.values())]
+        asked = [*(f"#{{{fact}}}" for fact in _HELD), *(f"#{{C:{words}}}" for words in places)]
+        wanted = [*(_quoted(self.facts[fact]) for fact in _HELD), *(str(row + 1) for row in places.values())]
         return f"#{{==:{' '.join(asked)},{' '.join(wanted)}}}"
 
 
-def _places(rows: list[str]) -> dict[str, int]:
+def places(rows: list[str]) -> dict[str, int]:
     """Words of the last rows that show some, and where each is found first, as tmux searches."""
     words = [max(found, key=len)[:60].strip() for row in rows if (found := _WORDS.findall(row))]
     return {one: next(n for n, row in enumerate(rows) if one in row) for one in words[-_ROWS:]}

@@ -5,8 +5,8 @@ import time
 
 from postroom import host
 from postroom.bridges.terminal.port import View
-from postroom.bridges.terminal.screen import parse
-from postroom.bridges.tmux.camera import Shot, camera
+from postroom.bridges.terminal.screen import Screen, parse
+from postroom.bridges.tmux.camera import Shot, camera, places
 from postroom.bridges.tmux.server import Server, Target, server_of
 from postroom.errors import BridgeError
 
@@ -23,13 +23,14 @@ class Pane:
         self._label = label  # the name that the pane bears; empty: any
         self._server = Server(target.socket)
         self._camera = camera(self._server)
+        self._last: tuple[tuple[str, int], Screen, dict[str, int]] | None = None
 
     def look(self) -> View:
         shot = self._camera.look(self._target.id)
         alive = self._is_same(shot)
         now, facts = time.time(), shot.facts
         alone = facts["window_panes"] == "1"
-        screen = parse(shot.text, int(facts["cursor_y"]))
+        screen, found = self._shown(shot)
         return View(
             screen, shot.at, alive,
             foreground=alive and host.is_in_foreground(int(self._process.partition(".")[0])),
@@ -38,8 +39,16 @@ class Pane:
             typed_ago=max(0.0, now - shot.typed_at) if shot.typed_at else None,
             moved_ago=max(0.0, now - int(facts["window_activity"] or 0)) if alone else None,
             width=int(facts["pane_width"]),
-            facts=shot.condition([line.text for line in screen.lines]),
+            facts=shot.condition(found),
         )  # fmt: skip
+
+    def _shown(self, shot: Shot) -> tuple[Screen, dict[str, int]]:
+        """Its screen, and the words by which it is known again; as it was, where nothing has changed."""
+        key = shot.text, int(shot.facts["cursor_y"])
+        if self._last is None or self._last[0] != key:
+            screen = parse(*key)
+            self._last = key, screen, places([line.text for line in screen.lines])
+        return self._last[1:]
 
     def _is_same(self, shot: Shot) -> bool:
         """Whether the registered process still runs in this very pane."""
