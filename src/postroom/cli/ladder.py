@@ -118,6 +118,7 @@ _WAITS = {
     Reason.COPY_MODE.value: "its agent's terminal is scrolled back (copy mode)",
     Reason.SYNCHRONISED.value: "its agent's pane is synchronised with others",
     Reason.BACKGROUND.value: "another program has its agent's terminal",
+    Reason.TOO_LONG.value: "its agent's terminal is too small to show it; it was told where to read it",
     Reason.UNKNOWN_SCREEN.value: "its agent's screen shows nothing that we know: postroom screen NAME",
     Reason.UNCERTAIN.value: "it was typed once, and nobody can tell what became of it; it is not typed again",
     Reason.STOP_CAP.value: "its agent has gone on for mail three times; now a person's word, or ten minutes",

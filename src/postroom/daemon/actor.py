@@ -12,6 +12,7 @@ from postroom.bridges.contract import (
     Assent,
     Bridge,
     Delivered,
+    Doing,
     Heard,
     Interrupted,
     Kind,
@@ -28,6 +29,7 @@ from postroom.room import berth, glance, push, turn
 from postroom.room.glance import Glance
 from postroom.room.local import LocalRoom
 from postroom.room.pen import Pen
+from postroom.runtimes.contract import NUDGE
 
 _BUDGET = 6_000  # characters of a text that is typed
 _SETTLED = 0.25  # seconds for which an agent must have been idle
@@ -45,6 +47,8 @@ class Actor:
         self._route = bridge.name
         self._pause = _SOON
         self._idle_since: float | None = None
+        self._announced: set[int] = set()  # messages that are too long to be typed, and were told of
+        self._alone = 0  # the message that is tried by itself: with others it was too long
         self.session = self._occupy()
         self._waking = Waking(room)
         self.ended: int | None = None  # the exit code of an agent that has ended; -1: it is not known
@@ -96,6 +100,9 @@ class Actor:
     # without hooks, typed
 
     def _push(self, agent: Agent, waits: list[Mail]) -> float | None:
+        waits = [mail for mail in waits if mail.delivery.seq not in self._announced]
+        if not waits:
+            return None
         seen = self.observe()
         works = seen.reason == Reason.BUSY.value and self._may_go_into_work(waits)
         if seen.reason and not works:
@@ -103,16 +110,48 @@ class Actor:
             return self._again()
         if (left := self._unsettled()) > 0:
             return left
-        budget = min(_BUDGET, seen.room or _BUDGET)
-        offering = push.claim(self._room, agent, self.session, route=self._route, budget=budget, works=works)
+        offering = push.claim(
+            self._room, agent, self.session, route=self._route, budget=min(_BUDGET, seen.room or _BUDGET),
+            wanted=self._wanted(works),
+        )  # fmt: skip
         if offering is None:
             return _LATE  # a program of the agent's own listens, and has the next one
+        return self._type(offering, works)
+
+    def _wanted(self, works: bool) -> Callable[[Mail], bool]:
+        may_be = push.may_be_pushed_into_work if works else push.may_be_pushed
+
+        def wanted(mail: Mail) -> bool:
+            seq = mail.delivery.seq
+            return may_be(mail) and seq not in self._announced and self._alone in (0, seq)
+
+        return wanted
+
+    def _type(self, offering: turn.Offering, works: bool) -> float:
         delivered = self._deliver(
             Text(offering.frame.text, while_busy=works),
             lambda: push.begun(self._room, offering, self.session),
         )
         self._settle(offering, delivered)
+        if delivered.reason == Reason.TOO_LONG.value:
+            return self._announce(offering.mails)
+        self._alone = 0
         return self._again() if delivered.result is Result.REFUSED else 0.0
+
+    def _announce(self, mails: list[Mail]) -> float:
+        """What a terminal cannot show at once is not typed: the first alone, or a line on where it is."""
+        first = mails[0]
+        self._alone = first.delivery.seq if len(mails) > 1 else 0
+        if self._alone:
+            return 0.0
+        line = f"{NUDGE} It is too long for this terminal. Run: postroom read {first.handle}"
+        delivered = self._deliver(Text(line, Kind.WAKE), lambda: self._announced.add(first.delivery.seq))
+        self._tell(delivered, "notice", [first])
+        if delivered.result is Result.REFUSED:
+            self._announced.discard(first.delivery.seq)
+            return self._again()
+        self._note(Observation(Doing.IDLE, delivered.words, Reason.TOO_LONG.value, at=self._room.now()))
+        return 0.0
 
     def _may_go_into_work(self, waits: list[Mail]) -> bool:
         return self._bridge.capabilities().busy and any(map(push.may_be_pushed_into_work, waits))
@@ -183,9 +222,12 @@ class Actor:
     def observe(self) -> Observation:
         """Look at the agent, and leave a note of it for whoever asks."""
         seen = self._bridge.observe()
+        self._note(seen)
+        return seen
+
+    def _note(self, seen: Observation) -> None:
         note = Glance(seen.doing.value, seen.words, seen.reason, seen.at, host.identity())
         glance.put(self._room.home, self._manifest.agent, note)
-        return seen
 
     def _again(self) -> float:
         """When to look again: sooner at first, then less and less often."""

@@ -96,6 +96,7 @@ class Reason(StrEnum):
     COPY_MODE = "copy_mode"  # its terminal is scrolled back
     SYNCHRONISED = "synchronised"  # what is typed there goes into other terminals, too
     BACKGROUND = "background"  # another program has its terminal
+    TOO_LONG = "too_long"  # its terminal is too small to show all of it, so that it could be checked
     UNCERTAIN = "uncertain"  # it was typed once, and what became of it cannot be known
     OFFLINE = "offline"
     WAKING = "waking"

@@ -4,10 +4,12 @@ What was handed to a terminal is the agent's from the first byte on: if nobody c
 waits with the reason `uncertain` and is pushed no more. Hooks and commands may still show it, labelled.
 """
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from postroom.model.ladder import Evidence, Outcome, Reason
 from postroom.model.message import Agent, Mail, Session
+from postroom.protocol.frame import SMALLEST
 from postroom.room import turn
 from postroom.room.session import context
 from postroom.room.settle import see
@@ -34,12 +36,17 @@ def waiting(tx: "ReadTx", agent: Agent) -> list[Mail]:
 
 
 def claim(
-    room: "LocalRoom", agent: Agent, session: Session, *, route: str, budget: int, works: bool = False
+    room: "LocalRoom",
+    agent: Agent,
+    session: Session,
+    *,
+    route: str,
+    budget: int,
+    wanted: Callable[[Mail], bool] = may_be_pushed,
 ) -> turn.Offering | None:
-    """Claim as many of the next messages as one text holds; while the agent works, of those that may then."""
-    wanted = may_be_pushed_into_work if works else may_be_pushed
+    """Claim as many of the next messages as one text holds, of those that are wanted."""
     with Unit(room, prompt=False) as tx:
-        return turn.offer(room, tx, agent, session, route=route, budget=budget, wanted=wanted)
+        return turn.offer(room, tx, agent, session, route=route, budget=max(SMALLEST, budget), wanted=wanted)
 
 
 def begun(room: "LocalRoom", offering: turn.Offering, session: Session) -> None:

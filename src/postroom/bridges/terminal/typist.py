@@ -112,7 +112,7 @@ class Typist:
         if not plain.strip():
             return Refusal(Reason.UNKNOWN_SCREEN.value, "nothing of the text can be typed")
         if not self._fits(view, plain):
-            return Refusal(Reason.UNKNOWN_SCREEN.value, "its screen is too small to show all of the text")
+            return Refusal(Reason.TOO_LONG.value, "its screen is too small to show all of the text")
         return None
 
     def _room(self, view: View) -> int:
