@@ -128,6 +128,9 @@ class Pty:
 
     def ended(self, code: int) -> None:
         self._tape.add(Heard(exit_code=code))
+        with self._guard:
+            for watcher in [*self._watchers]:
+                self._show(watcher, b"")
         self._ring()
 
     # ---------------------------------------------------------------------------------------- as a terminal

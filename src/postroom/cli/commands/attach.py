@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from postroom.bridges.manifest import Manifest
     from postroom.cli.context import Context
     from postroom.cli.parser import Parser
+    from postroom.model.message import Json
 
 HELP = """\
 Go to an agent. In tmux, its pane is shown: in your own client if that is of the same server, else in a new
@@ -103,6 +104,21 @@ def _to(pane: str) -> int:
     os.execve(program, command, env)
 
 
+def _words(manifest: "Manifest", said: "Json") -> str:
+    """What people are shown of a line that an agent printed."""
+    if said.get("stream") != "event":
+        return str(said.get("text", ""))
+    import json
+
+    from postroom.runtimes.stream import of
+
+    spec = of(manifest.runtime) if manifest.bridge == "stream" else None
+    try:
+        return spec.read(json.loads(str(said.get("text")))).words if spec else ""
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return ""
+
+
 def _follow(manifest: "Manifest", context: "Context") -> int:
     """What an agent without a terminal has printed, and what it prints from now on."""
     from postroom.cli.output import clean
@@ -112,8 +128,8 @@ def _follow(manifest: "Manifest", context: "Context") -> int:
     cursor = room.store.look().last_cursor()
     context.put(clean(ask(room.home, "screen", agent=manifest.agent)) + "\n")
     for event in room.events(follow=True, agent=manifest.address, after=cursor):
-        if event.type == "agent.output":
-            context.put(clean(str(event.payload.get("text", ""))) + "\n")
+        if event.type == "agent.output" and (words := _words(manifest, event.payload)):
+            context.put(clean(words) + "\n")
         elif event.type == "agent.ended":
             context.note(f"{manifest.address} has ended")
             return 0
