@@ -274,7 +274,32 @@ def test_an_agent_whose_hooks_say_that_it_works_is_not_typed_to_though_its_scree
     assert hooked.bytes() == b""
 
 
+def test_what_keeps_a_wake_out_is_told_and_it_comes_when_that_is_over(
+    house: House, hooked: Pane, claude: ClaudeCode
+):
+    hooked.control("draft", "half a sentence")
+    house.daemon()
+    sent = house.room.send("builder", "the mail itself", priority="urgent")
+    house.waits(sent.id, "draft")
+    assert hooked.bytes() == b""
+    hooked.press("C-u")
+    hooked.until("submitted")
+    assert sent.id[-8:] in hooked.submitted()[0]
+    assert house.delivery(sent.id).state is State.STORED
+
+
 # --------------------------------------------------------------------------------------- its end
+
+
+def test_a_daemon_that_is_told_to_end_finishes_what_it_is_typing(house: House, stage: Stage):
+    pane = stage.agent()
+    house.adopt("builder", pane)
+    daemon = house.daemon()
+    sent = house.room.send("builder", "hello")
+    pane.until("pasted")
+    daemon.end()
+    assert len(pane.submitted()) == 1
+    assert house.delivery(sent.id).state is State.SEEN
 
 
 def test_mail_for_an_agent_that_has_ended_waits_offline_and_its_session_is_over(house: House, stage: Stage):

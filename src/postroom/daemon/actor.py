@@ -94,6 +94,7 @@ class Actor:
         delivered = self._deliver(line, lambda: self._waking.tried(carrier, waits), idle)
         if delivered.result is Result.REFUSED:
             self._waking.withheld()
+        self.observe()
         self._tell(delivered, "wake", waits[:1])
         return self._again()
 

@@ -80,7 +80,14 @@ def reason(room: "Premises", tx: "ReadTx", party: str, stored_at: int) -> str | 
         return Reason.OFFLINE.value if tx.had_session(party) else None
     if is_bridged(sight.session):
         return _by_bridge(room, party)
-    return _by_hooks(room, party, sight, stored_at)
+    why = _by_hooks(room, party, sight, stored_at)
+    if why in (None, Reason.WAKING.value) and any(map(_is_live_bridge, seen)):
+        return _by_bridge(room, party, stored_at) or why  # a line that would wake it may be kept out
+    return why
+
+
+def _is_live_bridge(sight: Sight) -> bool:
+    return is_bridged(sight.session) and sight.is_live
 
 
 def _by_hooks(room: "Premises", party: str, sight: Sight, stored_at: int) -> str | None:
@@ -97,12 +104,12 @@ def _by_hooks(room: "Premises", party: str, sight: Sight, stored_at: int) -> str
             return None
 
 
-def _by_bridge(room: "Premises", party: str) -> str | None:
-    """What its bridge has found in the way."""
+def _by_bridge(room: "Premises", party: str, since: int = 0) -> str | None:
+    """What its bridge has found in the way, when it looked since then."""
     from postroom.room.glance import get  # noqa: PLC0415 - for those only
 
     seen = get(room.home, party)
-    return seen.reason or None if seen else None
+    return seen.reason or None if seen and seen.at >= since else None
 
 
 def _is_waking(room: "Premises", party: str, sight: Sight) -> bool:
