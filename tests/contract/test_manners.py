@@ -212,7 +212,7 @@ def test_wishes_that_make_no_sense_are_refused(room: LocalRoom):
                    {"digest": 1e9}, {"digest": 0.5}, {"hours": "²:00-7:00"}, {"hours": "1:²-2"}):  # fmt: skip
         with pytest.raises(InvalidValue):
             room.manners("builder", **wishes)  # type: ignore[arg-type]
-    assert room.manners("builder") == (None, None, "", 0.0)
+    assert room.manners("builder") == (None, None, "", 0.0, False)
 
 
 # quiet hours
@@ -262,7 +262,7 @@ def test_what_comes_in_quiet_hours_waits_until_they_end(room: LocalRoom, clock: 
     clock.now = at("2027-06-02T07:00")
     assert bodies(room) == ["evening", "night"]
     room.manners("builder", hours=None)
-    assert room.manners("builder") == (None, None, "", 0.0)
+    assert room.manners("builder") == (None, None, "", 0.0, False)
 
 
 # digests

@@ -88,6 +88,7 @@ QUESTIONS: dict[str, Ask] = {
     "topic_after": lambda tx, it: tx.topic_after("p", ""),
     "topic_counts": lambda tx, it: any(tx.topic_counts("p", "news")),
     "watched": lambda tx, it: tx.watched(it["reviewer"]),
+    "tasks": lambda tx, it: tx.tasks(it["reviewer"]),
 }
 
 
@@ -126,6 +127,8 @@ def furnished(room: LocalRoom, clock: Clock) -> dict[str, Any]:
         room.send("builder", "waits")
         room.send("reviewer", "how far are you?", type="request")
     room.settle(room.take("reviewer") or pytest.fail("no request"))
+    task = room.send("reviewer", "do it", type="dispatch", payload={"task_id": "t"})
+    room.settle(room.take("reviewer", id=task.id) or pytest.fail("no task"))
     room.send("builder", "later", after=60)
     doomed = room.send("builder", "doomed")
     listening = room.listen("planner")

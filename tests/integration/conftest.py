@@ -2,12 +2,15 @@
 
 import os
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 
 from postroom.room.local import LocalRoom
 from tests.hooking import ClaudeCode
-from tests.kept import Kept
+
+if TYPE_CHECKING:
+    from tests.kept import Kept
 
 
 @pytest.fixture
@@ -26,8 +29,10 @@ def claude(room: LocalRoom, cwd: str, monkeypatch: pytest.MonkeyPatch) -> Claude
 
 
 @pytest.fixture
-def kept(home: str) -> Iterator[Kept]:
+def kept(home: str) -> "Iterator[Kept]":
     """Agents in panes, and a daemon that keeps them once it is `up`."""
+    from tests.kept import Kept  # not where there are no terminals
+
     found = Kept(home)
     yield found
     found.close()

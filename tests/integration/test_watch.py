@@ -85,6 +85,18 @@ def counted(letter: dict[str, Any]) -> int:
     return len(shown) + (more or 1)
 
 
+def test_of_a_flood_all_is_told_or_counted_and_nothing_is_put_together_wrongly(kept: Kept, printer: Printer):
+    watched(kept, printer.id, "ERROR|END")
+    printer.run("yes ERROR here | head -n 500000; sleep 1.1; echo END")
+
+    def shown() -> set[str]:
+        found = [line for letter in letters(kept) for line in lines(letter) if not line.startswith("and ")]
+        return {line.rpartition("× ")[2].strip() for line in found}
+
+    patiently(lambda: "END" in shown())
+    assert shown() == {"ERROR here", "END"}
+
+
 def test_a_hostile_line_arrives_as_plain_text(kept: Kept, printer: Printer):
     watched(kept, printer.id, "ERROR")
     printer.run(r"printf 'ERROR \033[31mred\033[0m \033]0;title\007 \033[201~\033[2J\007 \342\200\256end\n'")

@@ -35,8 +35,16 @@ class Lines:
 
     def __init__(self) -> None:
         self._rest = b""
+        self._is_torn = False
+
+    def skip(self, data: bytes) -> None:
+        """This is missing: what surrounds it is no line."""
+        self._rest, self._is_torn = b"", not data.endswith(b"\n")
 
     def feed(self, data: bytes) -> Iterator[str]:
+        if self._is_torn:
+            _, end, data = data.partition(b"\n")
+            self._is_torn = not end
         *whole, self._rest = (self._rest + data).split(b"\n")
         self._rest = self._rest[:_LARGEST]
         for line in whole:
@@ -59,11 +67,15 @@ class Sieve:
         if now - self._since >= 1.0:
             self._budget, self._since = _SECOND, now
         taken, self._budget = data[: self._budget], max(0, self._budget - len(data))
-        if len(taken) < len(data):
-            self.burst.miss(len(data) - len(taken), now)
+        self._match(taken, now)
+        if missed := data[len(taken) :]:
+            self._lines.skip(missed)
+            self.burst.miss(len(missed), now)
+
+    def _match(self, data: bytes, now: float) -> None:
         signal.setitimer(signal.ITIMER_REAL, _TICK, _TICK)
         try:
-            for line in self._lines.feed(taken):
+            for line in self._lines.feed(data):
                 self._look(line, now)
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)

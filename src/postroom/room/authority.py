@@ -66,4 +66,4 @@ def _is_human(name: str) -> bool:
 
 
 def _login() -> str:
-    return os.environ.get("LOGNAME") or os.environ.get("USER") or str(os.getuid())
+    return os.environ.get("LOGNAME") or os.environ.get("USER") or "nobody known"

@@ -17,7 +17,7 @@ is not understood; then it exits 1 and says why. It is a person's act, is noted 
 from mail. Once something was typed, it is not typed again."""
 EXAMPLES = """\
   postroom command backend /compact
-  postroom command backend /compact --wait 30s     # while it works, or somebody types
+  postroom command backend /compact --wait 30s   # while it works, say
   postroom command backend - --lines <plan.txt
   postroom command backend "/model opus" --as human:ana --json"""
 

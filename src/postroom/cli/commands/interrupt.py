@@ -18,7 +18,7 @@ the agent it gets an urgent message, which its hooks show at the next tool: that
 0 only if it was proven to have stopped, or that message was stored."""
 EXAMPLES = """\
   postroom interrupt backend
-  postroom interrupt backend --kind pause --reason "the specification changes today"
+  postroom interrupt backend --kind pause --reason "the plan changes today"
   postroom resume backend
   postroom interrupt backend --kind cancel --as human:ana --json"""
 
@@ -67,6 +67,7 @@ def _pause(agent: "Agent", by: "Operator", context: "Context") -> dict[str, Any]
 def _stop(agent: "Agent", by: "Operator", args: "argparse.Namespace", context: "Context") -> dict[str, Any]:
     """By its bridge, where one reaches it and can; else by a message."""
     from postroom.bridges import manifest
+    from postroom.errors import BridgeError, UnknownAgent
 
     home = context.room().home
     done = None
@@ -74,10 +75,14 @@ def _stop(agent: "Agent", by: "Operator", args: "argparse.Namespace", context: "
         from postroom.daemon.control import ask
         from postroom.daemon.instance import ensure
 
-        ensure(home)
-        done = ask(
-            home, "interrupt", agent=agent.id, kind=args.kind, by=by.name, role=by.role, reason=args.reason
-        )
+        try:
+            ensure(home)
+            done = ask(
+                home, "interrupt", agent=agent.id, kind=args.kind, by=by.name, role=by.role,
+                reason=args.reason,
+            )  # fmt: skip
+        except (BridgeError, UnknownAgent) as exc:
+            return {"proven": False, "words": str(exc), "message": None}
     if done is not None:
         return {"proven": done["proven"], "words": done["words"], "message": None}
     return _write(agent, by, args, context)

@@ -19,7 +19,7 @@ outside content. The daemon does it, also after it was started again, until --st
 closed, which you are told. Only what is printed from now on counts."""
 EXAMPLES = """\
   postroom watch work:1.0 --match 'ERROR|Traceback' --to backend
-  postroom watch %3 --match '^FAIL' --to backend --subject "tests fail" --window 10s
+  postroom watch %3 --match '^FAIL' --to backend --window 10s
   postroom watch --list
   postroom watch --stop 3fa2c1"""
 
