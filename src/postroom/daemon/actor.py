@@ -24,6 +24,7 @@ from postroom.daemon.waking import Waking
 from postroom.errors import TerminalTaken
 from postroom.model.ladder import Reason
 from postroom.model.message import Agent, Json, Mail, Session
+from postroom.protocol.frame import SMALLEST
 from postroom.room import berth, glance, push, turn
 from postroom.room.glance import Glance
 from postroom.room.local import LocalRoom
@@ -103,7 +104,7 @@ class Actor:
             return self._again()
         if (left := self._unsettled()) > 0:
             return left
-        budget = min(_BUDGET, seen.room or _BUDGET)
+        budget = max(SMALLEST, min(_BUDGET, seen.room or _BUDGET))  # what is too long all the same is refused
         offering = push.claim(self._room, agent, self.session, route=self._route, budget=budget, works=works)
         if offering is None:
             return _LATE  # a program of the agent's own listens, and has the next one
