@@ -65,6 +65,12 @@ def settings() -> str:
         + "In `config.toml` (`postroom status` shows where it is: in `POSTROOM_HOME`, else in "
         "`~/.config/postroom` on Linux), or in the environment, which wins.\n\n"
         "| key | default | environment | meaning |\n| --- | --- | --- | --- |\n" + "".join(rows) + "\n"
+        "A table `[agents.NAME]` declares an agent: `role`, `capabilities`, `description`, `supervisor`; "
+        "`runtime` and `directory`, whose sessions are its; and how `postroom up` brings it up: `pane`, where "
+        "it is adopted, or `command`, with `bridge`, `session`, `directory`, `restart` and `profile`.\n\n"
+        "A table `[profiles.NAME]` says what the terminal of a program looks like that is no agent CLI we "
+        "know: `prompt` (a pattern for how the line begins in which one types), `submit`, `busy`, `dialogs`, "
+        "`stop`, `lines`, and the `programs` it is for.\n\n"
         "A table `[types.NAME]` registers a type of message: [types of your own](../howto/own-types.md).\n\n"
         "Only in the environment:\n\n| variable | meaning |\n| --- | --- |\n" + "".join(alone)
     )

@@ -8,8 +8,12 @@ import pytest
 
 from postroom import host
 from postroom.bridges import manifest as manifests
+from postroom.room.berth import occupy
 from postroom.room.local import open_room
+from postroom.room.seat import Around, Seat
+from postroom.room.session import current
 from tests.commandline import is_told_well
+from tests.process import ROOT
 from tests.tui.stage import Pane
 from tests.yard import PROFILES, Yard, eventually, tutoring
 
@@ -254,3 +258,37 @@ def test_what_makes_no_sense_is_said_in_one_line(yard: Yard, words: list[str], s
     assert refused.code in (2, 3)
     assert is_told_well(refused)
     assert says in refused.err
+
+
+def test_an_agent_whose_hooks_have_told_of_it_keeps_its_name_and_is_only_woken(yard: Yard):
+    pane = yard.stage.agent(name="claude")
+    with open_room(yard.home, project="p") as room, room.write() as tx:
+        around = Around(name="backend", pane=pane.target)
+        seat = Seat("claude", "s1", "", "", host.identity_of(pane.pid), ROOT, {"key": "k1"}, around)
+        current(room, tx, seat, anew=True)
+    refused = yard("adopt", pane.id, "--as", "frontend")
+    assert (refused.code, "is p/backend's" in refused.err) == (5, True)
+    assert (
+        "p/backend: Claude Code (tmux stage:0.0), idle; its hooks carry mail" in yard.ok("adopt", "--all").out
+    )
+    assert "in Claude Code (tmux stage:0.0), woken" in yard.ok("agents").out
+
+
+def test_what_the_config_says_of_a_runtime_names_a_pane_that_bears_no_name(yard: Yard):
+    yard.configure('[agents.backend]\nruntime = "claude"\n')
+    yard.stage.agent(name="claude")
+    assert "p/backend: Claude Code" in yard.ok("adopt", "--all").out
+
+
+def test_an_agent_may_not_start_or_stop_others(yard: Yard):
+    pane = yard.stage.agent(name="claude")
+    yard.ok("adopt", "--as", "backend")
+    with open_room(yard.home, project="p") as room:
+        occupy(room, room.join("caller"), "tmux", host.identity())
+        process = room.store.look().sessions(room.known("caller").id)[0].process
+    assert process == host.identity()  # what is called here is called by that agent
+    for words in (["stop", "backend"], ["spawn", "other", "--", "claude"]):
+        refused = yard(*words)
+        assert (refused.code, is_told_well(refused)) == (5, True), refused
+        assert "only a person may ask for that" in refused.err
+    assert label(pane) == "p/backend"

@@ -29,7 +29,9 @@ EXAMPLES = """\
 
 
 def add_arguments(parser: "Parser") -> None:
-    parser.add_argument("panes", metavar="PANE", nargs="*", help="%%3, work:1.0, or the name a pane bears")
+    parser.add_argument(
+        "panes", metavar="PANE", nargs="*", default=[], help="%%3, work:1.0, or the name a pane bears"
+    )
     parser.add_argument("--all", action="store_true", help="every pane with a known agent, but your own")
     parser.add_argument(
         "--match", metavar="RE", help="those whose place, program, directory or title matches"

@@ -22,7 +22,7 @@ EXAMPLES = """\
   postroom spawn backend -- claude
   postroom spawn reviewer --prompt review.md --cwd ../shop -- codex --full-auto
   postroom spawn worker --bridge lines --restart on-failure -- ./worker.py
-  postroom spawn helper --prompt-text "Look at the failing test." --open -- aider"""
+  postroom spawn helper --prompt-text "Fix the failing test." --open -- aider"""
 
 _WAIT = 60.0  # seconds
 _PAUSE = 0.25
