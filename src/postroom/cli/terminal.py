@@ -27,7 +27,7 @@ class Named(NamedTuple):
     @property
     def there(self) -> "Target":
         if self.pane is None:
-            raise BridgeError(f"nothing is known of a terminal of {self.name}", hint=_HINT)
+            raise BridgeError(f"no pane of tmux is known in which {self.name} runs", hint=_HINT)
         return self.pane
 
     @property

@@ -26,8 +26,8 @@ class Operator(NamedTuple):
     role: str  # `human` or `agent`
 
 
-def person(room: "Premises", what: str) -> Operator:
-    """Who calls, if that is a person. `what` they want is for the error."""
+def person(room: "Premises", what: str, who: str = "a person") -> Operator:
+    """Who calls, if that is a person. `what` they want, and `who` may, is for the error."""
     evident = _evidence(room)
     if evident is not None:
         agent = room.store.look().agent(evident.agent)
@@ -35,7 +35,7 @@ def person(room: "Premises", what: str) -> Operator:
             f"only a person may {what}; you are {agent.called if agent else 'an agent'}", hint=_HINT
         )
     if room.agent and not _is_human(room.agent):
-        raise Refused(f"only a person may {what}, and {room.agent} is an agent's name", hint=_HINT)
+        raise Refused(f"only {who} may {what}; a name alone proves no agent: {room.agent}", hint=_HINT)
     return Operator(room.agent or f"user {_login()}", "human")
 
 
@@ -45,7 +45,7 @@ def steering(room: "Premises", agent: "Agent", what: str) -> Operator:
     if evident is not None and evident.verified != UNVERIFIED and evident.agent == agent.supervisor:
         who = room.store.look().agent(evident.agent)
         return Operator(who.address if who else evident.agent, "agent")
-    return person(room, f"{what} {agent.called}, or its supervisor")
+    return person(room, f"{what} {agent.called}", "a person, or its supervisor,")
 
 
 def _evidence(room: "Premises") -> "Evidence | None":
