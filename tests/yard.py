@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 import sys
 import threading
 from typing import Any, Self
@@ -11,7 +12,7 @@ from postroom.bridges import manifest as manifests
 from postroom.bridges.manifest import Manifest
 from postroom.daemon import instance
 from tests.commandline import CommandLine, Result, Running
-from tests.process import ROOT, until
+from tests.process import BOUND, ROOT, until
 from tests.tui.stage import Stage
 
 _NEVER = threading.Event()
@@ -69,6 +70,9 @@ class Yard:
         if process := instance.running(self.home):
             os.kill(int(process.partition(".")[0]), signal.SIGTERM)
             eventually(lambda: host.is_gone(process))
+        # Before its socket is gone: the server may be one that a command has started.
+        kill = ["tmux", "-S", self.stage.socket, "kill-server"]
+        subprocess.run(kill, check=False, capture_output=True, timeout=BOUND)
         self.stage.__exit__()
 
 

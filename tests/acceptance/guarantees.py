@@ -107,6 +107,9 @@ PROMISES: dict[str, str] = {
     "one-writer": "One process at a time types into a terminal; one that lost its turn presses no Enter.",
     "one-carries": "An agent with hooks gets its mail by them; its terminal is only used to wake it.",
     "one-look-for-all": "Few calls of tmux show all panes at once, and one that is gone harms no other.",
+    "adoption": "A pane is adopted under the name it has; again changes nothing, and let go it runs on.",
+    "launch-blocked": "What an agent asks before it starts is reported, and never answered for its user.",
+    "consent": "What a config in the room says is run and typed into only after a person agreed to it.",
     "one-daemon": "A room has one daemon; when it is killed, the next one goes on with what it finds.",
     # the store
     "tenants": "Nothing of one tenant is visible to another.",

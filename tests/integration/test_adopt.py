@@ -41,6 +41,7 @@ def label(pane: Pane) -> str:
     return pane.ask("#{@postroom_agent}")
 
 
+@pytest.mark.promise("terminal-delivery")
 def test_three_panes_are_adopted_at_once_and_each_gets_its_mail_with_a_true_receipt(yard: Yard):
     first, second = yard.stage.agent(name="claude"), yard.stage.agent(name="claude")
     _, record = tutor(yard)
@@ -74,6 +75,7 @@ def test_without_a_word_the_only_candidate_is_adopted_and_of_several_none(yard: 
     assert len(manifests.every(yard.home)) == 1
 
 
+@pytest.mark.promise("adoption")
 def test_adopting_again_changes_nothing_and_says_so(yard: Yard):
     pane = yard.stage.agent(name="claude")
     [first] = yard.ok("adopt", pane.id, "--as", "backend", "--json").json["adopted"]
@@ -95,6 +97,7 @@ def test_a_dry_run_says_what_would_be_adopted_and_touches_nothing(yard: Yard):
     assert manifests.every(yard.home) == []
 
 
+@pytest.mark.promise("adoption")
 def test_a_pane_that_bears_a_name_is_that_agent_and_no_other(yard: Yard):
     pane = yard.stage.agent(name="claude")
     yard.ok("adopt", pane.id, "--as", "backend")
@@ -108,6 +111,7 @@ def test_a_pane_that_bears_a_name_is_that_agent_and_no_other(yard: Yard):
     assert "in pane %0" in taken.error["message"]
 
 
+@pytest.mark.promise("adoption")
 def test_released_it_runs_on_under_no_name_and_nothing_is_typed(yard: Yard):
     pane = yard.stage.agent(name="claude")
     yard.ok("adopt", pane.id, "--as", "backend")
@@ -133,6 +137,7 @@ def test_stop_lets_go_of_an_adopted_agent_and_ends_it_only_when_told_to(yard: Ya
     assert host.is_gone(process)
 
 
+@pytest.mark.promise("launch-blocked")
 def test_a_dialog_before_the_start_is_reported_and_never_answered(yard: Yard):
     pane = yard.stage.agent(name="claude")
     pane.control("say", "Yes, I trust this folder")
@@ -163,6 +168,7 @@ def test_a_program_that_is_not_known_needs_a_profile_which_may_be_given_by_hand(
         assert "what is it?" in file.read()
 
 
+@pytest.mark.promise("consent")
 def test_a_profile_of_a_config_in_the_room_is_used_only_once_it_was_agreed_to(yard: Yard):
     pane, _ = tutor(yard)
     yard.configure(PROFILES)
@@ -227,6 +233,7 @@ def test_agents_tells_what_each_does_and_where_and_send_says_the_same(yard: Yard
     assert "no daemon runs" in yard.ok("status").out
 
 
+@pytest.mark.promise("one-daemon")
 def test_a_daemon_that_was_killed_and_started_again_goes_on(yard: Yard):
     pane = yard.stage.agent(name="claude")
     yard.ok("adopt", "--as", "backend")

@@ -97,3 +97,30 @@ def test_who_is_in_no_terminal_cannot_be_gone_to(yard: Yard, tmp_path):
     command = [sys.executable, "-m", "tests.bridged", "tui", os.path.join(tmp_path, "record")]
     yard.ok("spawn", "backend", "--bridge", "pty", "--runtime", "claude", "--", *command)
     assert "attach needs a terminal" in yard("attach", "backend").err
+
+
+def test_an_agent_can_be_gone_to_as_soon_as_it_is_started(yard: Yard, tmp_path):
+    command = [sys.executable, "-m", "tests.bridged", "tui", os.path.join(tmp_path, "record")]
+    words = ("--runtime", "claude", "--bridge", "pty", "--open")
+    person = sitting(yard, "spawn", "backend", *words, "--", *command)
+    try:
+        eventually(lambda: b"? for shortcuts" in person.seen)
+        person.type("\x1d")
+        assert person.process.wait(30) == 0
+        assert b"Claude Code (pty), idle" in person.seen
+    finally:
+        person.leave()
+
+
+def test_what_a_config_in_the_room_says_is_shown_and_asked(yard: Yard):
+    yard.configure('[agents.worker]\nbridge = "lines"\ncommand = "cat"\n')
+    for answer, code in (("n", 5), ("y", 0)):
+        person = sitting(yard, "up")
+        try:
+            eventually(lambda seen=person: b"Shall that be used? [y/N]" in seen.seen)
+            assert b'[agents.worker] bridge = "lines", command = "cat"' in person.seen
+            person.type(f"{answer}\r")
+            assert person.process.wait(30) == code
+        finally:
+            person.leave()
+    assert "cat (lines)" in yard.ok("up").out

@@ -79,6 +79,7 @@ def test_who_runs_already_is_not_started_again(yard: Yard, tmp_path):
     assert len(yard.stage.tmux("list-panes", "-a").splitlines()) == 1
 
 
+@pytest.mark.promise("launch-blocked")
 def test_a_dialog_before_the_start_is_reported_and_the_prompt_is_not_given(yard: Yard):
     script = 'echo "Yes, I trust this folder"; exec cat'
     words = ("--runtime", "claude", "--prompt-text", "go", "--", "sh", "-c", script)

@@ -74,6 +74,7 @@ def test_one_that_fails_keeps_no_other_from_starting(yard: Yard, tmp_path):
     assert "mail is handed over (started)" in said[2]
 
 
+@pytest.mark.promise("consent")
 def test_a_config_in_the_room_is_used_after_somebody_agreed_and_a_change_asks_again(yard: Yard, tmp_path):
     yard.configure(agent("worker", bridge="lines", command=lines(tmp_path)))
     refused = yard("up")

@@ -1,8 +1,12 @@
 """Completion for bash, zsh and fish, written from the table of commands and their parsers."""
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from postroom.cli import catalog
+from postroom.runtimes import NAMES
+
+if TYPE_CHECKING:
+    from argparse import Action
 
 ADDRESSES, IDS, TYPES, FILES = "@addresses", "@ids", "@types", "@files"
 
@@ -20,6 +24,8 @@ _VALUES = {
     "STATE": "stored offered seen acked bounced expired withdrawn dead",
     "LEVEL": "urgent high normal low",
     "CLASS": "turn tool interrupt",
+    "BRIDGE": "tmux pty lines stream",
+    "RUNTIME": " ".join(NAMES),
 }
 _VALUED_BEFORE = "--as|--project|--home"  # what also says whose mail and which room is meant
 
@@ -48,16 +54,18 @@ def commands() -> list[Command]:
         options = [
             Option(
                 list(action.option_strings),
-                None if action.nargs == 0 else _VALUES.get(str(action.metavar), ""),
+                None if action.nargs == 0 else _values(action),
                 action.help or "",
             )
             for action in parser.options()
         ]
-        words = [
-            " ".join(w.choices) if w.choices else _VALUES.get(str(w.metavar), "") for w in parser.words()
-        ]
+        words = [_values(word) for word in parser.words()]
         found.append(Command(name, entry[2], options, words))
     return [*found, Command("help", "what a command does", [], [" ".join(catalog.COMMANDS)])]
+
+
+def _values(action: "Action") -> str:
+    return " ".join(action.choices) if action.choices else _VALUES.get(str(action.metavar), "")
 
 
 def script(shell: str) -> str:

@@ -33,16 +33,16 @@ def add_arguments(parser: "Parser") -> None:
 
 def run(args: "argparse.Namespace", context: "Context") -> int:
     from postroom.bridges.roster import entries
+    from postroom.cli.consent import only_people
 
     room = context.room(create=True)
+    only_people("up", context)
     wanted = entries(room.declared)
     _confirm(wanted, args, context)
     if args.foreground:
         return _serve(wanted, args, context)
-    from postroom.cli.consent import only_people
     from postroom.daemon.instance import ensure
 
-    only_people("up", context)
     started = ensure(room.home)
     done = bring_up(wanted, context)
     _put(started, done, context)
