@@ -6,7 +6,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from postroom.bridges import manifest as manifests
+from postroom.daemon import control
 from postroom.model.ladder import Evidence, Outcome, State
+from postroom.room import berth
 from postroom.room.local import LocalRoom
 from postroom.runtimes.contract import NUDGE
 from tests.hooking import ClaudeCode
@@ -215,6 +218,28 @@ def test_what_is_uncertain_is_not_typed_again_by_any_later_daemon_and_may_be_rea
     assert mail is not None
     assert mail.id == sent.id
     assert mail.delivery.shown_before
+
+
+@pytest.mark.promise("uncertain-is-final")
+def test_what_was_handed_over_is_not_typed_again_when_its_agent_is_let_go_and_adopted_again(
+    house: House, stage: Stage
+):
+    pane = stage.agent("--dialog-after", "enter")
+    house.adopt("builder", pane)
+    house.daemon(SEAMS=HASTE)
+    sent = house.room.send("builder", "exactly once")
+    patiently(lambda: house.delivery(sent.id).state is State.OFFERED and pane.log("opened"))
+    agent = house.room.who("builder")
+    manifests.remove(house.home, agent.id)
+    control.ask(house.home, "reload")
+    berth.vacate(house.room, agent, "tmux")
+    house.waits(sent.id, "uncertain")
+    pane.control("close")
+    house.adopt("builder", pane)
+    control.ask(house.home, "reload")
+    house.seen(house.room.send("builder", "another").id)
+    assert pane.bytes().count(b"exactly once") == 1
+    assert house.delivery(sent.id).reason == "uncertain"
 
 
 # ----------------------------------------------------------------------------------- hooks and a pane

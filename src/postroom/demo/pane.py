@@ -2,6 +2,7 @@
 
 import os
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from typing import Any
@@ -31,14 +32,16 @@ def can_play() -> bool:
 
 def play(room: LocalRoom, out: Output, unit: float) -> dict[str, Any]:
     """Show that nothing is typed into a question, and what proves the mail when it was."""
-    server = Server(os.path.join(room.home, "tmux"))
-    try:
-        return _Act(room, out, unit, server).play()
-    finally:
+    place = os.environ.get("TMUX_TMPDIR") or "/tmp"  # short, wherever the room is: a socket's path must be
+    with tempfile.TemporaryDirectory(prefix="postroom-", dir=place) as folder:
+        server = Server(os.path.join(folder, "tmux"))
         try:
-            server.run("kill-server")
-        except Exception:  # it is gone, then
-            pass
+            return _Act(room, out, unit, server).play()
+        finally:
+            try:
+                server.run("kill-server")
+            except Exception:  # it is gone, then
+                pass
 
 
 class _Act:

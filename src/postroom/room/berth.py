@@ -6,15 +6,17 @@ its hooks carry the mail, and the bridge only wakes it.
 
 from typing import TYPE_CHECKING
 
+from postroom import host
 from postroom.model.context import is_main, session_id
 from postroom.model.message import Agent, Session
+from postroom.room import push
 from postroom.room.seat import BRIDGE, Around, Seat, is_bridged, is_live
 from postroom.room.session import end, return_unproven, start
 from postroom.runtimes import NAMES, load
 
 if TYPE_CHECKING:
     from postroom.room.local import LocalRoom
-    from postroom.store.contract import ReadTx
+    from postroom.store.contract import ReadTx, WriteTx
 
 
 def occupy(
@@ -36,7 +38,7 @@ def occupy(
             return known
         for other in tx.sessions(agent.id):
             if is_bridged(other) and other.id != seat.id:
-                end(room, tx, other)
+                _leave(room, tx, other)
         if known is not None:
             return_unproven(room, tx, known)
         return start(tx, agent, seat, known.epoch + 1 if known else 0)
@@ -47,7 +49,14 @@ def vacate(room: "LocalRoom", agent: Agent, bridge: str) -> None:
     with room.write() as tx:
         known = tx.session(session_id(bridge, agent.id))
         if known is not None and known.ended_at is None:
-            end(room, tx, known)
+            _leave(room, tx, known)
+
+
+def _leave(room: "LocalRoom", tx: "WriteTx", session: Session) -> None:
+    """Where its process lives on, what was handed over may yet be taken there: nobody will look any more."""
+    if not host.is_gone(session.process):
+        push.doubt_in(room, tx, session, str(session.details[BRIDGE]))
+    end(room, tx, session)
 
 
 def carrier(tx: "ReadTx", agent: str) -> Session | None:

@@ -73,10 +73,15 @@ def give_up(room: "LocalRoom", offering: turn.Offering) -> None:
 def doubt(room: "LocalRoom", session: Session, route: str) -> int:
     """Nobody can tell what became of what an agent was handed by a route; of how many messages that is so."""
     with Unit(room, prompt=False) as tx:
-        mails = _handed(tx, session, route)
-        for mail in mails:
-            give_back(tx, mail, room.settings, Outcome.UNCERTAIN, Reason.UNCERTAIN)
-        return len(mails)
+        return doubt_in(room, tx, session, route)
+
+
+def doubt_in(room: "LocalRoom", tx: "WriteTx", session: Session, route: str) -> int:
+    """The same, in a transaction that does more."""
+    mails = _handed(tx, session, route)
+    for mail in mails:
+        give_back(tx, mail, room.settings, Outcome.UNCERTAIN, Reason.UNCERTAIN)
+    return len(mails)
 
 
 def is_open(room: "LocalRoom", session: Session, route: str) -> bool:
