@@ -261,6 +261,11 @@ def _pid_exists(pid: int) -> bool:
     return True
 
 
+def user() -> int:
+    """The number of the user of this process; 0 where users have none."""
+    return os.getuid() if hasattr(os, "getuid") else 0
+
+
 def owner_is_other(path: str) -> bool:
     """Whether a file belongs to someone else; False where the platform has no user ids."""
     if not hasattr(os, "geteuid"):

@@ -18,6 +18,11 @@ SOURCE = os.path.join(ROOT, "src", "postroom")
 
 # Where the machine is asked, each behind a test of whether it can answer.
 GUARDED = {"host.py", os.path.join("bell", "local.py")}
+# What a Unix alone can do at all: terminals of our own, and the daemon, which `instance.ensure` refuses elsewhere.
+UNIX = {
+    os.path.join(*path.split("/"))
+    for path in ("bridges/process/child.py", "cli/mirror.py", "daemon/control.py")
+}
 # Text for a shell, which tests for it itself.
 SHELL = {os.path.join("hooks", "stub.py")}
 
@@ -179,8 +184,14 @@ def test_a_module_asks_nothing_of_the_platform_unguarded(module: str):
             found.append(node.attr)
         elif isinstance(node, ast.Constant) and id(node) not in docs and "/proc" in str(node.value):
             found.append(node.value)
-    if module not in GUARDED | SHELL:
+    if module not in GUARDED | SHELL | UNIX:
         assert found == []
+
+
+def test_without_unix_sockets_the_daemon_is_refused_with_a_sentence():
+    code = "from postroom.daemon.instance import ensure; ensure('/nowhere/at/all')"
+    ran = run([sys.executable, "-c", code], hidden("AF_UNIX"))
+    assert "BridgeError: the daemon needs Unix sockets" in ran.stderr
 
 
 @pytest.mark.parametrize("module", sorted(GUARDED))

@@ -45,6 +45,8 @@ def ensure(home: str) -> bool:
     """See that there is a daemon that answers; whether it had to be started."""
     from postroom.daemon.control import ping  # noqa: PLC0415 - only who needs one
 
+    if not host.has_unix_sockets():
+        raise BridgeError("the daemon needs Unix sockets, which this system has not", hint="")
     if running(home) and ping(home):
         return False
     process = subprocess.Popen(

@@ -22,6 +22,7 @@ from postroom.room.local import LocalRoom
 CLERK, WRITER = "clerk", "human:you"
 _PATIENCE = 10.0  # seconds for each step
 _PAUSE = 0.05
+_SHORT = "/tmp"  # a socket's path has at most 107 bytes
 _LINES = 5  # of its screen
 _ROW = f"{f'{WRITER} → {CLERK}':<27}{'report':<13}"  # as on the board
 

@@ -46,7 +46,7 @@ def own_socket() -> str:
     if socket := os.environ.get("TMUX", "").rpartition(",")[0].rpartition(",")[0]:
         return socket
     base = os.path.realpath(os.environ.get("TMUX_TMPDIR") or "/tmp")
-    return os.path.join(base, f"tmux-{os.getuid()}", "default")
+    return os.path.join(base, f"tmux-{host.user()}", "default")
 
 
 class Target(NamedTuple):
