@@ -18,7 +18,7 @@ SOURCE = os.path.join(ROOT, "src", "postroom")
 
 # Where the machine is asked, each behind a test of whether it can answer.
 GUARDED = {"host.py", os.path.join("bell", "local.py")}
-# What a Unix alone can do at all: terminals of our own, and the daemon, which `instance.ensure` refuses elsewhere.
+# What only a Unix can do: terminals of our own, and the daemon, which is refused elsewhere.
 UNIX = {
     os.path.join(*path.split("/"))
     for path in ("bridges/process/child.py", "cli/mirror.py", "daemon/control.py")

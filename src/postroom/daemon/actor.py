@@ -12,7 +12,6 @@ from postroom.bridges.contract import (
     Assent,
     Bridge,
     Delivered,
-    Doing,
     Heard,
     Interrupted,
     Kind,
@@ -151,7 +150,6 @@ class Actor:
         if delivered.result is Result.REFUSED:
             self._announced.discard(first.delivery.seq)
             return self._again()
-        self._note(Observation(Doing.IDLE, delivered.words, Reason.TOO_LONG.value, at=self._room.now()))
         return 0.0
 
     def _may_go_into_work(self, waits: list[Mail]) -> bool:
@@ -177,7 +175,8 @@ class Actor:
         self._idle_since = None
         match delivered.result:
             case Result.REFUSED:
-                push.give_up(self._room, offering)
+                is_long = delivered.reason == Reason.TOO_LONG.value and len(offering.mails) == 1
+                push.give_up(self._room, offering, Reason.TOO_LONG if is_long else None)
             case Result.PROVEN if delivered.evidence is not None:
                 push.prove(self._room, self.session, self._route, delivered.evidence)
             case Result.UNCERTAIN:
@@ -223,12 +222,9 @@ class Actor:
     def observe(self) -> Observation:
         """Look at the agent, and leave a note of it for whoever asks."""
         seen = self._bridge.observe()
-        self._note(seen)
-        return seen
-
-    def _note(self, seen: Observation) -> None:
         note = Glance(seen.doing.value, seen.words, seen.reason, seen.at, host.identity())
         glance.put(self._room.home, self._manifest.agent, note)
+        return seen
 
     def _again(self) -> float:
         """When to look again: sooner at first, then less and less often."""

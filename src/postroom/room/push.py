@@ -61,13 +61,13 @@ def prove(room: "LocalRoom", session: Session, route: str, evidence: Evidence) -
             see(tx, mail, evidence=evidence)
 
 
-def give_up(room: "LocalRoom", offering: turn.Offering) -> None:
-    """Not a byte of it was written."""
+def give_up(room: "LocalRoom", offering: turn.Offering, reason: Reason | None = None) -> None:
+    """Not a byte of it was written; `reason`: why it waits from now on."""
     with Unit(room, prompt=False) as tx:
         for mail in offering.mails:
             now = tx.mail(mail.delivery.seq, mail.delivery.recipient_id)
             if now is not None and is_offered(now) and now.delivery.nonce == mail.delivery.nonce:
-                give_back(tx, now, room.settings, Outcome.REFUSED)
+                give_back(tx, now, room.settings, Outcome.REFUSED, reason)
 
 
 def doubt(room: "LocalRoom", session: Session, route: str) -> int:
