@@ -101,8 +101,18 @@ def events() -> str:
         + "Fields of an event, in the store, in `postroom log --json` and in the journal: `id, tenant_id, "
         "conversation_id` (the thread), `agent_id, human_id, channel_id, type, role` (human, agent, tool or "
         "system), `timestamp, payload, refs, status`, and `seq`, the room's one order.\n\nTypes:\n\n"
-        + "".join(f"- `{kind}`\n" for kind in sorted({*APPLY, *APPLY_TO_DELIVERY}))
+        + "".join(f"- `{kind}`{_TOLD.get(kind, '')}\n" for kind in sorted({*APPLY, *APPLY_TO_DELIVERY}))
     )
+
+
+_TOLD = {  # what a payload has, of events that only tell something
+    "agent.ended": ": what a bridge reached has: `bridge`, `exit_code`, `again_in` (seconds, if it is restarted)",
+    "agent.interrupted": ": `kind`, `by`, `proven`, `words`",
+    "agent.output": ": what a child printed: `stream`, `text`",
+    "agent.pushed": ": something was put before an agent: `what` (mail, wake, notice, command), `route`, `result`, "
+    "`words`, `messages`; of a command also `text` and `by`",
+    "agent.started": ": by `spawn` or `up`, or again: `bridge`",
+}
 
 
 def python() -> str:
