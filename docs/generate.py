@@ -106,7 +106,7 @@ def events() -> str:
 
 
 _TOLD = {  # what a payload has, of events that only tell something
-    "agent.ended": ": what a bridge reached has: `bridge`, `exit_code`, `again_in` (seconds, if it is restarted)",
+    "agent.ended": ": what a bridge reached: `bridge`, `exit_code`, `again_in` (seconds, if it is restarted)",
     "agent.interrupted": ": `kind`, `by`, `proven`, `words`",
     "agent.output": ": what a child printed: `stream`, `text`",
     "agent.pushed": ": something was put before an agent: `what` (mail, wake, notice, command), `route`, `result`, "

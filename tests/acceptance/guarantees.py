@@ -110,6 +110,13 @@ PROMISES: dict[str, str] = {
     "adoption": "A pane is adopted under the name it has; again changes nothing, and let go it runs on.",
     "launch-blocked": "What an agent asks before it starts is reported, and never answered for its user.",
     "consent": "What a config in the room says is run and typed into only after a person agreed to it.",
+    "paused": "A paused agent is shown nothing, urgent or not, until it is let go; then it gets all of it.",
+    "operator": "What an operator types passes the same gate as mail, is noted, and is refused to agents.",
+    "interrupt": "An interrupt presses an agent's own keys, never into a dialog, and tells what was proven.",
+    "children": "A child of the daemon ends with it, with all that it started, whatever it does.",
+    "restart": "An agent is started again as its policy says, after longer and longer pauses.",
+    "watch": "Of what a watched pane prints and matches, all is mailed or counted, and nothing floods.",
+    "supervision": "An actor that crashes is begun again, ever more rarely, and no other notices.",
     "one-daemon": "A room has one daemon; when it is killed, the next one goes on with what it finds.",
     # the store
     "tenants": "Nothing of one tenant is visible to another.",

@@ -15,6 +15,7 @@ def events(kept: Kept, kind: str) -> list[dict[str, Any]]:
     return [one for one in kept.cli.ok("log", "-n", "500", "--json").items if one["type"] == kind]
 
 
+@pytest.mark.promise("operator")
 def test_a_command_reaches_the_agent_as_it_is_and_who_gave_it_is_noted(kept: Kept):
     pane = kept.keep("backend")
     kept.up()
@@ -27,6 +28,7 @@ def test_a_command_reaches_the_agent_as_it_is_and_who_gave_it_is_noted(kept: Kep
     assert last["result"] == "proven"
 
 
+@pytest.mark.promise("operator")
 def test_a_command_is_not_typed_into_a_dialog(kept: Kept):
     pane = kept.keep("backend")
     kept.up()
@@ -91,6 +93,7 @@ def builder(kept: Kept, cwd: str) -> Iterator[Player]:
         yield player
 
 
+@pytest.mark.promise("operator")
 def test_who_runs_in_an_agents_session_may_not_give_one(kept: Kept, builder: Player):
     pane = kept.keep("backend")
     kept.up()

@@ -182,6 +182,7 @@ def test_the_pen_of_a_process_that_is_gone_is_free(house: House, stage: Stage):
 # ---------------------------------------------------------------------------------- what ends or breaks
 
 
+@pytest.mark.promise("supervision")
 def test_an_actor_that_crashes_is_begun_again_ever_more_rarely_and_others_are_unaffected(
     house: House, stage: Stage
 ):
@@ -216,6 +217,7 @@ def start(house: House, stage: Stage, restart: str, *options: str) -> tuple[Mani
     return house.put(known), role
 
 
+@pytest.mark.promise("restart")
 def test_an_agent_that_is_to_be_started_again_is_once_and_gets_what_waited(house: House, stage: Stage):
     known, role = start(house, stage, "always")
     house.daemon()

@@ -26,6 +26,7 @@ def events(kept: Kept, kind: str) -> list[dict[str, Any]]:
 # stop
 
 
+@pytest.mark.promise("interrupt")
 def test_a_turn_is_stopped_by_the_agents_own_key_and_that_is_proven(kept: Kept, backend: Pane):
     backend.control("busy")
     done = kept.cli.ok("interrupt", "backend", "--as", "human:ana")
@@ -42,6 +43,7 @@ def test_where_nothing_runs_nothing_is_pressed(kept: Kept, backend: Pane):
     assert backend.bytes() == b""
 
 
+@pytest.mark.promise("interrupt")
 def test_a_dialog_is_left_to_a_person_and_nothing_is_claimed(kept: Kept, backend: Pane):
     backend.control("dialog")
     done = kept.cli("interrupt", "backend", "--json")
@@ -74,6 +76,7 @@ def test_without_a_bridge_it_is_told_by_an_urgent_message(kept: Kept):
 # pause
 
 
+@pytest.mark.promise("paused")
 def test_the_mail_of_a_paused_agent_waits_even_if_it_is_urgent(kept: Kept, backend: Pane):
     backend.control("busy")
     done = kept.cli.ok("interrupt", "backend", "--kind", "pause", "--as", "human:ana")

@@ -86,6 +86,7 @@ def test_an_end_is_heard_though_another_process_still_holds_its_output(start: St
     until(lambda: host.is_gone(host.identity_of(other)))
 
 
+@pytest.mark.promise("children")
 def test_a_child_that_minds_no_signal_is_killed_with_all_that_it_started(start: Start):
     script = """trap '' TERM HUP INT; (trap '' TERM HUP; while :; do sleep 1; done) & echo $!
     while :; do sleep 1; done"""
@@ -223,6 +224,7 @@ sys.stdin.read()
 """
 
 
+@pytest.mark.promise("children")
 @pytest.mark.parametrize(
     ("way", "command"), [("lines", ["cat"]), ("pty", ["sleep", "1000"]), ("pty", ["sh", "-c", "sleep 1000"])]
 )

@@ -85,6 +85,7 @@ def counted(letter: dict[str, Any]) -> int:
     return len(shown) + (more or 1)
 
 
+@pytest.mark.promise("watch")
 def test_of_a_flood_all_is_told_or_counted_and_nothing_is_put_together_wrongly(kept: Kept, printer: Printer):
     watched(kept, printer.id, "ERROR|END")
     printer.run("yes ERROR here | head -n 500000; sleep 1.1; echo END")

@@ -1,5 +1,6 @@
 """When an agent that has ended is started again."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,6 +11,7 @@ def test_never_is_never():
     assert restart(Policy.NEVER, 1, 0.0) is None
 
 
+@pytest.mark.promise("restart")
 def test_a_program_that_ended_well_is_started_again_only_if_it_is_to_run_always():
     assert restart(Policy.ON_FAILURE, 0, 0.0) is None
     assert restart(Policy.ALWAYS, 0, 0.0) == (SHORTEST, 1)
