@@ -7,6 +7,10 @@ import sys
 
 import pytest
 
+from postroom import host
+from postroom.config import Settings
+from postroom.room.berth import occupy
+from postroom.room.local import LocalRoom
 from tests.commandline import CommandLine, is_told_well
 from tests.machine import unshare
 from tests.player import Player
@@ -99,6 +103,24 @@ def test_a_hook_that_shows_mail_loads_little(
     loaded = set(done.err.splitlines()[-1].split())
     assert sorted(HEAVY & loaded) == []
     assert sorted(OTHERS & loaded) == []
+
+
+def test_a_look_at_the_room_loads_nothing_for_a_daemon_that_is_not_there(cli: CommandLine):
+    loaded = loaded_by(cli, "status")
+    assert not loaded & {"logging", "subprocess", "socket", "pickle", "threading", "concurrent.futures"}
+    assert [name for name in loaded if name.startswith("postroom.daemon.")] == ["postroom.daemon.place"]
+
+
+def test_a_send_to_who_is_reached_by_a_bridge_loads_nothing_of_its_daemon(cli: CommandLine):
+    with (
+        subprocess.Popen(["cat"], stdin=subprocess.PIPE) as agent,
+        LocalRoom(cli.home, Settings(), project="p") as room,
+    ):
+        process = host.identity_of(agent.pid)
+        occupy(room, room.known("builder"), "tmux", process, pane="%1@/nowhere,1.2")
+        loaded = loaded_by(cli, "send", "builder", "hello", "--as", "planner")
+    assert "postroom.cli.bridged" in loaded
+    assert not loaded & {"logging", "subprocess", "socket", "pickle", "threading", "concurrent.futures"}
 
 
 def test_a_typed_send_loads_its_schema_and_nothing_heavy(cli: CommandLine):

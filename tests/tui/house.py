@@ -9,7 +9,8 @@ from typing import Self
 from postroom import host
 from postroom.bridges import manifest as manifests
 from postroom.bridges.manifest import Manifest
-from postroom.daemon import control, log
+from postroom.daemon import control
+from postroom.daemon.place import log_path
 from postroom.model.ladder import Evidence, State
 from postroom.model.message import Delivery
 from postroom.room.local import LocalRoom
@@ -86,7 +87,7 @@ class House:
 
     def notes(self, what: str) -> list[dict[str, object]]:
         """What the daemon has logged."""
-        return [line for line in events(log.path(self.home)) if line["what"] == what]
+        return [line for line in events(log_path(self.home)) if line["what"] == what]
 
     def __enter__(self) -> Self:
         return self

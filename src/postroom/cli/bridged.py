@@ -15,7 +15,7 @@ _WAITS = ("draft", "copy_mode", "synchronised", "background", "typing", "unknown
 
 def text(party: str, session: "Session", sight: "Sight", context: "Context", place: str = "") -> str:
     """What it does, in which terminal, and how mail gets in; `session` is that of its bridge."""
-    from postroom.daemon.instance import running
+    from postroom.daemon.place import running
     from postroom.room.berth import carrier
     from postroom.room.glance import get
 

@@ -7,9 +7,9 @@ import threading
 import time
 
 from postroom import config, host
+from postroom.daemon.place import lock_path, running
 from postroom.errors import BridgeError
 
-_NAME = "daemon.lock"
 _STARTS = 15.0  # seconds
 _PAUSE = 0.05
 
@@ -19,7 +19,7 @@ class Instance:
 
     def __init__(self, home: str) -> None:
         host.private_directory(config.beside(home))
-        self._file = os.open(_path(home), os.O_RDWR | os.O_CREAT, 0o600)
+        self._file = os.open(lock_path(home), os.O_RDWR | os.O_CREAT, 0o600)
         if not host.lock(self._file):
             os.close(self._file)
             raise BridgeError("this room has a daemon already", hint="See: postroom status")
@@ -29,16 +29,6 @@ class Instance:
     def close(self) -> None:
         os.ftruncate(self._file, 0)
         os.close(self._file)
-
-
-def running(home: str) -> str:
-    """The process that is the room's daemon, as `host.identity` names it; empty: there is none."""
-    try:
-        with open(_path(home), encoding="ascii") as file:
-            found = file.read().strip()
-    except (OSError, ValueError):
-        return ""
-    return "" if not found or host.is_gone(found) else found
 
 
 def ensure(home: str) -> bool:
@@ -81,7 +71,3 @@ def _environment(home: str) -> dict[str, str]:
 
     own = {"POSTROOM_AGENT", "POSTROOM_TOKEN", "POSTROOM_PROJECT", *SESSION_ENV.values(), *SIGNS}
     return {**{k: v for k, v in os.environ.items() if k not in own}, "POSTROOM_HOME": home}
-
-
-def _path(home: str) -> str:
-    return config.beside(home, _NAME)

@@ -6,18 +6,15 @@ import logging.handlers
 import os
 from typing import Any
 
-from postroom import config, host
+from postroom import host
+from postroom.daemon.place import log_path
 
 _LARGEST, _KEPT = 1 << 20, 3
 _log = logging.getLogger("postroom.daemon")
 
 
-def path(home: str) -> str:
-    return config.beside(home, "daemon.log")
-
-
 def begin(home: str) -> None:
-    where = path(home)
+    where = log_path(home)
     host.private_directory(os.path.dirname(where))
     handler = logging.handlers.RotatingFileHandler(where, maxBytes=_LARGEST, backupCount=_KEPT, delay=True)
     handler.setFormatter(_Line("%(asctime)s"))

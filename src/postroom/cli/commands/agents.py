@@ -77,7 +77,7 @@ def _look(room: "LocalRoom", context: "Context") -> dict[str, str]:
         return {}
     from postroom.cli.bridged import last_seen, places
     from postroom.cli.kept import observed
-    from postroom.daemon.instance import running
+    from postroom.daemon.place import running
 
     if running(room.home):
         observed(room.home, [one.agent for one in kept])

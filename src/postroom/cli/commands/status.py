@@ -82,14 +82,14 @@ def gather(room: "LocalRoom") -> dict[str, Any]:
 def _daemon(home: str) -> dict[str, Any]:
     """The room's daemon; `running` is false where there is none, or it does not answer."""
     from postroom.bridges.manifest import every
-    from postroom.daemon import log
-    from postroom.daemon.control import ask
-    from postroom.daemon.instance import running
-    from postroom.errors import PostroomError
+    from postroom.daemon.place import log_path, running
 
-    facts: dict[str, Any] = {"running": False, "log": log.path(home), "wanted": len(every(home))}
+    facts: dict[str, Any] = {"running": False, "log": log_path(home), "wanted": len(every(home))}
     if not (process := running(home)):
         return facts
+    from postroom.daemon.control import ask
+    from postroom.errors import PostroomError
+
     facts["process"] = int(process.partition(".")[0])
     try:
         said = ask(home, "ping", patience=2.0)
