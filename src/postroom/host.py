@@ -113,6 +113,11 @@ def program(pid: int) -> str:
     return _read(f"/proc/{pid}/comm").strip()
 
 
+def executable(pid: int) -> str:
+    """The file that a process runs, whatever it calls itself; empty where the system does not say."""
+    return _target(f"/proc/{pid}/exe").removesuffix(" (deleted)")
+
+
 def started_with(process: str) -> tuple[list[str], str]:
     """The command line of a process of this machine, and its directory; empty where it is not told."""
     at = f"/proc/{process.partition('.')[0]}"

@@ -106,6 +106,30 @@ def test_a_screen_that_never_becomes_known_is_told_and_the_agent_runs_on(yard: Y
     assert not host.is_gone(yard.manifest("backend").process)
 
 
+@pytest.mark.parametrize("bridge", ["tmux", "pty"])
+def test_a_program_that_nobody_knows_is_started_and_its_mail_waits(yard: Yard, tmp_path, bridge: str):
+    command, record = program("prompt", tmp_path)
+    done = yard("spawn", "tutor", "--bridge", bridge, "--", *in_tmux(command))
+    assert done.code == 0, done
+    assert "warning: nobody knows what the terminal of p/tutor looks like, so its mail waits" in done.err
+    assert "on a screen that is not known; its mail waits: postroom" in done.out
+    ref = yard.line.sent("tutor", "why?")
+    eventually(lambda: yard.line.receipt(ref)["reason"] == "unknown_screen")
+    if bridge == "tmux":
+        pane = yard.manifest("tutor").pane.partition("@")[0]
+        assert f"postroom adopt {pane} --prompt RE" in done.out
+        yard.ok("adopt", pane, "--prompt", "ask> ")
+        yard.seen(ref)
+    assert len(record.texts()) == (bridge == "tmux")
+
+
+def test_a_prompt_for_a_program_that_nobody_knows_is_not_given(yard: Yard, tmp_path):
+    command, record = program("prompt", tmp_path)
+    done = yard("spawn", "tutor", "--prompt-text", "why?", "--", *in_tmux(command))
+    assert (done.code, record.texts()) == (1, [])
+    assert "the prompt was not given" in done.out
+
+
 def test_one_who_waits_no_longer_leaves_the_agent_running(yard: Yard):
     with yard.start("spawn", "backend", "--runtime", "claude", "--", "sh", "-c", "exec cat") as waiting:
         assert waiting.stderr is not None
@@ -162,7 +186,6 @@ def test_a_program_with_a_profile_is_told_by_its_name(yard: Yard):
 @pytest.mark.parametrize(
     ("words", "code", "says"),
     [
-        (["--", "sh"], 1, "nobody knows what the terminal of sh looks like"),
         (["--bridge", "tmus", "--", "claude"], 1, "there is no bridge 'tmus'"),
         (["--cwd", "/nowhere", "--", "claude"], 2, "there is no directory /nowhere"),
         (["--runtime", "claude", "--", "no-such-program"], 1, "there is no program 'no-such-program'"),

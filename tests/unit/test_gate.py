@@ -104,3 +104,11 @@ def test_a_person_who_types_is_waited_for_though_the_composer_shows_only_what_is
 def test_a_mode_in_which_enter_submits_nothing_is_not_typed_into(mode: str, told: str):
     screen = parse(f"{RULE}\n\u276f \n{RULE}\n  -- {mode} --", 1)
     assert reason(view(), read(screen, PROFILE)) == told
+
+
+@pytest.mark.promise("never-typed-blind")
+def test_a_shell_is_never_typed_into_though_it_shows_what_is_known():
+    assert reason(view(shell=True), IDLE) == "background"
+    refused = refusal(view(shell=True), IDLE, PROFILE, HELLO)
+    assert refused is not None
+    assert "shell" in refused.words

@@ -10,11 +10,12 @@ from postroom import host
 from postroom.bridges import manifest as manifests
 from postroom.bridges.contract import Berth
 from postroom.bridges.manifest import Manifest
-from postroom.bridges.terminal.profile import profile_of
+from postroom.bridges.terminal.profile import check
+from postroom.bridges.terminal.shell import is_shell
 from postroom.bridges.tmux.bridge import NAME, label
 from postroom.bridges.tmux.candidate import Candidate
 from postroom.bridges.tmux.server import Server, target
-from postroom.errors import AlreadyRunning, BridgeError, NameTaken
+from postroom.errors import AlreadyRunning, BridgeError, NameTaken, Refused
 from postroom.model.message import Agent, Json, Session
 from postroom.room import bearer, berth, directory
 from postroom.room.directory import Scope
@@ -44,7 +45,12 @@ def adopt(room: LocalRoom, found: Candidate, scope: Scope, wish: Wish) -> Adopte
     details: Json = {"place": found.place, "root": host.identity_of(found.root), "program": found.program}
     if wish.profile:
         details["profile"] = wish.profile
-    profile_of(Berth("", found.place, found.process, str(found.target), runtime, details))
+    if is_shell(found.process):
+        raise Refused(
+            f"{found.place} has a shell in front ({found.program}), which would run whatever is typed",
+            hint="Start an agent there first, or: postroom spawn NAME -- CMD",
+        )
+    check(Berth("", found.place, found.process, str(found.target), runtime, details))
     agent = _whose(room, found, scope, wish._replace(runtime=runtime))
     manifest = Manifest(
         agent.id, agent.address, NAME, found.process, str(found.target), runtime,

@@ -47,14 +47,3 @@ def _ask(lines: list[str], path: str, args: "argparse.Namespace", context: "Cont
     sys.stderr.flush()
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         raise Refused("not agreed, so nothing was done", hint="")
-
-
-def only_people(what: str, context: "Context") -> None:
-    """Raises `Refused` for whoever runs in an agent's session."""
-    from postroom.errors import Refused
-
-    room = context.room()
-    witness = room.scope.witness
-    evident = witness.find(room.store.look()) if witness else None
-    if evident is not None and evident.process:
-        raise Refused(f"only a person may ask for that: {what}", hint=f"You are an agent: {evident.because}.")

@@ -15,13 +15,14 @@ _PATIENCE = 2.0  # seconds for the daemon to look at all of them
 
 def observed(home: str, agents: "Iterable[str]", seconds: float = _PATIENCE) -> "dict[str, Json]":
     """What the daemon sees of these now; nothing of those it does not keep, or if there is none."""
-    from postroom.daemon.control import ask
-    from postroom.daemon.instance import running
-    from postroom.errors import PostroomError
+    from postroom.daemon.place import running
 
     wanted = list(agents)
     if not wanted or not running(home):
         return {}
+    from postroom.daemon.control import ask
+    from postroom.errors import PostroomError
+
     try:
         return ask(home, "observe", agents=wanted, seconds=seconds * 0.8, patience=seconds)
     except PostroomError:
@@ -41,7 +42,7 @@ def document(room: "LocalRoom", manifest: "Manifest", seen: "Json | None") -> di
         "reason": (seen or {}).get("reason") or None, "dialog": (seen or {}).get("dialog") or None,
         "mail": "hooks" if by_hooks else _typed(manifest.bridge),
     }  # fmt: skip
-    return facts | {"next": _next(facts)}
+    return facts | {"next": _next(facts, manifest)}
 
 
 def _typed(bridge: str) -> str:
@@ -59,14 +60,22 @@ def title(manifest: "Manifest") -> str:
     return manifest.runtime or words[0].rpartition("/")[2]
 
 
-def _next(facts: dict[str, Any]) -> str | None:
+def _next(facts: dict[str, Any], manifest: "Manifest") -> str | None:
     """The command that helps, where mail cannot get in."""
     name = facts["agent"]
     if str(facts["reason"]).startswith("launch_blocked:") or facts["doing"] == "asking":
         return f"postroom attach {name}"
+    if facts["reason"] == "unknown_screen" and _lacks_profile(manifest):
+        return f"postroom adopt {facts['pane']} --prompt RE" if facts["pane"] else "postroom help adopt"
     if facts["reason"] == "unknown_screen":
         return f"postroom doctor capture {name}"
     return None
+
+
+def _lacks_profile(manifest: "Manifest") -> bool:
+    from postroom.runtimes import NAMES
+
+    return manifest.runtime not in NAMES and not manifest.details.get("profile")
 
 
 def does(facts: dict[str, Any]) -> str:

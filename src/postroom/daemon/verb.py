@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from postroom import host
 from postroom.bridges import manifest as manifests
@@ -13,11 +13,14 @@ from postroom.daemon import watch as watches
 from postroom.daemon.attachment import Attachable, attach
 from postroom.daemon.control import Takeover
 from postroom.daemon.watch import Watch
-from postroom.errors import BridgeError, PostroomError, Refused, UsageError
+from postroom.errors import BridgeError, PostroomError, UsageError
 from postroom.model.message import Json
+from postroom.room import authority
 
 if TYPE_CHECKING:
     from postroom.daemon.loop import Daemon
+
+Record = TypeVar("Record")
 
 _PATIENCE = 15.0  # seconds for a watch to begin
 
@@ -27,21 +30,34 @@ def run(daemon: "Daemon", name: str, words: Json, pid: int) -> Any:
     verb = _VERBS.get(name)
     if verb is None:
         raise UsageError(f"the daemon knows no {name!r}", hint="Is it of another version? postroom down")
-    around = _agents_around(daemon, pid) if name in (*_FOR_PEOPLE, "interrupt") else set[str]()
-    if around and not (name == "interrupt" and _supervisor(daemon, str(words["agent"])) in around):
-        raise Refused(f"only a person may ask for that: {name}", hint="")
+    if name not in _FOR_ANYBODY:
+        look = daemon.room.store.look()
+        steered = look.agent(_text(words, "agent")) if name == "interrupt" else None
+        authority.check(
+            look, pid, f"ask the daemon for that: {name}", [steered.supervisor] if steered else ()
+        )
     return verb(daemon, words)
 
 
-def _agents_around(daemon: "Daemon", pid: int) -> set[str]:
-    """The agents in whose sessions a process runs."""
-    look = daemon.room.store.look()
-    return {one.agent for process in host.lineage(pid) for one in look.sessions_hosted(process)}
+def _text(words: Json, name: str) -> str:
+    found = words.get(name)
+    if not isinstance(found, str):
+        raise UsageError(f"{name} must be text, not {found!r}"[:200])
+    return found
 
 
-def _supervisor(daemon: "Daemon", agent: str) -> str | None:
-    found = daemon.room.store.look().agent(agent)
-    return found.supervisor if found else None
+def _number(words: Json, name: str, usual: float) -> float:
+    try:
+        return float(words.get(name) or usual)
+    except (TypeError, ValueError):
+        raise UsageError(f"{name} must be a number, not {words[name]!r}"[:200]) from None
+
+
+def _record(kind: Callable[..., Record], words: Json, name: str) -> Record:
+    try:
+        return kind(**words[name])
+    except (KeyError, TypeError) as exc:
+        raise UsageError(f"{name} is not as it should be: {exc}") from None
 
 
 def _ping(daemon: "Daemon", _: Json) -> Json:
@@ -58,7 +74,7 @@ def _reload(daemon: "Daemon", _: Json) -> int:
 
 def _start(daemon: "Daemon", words: Json) -> Json:
     """Start an agent as a child of ours, and keep it."""
-    manifest, env = Manifest(**words["manifest"]), dict(words["env"])
+    manifest, env = _record(Manifest, words, "manifest"), _record(dict[str, str], words, "env")
     way = load(manifest.bridge)
     berth = way.start(
         Launch(
@@ -83,7 +99,7 @@ def _set_up(daemon: "Daemon", agent: str) -> str:
 
 def _attach(daemon: "Daemon", words: Json) -> Takeover:
     """Let somebody see the terminal of a child of ours, and type there."""
-    keeper = daemon.keeper(words["agent"])
+    keeper = daemon.keeper(_text(words, "agent"))
     terminal = keeper.ask(lambda _, bridge: getattr(bridge, "terminal", None))
     if not isinstance(terminal, Attachable):
         raise BridgeError(f"{keeper.manifest.address} has no terminal of its own")
@@ -91,23 +107,27 @@ def _attach(daemon: "Daemon", words: Json) -> Takeover:
 
 
 def _observe(daemon: "Daemon", words: Json) -> Json:
-    seen = daemon.observe([str(agent) for agent in words["agents"]], float(words.get("seconds") or 10.0))
+    agents = words.get("agents")
+    if not isinstance(agents, list):
+        raise UsageError("agents must be a list of their ids")
+    seen = daemon.observe([str(agent) for agent in agents], _number(words, "seconds", 10.0))  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] - whatever stands there
     return {agent: one._asdict() for agent, one in seen.items()}
 
 
 def _screen(daemon: "Daemon", words: Json) -> str:
-    lines = int(words.get("lines") or 0)
-    return daemon.keeper(words["agent"]).ask(lambda _, bridge: bridge.screen(lines))
+    lines = int(_number(words, "lines", 0))
+    return daemon.keeper(_text(words, "agent")).ask(lambda _, bridge: bridge.screen(lines))
 
 
 def _interrupt(daemon: "Daemon", words: Json) -> Json | None:
     """End an agent's turn by its own keys; what was proven is noted. None: its bridge cannot do that."""
-    keeper = daemon.keeper(words["agent"])
+    keeper = daemon.keeper(_text(words, "agent"))
+    kind, by = _text(words, "kind"), _text(words, "by")
     done: Interrupted | None = keeper.ask(lambda actor, _: actor.interrupt())
     if done is None:
         return None
     payload: Json = {
-        "kind": words["kind"], "by": words["by"], "reason": words.get("reason") or "", "proven": done.proven,
+        "kind": kind, "by": by, "reason": words.get("reason") or "", "proven": done.proven,
         "words": done.words,
     }  # fmt: skip
     with daemon.room.write() as tx:
@@ -119,8 +139,8 @@ def _interrupt(daemon: "Daemon", words: Json) -> Json | None:
 
 def _command(daemon: "Daemon", words: Json) -> Json:
     """Type an operator's own words, as they are; who said what is noted before, and what came of it after."""
-    keeper, text = daemon.keeper(words["agent"]), str(words["text"])
-    about: Json = {"what": "command", "by": words["by"], "route": keeper.manifest.bridge}
+    keeper, text = daemon.keeper(_text(words, "agent")), _text(words, "text")
+    about: Json = {"what": "command", "by": _text(words, "by"), "route": keeper.manifest.bridge}
 
     def note(**facts: str) -> None:
         with daemon.room.write() as tx:
@@ -134,18 +154,19 @@ def _command(daemon: "Daemon", words: Json) -> Json:
 
 def _watch(daemon: "Daemon", words: Json) -> None:
     """Mail what a pane prints and matches, from now on."""
-    daemon.watches.add(Watch(**words["watch"]), _PATIENCE)
+    daemon.watches.add(_record(Watch, words, "watch"), _PATIENCE)
 
 
 def _unwatch(daemon: "Daemon", words: Json) -> None:
-    watches.remove(daemon.home, str(words["id"]))
+    watches.remove(daemon.home, _text(words, "id"))
     daemon.watches.reconcile()
 
 
 def _release(daemon: "Daemon", words: Json) -> None:
     """Let go of an agent: one of our own children is ended by that."""
-    manifests.remove(daemon.home, words["agent"])
-    daemon.environments.pop(words["agent"], None)
+    agent = _text(words, "agent")
+    manifests.remove(daemon.home, agent)
+    daemon.environments.pop(agent, None)
     daemon.reconcile()
 
 
@@ -167,4 +188,4 @@ _VERBS: dict[str, Callable[["Daemon", Json], Any]] = {
     "release": _release,
     "down": _down,
 }
-_FOR_PEOPLE = ("start", "attach", "command", "release", "down")
+_FOR_ANYBODY = ("ping", "reload", "observe", "screen")  # what changes nothing; all else is for people

@@ -91,6 +91,11 @@ def of(name: str) -> Profile:
     return importlib.import_module(f"postroom.runtimes.{name}").profile()
 
 
+# What is typed into these is run, so that no profile is for them.
+SHELLS = frozenset((
+    "sh", "bash", "rbash", "dash", "ash", "zsh", "fish", "ksh", "ksh93", "mksh", "oksh", "pdksh", "yash",
+    "csh", "tcsh", "nu", "elvish", "xonsh", "osh", "ysh", "pwsh", "powershell",
+))  # fmt: skip
 _KEY = r"(?:[CMS]-)*(?:[A-Za-z][A-Za-z0-9]*|[^\sA-Za-z])"  # as tmux names them
 _GIVEN = ("prompt", "busy", "dialogs", "submit", "stop", "lines", "programs")
 
@@ -115,7 +120,7 @@ def given(table: object, where: str = "profile") -> Profile:
         submit=_key(values.get("submit", "Enter"), f"{where}.submit"),
         stop=tuple(_key(each, f"{where}.stop") for each in _list(values, "stop", where)),
         lines=_switch(values.get("lines", False), f"{where}.lines"),
-        programs=tuple(_word(each, f"{where}.programs") for each in _list(values, "programs", where)),
+        programs=tuple(_program(each, f"{where}.programs") for each in _list(values, "programs", where)),
     )
 
 
@@ -127,6 +132,13 @@ def _word(value: object, where: str) -> str:
     if not isinstance(value, str) or not value:
         raise _wrong(where, f"must be text, not {value!r}"[:200])
     return value
+
+
+def _program(value: object, where: str) -> str:
+    name = _word(value, where)
+    if name.rpartition("/")[2] in SHELLS:
+        raise _wrong(where, f"names a shell, {name}: whatever is typed there is run, so no mail is")
+    return name
 
 
 def _pattern(value: object, where: str) -> str:

@@ -26,6 +26,7 @@ from postroom.bridges.process.key import sent
 from postroom.bridges.process.tape import Tape
 from postroom.bridges.terminal.port import View
 from postroom.bridges.terminal.profile import profile_of
+from postroom.bridges.terminal.shell import is_shell
 from postroom.bridges.terminal.typist import Typist
 from postroom.clock import wall
 from postroom.errors import BridgeError
@@ -141,6 +142,7 @@ class Pty:
             return View(
                 self._emulator.screen(), now, alive,
                 foreground=alive and self._child.is_in_foreground(),
+                shell=is_shell(self._child.process),
                 typed_ago=None if self._typed_at is None else now - self._typed_at,
                 moved_ago=None if self._moved_at is None else now - self._moved_at,
                 facts=self._facts(),

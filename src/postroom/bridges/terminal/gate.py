@@ -36,6 +36,8 @@ def _of_terminal(view: View) -> Refusal | None:
         return Refusal(Reason.OFFLINE.value, "the agent has ended, or another runs in its place")
     if not view.foreground:
         return Refusal(Reason.BACKGROUND.value, "another program has the agent's terminal")
+    if view.shell:
+        return Refusal(Reason.BACKGROUND.value, "a shell is there, which would run whatever is typed")
     if view.in_mode:
         return Refusal(Reason.COPY_MODE.value, "its terminal is scrolled back")
     if view.synchronised:

@@ -12,6 +12,7 @@ class View(NamedTuple):
     at: float  # on the monotonic clock, before it was read
     alive: bool = True  # the agent's own process, the one that was registered: not another in its place
     foreground: bool = True  # whether the keys go to it
+    shell: bool = False  # whether it is a shell, which runs what is typed
     in_mode: bool = False  # scrolled back, or in another of the terminal's own modes
     synchronised: bool = False  # what is typed goes to other terminals, too
     typed_ago: float | None = None  # seconds since a person pressed a key there; None: nobody can, or has

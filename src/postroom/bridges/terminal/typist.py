@@ -240,7 +240,7 @@ class Typist:
     def _keeps_from_stopping(self, view: View, reading: Reading) -> str:
         """A key that stops a turn answers a dialog, and nobody knows what it does elsewhere."""
         refused = refusal(view, reading, self._profile, Text("", Kind.COMMAND))
-        goes_elsewhere = view.in_mode or view.synchronised or not view.foreground
+        goes_elsewhere = view.in_mode or view.synchronised or not view.foreground or view.shell
         return refused.words if refused and (goes_elsewhere or reading.state is not State.BUSY) else ""
 
     def _presses(self, key: str) -> bool:

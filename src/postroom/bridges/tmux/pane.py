@@ -6,6 +6,7 @@ import time
 from postroom import host
 from postroom.bridges.terminal.port import View
 from postroom.bridges.terminal.screen import Screen, parse
+from postroom.bridges.terminal.shell import is_shell
 from postroom.bridges.tmux.camera import Shot, camera, places
 from postroom.bridges.tmux.server import Server, Target, server_of
 from postroom.errors import BridgeError
@@ -34,6 +35,7 @@ class Pane:
         return View(
             screen, shot.at, alive,
             foreground=alive and host.is_in_foreground(int(self._process.partition(".")[0])),
+            shell=is_shell(self._process),
             in_mode=facts["pane_in_mode"] != "0" or facts["pane_input_off"] == "1",
             synchronised=facts["pane_synchronized"] == "1",
             typed_ago=max(0.0, now - shot.typed_at) if shot.typed_at else None,

@@ -19,7 +19,7 @@ it. Without PANE, the only pane with a known agent is adopted; if there are seve
 is typed into a dialog, a draft, or a screen that is not known.
 
 A program that is not known needs a profile: one of the config ([profiles.NAME]), or by hand, with a pattern
-for how the line begins in which one types."""
+for how the line begins in which one types. Never a shell: it would run its mail. Only a person may adopt."""
 EXAMPLES = """\
   postroom adopt --all
   postroom adopt %3 --as backend
@@ -54,6 +54,7 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
     context.room(create=True)
     found = _candidates(args, context)
     if args.release:
+        _check_person(context)
         return _release(found, args, context)
     chosen = _chosen(found, args)
     if args.dry_run or not chosen:
@@ -62,6 +63,7 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
         from postroom.errors import UsageError
 
         raise UsageError(f"{len(chosen)} panes cannot all be {args.name}", hint="Name one pane.")
+    _check_person(context)
     done = [_adopt(one, args, context) for one in chosen]
     if any("error" not in one for one in done):
         _observe(done, context)
@@ -70,6 +72,12 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
     else:
         context.put("".join(_line(one, context) for one in done))
     return 1 if any("error" in one for one in done) else 0
+
+
+def _check_person(context: "Context") -> None:
+    from postroom.room.authority import person
+
+    person(context.room(), "say into which panes mail is typed")
 
 
 def _check(args: "argparse.Namespace") -> None:
@@ -146,6 +154,12 @@ def _is_own(one: "Candidate") -> bool:
     from postroom.bridges.tmux.server import own_socket
 
     return os.environ.get("TMUX_PANE") == one.target.id and own_socket() == one.target.socket
+
+
+def _is_shell(one: "Candidate") -> bool:
+    from postroom.bridges.terminal.shell import is_shell
+
+    return is_shell(one.process)
 
 
 def wish(found: "Candidate", args: "argparse.Namespace", context: "Context") -> "Wish":
@@ -239,6 +253,8 @@ def _document(one: "Candidate") -> dict[str, Any]:
 def _verdict(one: "Candidate") -> str:
     if _is_own(one):
         return "your own pane"
+    if _is_shell(one):
+        return "a shell: nothing is typed there"
     if one.label:
         return "bears a name"
     return "adoptable" if one.runtime else "needs --runtime, --profile or --prompt"

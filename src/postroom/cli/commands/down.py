@@ -25,11 +25,13 @@ def add_arguments(parser: "Parser") -> None: ...
 def run(args: "argparse.Namespace", context: "Context") -> int:
     from postroom.config import home
     from postroom.daemon.control import ask
-    from postroom.daemon.instance import running
+    from postroom.daemon.place import running
+    from postroom.room.authority import person
 
     where = home(args.home)
     process = running(where)
     if process:
+        person(context.room(), "end the daemon")
         ask(where, "down")
         _await(process)
     if context.json:

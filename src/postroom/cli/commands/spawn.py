@@ -115,19 +115,15 @@ def start(name: str, plan: "Plan", context: "Context") -> "Manifest":
     """Start an agent; raises `AlreadyRunning` where it runs. What its mail lacks is said."""
     from postroom.bridges import registry
     from postroom.bridges.adoption import running, whereabouts
-    from postroom.bridges.contract import Berth
-    from postroom.bridges.terminal.profile import profile_of
-    from postroom.cli.consent import only_people
     from postroom.daemon.launch import launch
     from postroom.errors import AlreadyRunning, UsageError
+    from postroom.room.authority import person
 
     room = context.room()
-    only_people("spawn", context)
+    person(room, "start an agent")
     registry.load(plan.bridge)
     if not os.path.isdir(plan.cwd):
         raise UsageError(f"there is no directory {plan.cwd}", hint="Name one that is there: --cwd DIR")
-    if plan.bridge in ("tmux", "pty"):
-        profile_of(Berth("", plan.command[0], "", "", plan.runtime, plan.details))
     agent = room.join(name)
     if other := running(room.store.look(), agent):
         raise AlreadyRunning(
@@ -135,10 +131,24 @@ def start(name: str, plan: "Plan", context: "Context") -> "Manifest":
             hint=f"Go to it: postroom attach {agent.called}",
         )  # fmt: skip
     manifest, warning = launch(room, agent, plan)
-    for text in (warning, _unwired(plan, room.home)):
+    for text in (warning, _unknown(manifest), _unwired(plan, room.home)):
         if text:
             context.note(f"warning: {text}")
     return manifest
+
+
+def _unknown(manifest: "Manifest") -> str:
+    """That nobody knows what its terminal looks like, so that its mail waits."""
+    from postroom.bridges.terminal.profile import check
+    from postroom.errors import BridgeError
+
+    if manifest.bridge not in ("tmux", "pty"):
+        return ""
+    try:
+        check(manifest.berth)
+    except BridgeError as exc:
+        return f"{exc}, so its mail waits. {exc.hint}"
+    return ""
 
 
 def _unwired(plan: "Plan", home: str) -> str:
@@ -168,23 +178,24 @@ def _first_look(
     from postroom.cli.moment import span
 
     name = manifest.address
-    until = time.monotonic() + (span(args.timeout) if args.timeout else _WAIT)
+    is_known = not _unknown(manifest)
+    until = time.monotonic() + (span(args.timeout) if args.timeout else _WAIT) * is_known
     try:
         facts = look_until(manifest, until, context, busy=not prompt)
         facts["prompt"] = _give(manifest, prompt, facts, until, context) if prompt else None
     except KeyboardInterrupt:
         context.note(f"{name} runs on. Go to it: postroom attach {name}; end it: postroom stop {name}")
         raise
-    return facts, _code(facts)
+    return facts, _code(facts, is_known=is_known)
 
 
-def _code(facts: dict[str, Any]) -> int:
+def _code(facts: dict[str, Any], *, is_known: bool) -> int:
     if facts["doing"] == "gone":
         return 1
     is_blocked = facts["doing"] == "asking" or str(facts["reason"]).startswith("launch_blocked:")
     if facts["prompt"] is not None and not is_blocked and not facts["prompt"]["proven"]:
         return 1
-    return 4 if facts["doing"] == "starting" else 0
+    return 4 if facts["doing"] == "starting" and is_known else 0
 
 
 def look_until(
@@ -237,9 +248,9 @@ def _give(
 
 
 def _who(context: "Context") -> str:
-    import getpass
+    from postroom.room.authority import person
 
-    return context.room().agent or f"human:{getpass.getuser()}"
+    return person(context.room(), "give a prompt").name
 
 
 def _last_words(manifest: "Manifest") -> str:

@@ -24,12 +24,12 @@ def add_arguments(parser: "Parser") -> None:
 
 def run(args: "argparse.Namespace", context: "Context") -> int:
     from postroom.bridges import manifest as manifests
-    from postroom.cli.consent import only_people
     from postroom.errors import NotFound
+    from postroom.room.authority import person
 
     room = context.room()
     agent = room.known(args.name)
-    only_people("stop", context)
+    person(room, f"stop {agent.called}")
     manifest = manifests.get(room.home, agent.id)
     if manifest is None:
         hint = "See who is reached how: postroom agents"

@@ -33,10 +33,10 @@ def add_arguments(parser: "Parser") -> None:
 
 def run(args: "argparse.Namespace", context: "Context") -> int:
     from postroom.bridges.roster import entries
-    from postroom.cli.consent import only_people
+    from postroom.room.authority import person
 
     room = context.room(create=True)
-    only_people("up", context)
+    person(room, "start the daemon and what the config declares")
     wanted = entries(room.declared)
     _confirm(wanted, args, context)
     if args.foreground:
@@ -134,6 +134,7 @@ def _brought(entry: "Entry", context: "Context") -> "tuple[Manifest, str]":
 def _there(entry: "Entry", agent: "Agent", context: "Context") -> "Candidate | None":
     """The pane that is meant by the config, or that bears the agent's name; not one with a bare shell."""
     from postroom.bridges.roster import programs
+    from postroom.bridges.terminal.shell import is_shell
     from postroom.bridges.tmux.candidate import candidates
     from postroom.bridges.tmux.server import Server, own_socket
     from postroom.errors import BridgeError
@@ -144,7 +145,8 @@ def _there(entry: "Entry", agent: "Agent", context: "Context") -> "Candidate | N
         return None  # there is no tmux, or no server
     named = [one for one in found if entry.pane and entry.pane in (one.target.id, one.place)]
     labelled = [one for one in found if one.label in (agent.address, agent.name)]
-    chosen = [one for one in (*named, *labelled) if one.runtime or entry.runtime or entry.profile]
+    fits = [one for one in (*named, *labelled) if one.runtime or entry.runtime or entry.profile]
+    chosen = [one for one in fits if not is_shell(one.process)]
     return chosen[0] if chosen else None
 
 
@@ -187,7 +189,7 @@ def _started(entry: "Entry", context: "Context") -> "Manifest":
 
 
 def _put(started: bool, done: list[dict[str, Any]], context: "Context") -> None:
-    from postroom.daemon.instance import running
+    from postroom.daemon.place import running
 
     pid = int(running(context.room().home).partition(".")[0] or 0)
     if context.json:

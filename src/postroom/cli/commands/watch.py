@@ -16,7 +16,7 @@ Mail what a pane prints and matches a regular expression to an agent or a person
 failing test. The pane may run anything. What comes together goes in one letter (2 seconds from the first line
 on, up to 30 while more keeps coming), with equal lines counted. It is sent as a note of yours, marked as
 outside content. The daemon does it, also after it was started again, until --stop, or until the pane is
-closed, which you are told. Only what is printed from now on counts."""
+closed, which you are told. Only a person may ask for it, and only what is printed from now on counts."""
 EXAMPLES = """\
   postroom watch work:1.0 --match 'ERROR|Traceback' --to backend
   postroom watch %3 --match '^FAIL' --to backend --window 10s
@@ -49,7 +49,9 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
 def _begin(args: "argparse.Namespace", context: "Context") -> int:
     from postroom.daemon.control import ask
     from postroom.daemon.instance import ensure
+    from postroom.room.authority import person
 
+    person(context.room(), "have a pane watched")
     wanted, home = _wanted(args, context), context.room().home
     ensure(home)
     ask(home, "watch", watch=wanted._asdict())
@@ -82,7 +84,7 @@ def _wanted(args: "argparse.Namespace", context: "Context") -> "Watch":
 
 
 def _list(context: "Context") -> int:
-    from postroom.daemon.instance import running
+    from postroom.daemon.place import running
     from postroom.daemon.watch import every
 
     home = context.room().home
@@ -106,10 +108,12 @@ def _list(context: "Context") -> int:
 def _stop(id: str, context: "Context") -> int:
     from postroom.daemon import watch
     from postroom.daemon.control import ask
-    from postroom.daemon.instance import running
+    from postroom.daemon.place import running
     from postroom.errors import NotFound
+    from postroom.room.authority import person
 
     home = context.room().home
+    person(context.room(), "end a watch")
     if watch.get(home, id) is None:
         raise NotFound(f"there is no watch {id!r}", hint="See: postroom watch --list")
     if running(home):
