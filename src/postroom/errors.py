@@ -407,3 +407,16 @@ class JournalBroken(StoreError):
 
     code = "journal_broken"
     hint = "Check the store itself: postroom verify"
+
+
+def told(said: dict[str, Any], otherwise: type[PostroomError] = PostroomError) -> PostroomError:
+    """The error that `as_json` has told of; one with a code that is not known here is `otherwise`."""
+    facts = {key: value for key, value in said.items() if key not in ("error", "message", "hint")}
+    kind = _with_code(PostroomError, str(said.get("error"))) or otherwise
+    return kind(str(said.get("message") or ""), hint=str(said.get("hint") or ""), **facts)
+
+
+def _with_code(kind: type[PostroomError], code: str) -> type[PostroomError] | None:
+    if kind.code == code:
+        return kind
+    return next((found for sub in kind.__subclasses__() if (found := _with_code(sub, code))), None)

@@ -8,6 +8,8 @@ import pytest
 
 from postroom import host
 from postroom.bridges import manifest as manifests
+from postroom.daemon import control, launch
+from postroom.errors import Refused
 from postroom.room.berth import occupy
 from postroom.room.local import open_room
 from postroom.room.seat import Around, Seat
@@ -297,5 +299,65 @@ def test_an_agent_may_not_start_or_stop_others(yard: Yard):
     for words in (["stop", "backend"], ["spawn", "other", "--", "claude"]):
         refused = yard(*words)
         assert (refused.code, is_told_well(refused)) == (5, True), refused
-        assert "only a person may ask for that" in refused.err
+        assert "only a person may" in refused.err
     assert label(pane) == "p/backend"
+
+
+# shells
+
+
+@pytest.mark.promise("never-typed-blind")
+@pytest.mark.parametrize("words", [["bash", "--norc", "-i"], ["sh"], ["dash", "-i"]])
+def test_a_shell_is_not_adopted_whatever_is_said_of_its_prompt(yard: Yard, words: list[str]):
+    pane = yard.stage.run("env", "PS1=$ ", *words)
+    eventually(lambda: "$" in yard.stage.tmux("capture-pane", "-p", "-t", pane))
+    for said in (["--prompt", r"^\S*\$ "], ["--runtime", "claude"]):
+        refused = yard("adopt", pane, "--as", "backend", *said)
+        assert (refused.code, is_told_well(refused)) == (5, True), refused
+        assert "has a shell in front" in refused.err
+    assert manifests.every(yard.home) == []
+    assert "a shell: nothing is typed there" in yard.ok("adopt", "--dry-run", pane).out
+
+
+def test_no_profile_is_for_a_shell(yard: Yard):
+    yard.configure('[profiles.mine]\nprompt = "\\\\$ "\nprograms = ["/bin/bash"]\n')
+    pane = yard.stage.run("bash", "--norc")
+    refused = yard("adopt", pane, "--profile", "mine", "--yes")
+    assert (refused.code, is_told_well(refused)) == (2, True), refused
+    assert "names a shell, /bin/bash" in refused.err
+    yard.configure('[agents.backend]\npane = "stage:0.0"\nprofile = "p"\n[profiles.p]\nprompt = "\\\\$ "\n')
+    assert "there is no pane 'stage:0.0' with a program" in yard("up", "--yes").out
+
+
+def test_a_program_that_has_become_a_shell_since_gets_no_mail(yard: Yard):
+    script = os.path.join(yard.stage.root, "turns")
+    with open(script, "w", encoding="utf-8") as file:
+        file.write('#!/bin/sh\nprintf "ask> "\nread _\nPS1="ask> " exec bash --norc -i\n')
+    os.chmod(script, 0o700)
+    pane = yard.stage.run(script)
+    eventually(lambda: "ask>" in yard.stage.tmux("capture-pane", "-p", "-t", pane))
+    yard.ok("adopt", pane, "--as", "backend", "--prompt", "ask> ")
+    yard.stage.tmux("send-keys", "-t", pane, "Enter")
+    eventually(lambda: in_front(yard, pane) == "bash")
+    ref = yard.line.sent("backend", f"x; touch {yard.stage.root}/ran")
+    eventually(lambda: yard.line.receipt(ref)["reason"] == "background")
+    assert "touch" not in yard.stage.tmux("capture-pane", "-p", "-t", pane)
+
+
+# let go of
+
+
+def test_a_release_that_is_refused_leaves_all_as_it_was(yard: Yard):
+    pane = yard.stage.agent(name="claude")
+    yard.ok("adopt", "--as", "backend")
+    with pytest.MonkeyPatch.context() as patch, open_room(yard.home, project="p") as room:
+        patch.setattr(control, "ask", _refuses)
+        with pytest.raises(Refused):
+            launch.let_go(room, yard.manifest("backend"))
+    assert yard.manifest("backend").pane == pane.target
+    assert label(pane) == "p/backend"
+    yard.seen(yard.line.sent("backend", "hello"))
+
+
+def _refuses(*_: object, **__: object) -> None:
+    raise Refused("no")

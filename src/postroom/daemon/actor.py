@@ -21,7 +21,7 @@ from postroom.bridges.contract import (
 )
 from postroom.bridges.manifest import Manifest
 from postroom.daemon.waking import Waking
-from postroom.errors import TerminalTaken
+from postroom.errors import TerminalTaken, UnknownAgent
 from postroom.model.ladder import Reason
 from postroom.model.message import Agent, Json, Mail, Session
 from postroom.room import berth, glance, push, turn
@@ -63,7 +63,7 @@ class Actor:
     def _agent(self) -> Agent:
         found = self._room.store.look().agent(self._manifest.agent)
         if found is None:
-            raise LookupError(f"there is no agent {self._manifest.address} any more")
+            raise UnknownAgent(f"there is no agent {self._manifest.address} any more")
         return found
 
     def step(self) -> float | None:

@@ -1,22 +1,24 @@
 """How commands talk to the daemon: a Unix socket beside the room, one line of JSON each way.
 
-`ask(home, "screen", agent=…)` is the client. Whoever connects must be of the same user; what types into a
-terminal is refused to whoever runs under an agent, which the daemon finds out by the caller's own processes.
+`ask(home, "screen", agent=…)` is the client. Whoever connects must be of the same user; what is for people is
+refused to whoever runs under an agent, which the daemon finds out by the caller's own processes.
 """
 
 import json
 import os
 import socket
 import struct
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from postroom import config, errors, host
-from postroom.errors import BridgeError, PostroomError
+from postroom.errors import BridgeError, PostroomError, UsageError
 from postroom.model.message import Json
 
 _NAME = "daemon.sock"
+_SOL_LOCAL, _LOCAL_PEERPID = 0, 0x002  # as macOS numbers them; Python names neither
 _MOST = 1 << 22  # bytes of one line
 _PATIENCE = 90.0  # seconds
 _HINT = "Start it: postroom up"
@@ -64,16 +66,16 @@ class Server:
                 uid, pid = _peer(link)
                 if uid != os.getuid():
                     return
-                words: Json = json.loads(_line(link))
+                words = _words(_line(link))
                 answer = self._answer(str(words.pop("verb", "")), words, pid)
                 answer, run = answer if isinstance(answer, Takeover) else (answer, None)
                 said = {"ok": answer}
             except PostroomError as exc:
-                said = {"error": type(exc).__name__, "message": str(exc), "hint": exc.hint}
+                said = exc.as_json()
             except Exception as exc:
-                said = {"error": "BridgeError", "message": f"{type(exc).__name__}: {exc}", "hint": ""}
+                said = BridgeError(f"{type(exc).__name__}: {exc}").as_json()
             try:
-                link.sendall(json.dumps(said).encode() + b"\n")
+                link.sendall(json.dumps(said, default=str).encode() + b"\n")
             except OSError:
                 return  # who asked has gone
             if run is not None:
@@ -113,8 +115,7 @@ def _asked(link: socket.socket, home: str, patience: float, words: Json) -> Any:
     except (OSError, ValueError) as exc:
         raise BridgeError(f"the daemon does not answer: {exc}", hint=_HINT) from None
     if "error" in said:
-        kind = getattr(errors, str(said["error"]), BridgeError)
-        raise kind(said["message"], hint=said["hint"])
+        raise errors.told(said, BridgeError)
     return said["ok"]
 
 
@@ -124,6 +125,16 @@ def ping(home: str) -> bool:
         return bool(ask(home, "ping", patience=2.0))
     except BridgeError:
         return False
+
+
+def _words(line: bytes) -> Json:
+    try:
+        said: Any = json.loads(line)
+    except ValueError as exc:
+        raise UsageError(f"what was asked is no JSON: {exc}") from None
+    if not isinstance(said, dict):
+        raise UsageError("what was asked is no JSON object")
+    return said  # pyright: ignore[reportUnknownVariableType] - whatever stands there
 
 
 def _line(link: socket.socket) -> bytes:
@@ -139,11 +150,22 @@ def _line(link: socket.socket) -> bytes:
 
 
 def _peer(link: socket.socket) -> tuple[int, int]:
-    if not hasattr(socket, "SO_PEERCRED"):
-        return os.getuid(), 0
-    size = struct.calcsize("3i")
-    pid, uid, _ = struct.unpack("3i", link.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size))
-    return uid, pid
+    """The user and the process at the other end; where the system does not say, ours, as only we may connect,
+    and 0.
+    """
+    if hasattr(socket, "SO_PEERCRED"):
+        size = struct.calcsize("3i")
+        pid, uid, _ = struct.unpack("3i", link.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size))
+        return uid, pid
+    return os.getuid(), _pid_on_a_mac(link) if sys.platform == "darwin" else 0
+
+
+def _pid_on_a_mac(link: socket.socket) -> int:
+    try:
+        [pid] = struct.unpack("i", link.getsockopt(_SOL_LOCAL, _LOCAL_PEERPID, struct.calcsize("i")))
+    except OSError:
+        return 0
+    return pid
 
 
 class _short:

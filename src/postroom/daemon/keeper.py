@@ -8,7 +8,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from typing import Any
 
 from postroom import host
@@ -19,14 +19,15 @@ from postroom.bridges.process.restart import Policy, restart
 from postroom.bridges.registry import load
 from postroom.daemon.actor import Actor
 from postroom.daemon.log import note
-from postroom.errors import BridgeError
+from postroom.errors import BridgeError, PostroomError, TimedOut
 from postroom.room import berth
 from postroom.room.local import LocalRoom
 
 _MOST = 64  # things asked for that may wait
 _FIRST, _LONGEST = 0.5, 60.0  # seconds before a crashed actor is started again
 _STEADY = 60.0  # seconds of life after which earlier crashes are forgotten
-_ANSWER = 60.0  # seconds for one thing that is asked for
+_ANSWER = 60.0  # seconds for one thing that is asked for to begin
+_LONGER = 25.0  # seconds for one that has begun by then to end
 
 Job = Callable[[Actor, Bridge], Any]
 
@@ -70,6 +71,11 @@ class Keeper:
         if not self.is_over and host.is_gone(self.manifest.process):
             self.ring()
 
+    def look_into_room(self) -> None:
+        """As `look_around`, for who is deleted: asked when the room has changed."""
+        if self._is_deleted():
+            self._forget() if self.is_over else self.ring()
+
     def has_moved(self) -> bool:
         """Whether its agent is to be reached elsewhere, or no more, by what stands in its manifest now."""
         with self._guard:
@@ -77,8 +83,19 @@ class Keeper:
             return now is None or self.manifest._replace(address=now.address) != now
 
     def ask(self, job: Job) -> Any:
-        """Have something done between two steps, and wait for what comes of it."""
-        return self.submit(job).result(_ANSWER)
+        """Have something done between two steps, and wait for what comes of it.
+
+        `TimedOut` if that has not begun in time, and then it is not done later either.
+        """
+        answer = self.submit(job)
+        for seconds in (_ANSWER, _LONGER):
+            if not wait([answer], seconds).not_done:
+                return answer.result()
+            if answer.cancel():
+                words = f"{self.manifest.address} was at something else for {seconds:g} s"
+                raise TimedOut(f"{words}, so it was not done", hint="Try again in a moment.")
+        words = f"{self.manifest.address} is still at it after {_LONGER:g} s"
+        raise TimedOut(words, hint="What comes of it is noted: postroom log")
 
     def submit(self, job: Job) -> "Future[Any]":
         """As `ask`, without waiting."""
@@ -99,13 +116,37 @@ class Keeper:
             try:
                 self._serve()
             except Exception as exc:
+                if self._is_deleted():
+                    break
                 self.crashes += 1
                 pause = _FIRST if time.monotonic() - began > _STEADY else pause
                 note("crashed", agent=self.manifest.address, error=repr(exc), again_in=pause)
                 self._rest(pause, exc)
                 pause = min(_LONGEST, pause * 2)
+        if not self._stopping and self._is_deleted():
+            self._forget()
         self._refuse(BridgeError(f"{self.manifest.address} is not running"))
         self._waiter.close()
+
+    def _is_deleted(self) -> bool:
+        """Whether its agent is no longer in the room; no, where the room does not say."""
+        try:
+            return self._room.store.look().agent(self.manifest.agent) is None
+        except PostroomError:
+            return False
+
+    def _forget(self) -> None:
+        """Nothing is kept for who is in the room no longer, and its pane bears no name."""
+        from postroom.bridges.adoption import unlabel  # noqa: PLC0415 - rarely
+
+        self._over = True
+        if manifests.get(self._room.home, self.manifest.agent) is None:
+            return
+        with self._guard:
+            manifests.remove(self._room.home, self.manifest.agent)
+        if self.manifest.pane:
+            unlabel(self.manifest.pane)
+        note("forgotten", agent=self.manifest.address)
 
     def _rest(self, seconds: float, why: Exception) -> None:
         """Do nothing for so long, whoever rings; what is asked for meanwhile is refused."""
@@ -137,6 +178,8 @@ class Keeper:
     def _answer(self, actor: Actor, bridge: Bridge) -> None:
         while not self._jobs.empty():
             job, answer = self._jobs.get_nowait()
+            if not answer.set_running_or_notify_cancel():
+                continue  # nobody waits for it any more
             try:
                 answer.set_result(job(actor, bridge))
             except Exception as exc:
@@ -144,18 +187,22 @@ class Keeper:
 
     def _refuse(self, exc: Exception) -> None:
         while not self._jobs.empty():
-            self._jobs.get_nowait()[1].set_exception(exc)
+            _, answer = self._jobs.get_nowait()
+            if answer.set_running_or_notify_cancel():
+                answer.set_exception(exc)
 
     def _has_ended(self, code: int) -> None:
         """The agent is gone: started again where that was asked for, else its session is over."""
         known = self.manifest
-        pause = self._restarts_in(code)
         agent = self._room.store.look().agent(known.agent)
+        if agent is None:
+            self._over = True  # and it is forgotten
+            return
+        pause = self._restarts_in(code)
         with self._room.write() as tx:
             payload = {"bridge": known.bridge, "exit_code": None if code < 0 else code, "again_in": pause}
             tx.append("agent.ended", known.agent, payload=payload)
-        if agent is not None:
-            berth.vacate(self._room, agent, known.bridge)
+        berth.vacate(self._room, agent, known.bridge)
         note("ended", agent=known.address, exit_code=code, again_in=pause)
         if pause is None:
             self._over = True

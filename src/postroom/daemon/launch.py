@@ -13,6 +13,7 @@ from postroom.bridges.manifest import Manifest
 from postroom.bridges.registry import load
 from postroom.bridges.tmux import bridge as tmux
 from postroom.daemon import control, instance
+from postroom.daemon.place import running
 from postroom.errors import BridgeError, PostroomError
 from postroom.model.message import Agent, Json
 from postroom.room.local import LocalRoom
@@ -88,9 +89,8 @@ def _set_up(manifest: Manifest) -> str:
 
 def let_go(room: LocalRoom, manifest: Manifest) -> None:
     """Nothing is typed there any more; a child of the daemon's ends by that."""
-    manifests.remove(room.home, manifest.agent)
-    if instance.running(room.home):
-        control.ask(room.home, "release", agent=manifest.agent)
+    if running(room.home):
+        control.ask(room.home, "release", agent=manifest.agent)  # before anything is changed: it may refuse
     release(room, manifest)
 
 

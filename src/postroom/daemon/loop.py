@@ -44,6 +44,7 @@ class Daemon:
         self.keepers: dict[str, Keeper] = {}
         self.environments: dict[str, dict[str, str]] = {}  # with which agents were started here, by id
         self._seen = -1  # the manifests, as of then
+        self._version: int | None = None  # of the room, as of then
         self.watches = Watches(self.room)
         self.since = wall()
         self._sweep = Sweep(self.room)
@@ -76,10 +77,14 @@ class Daemon:
             if changed != self._seen or time.time_ns() - changed < _AT_REST:
                 self.reconcile()
                 self._seen = changed
+            version = self.room.store.changed()
             for keeper in list(self.keepers.values()):
                 keeper.look_around()
+                if version != self._version:
+                    keeper.look_into_room()
                 if keeper.is_over and self._reseat.look(keeper.manifest):
                     self._wake.set()
+            self._version = version
             for party in self._sweep.run(self.keepers.keys()):
                 log.note("rung again", agent=party)
         except Exception as exc:
@@ -146,6 +151,7 @@ def _result(answer: "Future[Observation]", until: float) -> Observation | None:
     try:
         return answer.result(max(0.0, until - time.monotonic()))
     except (PostroomError, TimeoutError):
+        answer.cancel()  # else it would be looked for nobody
         return None
 
 

@@ -22,8 +22,8 @@ class Reseat:
     def look(self, manifest: Manifest) -> bool:
         """Whether something is to be kept otherwise than before. The agent of that manifest has ended."""
         root = str(manifest.details.get("root") or "")
-        if manifest.is_ours or not root:
-            return False
+        if manifest.is_ours or not root or manifests.get(self._home, manifest.agent) is None:
+            return False  # nobody wants it back
         if host.is_gone(root):
             manifests.remove(self._home, manifest.agent)
             return True

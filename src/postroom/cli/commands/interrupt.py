@@ -67,7 +67,7 @@ def _pause(agent: "Agent", by: "Operator", context: "Context") -> dict[str, Any]
 def _stop(agent: "Agent", by: "Operator", args: "argparse.Namespace", context: "Context") -> dict[str, Any]:
     """By its bridge, where one reaches it and can; else by a message."""
     from postroom.bridges import manifest
-    from postroom.errors import BridgeError, UnknownAgent
+    from postroom.errors import BridgeError, TimedOut, UnknownAgent
 
     home = context.room().home
     done = None
@@ -81,7 +81,7 @@ def _stop(agent: "Agent", by: "Operator", args: "argparse.Namespace", context: "
                 home, "interrupt", agent=agent.id, kind=args.kind, by=by.name, role=by.role,
                 reason=args.reason,
             )  # fmt: skip
-        except (BridgeError, UnknownAgent) as exc:
+        except (BridgeError, TimedOut, UnknownAgent) as exc:
             return {"proven": False, "words": str(exc), "message": None}
     if done is not None:
         return {"proven": done["proven"], "words": done["words"], "message": None}

@@ -52,14 +52,14 @@ def _lines(text: str | None) -> int:
 def _shown(found: "Named", lines: int, colour: bool, context: "Context") -> tuple[str, str]:
     """What is shown, and who told: the daemon, which alone sees its own children, or tmux."""
     from postroom.bridges.tmux.place import captured
-    from postroom.errors import BridgeError, UnknownAgent
+    from postroom.errors import BridgeError, TimedOut, UnknownAgent
 
     if found.agent is not None and found.manifest is not None and not (colour and found.pane):
         from postroom.daemon.control import ask
 
         try:
             return ask(context.room().home, "screen", agent=found.agent.id, lines=lines), "daemon"
-        except (BridgeError, UnknownAgent):
+        except (BridgeError, TimedOut, UnknownAgent):
             if found.pane is None:
                 raise
     return captured(found.there, lines, colour=colour), "tmux"
