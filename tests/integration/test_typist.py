@@ -18,7 +18,10 @@ from postroom.bridges.terminal.reading import Reading, State
 from postroom.bridges.tmux import server
 from postroom.errors import StoreBusy
 from postroom.model.ladder import Evidence
+from postroom.runtimes.screen import Fold, Most
 from tests.tui.desk import MOMENTS, Desk, is_one_paste
+from tests.tui.person import Person
+from tests.tui.profile import PROFILE
 from tests.tui.stage import Pane, Stage, patiently
 
 SHORT, LINES = "hello", "one\ntwo, with words\n\nthree"
@@ -113,6 +116,111 @@ def test_a_question_that_covers_the_composer_after_enter_delays_the_proof(
     desk.check(delivered)
     assert desk.typist.receive() == []
     pane.control("close")
+    assert [heard.proves for heard in desk.typist.receive()] == [Evidence.TERMINAL]
+
+
+def test_an_agent_that_hides_its_composer_at_work_proves_by_that_work(stage: Stage):
+    pane = stage.agent("--turn", "-1")
+    desk = Desk(pane, PROFILE._replace(deaf=PROFILE.busy))
+    delivered = desk.deliver()
+    assert delivered.result is Result.PROVEN
+    assert "went to work" in delivered.words
+    desk.check(delivered)
+
+
+# --------------------------------------------------------------------- a person at the same keyboard
+
+SWALLOWED = ["--quiet", "1e6"]  # no Enter after a paste is one
+
+
+def attended(stage: Stage, *options: str) -> tuple[Pane, Person, Desk]:
+    """An agent before which somebody sits, who has not typed for a while; another window is behind theirs."""
+    stage.agent()
+    pane = stage.agent(*options)
+    stage.tmux("select-window", "-t", pane.id)
+    person, desk = stage.person(), Desk(pane)
+    patiently(lambda: desk.typist.observe().reason == "")
+    return pane, person, desk
+
+
+def clear(pane: Pane, person: Person) -> None:
+    pane.until("swallowed")
+    person.type("\x15")
+    pane.until("cleared")
+
+
+def leave(stage: Stage, pane: Pane, person: Person) -> None:
+    person.type("\x02n")
+    patiently(lambda: stage.tmux("list-clients", "-F", "#{pane_id}") != pane.id)
+
+
+@pytest.mark.promise("seen-needs-evidence")
+@pytest.mark.parametrize("then", ["stays", "goes to another window", "detaches"])
+def test_a_composer_that_a_person_has_cleared_proves_nothing(stage: Stage, then: str):
+    pane, person, desk = attended(stage, *SWALLOWED)
+
+    def happen() -> None:
+        clear(pane, person)
+        if then == "goes to another window":
+            leave(stage, pane, person)
+        if then == "detaches":
+            person.leave()
+
+    delivered = desk.deliver(at={"after enter": happen})
+    assert delivered.result is Result.UNCERTAIN, delivered
+    assert pane.submitted() == []
+    assert desk.typist.receive() == []
+
+
+@pytest.mark.promise("seen-needs-evidence")
+def test_what_was_handed_over_is_in_doubt_once_a_person_has_typed_there(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(typist, "_CLEAR", 0.5)
+    pane, person, desk = attended(stage, *SWALLOWED, "--dialog-after", "enter")
+    assert desk.deliver().result is Result.HANDED, "a question covers the composer"
+    assert desk.typist.receive() == []
+    pane.control("close")
+    clear(pane, person)
+    pane.reads(Reading(State.IDLE, ""))
+    [heard] = desk.typist.receive()
+    assert (heard.proves, "pressed a key" in heard.doubts) == (None, True)
+    assert desk.typist.receive() == []
+    assert pane.submitted() == []
+
+
+def test_what_was_handed_over_and_never_seen_to_go_is_in_doubt_after_a_while(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(typist, "_CLEAR", 0.5)
+    monkeypatch.setattr(typist, "_PROOF", 0.1)
+    desk = Desk(stage.agent("--dialog-after", "enter"))
+    assert desk.deliver().result is Result.HANDED
+    [heard] = desk.typist.receive()
+    assert (heard.proves, "not seen to go" in heard.doubts) == (None, True)
+
+
+def test_of_what_waits_for_the_end_of_a_turn_no_clock_gives_up(stage: Stage, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(typist, "_PROOF", 0.0)
+    pane = stage.agent("--turn", "-1")
+    pane.control("busy")
+    desk = Desk(pane)
+    assert desk.deliver(while_busy=True).result is Result.HANDED
+    assert desk.typist.receive() == []
+    pane.control("done")
+    pane.control("done")
+    assert [heard.proves for heard in desk.typist.receive()] == [Evidence.TERMINAL]
+
+
+def test_what_a_command_finds_out_of_the_text_before_it_is_not_lost(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(typist, "_CLEAR", 0.5)
+    pane = stage.agent("--dialog-after", "enter")
+    desk = Desk(pane)
+    assert desk.deliver().result is Result.HANDED
+    pane.control("close")
+    assert desk.deliver("/status").result is Result.PROVEN
     assert [heard.proves for heard in desk.typist.receive()] == [Evidence.TERMINAL]
 
 
@@ -425,12 +533,31 @@ def test_a_composer_that_shows_only_the_end_of_a_text_is_not_known_to_hold_it(st
     assert b"\r" not in pane.bytes()
 
 
-def test_what_cannot_be_shown_whole_is_not_typed_where_nothing_is_folded(stage: Stage):
-    from tests.tui.profile import PROFILE
+SEVEN = PROFILE._replace(composer=PROFILE.composer._replace(most=Most(plus=7)))
 
-    desk = Desk(stage.agent(), PROFILE._replace(pasted=""))
+
+@pytest.mark.parametrize("text", ["some words " * 60, "x" * 660, "some words " * 9000, "a\n" * 7 + "b"])
+def test_what_would_fill_the_composer_and_is_not_folded_is_not_typed(stage: Stage, text: str):
+    desk = Desk(stage.agent("--height", "7"), SEVEN)
+    delivered = desk.deliver(text)
+    assert (delivered.result, delivered.reason) == (Result.REFUSED, "too_long")
+    assert (desk.begun, desk.pane.bytes()) == (0, b"")
+
+
+@pytest.mark.parametrize(
+    "text", ["some words " * 49 + "end", "x" * 560, "a\n" * 5 + "b", LONG, "x\n" * 99 + "y"]
+)
+def test_what_is_shown_whole_or_folded_goes_into_a_small_composer(stage: Stage, text: str):
+    desk = Desk(stage.agent("--height", "7", "--wrap", "word"), SEVEN)
+    delivered = desk.deliver(text)
+    assert delivered.result is Result.PROVEN, delivered
+    desk.check(delivered, text)
+
+
+def test_what_cannot_be_shown_whole_is_not_typed_where_nothing_is_folded(stage: Stage):
+    desk = Desk(stage.agent(), PROFILE._replace(pasted="", folds=Fold()))
     delivered = desk.deliver("x" * 5000)
-    assert (delivered.result, delivered.reason) == (Result.REFUSED, "unknown_screen")
+    assert (delivered.result, delivered.reason) == (Result.REFUSED, "too_long")
     assert desk.pane.bytes() == b""
     room = desk.typist.observe().room
     assert 300 <= room < 5000
@@ -470,7 +597,8 @@ def test_no_text_can_leave_its_paste_or_press_a_key(stage: Stage, what: str):
 
 
 def test_a_very_long_line_is_one_paste_and_no_enter_where_it_cannot_be_seen(stage: Stage, hasty: None):
-    desk, text = Desk(stage.agent("--slow-read", "0")), "words " * 17_000 + "end"
+    text, never = "words " * 17_000 + "end", PROFILE._replace(folds=Fold(chars=1))  # it does not fold them
+    desk = Desk(stage.agent("--slow-read", "0"), never)
     delivered = desk.deliver(text)
     assert delivered.result is Result.UNCERTAIN
     patiently(lambda: desk.pane.bytes().endswith(b"\x1b[201~"))

@@ -1,6 +1,6 @@
 """The fake agent's terminal, as a runtime's module would describe it."""
 
-from postroom.runtimes.screen import Composer, Dialog, Look, Profile
+from postroom.runtimes.screen import Composer, Dialog, Fold, Look, Profile
 
 _RULE = r"─{10,}"
 PROFILE = Profile(
@@ -14,6 +14,7 @@ PROFILE = Profile(
         Dialog("trust", r"^ Do you trust [^\n]*\n(?:.*\n)*? *\u276f *\d\. ", is_first=True),
     ),
     pasted=r"\[Pasted text #\d+ \+(?P<breaks>\d+) lines\]",
+    folds=Fold(lines=11),
     deaf=(r"^ *-- NORMAL --",),
     queues=True,
 )  # fmt: skip

@@ -83,6 +83,7 @@ class Heard(NamedTuple):
     text: str = ""
     stream: str = "output"  # or `error`, or `event` with one line of JSON
     proves: Evidence | None = None  # that all that was handed over before has been taken
+    doubts: str = ""  # why nobody can tell any more what became of it
     exit_code: int | None = None  # it has ended, with that
 
 

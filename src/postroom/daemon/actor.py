@@ -77,7 +77,7 @@ class Actor:
         waits = push.waiting(self._room.store.look(), agent)
         if not waits:
             self._idle_since, self._pause = None, _SOON
-            return _OPEN if push.is_open(self._room, self.session, self._route) else None
+            return _OPEN if push.handed(self._room, self.session, self._route) else None
         carrier = berth.carrier(self._room.store.look(), agent.id)
         if carrier is not None:
             return self._wake(carrier, waits)
@@ -187,6 +187,12 @@ class Actor:
         if delivered.result is not Result.REFUSED:
             self._pause = _SOON
 
+    def _doubt(self, words: str) -> None:
+        mails = push.handed(self._room, self.session, self._route)
+        push.doubt(self._room, self.session, self._route)
+        if mails:
+            self._tell(Delivered(Result.UNCERTAIN, words=words), "mail", mails)
+
     def _tell(self, delivered: Delivered, what: str, mails: list[Mail]) -> None:
         """Note what was done in the agent's terminal: how much, of what, and what is known of it. No text."""
         if delivered.result is Result.REFUSED:
@@ -237,6 +243,8 @@ class Actor:
         for one in heard:
             if one.proves is not None:
                 push.prove(self._room, self.session, self._route, one.proves)
+            if one.doubts:
+                self._doubt(one.doubts)
             if one.text:
                 with self._room.write() as tx:
                     payload = {"stream": one.stream, "text": one.text}

@@ -84,9 +84,9 @@ def doubt_in(room: "LocalRoom", tx: "WriteTx", session: Session, route: str) -> 
     return len(mails)
 
 
-def is_open(room: "LocalRoom", session: Session, route: str) -> bool:
-    """Whether something was handed over of which it is not known yet what became of it."""
-    return bool(_handed(room.store.look(), session, route))
+def handed(room: "LocalRoom", session: Session, route: str) -> list[Mail]:
+    """What was handed over of which it is not known yet what became of it."""
+    return _handed(room.store.look(), session, route)
 
 
 def _handed(tx: "ReadTx | WriteTx", session: Session, route: str) -> list[Mail]:

@@ -123,7 +123,7 @@ RUNTIME = Runtime(
 
 
 def profile() -> "Profile":
-    from postroom.runtimes.screen import Composer, Dialog, Look, Most, Profile  # noqa: PLC0415 - for terminals
+    from postroom.runtimes.screen import Composer, Dialog, Fold, Look, Most, Profile  # noqa: PLC0415 - for terminals
 
     rule = r"─{20,}"
     menu = r"^ *\u276f (?:\d\. |No|Yes|✔)[^\n]*\n(?:.*\n)*? *(?:Enter to|Esc to) "
@@ -144,6 +144,7 @@ def profile() -> "Profile":
             Dialog("picker", menu),
         ),
         pasted=r"\[Pasted text #\d+(?: \+(?P<breaks>\d+) lines)?\]",
+        folds=Fold(lines=4, chars=801),
         bare=400,
         # Once. What was asked comes back as a draft if nothing was answered yet, and what was queued begins.
         # When idle once does nothing, twice opens a list of what to go back to.

@@ -76,7 +76,7 @@ RUNTIME = Runtime(
 
 
 def profile() -> "Profile":
-    from postroom.runtimes.screen import Composer, Dialog, Look, Most, Profile  # noqa: PLC0415 - for terminals
+    from postroom.runtimes.screen import Composer, Dialog, Fold, Look, Most, Profile  # noqa: PLC0415 - for terminals
 
     composer = Composer(
         r" > ",
@@ -102,6 +102,7 @@ def profile() -> "Profile":
             Dialog("permission", r"Allow execution of|Apply this change\?|Do you want to proceed\?"),
         ),
         pasted=r"\[Pasted Text: (?:(?P<lines>\d+) lines|(?P<units>\d+) chars)\]",
+        folds=Fold(lines=6, chars=501),
         stop=("Escape",),  # once; when idle it does nothing
         queues=True,
     )

@@ -63,7 +63,7 @@ RUNTIME = Runtime(
 
 
 def profile() -> "Profile":
-    from postroom.runtimes.screen import Composer, Dialog, Look, Most, Profile  # noqa: PLC0415 - for terminals
+    from postroom.runtimes.screen import Composer, Dialog, Fold, Look, Most, Profile  # noqa: PLC0415 - for terminals
 
     bar, typed = r"\s*┃ {0,2}", (Look(background="48;5;234"), Look(background="48;5;215"))
     composer = Composer(
@@ -75,6 +75,7 @@ def profile() -> "Profile":
         busy=(r"esc interrupt", r"esc again to interrupt"),
         dialogs=(Dialog("permission", r"Permission required"),),
         pasted=r"\[Pasted ~(?P<lines>\d+) lines\]",
+        folds=Fold(lines=3, chars=151),
         bare=100,
         stop=("Escape", "Escape"),  # apart, within five seconds; when idle they do nothing
         queues=True,

@@ -91,7 +91,7 @@ _SANDBOX = "executionSandbox"
 
 
 def profile() -> "Profile":
-    from postroom.runtimes.screen import Composer, Dialog, Look, Most, Profile  # noqa: PLC0415 - for terminals
+    from postroom.runtimes.screen import Composer, Dialog, Fold, Look, Most, Profile  # noqa: PLC0415 - for terminals
 
     rule = r"─{20,}"
     composer = Composer(
@@ -101,6 +101,7 @@ def profile() -> "Profile":
         empty=r" *Type your message",
         ghost=(Look(foreground="38;5;103"),),
         most=Most(plus=10),
+        aside=12,
     )
     return Profile(
         composer,
@@ -111,6 +112,7 @@ def profile() -> "Profile":
             Dialog("permission", r"Allow execution of|Apply this change\?|Waiting for user confirm"),
         ),
         pasted=r"\[Pasted Content (?P<chars>\d+) chars\]",
+        folds=Fold(lines=11, chars=1001),
         stop=("Escape",),  # once; what was asked comes back as a draft if nothing was answered yet
         queues=True,  # it steers: it is shown with the next result of a tool
     )

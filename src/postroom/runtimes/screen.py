@@ -49,6 +49,22 @@ class Composer(NamedTuple):
     ground: tuple[Look, ...] = (Look(),)  # how what was typed looks, in one of these ways
     ghost: tuple[Look, ...] = ()  # what nobody typed: placeholders and suggestions
     most: Most = Most()  # how many lines it shows before it scrolls; none: all of them
+    aside: int = 6  # columns of its lines that hold no text
+
+
+class Fold(NamedTuple):
+    """From how many lines, or characters, on a marker stands for a text, whatever the size of the terminal.
+
+    None: by their number alone it never does.
+    """
+
+    lines: int | None = None
+    chars: int | None = None
+
+    def folds(self, text: str) -> bool:
+        if self.lines is not None and text.count("\n") + 1 >= self.lines:
+            return True
+        return self.chars is not None and len(text) >= self.chars
 
 
 class Dialog(NamedTuple):
@@ -68,6 +84,7 @@ class Profile(NamedTuple):
     # What stands for a long text in the composer, all of it. What it counts is named by its groups: `lines`,
     # `breaks` between lines, `chars`, or `units` of UTF-16.
     pasted: str = ""
+    folds: Fold = Fold()  # when it does so for certain
     bare: int = (
         0  # so long a line is still shown as it is: a marker that counts nothing does not stand for it
     )

@@ -6,6 +6,7 @@ the first byte is `uncertain`: what stands in the composer then is left to a per
 
 import time
 from collections.abc import Callable
+from typing import NamedTuple
 
 from postroom import label
 from postroom.bridges.contract import (
@@ -19,7 +20,8 @@ from postroom.bridges.contract import (
     Result,
     Text,
 )
-from postroom.bridges.terminal.gate import Refusal, refusal
+from postroom.bridges.terminal import measure
+from postroom.bridges.terminal.gate import QUIET, Refusal, refusal
 from postroom.bridges.terminal.port import Terminal, View
 from postroom.bridges.terminal.reading import Reading, State, holds, read
 from postroom.bridges.terminal.screen import Screen
@@ -27,19 +29,27 @@ from postroom.clock import wall
 from postroom.errors import BridgeError, PostroomError
 from postroom.model.ladder import Evidence, Reason
 from postroom.protocol.plain import clean
-from postroom.runtimes.screen import Most, Profile
+from postroom.runtimes.screen import Profile
 
 FRESH = 0.02  # seconds: Enter comes at most so long after the look that allowed it
 _RENDER = 5.0  # seconds for a paste to be shown
 _SETTLE = 0.25  # seconds for which it must be: some take an Enter right behind a paste for a part of it
 _PATIENCE = 15.0  # seconds in which what came between paste and Enter may go away again
 _CLEAR = 5.0  # seconds for the composer to be empty after Enter
+_PROOF = 600.0  # seconds after which what was submitted, and not seen to go, is given up
 _STOP = 5.0  # seconds for a turn to end
 _STUCK = 60.0  # seconds without a character written, while it seems to work
 _PAUSE = 0.05
 _KEYS = 0.15  # seconds between two keys of one interrupt
-_MARGIN = 6  # rows and columns of a screen that are no composer's
-_LEAST = 300  # characters: a frame that is worth to be typed
+
+
+class _Entered(NamedTuple):
+    """A text after which Enter was pressed, and that was not yet seen to go."""
+
+    text: str
+    at: float  # on the monotonic clock
+    until: float  # from then on it is uncertain
+    is_queued: bool  # whether the agent was at work
 
 
 class Typist:
@@ -51,8 +61,8 @@ class Typist:
         self._terminal = terminal
         self._profile = profile
         self._sleep = pause
-        self._submitted = ""  # what was, and was not yet seen to leave the composer
-        self._is_queued = False  # whether it was submitted while the agent worked
+        self._entered: _Entered | None = None
+        self._news: list[Heard] = []  # what was found out before anybody asked
         self._was_ready = False
         self._seen: tuple[Screen, Reading] | None = None  # the last screen, and what it means
 
@@ -68,7 +78,8 @@ class Typist:
         doing, words = self._doing(view, reading)
         self._was_ready = self._was_ready or doing is Doing.IDLE
         reason = refused.reason if refused else ""
-        return Observation(doing, words, reason, reading.dialog, wall(), self._room(view))
+        room = measure.room(self._profile, view.width, len(view.screen.lines))
+        return Observation(doing, words, reason, reading.dialog, wall(), room)
 
     def _doing(self, view: View, reading: Reading) -> tuple[Doing, str]:
         if not view.alive:
@@ -87,6 +98,7 @@ class Typist:
     def deliver(self, text: Text, assent: Assent) -> Delivered:
         """See `Bridge.deliver`."""
         plain = self._plain(text)
+        self._news += self._learnt()  # of the text before, while that can still be told apart
         try:
             view = self._terminal.look()
         except BridgeError as exc:
@@ -103,7 +115,7 @@ class Typist:
             label.here("typed")
             return self._submit(plain, text, assent)
         except PostroomError as exc:
-            self._submitted = ""
+            self._entered = None
             return Delivered(Result.UNCERTAIN, words=f"after it was typed: {exc}")
 
     def _refusal(self, view: View, plain: str, text: Text) -> Refusal | None:
@@ -111,25 +123,9 @@ class Typist:
             return refused
         if not plain.strip():
             return Refusal(Reason.UNKNOWN_SCREEN.value, "nothing of the text can be typed")
-        if not self._fits(view, plain):
+        if not measure.fits(plain, self._profile, view.width, len(view.screen.lines)):
             return Refusal(Reason.TOO_LONG.value, "its screen is too small to show all of the text")
         return None
-
-    def _room(self, view: View) -> int:
-        """How many characters of usual lines the composer shows at once; 0: it folds what is long."""
-        return 0 if self._profile.pasted else max(_LEAST, self._rows(view) * view.width // 3)
-
-    def _fits(self, view: View, plain: str) -> bool:
-        """Whether all of a text can be seen in the composer: what cannot is never submitted."""
-        if self._profile.pasted:
-            return True
-        width = max(1, view.width - _MARGIN)
-        return sum(1 + len(line) // width for line in plain.split("\n")) <= self._rows(view)
-
-    def _rows(self, view: View) -> int:
-        height, most = len(view.screen.lines), self._profile.composer.most
-        shown = most.lines(height) - 1 if most != Most() else height
-        return max(1, min(height - _MARGIN, shown))
 
     def _plain(self, text: Text) -> str:
         """Without what could end a paste or press a key; in one line where several would be several texts."""
@@ -139,30 +135,30 @@ class Typist:
     def _submit(self, plain: str, text: Text, assent: Assent) -> Delivered:
         if not self._until(lambda: self._is_shown(plain), _RENDER):
             return Delivered(Result.UNCERTAIN, words="it was typed, and the composer does not show it")
-        words = self._enter(plain, text, assent)
-        if words:
-            return Delivered(Result.UNCERTAIN, words=f"it was typed and not submitted: {words}")
+        entered = self._enter(plain, text, assent)
+        if isinstance(entered, str):
+            return Delivered(Result.UNCERTAIN, words=f"it was typed and not submitted: {entered}")
         label.here("submitted")
-        return self._verified()
+        return self._verified(entered)
 
     def _is_shown(self, plain: str) -> bool:
         """Whether the composer holds it, or is covered by something that may go away again."""
         reading = self._reading()
         return reading.draft is None or holds(reading.draft, plain, self._profile)
 
-    def _enter(self, plain: str, text: Text, assent: Assent) -> str:
-        """Press Enter once all is right; empty when it was pressed, else what was in the way to the end."""
+    def _enter(self, plain: str, text: Text, assent: Assent) -> _Entered | str:
+        """Press Enter once all is right; else what was in the way to the end."""
         until, words, is_settled = time.monotonic() + _PATIENCE, "", False
         while time.monotonic() < until:
             words = self._try_to_enter(plain, text, assent, is_settled)
-            if words is None:
-                return ""
+            if isinstance(words, _Entered):
+                return words
             self._sleep(_PAUSE if words or is_settled else _SETTLE)
             is_settled = not words
         return words or "this machine is too slow to look and press at once"
 
-    def _try_to_enter(self, plain: str, text: Text, assent: Assent, is_settled: bool) -> str | None:
-        """None: it was pressed. Empty: it may be, now or a moment later. Else what is in the way."""
+    def _try_to_enter(self, plain: str, text: Text, assent: Assent, is_settled: bool) -> _Entered | str:
+        """That it was pressed. Empty: it may be, now or a moment later. Else what is in the way."""
         if not assent.holds():
             return "its hooks say that it works, or another has the terminal"
         view = self._terminal.look()
@@ -171,10 +167,11 @@ class Typist:
             return words
         if not is_settled or time.monotonic() - view.at > FRESH:
             return ""
-        self._submitted, self._is_queued = plain, reading.state is State.BUSY
+        now = time.monotonic()
+        entered = _Entered(plain, now, now + _PROOF, reading.state is State.BUSY)
         if self._terminal.press(self._profile.submit, view):
-            return None
-        self._submitted = ""
+            self._entered = entered
+            return entered
         return "its terminal changed in that moment"
 
     def _objection(self, view: View, reading: Reading, plain: str, text: Text) -> str:
@@ -183,15 +180,37 @@ class Typist:
             return refused.words
         return "" if holds(reading.draft or "", plain, self._profile) else "the composer holds something else"
 
-    def _verified(self) -> Delivered:
-        words = "the composer held our text, and cleared"
-        if self._until(lambda: self._reading().draft == "", _CLEAR):
-            if self._is_queued:
-                return Delivered(Result.HANDED, words=f"{words}: it waits for the turn that goes on")
-            self._submitted = ""
-            return Delivered(Result.PROVEN, evidence=Evidence.TERMINAL, words=words)
-        if holds(self._reading().draft or "", self._submitted, self._profile):
-            self._submitted = ""
+    def _verified(self, entered: _Entered) -> Delivered:
+        until = time.monotonic() + _CLEAR
+        while (fate := self._fate(entered)) is None and time.monotonic() < until:
+            self._sleep(_PAUSE)
+        fate = fate or self._unseen(entered)
+        if fate.result is not Result.HANDED:
+            self._entered = None
+        return fate
+
+    def _fate(self, entered: _Entered) -> Delivered | None:
+        """What one look tells of what was submitted; None: nothing yet.
+
+        A composer that is empty says that our text has gone, but not by whose key: so a person's comes first.
+        """
+        view = self._terminal.look()
+        reading = self._read(view)
+        if _has_typed(view, entered.at):
+            return Delivered(
+                Result.UNCERTAIN, words="somebody pressed a key there before our text was seen to go"
+            )
+        if entered.is_queued and reading.state is State.BUSY:
+            words = "the composer held our text, and cleared: it waits for the turn that goes on"
+            return Delivered(Result.HANDED, words=words) if reading.draft == "" else None
+        if reading.draft == "":
+            return _proven("the composer held our text, and cleared")
+        if reading.draft is None and reading.state is State.BUSY:
+            return _proven("the composer held our text, and the agent went to work")
+        return None
+
+    def _unseen(self, entered: _Entered) -> Delivered:
+        if holds(self._reading().draft or "", entered.text, self._profile):
             return Delivered(Result.UNCERTAIN, words="Enter was pressed, and the composer still holds it")
         return Delivered(Result.HANDED, words="it was submitted, and the composer is not to be seen since")
 
@@ -204,23 +223,28 @@ class Typist:
             self._seen = view.screen, read(view.screen, self._profile)
         return self._seen[1]
 
-    def _has_gone(self) -> bool:
-        """Whether the composer, which held our text, is empty; and no turn goes on for which it may wait."""
-        if not self._submitted:
-            return False
-        reading = self._reading()
-        if reading.draft != "" or (self._is_queued and reading.state is not State.IDLE):
-            return False
-        self._submitted = ""
-        return True
-
     def receive(self) -> list[Heard]:
-        """That what was submitted has left the composer, as soon as that can be seen."""
-        try:
-            gone = self._has_gone()
-        except BridgeError:
+        """What became of what was submitted, as soon as that can be seen, or no longer can."""
+        news, self._news = [*self._news, *self._learnt()], []
+        return news
+
+    def _learnt(self) -> list[Heard]:
+        entered = self._entered
+        if entered is None:
             return []
-        return [Heard(proves=Evidence.TERMINAL)] if gone else []
+        try:
+            fate = self._fate(entered)
+        except BridgeError:
+            fate = None
+        if fate is not None and fate.result is Result.HANDED:  # the turn goes on
+            self._entered = entered._replace(until=time.monotonic() + _PROOF)
+            return []
+        if fate is None and time.monotonic() < entered.until:
+            return []
+        self._entered = None
+        if fate is not None and fate.evidence is not None:
+            return [Heard(proves=fate.evidence)]
+        return [Heard(doubts=fate.words if fate else f"it was not seen to go within {_PROOF:.0f} s")]
 
     def interrupt(self) -> Interrupted:
         """End the turn by the runtime's own keys; nothing is pressed where there is none, or a dialog."""
@@ -280,6 +304,18 @@ class Typist:
                 return False
             self._sleep(_PAUSE)
         return True
+
+
+def _has_typed(view: View, since: float) -> bool:
+    """Whether a person has pressed a key since an Enter of ours, before which they had not for a while.
+
+    Half of that while makes up for clocks that tell whole seconds only.
+    """
+    return view.typed_ago is not None and view.typed_ago < view.at - since + QUIET / 2
+
+
+def _proven(words: str) -> Delivered:
+    return Delivered(Result.PROVEN, evidence=Evidence.TERMINAL, words=words)
 
 
 def _is_silent(exc: BridgeError) -> bool:

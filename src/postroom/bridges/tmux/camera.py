@@ -21,7 +21,7 @@ _HELD = (
     "pane_dead", "pane_pid", "pane_in_mode", "pane_input_off", "pane_synchronized", "cursor_x", "cursor_y",
     "pane_width", "pane_height", "alternate_on", "pane_current_command", "session_activity",
 )  # fmt: skip
-_CLIENTS = "#{client_activity} #{pane_id}"
+_CLIENTS = "#{client_pid} #{client_activity} #{pane_id}"
 _MOST = 20  # panes of one call: tmux takes 16 kB of words
 _ROWS = 12  # of a screen, from below, that must still be where they were
 _WORDS = re.compile(r"[A-Za-z][A-Za-z ]+[A-Za-z]")  # what can be searched for without quoting
@@ -33,7 +33,7 @@ class Shot(NamedTuple):
     at: float  # on the monotonic clock, before it was taken
     facts: dict[str, str]
     text: str  # with its colours
-    typed_at: int  # when a person last pressed a key there, in seconds since the epoch; 0: nobody has it open
+    typed_at: int  # when a person last pressed a key there, in seconds since the epoch; 0: nobody has
 
     def condition(self, places: dict[str, int]) -> str:
         """A format that is true in tmux while the pane is as it was, and shows some words where it did.
@@ -63,6 +63,43 @@ class _Ticket:
         self.shot: Shot | BridgeError | None = None
 
 
+class _Client(NamedTuple):
+    """Somebody's window on a server, as a look found it."""
+
+    typed_at: int
+    pane: str
+
+
+class _Keyboard:
+    """When somebody pressed a key, by pane; of who has gone elsewhere since the last look, there, too."""
+
+    def __init__(self) -> None:
+        self._clients: dict[str, _Client] = {}
+        self._typed: dict[str, int] = {}
+
+    def note(self, clients: str) -> dict[str, int]:
+        """Take in what tmux said of its clients."""
+        found = dict(_client(line) for line in clients.splitlines())
+        for name, was in self._clients.items():
+            now = found.get(name)
+            if now is None:  # who leaves has pressed a key, and nobody can tell which came before it
+                self._press(was.pane, int(time.time()))
+            elif now.typed_at > was.typed_at:
+                self._press(was.pane, now.typed_at)
+        for one in found.values():
+            self._press(one.pane, one.typed_at)
+        self._clients = found
+        return self._typed
+
+    def _press(self, pane: str, at: int) -> None:
+        self._typed[pane] = max(self._typed.get(pane, 0), at)
+
+
+def _client(line: str) -> tuple[str, _Client]:
+    name, at, pane = line.split(" ", 2)
+    return name, _Client(int(at) if at.isdecimal() else 0, pane)
+
+
 class Camera:
     """Takes the pictures of one server's panes."""
 
@@ -71,6 +108,7 @@ class Camera:
         self._guard = threading.Lock()
         self._turn = threading.Lock()
         self._wanted: list[_Ticket] = []
+        self._keyboard = _Keyboard()
         self.calls = 0
 
     def look(self, pane: str) -> Shot:
@@ -133,20 +171,12 @@ class Camera:
             words += [";", "capture-pane", "-p", "-e", "-N", "-t", pane]
         began = time.monotonic()
         clients, *parts = self._run(*words).split(f"{fence}\n")
-        typed = _typed(clients)
+        typed = self._keyboard.note(clients)
         return {pane: _shot(began, part, typed) for pane, part in zip(panes, parts, strict=True)}
 
     def _run(self, *words: str) -> str:
         self.calls += 1
         return self._server.run(*words)
-
-
-def _typed(clients: str) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for line in clients.splitlines():
-        at, _, pane = line.partition(" ")
-        found[pane] = max(found.get(pane, 0), int(at) if at.isdecimal() else 0)
-    return found
 
 
 def _shot(began: float, part: str, typed: dict[str, int]) -> Shot:
