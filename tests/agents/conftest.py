@@ -56,6 +56,20 @@ def make_desk(make_rig: MakeRig) -> Iterator[MakeDesk]:
         desk.close()
 
 
+@pytest.fixture
+def make_bare_desk(make_rig: MakeRig) -> Iterator[MakeDesk]:
+    """Makes a rig for a CLI beside a room of which its hooks know nothing."""
+    made: list[Desk] = []
+
+    def maker(name: str) -> Desk:
+        made.append(Desk(make_rig(name)).move_in())
+        return made[-1]
+
+    yield maker
+    for desk in made:
+        desk.close()
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--table", help="write what was shown to work into this file (JSON)")
 

@@ -93,7 +93,11 @@ class Desk:
             os.path.join(BIN, "postroom"), "setup", self.rig.cli.name, "--yes", **self.env
         )
         assert done.code == 0, done
-        with self.room.write() as tx:  # the project that the agent's directory is
+        return self.move_in()
+
+    def move_in(self) -> Self:
+        """Give the agent an address in the project that its directory is."""
+        with self.room.write() as tx:
             if tx.project("shop") is None:
                 tx.append("project.created", payload={"name": "shop", "root": self.rig.place.project})
         self.room.join(NAME)

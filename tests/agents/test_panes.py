@@ -1,0 +1,147 @@
+"""Real agents in panes of tmux, adopted, and reached by the daemon: typed into when that is safe, and only then.
+
+The request log of the scripted model is the witness again; the screen is what a person would see.
+"""
+
+import json
+import os
+
+import pytest
+
+from postroom.runtimes.contract import NUDGE
+from tests.agents.beginning import BEGINNINGS
+from tests.agents.conftest import MakeDesk
+from tests.agents.desk import ANA, NAME, Desk
+from tests.agents.log import BOUND, until
+from tests.agents.pane import Pane
+from tests.agents.test_terminal import begin
+
+ALL = ("claude", "codex", "gemini", "opencode", "goose", "aider", "qwen", "copilot")
+DRAFT = "half a sentence"
+SLOW = "[[sleep 5]] [[say SLOWLY]]"
+ENDLESS = "[[sleep 40]] [[say NEVER]]"
+SILENT = ("aider",)  # which ask nothing once they run
+ASKED = {name: BEGINNINGS[name]["dialog"] for name in ("opencode", "goose")}  # which ask only if told to
+
+
+def open_pane(desk: Desk, *arguments: str) -> Pane:
+    beginning = ASKED.get(desk.rig.cli.name)
+    if beginning is not None:
+        beginning.prepare(desk.rig.place)
+    env = dict(beginning.also) if beginning else {}
+    return Pane(desk, desk.rig.terminal(*arguments, **desk.env | env))
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_an_agent_without_hooks_has_its_mail_typed_when_it_is_idle_and_nothing_is_in_the_way(
+    make_bare_desk: MakeDesk, name: str
+) -> None:
+    pane = open_pane(make_bare_desk(name))
+    pane.begin()
+    found = pane.adopt()
+    assert (found["runtime"], found["doing"], found["mail"]) == (name, "idle", "typed")
+    check_idle(pane)
+    check_busy(pane)
+    check_draft(pane)
+    if name not in SILENT:
+        check_dialog(pane)
+    check_interrupt(pane)
+
+
+def check_idle(pane: Pane) -> None:
+    took = pane.wait_typed(pane.desk.send("It is idle."))
+    pane.desk.note("typed idle", took)
+    pane.wait_idle()
+
+
+def check_busy(pane: Pane) -> None:
+    """It waits, and goes in as a turn of its own."""
+    pane.terminal.submit(SLOW)
+    until(lambda: pane.asked("SLOWLY"), BOUND, "request")
+    pane.wait_reading(lambda seen: seen.state.value == "busy", "busy screen")
+    one = pane.desk.send("It is busy.")
+    pane.wait_reason(one, "busy")
+    took = pane.wait_typed(one)
+    assert pane.times("SLOWLY") >= 2, "the turn was not over"
+    pane.desk.note("typed busy", took)
+    pane.wait_idle()
+
+
+def check_draft(pane: Pane) -> None:
+    pane.terminal.type(DRAFT)
+    pane.wait_reading(lambda seen: seen.draft == DRAFT, "draft")
+    one = pane.desk.send("There is a draft.")
+    pane.wait_reason(one, "draft")
+    assert pane.reading().draft == DRAFT
+    pane.clear()
+    pane.wait_typed(one)
+    assert pane.asked(DRAFT) == []
+    pane.wait_idle()
+
+
+def check_dialog(pane: Pane) -> None:
+    tool = os.path.join(pane.rig.place.project, "asked.txt")
+    pane.terminal.submit(f"May I? {pane.rig.cli.question} [[say GRANTED]]")
+    pane.wait_reading(lambda seen: seen.state.value == "dialog", "dialog")
+    one = pane.desk.send("There is a dialog.")
+    pane.wait_reason(one, "approval")
+    assert pane.reading().state.value == "dialog"
+    assert not os.path.exists(tool)
+    pane.terminal.press("Escape")
+    pane.wait_typed(one)
+    assert not os.path.exists(tool)
+    pane.wait_idle()
+
+
+def check_interrupt(pane: Pane) -> None:
+    pane.terminal.submit(ENDLESS)
+    until(lambda: pane.asked("NEVER"), BOUND, "request")
+    pane.wait_reading(lambda seen: seen.state.value == "busy", "busy screen")
+    asked = len(pane.asked(""))
+    done = pane.postroom("interrupt", NAME, "--as", ANA, "--json")
+    assert done.code == 0, (done, pane.terminal.screen())
+    assert json.loads(done.out)["proven"] is True
+    pane.wait_reading(lambda seen: seen.state.value == "idle", "idle screen")
+    assert len(pane.asked("")) == asked
+    pane.desk.note("interrupt")
+
+
+@pytest.mark.parametrize("name", ("claude", "codex", "gemini", "opencode", "qwen", "copilot"))
+def test_an_agent_whose_hooks_carry_mail_has_no_more_than_a_line_typed(make_desk: MakeDesk, name: str) -> None:
+    desk = make_desk(name)
+    pane = open_pane(desk)
+    begin(desk, pane.terminal)
+    assert pane.adopt()["mail"] == "hooks"
+    one = desk.send("Hooks carry it.")
+    took = pane.wait_asked(one)
+    done = desk.wait_seen(one.id)
+    assert str(done.route).startswith("hook:")
+    assert pane.times(one.mark) == 1
+    assert pane.times(NUDGE) <= 1
+    desk.note("woken in its pane", took)
+
+
+def test_gemini_cli_which_nothing_else_wakes_is_woken_by_a_typed_line(make_desk: MakeDesk) -> None:
+    desk = make_desk("gemini")
+    pane = open_pane(desk)
+    begin(desk, pane.terminal)
+    pane.adopt()
+    one = desk.send()
+    pane.wait_asked(one)
+    assert pane.times(NUDGE) == 1
+    desk.wait_seen(one.id)
+
+
+def test_a_claude_code_that_asks_for_trust_is_left_alone(make_bare_desk: MakeDesk) -> None:
+    desk = make_bare_desk("claude")
+    beginning = BEGINNINGS["claude"]["launch-trust"]
+    os.unlink(os.path.join(desk.rig.place.home, ".claude.json"))
+    beginning.altered(desk.rig.cli).seed(desk.rig.place)
+    pane = open_pane(desk)
+    pane.terminal.wait_screen(beginning.shown)
+    assert pane.adopt()["reason"] == "launch_blocked:trust"
+    one = desk.send()
+    pane.wait_reason(one, "launch_blocked:trust")
+    pane.terminal.wait_screen(beginning.shown)
+    pane.terminal.press("Enter")
+    pane.wait_typed(one)
