@@ -153,7 +153,7 @@ class Rounds:
         self._person.type("\x7f" * len(word))
 
     def _scroll(self, plan: Plan) -> None:
-        self._terminal.tmux("copy-mode", "-t", ".0")
+        self._terminal.tmux("copy-mode", "-t", self._pane.id)
         self._wait_for(time.monotonic() + plan.lasts)
         if plan.number % 2:
             self._leave_copy_mode()
@@ -165,8 +165,8 @@ class Rounds:
             self._terminal.tmux("set-option", "-w", "synchronize-panes", "off")
 
     def _leave_copy_mode(self) -> None:
-        if self._terminal.tmux("display-message", "-p", "-t", ".0", "#{pane_in_mode}").strip() != "0":
-            self._terminal.tmux("send-keys", "-t", ".0", "-X", "cancel")
+        if self._terminal.tmux("display-message", "-p", "-t", self._pane.id, "#{pane_in_mode}").strip() == "1":
+            self._terminal.tmux("send-keys", "-t", self._pane.id, "-X", "cancel")
 
     def _wait_for(self, moment: float) -> None:
         """A person's clock: what is done at a moment waits for nothing else."""
@@ -199,7 +199,7 @@ class Rounds:
         self._terminal.tmux("set-option", "-w", "synchronize-panes", "off")
         until(self._is_answered, _AFTER, "end of the turn")
         if take_back and self._typed:
-            self._terminal.press("-t", ".0", *["BSpace"] * self._typed)
+            self._pane.press(*["BSpace"] * self._typed)
         elif not take_back:
             self._pane.clear()
 
@@ -207,7 +207,7 @@ class Rounds:
         """Whether it is idle; where it asks, it is told no."""
         state = self._pane.reading().state.value
         if state == "dialog":
-            self._terminal.press("-t", ".0", "Escape")
+            self._pane.press("Escape")
             self._wait_for(time.monotonic() + _LATE)
         return state == "idle"
 

@@ -33,6 +33,7 @@ class Pane:
         self.desk = desk
         self.rig = desk.rig
         self.terminal = terminal
+        self.id = terminal.pane
         self._profile = of(self.rig.cli.name)
 
     def postroom(self, *words: str) -> Done:
@@ -60,8 +61,14 @@ class Pane:
 
     def reading(self) -> Reading:
         """What the screen shows, as the guard reads it."""
-        screen = self.terminal.tmux("capture-pane", "-p", "-e", "-N", "-t", ".0")
-        return read(parse(screen, int(self.terminal.tmux("display-message", "-p", "-t", ".0", "#{cursor_y}"))), self._profile)
+        cursor = "#{cursor_y}"
+        words = ("display-message", "-p", "-t", self.id, cursor, ";", "capture-pane", "-p", "-e", "-N")
+        row, _, screen = self.terminal.tmux(*words, "-t", self.id).partition("\n")
+        return read(parse(screen, int(row)), self._profile)
+
+    def press(self, *keys: str) -> None:
+        """Press keys in this pane, whichever is in front."""
+        self.terminal.press("-t", self.id, *keys)
 
     def wait_reading(self, condition: Callable[[Reading], bool], what: str, bound: float = BOUND) -> None:
         def holds() -> bool:
@@ -99,6 +106,11 @@ class Pane:
     def delivery(self, one: Posted) -> Delivery:
         return self.desk.delivery(one.id)
 
+    def words(self) -> list[str]:
+        """What the daemon has noted of each text that it has typed."""
+        events = [event for event in self.desk.room.events() if event.type == "agent.pushed"]
+        return [f"{event.payload['result']}: {event.payload['words']}" for event in events]
+
     def wait_reason(self, one: Posted, reason: str) -> None:
         """Wait until mail is said to wait for that."""
         try:
@@ -124,7 +136,7 @@ class Pane:
         def is_empty() -> bool:
             if self.reading().draft == "":
                 return True
-            self.terminal.press("-t", ".0", next(keys))
+            self.press(next(keys))
             return False
 
         until(is_empty, BOUND, "empty composer")
