@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.agents.clis import CLIS
-from tests.agents.desk import NOTED, Desk
+from tests.agents.desk import COUNTED, NOTED, Desk
 from tests.agents.pin import PINS, cache, program
 from tests.agents.rig import Rig
 
@@ -93,9 +93,13 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
             table = json.load(file)
     for name in _TRIED:
         points = {point: latency for who, point, latency in NOTED if who == name}
+        numbers = {what: found for who, what, found in COUNTED if who == name}
         known, version = table.get(name, {}), PINS[name].version
         stays = known.get("version") == version and name not in _FAILED
-        table[name] = {"version": version, "points": {**(known.get("points", {}) if stays else {}), **points}}
+        old = known if stays else {}
+        table[name] = {"version": version, "points": old.get("points", {}) | points}
+        if counted := old.get("numbers", {}) | numbers:
+            table[name]["numbers"] = counted
     with open(path, "w", encoding="utf-8") as file:
         json.dump(table, file, indent=2, sort_keys=True)
         file.write("\n")

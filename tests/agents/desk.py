@@ -32,6 +32,7 @@ def tool(number: int) -> str:
 
 
 NOTED: list[tuple[str, str, float | None]] = []  # what worked: agent, point, seconds from send to request
+COUNTED: list[tuple[str, str, dict[str, float]]] = []  # agent, what, numbers
 
 _DEADLY = """\
 import os, sys
@@ -151,6 +152,10 @@ class Desk:
     def note(self, point: str, latency: float | None = None) -> None:
         """Something was shown to work, for the table in the docs."""
         NOTED.append((self.rig.cli.name, point, latency))
+
+    def count(self, what: str, numbers: dict[str, float]) -> None:
+        """Something was counted or measured, for the numbers in the docs."""
+        COUNTED.append((self.rig.cli.name, what, numbers))
 
     # the agent
 

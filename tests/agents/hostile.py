@@ -79,12 +79,13 @@ class Rounds:
         self._behind = behind  # a script that lets the agent work on by itself some seconds later
         self._unsent: list[str] = []  # what the person has typed, and never sent
         self._typed = 0  # characters that the person has typed in this round, and not sent
+        self._answered = 0  # questions of this round
         self._posted: list[Posted] = []
         self._clock = threading.Event()
         self.ends: Counter[str] = Counter()
 
     def play(self, plan: Plan) -> None:
-        self._typed = 0
+        self._typed = self._answered = 0
         self._prepare(plan)
         begin = time.monotonic() + max(0.0, -plan.at)
         doing = threading.Thread(target=self._do, args=(plan, begin + plan.at))
@@ -93,10 +94,10 @@ class Rounds:
         one = self._pane.desk.send(f"Round {plan.number}.")
         self._posted.append(one)
         doing.join(60)
-        end = self._told(one)
+        end = self._told(one, _LASTING | ({Reason.TYPING.value} if plan.number % 3 else set()))
         self.ends[f"{plan.deed}: {end}"] += 1
-        self._clean_up(take_back=plan.number % 4 > 0)
-        self._settle(one)
+        self._clean_up(take_back=plan.number % 8 > 0)
+        self._settle(one, self._behind if plan.deed == "behind" else "")
 
     def _prepare(self, plan: Plan) -> None:
         """Some have the agent wait for something behind its idle prompt, after which it works on by itself."""
@@ -146,7 +147,7 @@ class Rounds:
 
     def _fidget(self, plan: Plan) -> None:
         """Types something and takes it back."""
-        word = f"x{plan.number:03}"
+        word = f"qzx{plan.number:03}"
         self._unsent.append(word)
         self._person.type(word)
         self._wait_for(time.monotonic() + plan.lasts)
@@ -174,14 +175,14 @@ class Rounds:
 
     # what became of it
 
-    def _told(self, one: Posted) -> str:
+    def _told(self, one: Posted, lasting: set[str]) -> str:
         found = ""
 
         def is_told() -> bool:
             nonlocal found
             now = self._pane.delivery(one)
             found = "seen" if now.state is State.SEEN else f"waits: {now.reason}"
-            return now.state is State.SEEN or now.reason in _LASTING
+            return now.state is State.SEEN or now.reason in lasting
 
         try:
             until(is_told, _TOLD)
@@ -208,20 +209,23 @@ class Rounds:
         state = self._pane.reading().state.value
         if state == "dialog":
             self._pane.press("Escape")
+            self._answered += 1
             self._wait_for(time.monotonic() + _LATE)
         return state == "idle"
 
-    def _settle(self, one: Posted) -> None:
+    def _settle(self, one: Posted, behind: str) -> None:
         """What was not told for certain goes in now, and the next round begins with a composer at rest."""
 
         def is_over() -> bool:
             now = self._pane.delivery(one)
-            return now.state is State.SEEN or now.reason == Reason.UNCERTAIN.value
+            is_told = now.state is State.SEEN or now.reason == Reason.UNCERTAIN.value
+            return self._is_answered() and is_told and bool(self._answered or not behind)
 
         try:
             until(is_over, _AFTER)
         except AssertionError:
             pass  # it is counted
+        self._pane.terminal.settle()
         until(self._is_answered, _AFTER, "idle screen")
         self._pane.clear()
 

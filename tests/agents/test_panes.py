@@ -12,11 +12,13 @@ from postroom.runtimes.contract import NUDGE
 from tests.agents.beginning import BEGINNINGS
 from tests.agents.conftest import MakeDesk
 from tests.agents.desk import ANA, NAME, Desk
+from tests.agents.hostile import Rounds, behind, plans
 from tests.agents.log import BOUND, until
-from tests.agents.pane import Pane
+from tests.agents.pane import Pane, Person
 from tests.agents.test_terminal import begin
 
 ALL = ("claude", "codex", "gemini", "opencode", "goose", "aider", "qwen", "copilot")
+ROUNDS, TIMES = 100, 20
 DRAFT = "half a sentence"
 SLOW = "[[sleep 5]] [[say SLOWLY]]"
 ENDLESS = "[[sleep 40]] [[say NEVER]]"
@@ -106,7 +108,7 @@ def check_interrupt(pane: Pane) -> None:
     pane.desk.note("interrupt")
 
 
-@pytest.mark.parametrize("name", ("claude", "codex", "gemini", "opencode", "qwen", "copilot"))
+@pytest.mark.parametrize("name", ("claude", "codex", "gemini", "opencode", "goose", "qwen", "copilot"))
 def test_an_agent_whose_hooks_carry_mail_has_no_more_than_a_line_typed(make_desk: MakeDesk, name: str) -> None:
     desk = make_desk(name)
     pane = open_pane(desk)
@@ -118,7 +120,7 @@ def test_an_agent_whose_hooks_carry_mail_has_no_more_than_a_line_typed(make_desk
     assert str(done.route).startswith("hook:")
     assert pane.times(one.mark) == 1
     assert pane.times(NUDGE) <= 1
-    desk.note("woken in its pane", took)
+    desk.note("pane wake", took)
 
 
 def test_gemini_cli_which_nothing_else_wakes_is_woken_by_a_typed_line(make_desk: MakeDesk) -> None:
@@ -145,3 +147,40 @@ def test_a_claude_code_that_asks_for_trust_is_left_alone(make_bare_desk: MakeDes
     pane.terminal.wait_screen(beginning.shown)
     pane.terminal.press("Enter")
     pane.wait_typed(one)
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("name", ("claude", "codex"))
+def test_a_hundred_hostile_rounds_approve_nothing_and_send_no_draft(make_bare_desk: MakeDesk, name: str) -> None:
+    desk = make_bare_desk(name)
+    script = behind(desk.rig)
+    pane = open_pane(desk)
+    pane.begin()
+    pane.adopt()
+    pane.terminal.tmux("split-window", "-d", "-l", "5", "cat")  # where synchronised keys would go, too
+    with Person(pane) as person:
+        rounds = Rounds(pane, person, script)
+        for plan in plans(name, ROUNDS):
+            rounds.play(plan)
+    count = rounds.count()
+    print(f"{name}: {count}\n{rounds.ends}")
+    desk.count("hostile rounds", count._asdict())
+    assert (count.approvals, count.drafts, count.doubles, count.lost) == (0, 0, 0, 0), count
+    assert "MAIL-" not in pane.terminal.tmux("capture-pane", "-p", "-S", "-", "-t", "{bottom}")
+
+
+@pytest.mark.parametrize("name", ("claude", "codex", "aider"))
+def test_mail_for_an_idle_pane_is_with_the_model_soon(make_bare_desk: MakeDesk, name: str) -> None:
+    desk = make_bare_desk(name)
+    pane = open_pane(desk)
+    pane.begin()
+    pane.adopt()
+    took: list[float] = []
+    for n in range(TIMES):
+        one = desk.send(f"Number {n}.")
+        took.append(pane.wait_typed(one))
+        pane.wait_idle()
+    took.sort()
+    found = {"times": TIMES, "p50": took[TIMES // 2], "p95": took[TIMES * 95 // 100]}
+    print(f"{name}: {found}")
+    desk.count("typed idle", found)
