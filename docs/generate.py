@@ -430,12 +430,16 @@ def _number(value: float) -> str:
 _HOSTILE = """
 ## Hostile rounds
 
-An agent in a pane, without hooks, and a person at it who works there at the worst moments, by a schedule made from a seed: sets it
-to work so that it asks for a permission, types half a sentence, types and takes it back, scrolls back, has panes
-synchronised, while mail comes. Claude Code also opens dialogs by itself, when a command in the background ends.
-Counted are *approvals* (a tool that asked has run, and nobody had said yes), *drafts* (what was typed and not sent,
-and the model was asked), *doubles* (a message twice in one request), *lost* (neither seen nor waiting with a reason; or seen, and no model
-was asked). *Uncertain*: it was typed, a person cleared it away, and so it waits.
+An agent in a pane, without hooks, and a person who works there at the worst moments while mail comes, by a
+schedule made from a seed: sets it to work so that it asks for a permission, types half a sentence, types and
+takes it back, scrolls back, has panes synchronised. Claude Code also asks by itself, when a command in the
+background has ended. Counted are:
+
+- *approvals*: a tool that asked has run, and nobody had said yes. *drafts*: something that was typed and not
+  sent was in a request.
+- *doubles*: a message was twice in a request. *lost*: it is neither seen nor waits with a reason; or it is
+  seen, and was in no request.
+- *uncertain*: it was typed, the person cleared it away, and it waits to be looked at.
 
 """
 
@@ -464,9 +468,10 @@ and the receipt says *seen*. A time is that from `send` to the request, with all
 - *idle wake*: nobody typed; a process `postroom send` is in the time. *draft kept*: in the same wake, what
   a person had half typed stayed.
 - *compaction*: once with the next prompt after one. *subagent*: not to the subagent that ran meanwhile.
-- *typed idle*, *typed busy*: in a pane of tmux, with no hooks: the mail itself was typed, at once, or after the turn, which took
-  5 s more. *pane wake*: hooks carried it, and a line was typed if nothing else woke it. *interrupt*: `postroom interrupt` ended a turn,
-  which was proven, and the model was not asked again.
+- *typed idle*, *typed busy*: in a pane of tmux, without hooks: the mail itself was typed, at once, or after
+  the turn, which took 5 s more. *pane wake*: in a pane, with hooks, which carried it; a line was typed where
+  nothing else woke the agent. *interrupt*: `postroom interrupt` ended a turn, which was proven, and the model
+  was not asked again.
 - *sandbox*: what the agent sent from inside its sandbox was stored. *spool*: what that kept out was taken in
   by the next hook, and reached the other agent once.
 

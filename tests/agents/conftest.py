@@ -105,6 +105,12 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         file.write("\n")
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    for name, what, numbers in COUNTED:
+        found = ", ".join(f"{key} {value:.3g}" for key, value in numbers.items())
+        terminalreporter.write_line(f"{name}, {what}: {found}")
+
+
 def pytest_report_header() -> str:
     absent = [name for name in CLIS if program(name) is None]
     there = [name for name in CLIS if name not in absent]

@@ -1,8 +1,8 @@
-"""Rounds against the guard: a person who works, types, scrolls and asks at the worst moments, while mail comes.
+"""Rounds against the guard: a person who types, scrolls and works at the worst moments, while mail comes.
 
 A round has a schedule, made from a seed: what the person does, and when, beside a message. The round is over
 when the room says what became of the message; then the person cleans up, by keys alone, and never says yes.
-Nobody who counts believes the room: whether a tool ran is told by its file, all else by what the model was asked.
+The room is not believed: whether a tool ran is told by its file, all else by what the model was asked.
 """
 
 import json
@@ -100,12 +100,18 @@ class Rounds:
         self._settle(one, self._behind if plan.deed == "behind" else "")
 
     def _prepare(self, plan: Plan) -> None:
-        """Some have the agent wait for something behind its idle prompt, after which it works on by itself."""
+        """Have the agent wait for something behind its idle prompt, after which it works on by itself."""
         if plan.deed == "behind" and self._behind:
-            asked = self._pane.rig.cli.question.replace("asked.txt", plan.tool)
-            self._terminal.submit(f"{self._behind.replace('NUMBER', str(plan.number))} {asked} [[say GRANTED]]")
-            until(lambda: os.path.exists(self._pane.rig.place.project + f"/begun-{plan.number}"), _AFTER, "start")
+            script = self._behind.replace("NUMBER", str(plan.number))
+            self._terminal.submit(f"{script} {self._question(plan)} [[say GRANTED]]")
+            until(lambda: os.path.exists(self._file(f"begun-{plan.number}")), _AFTER, "start")
             self._pane.wait_idle()
+
+    def _question(self, plan: Plan) -> str:
+        return self._pane.rig.cli.question.replace("asked.txt", plan.tool)
+
+    def _file(self, name: str) -> str:
+        return os.path.join(self._pane.rig.place.project, name)
 
     def _do(self, plan: Plan, at: float) -> None:
         deed: Callable[[Plan], None] = {
@@ -122,9 +128,8 @@ class Rounds:
     # what a person does
 
     def _ask(self, plan: Plan) -> None:
-        """Sets it to work, so that it will ask; if the composer is not theirs alone, they do not press Enter."""
-        question = self._pane.rig.cli.question.replace("asked.txt", plan.tool)
-        text = f"{plan.draft} [[sleep {plan.thinks:.2f}]] {question} [[say GRANTED]]"
+        """Sets it to work, so that it will ask; no Enter is pressed where the composer has more than that."""
+        text = f"{plan.draft} [[sleep {plan.thinks:.2f}]] {self._question(plan)} [[say GRANTED]]"
         self._person.type(text)
         self._wait_for(time.monotonic() + _LATE)
         draft = self._pane.reading().draft or ""
@@ -136,7 +141,7 @@ class Rounds:
 
     def _let_go(self, plan: Plan) -> None:
         """What the agent waits for comes: it works on, and asks."""
-        open(os.path.join(self._pane.rig.place.project, f"go-{plan.number}"), "w", encoding="ascii").close()
+        open(self._file(f"go-{plan.number}"), "w", encoding="ascii").close()
 
     def _draft(self, plan: Plan) -> None:
         self._unsent.append(plan.draft)
@@ -166,7 +171,8 @@ class Rounds:
             self._terminal.tmux("set-option", "-w", "synchronize-panes", "off")
 
     def _leave_copy_mode(self) -> None:
-        if self._terminal.tmux("display-message", "-p", "-t", self._pane.id, "#{pane_in_mode}").strip() == "1":
+        mode = self._terminal.tmux("display-message", "-p", "-t", self._pane.id, "#{pane_in_mode}")
+        if mode.strip() == "1":
             self._terminal.tmux("send-keys", "-t", self._pane.id, "-X", "cancel")
 
     def _wait_for(self, moment: float) -> None:
@@ -219,6 +225,8 @@ class Rounds:
         def is_over() -> bool:
             now = self._pane.delivery(one)
             is_told = now.state is State.SEEN or now.reason == Reason.UNCERTAIN.value
+            if now.reason == Reason.DRAFT.value:  # some put a prompt back that was stopped
+                self._pane.clear()
             return self._is_answered() and is_told and bool(self._answered or not behind)
 
         try:
@@ -256,7 +264,7 @@ until [ -e go-$1 ]; do sleep 0.01; done
 
 
 def behind(rig: Rig) -> str:
-    """Directives that end a turn and let the agent work on by itself when `go-NUMBER` is there; none: it cannot.
+    """Directives that end a turn; the agent works on by itself when `go-NUMBER` is there; none: it cannot.
 
     A command of Claude Code that runs in the background does, for which nobody has to be asked here.
     """

@@ -7,7 +7,7 @@ import struct
 import subprocess
 import termios
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from fcntl import ioctl
 from typing import Any, Self
 
@@ -16,7 +16,7 @@ from postroom.bridges.terminal.screen import parse
 from postroom.model.ladder import State
 from postroom.model.message import Delivery
 from postroom.runtimes.screen import of
-from tests.agents.desk import ANA, BIN, NAME, Desk, Posted
+from tests.agents.desk import BIN, NAME, Desk, Posted
 from tests.agents.log import BOUND, Request, until
 from tests.agents.rig import Done
 from tests.agents.terminal import Terminal

@@ -1,4 +1,4 @@
-"""Real agents in panes of tmux, adopted, and reached by the daemon: typed into when that is safe, and only then.
+"""Real agents in panes of tmux, adopted, reached by the daemon: typed into when it is safe, and only then.
 
 The request log of the scripted model is the witness again; the screen is what a person would see.
 """
@@ -108,8 +108,10 @@ def check_interrupt(pane: Pane) -> None:
     pane.desk.note("interrupt")
 
 
-@pytest.mark.parametrize("name", ("claude", "codex", "gemini", "opencode", "goose", "qwen", "copilot"))
-def test_an_agent_whose_hooks_carry_mail_has_no_more_than_a_line_typed(make_desk: MakeDesk, name: str) -> None:
+@pytest.mark.parametrize("name", ["claude", "codex", "gemini", "opencode", "goose", "qwen", "copilot"])
+def test_an_agent_whose_hooks_carry_mail_has_no_more_than_a_line_typed(
+    make_desk: MakeDesk, name: str
+) -> None:
     desk = make_desk(name)
     pane = open_pane(desk)
     begin(desk, pane.terminal)
@@ -150,8 +152,10 @@ def test_a_claude_code_that_asks_for_trust_is_left_alone(make_bare_desk: MakeDes
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("name", ("claude", "codex"))
-def test_a_hundred_hostile_rounds_approve_nothing_and_send_no_draft(make_bare_desk: MakeDesk, name: str) -> None:
+@pytest.mark.parametrize("name", ["claude", "codex"])
+def test_a_hundred_hostile_rounds_approve_nothing_and_send_no_draft(
+    make_bare_desk: MakeDesk, name: str
+) -> None:
     desk = make_bare_desk(name)
     script = behind(desk.rig)
     pane = open_pane(desk)
@@ -163,13 +167,12 @@ def test_a_hundred_hostile_rounds_approve_nothing_and_send_no_draft(make_bare_de
         for plan in plans(name, ROUNDS):
             rounds.play(plan)
     count = rounds.count()
-    print(f"{name}: {count}\n{rounds.ends}")
     desk.count("hostile rounds", count._asdict())
     assert (count.approvals, count.drafts, count.doubles, count.lost) == (0, 0, 0, 0), count
     assert "MAIL-" not in pane.terminal.tmux("capture-pane", "-p", "-S", "-", "-t", "{bottom}")
 
 
-@pytest.mark.parametrize("name", ("claude", "codex", "aider"))
+@pytest.mark.parametrize("name", ["claude", "codex", "aider"])
 def test_mail_for_an_idle_pane_is_with_the_model_soon(make_bare_desk: MakeDesk, name: str) -> None:
     desk = make_bare_desk(name)
     pane = open_pane(desk)
@@ -182,5 +185,4 @@ def test_mail_for_an_idle_pane_is_with_the_model_soon(make_bare_desk: MakeDesk, 
         pane.wait_idle()
     took.sort()
     found = {"times": TIMES, "p50": took[TIMES // 2], "p95": took[TIMES * 95 // 100]}
-    print(f"{name}: {found}")
     desk.count("typed idle", found)
