@@ -129,6 +129,17 @@ class Pane:
 
     # the person
 
+    def decline(self) -> None:
+        """Say no: a question is on the screen a little before its keys are heard."""
+        for _ in range(6):
+            self.press("Escape")
+            try:
+                self.wait_reading(lambda seen: seen.state.value != "dialog", "answer", 2.0)
+            except AssertionError:
+                continue
+            return
+        raise AssertionError(f"it asks on:\n{self.terminal.screen()}")
+
     def clear(self) -> None:
         """Empty the composer, as a person does."""
         keys = iter(("C-u", "BSpace") * 200)

@@ -85,11 +85,11 @@ def check_dialog(pane: Pane) -> None:
     tool = os.path.join(pane.rig.place.project, "asked.txt")
     pane.terminal.submit(f"May I? {pane.rig.cli.question} [[say GRANTED]]")
     pane.wait_reading(lambda seen: seen.state.value == "dialog", "dialog")
-    one = pane.desk.send("There is a dialog.")
+    one = pane.desk.send("[[say NOTED]]")  # or some would be told to ask again
     pane.wait_reason(one, "approval")
     assert pane.reading().state.value == "dialog"
     assert not os.path.exists(tool)
-    pane.terminal.press("Escape")
+    pane.decline()
     pane.wait_typed(one)
     assert not os.path.exists(tool)
     pane.wait_idle()
