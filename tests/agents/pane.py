@@ -1,5 +1,6 @@
 """An agent in a pane that a daemon reaches, its mail, and the person whose pane it is."""
 
+import contextlib
 import json
 import os
 import pty
@@ -88,8 +89,9 @@ class Pane:
 
     def asked(self, mark: str) -> list[Request]:
         """The requests that have a text: of the conversation, where the agent has tools."""
-        found = [request for request in self.rig.log.requests() if mark in request.text]
-        return [request for request in found if request.has_tools] or found
+        known = self.rig.log.requests()
+        talk = [request for request in known if request.has_tools] or known
+        return [request for request in talk if mark in request.text]
 
     def wait_asked(self, one: Posted) -> float:
         """Wait until mail is in a request; how long after it was sent that was."""
@@ -122,23 +124,33 @@ class Pane:
     def wait_typed(self, one: Posted) -> float:
         """Wait until mail was typed, and proven; how long it took until the model was asked."""
         took = self.wait_asked(one)
-        done = self.desk.wait_seen(one.id)
+        try:
+            done = self.desk.wait_seen(one.id)
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{self.words()[-1:]}\n{self.terminal.screen()}") from None
         assert (done.route, done.evidence) == ("tmux", "terminal")
         assert self.times(one.mark) == 1
         return took
 
     # the person
 
-    def decline(self) -> None:
-        """Say no: a question is on the screen a little before its keys are heard."""
-        for _ in range(6):
-            self.press("Escape")
-            try:
-                self.wait_reading(lambda seen: seen.state.value != "dialog", "answer", 2.0)
-            except AssertionError:
-                continue
-            return
-        raise AssertionError(f"it asks on:\n{self.terminal.screen()}")
+    def decline(self, until_seen: Posted) -> None:
+        """Say no to all that it asks, until mail was seen; some ask again.
+
+        A question is on the screen a little before its keys are heard.
+        """
+
+        def is_seen() -> bool:
+            if self.reading().state.value == "dialog":
+                self.press(*self.rig.cli.declines)
+                with contextlib.suppress(AssertionError):
+                    self.wait_reading(lambda seen: seen.state.value != "dialog", "answer", 2.0)
+            return self.desk.is_seen(until_seen.id)
+
+        try:
+            until(is_seen, BOUND, "mail that was seen")
+        except AssertionError as error:
+            raise AssertionError(f"{error}: {self.delivery(until_seen)}\n{self.terminal.screen()}") from None
 
     def clear(self) -> None:
         """Empty the composer, as a person does."""

@@ -5,6 +5,7 @@ The request log of the scripted model is the witness again; the screen is what a
 
 import json
 import os
+import time
 
 import pytest
 
@@ -85,11 +86,11 @@ def check_dialog(pane: Pane) -> None:
     tool = os.path.join(pane.rig.place.project, "asked.txt")
     pane.terminal.submit(f"May I? {pane.rig.cli.question} [[say GRANTED]]")
     pane.wait_reading(lambda seen: seen.state.value == "dialog", "dialog")
-    one = pane.desk.send("[[say NOTED]]")  # or some would be told to ask again
+    one = pane.desk.send("There is a dialog.")
     pane.wait_reason(one, "approval")
     assert pane.reading().state.value == "dialog"
     assert not os.path.exists(tool)
-    pane.decline()
+    pane.decline(until_seen=one)
     pane.wait_typed(one)
     assert not os.path.exists(tool)
     pane.wait_idle()
@@ -99,12 +100,13 @@ def check_interrupt(pane: Pane) -> None:
     pane.terminal.submit(ENDLESS)
     until(lambda: pane.asked("NEVER"), BOUND, "request")
     pane.wait_reading(lambda seen: seen.state.value == "busy", "busy screen")
-    asked = len(pane.asked(""))
     done = pane.postroom("interrupt", NAME, "--as", ANA, "--json")
     assert done.code == 0, (done, pane.terminal.screen())
+    ended = time.time()
     assert json.loads(done.out)["proven"] is True
     pane.wait_reading(lambda seen: seen.state.value == "idle", "idle screen")
-    assert len(pane.asked("")) == asked
+    assert [request for request in pane.asked("") if request.time > ended] == []
+    assert pane.times("NEVER") == 1, "it was answered"
     pane.desk.note("interrupt")
 
 
