@@ -94,7 +94,8 @@ class Rounds:
         one = self._pane.desk.send(f"Round {plan.number}.")
         self._posted.append(one)
         doing.join(60)
-        end = self._told(one, _LASTING | ({Reason.TYPING.value} if plan.number % 3 else set()))
+        is_short = plan.number % 3 > 0 and plan.deed in ("draft", "keys")
+        end = self._told(one, _LASTING | ({Reason.TYPING.value} if is_short else set()))
         self.ends[f"{plan.deed}: {end}"] += 1
         self._clean_up(take_back=plan.number % 8 > 0)
         self._settle(one, self._behind if plan.deed == "behind" else "")
