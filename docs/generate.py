@@ -371,8 +371,9 @@ def _definition(one: dict[str, Any]) -> Callable[[], str]:
 
 POINTS = (
     "start", "prompt", "tool", "stop", "idle wake", "draft kept", "compaction", "clear", "fork", "subagent",
-    "sandbox", "spool",
+    "sandbox", "spool", "typed idle", "typed busy", "pane wake", "interrupt",
 )  # fmt: skip
+_TYPED = ("typed idle", "typed busy", "interrupt")  # for which a terminal is all that a runtime needs
 
 
 def compatibility(found: dict[str, Any] | None = None) -> str:
@@ -394,8 +395,60 @@ def compatibility(found: dict[str, Any] | None = None) -> str:
         + "".join(rows)
         + "\n"
         + "".join(f"- **{one.title}**: {one.remark}\n" for one in known if one.remark)
+        + _numbers({one.title: found[one.name].get("numbers", {}) for one in known})
         + "\nHow each is reached, and what proves it: [runtimes](../explanation/runtimes.md).\n"
     )
+
+
+_ROUNDS = ("rounds", "approvals", "drafts", "doubles", "lost", "uncertain", "seen")
+_TIMES = ("times", "p50", "p95")
+
+
+def _numbers(counted: dict[str, dict[str, dict[str, float]]]) -> str:
+    """What was counted and measured in panes, where it was."""
+    return _numbered(_HOSTILE, "hostile rounds", _ROUNDS, counted) + _numbered(
+        _SOON, "typed idle", _TIMES, counted
+    )
+
+
+def _numbered(
+    text: str, what: str, columns: tuple[str, ...], counted: dict[str, dict[str, dict[str, float]]]
+) -> str:
+    rows = [
+        f"| {title} | {' | '.join(_number(found[what][column]) for column in columns)} |\n"
+        for title, found in counted.items()
+        if what in found
+    ]
+    head = f"| runtime | {' | '.join(columns)} |\n| --- | {' | '.join('---' for _ in columns)} |\n"
+    return f"{text}{head}{''.join(rows)}" if rows else ""
+
+
+def _number(value: float) -> str:
+    return str(value) if isinstance(value, int) else f"{value:.2f} s"
+
+
+_HOSTILE = """
+## Hostile rounds
+
+An agent in a pane, without hooks, and a person who works there at the worst moments while mail comes, by a
+schedule made from a seed: sets it to work so that it asks for a permission, types half a sentence, types and
+takes it back, scrolls back, has panes synchronised. Claude Code also asks by itself, when a command in the
+background has ended. Counted are:
+
+- *approvals*: a tool that asked has run, and nobody had said yes. *drafts*: something that was typed and not
+  sent was in a request.
+- *doubles*: a message was twice in a request. *lost*: it is neither seen nor waits with a reason; or it is
+  seen, and was in no request.
+- *uncertain*: it was typed, the person cleared it away, and it waits to be looked at.
+
+"""
+
+_SOON = """
+## Typed into an idle pane
+
+From `send` to the model's request, with no hooks.
+
+"""
 
 
 def _shown() -> dict[str, Any]:
@@ -415,6 +468,10 @@ and the receipt says *seen*. A time is that from `send` to the request, with all
 - *idle wake*: nobody typed; a process `postroom send` is in the time. *draft kept*: in the same wake, what
   a person had half typed stayed.
 - *compaction*: once with the next prompt after one. *subagent*: not to the subagent that ran meanwhile.
+- *typed idle*, *typed busy*: in a pane of tmux, without hooks: the mail itself was typed, at once, or after
+  the turn, which took 5 s more. *pane wake*: in a pane, with hooks, which carried it; a line was typed where
+  nothing else woke the agent. *interrupt*: `postroom interrupt` ended a turn, which was proven, and the model
+  was not asked again.
 - *sandbox*: what the agent sent from inside its sandbox was stored. *spool*: what that kept out was taken in
   by the next hook, and reached the other agent once.
 
@@ -444,6 +501,8 @@ def _seen(runtime: Runtime, points: dict[str, float | None], point: str) -> str:
 
 def _why_not(runtime: Runtime, point: str) -> str:
     """Why a message cannot come there, as far as the runtime's module knows; empty: it can."""
+    if point in _TYPED:
+        return ""
     if point in ("idle wake", "draft kept"):
         nothing = {"idle wake": "nothing wakes it", "draft kept": "nothing is typed"}[point]
         return nothing if runtime.wake is Wake.NONE else ""

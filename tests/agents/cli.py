@@ -66,6 +66,8 @@ class Cli(NamedTuple):
     """A pattern that the screen has while it works, even if `prompt` is there too."""
     asks: str = r"(?!)"
     """A pattern that the screen has while it asks for a permission."""
+    declines: tuple[str, ...] = ("Escape",)
+    """The keys that answer such a question with no."""
     consent: Callable[[Place], tuple[str, str] | None] = lambda place: None
     """The question its next start in a terminal will ask and the tests agree to: its pattern, and a digit."""
     quit: tuple[str, ...] = ("/quit",)

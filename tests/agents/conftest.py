@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.agents.clis import CLIS
-from tests.agents.desk import NOTED, Desk
+from tests.agents.desk import COUNTED, NOTED, Desk
 from tests.agents.pin import PINS, cache, program
 from tests.agents.rig import Rig
 
@@ -56,6 +56,20 @@ def make_desk(make_rig: MakeRig) -> Iterator[MakeDesk]:
         desk.close()
 
 
+@pytest.fixture
+def make_bare_desk(make_rig: MakeRig) -> Iterator[MakeDesk]:
+    """Makes a rig for a CLI beside a room of which its hooks know nothing."""
+    made: list[Desk] = []
+
+    def maker(name: str) -> Desk:
+        made.append(Desk(make_rig(name)).move_in())
+        return made[-1]
+
+    yield maker
+    for desk in made:
+        desk.close()
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--table", help="write what was shown to work into this file (JSON)")
 
@@ -79,12 +93,22 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
             table = json.load(file)
     for name in _TRIED:
         points = {point: latency for who, point, latency in NOTED if who == name}
+        numbers = {what: found for who, what, found in COUNTED if who == name}
         known, version = table.get(name, {}), PINS[name].version
         stays = known.get("version") == version and name not in _FAILED
-        table[name] = {"version": version, "points": {**(known.get("points", {}) if stays else {}), **points}}
+        old = known if stays else {}
+        table[name] = {"version": version, "points": old.get("points", {}) | points}
+        if counted := old.get("numbers", {}) | numbers:
+            table[name]["numbers"] = counted
     with open(path, "w", encoding="utf-8") as file:
         json.dump(table, file, indent=2, sort_keys=True)
         file.write("\n")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    for name, what, numbers in COUNTED:
+        found = ", ".join(f"{key} {value:.3g}" for key, value in numbers.items())
+        terminalreporter.write_line(f"{name}, {what}: {found}")
 
 
 def pytest_report_header() -> str:

@@ -32,6 +32,7 @@ def tool(number: int) -> str:
 
 
 NOTED: list[tuple[str, str, float | None]] = []  # what worked: agent, point, seconds from send to request
+COUNTED: list[tuple[str, str, dict[str, float]]] = []  # agent, what, numbers
 
 _DEADLY = """\
 import os, sys
@@ -93,7 +94,11 @@ class Desk:
             os.path.join(BIN, "postroom"), "setup", self.rig.cli.name, "--yes", **self.env
         )
         assert done.code == 0, done
-        with self.room.write() as tx:  # the project that the agent's directory is
+        return self.move_in()
+
+    def move_in(self) -> Self:
+        """Give the agent an address in the project that its directory is."""
+        with self.room.write() as tx:
             if tx.project("shop") is None:
                 tx.append("project.created", payload={"name": "shop", "root": self.rig.place.project})
         self.room.join(NAME)
@@ -147,6 +152,10 @@ class Desk:
     def note(self, point: str, latency: float | None = None) -> None:
         """Something was shown to work, for the table in the docs."""
         NOTED.append((self.rig.cli.name, point, latency))
+
+    def count(self, what: str, numbers: dict[str, float]) -> None:
+        """Something was counted or measured, for the numbers in the docs."""
+        COUNTED.append((self.rig.cli.name, what, numbers))
 
     # the agent
 

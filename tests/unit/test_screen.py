@@ -251,3 +251,12 @@ def test_a_profile_needs_a_prompt_and_is_a_table():
     for table in ({}, [], "x"):
         with pytest.raises(InvalidValue):
             given(table)
+
+
+@pytest.mark.parametrize(("sign", "state"), [("◆", State.DIALOG), ("■", State.IDLE), ("◇", State.IDLE)])
+def test_a_question_of_goose_that_was_answered_is_open_no_more(sign: str, state: State) -> None:
+    asked = (
+        f"{sign}  Goose would like to call the above tool, do you allow?\n│  Allow\n└  Operation cancelled."
+    )
+    screen = parse(f"{asked}\n\n  ⏱ 0.12s\n> Enter to send · Ctrl+J newline", 5)
+    assert read(screen, of("goose")).state is state

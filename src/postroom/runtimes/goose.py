@@ -51,7 +51,8 @@ def profile() -> "Profile":
     return Profile(
         Composer(r"> ", more=r"", empty=hint, ghost=(Look(dim=True),)),
         busy=(r"^[◐◓◑◒] [^\n]*\s*\Z", r"^  ▸ [^\n]*\n(?:    [^\n]*\n)*\s*\Z"),  # at the end: it scrolls away
-        dialogs=(Dialog("permission", r"Goose would like to call the above tool"),),
+        # One that was answered stays on the screen, and begins otherwise.
+        dialogs=(Dialog("permission", r"^(?![■◇]  )[^\n]*Goose would like to call the above tool"),),
         stop=("C-c",),  # once; when idle once asks for a second, which ends it
     )
 

@@ -32,6 +32,7 @@ CLI = Cli(
     interactive=("session",),
     prompt=r"(?m)^( O)?\s*(>|🪿)|Press Enter to send",
     asks=r"Are you sure",
+    declines=("Down", "Down", "Enter"),  # Escape forgets the call, and the next prompt asks for it again
     wire=wire,
     events=(
         "SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "PostToolUseFailure", "Stop",
