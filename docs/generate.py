@@ -109,8 +109,8 @@ _TOLD = {  # what a payload has, of events that only tell something
     "agent.ended": ": what a bridge reached: `bridge`, `exit_code`, `again_in` (seconds, if it is restarted)",
     "agent.interrupted": ": `kind`, `by`, `proven`, `words`",
     "agent.output": ": what a child printed: `stream`, `text`",
-    "agent.pushed": ": something was put before an agent: `what` (mail, wake, notice, command), `route`, `result`, "
-    "`words`, `messages`; of a command also `text` and `by`",
+    "agent.pushed": ": something was put before an agent: `what` (mail, wake, notice, command), `route`, "
+    "`result`, `words`, `messages`; of a command also `text` and `by`",
     "agent.started": ": by `spawn` or `up`, or again: `bridge`",
 }
 
