@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from postroom.bridges.contract import Launch
+from postroom.bridges.contract import Assent, Launch, Result, Text
 from postroom.bridges.process import pty
 from postroom.bridges.process.emulator import Emulator
 from postroom.bridges.process.pty import Pty
+from postroom.bridges.terminal.profile import check
 from postroom.errors import BridgeError
 from tests.process import ROOT, environment, until
 
@@ -231,6 +232,12 @@ def test_without_the_library_it_says_what_to_install(
 
 def test_a_program_of_which_nothing_is_known_runs_but_is_not_typed_into(tmp_path: os.PathLike[str]):
     berth = pty.start(launch(tmp_path, "cat")._replace(runtime=""))
-    with pytest.raises(BridgeError, match="nobody knows"):
-        pty.open(berth)
-    pty.open(berth._replace(runtime="claude")).close()
+    bridge = pty.open(berth)
+    try:
+        assert bridge.observe().reason == "unknown_screen"
+        done = bridge.deliver(Text("hello"), Assent(lambda: None, lambda: True))
+        assert (done.result, done.reason) == (Result.REFUSED, "unknown_screen")
+        with pytest.raises(BridgeError, match="nobody knows"):
+            check(berth)
+    finally:
+        bridge.close()
