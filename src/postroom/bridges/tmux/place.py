@@ -13,6 +13,7 @@ _FACTS: tuple[str, ...] = (
 )  # fmt: skip
 _FORMAT = "\t".join(f"#{{{fact}}}" for fact in _FACTS)
 _NOT_PANES = ("human", "topic", "one")
+_ELSEWHERE = "See who runs where: postroom agents"
 _HINT = "See them: tmux list-panes -a"
 
 
@@ -38,7 +39,7 @@ def is_pane(name: str) -> bool:
     return name.startswith("%") or (bool(colon) and head not in _NOT_PANES)
 
 
-def find(name: str) -> Place:
+def find(name: str, server: Server | None = None) -> Place:
     """The pane that somebody names: `%3`, `work:1.0`, `work:logs`, or as we write it, with its server.
 
     A name means one pane exactly; tmux itself would take the beginning of one.
@@ -48,7 +49,7 @@ def find(name: str) -> Place:
     wanted = re.fullmatch(r"(?P<session>[^:]*):(?P<window>.*?)(?:\.(?P<pane>\d+))?", name)
     found = [
         place
-        for place in every(Server(own_socket()))
+        for place in every(server or Server(own_socket()))
         if (place.target.id == name if wanted is None else _fits(place.facts, wanted.groupdict()))
     ]
     if not found:
@@ -84,11 +85,11 @@ def standing(where: Target) -> Place:
     """A pane as it is now. `NotFound` if it is certainly gone; `BridgeError` if tmux does not answer."""
     holder = where.server.partition(".")[0]
     if holder.isdecimal() and server_of(int(holder)) != where.server:
-        raise NotFound(f"the tmux server of pane {where.id} has ended", hint="")
+        raise NotFound(f"the tmux server of pane {where.id} has ended", hint=_ELSEWHERE)
     for place in every(Server(where.socket)):
         if place.target == where or (place.target.id == where.id and not where.server):
             return place
-    raise NotFound(f"pane {where.id} has been closed", hint="")
+    raise NotFound(f"pane {where.id} has been closed", hint=_ELSEWHERE)
 
 
 def captured(where: Target, lines: int = 0, *, colour: bool = False, padded: bool = False) -> str:
