@@ -73,7 +73,7 @@ def _next(facts: dict[str, Any], manifest: "Manifest") -> str | None:
     if str(facts["reason"]).startswith("launch_blocked:") or facts["doing"] == "asking":
         return f"postroom attach {name}"
     if facts["reason"] == "unknown_screen" and _lacks_profile(manifest):
-        return f"postroom adopt {facts['pane']} --prompt RE" if facts["pane"] else "postroom help adopt"
+        return f"postroom adopt {facts['pane']} --pattern RE" if facts["pane"] else "postroom help adopt"
     if facts["reason"] == "unknown_screen":
         return f"postroom doctor capture {name}"
     return None

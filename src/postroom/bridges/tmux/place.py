@@ -3,6 +3,7 @@
 import re
 from typing import NamedTuple
 
+from postroom import host
 from postroom.bridges.tmux.server import Server, Target, own_socket, server_of, target
 from postroom.errors import BridgeError, NotFound
 
@@ -83,13 +84,19 @@ def _place(server: Server, line: str) -> Place:
 
 def standing(where: Target) -> Place:
     """A pane as it is now. `NotFound` if it is certainly gone; `BridgeError` if tmux does not answer."""
-    holder = where.server.partition(".")[0]
-    if holder.isdecimal() and server_of(int(holder)) != where.server:
+    if _has_ended(where.server):
         raise NotFound(f"the tmux server of pane {where.id} has ended", hint=_ELSEWHERE)
     for place in every(Server(where.socket)):
         if place.target == where or (place.target.id == where.id and not where.server):
             return place
     raise NotFound(f"pane {where.id} has been closed", hint=_ELSEWHERE)
+
+
+def _has_ended(server: str) -> bool:
+    holder = server.partition(".")[0]
+    if not holder.isdecimal():
+        return False
+    return server_of(int(holder)) != server or host.is_gone(host.identity_of(int(holder)))
 
 
 def captured(where: Target, lines: int = 0, *, colour: bool = False, padded: bool = False) -> str:

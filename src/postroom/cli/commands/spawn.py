@@ -118,8 +118,8 @@ def start(name: str, plan: "Plan", context: "Context") -> "Manifest":
 
     room = context.room()
     person(room, "start an agent")
-    _check(plan)
     _check_name(name, context)
+    _check(plan)
     daemon.start(context)
     agent = room.join(name)  # last: what fails leaves no address behind
     manifest, warning = launch(room, agent, plan)
