@@ -62,19 +62,58 @@ def test_three_panes_are_adopted_at_once_and_each_gets_its_mail_with_a_true_rece
         assert ["mail 2" in line for line in file] == [True]
 
 
-def test_without_a_word_the_only_candidate_is_adopted_and_of_several_none(yard: Yard):
+def test_without_a_word_what_there_is_gets_listed_and_nothing_is_adopted(yard: Yard):
     yard.stage.agent(name="claude")
-    assert "Claude Code (tmux stage:0.0), idle; mail is typed" in yard.ok("adopt", "--as", "one").out
-    assert yard.manifest("one").pane.startswith("%0@")
+    one = yard.ok("adopt")
+    assert one.err == "Adopt all: postroom adopt --all; or one: postroom adopt %0 --as NAME\n"
+    assert manifests.every(yard.home) == []
     yard.stage.agent(name="codex")
-    several = yard("adopt")
-    assert several.code == 2
-    assert "postroom adopt --all" in several.err
-    assert [line.split()[:4] for line in several.out.splitlines()[1:]] == [
+    assert [line.split()[:4] for line in yard.ok("adopt").out.splitlines()[1:]] == [
         ["%0", "stage:0.0", "claude", "claude"],
         ["%1", "stage:1.0", "codex", "codex"],
     ]
+    assert manifests.every(yard.home) == []
+
+
+def test_a_name_alone_is_for_the_only_candidate_and_of_several_for_none(yard: Yard):
+    yard.stage.agent(name="claude")
+    adopted = yard.ok("adopt", "--as", "one")
+    assert "Claude Code (tmux stage:0.0), idle; mail is typed" in adopted.out
+    assert adopted.err == "the daemon was started\n"
+    assert yard.manifest("one").pane.startswith("%0@")
+    yard.stage.agent(name="codex")
+    several = yard("adopt", "--as", "two")
+    assert several.code == 2
+    assert several.err == "Name the pane: postroom adopt %1 --as two\n"
     assert len(manifests.every(yard.home)) == 1
+
+
+def test_a_window_may_be_meant_by_its_name(yard: Yard):
+    pane = yard.stage.agent(name="claude")
+    yard.stage.tmux("rename-window", "-t", pane.id, "re")
+    [one] = yard.ok("adopt", "stage:re.0", "--as", "backend", "--json").json["adopted"]
+    assert one["pane"] == pane.id
+    assert "stage:0.0: let go" in yard.ok("adopt", "--release", "stage:re").out
+
+
+def test_a_pane_with_a_draft_is_adopted_and_its_mail_waits(yard: Yard):
+    pane = yard.stage.agent(name="claude")
+    pane.type("half a sentence")
+    pane.shows("half a sentence")
+    assert "idle, with a draft; its mail waits\n" in yard.ok("adopt", pane.id, "--as", "backend").out
+
+
+def test_a_person_is_neither_adopted_nor_started_nor_interrupted(yard: Yard):
+    pane = yard.stage.agent(name="claude")
+    for words in (
+        ["adopt", pane.id, "--as", "human:boss"],
+        ["spawn", "human:boss", "--", "claude"],
+        ["interrupt", "human:boss"],
+    ):
+        refused = yard(*words)
+        assert (refused.code, is_told_well(refused)) == (2, True), refused
+        assert "human:boss is a person, and no agent\n  Agents have names like boss\n" in refused.err
+    assert (manifests.every(yard.home), label(pane)) == ([], "")
 
 
 @pytest.mark.promise("adoption")
@@ -119,11 +158,27 @@ def test_released_it_runs_on_under_no_name_and_nothing_is_typed(yard: Yard):
     yard.ok("adopt", pane.id, "--as", "backend")
     assert "runs on" in yard.ok("adopt", "--release", "backend").out
     assert (label(pane), manifests.every(yard.home)) == ("", [])
+    assert yard.ok("adopt", "--release", "backend", "--json").json == {"released": []}
+    assert yard.ok("adopt", "--release", pane.id).out == "stage:0.0: nobody held it\n"
+    assert "let go: nothing types there" in yard.ok("agents").out
     answer = yard.ok("send", "backend", "hello", "--as", "planner")
-    assert "not running" in answer.out
+    assert "let go: nothing types there" in answer.out
     yard.ok("adopt", pane.id, "--as", "backend")
     pane.until("submitted")
     assert ["hello" in text for text in pane.submitted()] == [True]
+
+
+def test_an_agent_is_let_go_of_when_its_tmux_server_has_ended(yard: Yard):
+    pane = yard.stage.agent(name="claude")
+    yard.ok("adopt", pane.id, "--as", "backend")
+    yard.ok("down")
+    yard.stage.tmux("kill-server")
+    eventually(lambda: host.is_gone(yard.manifest("backend").process))
+    gone = yard("screen", "backend")
+    assert (gone.code, is_told_well(gone), "postroom agents" in gone.err) == (3, True, True), gone
+    assert yard.ok("adopt", "--release", "backend").out == "stage:0.0: let go; nothing ran there any more\n"
+    assert manifests.every(yard.home) == []
+    assert yard("adopt", "--release", "nobody").code == 1
 
 
 def test_stop_lets_go_of_an_adopted_agent_and_ends_it_only_when_told_to(yard: Yard):
@@ -131,6 +186,7 @@ def test_stop_lets_go_of_an_adopted_agent_and_ends_it_only_when_told_to(yard: Ya
     yard.ok("adopt", pane.id, "--as", "backend")
     assert "let go; it runs on" in yard.ok("stop", "backend").out
     assert pane.ask("#{pane_dead}") == "0"
+    assert "let go: nothing types there" in yard.ok("agents").out
     assert yard("stop", "backend").code == 3
     yard.ok("adopt", pane.id, "--as", "backend")
     process = yard.manifest("backend").process
@@ -164,7 +220,7 @@ def test_a_program_that_is_not_known_needs_a_profile_which_may_be_given_by_hand(
     assert refused.code == 1
     assert "--runtime" in refused.err
     assert is_told_well(refused)
-    yard.ok("adopt", pane, "--as", "tutor", "--prompt", "ask> ")
+    yard.ok("adopt", pane, "--as", "tutor", "--pattern", "ask> ")
     yard.seen(yard.line.sent("tutor", "what is it?"))
     with open(record, encoding="utf-8") as file:
         assert "what is it?" in file.read()
@@ -197,7 +253,7 @@ def test_an_agent_that_is_started_again_in_its_pane_is_reached_again(yard: Yard)
     pane = yard.stage.run("sh", PYTHONPATH=os.pathsep.join(sys.path))
     yard.stage.tmux("send-keys", "-t", pane, command, "Enter")
     eventually(lambda: in_front(yard, pane) == "tutor")
-    yard.ok("adopt", pane, "--as", "tutor", "--prompt", "ask> ")
+    yard.ok("adopt", pane, "--as", "tutor", "--pattern", "ask> ")
     was = yard.manifest("tutor")
     yard.stage.tmux("send-keys", "-t", pane, "C-d")
     eventually(lambda: in_front(yard, pane) == "sh")
@@ -228,6 +284,7 @@ def test_agents_tells_what_each_does_and_where_and_send_says_the_same(yard: Yard
         one["sessions"] for one in yard.ok("agents", "--json").json["agents"] if one["name"] == "backend"
     )
     assert "its screen says so" in session["because"]
+    assert (session["runtime"], session["bridge"]) == ("claude", "tmux")
     pane.control("done")
     yard.kill_daemon()
     assert "; nothing types there: postroom up" in yard.ok("agents").out
@@ -253,20 +310,22 @@ def test_a_daemon_that_was_killed_and_started_again_goes_on(yard: Yard):
     [
         (["%99"], "there is no pane '%99'"),
         (["--all", "%0"], "name panes, or say --all"),
-        (["%0", "--submit", "Enter"], "--submit goes with --prompt"),
+        (["%0", "--submit", "Enter"], "--submit goes with --pattern"),
         (["--match", "("], "no regular expression"),
+        (["--match", "zzz"], "no pane matches 'zzz'"),
         (["%0", "--runtime", "clod"], "there is no runtime"),
         (["%0", "--profile", "none"], "there is no profile"),
-        (["%0", "--prompt", "("], "no regular expression"),
+        (["%0", "--pattern", "("], "--pattern is no regular expression"),
         (["--release"], "--release needs PANE"),
     ],
 )
 def test_what_makes_no_sense_is_said_in_one_line(yard: Yard, words: list[str], says: str):
     yard.stage.agent(name="claude")
     refused = yard("adopt", *words)
-    assert refused.code in (2, 3)
+    assert refused.code == (3 if "there is no pane" in says or "no pane matches" in says else 2)
     assert is_told_well(refused)
     assert says in refused.err
+    assert "in the config" not in refused.err or "--profile" in words
 
 
 def test_an_agent_whose_hooks_have_told_of_it_keeps_its_name_and_is_only_woken(yard: Yard):
@@ -311,7 +370,7 @@ def test_an_agent_may_not_start_or_stop_others(yard: Yard):
 def test_a_shell_is_not_adopted_whatever_is_said_of_its_prompt(yard: Yard, words: list[str]):
     pane = yard.stage.run("env", "PS1=$ ", *words)
     eventually(lambda: "$" in yard.stage.tmux("capture-pane", "-p", "-t", pane))
-    for said in (["--prompt", r"^\S*\$ "], ["--runtime", "claude"]):
+    for said in (["--pattern", r"^\S*\$ "], ["--runtime", "claude"]):
         refused = yard("adopt", pane, "--as", "backend", *said)
         assert (refused.code, is_told_well(refused)) == (5, True), refused
         assert "has a shell in front" in refused.err
@@ -336,7 +395,7 @@ def test_a_program_that_has_become_a_shell_since_gets_no_mail(yard: Yard):
     os.chmod(script, 0o700)
     pane = yard.stage.run(script)
     eventually(lambda: "ask>" in yard.stage.tmux("capture-pane", "-p", "-t", pane))
-    yard.ok("adopt", pane, "--as", "backend", "--prompt", "ask> ")
+    yard.ok("adopt", pane, "--as", "backend", "--pattern", "ask> ")
     yard.stage.tmux("send-keys", "-t", pane, "Enter")
     eventually(lambda: in_front(yard, pane) == "bash")
     ref = yard.line.sent("backend", f"x; touch {yard.stage.root}/ran")

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from postroom.bridges.terminal.reading import Reading, State
+from postroom.daemon import instance
 from tests.commandline import is_told_well
 from tests.kept import Kept
 from tests.player import Player
@@ -48,6 +49,7 @@ def test_a_command_is_not_typed_over_a_draft(kept: Kept):
     done = kept.cli("command", "backend", "/compact")
     assert done.code == 1
     assert "(draft)" in done.out
+    assert "postroom attach backend" in done.err
     assert pane.submitted() == []
 
 
@@ -60,6 +62,16 @@ def test_a_command_waits_while_the_agent_works_if_it_is_told_to(kept: Kept):
         pane.control("done")
         assert waiting.wait(30) == 0
     assert pane.submitted() == ["/compact"]
+
+
+def test_a_command_starts_no_daemon_and_says_how(kept: Kept):
+    pane = kept.keep("backend")
+    done = kept.cli("command", "backend", "/compact")
+    assert (done.code, is_told_well(done)) == (1, True)
+    assert "no daemon runs" in done.err
+    assert "postroom up" in done.err
+    assert instance.running(kept.home) == ""
+    assert pane.bytes() == b""
 
 
 def test_several_lines_are_typed_only_when_they_are_meant(kept: Kept):

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from postroom.daemon import instance
 from postroom.room.verify import verify
 from tests.commandline import is_told_well
 from tests.kept import Kept
@@ -69,7 +70,7 @@ def test_without_a_bridge_it_is_told_by_an_urgent_message(kept: Kept):
     assert (message["type"], message["class"], message["priority"]) == ("interrupt", "interrupt", "urgent")
     assert message["payload"] == {"kind": "stop", "reason": "wrong branch"}
     said = kept.cli.ok("interrupt", "backend", "--as", "human:ana").out
-    assert said.startswith("stored, not stopped: ")
+    assert said.startswith("stored, not stopped: nothing of it runs; it is told when it reads its mail")
     assert kept.cli("interrupt", "backend").code == 2  # a message has a sender
 
 
@@ -97,7 +98,11 @@ def test_the_mail_of_a_paused_agent_waits_even_if_it_is_urgent(kept: Kept, backe
 def test_what_waits_already_when_an_agent_is_paused_waits_on(kept: Kept):
     pane = kept.keep("backend")
     ref = kept.cli.sent("backend", "before")
-    assert kept.cli.process("interrupt", "backend", "--kind", "pause", "--as", "human:ana").code == 0
+    paused = kept.cli("interrupt", "backend", "--kind", "pause", "--as", "human:ana")
+    assert (paused.code, "no daemon runs" in paused.out, "postroom up" in paused.out) == (1, True, True)
+    assert instance.running(kept.home) == ""
+    kept.up()
+    assert "paused: postroom resume backend" in kept.cli.ok("agents").out
     assert kept.delivery(ref)["reason"] == "paused"
     [event] = events(kept, "agent.manners")
     assert (event["payload"]["by"], event["role"]) == ("human:ana", "human")
@@ -192,7 +197,12 @@ def test_what_is_uncertain_is_listed_and_typed_again_only_by_a_persons_word(kept
     [found] = kept.cli.ok("dead", "list", "--json").json["uncertain"]
     assert (found["id"], found["reason"], found["recipient"]) == (ref, "uncertain", "backend")
     assert "uncertain" in kept.cli.ok("dead").out
-    assert "nobody can tell what became of it" in kept.cli.ok("receipts", ref).out
+    told = kept.cli.ok("receipts", ref).out
+    assert "it was typed once, and nobody can tell what became of it\n" in told
+    look, again = "postroom screen backend", f"postroom dead retry {ref[-8:]}"
+    assert f"look: {look}; have it typed again: {again}\n" in told
+    assert "1 (1 uncertain)" in kept.cli.ok("agents").out
+    assert "uncertain, and not typed again: 1; see: postroom dead list" in kept.cli.ok("status").out
     assert "is paused" in kept.cli("interrupt", "backend", "--kind", "pause", "--as", "human:ana").out
     assert kept.delivery(ref)["reason"] == "paused"
     kept.cli.ok("resume", "backend", "--as", "human:ana")

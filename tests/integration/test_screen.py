@@ -40,6 +40,13 @@ def test_lines_that_have_scrolled_away_are_shown_when_asked_for(kept: Kept):
     assert "1010\n1011" in kept.cli.ok("screen", id, "-n", "100", env=kept.tmux).out
 
 
+def test_no_blank_lines_come_before_or_after_what_is_shown(kept: Kept):
+    id = kept.stage.run("sh", "-c", r"printf '\n \n  first\n\nlast\n\n'; exec cat")
+    patiently(lambda: "last" in kept.cli.ok("screen", id, env=kept.tmux).out)
+    assert kept.cli.ok("screen", id, env=kept.tmux).out == "  first\n\nlast\n"
+    assert kept.cli.ok("screen", id, "--json", env=kept.tmux).json["text"].startswith("\n\n  first")
+
+
 def test_colours_come_only_when_asked_for_and_nothing_else_does(kept: Kept):
     hostile = r"printf '\033[31mred\033[0m \033]0;title\007\033[2J\033[Hand \302\233 more\n'; exec cat"
     id = kept.stage.run("sh", "-c", hostile)

@@ -117,8 +117,8 @@ def test_a_program_that_nobody_knows_is_started_and_its_mail_waits(yard: Yard, t
     eventually(lambda: yard.line.receipt(ref)["reason"] == "unknown_screen")
     if bridge == "tmux":
         pane = yard.manifest("tutor").pane.partition("@")[0]
-        assert f"postroom adopt {pane} --prompt RE" in done.out
-        yard.ok("adopt", pane, "--prompt", "ask> ")
+        assert f"postroom adopt {pane} --pattern RE" in done.out
+        yard.ok("adopt", pane, "--pattern", "ask> ")
         yard.seen(ref)
     assert len(record.texts()) == (bridge == "tmux")
 
@@ -164,7 +164,9 @@ def test_children_end_with_the_daemon_and_panes_do_not(yard: Yard, tmp_path):
     tui, _ = program("tui", tmp_path)
     yard.ok("spawn", "backend", "--runtime", "claude", "--", *in_tmux(tui))
     child, pane = yard.manifest("worker").process, yard.manifest("backend").process
-    assert "the daemon has ended" in yard.ok("down").out
+    ended = yard.ok("down").out
+    assert ended.startswith("the daemon has ended (process ")
+    assert ended.endswith("); with it ended p/worker\n")
     assert (host.is_gone(child), host.is_gone(pane)) == (True, False)
     assert instance.running(yard.home) == ""
     assert "No daemon is running" in yard.ok("down").err
@@ -183,10 +185,23 @@ def test_a_program_with_a_profile_is_told_by_its_name(yard: Yard):
     assert Record(command[-1]).texts() == ["why?"]
 
 
+def test_a_program_that_nobody_knows_may_be_given_its_looks_by_hand(yard: Yard):
+    command = tutoring(yard)
+    words = ["--pattern", "ask> ", "--submit", "Enter", "--prompt-text", "why?", "--", *in_tmux(command)]
+    done = yard.ok("spawn", "tutor", *words)
+    assert ", idle; mail is typed" in done.out
+    assert done.err.startswith("the daemon was started\n")
+    assert Record(command[-1]).texts() == ["why?"]
+
+
 @pytest.mark.parametrize(
     ("words", "code", "says"),
     [
-        (["--bridge", "tmus", "--", "claude"], 1, "there is no bridge 'tmus'"),
+        (["--bridge", "tmus", "--", "python3"], 2, "there is no bridge 'tmus'"),
+        (["--runtime", "clod", "--", "python3"], 2, "there is no runtime 'clod'"),
+        (["--profile", "none", "--", "python3"], 2, "there is no profile 'none'"),
+        (["--pattern", "(", "--", "python3"], 2, "--pattern is no regular expression"),
+        (["--", "no-such-program"], 1, "there is no program 'no-such-program'"),
         (["--cwd", "/nowhere", "--", "claude"], 2, "there is no directory /nowhere"),
         (["--runtime", "claude", "--", "no-such-program"], 1, "there is no program 'no-such-program'"),
         (["--prompt", "/nowhere", "--", "claude"], 2, "cannot be read"),
@@ -202,3 +217,4 @@ def test_what_cannot_be_started_is_said_in_one_line_and_leaves_nothing(
     assert (refused.code, is_told_well(refused)) == (code, True), refused
     assert says in refused.err
     assert manifests.every(yard.home) == []
+    assert yard.line("screen", "backend").code == 3  # it has no address

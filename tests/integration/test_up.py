@@ -69,7 +69,7 @@ def test_one_that_fails_keeps_no_other_from_starting(yard: Yard, tmp_path):
     done = yard("up", "--yes")
     assert done.code == 1
     said = done.out.splitlines()[1:]
-    assert "not up: p/first cannot be started: no program no-such-program" in said[0]
+    assert "first: not up: there is no program 'no-such-program'" in said[0]
     assert "there is no pane 'stage:9.9'" in said[1]
     assert "mail is handed over (started)" in said[2]
 

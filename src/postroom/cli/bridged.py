@@ -26,7 +26,17 @@ def text(party: str, session: "Session", sight: "Sight", context: "Context", pla
         return _by_hooks(sight, spot, is_kept=is_kept)
     if not is_kept:
         return f"in {spot}; nothing types there: postroom up"
+    if name := _paused(party, context):
+        return f"{_doing(get(room.home, party))} in {spot}; paused: postroom resume {name}"
     return _by_bridge(get(room.home, party), spot, "typed" if session.pane or _is_pty(session) else "handed")
+
+
+def _paused(party: str, context: "Context") -> str:
+    """The name of an agent whose mail waits until it is told to go on; empty: it is not so."""
+    from postroom.model.manners import read
+
+    agent = context.room().store.look().agent(party)
+    return agent.called if agent and agent.manners and read(agent.manners).paused else ""
 
 
 def _is_pty(session: "Session") -> bool:
@@ -48,7 +58,7 @@ def last_seen(home: str, agents: dict[str, str]) -> str:
     from postroom.room.glance import last
 
     seen = [(name, found) for agent, name in agents.items() if (found := last(home, agent))]
-    return ", ".join(f"{name} {found.doing} {ago(found.at)}" for name, found in seen) or "nothing"
+    return ", ".join(f"{name} {found.doing} {ago(found.at)}" for name, found in seen)
 
 
 def _by_hooks(sight: "Sight", spot: str, *, is_kept: bool) -> str:
@@ -64,8 +74,7 @@ def _by_hooks(sight: "Sight", spot: str, *, is_kept: bool) -> str:
 def _by_bridge(seen: "Glance | None", spot: str, how: str) -> str:
     if seen is None:
         return f"running in {spot}: {how} when it is idle"
-    facts = {"doing": seen.doing, "because": seen.words, "reason": seen.reason, "dialog": _dialog(seen)}
-    doing = does(facts)
+    doing = _doing(seen)
     if seen.doing == "stuck":
         return f"{doing} in {spot}"
     if seen.doing == "idle" and seen.reason not in _WAITS:
@@ -74,6 +83,12 @@ def _by_bridge(seen: "Glance | None", spot: str, how: str) -> str:
         return f"at work in {spot}: {how} when it is idle"
     waits = f": waits ({seen.reason})" if seen.reason in _WAITS else ""
     return f"{doing} in {spot}{waits}"
+
+
+def _doing(seen: "Glance | None") -> str:
+    if seen is None:
+        return "running"
+    return does({"doing": seen.doing, "because": seen.words, "reason": seen.reason, "dialog": _dialog(seen)})
 
 
 def _dialog(seen: "Glance") -> str:

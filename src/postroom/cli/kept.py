@@ -10,6 +10,13 @@ if TYPE_CHECKING:
     from postroom.model.message import Json
     from postroom.room.local import LocalRoom
 
+_BUT = {  # what keeps mail out of a terminal, though its agent is idle
+    "draft": "with a draft",
+    "typing": "and somebody types",
+    "copy_mode": "but scrolled back",
+    "synchronised": "but synchronised with other panes",
+    "background": "but behind another program",
+}
 _PATIENCE = 2.0  # seconds for the daemon to look at all of them
 
 
@@ -66,7 +73,7 @@ def _next(facts: dict[str, Any], manifest: "Manifest") -> str | None:
     if str(facts["reason"]).startswith("launch_blocked:") or facts["doing"] == "asking":
         return f"postroom attach {name}"
     if facts["reason"] == "unknown_screen" and _lacks_profile(manifest):
-        return f"postroom adopt {facts['pane']} --prompt RE" if facts["pane"] else "postroom help adopt"
+        return f"postroom adopt {facts['pane']} --pattern RE" if facts["pane"] else "postroom help adopt"
     if facts["reason"] == "unknown_screen":
         return f"postroom doctor capture {name}"
     return None
@@ -84,7 +91,7 @@ def does(facts: dict[str, Any]) -> str:
     if reason.startswith("launch_blocked:"):
         return reason
     return {
-        "idle": "idle, with a draft" if reason == "draft" else "idle",
+        "idle": f"idle, {_BUT[reason]}" if reason in _BUT else "idle",
         "processing": "at work",
         "stuck": f"stuck: {facts['because']}",
         "asking": f"asks: {facts['dialog'] or 'a person'}",
@@ -98,6 +105,8 @@ def gets(facts: dict[str, Any]) -> str:
         return "its mail waits"
     if facts["next"]:
         return f"its mail waits: {facts['next']}"
+    if facts["reason"] in _BUT:
+        return "its mail waits"
     if facts["mail"] == "hooks":
         return "its hooks carry mail, a line wakes it"
     return "mail is typed" if facts["mail"] == "typed" else "mail is handed over"
@@ -108,7 +117,8 @@ def where(facts: dict[str, Any]) -> str:
     return f"{facts['bridge']} {place}" if place else facts["bridge"]
 
 
-def line(facts: dict[str, Any], context: "Context") -> str:
-    """One agent in one line."""
-    name = context.out.paint(facts["agent"], "bold")
-    return f"{name}: {facts['title']} ({where(facts)}), {does(facts)}; {gets(facts)}\n"
+def line(facts: dict[str, Any], context: "Context", more: str = "") -> str:
+    """One agent in one line, or in several where the terminal is narrow; `more` is said of it at its end."""
+    name, end = str(facts["agent"]), f" ({more})" if more else ""
+    text = f"{name}: {facts['title']} ({where(facts)}), {does(facts)}; {gets(facts)}{end}"
+    return context.out.paint(name, "bold") + context.out.fold(text, 2).removeprefix(name) + "\n"

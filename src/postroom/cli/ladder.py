@@ -62,7 +62,7 @@ def _delivery(delivery: "Delivery", attempts: "list[Attempt]", out: "Output") ->
     ]
     if not lines[0]:
         lines[:2] = [out.paint(delivery.recipient.ljust(10), "bold") + names]
-    lines += [indent + line for line in _why(delivery)]
+    lines += [indent + out.fold(line, 12) for line in _why(delivery, attempts)]
     lines += [indent + _attempt(attempt, out) for attempt in attempts]
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
@@ -99,6 +99,7 @@ def _steps(delivery: "Delivery") -> list[tuple[str, int | None, str]]:
     return [*climbed, (str(state), delivery.ended_at, "✗")]
 
 
+_TYPED = ("tmux", "pty")  # the routes by which mail is typed
 _HELD = {
     Reason.MUTED.value: "its recipient is muted",
     Reason.PAUSED.value: "its recipient is paused: postroom resume",
@@ -120,18 +121,30 @@ _WAITS = {
     Reason.BACKGROUND.value: "another program has its agent's terminal",
     Reason.TOO_LONG.value: "its agent's terminal is too small to show it; it was told where to read it",
     Reason.UNKNOWN_SCREEN.value: "its agent's screen shows nothing that we know: postroom screen NAME",
-    Reason.UNCERTAIN.value: "it was typed once, and nobody can tell what became of it; it is not typed again",
     Reason.STOP_CAP.value: "its agent has gone on for mail three times; now a person's word, or ten minutes",
 }
 
 
-def _why(delivery: "Delivery") -> list[str]:
+def _uncertain(delivery: "Delivery", attempts: "list[Attempt]") -> list[str]:
+    """How often nobody could tell what became of it, and what a person may do about that."""
+    tried = [one for one in attempts if one.outcome is Outcome.UNCERTAIN]
+    is_typed = bool(tried) and tried[-1].route in _TYPED
+    often = {0: "", 1: " once", 2: " twice"}.get(len(tried), f" {len(tried)} times")
+    what = f"it was {'typed' if is_typed else 'handed over'}{often}"
+    look = f"look: postroom screen {one_line(delivery.recipient)}; " if is_typed else ""
+    again = f"{'have it typed' if is_typed else 'try it'} again: postroom dead retry {delivery.message[-8:]}"
+    return [f"waits: {what}, and nobody can tell what became of it", f"{look}{again}"]
+
+
+def _why(delivery: "Delivery", attempts: "list[Attempt]") -> list[str]:
     lines: list[str] = []
     if delivery.reason and not (delivery.state in RUNGS and delivery.state is not State.STORED):
         if delivery.reason == Reason.IN_HAND:
             lines.append("in hand of the program that listens; seen when it asks for the next one")
         elif delivery.reason == Reason.TAKEN:
             lines.append("held: another of those to whom it was sent has taken it")
+        elif delivery.reason == Reason.UNCERTAIN and not ended(delivery.state):
+            lines += _uncertain(delivery, attempts)
         elif delivery.held:
             due = "" if delivery.due_at is None else f", due {clock(delivery.due_at)}"
             lines.append(f"waits: {_HELD.get(delivery.reason, delivery.reason)}{due}")

@@ -58,7 +58,8 @@ def cut(text: str, columns: int) -> str:
     return text.rstrip() + "…"
 
 
-def _unpainted(text: str) -> str:
+def unpainted(text: str) -> str:
+    """A text without its colours."""
     parts = text.split("\033[")
     return parts[0] + "".join(part.partition("m")[2] for part in parts[1:])
 
@@ -110,8 +111,8 @@ class Output:
         import re
         from textwrap import wrap
 
-        # A command can be copied only if it is on one line; it ends with the text, or where another begins.
-        whole = re.sub(r"(?<=: )postroom [^;]+", lambda found: found[0].replace(" ", "\0"), text)
+        # A command can be copied only if it is on one line; it ends with the text, or where more is said.
+        whole = re.sub(r"(?<=: )postroom [^;(]*[^;( ]", lambda found: found[0].replace(" ", "\0"), text)
         lines = wrap(whole, self.columns - indent, break_long_words=False, break_on_hyphens=False)
         return f"\n{' ' * indent}".join(lines).replace("\0", " ")
 
@@ -120,7 +121,7 @@ class Output:
         lines = [""]
         for cell in cells:
             line = f"{lines[-1]}{between}{cell}" if lines[-1] else cell
-            if lines[-1] and self.is_terminal and indent + width(_unpainted(line)) > self.columns:
+            if lines[-1] and self.is_terminal and indent + width(unpainted(line)) > self.columns:
                 lines.append(cell)
             else:
                 lines[-1] = line

@@ -8,6 +8,8 @@ if TYPE_CHECKING:
     from postroom.model.presence import Sight
 
 DOUBT = "route not proven"
+_LET_GO = "let go: nothing types there"
+_TMUX = "tmux"  # the bridge whose agents run on without it
 _LISTENING = {"live": "listening", "stored": "not listening"}
 
 
@@ -41,7 +43,7 @@ def way(reach: str, party: str, sight: "Sight | None", context: "Context", place
     if reach == "stored" and context.room().store.look().had_session(party):
         sight = _session(party, context)
         if sight is None:
-            return Way("not running")
+            return Way(_LET_GO if _is_let_go(party, context) else "not running")
         reach = sight.presence.value
     if reach == "left":
         return Way("has left")
@@ -69,6 +71,12 @@ def _bridged(party: str, context: "Context") -> "Session | None":
         if is_bridged(session) and is_live(session):
             return session
     return None
+
+
+def _is_let_go(party: str, context: "Context") -> bool:
+    from postroom.room.berth import let_go
+
+    return let_go(context.room().store.look(), party, _TMUX)
 
 
 def _session(party: str, context: "Context") -> "Sight | None":

@@ -26,7 +26,8 @@ def wait(sent: "Sent", rung: str, timeout: float, context: "Context") -> "tuple[
     short = [d for d in sent.deliveries if not reached(d.state, State(rung))]
     if len(short) < len(sent.deliveries) and sent.message.to.startswith("one:"):
         short = []  # one of them is enough
-    facts = {"message_ref": sent.id, "hint": f"See how far it got: postroom receipts {sent.message.handle}"}
+    hint = f"{_absent(short, sent)}See how far it got: postroom receipts {sent.message.handle}"
+    facts = {"message_ref": sent.id, "hint": hint}
     problem: PostroomError | None = None
     if lost := [d for d in short if ended(d.state)]:
         problem = Refused("; ".join(map(_fate, lost)), **facts)
@@ -34,6 +35,19 @@ def wait(sent: "Sent", rung: str, timeout: float, context: "Context") -> "tuple[
         names = ", ".join(d.recipient for d in short)
         problem = TimedOut(f"not {rung} {_TOWARDS[State(rung)]} {names} within {long(timeout)}", **facts)
     return sent, problem
+
+
+def _absent(short: "list[Delivery]", sent: "Sent") -> str:
+    """Who of them cannot have got it, because nothing of theirs runs."""
+    reach = {one.recipient_id: how for one, how in zip(sent.deliveries, sent.reach, strict=True)}
+    names = [
+        one.recipient
+        for one in short
+        if reach.get(one.recipient_id) == "stored" and not one.recipient.startswith("human:")
+    ]
+    if not names:
+        return ""
+    return f"Nothing of {', '.join(names)} runs; start it: postroom spawn {names[0]} -- CMD; "
 
 
 def _as_it_is(sent: "Sent", deliveries: "list[Delivery]", context: "Context") -> "Sent":

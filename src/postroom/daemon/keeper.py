@@ -5,6 +5,7 @@ what others ask for in between.
 """
 
 import queue
+import shlex
 import threading
 import time
 from collections.abc import Callable
@@ -101,13 +102,19 @@ class Keeper:
         """As `ask`, without waiting."""
         answer: Future[Any] = Future()
         if self.is_over:
-            raise BridgeError(f"{self.manifest.address} is not running")
+            raise self._not_running()
         try:
             self._jobs.put_nowait((job, answer))
         except queue.Full:
             raise BridgeError(f"too much is asked of {self.manifest.address} at once") from None
         self.ring()
         return answer
+
+    def _not_running(self) -> BridgeError:
+        known = self.manifest
+        again = f"postroom spawn {known.address} -- {shlex.join(known.command)}"
+        hint = f"Start it again: {again}" if known.is_ours else "See who runs: postroom agents"
+        return BridgeError(f"{known.address} is not running", hint=hint)
 
     def _run(self) -> None:
         pause = _FIRST
@@ -125,7 +132,7 @@ class Keeper:
                 pause = min(_LONGEST, pause * 2)
         if not self._stopping and self._is_deleted():
             self._forget()
-        self._refuse(BridgeError(f"{self.manifest.address} is not running"))
+        self._refuse(self._not_running())
         self._waiter.close()
 
     def _is_deleted(self) -> bool:
@@ -207,7 +214,7 @@ class Keeper:
         if pause is None:
             self._over = True
             return
-        self._rest(pause, BridgeError(f"{known.address} is not running"))
+        self._rest(pause, self._not_running())
         if not self._stopping:
             self._start_again()
 

@@ -23,8 +23,12 @@ CLERK, WRITER = "clerk", "human:you"
 _PATIENCE = 10.0  # seconds for each step
 _PAUSE = 0.05
 _SHORT = "/tmp"  # a socket's path has at most 107 bytes
-_LINES = 5  # of its screen
+_LINES, _WIDE = 5, 74  # of its screen
 _ROW = f"{f'{WRITER} → {CLERK}':<27}{'report':<13}"  # as on the board
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= _WIDE else f"{line[: _WIDE - 1]}…"
 
 
 def can_play() -> bool:
@@ -72,7 +76,7 @@ class _Act:
         self._say(f"{_ROW}stored─offered─{delivery.state}")
         self._say("  · typed when its prompt was empty; the prompt held it, and cleared")
         for line in shown[-_LINES:]:
-            self._say(self._out.paint(f"  │ {line[:74]}", "dim"))
+            self._say(self._out.paint(f"  │ {_cut(line)}", "dim"))
         return {
             "agent": CLERK,
             "subject": "report",

@@ -157,9 +157,9 @@ def run(out: Output, *, fast: bool = False, keep: bool = False) -> dict[str, Any
             with Screen(out, board) as screen:
                 Show(stage, screen, board, pace, asked).run()
             _end_if(asked)
-            report = account(stage.room)
-            return report | {
-                "pane": pane.play(stage.room, out, pace.unit) if pane.can_play() else None,
+            last = pane.play(stage.room, out, pace.unit) if pane.can_play() else None
+            return account(stage.room) | {
+                "pane": last,
                 "seconds": round(time.monotonic() - started, 2),
                 "home": stage.home if keep else None,
             }

@@ -329,3 +329,4 @@ class AgentStatus(NamedTuple):
     listening: str | None  # the process that holds its mailbox
     held: int  # what waits until it is not to be left alone any more
     sessions: tuple[Any, ...] = ()  # those that have not ended, each a `postroom.model.presence.Sight`
+    uncertain: int = 0  # of what waits: what was typed, and nobody can tell what became of it

@@ -86,9 +86,10 @@ def delivery(d: Delivery, reach: str | None = None, way: "Sight | None" = None) 
 
 def session(s: "Sight") -> Document:
     """What an agent's session does, and how that is known."""
+    bridge = s.session.details.get("bridge")  # its session is not kept under the name of its runtime
     return {
         "id": s.session.id,
-        "runtime": s.session.runtime,
+        "runtime": s.session.details.get("runtime") or None if bridge else s.session.runtime,
         "presence": s.presence.value,
         "event": s.event or None,
         "since": iso(s.since),
@@ -98,7 +99,7 @@ def session(s: "Sight") -> Document:
         "asked": s.session.details.get("asked"),
         "wake": s.wake or None,
         "proven": s.proven,
-        "bridge": s.session.details.get("bridge"),
+        "bridge": bridge,
         "because": s.because or None,
     }
 
@@ -192,6 +193,7 @@ def status(s: AgentStatus, supervisor: str | None, now: int) -> Document:
         "manners": manners(read(s.agent.manners), now) if s.agent.manners else None,
         "waiting": s.waiting,
         "held": s.held,
+        "uncertain": s.uncertain,
         "offered": s.offered,
         "reach": s.reach,
         "listening": s.listening,

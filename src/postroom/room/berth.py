@@ -59,6 +59,12 @@ def _leave(room: "LocalRoom", tx: "WriteTx", session: Session) -> None:
     end(room, tx, session)
 
 
+def let_go(tx: "ReadTx", agent: str, bridge: str) -> bool:
+    """Whether an agent was reached by that bridge, which let go of it, and what ran there runs on."""
+    known = tx.session(session_id(bridge, agent))
+    return known is not None and known.ended_at is not None and not host.is_gone(known.process)
+
+
 def carrier(tx: "ReadTx", agent: str) -> Session | None:
     """A session of an agent whose hooks can carry its mail."""
     for session in tx.sessions(agent):

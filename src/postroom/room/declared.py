@@ -166,7 +166,7 @@ def _check_place(name: str, found: dict[str, Any]) -> None:
         if runtime not in NAMES:
             raise InvalidValue(f"there is no runtime {runtime!r}, only {', '.join(NAMES)}")
     if any(key in found for key in (*_WHERE, *_RUN)) and parse(name).kind is Kind.HUMAN:
-        raise InvalidValue("a person has no sessions")
+        raise InvalidValue(f"a person has no sessions; agents have names like {parse(name).name}")
 
 
 def introduce_all(room: "LocalRoom") -> None:

@@ -255,6 +255,15 @@ def personal(text: str) -> Address:
     return address
 
 
+def agents_own(text: str) -> Address:
+    """An address of one agent, for what can be done to no person: starting, adopting, stopping one."""
+    address = personal(text)
+    if address.kind is Kind.HUMAN:
+        hint = f"Agents have names like {address.name}"
+        raise InvalidAddress(f"{address} is a person, and no agent", hint=hint, address=text)
+    return address
+
+
 def join(tx: "WriteTx", who: str, scope: Scope, about: "About") -> Agent:
     """Give somebody an address, or bring what is known of them up to date."""
     address = personal(who)

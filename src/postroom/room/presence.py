@@ -35,10 +35,13 @@ def statuses(room: "LocalRoom", *, everyone: bool) -> list[AgentStatus]:
                 live = holder is not None or room.bell.waiting(agent.id) > 0
                 seen = sights(room, tx, agent.id) if any_session else []
                 reach = "live" if live else _reach(agent, seen)
-                waiting, offered, held = tx.counts(agent.id)
+                waiting, offered, held, uncertain = tx.counts(agent.id)
                 shown = len(in_hand(room, tx, agent.id))
+                sessions = tuple(seen)
                 found.append(
-                    AgentStatus(agent, waiting - shown, offered + shown, reach, holder, held, tuple(seen))
+                    AgentStatus(
+                        agent, waiting - shown, offered + shown, reach, holder, held, sessions, uncertain
+                    )
                 )
     return found
 

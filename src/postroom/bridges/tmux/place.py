@@ -3,6 +3,7 @@
 import re
 from typing import NamedTuple
 
+from postroom import host
 from postroom.bridges.tmux.server import Server, Target, own_socket, server_of, target
 from postroom.errors import BridgeError, NotFound
 
@@ -13,6 +14,7 @@ _FACTS: tuple[str, ...] = (
 )  # fmt: skip
 _FORMAT = "\t".join(f"#{{{fact}}}" for fact in _FACTS)
 _NOT_PANES = ("human", "topic", "one")
+_ELSEWHERE = "See who runs where: postroom agents"
 _HINT = "See them: tmux list-panes -a"
 
 
@@ -38,7 +40,7 @@ def is_pane(name: str) -> bool:
     return name.startswith("%") or (bool(colon) and head not in _NOT_PANES)
 
 
-def find(name: str) -> Place:
+def find(name: str, server: Server | None = None) -> Place:
     """The pane that somebody names: `%3`, `work:1.0`, `work:logs`, or as we write it, with its server.
 
     A name means one pane exactly; tmux itself would take the beginning of one.
@@ -48,7 +50,7 @@ def find(name: str) -> Place:
     wanted = re.fullmatch(r"(?P<session>[^:]*):(?P<window>.*?)(?:\.(?P<pane>\d+))?", name)
     found = [
         place
-        for place in every(Server(own_socket()))
+        for place in every(server or Server(own_socket()))
         if (place.target.id == name if wanted is None else _fits(place.facts, wanted.groupdict()))
     ]
     if not found:
@@ -82,13 +84,19 @@ def _place(server: Server, line: str) -> Place:
 
 def standing(where: Target) -> Place:
     """A pane as it is now. `NotFound` if it is certainly gone; `BridgeError` if tmux does not answer."""
-    holder = where.server.partition(".")[0]
-    if holder.isdecimal() and server_of(int(holder)) != where.server:
-        raise NotFound(f"the tmux server of pane {where.id} has ended", hint="")
+    if _has_ended(where.server):
+        raise NotFound(f"the tmux server of pane {where.id} has ended", hint=_ELSEWHERE)
     for place in every(Server(where.socket)):
         if place.target == where or (place.target.id == where.id and not where.server):
             return place
-    raise NotFound(f"pane {where.id} has been closed", hint="")
+    raise NotFound(f"pane {where.id} has been closed", hint=_ELSEWHERE)
+
+
+def _has_ended(server: str) -> bool:
+    holder = server.partition(".")[0]
+    if not holder.isdecimal():
+        return False
+    return server_of(int(holder)) != server or host.is_gone(host.identity_of(int(holder)))
 
 
 def captured(where: Target, lines: int = 0, *, colour: bool = False, padded: bool = False) -> str:

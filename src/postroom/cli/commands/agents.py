@@ -2,12 +2,14 @@
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from postroom.cli.output import width
 from postroom.cli.reach import DOUBT, Way, way
 from postroom.errors import UnknownProject
 
 if TYPE_CHECKING:
     import argparse
 
+    from postroom.bridges.manifest import Manifest
     from postroom.cli.context import Context
     from postroom.cli.parser import Parser
     from postroom.model.message import Agent, AgentStatus
@@ -25,6 +27,8 @@ EXAMPLES = """\
   postroom agents --all --json"""
 
 _HEAD = ("ADDRESS", "ROLE", "WAITING", "IN HAND", "REACH", "ABOUT")
+_SHORT = (_HEAD[0], *_HEAD[2:5])
+_LEAST = 34  # columns for how somebody is reached
 _STYLES = ("bold", "", "cyan", "cyan", "green", "dim")
 
 
@@ -82,15 +86,24 @@ def _look(room: "LocalRoom", context: "Context") -> dict[str, str]:
     if running(room.home):
         observed(room.home, [one.agent for one in kept])
     else:
-        seen = last_seen(room.home, {one.agent: one.address for one in kept})
-        context.note(f"No daemon runs, so nobody looks; seen last: {seen}")
+        _tell_last(last_seen(room.home, {one.agent: one.address for one in kept if _runs(one)}), context)
     return places([one.pane for one in kept if one.pane])
+
+
+def _tell_last(seen: str, context: "Context") -> None:
+    """What those did that still run, when somebody looked."""
+    if seen:
+        context.note(f"No daemon runs, so nobody looks; seen last: {seen}")
+
+
+def _runs(manifest: "Manifest") -> bool:
+    from postroom import host
+
+    return not host.is_gone(manifest.process)
 
 
 def _put(rows: list[_Row], context: "Context") -> None:
     """A table, without the columns in which nobody has anything."""
-    from postroom.cli.output import width
-
     columns = [
         (style, column)
         for style, *column in zip(_STYLES, _HEAD, *(row.wide for row in rows), strict=True)
@@ -101,16 +114,31 @@ def _put(rows: list[_Row], context: "Context") -> None:
         _put_narrow(rows, context)
         return
     head, *body = zip(*(column for _, column in columns), strict=True)
-    context.put_table(body, [style for style, _ in columns], head)
+    least = max(map(width, columns[-1][1])) if head[-1] == _HEAD[4] else 24  # how it is reached is told whole
+    context.put_table(body, [style for style, _ in columns], head, least=least)
+
+
+def _room_for_reach(rows: list[_Row], context: "Context") -> int:
+    """Columns that the others leave to it in a narrow terminal."""
+    first = zip(*((row.address, row.waiting, row.in_hand) for row in rows), strict=True)
+    used = [max(map(width, (head, *cells))) + 2 for head, cells in zip(_SHORT[:3], first, strict=True)]
+    return max(_LEAST, context.out.columns - sum(used))
 
 
 def _put_narrow(rows: list[_Row], context: "Context") -> None:
-    """What is told of each on lines of its own, below it."""
-    short = [(row.address, row.waiting, row.in_hand, row.way.text) for row in rows]
-    facts = [(DOUBT if row.way.is_doubted else "", row.role, row.about) for row in rows]
+    """What is told of each on lines of its own, below it; so is how it is reached, where that is long."""
+    room = _room_for_reach(rows, context)
+    is_long = [width(row.way.text) > room for row in rows]
+    short = [
+        (row.address, row.waiting, row.in_hand, "" if long else row.way.text)
+        for row, long in zip(rows, is_long, strict=True)
+    ]
+    facts = [
+        (row.way.text if long else "", DOUBT if row.way.is_doubted else "", row.role, row.about)
+        for row, long in zip(rows, is_long, strict=True)
+    ]
     below = [" · ".join(filter(None, each)) for each in facts]
-    head = (_HEAD[0], *_HEAD[2:5])
-    context.put_table(short, ("bold", "cyan", "cyan", "green"), head, least=34, below=below)
+    context.put_table(short, ("bold", "cyan", "cyan", "green"), _SHORT, least=_LEAST, below=below)
 
 
 def _above(agent: "Agent", context: "Context") -> str | None:
@@ -129,6 +157,8 @@ def _row(status: "AgentStatus", now: int, where: dict[str, str], context: "Conte
     if status.sessions and (asked := status.sessions[0].session.details.get("asked")):
         about = f"(asked for {asked['name'] or asked['by']}) {about}".rstrip()
     waiting = f"{status.waiting} + {status.held} held" if status.held else str(status.waiting)
+    if status.uncertain:
+        waiting += f" ({status.uncertain} uncertain)"
     first = status.sessions[0] if status.sessions else None
     place = next((where[one.session.pane] for one in status.sessions if one.session.pane in where), "")
     found = way(status.reach, agent.id, first, context, place)

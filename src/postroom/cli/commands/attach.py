@@ -36,7 +36,10 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
     manifest = manifests.get(room.home, agent.id)
     if manifest is not None and not manifest.pane:
         if args.print:
-            raise NotFound(f"{agent.address} is in no pane of tmux", agent=agent.address)
+            raise NotFound(
+                f"{agent.address} is in no pane of tmux", agent=agent.address,
+                hint=f"Go to it: postroom attach {agent.called}",
+            )  # fmt: skip
         return go(manifest, context)
     pane = manifest.pane if manifest else _pane(agent.id, context)
     if not pane:

@@ -23,6 +23,7 @@ EXAMPLES = """\
 
 # What is in the way for a while, and not for good.
 _PASSING = ("busy", "typing", "draft", "approval", "copy_mode", "background", "unknown_screen", "waking")
+_FOR_PEOPLE = ("draft", "approval", "copy_mode", "background", "synchronised", "launch_blocked")  # to settle
 _PAUSE = 0.5  # seconds between two tries
 
 
@@ -34,20 +35,24 @@ def add_arguments(parser: "Parser") -> None:
 
 
 def run(args: "argparse.Namespace", context: "Context") -> int:
-    from postroom.daemon.instance import ensure
+    from postroom.cli.daemon import must_run
+    from postroom.cli.person import claim
     from postroom.room.authority import person
 
     room = context.room()
     text, seconds = _text(args, context), _seconds(args.wait)
+    claim(context)
     by = person(room, "type a command into an agent's terminal")
     agent = room.known(args.name)
     _check_bridge(room.home, agent.id, agent.called)
-    ensure(room.home)
+    must_run(room.home)
     done = _typed(room.home, seconds, agent=agent.id, text=text, by=by.name)
     if context.json:
         context.put_json({"agent": agent.address, "text": text, **done})
     else:
-        context.put(f"{_line(done)}\n")
+        context.put(f"{context.out.fold(_line(done), 2)}\n")
+        if done["reason"].partition(":")[0] in _FOR_PEOPLE:
+            context.note(f"  Look, and settle it there: postroom attach {agent.called}")
     return 0 if done["result"] in ("proven", "handed") else 1
 
 

@@ -69,12 +69,12 @@ def _summary(report: dict[str, Any], context: "Context") -> str:
     for one in again:
         times = "twice" if len(one["attempts"]) == 2 else f"{len(one['attempts'])} times"
         lines.append(f"{paint(one['subject'], 'bold')} ({one['handle']}) was offered {times}:")
+        wide = max(len(str(attempt["process"])) for attempt in one["attempts"])
         for attempt in one["attempts"]:
             style = "green" if attempt["outcome"] == "proven" else "red"
             outcome = paint(attempt["outcome"].ljust(8), style)
-            lines.append(
-                f"  attempt {attempt['n']}  process {attempt['process']}  {outcome}  {attempt['why']}"
-            )
+            process = f"process {attempt['process']:<{wide}}"
+            lines.append(f"  attempt {attempt['n']}  {process}  {outcome}  {attempt['why']}")
     others = report["messages"] - len({one["id"] for one in again})
     lines.append(f"None of the other {others} was shown twice.")
     if report["home"]:

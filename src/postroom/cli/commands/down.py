@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import argparse
 
+    from postroom.bridges.manifest import Manifest
     from postroom.cli.context import Context
     from postroom.cli.parser import Parser
 
@@ -29,18 +30,34 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
     from postroom.room.authority import person
 
     where = home(args.home)
-    process = running(where)
+    process, children = running(where), _children(where)
     if process:
         person(context.room(), "end the daemon")
         ask(where, "down")
         _await(process)
+    pid, ended = int(process.partition(".")[0] or 0), _ended(children)
     if context.json:
-        context.put_json({"ended": bool(process), "process": int(process.partition(".")[0] or 0)})
+        context.put_json({"ended": bool(process), "process": pid, "children": ended})
     elif process:
-        context.put(f"the daemon has ended (process {process.partition('.')[0]})\n")
+        names = f"; with it ended {', '.join(ended)}" if ended else ""
+        context.put(context.out.fold(f"the daemon has ended (process {pid}){names}", 2) + "\n")
     else:
         context.note("No daemon is running.")
     return 0
+
+
+def _children(home: str) -> "list[Manifest]":
+    """The agents that run as children of the daemon."""
+    from postroom import host
+    from postroom.bridges.manifest import every
+
+    return [one for one in every(home) if one.is_ours and not one.pane and not host.is_gone(one.process)]
+
+
+def _ended(children: "list[Manifest]") -> list[str]:
+    from postroom import host
+
+    return [one.address for one in children if host.is_gone(one.process)]
 
 
 def _await(process: str) -> None:

@@ -14,8 +14,8 @@ HELP = """\
 Stop what an agent does, by its runtime's own keys, and say what was proven. With `pause` its mail also waits,
 urgent or not, until `postroom resume`; with `cancel` what it was asked and has not answered goes back to who
 asked, and what it has not seen yet stays. A person may, and the agent's supervisor. Where no bridge reaches
-the agent it gets an urgent message, which its hooks show at the next tool: that is stored, not stopped. Exits
-0 only if it was proven to have stopped, or that message was stored."""
+the agent it gets an urgent message: that is stored, not stopped. Exits 0 only if it was proven to have
+stopped, or that message was stored."""
 EXAMPLES = """\
   postroom interrupt backend
   postroom interrupt backend --kind pause --reason "the plan changes today"
@@ -35,11 +35,15 @@ def add_arguments(parser: "Parser") -> None:
 
 def run(args: "argparse.Namespace", context: "Context") -> int:
     from postroom.bridges.manifest import get
+    from postroom.cli.person import claim
     from postroom.errors import NoIdentity
     from postroom.room.authority import steering
+    from postroom.room.directory import agents_own
 
     room = context.room()
+    agents_own(args.name)
     agent = room.known(args.name)
+    claim(context)
     by = steering(room, agent, args.kind)
     way = get(room.home, agent.id)
     if way is None and by.role == "human" and not room.agent:
@@ -53,7 +57,7 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
     if context.json:
         context.put_json(found)
     else:
-        context.put("".join(f"{line}\n" for line in _lines(found, agent)))
+        context.put("".join(f"{context.out.fold(line, 2)}\n" for line in _lines(found, agent)))
     return 0 if found["proven"] or found["message"] else 1
 
 
@@ -72,34 +76,50 @@ def _stop(agent: "Agent", by: "Operator", args: "argparse.Namespace", context: "
     home = context.room().home
     done = None
     if manifest.get(home, agent.id) is not None:
+        from postroom.cli.daemon import must_run
         from postroom.daemon.control import ask
-        from postroom.daemon.instance import ensure
 
         try:
-            ensure(home)
+            must_run(home)
             done = ask(
                 home, "interrupt", agent=agent.id, kind=args.kind, by=by.name, role=by.role,
                 reason=args.reason,
             )  # fmt: skip
         except (BridgeError, TimedOut, UnknownAgent) as exc:
-            return {"proven": False, "words": str(exc), "message": None}
+            hint = f". {exc.hint}" if exc.hint else ""
+            return {"proven": False, "words": f"{exc}{hint}", "message": None}
     if done is not None:
         return {"proven": done["proven"], "words": done["words"], "message": None}
     return _write(agent, by, args, context)
 
 
 def _write(agent: "Agent", by: "Operator", args: "argparse.Namespace", context: "Context") -> dict[str, Any]:
+    from postroom.cli.person import greet
+
     room = context.room()
     payload = {"kind": args.kind} | ({"reason": args.reason} if args.reason else {})
     sent = room.send(
         agent.address, args.reason or f"{args.kind.capitalize()} what you are doing.", type="interrupt",
         cls="interrupt", priority="urgent", payload=payload,
     )  # fmt: skip
+    greet(context)
     with room.write() as tx:
         note = {**payload, "by": by.name, "proven": False, "words": "stored", "message": sent.id}
         tx.append("agent.interrupted", agent.id, payload=note, role=by.role)
-    words = "no bridge reaches it; its hooks show the message at its next tool"
-    return {"proven": False, "words": words, "message": sent.id}
+    return {"proven": False, "words": _how_told(agent.id, sent.reach[0], context), "message": sent.id}
+
+
+def _how_told(agent: str, reach: str, context: "Context") -> str:
+    """When it will know of the message that tells it to stop."""
+    from postroom.room.berth import carrier
+
+    if carrier(context.room().store.look(), agent) is not None:
+        return "no bridge can stop it; its hooks show the message at its next tool"
+    if reach == "live":
+        return "no bridge can stop it; the program that listens gets the message"
+    if reach in ("stored", "left"):
+        return "nothing of it runs; it is told when it reads its mail"
+    return "no bridge can stop it; it is told when it reads its mail"
 
 
 def _cancel(agent: "Agent", by: "Operator", reason: str, context: "Context") -> dict[str, Any]:

@@ -35,8 +35,18 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
         pane = str(found.pane) if found.pane else None
         context.put_json({"name": found.name, "pane": pane, "by": by, "text": text})
     else:
+        text = _trimmed(text)
         context.put(f"{text}\x1b[0m\n" if args.colour else f"{text}\n")
     return 0
+
+
+def _trimmed(text: str) -> str:
+    """Without the blank lines before and after."""
+    from postroom.cli.output import unpainted
+
+    lines = text.splitlines()
+    shown = [at for at, line in enumerate(lines) if unpainted(line).strip()]
+    return "\n".join(lines[shown[0] : shown[-1] + 1]) if shown else ""
 
 
 def _lines(text: str | None) -> int:

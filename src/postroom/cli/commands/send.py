@@ -135,7 +135,9 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
         words = {"to": to, "body": body, "confirm": args.yes, "options": dict(options)}
         return spool(problem, args, context, "send", words)
     if room.scope.newcomer:
-        context.note(f"{room.scope.newcomer} is new here: it has an address now, and gets the answers")
+        from postroom.cli.person import greet
+
+        greet(context)
     if args.wait is None:
         show(sent, context)
         return 0

@@ -21,6 +21,7 @@ screen is one that is known. A prompt is typed when it is idle, as it is. What i
 EXAMPLES = """\
   postroom spawn backend -- claude
   postroom spawn reviewer --prompt review.md --cwd ../shop -- codex --full-auto
+  postroom spawn tutor --pattern 'ask> ' -- ./tutor
   postroom spawn worker --bridge lines --restart on-failure -- ./worker.py
   postroom spawn helper --prompt-text "Fix the failing test." --open -- aider"""
 
@@ -30,15 +31,14 @@ _PASSING = ("busy", "typing", "unknown_screen")  # what may be gone in a moment
 
 
 def add_arguments(parser: "Parser") -> None:
+    from postroom.cli import profile
+
     parser.add_argument("name", metavar="NAME", help="the agent; given an address if it has none")
     parser.add_argument("command", metavar="CMD", nargs="+", help="what to run, after --")
     parser.add_argument("--prompt", metavar="FILE", help="a file to type as its first prompt")
     parser.add_argument("--prompt-text", metavar="TEXT", help="a text to type as its first prompt")
     parser.add_argument("--bridge", metavar="BRIDGE", help="tmux, pty, lines, stream (tmux, or else pty)")
-    parser.add_argument(
-        "--runtime", metavar="RUNTIME", help="which agent CLI it is, where that cannot be told"
-    )
-    parser.add_argument("--profile", metavar="PROFILE", help="the profile of the config that fits its screen")
+    profile.add_arguments(parser)
     parser.add_argument("--session", metavar="SESSION", help="the session of tmux in which it gets a window")
     parser.add_argument("--socket", metavar="PATH", help="of the tmux server (yours)")
     parser.add_argument("--cwd", metavar="DIR", help="where it works (here)")
@@ -52,8 +52,11 @@ def add_arguments(parser: "Parser") -> None:
 
 
 def run(args: "argparse.Namespace", context: "Context") -> int:
+    from postroom.cli import profile
+
     prompt = _prompt(args)
     context.room(create=True)
+    profile.check(args, context, "spawn")
     manifest = start(args.name, _plan(args, context), context)
     facts, code = _first_look(manifest, prompt, args, context)
     if context.json:
@@ -61,9 +64,9 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
     else:
         from postroom.cli.kept import line
 
-        context.put(line(facts, context) + _about_prompt(facts))
+        context.put(line(facts, context) + _about_prompt(facts, context))
         if facts["doing"] == "gone":
-            context.note(_last_words(manifest))
+            context.note(_last_words(manifest), whole=True)
     if args.open and code == 0:
         from postroom.cli.commands.attach import go
 
@@ -86,23 +89,19 @@ def _prompt(args: "argparse.Namespace") -> str:
 
 
 def _plan(args: "argparse.Namespace", context: "Context") -> "Plan":
-    from postroom.bridges.roster import profile, programs
+    from postroom.bridges.roster import programs
     from postroom.bridges.tmux.candidate import meant
-    from postroom.cli.consent import confirm
+    from postroom.cli.profile import said
     from postroom.daemon.launch import Plan
-    from postroom.runtimes import load
 
-    profiles = context.room().declared.profiles
-    if args.runtime:
-        load(args.runtime)
-    runtime = args.profile or args.runtime or meant(args.command, programs(profiles))
+    found = meant(args.command, programs(context.room().declared.profiles))
+    runtime, table = said(args, found, context)
     details: Json = {key: value for key in ("session", "socket") if (value := getattr(args, key))}
-    if args.profile or runtime in profiles:
-        details["profile"] = profile(profiles, runtime)
-        confirm({f"profiles.{runtime}": details["profile"]}, args, context)
+    if table:
+        details["profile"] = table
     bridge = args.bridge or default_bridge()
     where = os.path.abspath(os.path.expanduser(args.cwd or os.getcwd()))
-    return Plan(bridge, args.command, where, dict(os.environ), runtime, details, args.restart)
+    return Plan(bridge, args.command, where, dict(os.environ), runtime or found, details, args.restart)
 
 
 def default_bridge() -> str:
@@ -113,23 +112,16 @@ def default_bridge() -> str:
 
 def start(name: str, plan: "Plan", context: "Context") -> "Manifest":
     """Start an agent; raises `AlreadyRunning` where it runs. What its mail lacks is said."""
-    from postroom.bridges import registry
-    from postroom.bridges.adoption import running, whereabouts
+    from postroom.cli import daemon
     from postroom.daemon.launch import launch
-    from postroom.errors import AlreadyRunning, UsageError
     from postroom.room.authority import person
 
     room = context.room()
     person(room, "start an agent")
-    registry.load(plan.bridge)
-    if not os.path.isdir(plan.cwd):
-        raise UsageError(f"there is no directory {plan.cwd}", hint="Name one that is there: --cwd DIR")
-    agent = room.join(name)
-    if other := running(room.store.look(), agent):
-        raise AlreadyRunning(
-            f"{agent.address} runs already, {whereabouts(other)}", agent=agent.address,
-            hint=f"Go to it: postroom attach {agent.called}",
-        )  # fmt: skip
+    _check_name(name, context)
+    _check(plan)
+    daemon.start(context)
+    agent = room.join(name)  # last: what fails leaves no address behind
     manifest, warning = launch(room, agent, plan)
     for text in (warning, _unknown(manifest), _unwired(plan, room.home)):
         if text:
@@ -149,6 +141,40 @@ def _unknown(manifest: "Manifest") -> str:
     except BridgeError as exc:
         return f"{exc}, so its mail waits. {exc.hint}"
     return ""
+
+
+def _check(plan: "Plan") -> None:
+    """Raises what is known to be missing before anything is started."""
+    import shutil
+
+    from postroom.bridges import registry
+    from postroom.errors import BridgeError, InvalidValue, UsageError
+
+    try:
+        registry.load(plan.bridge)
+    except BridgeError as exc:
+        if "bridge" in exc.facts:  # there is none of that name
+            raise InvalidValue(str(exc), hint=exc.hint) from None
+        raise
+    if not os.path.isdir(plan.cwd):
+        raise UsageError(f"there is no directory {plan.cwd}", hint="Name one that is there: --cwd DIR")
+    if shutil.which(plan.command[0], path=plan.env.get("PATH")) is None:
+        raise BridgeError(f"there is no program {plan.command[0]!r}", hint="Is it on your PATH?")
+
+
+def _check_name(name: str, context: "Context") -> None:
+    """Raises `AlreadyRunning` where an agent of that name runs, and what is wrong with the name."""
+    from postroom.bridges.adoption import running, whereabouts
+    from postroom.errors import AlreadyRunning
+    from postroom.room.directory import agents_own, find
+
+    room, look = context.room(), context.room().store.look()
+    agent = find(look, agents_own(name), room.scope.find(look))
+    if agent is not None and (other := running(look, agent)):
+        raise AlreadyRunning(
+            f"{agent.address} runs already, {whereabouts(other)}", agent=agent.address,
+            hint=f"Go to it: postroom attach {agent.called}",
+        )  # fmt: skip
 
 
 def _unwired(plan: "Plan", home: str) -> str:
@@ -261,19 +287,23 @@ def _last_words(manifest: "Manifest") -> str:
 
     if not manifest.pane:
         return "See what it printed: postroom log"
+    look = f"See all of it: postroom screen {manifest.address}"
     where = target(manifest.pane)
     try:
         shown = Server(where.socket).run("capture-pane", "-p", "-S", "-20", "-t", where.id)
     except BridgeError as exc:
         return str(exc)
-    return "\n".join(f"  {clean(text)}" for text in [one for one in shown.splitlines() if one.strip()][-5:])
+    last = [one for one in shown.splitlines() if one.strip()][-5:]
+    return "\n".join([*(f"  {clean(text)}" for text in last), look])
 
 
-def _about_prompt(facts: dict[str, Any]) -> str:
+def _about_prompt(facts: dict[str, Any], context: "Context") -> str:
     given = facts["prompt"]
     if given is None:
         return ""
     if given["given"]:
-        return f"  the prompt: {given['words']}\n"
-    why = f" ({given['words']})" if given["words"] else ""
-    return f"  the prompt was not given{why}; give it: postroom command {facts['agent']} -\n"
+        text = f"the prompt: {given['words']}"
+    else:
+        why = f" ({given['words']})" if given["words"] else ""
+        text = f"the prompt was not given{why}; give it: postroom command {facts['agent']} -"
+    return f"  {context.out.fold(text, 4)}\n"

@@ -69,6 +69,7 @@ def gather(room: "LocalRoom") -> dict[str, Any]:
             "held": sum(status.held for status in agents),
             "offered": sum(status.offered for status in agents),
             "dead": facts.dead,
+            "uncertain": sum(status.uncertain for status in agents),
         },
         "bell": {"kind": "polling", "seconds": SECONDS} if room.bell.polls else {"kind": "unix sockets"},
         "journal": {"path": journal.directory(room), "behind": journal.lag(room)},
@@ -138,6 +139,8 @@ def _warnings(report: dict[str, Any]) -> list[str]:
             found.append(f"put aside as no letters: {one['rejected']} in {where}; see: postroom doctor")
     if report["daemon"]["wanted"] and not report["daemon"]["running"]:
         found.append("no daemon runs, so nothing is typed into the terminals of agents; see: postroom up")
+    if counts["uncertain"]:
+        found.append(f"uncertain, and not typed again: {counts['uncertain']}; see: postroom dead list")
     if counts["dead"]:
         found.append(f"dead letters: {counts['dead']}; see: postroom dead")
     return found
@@ -164,9 +167,9 @@ def _text(report: dict[str, Any], context: "Context") -> str:
         ("listening", listeners or "nobody"),
         ("daemon", _about_daemon(report["daemon"])),
     ]
-    paint = context.out.paint
-    text = "".join(f"{paint(name.ljust(13), 'dim')} {value}\n" for name, value in rows)
-    return text + "".join(paint(f"warning: {warning}\n", "yellow") for warning in report["warnings"])
+    paint, fold = context.out.paint, context.out.fold
+    text = "".join(f"{paint(name.ljust(13), 'dim')} {fold(value, 14)}\n" for name, value in rows)
+    return text + "".join(f"{paint(fold(f'warning: {one}', 2), 'yellow')}\n" for one in report["warnings"])
 
 
 def _open(counts: dict[str, int]) -> str:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from postroom.cli.context import Context
     from postroom.cli.parser import Parser
     from postroom.model.message import Agent, Json
+    from postroom.room.local import LocalRoom
 
 HELP = """\
 Start the daemon of this room, which types mail into the terminals of agents and wakes them, and bring up the
@@ -117,21 +118,31 @@ def _brought(entry: "Entry", context: "Context") -> "tuple[Manifest, str]":
     from postroom.bridges import manifest as manifests
 
     room = context.room()
-    agent = room.join(entry.name)
-    known = manifests.get(room.home, agent.id)
+    agent = _known(entry.name, room)
+    known = manifests.get(room.home, agent.id) if agent else None
     if known is not None and not host.is_gone(known.process):
         return known, "ran already"
     there = _there(entry, agent, context)
     if there is not None:
-        return _adopted(entry, agent, there, context), "adopted"
+        return _adopted(entry, there, context), "adopted"
     if not entry.command:
         from postroom.errors import NotFound
 
-        raise NotFound(f"there is no pane {entry.pane!r} with a program", hint="See: tmux list-panes -a")
+        raise NotFound(f"there is no pane {entry.pane!r} with a program", hint="See them: postroom adopt")
     return _started(entry, context), "started"
 
 
-def _there(entry: "Entry", agent: "Agent", context: "Context") -> "Candidate | None":
+def _known(name: str, room: "LocalRoom") -> "Agent | None":
+    """Who has that address; nobody is given one before what can be checked was."""
+    from postroom.errors import UnknownAgent
+
+    try:
+        return room.known(name)
+    except UnknownAgent:
+        return None
+
+
+def _there(entry: "Entry", agent: "Agent | None", context: "Context") -> "Candidate | None":
     """The pane that is meant by the config, or that bears the agent's name; not one with a bare shell."""
     from postroom.bridges.roster import programs
     from postroom.bridges.terminal.shell import is_shell
@@ -144,19 +155,20 @@ def _there(entry: "Entry", agent: "Agent", context: "Context") -> "Candidate | N
     except BridgeError:
         return None  # there is no tmux, or no server
     named = [one for one in found if entry.pane and entry.pane in (one.target.id, one.place)]
-    labelled = [one for one in found if one.label in (agent.address, agent.name)]
+    names = (agent.address, agent.name) if agent else (entry.name,)
+    labelled = [one for one in found if one.label in names]
     fits = [one for one in (*named, *labelled) if one.runtime or entry.runtime or entry.profile]
     chosen = [one for one in fits if not is_shell(one.process)]
     return chosen[0] if chosen else None
 
 
-def _adopted(entry: "Entry", agent: "Agent", there: "Candidate", context: "Context") -> "Manifest":
+def _adopted(entry: "Entry", there: "Candidate", context: "Context") -> "Manifest":
     from postroom.bridges.adoption import Wish, adopt
     from postroom.daemon.launch import keep
 
     runtime, table = _profile(entry, there.runtime, context)
     room = context.room()
-    manifest = adopt(room, there, room.scope, Wish(agent.address, runtime, table)).manifest
+    manifest = adopt(room, there, room.scope, Wish(entry.name, runtime, table)).manifest
     keep(room.home)
     return manifest
 
@@ -204,5 +216,6 @@ def _line(one: dict[str, Any], context: "Context") -> str:
 
     if "error" in one:
         hint = f" {one['hint']}" if one["hint"] else ""
-        return f"{context.out.paint(one['agent'], 'bold')}: not up: {one['error']}.{hint}\n"
-    return f"{line(one, context).rstrip()} ({one['how']})\n"
+        text = context.out.fold(f"{one['agent']}: not up: {one['error']}.{hint}", 2)
+        return context.out.paint(one["agent"], "bold") + text.removeprefix(one["agent"]) + "\n"
+    return line(one, context, one["how"])

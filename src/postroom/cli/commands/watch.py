@@ -47,13 +47,13 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
 
 
 def _begin(args: "argparse.Namespace", context: "Context") -> int:
+    from postroom.cli.daemon import start
     from postroom.daemon.control import ask
-    from postroom.daemon.instance import ensure
     from postroom.room.authority import person
 
     person(context.room(), "have a pane watched")
     wanted, home = _wanted(args, context), context.room().home
-    ensure(home)
+    start(context)
     ask(home, "watch", watch=wanted._asdict())
     if context.json:
         context.put_json(_document(wanted))
@@ -67,6 +67,7 @@ def _begin(args: "argparse.Namespace", context: "Context") -> int:
 
 def _wanted(args: "argparse.Namespace", context: "Context") -> "Watch":
     from postroom.cli.moment import span
+    from postroom.cli.person import writer
     from postroom.cli.terminal import named
     from postroom.daemon.burst import LONGEST
     from postroom.daemon.watch import Watch, check_pattern, new_id
@@ -75,8 +76,8 @@ def _wanted(args: "argparse.Namespace", context: "Context") -> "Watch":
     if not 0.1 <= window <= LONGEST:
         raise UsageError(f"a window has 0.1 to {LONGEST:g} seconds", hint="See: postroom help watch")
     room = context.room()
-    who, pattern = room.who(), check_pattern(args.match)
-    pane, to = named(args.pane, context), room.known(args.to)
+    pattern, pane, to = check_pattern(args.match), named(args.pane, context), room.known(args.to)
+    who = writer(context)
     return Watch(
         new_id(), str(pane.there), pane.name, pattern, to.address, who.id, who.address, args.subject, window,
         room.now(),

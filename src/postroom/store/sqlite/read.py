@@ -430,8 +430,8 @@ class ReadTx:
         """Whether anything is ready for, or offered to, a recipient."""
         return bool(self.row(SQL["restless"], (self.tenant, recipient))[0])
 
-    def counts(self, recipient: str) -> tuple[int, int, int]:
-        """(ready, offered, held)."""
+    def counts(self, recipient: str) -> tuple[int, int, int, int]:
+        """(ready, offered, held, and of what is ready: uncertain)."""
         return self.row(SQL["counts"], (self.tenant, recipient))
 
     # events

@@ -153,7 +153,8 @@ SELECT EXISTS (SELECT 1 FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND p
 -- name: counts
 SELECT (SELECT count(*) FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND place {waiting}),
        (SELECT count(*) FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND place = {offered}),
-       (SELECT count(*) FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND place = {held} AND reason IS NOT 'scheduled');
+       (SELECT count(*) FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND place = {held} AND reason IS NOT 'scheduled'),
+       (SELECT count(*) FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND place {waiting} AND reason = 'uncertain');
 
 -- What moves a delivery (?1 to ?4 are its key, ?5 is the event, which becomes its latest).
 

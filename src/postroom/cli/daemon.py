@@ -1,0 +1,23 @@
+"""The room's daemon, as commands need it: some may start it, all others say how it is started."""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from postroom.cli.context import Context
+
+
+def start(context: "Context") -> None:
+    """See that there is one, for who may start it; that it was started is said."""
+    from postroom.daemon.instance import ensure
+
+    if ensure(context.room().home):
+        context.note("the daemon was started")
+
+
+def must_run(home: str) -> None:
+    """Raises `BridgeError` where there is none, for who must not start it."""
+    from postroom.daemon.place import running
+    from postroom.errors import BridgeError
+
+    if not running(home):
+        raise BridgeError("no daemon runs, and nothing else can do that", hint="Start it: postroom up")

@@ -1,0 +1,53 @@
+"""A person at a terminal who has said no name: the login name is one there. A script has to say who it is."""
+
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from postroom.cli.context import Context
+    from postroom.model.message import Agent
+
+
+def claim(context: "Context") -> None:
+    """Whoever sits here is `human:LOGIN`, unless a name was said, or evidence tells who calls."""
+    from postroom.errors import InvalidAddress
+    from postroom.room.directory import evident, personal
+
+    room = context.room()
+    if room.agent or not is_at_terminal() or evident(room.store.look(), None, room.scope):
+        return
+    try:
+        room.claim(str(personal(f"human:{_login()}")))
+    except InvalidAddress:
+        pass  # a login name that is none here: then it has to be said
+
+
+def writer(context: "Context") -> "Agent":
+    """In whose name mail goes out; somebody new is given an address, which is said."""
+    from postroom.room.directory import caller_or_new
+
+    room = context.room()
+    claim(context)
+    with room.write() as tx:
+        found = caller_or_new(tx, room.agent, room.scope)
+    greet(context)
+    return found
+
+
+def greet(context: "Context") -> None:
+    """Say that somebody was given an address because they wrote; nothing where nobody was."""
+    if newcomer := context.room().scope.newcomer:
+        context.note(f"{newcomer} is new here: it has an address now, and gets the answers")
+
+
+def is_at_terminal() -> bool:
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def _login() -> str:
+    import getpass
+
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return ""

@@ -1,0 +1,106 @@
+"""A person at a terminal of 80 columns: who they are there, and that nothing is cut or broken in mid-word."""
+
+import os
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from tests.commandline import COMMAND
+from tests.process import BOUND, environment
+from tests.tui.person import Person
+from tests.yard import Yard, eventually
+
+WIDE = 80
+LONG = "the-backend-of-the-whole-shop"
+
+
+@pytest.fixture
+def yard(home: str) -> Iterator[Yard]:
+    with Yard(home) as yard:
+        yard.line.ok("join", "planner")
+        yield yard
+
+
+def sits(yard: Yard, *words: str, login: str = "zoe") -> tuple[int, list[str]]:
+    """The exit code of a command and the lines that it shows, without colours."""
+    names = {"LOGNAME": login, "USER": login, "TERM": "xterm-256color"}
+    person = Person([*COMMAND, *words], environment(**yard.line.environment, **yard.env, **names), (WIDE, 40))
+    try:
+        code = person.process.wait(BOUND)
+    finally:
+        person.leave()
+    text = re.sub(r"\x1b\[[0-9;]*m", "", person.seen.decode()).replace("\r\n", "\n")
+    return code, text.splitlines()
+
+
+def told(lines: list[str]) -> str:
+    """What they say, folded or not; none is wider than the terminal, but where one word or command is."""
+    wide = [line for line in lines if len(line) > WIDE]
+    assert [
+        line for line in wide if " " in line[14:].strip() and not line.strip().startswith("postroom ")
+    ] == []
+    return " ".join(line.strip() for line in lines)
+
+
+def test_a_watch_at_a_terminal_is_in_the_name_of_who_is_logged_in(yard: Yard):
+    pane = yard.stage.run("cat")
+    words = ["watch", pane, "--match", "ERROR", "--to", "planner"]
+    script = yard(*words)
+    assert (script.code, "who is calling" in script.err) == (2, True)
+    code, lines = sits(yard, *words)
+    assert code == 0, lines
+    assert "human:zoe is new here: it has an address now, and gets the answers" in told(lines)
+    assert "the daemon was started" in lines
+    [watch] = yard.ok("watch", "--list", "--json").json["watches"]
+    assert watch["by"] == "human:zoe"
+    yard.ok("watch", "--stop", watch["id"], "--as", "human:zoe")
+    assert not any("is new here" in line for line in sits(yard, *words)[1])
+
+
+def test_an_interrupt_at_a_terminal_is_in_the_name_of_who_is_logged_in(yard: Yard):
+    code, lines = sits(yard, "interrupt", "planner")
+    assert code == 0, lines
+    assert "human:zoe is new here" in told(lines)
+    assert "stored, not stopped: nothing of it runs; it is told when it reads its mail" in told(lines)
+
+
+def test_a_login_name_that_is_no_name_has_to_be_said_otherwise(yard: Yard):
+    code, lines = sits(yard, "interrupt", "planner", login="zoë@home")
+    assert (code, "--as NAME" in told(lines)) == (2, True)
+
+
+def test_how_an_agent_in_a_pane_is_reached_is_told_whole(yard: Yard):
+    pane = yard.stage.agent(name="claude")
+    pane.control("say", "Yes, I trust this folder")
+    remedy = f"its mail waits: postroom attach p/{LONG}"
+    code, lines = sits(yard, "adopt", pane.id, "--as", LONG)
+    assert (code, any(line.endswith(f"postroom attach p/{LONG}") for line in lines)) == (0, True)
+    assert f"p/{LONG}: Claude Code (tmux stage:0.0), launch_blocked:trust; {remedy}" in told(lines)
+    assert "launch_blocked:trust in Claude Code (tmux stage:0.0)" in told(sits(yard, "agents")[1])
+    yard.kill_daemon()
+    shown = sits(yard, "agents")[1]
+    assert any(line.endswith("nothing types there: postroom up") for line in shown)
+    assert f"seen last: p/{LONG} asking" in told(shown)
+    assert "in Claude Code (tmux stage:0.0); nothing types there: postroom up" in yard.ok("agents").out
+    assert "no daemon runs, so nothing is typed into the terminals of agents" in told(sits(yard, "status")[1])
+
+
+def test_what_nobody_runs_any_more_is_not_said_to_be_seen_last(yard: Yard):
+    pane = yard.stage.agent(name="claude")
+    yard.ok("adopt", pane.id, "--as", "backend")
+    yard.kill_daemon()
+    os.kill(pane.pid, 9)
+    eventually(lambda: "seen last" not in yard.ok("agents").err)
+    assert "not running" in yard.ok("agents").out
+
+
+def test_a_receipt_is_folded_and_its_commands_stay_whole(yard: Yard):
+    pane = yard.stage.agent("--dialog-after", "paste:0", name="claude")
+    yard.ok("adopt", pane.id, "--as", LONG)
+    ref = yard.line.sent(LONG, "did you get this?")
+    eventually(lambda: yard.line.receipt(ref)["reason"] == "uncertain")
+    lines = sits(yard, "receipts", ref)[1]
+    assert any(f"postroom screen {LONG};" in line for line in lines), lines
+    assert any(line.endswith(f"postroom dead retry {ref[-8:]}") for line in lines), lines
+    assert "it was typed once, and nobody can tell what became of it" in told(lines)
