@@ -89,7 +89,7 @@ def _look(room: "LocalRoom", context: "Context") -> dict[str, str]:
 
 def _put(rows: list[_Row], context: "Context") -> None:
     """A table, without the columns in which nobody has anything."""
-    from postroom.cli.output import width
+    from postroom.text import width
 
     columns = [
         (style, column)
