@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from postroom.cli.kept import does
+from postroom.cli.kept import does, typed
 
 if TYPE_CHECKING:
     from postroom.cli.context import Context
@@ -18,6 +18,7 @@ def text(party: str, session: "Session", sight: "Sight", context: "Context", pla
     from postroom.daemon.place import running
     from postroom.room.berth import carrier
     from postroom.room.glance import get
+    from postroom.room.seat import BRIDGE
 
     room = context.room()
     spot, carried = _spot(session, place), carrier(room.store.look(), party) is not None
@@ -26,11 +27,7 @@ def text(party: str, session: "Session", sight: "Sight", context: "Context", pla
         return _by_hooks(sight, spot, is_kept=is_kept)
     if not is_kept:
         return f"in {spot}; nothing types there: postroom up"
-    return _by_bridge(get(room.home, party), spot, "typed" if session.pane or _is_pty(session) else "handed")
-
-
-def _is_pty(session: "Session") -> bool:
-    return session.runtime == "pty"
+    return _by_bridge(get(room.home, party), spot, typed(str(session.details[BRIDGE])))
 
 
 def _spot(session: "Session", place: str) -> str:

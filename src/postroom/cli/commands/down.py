@@ -23,6 +23,7 @@ def add_arguments(parser: "Parser") -> None: ...
 
 
 def run(args: "argparse.Namespace", context: "Context") -> int:
+    from postroom import host
     from postroom.config import home
     from postroom.daemon.control import ask
     from postroom.daemon.place import running
@@ -35,9 +36,9 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
         ask(where, "down")
         _await(process)
     if context.json:
-        context.put_json({"ended": bool(process), "process": int(process.partition(".")[0] or 0)})
+        context.put_json({"ended": bool(process), "process": host.pid_of(process)})
     elif process:
-        context.put(f"the daemon has ended (process {process.partition('.')[0]})\n")
+        context.put(f"the daemon has ended (process {host.pid_of(process)})\n")
     else:
         context.note("No daemon is running.")
     return 0
@@ -50,6 +51,7 @@ def _await(process: str) -> None:
     until = time.monotonic() + _ENDS
     while not host.is_gone(process):
         if time.monotonic() > until:
-            pid = process.partition(".")[0]
-            raise TimedOut(f"process {pid} did not end within {_ENDS:g} s", hint="See: postroom status")
+            raise TimedOut(
+                f"process {host.pid_of(process)} did not end within {_ENDS:g} s", hint="See: postroom status"
+            )
         time.sleep(_PAUSE)

@@ -86,6 +86,7 @@ def _prompt(args: "argparse.Namespace") -> str:
 
 
 def _plan(args: "argparse.Namespace", context: "Context") -> "Plan":
+    from postroom.bridges.registry import usual
     from postroom.bridges.roster import profile, programs
     from postroom.bridges.tmux.candidate import meant
     from postroom.cli.consent import confirm
@@ -100,15 +101,9 @@ def _plan(args: "argparse.Namespace", context: "Context") -> "Plan":
     if args.profile or runtime in profiles:
         details["profile"] = profile(profiles, runtime)
         confirm({f"profiles.{runtime}": details["profile"]}, args, context)
-    bridge = args.bridge or default_bridge()
+    bridge = args.bridge or usual()
     where = os.path.abspath(os.path.expanduser(args.cwd or os.getcwd()))
     return Plan(bridge, args.command, where, dict(os.environ), runtime, details, args.restart)
-
-
-def default_bridge() -> str:
-    from postroom import host
-
-    return "tmux" if host.on_path("tmux") else "pty"
 
 
 def start(name: str, plan: "Plan", context: "Context") -> "Manifest":
@@ -139,10 +134,11 @@ def start(name: str, plan: "Plan", context: "Context") -> "Manifest":
 
 def _unknown(manifest: "Manifest") -> str:
     """That nobody knows what its terminal looks like, so that its mail waits."""
+    from postroom.bridges.registry import capabilities
     from postroom.bridges.terminal.profile import check
     from postroom.errors import BridgeError
 
-    if manifest.bridge not in ("tmux", "pty"):
+    if not capabilities(manifest.bridge).screen:
         return ""
     try:
         check(manifest.berth)
@@ -153,11 +149,12 @@ def _unknown(manifest: "Manifest") -> str:
 
 def _unwired(plan: "Plan", home: str) -> str:
     """That its runtime has hooks which could carry mail, and they are not set up."""
+    from postroom.bridges.registry import capabilities
     from postroom.runtimes import NAMES, load
     from postroom.runtimes.wiring import of as wiring
     from postroom.setup.standing import is_left
 
-    if plan.runtime not in NAMES or plan.bridge in ("stream", "lines"):
+    if plan.runtime not in NAMES or not capabilities(plan.bridge).screen:
         return ""
     runtime = load(plan.runtime)
     if not any(point.proven_by for point in runtime.points) or wiring(plan.runtime).instead:
