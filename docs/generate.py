@@ -106,12 +106,13 @@ def events() -> str:
 
 
 _TOLD = {  # what a payload has, of events that only tell something
-    "agent.ended": ": what a bridge reached: `bridge`, `exit_code`, `again_in` (seconds, if it is restarted)",
+    "agent.ended": ": what a bridge reached: `bridge`, `exit_code` or the `signal` that ended it (neither: "
+    "nobody knows), `again_in` (seconds, if it is restarted)",
     "agent.interrupted": ": `kind`, `by`, `proven`, `words`",
     "agent.output": ": what a child printed: `stream`, `text`",
     "agent.pushed": ": something was put before an agent: `what` (mail, wake, notice, command), `route`, "
-    "`result`, `words`, `messages`; of a command also `text` and `by`",
-    "agent.started": ": by `spawn` or `up`, or again: `bridge`",
+    "`result`, `words`, `messages`; of a command `text` and `by` before, and what came of it after",
+    "agent.started": ": by `spawn` or `up`, or again: `bridge`, `program`",
 }
 
 

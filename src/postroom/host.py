@@ -68,6 +68,11 @@ def identity_of(pid: int) -> str:
     return f"{pid}.{_start_and_state(pid)[0]}.{boot()}.{_pid_namespace()}"
 
 
+def pid_of(process: str) -> int:
+    """The number of a process that `identity` names; 0: it names none."""
+    return int(process.partition(".")[0] or 0)
+
+
 def started_at() -> int:
     """When this process began, in milliseconds since the epoch; never told too late."""
     start = _start_and_state(os.getpid())[0]

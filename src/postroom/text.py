@@ -1,4 +1,4 @@
-"""Text as the store and the journal keep it: compact JSON, and nothing that no file can hold."""
+"""Text as the store and the journal keep it: compact JSON, nothing that no file can hold; and its width."""
 
 import json
 from collections.abc import Callable, Iterable
@@ -26,3 +26,14 @@ encode = _make()
 def storable(text: str) -> str:
     """The same, with whatever is no UTF-8 (in the name of a file, say) spelt out: no store can hold it."""
     return text if text.isascii() else text.encode(errors="backslashreplace").decode()
+
+
+def width(text: str) -> int:
+    """How many columns a text takes."""
+    if text.isascii():
+        return len(text)
+    from unicodedata import category, east_asian_width  # noqa: PLC0415 - seldom needed
+
+    return sum(
+        0 if category(c) in ("Mn", "Me", "Cf") else 2 if east_asian_width(c) in "WF" else 1 for c in text
+    )

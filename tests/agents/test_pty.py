@@ -27,7 +27,7 @@ def opened(rig: Rig) -> Iterator[PtyBridge]:
         if consent := rig.cli.consent(rig.place):
             pattern, digit = consent
             until(lambda: re.search(pattern, bridge.screen()), what="question at the start")
-            bridge.terminal.press(digit)
+            bridge.terminal().press(digit)
         yield bridge
     finally:
         bridge.close()
@@ -42,7 +42,7 @@ def test_an_agent_in_a_terminal_of_ours_gets_its_mail(make_rig: MakeRig, name: s
     rig = make_rig(name)
     with opened(rig) as bridge:
         until(lambda: bridge.observe().doing is Doing.IDLE, what="idle screen")
-        until(lambda: (bridge.terminal.look().moved_ago or 0) > 1, what="screen at rest")
+        until(lambda: (bridge.terminal().look().moved_ago or 0) > 1, what="screen at rest")
         delivered = bridge.deliver(Text(MAIL), WILLING)
         assert delivered.result is Result.PROVEN, (delivered, bridge.screen())
         until(lambda: is_asked(rig), what="mail in a request")

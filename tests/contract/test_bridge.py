@@ -11,26 +11,53 @@ import pytest
 from postroom import host
 from postroom.bridges import registry
 from postroom.bridges.contract import Assent, Berth, Bridge, Doing, Heard, Launch, Result, Text
-from postroom.bridges.process.pty import PtyBridge
 from postroom.bridges.terminal import typist
+from postroom.bridges.tmux.server import Server, target
 from postroom.errors import BridgeError
 from postroom.model.ladder import Evidence
 from postroom.model.message import Json
 from tests.bridged import NOISE, Record
 from tests.process import ROOT, environment, until
+from tests.tui.stage import Stage
 
 MAIL = "%%abcdefgh Postroom: 1 message\nWhat does the build say?\n%%abcdefgh end"
 SECOND = "%%abcdefgh Postroom: another message"
+WORK = "[[work]]"
+
+
+class Program(NamedTuple):
+    """What a bridge is tried with."""
+
+    command: list[str]
+    texts: Callable[[], list[str]]  # what it took in
+    details: Json = {}  # noqa: RUF012 - read only
+    end: Callable[[], None] = lambda: None  # what is left when it has ended
+
+
+def bridged(scene: str) -> Callable[[str], Program]:
+    """A program of `tests.bridged`."""
+
+    def begin(place: str) -> Program:
+        record = Record(os.path.join(place, "record"))
+        return Program([sys.executable, "-m", "tests.bridged", scene, record.path], record.texts)
+
+    return begin
+
+
+def staged(place: str) -> Program:
+    """The fake agent, in a pane of a tmux server of its own."""
+    stage = Stage()
+    stage.run("cat")
+    role = stage.child("--endless", WORK)
+    return Program(role.argv, role.submitted, {"socket": stage.socket, "session": "stage"}, stage.__exit__)
 
 
 class Case(NamedTuple):
     """How one kind of bridge is tried."""
 
-    scene: str  # of `tests.bridged`: the program that it reaches
+    begin: Callable[[str], Program]  # in a directory
     runtime: str = ""
     hinder: Callable[["Trial"], None] | None = None  # let the agent be such that nothing may be handed over
-    details: Callable[[str], Json] = lambda place: {}
-    end: Callable[["Trial"], None] = lambda trial: None  # what outlives its bridge
 
 
 class Trial:
@@ -38,11 +65,11 @@ class Trial:
 
     def __init__(self, name: str, case: Case, place: str) -> None:
         self.case = case
-        self.record = Record(os.path.join(place, "record"))
+        self.program = case.begin(place)
         self.way = registry.load(name)
-        command = [sys.executable, "-m", "tests.bridged", case.scene, self.record.path]
+        env = environment(PYTHONPATH=ROOT)
         self.launch = Launch(
-            "a1", "p/builder", command, place, environment(PYTHONPATH=ROOT), case.runtime, case.details(place)
+            "a1", "p/builder", self.program.command, place, env, case.runtime, self.program.details
         )
         self.berth: Berth = self.way.start(self.launch)
         self.bridge: Bridge = self.way.open(self.berth)
@@ -51,7 +78,30 @@ class Trial:
 
     @property
     def pid(self) -> int:
-        return int(self.berth.process.partition(".")[0])
+        return host.pid_of(self.berth.process)
+
+    def texts(self) -> list[str]:
+        return self.program.texts()
+
+    def type(self, text: str) -> None:
+        """As a person does who sits at its terminal."""
+        if terminal := self.bridge.terminal():
+            terminal.type_by_person(text.encode())
+        else:
+            pane = target(self.berth.pane)
+            Server(pane.socket).run("send-keys", "-t", pane.id, "-l", "--", text)
+
+    def again(self) -> None:
+        """Start it anew, and clear what is left of it."""
+        earlier, self.berth = self.berth, self.way.start(self.launch)
+        self.bridge = self.way.open(self.berth)
+        self.way.end(earlier)
+
+    def end(self) -> None:
+        self.bridge.close()
+        self.way.end(self.berth)
+        until(lambda: host.is_gone(self.berth.process))
+        self.program.end()
 
     def ready(self) -> "Trial":
         until(lambda: self.bridge.observe().doing in (Doing.IDLE, Doing.UNKNOWN))
@@ -67,18 +117,20 @@ class Trial:
         self.heard += self.bridge.receive()
         return self.heard
 
+    def ends(self) -> list[int]:
+        return [heard.exit_code for heard in self.receive() if heard.exit_code is not None]
+
     def proofs(self) -> list[Evidence]:
         return [heard.proves for heard in self.receive() if heard.proves]
 
 
 def work(trial: Trial) -> None:
-    trial.deliver(Text("[[work]]"))
+    trial.deliver(Text(WORK))
     until(lambda: trial.bridge.observe().doing is Doing.PROCESSING)
 
 
 def draft(trial: Trial) -> None:
-    assert isinstance(trial.bridge, PtyBridge)
-    trial.bridge.terminal.type_by_person(b"half a sentence")
+    trial.type("half a sentence")
     until(lambda: "half a sentence" in trial.bridge.screen())
 
 
@@ -89,10 +141,10 @@ def stop(trial: Trial) -> None:
 
 
 CASES = {
-    "pty": Case("tui", "claude", draft),
-    "lines": Case("lines", hinder=stop),
-    "stream": Case("stream", "claude", work),
-    # "tmux" goes here: `details` names a socket of its own, `hinder` leaves a draft, `end` ends the server.
+    "tmux": Case(staged, "claude", draft),
+    "pty": Case(bridged("tui"), "claude", draft),
+    "lines": Case(bridged("lines"), hinder=stop),
+    "stream": Case(bridged("stream"), "claude", work),
 }
 
 
@@ -103,9 +155,7 @@ def trial(
     monkeypatch.setattr(typist, "_PATIENCE", 1.0)
     trial = Trial(request.param, CASES[request.param], os.fspath(tmp_path))
     yield trial
-    trial.bridge.close()
-    trial.case.end(trial)
-    until(lambda: host.is_gone(trial.berth.process))
+    trial.end()
 
 
 def test_what_is_handed_to_an_idle_agent_reaches_it_once_and_is_proven(trial: Trial):
@@ -119,16 +169,16 @@ def test_what_is_handed_to_an_idle_agent_reaches_it_once_and_is_proven(trial: Tr
     proof = delivered.evidence or trial.proofs()[0]
     assert proof in trial.bridge.capabilities().proves
     assert trial.begun == 1
-    assert trial.record.texts() == [MAIL]
+    assert trial.texts() == [MAIL]
 
 
 def test_one_text_after_the_other_reaches_the_agent_in_order(trial: Trial):
     for text in (MAIL, SECOND, "a third"):
         trial.ready()
         assert trial.deliver(Text(text)).result in (Result.PROVEN, Result.HANDED)
-        until(lambda wanted=text: wanted in trial.record.texts())
+        until(lambda wanted=text: wanted in trial.texts())
         until(lambda: trial.bridge.observe().doing in (Doing.IDLE, Doing.UNKNOWN))
-    assert trial.record.texts() == [MAIL, SECOND, "a third"]
+    assert trial.texts() == [MAIL, SECOND, "a third"]
     assert trial.begun == 3
 
 
@@ -136,15 +186,15 @@ def test_where_nothing_may_be_handed_over_not_a_byte_is_written(trial: Trial):
     trial.ready()
     assert trial.case.hinder
     trial.case.hinder(trial)
-    begun, seen = trial.begun, trial.record.texts()
+    begun, seen = trial.begun, trial.texts()
     delivered = trial.deliver(Text(SECOND))
     assert delivered.result is Result.REFUSED
     assert delivered.reason in ("busy", "draft", "typing")
     assert trial.begun == begun
     os.kill(trial.pid, signal.SIGCONT)
     trial.bridge.close()
-    assert SECOND not in trial.record.texts()
-    assert trial.record.texts()[: len(seen)] == seen
+    assert SECOND not in trial.texts()
+    assert trial.texts()[: len(seen)] == seen
 
 
 def test_without_the_assent_of_whoever_hands_over_nothing_is_written(trial: Trial):
@@ -154,7 +204,7 @@ def test_without_the_assent_of_whoever_hands_over_nothing_is_written(trial: Tria
     assert delivered.reason == "busy"
     assert trial.begun == 0
     trial.bridge.close()
-    assert trial.record.texts() == []
+    assert trial.texts() == []
 
 
 def test_an_assent_that_is_withdrawn_before_the_text_is_submitted_keeps_it_from_being(trial: Trial):
@@ -163,7 +213,7 @@ def test_an_assent_that_is_withdrawn_before_the_text_is_submitted_keeps_it_from_
     delivered = trial.deliver(Text(MAIL), holds=lambda: next(asked, False))
     trial.bridge.close()
     if delivered.result is Result.UNCERTAIN:
-        assert trial.record.texts() == []
+        assert trial.texts() == []
     else:
         assert delivered.result is Result.HANDED, "it is asked but once, where nothing comes in between"
     assert trial.begun == 1
@@ -178,8 +228,8 @@ def test_an_agent_that_was_killed_is_gone_and_gets_nothing(trial: Trial):
     assert (delivered.result, delivered.reason) == (Result.REFUSED, "offline")
     assert trial.begun == 0
     assert not trial.bridge.interrupt().proven
-    if trial.bridge.capabilities().owned:
-        until(lambda: -signal.SIGKILL in [heard.exit_code for heard in trial.receive()])
+    until(lambda: trial.ends() == [-signal.SIGKILL])
+    assert trial.bridge.receive() == [], "it is told once"
 
 
 def test_whoever_attends_is_rung_for_when_something_is_to_be_received(trial: Trial):
@@ -192,14 +242,14 @@ def test_whoever_attends_is_rung_for_when_something_is_to_be_received(trial: Tri
         until(trial.receive)
     if trial.bridge.capabilities().owned:
         os.kill(trial.pid, signal.SIGKILL)
-        until(lambda: any(heard.exit_code is not None for heard in trial.receive()))
+        until(trial.ends)
         assert rung
 
 
 def test_an_interrupt_says_what_was_proven(trial: Trial):
     trial.ready()
-    trial.deliver(Text("[[work]]"))
-    until(lambda: "[[work]]" in trial.record.texts())
+    trial.deliver(Text(WORK))
+    until(lambda: WORK in trial.texts())
     can = trial.bridge.capabilities().interrupts
     if can:
         until(lambda: trial.bridge.observe().doing is Doing.PROCESSING)
@@ -214,8 +264,8 @@ def test_an_interrupt_says_what_was_proven(trial: Trial):
 
 def test_a_text_goes_to_an_agent_at_work_only_by_a_bridge_that_says_so(trial: Trial):
     trial.ready()
-    trial.deliver(Text("[[work]]"))
-    until(lambda: "[[work]]" in trial.record.texts())
+    trial.deliver(Text(WORK))
+    until(lambda: WORK in trial.texts())
     if trial.bridge.capabilities().interrupts:
         until(lambda: trial.bridge.observe().doing is Doing.PROCESSING)
         assert trial.deliver(Text(MAIL)).reason == "busy"
@@ -223,7 +273,7 @@ def test_a_text_goes_to_an_agent_at_work_only_by_a_bridge_that_says_so(trial: Tr
     if trial.bridge.capabilities().busy:
         assert delivered.result in (Result.PROVEN, Result.HANDED)
         trial.bridge.interrupt()
-        until(lambda: MAIL in trial.record.texts())
+        until(lambda: MAIL in trial.texts())
     else:
         assert (delivered.result, delivered.reason) == (Result.REFUSED, "busy")
 
@@ -249,14 +299,14 @@ def test_a_proof_from_before_proves_nothing_that_was_handed_over_after_it(trial:
     first = trial.deliver(Text(MAIL))
     if first.result is Result.PROVEN:
         return  # at once, and by nothing that is heard later
-    until(lambda: trial.record.texts() == [MAIL])
+    until(lambda: trial.texts() == [MAIL])
     until(lambda: trial.bridge.observe().doing in (Doing.IDLE, Doing.UNKNOWN))
     os.kill(trial.pid, signal.SIGSTOP)
     assert trial.deliver(Text(SECOND)).result is Result.HANDED
     assert trial.proofs() == []
     os.kill(trial.pid, signal.SIGCONT)
     until(trial.proofs)
-    assert trial.record.texts() == [MAIL, SECOND]
+    assert trial.texts() == [MAIL, SECOND]
 
 
 def test_the_end_of_a_bridge_is_the_end_of_a_child_of_ours(trial: Trial):
@@ -272,17 +322,15 @@ def test_the_end_of_a_bridge_is_the_end_of_a_child_of_ours(trial: Trial):
 
 def test_an_agent_is_started_once_at_a_time_and_again_when_it_has_ended(trial: Trial):
     trial.ready()
-    if not trial.bridge.capabilities().owned:
-        return
-    with pytest.raises(BridgeError, match="running already"):
-        trial.way.start(trial.launch)
+    if trial.bridge.capabilities().owned:
+        with pytest.raises(BridgeError, match="running already"):
+            trial.way.start(trial.launch)
     os.kill(trial.pid, signal.SIGKILL)
     until(lambda: trial.bridge.observe().doing is Doing.GONE)
-    trial.berth = trial.way.start(trial.launch)
-    trial.bridge = trial.way.open(trial.berth)
+    trial.again()
     trial.ready()
     assert trial.deliver(Text(MAIL)).result in (Result.PROVEN, Result.HANDED)
-    until(lambda: trial.record.texts() == [MAIL])
+    until(lambda: trial.texts() == [MAIL])
 
 
 def test_a_bridge_is_what_its_way_says(trial: Trial):
@@ -290,6 +338,10 @@ def test_a_bridge_is_what_its_way_says(trial: Trial):
     assert trial.bridge.name == trial.way.NAME
     assert trial.way.ABOUT
     assert "\n" not in trial.way.ABOUT
+    can = trial.bridge.capabilities()
+    assert can._replace(busy=False) == trial.way.CAPABILITIES._replace(busy=False)
+    assert not (can.owned and trial.way.BY_CALLER), "a child is its starter's, and the command that asks ends"
+    assert not (can.owned and can.screen) or trial.bridge.terminal(), "nobody else could show it"
     trial.bridge.setup()
     trial.deliver(Text("a text that may be shown"))
     assert isinstance(trial.bridge.screen(), str)
@@ -297,3 +349,14 @@ def test_a_bridge_is_what_its_way_says(trial: Trial):
     observed = trial.bridge.observe()
     assert observed.words
     assert observed.at > 0
+
+
+def test_what_is_left_of_a_run_is_cleared_and_twice_does_no_harm(trial: Trial):
+    trial.ready()
+    earlier = trial.berth
+    os.kill(trial.pid, signal.SIGKILL)
+    until(lambda: trial.bridge.observe().doing is Doing.GONE)
+    trial.again()
+    trial.way.end(earlier)
+    assert not host.is_gone(trial.berth.process)
+    assert trial.ready().deliver(Text(MAIL)).result in (Result.PROVEN, Result.HANDED)

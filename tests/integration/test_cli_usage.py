@@ -10,8 +10,9 @@ import pytest
 
 from postroom import __version__
 from postroom.cli import catalog
-from postroom.cli.output import Output, clean, cut, one_line, width
+from postroom.cli.output import Output, clean, cut, one_line
 from postroom.config import Settings
+from postroom.text import width
 from tests.commandline import COMMAND, CommandLine, is_told_well
 from tests.machine import lacks
 from tests.process import BOUND, ROOT

@@ -1,12 +1,16 @@
 """An operator's own words in an agent's terminal: as they are, through the gate, and told in the log."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from postroom.bridges.contract import Delivered, Result
+from postroom.bridges.manifest import Manifest
 from postroom.bridges.terminal.reading import Reading, State
-from postroom.daemon import instance
+from postroom.daemon import instance, verb
+from postroom.room.local import LocalRoom
 from tests.commandline import is_told_well
 from tests.kept import Kept
 from tests.player import Player
@@ -131,3 +135,24 @@ for verb in ("command", "interrupt"):
 """
     assert builder.python(script).split("\n") == ["command refused", "interrupt refused"]
     assert pane.bytes() == b""
+
+
+class Withholding:
+    """An actor whose terminal changes in the very moment in which something is to be typed."""
+
+    def command(self, text: str, begun: Callable[[], None]) -> Delivered:
+        begun()
+        return Delivered(Result.REFUSED, "busy", words="its terminal changed in that moment")
+
+
+@pytest.mark.promise("operator")
+def test_a_command_that_had_begun_and_was_withheld_is_told_with_how_it_ended(room: LocalRoom):
+    agent = room.who("builder")
+    known = Manifest(agent.id, agent.address, "tmux")
+    keeper = SimpleNamespace(manifest=known, ask=lambda job: job(Withholding(), None))
+    daemon: Any = SimpleNamespace(room=room, keeper=lambda _: keeper)
+    words = {"agent": agent.id, "text": "/compact", "by": "human:ana"}
+    assert verb._command(daemon, words)["result"] == "refused"
+    first, last = [event.payload for event in room.events() if event.type == "agent.pushed"]
+    assert first["text"] == "/compact"
+    assert (last["result"], last["words"]) == ("refused", "its terminal changed in that moment")

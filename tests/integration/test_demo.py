@@ -8,11 +8,13 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from typing import Any
 
 import pytest
 
+from postroom import host
 from postroom.demo import script
 from postroom.demo.account import account
 from postroom.demo.stage import Stage
@@ -269,3 +271,31 @@ def test_a_program_in_a_real_pane_gets_its_mail_when_it_asks_nothing_any_more(re
     pane = report["pane"]
     assert (pane["agent"], pane["state"], pane["evidence"]) == ("clerk", "seen", "terminal")
     assert pane["attempts"] == 1
+
+
+@pytest.mark.parametrize("how", [None, signal.SIGTERM, signal.SIGKILL])
+def test_of_its_pane_nothing_is_left_however_it_ends(
+    cli: CommandLine, tmp_path: os.PathLike[str], how: signal.Signals | None
+):
+    if shutil.which("tmux") is None:
+        lacks("tmux")
+    with tempfile.TemporaryDirectory(prefix="demo-") as place:  # short: a socket's path has at most 107 bytes
+        with cli.start("demo", "--fast", env={"TMUX_TMPDIR": place}) as demo:
+            assert demo.stdout is not None
+            while b"In a pane" not in demo.stdout.readline():
+                assert demo.poll() is None
+            assert os.listdir(place)
+            watched = [os.pidfd_open(pid) for pid in _started_in(place)]
+            assert len(watched) >= 2, "the server, and who ends it"
+            if how is not None:
+                demo.send_signal(how)
+            demo.communicate(timeout=BOUND)
+        for descriptor in watched:
+            assert select.select([descriptor], [], [], BOUND)[0], "it still runs"
+            os.close(descriptor)
+        until(lambda: not os.listdir(place))
+
+
+def _started_in(place: str) -> list[int]:
+    """Processes that were given a path there."""
+    return [pid for pid in host.processes() if any(place in word for word in host.started_with(str(pid))[0])]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from postroom.bridges.contract import Assent, Launch, Result, Text
+from postroom.bridges.contract import Assent, Doing, Launch, Result, Text
 from postroom.bridges.process import pty
 from postroom.bridges.process.emulator import Emulator
 from postroom.bridges.process.pty import Pty
@@ -37,7 +37,7 @@ def begin(tmp_path: os.PathLike[str]) -> Iterator[Begin]:
 
     def beginner(script: str = "", *command: str, **details: int) -> Pty:
         words = command or ("/bin/sh", "-c", script)
-        made.append(pty.open(pty.start(launch(tmp_path, *words, **details))).terminal)
+        made.append(pty.open(pty.start(launch(tmp_path, *words, **details))).terminal())
         return made[-1]
 
     yield beginner
@@ -172,6 +172,7 @@ def test_another_size_is_told_to_the_program(begin: Begin):
     terminal.resize(100, 20)
     shows(terminal, "20 100")
     assert len(terminal.look().screen.lines) == 20
+    assert terminal.look().screen.width == 100
 
 
 def test_who_attaches_sees_what_is_there_and_all_that_comes_until_they_leave(begin: Begin):
@@ -187,7 +188,7 @@ def test_who_attaches_sees_what_is_there_and_all_that_comes_until_they_leave(beg
     terminal.press("Enter")
     shows(terminal, "later")
     assert "later" not in theirs.screen().text
-    theirs.feed(terminal.redraw())
+    terminal.subscribe(theirs.feed)
     assert "later" in theirs.screen().text
 
 
@@ -239,5 +240,23 @@ def test_a_program_of_which_nothing_is_known_runs_but_is_not_typed_into(tmp_path
         assert (done.result, done.reason) == (Result.REFUSED, "unknown_screen")
         with pytest.raises(BridgeError, match="nobody knows"):
             check(berth)
+    finally:
+        bridge.close()
+
+
+def test_a_text_that_fills_its_last_row_is_submitted_by_a_profile_by_hand(tmp_path: os.PathLike[str]):
+    script = "import readline\nwhile True: print('got', input('ask> '))"
+    details = {"columns": 40, "profile": {"prompt": "ask> "}}
+    words = [sys.executable, "-c", script]
+    berth = pty.start(
+        Launch("a1", "p/builder", words, str(tmp_path), environment(INPUTRC=os.devnull), "", details)
+    )
+    bridge = pty.open(berth)
+    try:
+        until(lambda: bridge.observe().doing is Doing.IDLE)
+        text = "x" * 34 + "y"
+        delivered = bridge.deliver(Text(text), Assent(lambda: None, lambda: True))
+        assert delivered.result is Result.PROVEN, delivered
+        assert f"got {text}" in bridge.screen()
     finally:
         bridge.close()

@@ -58,6 +58,8 @@ class SmallTerminal:
     def screen(self, lines: int = 0) -> str:
         return ""
 
+    def terminal(self) -> None: ...
+
     def close(self) -> None: ...
 
 

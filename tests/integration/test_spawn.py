@@ -4,11 +4,14 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from postroom import host
 from postroom.bridges import manifest as manifests
+from postroom.bridges.tmux import bridge as tmux
+from postroom.bridges.tmux.server import target
 from postroom.daemon import instance
 from tests.bridged import Record
 from tests.commandline import is_told_well
@@ -218,3 +221,94 @@ def test_what_cannot_be_started_is_said_in_one_line_and_leaves_nothing(
     assert says in refused.err
     assert manifests.every(yard.home) == []
     assert yard.line("screen", "backend").code == 3  # it has no address
+
+
+# how it ended, and whether it is started again
+
+ASKS = ["sh", "-c", "read code; exit $code"]
+
+
+def ends(yard: Yard) -> list[dict[str, Any]]:
+    return [one["payload"] for one in told(yard) if one["type"] == "agent.ended"]
+
+
+def told(yard: Yard) -> list[dict[str, Any]]:
+    return yard.line.ok("log", "-n", "500", "--json").items
+
+
+def asked_to_end(yard: Yard, code: int) -> str:
+    """A program in a pane is told with which code to end; the process that it was."""
+    manifest = yard.manifest("backend")
+    yard.stage.tmux("send-keys", "-t", manifest.pane.partition("@")[0], str(code), "Enter")
+    eventually(lambda: host.is_gone(manifest.process))
+    return manifest.process
+
+
+def spawned(yard: Yard, *command: str) -> None:
+    words = ("--runtime", "claude", "--restart", "on-failure", "--timeout", "0.2s", "--", *(command or ASKS))
+    assert yard("spawn", "backend", *words).code == 4
+
+
+@pytest.mark.promise("restart")
+def test_an_agent_in_a_pane_is_started_again_when_it_failed_and_not_when_it_ended_well(yard: Yard):
+    spawned(yard)
+    for n, pause in enumerate((1.0, 2.0), 1):
+        was = asked_to_end(yard, 3)
+        eventually(lambda n=n: len(ends(yard)) == n)
+        wanted = {"bridge": "tmux", "exit_code": 3, "signal": None, "again_in": pause}
+        assert ends(yard)[-1] == wanted
+        eventually(lambda was=was: yard.manifest("backend").process != was)
+        eventually(lambda: len(yard.stage.tmux("list-panes", "-a").splitlines()) == 1)
+    last = asked_to_end(yard, 0)
+    eventually(lambda: len(ends(yard)) == 3)
+    assert ends(yard)[-1] == {"bridge": "tmux", "exit_code": 0, "signal": None, "again_in": None}
+    assert yard.manifest("backend").process == last
+    starts = [one["payload"] for one in told(yard) if one["type"] == "agent.started"]
+    assert starts == [{"bridge": "tmux", "program": "sh"}] * 3
+
+
+def test_an_agent_in_a_pane_that_a_signal_ended_has_failed(yard: Yard):
+    spawned(yard)
+    was = yard.manifest("backend").process
+    os.kill(host.pid_of(was), signal.SIGKILL)
+    eventually(lambda: yard.manifest("backend").process != was)
+    assert ends(yard) == [{"bridge": "tmux", "exit_code": None, "signal": "SIGKILL", "again_in": 1.0}]
+
+
+def test_how_an_agent_in_a_pane_ended_is_known_to_a_daemon_that_comes_later(yard: Yard):
+    spawned(yard)
+    yard.kill_daemon()
+    was = asked_to_end(yard, 3)
+    yard.ok("up")
+    eventually(lambda: yard.manifest("backend").process != was)
+    assert [one["exit_code"] for one in ends(yard)] == [3]
+
+
+def test_a_pane_that_somebody_closed_is_no_failure(yard: Yard):
+    yard.stage.run("cat")
+    spawned(yard)
+    manifest = yard.manifest("backend")
+    yard.stage.tmux("kill-pane", "-t", manifest.pane.partition("@")[0])
+    eventually(lambda: ends(yard))
+    assert ends(yard) == [{"bridge": "tmux", "exit_code": None, "signal": None, "again_in": None}]
+
+
+def test_what_runs_in_the_place_of_an_agent_is_not_ended_with_what_is_left_of_it(yard: Yard):
+    spawned(yard)
+    manifest = yard.manifest("backend")
+    where = target(manifest.pane)
+    yard.stage.tmux("respawn-pane", "-k", "-t", where.id, "--", "cat")
+    tmux.end(manifest.berth)
+    elsewhere = where._replace(server="1.1")
+    root = int(yard.stage.tmux("display-message", "-p", "-t", where.id, "#{pane_pid}"))
+    tmux.end(manifest.berth._replace(pane=str(elsewhere), process=host.identity_of(root)))
+    assert not host.is_gone(host.identity_of(root))
+    tmux.end(manifest.berth._replace(process=host.identity_of(root)))
+    eventually(lambda: host.is_gone(host.identity_of(root)))
+
+
+def test_a_child_that_was_started_is_told_of_with_its_program(yard: Yard, tmp_path):
+    command, _ = program("lines", tmp_path)
+    yard.ok("spawn", "worker", "--bridge", "lines", "--", *command)
+    starts = [one["payload"] for one in told(yard) if one["type"] == "agent.started"]
+    assert starts == [{"bridge": "lines", "program": os.path.basename(command[0])}]

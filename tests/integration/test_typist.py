@@ -7,18 +7,20 @@ question that was answered.
 import os
 import random
 import signal
+import threading
 from collections.abc import Callable, Iterator
 
 import pytest
 
 from postroom import host
-from postroom.bridges.contract import Delivered, Doing, Result
+from postroom.bridges.contract import Assent, Delivered, Doing, Kind, Result, Text
 from postroom.bridges.terminal import typist
 from postroom.bridges.terminal.reading import Reading, State
+from postroom.bridges.terminal.typist import Typist
 from postroom.bridges.tmux import server
 from postroom.errors import StoreBusy
 from postroom.model.ladder import Evidence
-from postroom.runtimes.screen import Fold, Most
+from postroom.runtimes.screen import PICKS, Fold, Most
 from tests.tui.desk import MOMENTS, Desk, is_one_paste
 from tests.tui.person import Person
 from tests.tui.profile import PROFILE
@@ -26,6 +28,7 @@ from tests.tui.stage import Pane, Stage, patiently
 
 SHORT, LINES = "hello", "one\ntwo, with words\n\nthree"
 LONG = "\n".join(f"line {n}" for n in range(1, 13))
+_NEVER = threading.Event()
 HASTE = {"_RENDER": 1.0, "_PATIENCE": 1.0, "_CLEAR": 1.0, "_STOP": 2.0}
 
 
@@ -722,3 +725,30 @@ def test_at_whatever_moment_things_happen_no_question_is_answered_and_no_draft_i
     assert not pane.log("interrupted", "picked")
     assert {Result.REFUSED, Result.PROVEN, Result.UNCERTAIN} <= set(results), results
     assert set(pane.bytes()) & {0x03, 0x04, 0x1A} == set()
+
+
+def test_two_keys_that_stop_a_turn_are_as_far_apart_as_its_runtime_wants(stage: Stage):
+    pane = stage.agent("--stops", "C-c", "--turn", "-1")
+    pane.control("busy")
+    pauses: list[float] = []
+
+    def pause(seconds: float) -> None:
+        pauses.append(seconds)
+        _NEVER.wait(seconds)
+
+    profile = PROFILE._replace(stop=("Escape", "C-c"), apart=0.7)
+    assert Typist(Desk(pane).terminal, profile, pause).interrupt().proven
+    assert pauses.count(0.7) == 1
+    assert pane.bytes() == b"\x1b\x03"
+
+
+@pytest.mark.parametrize("text", ["look at @src/main.py", "#3", "tell me about $HOME"])
+def test_a_command_whose_last_word_opens_a_list_is_not_typed(stage: Stage, text: str):
+    pane = stage.agent("--picker")
+    desk = Desk(pane, PROFILE._replace(picks=PICKS))
+    assent = Assent(lambda: None, lambda: True)
+    delivered = desk.typist.deliver(Text(text, Kind.COMMAND), assent)
+    assert delivered.result is Result.REFUSED
+    assert "opens a list" in delivered.words
+    assert pane.bytes() == b""
+    assert desk.typist.deliver(Text(f"{text} now", Kind.COMMAND), assent).result is Result.PROVEN

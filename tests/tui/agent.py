@@ -89,6 +89,8 @@ def main(words: list[str]) -> None:
     log = Log(options.log)
     try:
         control = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        if os.path.exists(options.control):  # of one that was killed, and is started again
+            os.unlink(options.control)
         control.bind(options.control)
         with Console() as console:
             log("started", pid=os.getpid())

@@ -240,10 +240,11 @@ class Agent:
     def _submit(self, text: str, now: float, **how: bool) -> None:
         self.log("submitted", text=text, **how)
         self.transcript.append(("user", text))
-        if self.options.turn and not self.working:
+        turn = -1 if self.options.endless and self.options.endless in text else self.options.turn
+        if turn and not self.working:
             self.do_busy(now)
-            if self.options.turn > 0:
-                self._timers["turn"] = now + self.options.turn / 1000
+            if turn > 0:
+                self._timers["turn"] = now + turn / 1000
         elif not self.working:
             self.transcript.append(("agent", "Done."))
 

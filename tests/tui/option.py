@@ -54,6 +54,7 @@ def _composer(made: Any) -> None:
 
 def _turn(made: Any) -> None:
     made.add_argument("--turn", type=float, default=0, help="how long it works; below 0: until it is told")
+    made.add_argument("--endless", default="", help="a text with that makes it work until it is stopped")
     made.add_argument("--busy", choices=("queue", "steer", "interrupt", "ignore"), default="queue")
     made.add_argument("--stops", default="Escape", help="the keys that interrupt it, with commas")
     made.add_argument("--stuck", action=_FLAG, default=False, help="nothing moves while it works")

@@ -21,6 +21,11 @@ def test_a_signal_is_a_failure():
     assert restart(Policy.ON_FAILURE, -9, 0.0) == (SHORTEST, 1)
 
 
+def test_an_end_of_which_nobody_knows_how_it_came_is_no_failure():
+    assert restart(Policy.ON_FAILURE, None, 0.0) is None
+    assert restart(Policy.ALWAYS, None, 0.0) == (SHORTEST, 1)
+
+
 def test_each_try_in_a_row_waits_twice_as_long_up_to_a_minute():
     delays, tries = [], 0
     for _ in range(8):
@@ -35,7 +40,7 @@ def test_what_has_lived_long_begins_anew():
     assert restart(Policy.ALWAYS, 1, STEADY, tries=7) == (SHORTEST, 1)
 
 
-@given(st.sampled_from(Policy), st.integers(-64, 255), st.floats(0, 1e6), st.integers(0, 10**6))
+@given(st.sampled_from(Policy), st.none() | st.integers(-64, 255), st.floats(0, 1e6), st.integers(0, 10**6))
 def test_no_wait_is_shorter_than_a_second_or_longer_than_a_minute(policy, code, lived, tries):
     found = restart(policy, code, lived, tries)
     assert found is None or SHORTEST <= found.delay <= LONGEST

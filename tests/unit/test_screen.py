@@ -30,7 +30,8 @@ def index(name: str) -> dict[str, Any]:
 def screen(name: str, case: str) -> Screen:
     with open(os.path.join(DATA, name, f"{case}.ansi"), encoding="utf-8") as file:
         captured = file.read().removesuffix("\n")
-    return parse(captured, index(name)["cases"][case]["cursor"][1])
+    facts = index(name)["cases"][case]
+    return parse(captured, facts["cursor"][1], facts["size"][0])
 
 
 def reading(name: str, case: str) -> Reading:
@@ -179,6 +180,22 @@ def test_a_composer_in_colours_that_are_not_known_is_not_known_to_be_empty():
 
 def test_a_further_line_of_a_draft_that_looks_like_an_empty_prompt_is_no_empty_composer():
     assert read(parse("> something\n> \n", 1), of("goose")).draft != ""
+
+
+def test_a_text_that_fills_its_last_row_is_still_in_the_composer_though_the_cursor_is_in_an_empty_one():
+    by_hand = given({"prompt": "ask> "})
+
+    def found(shown: str, cursor: int, width: int = 10) -> Reading:
+        return read(parse(shown + "\n\n", cursor, width), by_hand)
+
+    assert found("ask> 12345", 1) == Reading(State.IDLE, "12345")
+    assert found("ask> 12345\n1234567890", 2) == Reading(State.IDLE, "12345\n1234567890")
+    assert found("ask> 日本5", 1) == Reading(State.IDLE, "日本5"), "columns count, not characters"
+    for shown in ("ask> 1234", "ask> 12345\n123456789", "ask> ", "ask> 12345\n", "ask>      "):
+        assert found(shown, shown.count("\n") + 1).state is State.UNKNOWN, shown
+    assert found("ask> ", 1, width=5).state is State.UNKNOWN, "a prompt alone is no text"
+    assert found("ask> 12345", 1, width=0).state is State.UNKNOWN
+    assert read(parse("ask> 12345\n\nmore", 1, 10), by_hand).state is State.UNKNOWN
 
 
 def test_a_marker_that_counts_nothing_stands_for_a_long_line_only():

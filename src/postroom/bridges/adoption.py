@@ -148,7 +148,7 @@ def _told(tx: ReadTx, found: Candidate) -> list[Session]:
 
 
 def _processes(found: Candidate) -> list[str]:
-    pid = int(found.process.partition(".")[0])
+    pid = host.pid_of(found.process)
     return [found.process, *(host.identity_of(each) for each in host.group(host.foreground(pid) or pid))]
 
 
@@ -164,6 +164,6 @@ def running(tx: ReadTx, agent: Agent, found: Candidate | None = None) -> Session
 
 def whereabouts(session: Session) -> str:
     """Where a session runs, in words."""
-    runtime, pid = session.details.get("runtime") or session.runtime, session.process.partition(".")[0]
+    runtime, pid = session.details.get("runtime") or session.runtime, host.pid_of(session.process)
     where = f"in pane {session.pane.partition('@')[0]}" if session.pane else f"in {session.worktree}"
     return f"{runtime} {where} (process {pid})"

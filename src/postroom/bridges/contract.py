@@ -48,9 +48,13 @@ class Delivered(NamedTuple):
 
 
 class Assent(NamedTuple):
-    """What whoever hands over must be asked on the way."""
+    """What whoever hands over must be asked on the way.
 
-    begun: Callable[[], None]  # called once, before the first byte: after it, nothing is tried again
+    `begun` is called once, before the first byte. After it, a delivery is refused only if the terminal or the
+    pipe itself withheld all of it, to the last byte; whatever else goes wrong is uncertain.
+    """
+
+    begun: Callable[[], None]
     holds: Callable[[], bool]  # whether it may go on: nobody else writes there, its hooks say it is idle
 
 
@@ -84,15 +88,7 @@ class Heard(NamedTuple):
     stream: str = "output"  # or `error`, or `event` with one line of JSON
     proves: Evidence | None = None  # that all that was handed over before has been taken
     doubts: str = ""  # why nobody can tell any more what became of it
-    exit_code: int | None = None  # it has ended, with that
-
-
-class Stop(StrEnum):
-    """How an agent is interrupted."""
-
-    STOP = "stop"  # end this turn
-    PAUSE = "pause"  # end this turn, and be left alone until it is told to go on
-    CANCEL = "cancel"  # end this turn, and drop what it was asked to do
+    exit_code: int | None = None  # it has ended, with that; the negative number of a signal that ended it
 
 
 class Interrupted(NamedTuple):
@@ -113,12 +109,26 @@ class Capabilities(NamedTuple):
     owned: bool = False  # the agent is a child of ours, and ends with us
 
 
+class Attachable(Protocol):
+    """A terminal that people may attach to, from any thread."""
+
+    def subscribe(self, callback: Callable[[bytes], None]) -> Callable[[], None]:
+        """Give it what draws the screen, then all that is written there, until the result is called."""
+        ...
+
+    def type_by_person(self, data: bytes) -> None: ...
+
+    def resize(self, columns: int, lines: int) -> None: ...
+
+
 class Bridge(Protocol):
     """A way into one running agent. Used by one thread at a time; every call has an end."""
 
     name: str  # also the route of what goes in
 
-    def capabilities(self) -> Capabilities: ...
+    def capabilities(self) -> Capabilities:
+        """What its kind can do, and whether this very agent takes a text while it works."""
+        ...
 
     def setup(self) -> None:
         """Prepare what mail needs on this way. What is missing, a `BridgeError` says: the agent runs on."""
@@ -137,7 +147,10 @@ class Bridge(Protocol):
         ...
 
     def receive(self) -> list[Heard]:
-        """What came out of the agent since the last call, bounded; the rest comes with the next."""
+        """What came out of the agent since the last call, bounded; the rest comes with the next.
+
+        Its end, once; but not where nobody can tell how it came.
+        """
         ...
 
     def interrupt(self) -> Interrupted:
@@ -146,6 +159,10 @@ class Bridge(Protocol):
 
     def screen(self, lines: int = 0) -> str:
         """What is shown, as text; with `lines`, so many of those that have scrolled away, too."""
+        ...
+
+    def terminal(self) -> Attachable | None:
+        """What people may attach to through us; None where there is nothing, or tmux shows it to them."""
         ...
 
     def close(self) -> None:
@@ -177,14 +194,12 @@ class Launch(NamedTuple):
 
 
 class Way(Protocol):
-    """A kind of bridge: a module here, or what an entry point of the group `postroom.bridges` names.
-
-    Agents are started by the daemon, whose children they are; by the command that asks for them, where a
-    kind of bridge has a `BY_CALLER` that is true.
-    """
+    """A kind of bridge: a module here, or what an entry point of the group `postroom.bridges` names."""
 
     NAME: str
     ABOUT: str  # one line
+    CAPABILITIES: Capabilities  # what all its bridges can do; each may say otherwise of `busy`
+    BY_CALLER: bool  # agents are started by the command that asks for them, and not by the daemon
 
     def start(self, launch: Launch) -> Berth:
         """Start an agent; where it runs now."""
@@ -192,4 +207,8 @@ class Way(Protocol):
 
     def open(self, berth: Berth) -> Bridge:
         """A bridge to what runs there."""
+        ...
+
+    def end(self, berth: Berth) -> None:
+        """Clear what is left of a run there, and what still runs. Where nothing is left, nothing is done."""
         ...

@@ -8,7 +8,7 @@ import os
 from typing import NamedTuple
 
 from postroom import config, host
-from postroom.bridges.contract import Berth
+from postroom.bridges.contract import Berth, Launch
 from postroom.model.message import Json
 
 _FOLDER = "berths"
@@ -36,6 +36,15 @@ class Manifest(NamedTuple):
     def is_ours(self) -> bool:
         """Whether we have started it."""
         return bool(self.command)
+
+    @property
+    def program(self) -> str:
+        """The name of what we have started."""
+        return os.path.basename(self.command[0]) if self.command else ""
+
+    def launch(self, env: dict[str, str]) -> Launch:
+        """How it is started, with that environment."""
+        return Launch(self.agent, self.address, self.command, self.cwd, env, self.runtime, self.details)
 
     def at(self, berth: Berth) -> "Manifest":
         return self._replace(process=berth.process, pane=berth.pane, details=berth.details)

@@ -3,7 +3,8 @@
 import importlib
 from typing import TYPE_CHECKING, cast
 
-from postroom.bridges.contract import Way
+from postroom import host
+from postroom.bridges.contract import Capabilities, Way
 from postroom.errors import BridgeError
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ _OURS = {
     "lines": "postroom.bridges.process.lines",
     "stream": "postroom.bridges.process.stream",
 }
-_WANTED = ("NAME", "ABOUT", "start", "open")
+_WANTED = ("NAME", "ABOUT", "CAPABILITIES", "BY_CALLER", "start", "open", "end")
 
 
 def names() -> list[str]:
@@ -39,6 +40,19 @@ def load(name: str) -> Way:
     if missing:
         raise BridgeError(f"the bridge {name!r} of {_whose(point)} has no {', '.join(missing)}")
     return way
+
+
+def capabilities(name: str) -> Capabilities:
+    """What a kind of bridge can do; nothing, where it is not there any more."""
+    try:
+        return load(name).CAPABILITIES
+    except BridgeError:
+        return Capabilities()
+
+
+def usual() -> str:
+    """The kind that is taken where none is named."""
+    return "tmux" if host.on_path("tmux") else "pty"
 
 
 def _installed() -> "dict[str, EntryPoint]":

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from postroom.cli.kept import does
+from postroom.cli.kept import does, typed
 
 if TYPE_CHECKING:
     from postroom.cli.context import Context
@@ -18,6 +18,7 @@ def text(party: str, session: "Session", sight: "Sight", context: "Context", pla
     from postroom.daemon.place import running
     from postroom.room.berth import carrier
     from postroom.room.glance import get
+    from postroom.room.seat import BRIDGE
 
     room = context.room()
     spot, carried = _spot(session, place), carrier(room.store.look(), party) is not None
@@ -28,7 +29,7 @@ def text(party: str, session: "Session", sight: "Sight", context: "Context", pla
         return f"in {spot}; nothing types there: postroom up"
     if name := _paused(party, context):
         return f"{_doing(get(room.home, party))} in {spot}; paused: postroom resume {name}"
-    return _by_bridge(get(room.home, party), spot, "typed" if session.pane or _is_pty(session) else "handed")
+    return _by_bridge(get(room.home, party), spot, typed(str(session.details[BRIDGE])))
 
 
 def _paused(party: str, context: "Context") -> str:
@@ -37,10 +38,6 @@ def _paused(party: str, context: "Context") -> str:
 
     agent = context.room().store.look().agent(party)
     return agent.called if agent and agent.manners and read(agent.manners).paused else ""
-
-
-def _is_pty(session: "Session") -> bool:
-    return session.runtime == "pty"
 
 
 def _spot(session: "Session", place: str) -> str:

@@ -38,23 +38,26 @@ def observed(home: str, agents: "Iterable[str]", seconds: float = _PATIENCE) -> 
 
 def document(room: "LocalRoom", manifest: "Manifest", seen: "Json | None") -> dict[str, Any]:
     """An agent and its bridge, as it is in JSON."""
+    from postroom import host
     from postroom.room.berth import carrier
 
     by_hooks = carrier(room.store.look(), manifest.agent) is not None
     facts: dict[str, Any] = {
         "agent": manifest.address, "bridge": manifest.bridge, "runtime": manifest.runtime or None,
         "title": title(manifest), "pane": manifest.pane.partition("@")[0] or None,
-        "place": manifest.details.get("place"), "process": int(manifest.process.partition(".")[0] or 0),
+        "place": manifest.details.get("place"), "process": host.pid_of(manifest.process),
         "doing": (seen or {}).get("doing", "unknown"), "because": (seen or {}).get("words", ""),
         "reason": (seen or {}).get("reason") or None, "dialog": (seen or {}).get("dialog") or None,
-        "mail": "hooks" if by_hooks else _typed(manifest.bridge),
+        "mail": "hooks" if by_hooks else typed(manifest.bridge),
     }  # fmt: skip
     return facts | {"next": _next(facts, manifest)}
 
 
-def _typed(bridge: str) -> str:
+def typed(bridge: str) -> str:
     """How mail goes in by a bridge: at a screen it is typed."""
-    return "handed" if bridge in ("lines", "stream") else "typed"
+    from postroom.bridges.registry import capabilities
+
+    return "typed" if capabilities(bridge).screen else "handed"
 
 
 def title(manifest: "Manifest") -> str:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import TextIO
 
 from postroom.errors import PostroomError
+from postroom.text import width
 
 # What could move the cursor, change colours or turn text around: control characters and bidi controls.
 _CONTROLS = (*range(9), *range(11, 32), *range(127, 160))
@@ -36,17 +37,6 @@ def one_line(text: str) -> str:
 def count(number: int, noun: str) -> str:
     """`1 message`, `2 messages`."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
-
-
-def width(text: str) -> int:
-    """How many columns a text takes."""
-    if text.isascii():
-        return len(text)
-    from unicodedata import category, east_asian_width
-
-    return sum(
-        0 if category(c) in ("Mn", "Me", "Cf") else 2 if east_asian_width(c) in "WF" else 1 for c in text
-    )
 
 
 def cut(text: str, columns: int) -> str:

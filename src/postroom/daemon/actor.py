@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 
 from postroom import host
+from postroom.bridges.adoption import occupy
 from postroom.bridges.contract import (
     Assent,
     Bridge,
@@ -48,17 +49,11 @@ class Actor:
         self._idle_since: float | None = None
         self._announced: set[int] = set()  # messages that are too long to be typed, and were told of
         self._alone = 0  # the message that is tried by itself: with others it was too long
-        self.session = self._occupy()
+        self.session = occupy(room, self._agent(), manifest)
         self._waking = Waking(room)
-        self.ended: int | None = None  # the exit code of an agent that has ended; -1: it is not known
+        self.has_ended = False
+        self.exit_code: int | None = None  # of an agent that has ended; None: nobody knows
         push.doubt(room, self.session, self._route)  # of an earlier life of ours
-
-    def _occupy(self) -> Session:
-        known, agent = self._manifest, self._agent()
-        return berth.occupy(
-            self._room, agent, known.bridge, known.process, pane=known.pane, cwd=known.cwd,
-            runtime=known.runtime,
-        )  # fmt: skip
 
     def _agent(self) -> Agent:
         found = self._room.store.look().agent(self._manifest.agent)
@@ -68,10 +63,10 @@ class Actor:
 
     def step(self) -> float | None:
         """Do what can be done now; in how many seconds to look again, or None: when something rings."""
+        is_gone = self._is_gone()
         self._hear(self._bridge.receive())
-        if self.ended is None and host.is_gone(self.session.process):
-            self.ended = -1
-        if self.ended is not None:
+        self.has_ended = self.has_ended or is_gone
+        if self.has_ended:
             return None
         agent = self._agent()
         waits = push.waiting(self._room.store.look(), agent)
@@ -82,6 +77,12 @@ class Actor:
         if carrier is not None:
             return self._wake(carrier, waits)
         return self._push(agent, waits)
+
+    def _is_gone(self) -> bool:
+        """Whether an agent has ended that is nobody's child here. Of a child's end its bridge tells, and how
+        it came, a moment later; of another's at once, so this must be asked before.
+        """
+        return not self._bridge.capabilities().owned and host.is_gone(self.session.process)
 
     # by hooks, woken
 
@@ -250,4 +251,4 @@ class Actor:
                     payload = {"stream": one.stream, "text": one.text}
                     tx.append("agent.output", self._manifest.agent, payload=payload, role="agent")
             if one.exit_code is not None:
-                self.ended = one.exit_code
+                self.has_ended, self.exit_code = True, one.exit_code

@@ -8,23 +8,15 @@ import queue
 import socket
 import struct
 import threading
-from collections.abc import Callable, Iterator
-from typing import Protocol, runtime_checkable
+from collections.abc import Iterator
+
+from postroom.bridges.contract import Attachable
 
 KEYS, SIZE = b"k", b"s"  # what a parcel holds: what was typed; columns and lines
 _HEAD, _SIZE = struct.Struct(">cI"), struct.Struct(">HH")
 _MOST = 1 << 16  # bytes of one parcel
 _BEHIND = 256  # pieces of output that somebody may be behind, before they are let go
 _SEND = 10.0  # seconds to take one of them
-
-
-@runtime_checkable
-class Attachable(Protocol):
-    """A terminal that people may attach to, from any thread."""
-
-    def subscribe(self, callback: Callable[[bytes], None]) -> Callable[[], None]: ...
-    def type_by_person(self, data: bytes) -> None: ...
-    def resize(self, columns: int, lines: int) -> None: ...
 
 
 def keys(data: bytes) -> bytes:

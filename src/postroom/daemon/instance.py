@@ -50,7 +50,7 @@ def ensure(home: str) -> bool:
             why = "it takes too long" if is_late else _last_words(process)
             raise BridgeError(f"the daemon did not start: {why}", hint="Try: postroom up --foreground")
         time.sleep(_PAUSE)
-    is_ours = running(home).partition(".")[0] == str(process.pid)
+    is_ours = host.pid_of(running(home)) == process.pid
     if not is_ours:
         process.terminate()  # it might yet take the place of the one that was quicker, when that ends
     if process.stderr:

@@ -6,6 +6,7 @@ what others ask for in between.
 
 import queue
 import shlex
+import signal
 import threading
 import time
 from collections.abc import Callable
@@ -14,13 +15,14 @@ from typing import Any
 
 from postroom import host
 from postroom.bridges import manifest as manifests
-from postroom.bridges.contract import Bridge, Launch, Way
+from postroom.bridges.contract import Bridge, Way
 from postroom.bridges.manifest import Manifest
 from postroom.bridges.process.restart import Policy, restart
 from postroom.bridges.registry import load
 from postroom.daemon.actor import Actor
 from postroom.daemon.log import note
 from postroom.errors import BridgeError, PostroomError, TimedOut
+from postroom.model.message import Json
 from postroom.room import berth
 from postroom.room.local import LocalRoom
 
@@ -45,6 +47,7 @@ class Keeper:
         self._jobs: queue.Queue[tuple[Job, Future[Any]]] = queue.Queue(_MOST)
         self._waiter = room.bell.waiter(manifest.agent, aside=True)
         self._guard = threading.Lock()  # over a manifest and its file, which are changed together
+        self._ended: tuple[str, int | None] | None = None  # the last process that did, and how
         self._stopping = False
         self._over = False  # the agent has ended, and is not started again
         self.crashes = 0
@@ -165,22 +168,35 @@ class Keeper:
 
     def _serve(self) -> None:
         if host.is_gone(self.manifest.process):
-            self._has_ended(-1)
+            self._has_ended(self._exit_code())
             return
         bridge = self._way.open(self.manifest.berth)
         try:
             bridge.attend(self.ring)
             actor = Actor(self._room, self.manifest, bridge)
-            while not self._stopping and actor.ended is None:
+            while not self._stopping and not actor.has_ended:
                 self._waiter.drain()
                 self._answer(actor, bridge)
                 pause = actor.step()
-                if actor.ended is None and self._jobs.empty():
+                if not actor.has_ended and self._jobs.empty():
                     self._waiter.wait(pause)
         finally:
             bridge.close()
-        if actor.ended is not None:
-            self._has_ended(actor.ended)
+        if actor.has_ended:
+            self._has_ended(actor.exit_code)
+
+    def _exit_code(self) -> int | None:
+        """How an agent ended that was found gone; None where nobody can tell any more."""
+        if self._ended is not None and self._ended[0] == self.manifest.process:
+            return self._ended[1]
+        try:
+            bridge = self._way.open(self.manifest.berth)
+        except PostroomError:
+            return None
+        try:
+            return next((one.exit_code for one in bridge.receive() if one.exit_code is not None), None)
+        finally:
+            bridge.close()
 
     def _answer(self, actor: Actor, bridge: Bridge) -> None:
         while not self._jobs.empty():
@@ -198,19 +214,20 @@ class Keeper:
             if answer.set_running_or_notify_cancel():
                 answer.set_exception(exc)
 
-    def _has_ended(self, code: int) -> None:
+    def _has_ended(self, code: int | None) -> None:
         """The agent is gone: started again where that was asked for, else its session is over."""
         known = self.manifest
+        self._ended = known.process, code
         agent = self._room.store.look().agent(known.agent)
         if agent is None:
             self._over = True  # and it is forgotten
             return
         pause = self._restarts_in(code)
         with self._room.write() as tx:
-            payload = {"bridge": known.bridge, "exit_code": None if code < 0 else code, "again_in": pause}
+            payload = {"bridge": known.bridge, **_end(code), "again_in": pause}
             tx.append("agent.ended", known.agent, payload=payload)
         berth.vacate(self._room, agent, known.bridge)
-        note("ended", agent=known.address, exit_code=code, again_in=pause)
+        note("ended", agent=known.address, **_end(code), again_in=pause)
         if pause is None:
             self._over = True
             return
@@ -218,7 +235,7 @@ class Keeper:
         if not self._stopping:
             self._start_again()
 
-    def _restarts_in(self, code: int) -> float | None:
+    def _restarts_in(self, code: int | None) -> float | None:
         """Seconds until it is started again; None: it is not."""
         if not self.manifest.is_ours or self._stopping:
             return None
@@ -232,12 +249,16 @@ class Keeper:
     def _start_again(self) -> None:
         known = self.manifest
         self._began = time.monotonic()
-        launch = Launch(
-            known.agent, known.address, known.command, known.cwd, self._env, known.runtime, known.details
-        )
         with self._guard:
-            self.manifest = known.at(self._way.start(launch))
+            self.manifest = known.at(self._way.start(known.launch(self._env)))
             manifests.put(self._room.home, self.manifest)
-        clear = getattr(self._way, "end", None)  # what is left of the run before: a pane with its last screen
-        if clear is not None:
-            clear(known.berth)
+        berth.started(self._room, known.agent, known.bridge, known.program)
+        self._way.end(known.berth)
+
+
+def _end(code: int | None) -> Json:
+    """How an agent ended, as the log has it."""
+    if code is None or code >= 0:
+        return {"exit_code": code, "signal": None}
+    names = {one.value: one.name for one in signal.Signals}
+    return {"exit_code": None, "signal": names.get(-code, str(-code))}

@@ -8,14 +8,13 @@ from typing import NamedTuple
 from postroom import host
 from postroom.bridges import manifest as manifests
 from postroom.bridges.adoption import occupy, release
-from postroom.bridges.contract import Launch
 from postroom.bridges.manifest import Manifest
 from postroom.bridges.registry import load
-from postroom.bridges.tmux import bridge as tmux
 from postroom.daemon import control, instance
 from postroom.daemon.place import running
 from postroom.errors import BridgeError, PostroomError
 from postroom.model.message import Agent, Json
+from postroom.room.berth import started
 from postroom.room.local import LocalRoom
 
 _TERMINATE, _KILL, _PAUSE = 5.0, 2.0, 0.05  # seconds
@@ -45,7 +44,7 @@ def launch(room: LocalRoom, agent: Agent, plan: Plan) -> tuple[Manifest, str]:
         agent.id, agent.address, plan.bridge, runtime=plan.runtime, details=plan.details,
         command=plan.command, cwd=plan.cwd, restart=plan.restart,
     )  # fmt: skip
-    if getattr(load(plan.bridge), "BY_CALLER", False):
+    if load(plan.bridge).BY_CALLER:
         return _start(room, agent, manifest, plan.env)
     instance.ensure(room.home)
     said = control.ask(room.home, "start", manifest=manifest._asdict(), env=plan.env)
@@ -55,13 +54,9 @@ def launch(room: LocalRoom, agent: Agent, plan: Plan) -> tuple[Manifest, str]:
 def _start(room: LocalRoom, agent: Agent, manifest: Manifest, env: dict[str, str]) -> tuple[Manifest, str]:
     way = load(manifest.bridge)
     earlier = manifests.get(room.home, agent.id)
-    berth = way.start(
-        Launch(
-            agent.id, agent.address, manifest.command, manifest.cwd, env, manifest.runtime, manifest.details
-        )
-    )
-    manifest = manifest.at(berth)
+    manifest = manifest.at(way.start(manifest.launch(env)))
     manifests.put(room.home, manifest)
+    started(room, agent.id, manifest.bridge, manifest.program)
     occupy(room, agent, manifest)
     _clear(earlier)
     warning = _set_up(manifest)
@@ -71,9 +66,9 @@ def _start(room: LocalRoom, agent: Agent, manifest: Manifest, env: dict[str, str
 
 def _clear(known: Manifest | None) -> None:
     """Remove what is left of an earlier run: a pane in which nothing runs any more."""
-    if known is not None and known.is_ours and known.pane and host.is_gone(known.process):
+    if known is not None and known.is_ours and host.is_gone(known.process):
         try:
-            tmux.end(known.berth)
+            load(known.bridge).end(known.berth)
         except BridgeError:
             pass
 
@@ -95,10 +90,10 @@ def let_go(room: LocalRoom, manifest: Manifest) -> None:
 
 
 def end(manifest: Manifest) -> str:
-    """End an agent in a pane that nobody keeps any more; what it took, in words."""
+    """End an agent that nobody keeps any more, and is no child of ours; what it took, in words."""
     asked = terminate(manifest.process)
-    if manifest.is_ours and manifest.pane:
-        tmux.end(manifest.berth)
+    if manifest.is_ours:
+        load(manifest.bridge).end(manifest.berth)
     elif not host.is_gone(manifest.process):
         _signal(manifest.process, signal.SIGKILL)
         _until_gone(manifest.process, _KILL)
@@ -117,7 +112,7 @@ def terminate(process: str) -> bool:
 
 def _signal(process: str, number: int) -> None:
     try:
-        os.kill(int(process.partition(".")[0]), number)
+        os.kill(host.pid_of(process), number)
     except (ProcessLookupError, PermissionError):
         pass  # whether it is gone is asked anyway
 

@@ -27,7 +27,7 @@ class Reseat:
         if host.is_gone(root):
             manifests.remove(self._home, manifest.agent)
             return True
-        process = self._again(manifest, int(root.partition(".")[0]))
+        process = self._again(manifest, host.pid_of(root))
         if process:
             self._looks.pop(manifest.agent, None)
             manifests.put(self._home, manifest._replace(process=process))

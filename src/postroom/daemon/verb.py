@@ -6,16 +6,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from postroom import host
 from postroom.bridges import manifest as manifests
-from postroom.bridges.contract import Delivered, Interrupted, Launch, Result
+from postroom.bridges.contract import Attachable, Delivered, Interrupted
 from postroom.bridges.manifest import Manifest
 from postroom.bridges.registry import load
 from postroom.daemon import watch as watches
-from postroom.daemon.attachment import Attachable, attach
+from postroom.daemon.attachment import attach
 from postroom.daemon.control import Takeover
 from postroom.daemon.watch import Watch
 from postroom.errors import BridgeError, PostroomError, UsageError
 from postroom.model.message import Json
 from postroom.room import authority
+from postroom.room.berth import started
 
 if TYPE_CHECKING:
     from postroom.daemon.loop import Daemon
@@ -76,14 +77,10 @@ def _start(daemon: "Daemon", words: Json) -> Json:
     """Start an agent as a child of ours, and keep it."""
     manifest, env = _record(Manifest, words, "manifest"), _record(dict[str, str], words, "env")
     way = load(manifest.bridge)
-    berth = way.start(
-        Launch(
-            manifest.agent, manifest.address, manifest.command, manifest.cwd, env, manifest.runtime,
-            manifest.details,
-        )
-    )  # fmt: skip
+    berth = way.start(manifest.launch(env))
     daemon.environments[manifest.agent] = env
     manifests.put(daemon.home, manifest.at(berth))
+    started(daemon.room, manifest.agent, manifest.bridge, manifest.program)
     daemon.reconcile()
     return {"process": berth.process, "warning": _set_up(daemon, manifest.agent)}
 
@@ -100,8 +97,8 @@ def _set_up(daemon: "Daemon", agent: str) -> str:
 def _attach(daemon: "Daemon", words: Json) -> Takeover:
     """Let somebody see the terminal of a child of ours, and type there."""
     keeper = daemon.keeper(_text(words, "agent"))
-    terminal = keeper.ask(lambda _, bridge: getattr(bridge, "terminal", None))
-    if not isinstance(terminal, Attachable):
+    terminal: Attachable | None = keeper.ask(lambda _, bridge: bridge.terminal())
+    if terminal is None:
         raise BridgeError(f"{keeper.manifest.address} has no terminal of its own")
     return Takeover({"address": keeper.manifest.address}, partial(attach, terminal))
 
@@ -142,12 +139,15 @@ def _command(daemon: "Daemon", words: Json) -> Json:
     keeper, text = daemon.keeper(_text(words, "agent")), _text(words, "text")
     about: Json = {"what": "command", "by": _text(words, "by"), "route": keeper.manifest.bridge}
 
+    noted: list[Json] = []
+
     def note(**facts: str) -> None:
+        noted.append({**about, **facts})
         with daemon.room.write() as tx:
-            tx.append("agent.pushed", keeper.manifest.agent, payload={**about, **facts}, role="human")
+            tx.append("agent.pushed", keeper.manifest.agent, payload=noted[-1], role="human")
 
     done: Delivered = keeper.ask(lambda actor, _: actor.command(text, lambda: note(text=text)))
-    if done.result is not Result.REFUSED:
+    if noted:  # it had begun, though its terminal may have withheld all of it
         note(result=done.result.value, words=done.words)
     return done._asdict()
 

@@ -1,14 +1,15 @@
 """The demo's last act: mail for a program in a real pane of tmux, which asks something when it comes."""
 
 import os
+import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from typing import Any
 
 from postroom import host
-from postroom.bridges.contract import Launch
 from postroom.bridges.manifest import Manifest
 from postroom.bridges.tmux import bridge as tmux
 from postroom.bridges.tmux.server import Server, target
@@ -23,6 +24,9 @@ CLERK, WRITER = "clerk", "human:you"
 _PATIENCE = 10.0  # seconds for each step
 _PAUSE = 0.05
 _SHORT = "/tmp"  # a socket's path has at most 107 bytes
+_PIDS = "#{pid} #{pane_pid}"
+# Our end is the end of its input, however it comes.
+_GUARD = 'read _; "$1" -S "$2" kill-server 2>/dev/null; rm -f "$2"; rmdir "$0"'
 _LINES, _WIDE = 5, 74  # of its screen
 _ROW = f"{f'{WRITER} → {CLERK}':<27}{'report':<13}"  # as on the board
 
@@ -37,16 +41,35 @@ def can_play() -> bool:
 
 def play(room: LocalRoom, out: Output, unit: float) -> dict[str, Any]:
     """Show that nothing is typed into a question, and what proves the mail when it was."""
-    place = os.environ.get("TMUX_TMPDIR") or "/tmp"  # short, wherever the room is: a socket's path must be
-    with tempfile.TemporaryDirectory(prefix="postroom-", dir=place) as folder:
-        server = Server(os.path.join(folder, "tmux"))
-        try:
-            return _Act(room, out, unit, server).play()
-        finally:
-            try:
-                server.run("kill-server")
-            except Exception:  # it is gone, then
-                pass
+    with _guarded_server() as server:
+        return _Act(room, out, unit, server).play()
+
+
+@contextmanager
+def _guarded_server() -> Generator[Server]:
+    """A server of its own. However this process ends, the server, what runs in it and its folder go, too."""
+    folder = tempfile.mkdtemp(prefix="postroom-", dir=os.environ.get("TMUX_TMPDIR") or _SHORT)
+    server = Server(os.path.join(folder, "tmux"))
+    guard = subprocess.Popen(
+        ["/bin/sh", "-c", _GUARD, folder, host.on_path("tmux"), server.socket], stdin=subprocess.PIPE,
+        start_new_session=True,
+    )  # fmt: skip
+    running: list[str] = []
+    try:
+        yield server
+        running = [host.identity_of(int(pid)) for pid in server.run("list-panes", "-aF", _PIDS).split()]
+    finally:
+        guard.communicate()
+        _await(lambda: all(map(host.is_gone, running)))
+
+
+def _await(condition: Callable[[], bool]) -> bool:
+    until = time.monotonic() + _PATIENCE
+    while not condition():
+        if time.monotonic() > until:
+            return False
+        time.sleep(_PAUSE)
+    return True
 
 
 class _Act:
@@ -90,20 +113,16 @@ class _Act:
         details = {"socket": self._server.socket, "session": "demo", "profile": PROFILE}
         command = [sys.executable, "-m", "postroom.demo.clerk"]
         manifest = Manifest(agent.id, agent.address, tmux.NAME, details=details, command=command, cwd=home)
-        launch = Launch(agent.id, agent.address, command, home, dict(os.environ), "", details)
-        return manifest.at(tmux.start(launch))
+        return manifest.at(tmux.start(manifest.launch(dict(os.environ))))
 
     def _reason(self) -> str:
         seen = glance.get(self._room.home, self._agent.id)
         return seen.reason if seen else ""
 
     def _until(self, condition: Callable[[], bool], what: str) -> None:
-        until = time.monotonic() + _PATIENCE
-        while not condition():
-            if time.monotonic() > until:
-                hint = "Is the machine very busy? Try again."
-                raise TimedOut(f"the {what} in the pane did not come", hint=hint)
-            time.sleep(_PAUSE)
+        if not _await(condition):
+            hint = "Is the machine very busy? Try again."
+            raise TimedOut(f"the {what} in the pane did not come", hint=hint)
 
     def _say(self, text: str) -> None:
         self._out.write(f"{text}\n")

@@ -44,6 +44,12 @@ def occupy(
         return start(tx, agent, seat, known.epoch + 1 if known else 0)
 
 
+def started(room: "LocalRoom", agent: str, bridge: str, program: str) -> None:
+    """Note that we have started an agent, or have done so again."""
+    with room.write() as tx:
+        tx.append("agent.started", agent, payload={"bridge": bridge, "program": program})
+
+
 def vacate(room: "LocalRoom", agent: Agent, bridge: str) -> None:
     """Nothing of it is reached by that bridge any more."""
     with room.write() as tx:

@@ -111,7 +111,7 @@ _TRUST = "Start codex: it asks you to review the hooks, once. Trust them, or it 
 
 
 def profile() -> "Profile":
-    from postroom.runtimes.screen import Composer, Dialog, Fold, Look, Most, Profile  # noqa: PLC0415 - for terminals
+    from postroom.runtimes.screen import PICKS, Composer, Dialog, Fold, Look, Most, Profile  # noqa: PLC0415 - for terminals
 
     # The line below has the model. While it starts and may still ask, only `? for shortcuts` is there.
     composer = Composer(
@@ -139,6 +139,7 @@ def profile() -> "Profile":
         ),
         pasted=r"\[Pasted Content (?P<chars>\d+) chars\]",
         folds=Fold(chars=1001),
+        picks=PICKS,
         # Once. When idle once asks for a second, which opens the transcript to go back in.
         stop=("Escape",),
         queues=True,  # what is submitted meanwhile waits for the end of the tool

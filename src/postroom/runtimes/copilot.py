@@ -84,7 +84,7 @@ RUNTIME = Runtime(
 
 
 def profile() -> "Profile":
-    from postroom.runtimes.screen import Composer, Dialog, Fold, Most, Profile  # noqa: PLC0415 - for terminals
+    from postroom.runtimes.screen import PICKS, Composer, Dialog, Fold, Most, Profile  # noqa: PLC0415 - for terminals
 
     rule = r"─{20,}"
     return Profile(
@@ -99,6 +99,7 @@ def profile() -> "Profile":
         ),
         pasted=r"\[Paste #\d+ - (?P<lines>\d+) lines\]",
         folds=Fold(lines=11),
+        picks=PICKS,
         # Not half a second apart. What was asked comes back as a draft if nothing was answered yet. When idle
         # they take away what somebody has typed.
         stop=("Escape", "Escape"),

@@ -76,7 +76,7 @@ RUNTIME = Runtime(
 
 
 def profile() -> "Profile":
-    from postroom.runtimes.screen import Composer, Dialog, Fold, Look, Most, Profile  # noqa: PLC0415 - for terminals
+    from postroom.runtimes.screen import PICKS, Composer, Dialog, Fold, Look, Most, Profile  # noqa: PLC0415 - for terminals
 
     composer = Composer(
         r" > ",
@@ -103,6 +103,7 @@ def profile() -> "Profile":
         ),
         pasted=r"\[Pasted Text: (?:(?P<lines>\d+) lines|(?P<units>\d+) chars)\]",
         folds=Fold(lines=6, chars=501),
+        picks=PICKS,
         stop=("Escape",),  # once; when idle it does nothing
         queues=True,
     )

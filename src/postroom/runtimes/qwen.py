@@ -91,7 +91,7 @@ _SANDBOX = "executionSandbox"
 
 
 def profile() -> "Profile":
-    from postroom.runtimes.screen import Composer, Dialog, Fold, Look, Most, Profile  # noqa: PLC0415 - for terminals
+    from postroom.runtimes.screen import PICKS, Composer, Dialog, Fold, Look, Most, Profile  # noqa: PLC0415 - for terminals
 
     rule = r"─{20,}"
     composer = Composer(
@@ -113,6 +113,7 @@ def profile() -> "Profile":
         ),
         pasted=r"\[Pasted Content (?P<chars>\d+) chars\]",
         folds=Fold(lines=11, chars=1001),
+        picks=PICKS,
         stop=("Escape",),  # once; what was asked comes back as a draft if nothing was answered yet
         queues=True,  # it steers: it is shown with the next result of a tool
     )

@@ -75,6 +75,10 @@ class Dialog(NamedTuple):
     is_first: bool = False  # whether it comes before the agent can work at all: trust, login, update
 
 
+# A last word that names a file or a tool: seen in Codex, Gemini, Qwen and Copilot.
+PICKS = r"(?:\A|\s)[@#$]\S*\Z"
+
+
 class Profile(NamedTuple):
     """One runtime's terminal."""
 
@@ -93,8 +97,7 @@ class Profile(NamedTuple):
     apart: float = 0.2  # seconds between two of them: at once, Escape and Escape are one key with Alt
     deaf: tuple[str, ...] = ()  # over the whole screen: a mode in which Enter submits nothing (vim's)
     lines: bool = True  # whether a paste may have several lines, and is still one text
-    # A text that ends so opens a list, and Enter takes from it: seen in Codex, Gemini, Qwen and Copilot.
-    picks: str = r"(?:\A|\s)[@#$]\S*\Z|\A/\S*\Z"
+    picks: str = ""  # a text that ends so opens a list, and Enter takes from it
     queues: bool = False  # whether what is submitted while it works waits, and stops nothing
     programs: tuple[
         str, ...

@@ -125,7 +125,7 @@ class Emulator:
 
     def screen(self) -> Screen:
         lines = tuple(self._canvas.line(y) for y in range(self._canvas.lines))
-        return Screen(lines, self._canvas.cursor.y)
+        return Screen(lines, self._canvas.cursor.y, self._canvas.columns)
 
     def history(self, lines: int) -> list[str]:
         """The last lines that have scrolled away."""

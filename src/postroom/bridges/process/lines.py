@@ -32,6 +32,8 @@ from postroom.text import encode
 
 NAME = "lines"
 ABOUT = "a program that reads its mail as lines of JSON on its input"
+CAPABILITIES = Capabilities(output=True, busy=True, proves=(Evidence.RUNTIME_ACK,), owned=True)
+BY_CALLER = False
 
 
 def start(launch: Launch) -> Berth:
@@ -41,6 +43,10 @@ def start(launch: Launch) -> Berth:
 
 def open(berth: Berth) -> "Lines":
     return nursery.find(berth, Lines)
+
+
+def end(berth: Berth) -> None:
+    """Nothing is left of a child that was closed."""
 
 
 class Lines(Piped):
@@ -54,7 +60,7 @@ class Lines(Piped):
         super().__init__(launch)
 
     def capabilities(self) -> Capabilities:
-        return Capabilities(output=True, busy=True, proves=(Evidence.RUNTIME_ACK,), owned=True)
+        return CAPABILITIES
 
     def observe(self) -> Observation:
         if self.is_gone:

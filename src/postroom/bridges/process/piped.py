@@ -5,7 +5,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-from postroom.bridges.contract import Assent, Delivered, Heard, Launch, Result
+from postroom.bridges.contract import Assent, Attachable, Delivered, Heard, Launch, Result
 from postroom.bridges.process.child import Child
 from postroom.bridges.process.line import Cut, Splitter
 from postroom.bridges.process.nursery import let_go
@@ -88,6 +88,10 @@ class Piped:
         """The last lines of what it said: so many, and a page."""
         with self._changed:
             return "\n".join([*self._shown][-(lines + _PAGE) :])
+
+    def terminal(self) -> Attachable | None:
+        """It has none."""
+        return None
 
     def close(self) -> None:
         let_go(self)

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
 NAME = "pty"
 ABOUT = "any program with a screen, in a terminal that no window shows"
+CAPABILITIES = Capabilities(screen=True, proves=(Evidence.TERMINAL,), interrupts=True, owned=True)
+BY_CALLER = False
 _WRITE = 5.0  # seconds for a program to take what is typed
 _LINE = 1_000  # bytes that every system's terminals hold of one line
 _TERM = "xterm-256color"
@@ -58,6 +60,10 @@ def start(launch: Launch) -> Berth:
 
 def open(berth: Berth) -> "PtyBridge":
     return PtyBridge(nursery.find(berth, Pty), profile_of(berth))
+
+
+def end(berth: Berth) -> None:
+    """Nothing is left of a child that was closed."""
 
 
 def _size(launch: Launch) -> Size:
@@ -200,11 +206,6 @@ class Pty:
         with self._guard:
             self._watchers = [watcher for watcher in self._watchers if watcher is not callback]
 
-    def redraw(self) -> bytes:
-        """What a terminal must be sent to show the same."""
-        with self._guard:
-            return self._emulator.painted()
-
     def type_by_person(self, data: bytes) -> None:
         """What somebody typed who is attached: as it is, and noted, so that nothing is typed in between."""
         with self._hand:
@@ -233,20 +234,18 @@ class PtyBridge:
     name = NAME
 
     def __init__(self, terminal: Pty, profile: Profile) -> None:
-        self.terminal = terminal
+        self._terminal = terminal
         self._profile = profile
         self._typist = Typist(terminal, profile)
 
     def capabilities(self) -> Capabilities:
-        return Capabilities(
-            screen=True, busy=self._profile.queues, proves=(Evidence.TERMINAL,), interrupts=True, owned=True
-        )
+        return CAPABILITIES._replace(busy=self._profile.queues)
 
     def setup(self) -> None:
         """Nothing is missing where it runs."""
 
     def observe(self) -> Observation:
-        if self.terminal.is_gone:
+        if self._terminal.is_gone:
             return Observation(Doing.GONE, "its process has ended", "offline", at=wall())
         return self._typist.observe()
 
@@ -255,10 +254,10 @@ class PtyBridge:
 
     def attend(self, ring: Callable[[], None]) -> None:
         """Its end is told; whoever waits for a proof looks again."""
-        self.terminal.attend(ring)
+        self._terminal.attend(ring)
 
     def receive(self) -> list[Heard]:
-        return [*self._typist.receive(), *self.terminal.ends()]
+        return [*self._typist.receive(), *self._terminal.ends()]
 
     def interrupt(self) -> Interrupted:
         return self._typist.interrupt()
@@ -266,6 +265,9 @@ class PtyBridge:
     def screen(self, lines: int = 0) -> str:
         return self._typist.screen(lines)
 
+    def terminal(self) -> Pty:
+        return self._terminal
+
     def close(self) -> None:
-        nursery.let_go(self.terminal)
+        nursery.let_go(self._terminal)
         self._typist.close()

@@ -22,9 +22,12 @@ class Restart(NamedTuple):
     tries: int  # so many in a row now; to be given back at the next end
 
 
-def restart(policy: Policy, exit_code: int, lived: float, tries: int = 0) -> Restart | None:
-    """What follows an end; None: nothing. `lived`: seconds; `tries`: restarts in a row before this end."""
-    if policy is Policy.NEVER or (policy is Policy.ON_FAILURE and exit_code == 0):
+def restart(policy: Policy, exit_code: int | None, lived: float, tries: int = 0) -> Restart | None:
+    """What follows an end; None: nothing. `lived`: seconds; `tries`: restarts in a row before this end.
+
+    An exit code that nobody knows is no failure: who ended a program in a pane may have wanted it to end.
+    """
+    if policy is Policy.NEVER or (policy is Policy.ON_FAILURE and not exit_code):
         return None
     tries = 1 if lived >= STEADY else tries + 1
     return Restart(min(LONGEST, SHORTEST * 2.0 ** min(tries - 1, 16)), tries)

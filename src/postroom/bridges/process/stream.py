@@ -34,6 +34,10 @@ from postroom.text import encode
 
 NAME = "stream"
 ABOUT = "an agent without a terminal, spoken to in stream-json (Claude Code)"
+CAPABILITIES = Capabilities(
+    output=True, busy=True, proves=(Evidence.RUNTIME_ACK,), interrupts=True, owned=True
+)
+BY_CALLER = False
 _STOP = 5.0  # seconds for a turn to end
 _STUCK = 900.0  # seconds without a word: one tool may take ten minutes
 
@@ -54,6 +58,10 @@ def open(berth: Berth) -> "Streamed":
     return nursery.find(berth, Streamed)
 
 
+def end(berth: Berth) -> None:
+    """Nothing is left of a child that was closed."""
+
+
 class Streamed(Piped):
     """A bridge to such an agent."""
 
@@ -70,9 +78,7 @@ class Streamed(Piped):
         super().__init__(launch)
 
     def capabilities(self) -> Capabilities:
-        return Capabilities(
-            output=True, busy=True, proves=(Evidence.RUNTIME_ACK,), interrupts=True, owned=True
-        )
+        return CAPABILITIES
 
     def observe(self) -> Observation:
         with self._changed:

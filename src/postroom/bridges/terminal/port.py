@@ -17,7 +17,6 @@ class View(NamedTuple):
     synchronised: bool = False  # what is typed goes to other terminals, too
     typed_ago: float | None = None  # seconds since a person pressed a key there; None: nobody can, or has
     moved_ago: float | None = None  # seconds since it last wrote something; None: not known
-    width: int = 80  # columns
     facts: str = ""  # what must still be so when a key is pressed; only its terminal understands it
 
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from postroom.bridges.terminal.screen import Line, Screen
 from postroom.runtimes.screen import Composer, Most, Profile
+from postroom.text import width
 
 CUT = "\x00"  # begins a draft of which only the end may be shown; nobody types it
 _INVISIBLE = "\u200b\u200c\u200d\ufe0e\ufe0f"  # some composers add them, and terminals drop them
@@ -86,7 +87,8 @@ def composed(screen: Screen, composer: Composer) -> str | None:
     for at in reversed(range(min(screen.cursor + 1, len(lines)))):
         found = re.match(composer.first, lines[at].text)
         if found and _is_prompt(lines, at, found.end(), composer):
-            body = _body(lines[at + 1 :], composer, screen.cursor - at)
+            is_filled = _is_filled(screen, at, found.end())
+            body = _body(lines[at + 1 :], composer, screen.cursor - at, is_filled=is_filled)
             return (
                 None if body is None else _typed([lines[at].rest(found.end()), *body], composer, len(lines))
             )
@@ -113,12 +115,25 @@ def _is_prompt(lines: tuple[Line, ...], at: int, end: int, composer: Composer) -
     return not composer.above or (at > 0 and bool(re.match(composer.above, lines[at - 1].text)))
 
 
-def _body(lines: tuple[Line, ...], composer: Composer, cursor: int) -> list[Line] | None:
+def _is_filled(screen: Screen, at: int, end: int) -> bool:
+    """Whether what is typed reaches to the last column above the cursor, which stands in an empty row then.
+
+    `at` is the composer's first line, and `end` where its prompt ends.
+    """
+    row = screen.cursor - 1
+    if row < at or not screen.width:
+        return False
+    above = screen.lines[row].text.rstrip()
+    return bool(above[end if row == at else 0 :]) and width(above) == screen.width
+
+
+def _body(lines: tuple[Line, ...], composer: Composer, cursor: int, *, is_filled: bool) -> list[Line] | None:
     """The further lines of a composer; None if nothing ends it, or the cursor (so far below) is not in it."""
     if not composer.below:
         body = list(lines[:cursor])
         is_last = not any(line.text.strip() for line in lines[cursor:])
-        return body if is_last and all(line.text.strip() for line in body) else None
+        written = body[:-1] if is_filled else body
+        return body if is_last and all(line.text.strip() for line in written) else None
     body: list[Line] = []
     for line in lines:
         if re.match(composer.below, line.text):

@@ -43,13 +43,14 @@ class Screen(NamedTuple):
 
     lines: tuple[Line, ...]
     cursor: int = -1  # the line it is in
+    width: int = 0  # columns; 0: not known, so that no text is known to fit
 
     @property
     def text(self) -> str:
         return "\n".join(line.text for line in self.lines)
 
 
-def parse(captured: str, cursor: int = -1) -> Screen:
+def parse(captured: str, cursor: int = -1, width: int = 0) -> Screen:
     """A screen from `capture-pane -e`, in which a look lasts until it is changed, over ends of lines too."""
     lines: list[Line] = []
     look = PLAIN
@@ -65,7 +66,7 @@ def parse(captured: str, cursor: int = -1) -> Screen:
         text.append(raw[at:])
         looks += [look] * len(raw[at:])
         lines.append(Line("".join(text), tuple(looks)))
-    return Screen(tuple(lines), cursor)
+    return Screen(tuple(lines), cursor, width)
 
 
 @lru_cache(maxsize=4096)

@@ -15,7 +15,7 @@ def is_shell(process: str) -> bool:
 
     One that runs a script does not. No, where the system does not say.
     """
-    pid = int(process.partition(".")[0] or 0)
+    pid = host.pid_of(process)
     words, _ = host.started_with(process)
     names = [_name(word) for word in words[:2]]
     at = next((n for n, name in enumerate(names) if name in SHELLS and (not n or _is_carried(names))), None)

@@ -4,6 +4,7 @@ One Enter, and only while the composer holds exactly our text; not a key besides
 the first byte is `uncertain`: what stands in the composer then is left to a person.
 """
 
+import re
 import time
 from collections.abc import Callable
 from typing import NamedTuple
@@ -40,7 +41,6 @@ _PROOF = 600.0  # seconds after which what was submitted, and not seen to go, is
 _STOP = 5.0  # seconds for a turn to end
 _STUCK = 60.0  # seconds without a character written, while it seems to work
 _PAUSE = 0.05
-_KEYS = 0.15  # seconds between two keys of one interrupt
 
 
 class _Entered(NamedTuple):
@@ -78,7 +78,7 @@ class Typist:
         doing, words = self._doing(view, reading)
         self._was_ready = self._was_ready or doing is Doing.IDLE
         reason = refused.reason if refused else ""
-        room = measure.room(self._profile, view.width, len(view.screen.lines))
+        room = measure.room(self._profile, view.screen.width, len(view.screen.lines))
         return Observation(doing, words, reason, reading.dialog, wall(), room)
 
     def _doing(self, view: View, reading: Reading) -> tuple[Doing, str]:
@@ -123,7 +123,9 @@ class Typist:
             return refused
         if not plain.strip():
             return Refusal(Reason.UNKNOWN_SCREEN.value, "nothing of the text can be typed")
-        if not measure.fits(plain, self._profile, view.width, len(view.screen.lines)):
+        if text.kind is Kind.COMMAND and self._profile.picks and re.search(self._profile.picks, plain):
+            return Refusal("", "its last word opens a list, and Enter would take from that: end it otherwise")
+        if not measure.fits(plain, self._profile, view.screen.width, len(view.screen.lines)):
             return Refusal(Reason.TOO_LONG.value, "its screen is too small to show all of the text")
         return None
 
@@ -279,7 +281,7 @@ class Typist:
         keys = " ".join(self._profile.stop)
         for n, key in enumerate(self._profile.stop):
             if n:
-                self._sleep(_KEYS)
+                self._sleep(self._profile.apart)
             if not self._until(lambda key=key: self._presses(key), _STOP):
                 return Interrupted(False, f"{key} was not pressed: its terminal changed all the time")
         began = time.monotonic()

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from postroom import host
 from postroom.bridges.contract import (
     Assent,
+    Attachable,
     Berth,
     Capabilities,
     Delivered,
@@ -18,14 +19,17 @@ from postroom.bridges.contract import (
 )
 from postroom.bridges.terminal.profile import profile_of
 from postroom.bridges.terminal.typist import Typist
+from postroom.bridges.tmux.death import exit_code
 from postroom.bridges.tmux.pane import Pane
+from postroom.bridges.tmux.place import standing
 from postroom.bridges.tmux.server import Server, Target, own_socket, server_of, target
-from postroom.errors import BridgeError
+from postroom.errors import BridgeError, NotFound
 from postroom.model.ladder import Evidence
 from postroom.runtimes.screen import Profile
 
 NAME = "tmux"
 ABOUT = "a pane of tmux, in which people may type, too"
+CAPABILITIES = Capabilities(screen=True, proves=(Evidence.TERMINAL,), interrupts=True)
 BY_CALLER = True  # who asks for an agent starts it: in their own tmux, with their own environment
 SESSION = "postroom"  # where agents are started unless another is named
 LABEL = "@postroom_agent"  # the name that a pane bears
@@ -43,13 +47,13 @@ class TmuxBridge:
     def __init__(self, berth: Berth, profile: Profile) -> None:
         self._target = target(berth.pane)
         self._label = str(berth.details.get("label") or "")
+        self._process = berth.process
         self._profile = profile
+        self._is_end_told = False
         self._typist = Typist(Pane(self._target, berth.process, self._label), profile)
 
     def capabilities(self) -> Capabilities:
-        return Capabilities(
-            screen=True, busy=self._profile.queues, proves=(Evidence.TERMINAL,), interrupts=True
-        )
+        return CAPABILITIES._replace(busy=self._profile.queues)
 
     def setup(self) -> None:
         """Let the pane bear its agent's name, by which it is found again."""
@@ -66,13 +70,24 @@ class TmuxBridge:
         """A pane tells nobody when it changes: whoever waits for a proof looks again."""
 
     def receive(self) -> list[Heard]:
-        return self._typist.receive()
+        return [*self._typist.receive(), *self._end()]
+
+    def _end(self) -> list[Heard]:
+        if self._is_end_told or not host.is_gone(self._process):
+            return []
+        self._is_end_told = True
+        code = exit_code(self._target, self._process)
+        return [] if code is None else [Heard(exit_code=code)]
 
     def interrupt(self) -> Interrupted:
         return self._typist.interrupt()
 
     def screen(self, lines: int = 0) -> str:
         return self._typist.screen(lines)
+
+    def terminal(self) -> Attachable | None:
+        """Whoever wants to see it attaches to tmux."""
+        return None
 
     def close(self) -> None:
         self._typist.close()
@@ -139,10 +154,13 @@ def label(server: Server, pane: str, name: str) -> None:
 
 
 def end(berth: Berth) -> None:
-    """End a pane and what runs in it; one that is gone is no error."""
+    """End a pane and what runs in it, if that is what was started there; else nothing is left of it."""
     where = target(berth.pane)
     try:
-        Server(where.socket).run("kill-pane", "-t", where.id)
+        if standing(where).root == host.pid_of(berth.process):
+            Server(where.socket).run("kill-pane", "-t", where.id)
+    except NotFound:
+        pass
     except BridgeError:
         if not host.is_gone(berth.process):
             raise

@@ -24,7 +24,7 @@ class Pane:
         self._label = label  # the name that the pane bears; empty: any
         self._server = Server(target.socket)
         self._camera = camera(self._server)
-        self._last: tuple[tuple[str, int], Screen, dict[str, int]] | None = None
+        self._last: tuple[tuple[str, int, int], Screen, dict[str, int]] | None = None
 
     def look(self) -> View:
         shot = self._camera.look(self._target.id)
@@ -34,19 +34,18 @@ class Pane:
         screen, found = self._shown(shot)
         return View(
             screen, shot.at, alive,
-            foreground=alive and host.is_in_foreground(int(self._process.partition(".")[0])),
+            foreground=alive and host.is_in_foreground(host.pid_of(self._process)),
             shell=is_shell(self._process),
             in_mode=facts["pane_in_mode"] != "0" or facts["pane_input_off"] == "1",
             synchronised=facts["pane_synchronized"] == "1",
             typed_ago=max(0.0, now - shot.typed_at) if shot.typed_at else None,
             moved_ago=max(0.0, now - int(facts["window_activity"] or 0)) if alone else None,
-            width=int(facts["pane_width"]),
             facts=shot.condition(found),
         )  # fmt: skip
 
     def _shown(self, shot: Shot) -> tuple[Screen, dict[str, int]]:
         """Its screen, and the words by which it is known again; as it was, where nothing has changed."""
-        key = shot.text, int(shot.facts["cursor_y"])
+        key = shot.text, int(shot.facts["cursor_y"]), int(shot.facts["pane_width"])
         if self._last is None or self._last[0] != key:
             screen = parse(*key)
             self._last = key, screen, places([line.text for line in screen.lines])
@@ -62,7 +61,7 @@ class Pane:
         if self._target.server and server_of(int(facts["pid"])) != self._target.server:
             return False
         try:
-            return host.terminal(int(self._process.partition(".")[0])) == host.device(facts["pane_tty"])
+            return host.terminal(host.pid_of(self._process)) == host.device(facts["pane_tty"])
         except OSError:
             return False
 

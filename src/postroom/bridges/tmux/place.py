@@ -30,6 +30,11 @@ class Place(NamedTuple):
         return "{session_name}:{window_index}.{pane_index}".format_map(self.facts)
 
     @property
+    def root(self) -> int:
+        """The process that tmux started there."""
+        return int(self.facts["pane_pid"] or 0)
+
+    @property
     def is_piped(self) -> bool:
         return self.facts["pane_pipe"] == "1"
 

@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from postroom.cli.output import width
 from postroom.cli.reach import DOUBT, Way, way
 from postroom.errors import UnknownProject
+from postroom.text import width
 
 if TYPE_CHECKING:
     import argparse

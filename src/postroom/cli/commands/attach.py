@@ -80,14 +80,15 @@ def words(pane: str) -> list[str]:
 
 def go(manifest: "Manifest", context: "Context") -> int:
     """Show an agent to whoever sits here, until they leave it."""
+    from postroom.bridges.registry import capabilities
+
     if manifest.pane:
         return _to(manifest.pane)
-    home = context.room().home
-    if manifest.bridge in ("lines", "stream"):
+    if not capabilities(manifest.bridge).screen:
         return _follow(manifest, context)
     from postroom.cli.mirror import show
 
-    return show(home, manifest, context)
+    return show(context.room().home, manifest, context)
 
 
 def _to(pane: str) -> int:
@@ -115,7 +116,7 @@ def _words(manifest: "Manifest", said: "Json") -> str:
 
     from postroom.runtimes.stream import of
 
-    spec = of(manifest.runtime) if manifest.bridge == "stream" else None
+    spec = of(manifest.runtime)
     try:
         return spec.read(json.loads(str(said.get("text")))).words if spec else ""
     except (ValueError, KeyError, TypeError, AttributeError):

@@ -24,6 +24,7 @@ def add_arguments(parser: "Parser") -> None: ...
 
 
 def run(args: "argparse.Namespace", context: "Context") -> int:
+    from postroom import host
     from postroom.config import home
     from postroom.daemon.control import ask
     from postroom.daemon.place import running
@@ -35,7 +36,7 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
         person(context.room(), "end the daemon")
         ask(where, "down")
         _await(process)
-    pid, ended = int(process.partition(".")[0] or 0), _ended(children)
+    pid, ended = host.pid_of(process), _ended(children)
     if context.json:
         context.put_json({"ended": bool(process), "process": pid, "children": ended})
     elif process:
@@ -67,6 +68,7 @@ def _await(process: str) -> None:
     until = time.monotonic() + _ENDS
     while not host.is_gone(process):
         if time.monotonic() > until:
-            pid = process.partition(".")[0]
-            raise TimedOut(f"process {pid} did not end within {_ENDS:g} s", hint="See: postroom status")
+            raise TimedOut(
+                f"process {host.pid_of(process)} did not end within {_ENDS:g} s", hint="See: postroom status"
+            )
         time.sleep(_PAUSE)

@@ -3,8 +3,9 @@
 from typing import TYPE_CHECKING, Any
 
 from postroom.cli.moment import clock
-from postroom.cli.output import cut, one_line, width
+from postroom.cli.output import cut, one_line
 from postroom.protocol import wire
+from postroom.text import width
 
 if TYPE_CHECKING:
     import argparse

@@ -89,6 +89,7 @@ def _prompt(args: "argparse.Namespace") -> str:
 
 
 def _plan(args: "argparse.Namespace", context: "Context") -> "Plan":
+    from postroom.bridges.registry import usual
     from postroom.bridges.roster import programs
     from postroom.bridges.tmux.candidate import meant
     from postroom.cli.profile import said
@@ -99,15 +100,9 @@ def _plan(args: "argparse.Namespace", context: "Context") -> "Plan":
     details: Json = {key: value for key in ("session", "socket") if (value := getattr(args, key))}
     if table:
         details["profile"] = table
-    bridge = args.bridge or default_bridge()
+    bridge = args.bridge or usual()
     where = os.path.abspath(os.path.expanduser(args.cwd or os.getcwd()))
     return Plan(bridge, args.command, where, dict(os.environ), runtime or found, details, args.restart)
-
-
-def default_bridge() -> str:
-    from postroom import host
-
-    return "tmux" if host.on_path("tmux") else "pty"
 
 
 def start(name: str, plan: "Plan", context: "Context") -> "Manifest":
@@ -131,10 +126,11 @@ def start(name: str, plan: "Plan", context: "Context") -> "Manifest":
 
 def _unknown(manifest: "Manifest") -> str:
     """That nobody knows what its terminal looks like, so that its mail waits."""
+    from postroom.bridges.registry import capabilities
     from postroom.bridges.terminal.profile import check
     from postroom.errors import BridgeError
 
-    if manifest.bridge not in ("tmux", "pty"):
+    if not capabilities(manifest.bridge).screen:
         return ""
     try:
         check(manifest.berth)
@@ -179,11 +175,12 @@ def _check_name(name: str, context: "Context") -> None:
 
 def _unwired(plan: "Plan", home: str) -> str:
     """That its runtime has hooks which could carry mail, and they are not set up."""
+    from postroom.bridges.registry import capabilities
     from postroom.runtimes import NAMES, load
     from postroom.runtimes.wiring import of as wiring
     from postroom.setup.standing import is_left
 
-    if plan.runtime not in NAMES or plan.bridge in ("stream", "lines"):
+    if plan.runtime not in NAMES or not capabilities(plan.bridge).screen:
         return ""
     runtime = load(plan.runtime)
     if not any(point.proven_by for point in runtime.points) or wiring(plan.runtime).instead:

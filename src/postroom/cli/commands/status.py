@@ -82,6 +82,7 @@ def gather(room: "LocalRoom") -> dict[str, Any]:
 
 def _daemon(home: str) -> dict[str, Any]:
     """The room's daemon; `running` is false where there is none, or it does not answer."""
+    from postroom import host
     from postroom.bridges.manifest import every
     from postroom.daemon.place import log_path, running
 
@@ -91,7 +92,7 @@ def _daemon(home: str) -> dict[str, Any]:
     from postroom.daemon.control import ask
     from postroom.errors import PostroomError
 
-    facts["process"] = int(process.partition(".")[0])
+    facts["process"] = host.pid_of(process)
     try:
         said = ask(home, "ping", patience=2.0)
     except PostroomError as exc:

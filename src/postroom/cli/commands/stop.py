@@ -45,15 +45,16 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
 
 def _stopped(manifest: "Manifest", args: "argparse.Namespace", context: "Context") -> dict[str, Any]:
     from postroom import host
+    from postroom.bridges.registry import capabilities
     from postroom.daemon.launch import end, let_go
 
     was_gone, ends = host.is_gone(manifest.process), manifest.is_ours or args.kill
     let_go(context.room(), manifest)
     words = "it runs on"
-    if manifest.pane and ends:
-        words = end(manifest)
-    elif ends:
+    if ends and capabilities(manifest.bridge).owned:
         words = "it was ended by the daemon, whose child it was"
+    elif ends:
+        words = end(manifest)
     if was_gone:
         words = "it had ended before"
     return {"agent": manifest.address, "bridge": manifest.bridge, "ended": ends or was_gone, "words": words}

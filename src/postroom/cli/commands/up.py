@@ -183,9 +183,10 @@ def _profile(entry: "Entry", found: str, context: "Context") -> "tuple[str, Json
 
 
 def _started(entry: "Entry", context: "Context") -> "Manifest":
+    from postroom.bridges.registry import usual
     from postroom.bridges.roster import place, programs
     from postroom.bridges.tmux.candidate import meant
-    from postroom.cli.commands.spawn import default_bridge, start
+    from postroom.cli.commands.spawn import start
     from postroom.daemon.launch import Plan
 
     known = programs(context.room().declared.profiles)
@@ -194,16 +195,17 @@ def _started(entry: "Entry", context: "Context") -> "Manifest":
     if table:
         details["profile"] = table
     plan = Plan(
-        entry.bridge or default_bridge(), entry.command, place(entry), dict(os.environ), runtime, details,
+        entry.bridge or usual(), entry.command, place(entry), dict(os.environ), runtime, details,
         entry.restart,
     )  # fmt: skip
     return start(entry.name, plan, context)
 
 
 def _put(started: bool, done: list[dict[str, Any]], context: "Context") -> None:
+    from postroom import host
     from postroom.daemon.place import running
 
-    pid = int(running(context.room().home).partition(".")[0] or 0)
+    pid = host.pid_of(running(context.room().home))
     if context.json:
         context.put_json({"daemon": {"started": started, "process": pid}, "agents": done})
         return
