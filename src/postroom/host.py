@@ -9,6 +9,8 @@ import sys
 import time
 from collections.abc import Iterator
 
+from postroom.errors import InvalidValue
+
 # Where no mount table names them otherwise, these do not give SQLite the locks it needs.
 _UNSAFE_FILE_SYSTEMS = frozenset((
     "nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "glusterfs", "lustre", "ocfs2", "gfs2",
@@ -295,6 +297,13 @@ def private_directory(path: str) -> None:
     except FileNotFoundError:
         private_directory(os.path.dirname(path))
         os.makedirs(path, 0o700, exist_ok=True)
+
+
+def plain(name: str) -> str:
+    """The name of one file in a directory; `InvalidValue` for what would lead elsewhere."""
+    if not name or name[0] == "." or "/" in name or "\0" in name:
+        raise InvalidValue(f"{name!r} is no name of a file"[:200])
+    return name
 
 
 def replace(path: str, data: bytes, mode: int = 0o600) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from postroom import host
+from postroom.errors import InvalidValue
 from tests import machine
 from tests.process import Child
 
@@ -225,3 +226,10 @@ def test_a_file_that_cannot_take_anothers_place_leaves_nothing(tmp_path: Path):
     with pytest.raises(OSError, match="directory"):
         host.replace(str(tmp_path / "directory"), b"new")
     assert os.listdir(tmp_path) == ["directory"]
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", ".hidden", "../precious", "a/b", "/etc/passwd", "a\0b"])
+def test_a_name_that_leads_elsewhere_names_no_file(name: str):
+    with pytest.raises(InvalidValue):
+        host.plain(name)
+    assert host.plain("a1b2.c3") == "a1b2.c3"

@@ -88,4 +88,4 @@ def remove(home: str, agent: str) -> None:
 
 
 def _path(home: str, agent: str) -> str:
-    return config.beside(home, _FOLDER, agent)
+    return config.beside(home, _FOLDER, host.plain(agent))

@@ -78,8 +78,8 @@ def remove(home: str, id: str) -> None:
 
 def fifo(home: str, id: str) -> str:
     """Where its pane's output comes in."""
-    return config.beside(home, _PIPES, id)
+    return config.beside(home, _PIPES, host.plain(id))
 
 
 def _path(home: str, id: str) -> str:
-    return config.beside(home, _FOLDER, id)
+    return config.beside(home, _FOLDER, host.plain(id))
