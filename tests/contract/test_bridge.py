@@ -89,7 +89,7 @@ class Trial:
             terminal.type_by_person(text.encode())
         else:
             pane = target(self.berth.pane)
-            Server(pane.socket).run("send-keys", "-t", pane.id, "-l", "--", text)
+            Server(pane.socket).run(["send-keys", "-t", pane.id, "-l", "--", text])
 
     def again(self) -> None:
         """Start it anew, and clear what is left of it."""

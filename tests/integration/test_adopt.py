@@ -152,6 +152,129 @@ def test_a_pane_that_bears_a_name_is_that_agent_and_no_other(yard: Yard):
     assert "in pane %0" in taken.error["message"]
 
 
+def claiming(yard: Yard, name: str) -> Pane:
+    """A pane whose program has given it a name itself."""
+    pane = yard.stage.agent(name="claude")
+    yard.stage.tmux("set-option", "-p", "-t", pane.id, "@postroom_agent", name)
+    return pane
+
+
+@pytest.mark.promise("claimed-name")
+@pytest.mark.parametrize("name", ["human:ana", "@builders", "postroom", "x\ty\nz", "no/such/thing", "p/x y"])
+def test_a_pane_that_bears_no_agents_name_is_skipped_and_the_others_are_adopted(yard: Yard, name: str):
+    yard.line.ok("join", "human:ana")
+    bad, good = claiming(yard, name), yard.stage.agent(name="claude")
+    result = yard("adopt", "--all", "--json")
+    assert result.code == 1
+    assert [(one["pane"], "error" in one) for one in result.json["adopted"]] == [
+        (bad.id, True),
+        (good.id, False),
+    ]
+    [kept] = manifests.every(yard.home)
+    assert kept.pane == good.target
+    refused = yard("adopt", bad.id)
+    assert (refused.code, is_told_well(refused)) == (2, True), refused
+    yard.ok("adopt", bad.id, "--as", "backend")
+    assert label(bad) == "p/backend"
+
+
+@pytest.mark.promise("claimed-name")
+def test_nobody_in_a_pane_is_a_person_whoever_says_so(yard: Yard):
+    pane = yard.stage.agent(name="claude")
+    refused = yard("adopt", pane.id, "--as", "human:ana")
+    assert (refused.code, is_told_well(refused)) == (2, True), refused
+    assert manifests.every(yard.home) == []
+
+
+@pytest.mark.promise("claimed-name")
+@pytest.mark.parametrize("how", ["mail", "place"])
+def test_a_pane_that_says_it_is_another_agent_gets_its_mail_only_on_a_persons_word(yard: Yard, how: str):
+    yard.line.ok("join", "backend")
+    if how == "mail":
+        yard.line.sent("backend", "for the true one")
+    else:
+        first, _ = yard.stage.agent(name="claude"), yard.stage.run("cat")
+        yard.ok("adopt", first.id, "--as", "backend")
+        yard.stage.tmux("kill-pane", "-t", first.id)
+        eventually(lambda: manifests.every(yard.home) == [])
+        yard.line.sent("backend", "for the true one")
+    pane, other = claiming(yard, "p/backend"), claiming(yard, "newcomer")
+    result = yard("adopt", "--all", "--json")
+    assert result.code == 1
+    [claim, adopted] = result.json["adopted"]
+    assert (claim["pane"], adopted["pane"], adopted["agent"]) == (pane.id, other.id, "p/newcomer")
+    assert f"postroom adopt {pane.id} --as p/backend" in claim["hint"]
+    assert "says that it is p/backend" in claim["error"]
+    listed = yard.ok("adopt", "--match", ".", "--dry-run", "--json").json["candidates"]
+    assert [(one["name"], one["claim"], one["adoptable"]) for one in listed] == [
+        (None, "p/backend", False),
+        ("p/newcomer", None, True),
+    ]
+    assert "only says that it is; needs --as NAME" in yard.ok("adopt", "--match", ".", "--dry-run").out
+    assert pane.submitted() == []
+    yard.ok("adopt", pane.id, "--as", "backend")
+    pane.until("submitted")
+    assert ["for the true one" in text for text in pane.submitted()] == [True]
+
+
+@pytest.mark.promise("claimed-name")
+def test_an_adopted_pane_that_calls_itself_otherwise_stays_who_it_is(yard: Yard):
+    yard.line.sent("planner", "for the planner")
+    pane = yard.stage.agent(name="claude")
+    yard.ok("adopt", pane.id, "--as", "backend")
+    yard.stage.tmux("set-option", "-p", "-t", pane.id, "@postroom_agent", "p/planner")
+    [again] = yard.ok("adopt", "--all", "--json").json["adopted"]
+    assert (again["agent"], label(pane), pane.submitted()) == ("p/backend", "p/backend", [])
+
+
+def test_a_pane_that_was_let_go_and_named_again_is_who_was_there_last(yard: Yard):
+    pane = yard.stage.agent(name="claude")
+    yard.ok("adopt", pane.id, "--as", "backend")
+    yard.ok("adopt", "--release", pane.id)
+    yard.stage.tmux("set-option", "-p", "-t", pane.id, "@postroom_agent", "backend")
+    assert "p/backend: Claude Code" in yard.ok("adopt", "--all").out
+
+
+def test_of_two_panes_with_one_name_neither_is_meant_by_it(yard: Yard):
+    pane, other = yard.stage.agent(name="claude"), claiming(yard, "p/backend")
+    yard.ok("adopt", pane.id, "--as", "backend")
+    refused = yard("adopt", "backend", "--as", "frontend")
+    assert (refused.code, is_told_well(refused)) == (5, True)
+    assert f"{other.id} (stage:1.0)" in refused.err
+    assert "stage:0.0: let go" in yard.ok("adopt", "--release", "backend").out
+
+
+def test_a_pane_that_bears_the_id_of_another_is_not_meant_by_it(yard: Yard):
+    claiming(yard, "%1")
+    pane = yard.stage.agent(name="claude")
+    yard.ok("adopt", pane.id, "--as", "backend")
+    assert (pane.id, yard.manifest("backend").pane) == ("%1", pane.target)
+
+
+@pytest.mark.promise("terminal-delivery")
+def test_without_a_locale_agents_are_adopted_and_get_their_mail(yard: Yard):
+    pane = yard.stage.agent(name="claude")
+    [one] = yard.ok("adopt", "--all", "--json", env={"LC_ALL": "C", "LANG": "C"}).json["adopted"]
+    yard.seen(yard.line.sent(one["agent"], "größer"))
+    assert ["größer" in text for text in pane.submitted()] == [True]
+
+
+def test_a_pane_of_another_server_is_neither_shown_nor_ended(yard: Yard):
+    pane = yard.stage.agent(name="claude")
+    yard.ok("adopt", pane.id, "--as", "backend")
+    kept = yard.manifest("backend")
+    yard.kill_daemon()
+    yard.stage.end()
+    stranger = yard.stage.agent(name="claude")
+    assert (stranger.id, stranger.target == kept.pane) == (pane.id, False)
+    shown = yard("attach", "backend", "--print")
+    assert (shown.code, is_told_well(shown)) == (3, True), shown
+    assert "has ended" in shown.err
+    assert "stage:" not in yard.ok("agents").out
+    yard("stop", "backend", "--kill")
+    assert (stranger.ask("#{pane_dead}"), stranger.log("read")) == ("0", [])
+
+
 @pytest.mark.promise("adoption")
 def test_released_it_runs_on_under_no_name_and_nothing_is_typed(yard: Yard):
     pane = yard.stage.agent(name="claude")

@@ -37,10 +37,10 @@ class Slow(Server):
         self.gate = threading.Event()
         self.entered = threading.Event()
 
-    def run(self, *words: str, given: str = "") -> str:
+    def run(self, *commands: list[str], given: str = "") -> str:
         self.entered.set()
         assert self.gate.wait(BOUND)
-        return super().run(*words, given=given)
+        return super().run(*commands, given=given)
 
 
 @pytest.mark.promise("one-look-for-all")

@@ -244,6 +244,13 @@ class Stage:
         first = ["set", "-g", "exit-empty", "off", ";", "set", "-g", "status", "off", ";"]
         return [*first, "new-session", "-d", "-s", "stage", "-x", width, "-y", height]
 
+    def end(self) -> None:
+        """End the server, and all panes; the next pane begins another, on the same socket."""
+        server = int(self.tmux("display-message", "-p", "#{pid}"))
+        self.tmux("kill-server")
+        patiently(lambda: host.is_gone(host.identity_of(server)))
+        self._has_server = False
+
     def person(self) -> Person:
         """Somebody who is attached to the server and sees the current window."""
         attach = ["tmux", "-S", self.socket, "-f", os.devnull, "attach", "-t", "stage"]

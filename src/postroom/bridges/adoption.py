@@ -1,7 +1,8 @@
 """Bringing an agent that runs in a pane already under a bridge, and letting go of it again.
 
-Whose the pane is, is told by what is there: the session that its hooks have told of, then the name that the
-pane bears. Only where neither says anything, the config, the past of the pane, or chance does.
+Whose the pane is, is told by the session that its hooks have told of, then by what is known of that very
+pane: that it was adopted, or who was reached there last. Whatever runs in a pane can give it a name, so that
+a name alone is a claim; it counts where nobody else can be meant. Else the config says whose, or chance.
 """
 
 from typing import NamedTuple
@@ -14,8 +15,9 @@ from postroom.bridges.terminal.profile import check
 from postroom.bridges.terminal.shell import is_shell
 from postroom.bridges.tmux.bridge import NAME, label
 from postroom.bridges.tmux.candidate import Candidate
-from postroom.bridges.tmux.server import Server, target
-from postroom.errors import AlreadyRunning, BridgeError, NameTaken, Refused
+from postroom.bridges.tmux.server import target
+from postroom.errors import AlreadyRunning, BridgeError, InvalidAddress, NameTaken, PostroomError, Refused
+from postroom.model.address import Address, Kind, parse
 from postroom.model.message import Agent, Json, Session
 from postroom.room import bearer, berth, directory
 from postroom.room.directory import Scope
@@ -59,7 +61,7 @@ def adopt(room: LocalRoom, found: Candidate, scope: Scope, wish: Wish) -> Adopte
     known = manifests.get(room.home, agent.id)
     if known is not None and _is_same(known, manifest) and found.label == agent.address:
         return Adopted(known, is_new=False)
-    label(Server(found.target.socket), found.target.id, agent.address)
+    label(found.target, agent.address)
     manifests.put(room.home, manifest)
     occupy(room, agent, manifest)
     return Adopted(manifest, is_new=True)
@@ -92,11 +94,22 @@ def release(room: LocalRoom, manifest: Manifest) -> None:
 
 def unlabel(pane: str) -> None:
     """A pane bears no name any more; one that is gone bears none anyway."""
-    where = target(pane)
     try:
-        label(Server(where.socket), where.id, "")
+        label(target(pane), "")
     except BridgeError:
         pass
+
+
+def objection(room: LocalRoom, found: Candidate, scope: Scope) -> str:
+    """Why the name that a pane bears is not believed; empty: it is, or there is none."""
+    tx = room.store.look()
+    if _owner(room, tx, found) is not None or not found.label:
+        return ""
+    try:
+        _believed(tx, found, scope)
+    except PostroomError as exc:
+        return str(exc)
+    return ""
 
 
 def _whose(room: LocalRoom, found: Candidate, scope: Scope, wish: Wish) -> Agent:
@@ -109,16 +122,15 @@ def _whose(room: LocalRoom, found: Candidate, scope: Scope, wish: Wish) -> Agent
 
 
 def _agent(room: LocalRoom, tx: WriteTx, found: Candidate, wish: Wish) -> Agent:
-    owner = _owner(tx, found)
-    borne = owner.address if owner else found.label
-    name = wish.name or borne
+    owner = _owner(room, tx, found)
+    name = wish.name or (owner.address if owner else _believed(tx, found, room.scope))
     if not name:
         seat = Seat(wish.runtime, "", "", "", found.process, found.cwd, {}, Around(pane=str(found.target)))
         return bearer.find(room, tx, seat)[0]
-    agent = directory.find(tx, directory.personal(name), room.scope.find(tx))
-    if borne and wish.name and not _is_called(room, tx, agent, borne):
+    agent = directory.find(tx, _of_agent(name), room.scope.find(tx))
+    if owner is not None and (agent is None or agent.id != owner.id):
         raise NameTaken(
-            f"{found.place} is {borne}'s", name=borne,
+            f"{found.place} is {owner.address}'s", name=owner.address,
             hint=f"Let go of it first: postroom adopt --release {found.target.id}",
         )  # fmt: skip
     if agent is not None and (other := running(tx, agent, found)):
@@ -129,16 +141,50 @@ def _agent(room: LocalRoom, tx: WriteTx, found: Candidate, wish: Wish) -> Agent:
     return directory.join(tx, name, room.scope, {})
 
 
-def _is_called(room: LocalRoom, tx: ReadTx, agent: Agent | None, name: str) -> bool:
-    other = directory.find(tx, directory.personal(name), room.scope.find(tx))
-    return agent is not None and other is not None and agent.id == other.id
+def _of_agent(name: str) -> Address:
+    """An address that something in a pane can have: no person's, and no group's."""
+    address = parse(name)
+    if address.kind is not Kind.AGENT:
+        raise InvalidAddress(
+            f"{name!r} is not the address of an agent", address=name, hint="Give it another: --as NAME"
+        )
+    return address
 
 
-def _owner(tx: ReadTx, found: Candidate) -> Agent | None:
-    """The agent whose hooks have told of a session in that pane, which runs."""
+def _believed(tx: ReadTx, found: Candidate, scope: Scope) -> str:
+    """The name that a pane bears, if nobody else can be meant by it: `Refused`."""
+    if not found.label:
+        return ""
+    agent = directory.find(tx, _of_agent(found.label), scope.find(tx))
+    if agent is not None and (tx.had_session(agent.id) or tx.unread(agent.id, 1)):
+        raise Refused(
+            f"{found.place} says that it is {agent.address}, which has been elsewhere or has mail waiting",
+            hint=f"If that is so, say it: postroom adopt {found.target.id} --as {agent.address}",
+        )
+    return found.label
+
+
+def _owner(room: LocalRoom, tx: ReadTx, found: Candidate) -> Agent | None:
+    """The agent that is known to be in that pane.
+
+    Its hooks have told of a session there, which runs; or it was adopted there; or it bears the name of the
+    one that was reached there last.
+    """
     for session in _told(tx, found):
         if bears(session) and (agent := tx.agent(session.agent)) is not None:
             return agent
+    for kept in manifests.every(room.home):
+        if kept.pane == str(found.target) and (agent := tx.agent(kept.agent)) is not None:
+            return agent
+    return _last(tx, found)
+
+
+def _last(tx: ReadTx, found: Candidate) -> Agent | None:
+    for runtime in filter(None, (NAME, found.runtime)):
+        for session in tx.sessions_in_pane(runtime, str(found.target))[:1]:
+            agent = tx.agent(session.agent)
+            if agent is not None and found.label in (agent.address, agent.name):
+                return agent
     return None
 
 

@@ -104,5 +104,5 @@ def places(panes: list[str]) -> dict[str, str]:
             there = candidate.places(Server(socket))
         except BridgeError:
             continue
-        found |= {pane: there.get(target(pane).id, "") for pane in panes if target(pane).socket == socket}
-    return found
+        found |= {str(pane): place for pane, place in there.items()}
+    return {pane: found.get(pane, "") for pane in panes}

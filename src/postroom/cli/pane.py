@@ -26,13 +26,21 @@ def candidates(args: "argparse.Namespace", context: "Context") -> "list[Candidat
 
 
 def named(word: str, found: "list[Candidate]", args: "argparse.Namespace") -> "Candidate":
-    """The pane that somebody names: by the name that it bears, or as tmux does."""
-    from postroom.bridges.tmux.place import find
-    from postroom.errors import NotFound
+    """The pane that somebody names: by the name that it bears, or as tmux does.
 
-    for one in found:
-        if word in (one.label, one.label.rpartition("/")[2]):
-            return one
+    A name that several bear is nobody's: each pane says itself what it is called.
+    """
+    from postroom.bridges.tmux.place import find, is_pane
+    from postroom.errors import NotFound, Refused
+
+    bear = (
+        [] if is_pane(word) else [one for one in found if word in (one.label, one.label.rpartition("/")[2])]
+    )
+    if len(bear) > 1:
+        panes = ", ".join(f"{one.target.id} ({one.place})" for one in bear)
+        raise Refused(f"{len(bear)} panes say that they are {word}", hint=f"Name one: {panes}", pane=word)
+    if bear:
+        return bear[0]
     place = find(word, server(args))
     for one in found:
         if one.target.id == place.target.id:

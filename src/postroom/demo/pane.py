@@ -57,7 +57,7 @@ def _guarded_server() -> Generator[Server]:
     running: list[str] = []
     try:
         yield server
-        running = [host.identity_of(int(pid)) for pid in server.run("list-panes", "-aF", _PIDS).split()]
+        running = [host.identity_of(int(pid)) for pid in server.run(["list-panes", "-aF", _PIDS]).split()]
     finally:
         guard.communicate()
         _await(lambda: all(map(host.is_gone, running)))
@@ -89,7 +89,7 @@ class _Act:
             self._say(f"{_ROW}stored, waits: approval")
             self._say(f"  · {CLERK} asks [y/N] just now: not a key is pressed")
             time.sleep(self._unit * 3)
-            self._server.run("send-keys", "-t", pane, "n", "Enter")  # the person at that terminal
+            self._server.run(["send-keys", "-t", pane, "n", "Enter"])  # the person at that terminal
             self._say("  · somebody answers it: n")
             [delivery] = self._room.until(sent.id, "seen", timeout=_PATIENCE)
             shown = keeper.ask(lambda _, bridge: bridge.screen()).splitlines()

@@ -20,9 +20,10 @@ from postroom.bridges.contract import (
 from postroom.bridges.terminal.profile import profile_of
 from postroom.bridges.terminal.typist import Typist
 from postroom.bridges.tmux.death import exit_code
+from postroom.bridges.tmux.format import literal
 from postroom.bridges.tmux.pane import Pane
 from postroom.bridges.tmux.place import standing
-from postroom.bridges.tmux.server import Server, Target, own_socket, server_of, target
+from postroom.bridges.tmux.server import Server, Target, at, own_socket, server_of, target
 from postroom.errors import BridgeError, NotFound
 from postroom.model.ladder import Evidence
 from postroom.runtimes.screen import Profile
@@ -58,7 +59,7 @@ class TmuxBridge:
     def setup(self) -> None:
         """Let the pane bear its agent's name, by which it is found again."""
         if self._label:
-            label(Server(self._target.socket), self._target.id, self._label)
+            label(self._target, self._label)
 
     def observe(self) -> Observation:
         return self._typist.observe()
@@ -103,13 +104,13 @@ def start(launch: Launch) -> Berth:
     session = str(launch.details.get("session") or SESSION)
     command = _command(launch)
     os.makedirs(os.path.dirname(server.socket), 0o700, exist_ok=True)
-    pane, holder, place = server.run(*_window(server, session, launch)).strip().split(" ", 2)
-    # Not before the pane is prepared: a program may end, or ask for the pane's name, at once.
-    server.run("set-option", "-p", "-t", pane, "remain-on-exit", "on")
-    label(server, pane, launch.address)
-    again = ["respawn-pane", "-k", "-t", pane, "-c", launch.cwd, *_environment(launch), "--", *command]
-    pid = server.run(*again, ";", "display-message", "-p", "-t", pane, "#{pane_pid}")
+    pane, holder, place = server.run(_window(server, session, launch)).strip().split(" ", 2)
     where = Target(pane, server.socket, server_of(int(holder)))
+    # Not before the pane is prepared: a program may end, or ask for the pane's name, at once.
+    at(where, ["set-option", "-p", "-t", pane, "remain-on-exit", "on"])
+    label(where, launch.address)
+    again = ["respawn-pane", "-k", "-t", pane, "-c", literal(launch.cwd), *_environment(launch), "--"]
+    pid = at(where, [*again, *command], ["display-message", "-p", "-t", pane, "#{pane_pid}"])
     return Berth(
         launch.agent, launch.address, host.identity_of(int(pid)), str(where), launch.runtime,
         {**launch.details, "label": launch.address, "place": place},
@@ -119,10 +120,10 @@ def start(launch: Launch) -> Berth:
 def _window(server: Server, session: str, launch: Launch) -> list[str]:
     """The words that open a window in which nothing runs yet."""
     name = launch.address.rpartition("/")[2]
-    made = ["-d", "-P", "-F", _MADE, "-n", name, "-c", launch.cwd]
+    made = ["-d", "-P", "-F", _MADE, "-n", literal(name), "-c", literal(launch.cwd)]
     if _has_session(server, session):
         return ["new-window", *made, "-t", f"={session}:", "--", *_NOTHING]
-    return ["new-session", *made, "-s", session, *_SIZE, "--", *_NOTHING]
+    return ["new-session", *made, "-s", literal(session), *_SIZE, "--", *_NOTHING]
 
 
 def _environment(launch: Launch) -> list[str]:
@@ -141,16 +142,16 @@ def _command(launch: Launch) -> list[str]:
 
 def _has_session(server: Server, name: str) -> bool:
     try:
-        server.run("has-session", "-t", f"={name}")
+        server.run(["has-session", "-t", f"={name}"])
     except BridgeError:
         return False
     return True
 
 
-def label(server: Server, pane: str, name: str) -> None:
+def label(where: Target, name: str) -> None:
     """Let a pane bear a name; with none, it bears none."""
-    words = ("-t", pane, LABEL, name) if name else ("-u", "-t", pane, LABEL)
-    server.run("set-option", "-p", *words)
+    words = ["-t", where.id, LABEL, name] if name else ["-u", "-t", where.id, LABEL]
+    at(where, ["set-option", "-p", *words])
 
 
 def end(berth: Berth) -> None:
@@ -158,7 +159,7 @@ def end(berth: Berth) -> None:
     where = target(berth.pane)
     try:
         if standing(where).root == host.pid_of(berth.process):
-            Server(where.socket).run("kill-pane", "-t", where.id)
+            at(where, ["kill-pane", "-t", where.id])
     except NotFound:
         pass
     except BridgeError:

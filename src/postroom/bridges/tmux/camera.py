@@ -6,6 +6,7 @@ import threading
 import time
 from typing import NamedTuple
 
+from postroom.bridges.tmux.format import answer, asking, literal
 from postroom.bridges.tmux.server import Server
 from postroom.errors import BridgeError
 
@@ -14,12 +15,12 @@ _FACTS: tuple[str, ...] = (
     "cursor_x", "cursor_y", "pane_width", "pane_height", "alternate_on", "window_activity", "window_panes",
     "pane_tty", "pane_current_command", "session_activity", "@postroom_agent",
 )  # fmt: skip
-_FORMAT = "\t".join(f"#{{{fact}}}" for fact in _FACTS)
-# What must still be so when a key is pressed: the same program, no mode, the same place to write in, nobody
-# who has pressed a key since.
+_FORMAT = asking(_FACTS)
+# What must still be so when a key is pressed: the same server, the same program, no mode, the same place to
+# write in, nobody who has pressed a key since.
 _HELD = (
-    "pane_dead", "pane_pid", "pane_in_mode", "pane_input_off", "pane_synchronized", "cursor_x", "cursor_y",
-    "pane_width", "pane_height", "alternate_on", "pane_current_command", "session_activity",
+    "pid", "pane_dead", "pane_pid", "pane_in_mode", "pane_input_off", "pane_synchronized", "cursor_x",
+    "cursor_y", "pane_width", "pane_height", "alternate_on", "pane_current_command", "session_activity",
 )  # fmt: skip
 _CLIENTS = "#{client_pid} #{client_activity} #{pane_id}"
 _MOST = 20  # panes of one call: tmux takes 16 kB of words
@@ -41,7 +42,7 @@ class Shot(NamedTuple):
         tmux asks itself, in the moment in which it types: what it has been told to show since counts.
         """
         asked = [*(f"#{{{fact}}}" for fact in _HELD), *(f"#{{C:{words}}}" for words in places)]
-        wanted = [*(_quoted(self.facts[fact]) for fact in _HELD), *(str(row + 1) for row in places.values())]
+        wanted = [*(literal(self.facts[fact]) for fact in _HELD), *(str(row + 1) for row in places.values())]
         return f"#{{==:{' '.join(asked)},{' '.join(wanted)}}}"
 
 
@@ -49,10 +50,6 @@ def places(rows: list[str]) -> dict[str, int]:
     """Words of the last rows that show some, and where each is found first, as tmux searches."""
     words = [max(found, key=len)[:60].strip() for row in rows if (found := _WORDS.findall(row))]
     return {one: next(n for n, row in enumerate(rows) if one in row) for one in words[-_ROWS:]}
-
-
-def _quoted(value: str) -> str:
-    return re.sub(r"([#,}])", r"#\1", value)
 
 
 class _Ticket:
@@ -137,12 +134,12 @@ class Camera:
     def _all(self, panes: list[str]) -> dict[str, Shot | BridgeError]:
         try:
             return dict(self._shoot(panes))
-        except BridgeError as exc:
-            if len(panes) == 1:
-                return {panes[0]: exc}
-            there = self._there(exc)
         except ValueError as exc:  # something in between that nobody asked for
-            there = BridgeError(f"tmux answered something else: {exc}")
+            why, there = BridgeError(f"tmux answered something else: {exc}"), set(panes)
+        except BridgeError as exc:
+            why, there = exc, self._there(exc) if len(panes) > 1 else set[str]()
+        if len(panes) == 1:
+            return {panes[0]: why}
         if isinstance(there, BridgeError):
             return dict.fromkeys(panes, there)
         gone = {pane: BridgeError(f"tmux: can't find pane: {pane}") for pane in panes if pane not in there}
@@ -159,29 +156,28 @@ class Camera:
         if "find pane" not in str(why):
             return why
         try:
-            return set(self._run("list-panes", "-a", "-F", "#{pane_id}").split())
+            return set(self._run(["list-panes", "-a", "-F", "#{pane_id}"]).split())
         except BridgeError as exc:
             return exc
 
     def _shoot(self, panes: list[str]) -> dict[str, Shot]:
         fence = f"postroom-{secrets.token_hex(8)}"
-        words = ["list-clients", "-F", _CLIENTS]
+        commands = [["list-clients", "-F", _CLIENTS]]
         for pane in panes:
-            words += [";", "display-message", "-p", fence, ";", "display-message", "-p", "-t", pane, _FORMAT]
-            words += [";", "capture-pane", "-p", "-e", "-N", "-t", pane]
+            commands += [["display-message", "-p", fence], ["display-message", "-p", "-t", pane, _FORMAT]]
+            commands += [["capture-pane", "-p", "-e", "-N", "-t", pane]]
         began = time.monotonic()
-        clients, *parts = self._run(*words).split(f"{fence}\n")
+        clients, *parts = self._run(*commands).split(f"{fence}\n")
         typed = self._keyboard.note(clients)
         return {pane: _shot(began, part, typed) for pane, part in zip(panes, parts, strict=True)}
 
-    def _run(self, *words: str) -> str:
+    def _run(self, *commands: list[str]) -> str:
         self.calls += 1
-        return self._server.run(*words)
+        return self._server.run(*commands)
 
 
 def _shot(began: float, part: str, typed: dict[str, int]) -> Shot:
-    head, _, text = part.partition("\n")
-    facts: dict[str, str] = dict(zip(_FACTS, head.split("\t"), strict=True))
+    facts, text = answer(part, _FACTS)
     return Shot(began, facts, text.removesuffix("\n"), typed.get(facts["pane_id"], 0))
 
 

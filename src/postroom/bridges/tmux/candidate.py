@@ -4,14 +4,12 @@ import os
 from typing import NamedTuple
 
 from postroom import host
-from postroom.bridges.tmux.server import Server, Target, server_of
+from postroom.bridges.tmux.place import asked, where
+from postroom.bridges.tmux.server import Server, Target
 from postroom.runtimes import NAMES, load
 
-_FACTS: tuple[str, ...] = (
-    "pane_id", "pane_pid", "pane_dead", "pid", "session_name", "window_index", "pane_index",
-    "@postroom_agent", "pane_current_path", "pane_title",
-)  # fmt: skip
-_FORMAT = "\t".join(f"#{{{fact}}}" for fact in _FACTS)
+_PLACE = ("pane_id", "pid", "session_name", "window_index", "pane_index")
+_FACTS = (*_PLACE, "pane_pid", "pane_dead", "@postroom_agent", "pane_current_path", "pane_title")
 _INTERPRETERS = ("node", "bun", "deno", "python", "python3", "uv", "npx")
 _SHARED = ("node",)  # names that programs of several runtimes have
 
@@ -32,28 +30,25 @@ class Candidate(NamedTuple):
 
 def candidates(server: Server, known: dict[str, str] | None = None) -> list[Candidate]:
     """Every live pane of a server. `known`: programs that a user has given a profile, by its name."""
-    found: list[Candidate] = []
-    for line in server.run("list-panes", "-a", "-F", _FORMAT).splitlines():
-        facts = dict(zip(_FACTS, line.split("\t"), strict=False))
-        if facts["pane_dead"] == "0":
-            found.append(_candidate(server, facts, known or {}))
-    return found
+    living = [facts for facts in asked(server, _FACTS) if facts["pane_dead"] == "0"]
+    return [_candidate(server, facts, known or {}) for facts in living]
 
 
-def places(server: Server) -> dict[str, str]:
-    """Where each pane of a server is, as people name it, by its id."""
-    said = server.run("list-panes", "-a", "-F", "#{pane_id} #{session_name}:#{window_index}.#{pane_index}")
-    return dict(line.split(" ", 1) for line in said.splitlines())
+def places(server: Server) -> dict[Target, str]:
+    """Where each pane of a server is, as people name it."""
+    return {where(server, facts): _place(facts) for facts in asked(server, _PLACE)}
+
+
+def _place(facts: dict[str, str]) -> str:
+    return "{session_name}:{window_index}.{pane_index}".format_map(facts)
 
 
 def _candidate(server: Server, facts: dict[str, str], known: dict[str, str]) -> Candidate:
     root = int(facts["pane_pid"])
     pid, runtime = in_front(root, known)
-    place = f"{facts['session_name']}:{facts['window_index']}.{facts['pane_index']}"
-    target = Target(facts["pane_id"], server.socket, server_of(int(facts["pid"])))
     return Candidate(
-        target, place, facts["@postroom_agent"], root, host.identity_of(pid), host.program(pid), runtime,
-        facts.get("pane_current_path", ""), facts.get("pane_title", ""),
+        where(server, facts), _place(facts), facts["@postroom_agent"], root, host.identity_of(pid),
+        host.program(pid), runtime, facts["pane_current_path"], facts["pane_title"],
     )  # fmt: skip
 
 

@@ -3,10 +3,10 @@
 import time
 
 from postroom import host
-from postroom.bridges.tmux.server import Server, Target, server_of
+from postroom.bridges.tmux.server import Target, at
 from postroom.errors import BridgeError
 
-_FORMAT = "#{pid} #{pane_pid} [#{pane_dead_status}] [#{pane_dead_signal}]"
+_FORMAT = "#{pane_pid} [#{pane_dead_status}] [#{pane_dead_signal}]"
 _PATIENCE = 2.0  # seconds for tmux to learn of it: a process is gone a moment before
 _PAUSE = 0.02
 
@@ -19,21 +19,15 @@ def exit_code(where: Target, process: str) -> int | None:
     until = time.monotonic() + _PATIENCE
     while True:
         try:
-            said = Server(where.socket).run("display-message", "-p", "-t", where.id, _FORMAT).split()
+            said = at(where, ["display-message", "-p", "-t", where.id, _FORMAT]).split()
         except BridgeError:
             return None
-        if len(said) != 4 or not _is_of(said, where, process):
+        if len(said) != 3 or int(said[0]) != host.pid_of(process):
             return None
-        code, signal = (word.strip("[]") for word in said[2:])
+        code, signal = (word.strip("[]") for word in said[1:])
         if code or signal or time.monotonic() > until:
             return _number(code, signal)
         time.sleep(_PAUSE)
-
-
-def _is_of(said: list[str], where: Target, process: str) -> bool:
-    """Whether the answer is about that process, in that pane of that server."""
-    server, pid = map(int, said[:2])
-    return pid == host.pid_of(process) and where.server in ("", server_of(server))
 
 
 def _number(code: str, signal: str) -> int | None:

@@ -8,10 +8,11 @@ from postroom.bridges.terminal.port import View
 from postroom.bridges.terminal.screen import Screen, parse
 from postroom.bridges.terminal.shell import is_shell
 from postroom.bridges.tmux.camera import Shot, camera, places
-from postroom.bridges.tmux.server import Server, Target, server_of
+from postroom.bridges.tmux.server import Server, Target, at, script, server_of
 from postroom.errors import BridgeError
 
 _DONE, _NOT = "done", "withheld"
+_SAY_DONE, _SAY_NOT = (["display-message", "-p", word] for word in (_DONE, _NOT))
 _buffers = iter(range(1 << 62))
 
 
@@ -58,7 +59,7 @@ class Pane:
             return False
         if self._label and facts["@postroom_agent"] != self._label:
             return False
-        if self._target.server and server_of(int(facts["pid"])) != self._target.server:
+        if server_of(int(facts["pid"])) != self._target.server:
             return False
         try:
             return host.terminal(host.pid_of(self._process)) == host.device(facts["pane_tty"])
@@ -68,34 +69,28 @@ class Pane:
     def paste(self, text: str, view: View) -> bool:
         """Framed by tmux where the program asked for that; its newlines stay what they are."""
         pane, buffer = self._target.id, f"postroom-{os.getpid()}-{next(_buffers)}"
-        paste = f"paste-buffer -p -r -d -b {buffer} -t {pane} ; display-message -p {_DONE}"
-        leave = f"delete-buffer -b {buffer} ; display-message -p {_NOT}"
-        return self._said(
-            "load-buffer", "-b", buffer, "-", ";", "if-shell", "-F", "-t", pane, view.facts, paste, leave,
-            given=text,
-        )  # fmt: skip
+        paste = script(["paste-buffer", "-p", "-r", "-d", "-b", buffer, "-t", pane], _SAY_DONE)
+        leave = script(["delete-buffer", "-b", buffer], _SAY_NOT)
+        load = ["load-buffer", "-b", buffer, "-"]
+        return self._said(load, ["if-shell", "-F", "-t", pane, view.facts, paste, leave], given=text)
 
     def press(self, key: str, view: View | None = None) -> bool:
         pane = self._target.id
         if view is None:
-            self._server.run("send-keys", "-t", pane, key)
+            at(self._target, ["send-keys", "-t", pane, key])
             return True
-        press = f"send-keys -t {pane} {_word(key)} ; display-message -p {_DONE}"
-        return self._said("if-shell", "-F", "-t", pane, view.facts, press, f"display-message -p {_NOT}")
+        press = script(["send-keys", "-t", pane, key], _SAY_DONE)
+        return self._said(["if-shell", "-F", "-t", pane, view.facts, press, script(_SAY_NOT)])
 
-    def _said(self, *words: str, given: str = "") -> bool:
-        said = self._server.run(*words, given=given).strip()
+    def _said(self, *commands: list[str], given: str = "") -> bool:
+        said = self._server.run(*commands, given=given).strip()
         if said not in (_DONE, _NOT):
             raise BridgeError(f"tmux answered {said[:80]!r}")
         return said == _DONE
 
     def scrollback(self, lines: int) -> str:
-        return self._server.run("capture-pane", "-p", "-t", self._target.id, "-S", f"-{lines}").rstrip()
+        shown = ["capture-pane", "-p", "-t", self._target.id, "-S", f"-{lines}"]
+        return at(self._target, shown).rstrip()
 
     def close(self) -> None:
         """The pane runs on."""
-
-
-def _word(key: str) -> str:
-    """A key's name as one word of a command of tmux."""
-    return f'"{key}"' if "'" in key else f"'{key}'"

@@ -10,7 +10,7 @@ import stat
 import threading
 
 from postroom.bridges.tmux.place import Place, standing
-from postroom.bridges.tmux.server import Server, Target
+from postroom.bridges.tmux.server import Target, at
 from postroom.errors import BridgeError, Refused
 
 _STARTS = 5.0  # seconds for the writer to begin
@@ -75,7 +75,7 @@ class Pipe:
             pass
 
     def _run(self, *words: str) -> None:
-        Server(self._target.socket).run("pipe-pane", *words)
+        at(self._target, ["pipe-pane", *words])
 
 
 def _make(path: str) -> None:

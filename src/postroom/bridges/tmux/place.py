@@ -3,8 +3,8 @@
 import re
 from typing import NamedTuple
 
-from postroom import host
-from postroom.bridges.tmux.server import Server, Target, own_socket, server_of, target
+from postroom.bridges.tmux.format import answers, asking
+from postroom.bridges.tmux.server import Server, Target, at, is_over, own_socket, server_of, target
 from postroom.errors import BridgeError, NotFound
 
 _FACTS: tuple[str, ...] = (
@@ -12,7 +12,6 @@ _FACTS: tuple[str, ...] = (
     "pane_pid", "pane_pipe", "cursor_x", "cursor_y", "cursor_flag", "pane_width", "pane_height",
     "alternate_on", "pane_current_command",
 )  # fmt: skip
-_FORMAT = "\t".join(f"#{{{fact}}}" for fact in _FACTS)
 _NOT_PANES = ("human", "topic", "one")
 _ELSEWHERE = "See who runs where: postroom agents"
 _HINT = "See them: tmux list-panes -a"
@@ -74,43 +73,45 @@ def _fits(facts: dict[str, str], wanted: dict[str, str | None]) -> bool:
 def every(server: Server) -> list[Place]:
     """All panes of a server."""
     try:
-        said = server.run("list-panes", "-a", "-F", _FORMAT)
+        found = asked(server, _FACTS)
     except BridgeError:
-        if server.run("list-sessions", "-F", "#{session_id}"):
+        if server.run(["list-sessions", "-F", "#{session_id}"]):
             raise
         return []  # a server may outlive its last session, and has no word for it
-    return [_place(server, line) for line in said.splitlines()]
+    return [Place(where(server, facts), facts) for facts in found]
 
 
-def _place(server: Server, line: str) -> Place:
-    facts: dict[str, str] = dict(zip(_FACTS, line.split("\t"), strict=False))
-    return Place(Target(facts["pane_id"], server.socket, server_of(int(facts["pid"]))), facts)
+def asked(server: Server, facts: tuple[str, ...]) -> list[dict[str, str]]:
+    """Facts of all panes of a server."""
+    said = server.run(["list-panes", "-a", "-F", asking(facts)])
+    try:
+        return answers(said, facts)
+    except ValueError as exc:
+        raise BridgeError(f"tmux answered something else: {exc}") from None
 
 
-def standing(where: Target) -> Place:
+def where(server: Server, facts: dict[str, str]) -> Target:
+    """The pane that facts are of."""
+    return Target(facts["pane_id"], server.socket, server_of(int(facts["pid"])))
+
+
+def standing(pane: Target) -> Place:
     """A pane as it is now. `NotFound` if it is certainly gone; `BridgeError` if tmux does not answer."""
-    if _has_ended(where.server):
-        raise NotFound(f"the tmux server of pane {where.id} has ended", hint=_ELSEWHERE)
-    for place in every(Server(where.socket)):
-        if place.target == where or (place.target.id == where.id and not where.server):
+    if is_over(pane):
+        raise NotFound(f"the tmux server of pane {pane.id} has ended", hint=_ELSEWHERE)
+    for place in every(Server(pane.socket)):
+        if place.target == pane:
             return place
-    raise NotFound(f"pane {where.id} has been closed", hint=_ELSEWHERE)
+    raise NotFound(f"pane {pane.id} has been closed", hint=_ELSEWHERE)
 
 
-def _has_ended(server: str) -> bool:
-    holder = server.partition(".")[0]
-    if not holder.isdecimal():
-        return False
-    return server_of(int(holder)) != server or host.is_gone(host.identity_of(int(holder)))
-
-
-def captured(where: Target, lines: int = 0, *, colour: bool = False, padded: bool = False) -> str:
+def captured(pane: Target, lines: int = 0, *, colour: bool = False, padded: bool = False) -> str:
     """What a pane shows, and so many lines that have scrolled away; `padded`: with its trailing blanks."""
-    standing(where)
-    words = ["capture-pane", "-p", "-t", where.id, *(("-e",) if colour else ()), *(("-N",) if padded else ())]
+    standing(pane)
+    words = ["capture-pane", "-p", "-t", pane.id, *(("-e",) if colour else ()), *(("-N",) if padded else ())]
     if lines:
         words += ["-S", f"-{lines}"]
-    text = Server(where.socket).run(*words)
+    text = at(pane, words)
     if not text:
-        raise BridgeError(f"tmux shows nothing of pane {where.id}")
+        raise BridgeError(f"tmux shows nothing of pane {pane.id}")
     return text

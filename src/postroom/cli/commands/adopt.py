@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from postroom.bridges.tmux.candidate import Candidate
     from postroom.cli.context import Context
     from postroom.cli.parser import Parser
+    from postroom.room.directory import Scope
 
 HELP = """\
 Have agents that run in panes of tmux already reached by mail: each gets an address (--as NAME for one; else
@@ -140,18 +141,23 @@ def _adopt(found: "Candidate", args: "argparse.Namespace", context: "Context") -
     """One pane; what is wrong with it keeps no other from being adopted."""
     from postroom.bridges.adoption import Wish, adopt
     from postroom.cli.profile import said
-    from postroom.errors import BridgeError, Refused
-    from postroom.room.directory import Scope
+    from postroom.errors import PostroomError
 
-    scope = Scope(args.project or os.environ.get("POSTROOM_PROJECT") or None, found.cwd or None)
     try:
         wish = Wish(args.name, *said(args, found.runtime, context))
-        done = adopt(context.room(), found, scope, wish)
-    except (BridgeError, Refused) as exc:
+        done = adopt(context.room(), found, _scope(found, args), wish)
+    except PostroomError as exc:
         if len(args.panes) == 1 or not (args.all or args.match or args.panes):
             raise
         return {"pane": found.target.id, "place": found.place, "error": str(exc), "hint": exc.hint}
     return {"manifest": done.manifest, "new": done.is_new}
+
+
+def _scope(found: "Candidate", args: "argparse.Namespace") -> "Scope":
+    """The project of whatever runs in a pane: that of its directory, unless one is named."""
+    from postroom.room.directory import Scope
+
+    return Scope(args.project or os.environ.get("POSTROOM_PROJECT") or None, found.cwd or None)
 
 
 def _observe(done: list[dict[str, Any]], context: "Context") -> None:
@@ -171,10 +177,12 @@ def _observe(done: list[dict[str, Any]], context: "Context") -> None:
 
 def _line(one: dict[str, Any], context: "Context") -> str:
     from postroom.cli.kept import line
+    from postroom.cli.output import one_line
 
     if "error" in one:
         hint = f" {one['hint']}" if one["hint"] else ""
-        return context.out.fold(f"{one['place']}: not adopted: {one['error']}.{hint}", 2) + "\n"
+        why = one_line(f"{one['place']}: not adopted: {one['error']}.{hint}")
+        return context.out.fold(why, 2) + "\n"
     return line(one, context, "" if one["new"] else "adopted before")
 
 
@@ -182,14 +190,15 @@ def _list(
     found: "list[Candidate]", chosen: "list[Candidate]", args: "argparse.Namespace", context: "Context"
 ) -> int:
     """What would be adopted; where nothing would, what there is and how one says what is meant."""
+    from postroom.bridges.adoption import objection
+
     shown = chosen or (_matching(found, args.match) if args.match else found)
+    doubts = [objection(context.room(), one, _scope(one, args)) for one in shown]
     if context.json:
-        context.put_json({"candidates": [_document(one) for one in shown], "adopted": []})
+        documents = [_document(one, doubt) for one, doubt in zip(shown, doubts, strict=True)]
+        context.put_json({"candidates": documents, "adopted": []})
     elif shown:
-        rows = [
-            (one.target.id, one.place, one.program, one.runtime or "–", one.label or "–", _verdict(one))
-            for one in shown
-        ]
+        rows = [_row(one, doubt) for one, doubt in zip(shown, doubts, strict=True)]
         head = ("PANE", "PLACE", "PROGRAM", "RUNTIME", "NAME", "")
         context.put_table(rows, ("bold", "", "", "green", "", "dim"), head)
     if chosen:
@@ -210,18 +219,27 @@ def _advice(known: "list[Candidate]", name: str) -> str:
     return f"Name the pane: {which}" if name else f"Adopt all: postroom adopt --all; or one: {which}"
 
 
-def _document(one: "Candidate") -> dict[str, Any]:
+def _document(one: "Candidate", doubt: str) -> dict[str, Any]:
+    """`name`: the one that it bears, if that is believed; else it is a claim."""
     return {
         "pane": one.target.id, "place": one.place, "program": one.program, "runtime": one.runtime or None,
-        "name": one.label or None, "cwd": one.cwd, "adoptable": bool(one.runtime) and not is_own(one),
+        "name": None if doubt else one.label or None, "claim": one.label if doubt else None, "cwd": one.cwd,
+        "adoptable": bool(one.runtime) and not is_own(one) and not doubt,
     }  # fmt: skip
 
 
-def _verdict(one: "Candidate") -> str:
+def _row(one: "Candidate", doubt: str) -> tuple[str, ...]:
+    runtime, name = one.runtime or "–", one.label or "–"
+    return one.target.id, one.place, one.program, runtime, name, _verdict(one, doubt)
+
+
+def _verdict(one: "Candidate", doubt: str) -> str:
     if is_own(one):
         return "your own pane"
     if _is_shell(one):
         return "a shell: nothing is typed there"
+    if doubt:
+        return "only says that it is; needs --as NAME"
     if one.label:
         return "bears a name"
     return "adoptable" if one.runtime else "not known"

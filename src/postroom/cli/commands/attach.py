@@ -69,10 +69,11 @@ def _print(command: list[str], context: "Context") -> int:
 
 
 def words(pane: str) -> list[str]:
-    """The command that shows a pane."""
+    """The command that shows a pane, which is there."""
+    from postroom.bridges.tmux.place import standing
     from postroom.bridges.tmux.server import own_socket, target
 
-    where = target(pane)
+    where = standing(target(pane)).target
     at, is_inside = ("-t", where.id), "TMUX" in os.environ and own_socket() == where.socket
     shown = ["switch-client", *at] if is_inside else ["attach-session", *at]
     return ["tmux", "-S", where.socket, "select-window", *at, ";", "select-pane", *at, ";", *shown]

@@ -278,7 +278,7 @@ def _who(context: "Context") -> str:
 
 def _last_words(manifest: "Manifest") -> str:
     """What its pane shows after its end."""
-    from postroom.bridges.tmux.server import Server, target
+    from postroom.bridges.tmux.server import at, target
     from postroom.cli.output import clean
     from postroom.errors import BridgeError
 
@@ -287,7 +287,7 @@ def _last_words(manifest: "Manifest") -> str:
     look = f"See all of it: postroom screen {manifest.address}"
     where = target(manifest.pane)
     try:
-        shown = Server(where.socket).run("capture-pane", "-p", "-S", "-20", "-t", where.id)
+        shown = at(where, ["capture-pane", "-p", "-S", "-20", "-t", where.id])
     except BridgeError as exc:
         return str(exc)
     last = [one for one in shown.splitlines() if one.strip()][-5:]

@@ -143,20 +143,22 @@ def _known(name: str, room: "LocalRoom") -> "Agent | None":
 
 
 def _there(entry: "Entry", agent: "Agent | None", context: "Context") -> "Candidate | None":
-    """The pane that is meant by the config, or that bears the agent's name; not one with a bare shell."""
+    """The pane that the config means, or that bears the agent's name and is believed; not a bare shell."""
+    from postroom.bridges.adoption import objection
     from postroom.bridges.roster import programs
     from postroom.bridges.terminal.shell import is_shell
     from postroom.bridges.tmux.candidate import candidates
     from postroom.bridges.tmux.server import Server, own_socket
     from postroom.errors import BridgeError
 
+    room = context.room()
     try:
-        found = candidates(Server(own_socket()), programs(context.room().declared.profiles))
+        found = candidates(Server(own_socket()), programs(room.declared.profiles))
     except BridgeError:
         return None  # there is no tmux, or no server
     named = [one for one in found if entry.pane and entry.pane in (one.target.id, one.place)]
     names = (agent.address, agent.name) if agent else (entry.name,)
-    labelled = [one for one in found if one.label in names]
+    labelled = [one for one in found if one.label in names and not objection(room, one, room.scope)]
     fits = [one for one in (*named, *labelled) if one.runtime or entry.runtime or entry.profile]
     chosen = [one for one in fits if not is_shell(one.process)]
     return chosen[0] if chosen else None
