@@ -77,7 +77,9 @@ def test_how_an_agent_in_a_pane_is_reached_is_told_whole(yard: Yard):
     code, lines = sits(yard, "adopt", pane.id, "--as", LONG)
     assert (code, any(line.endswith(f"postroom attach p/{LONG}") for line in lines)) == (0, True)
     assert f"p/{LONG}: Claude Code (tmux stage:0.0), launch_blocked:trust; {remedy}" in told(lines)
-    assert "launch_blocked:trust in Claude Code (tmux stage:0.0)" in told(sits(yard, "agents")[1])
+    asks = f"launch_blocked:trust in Claude Code (tmux stage:0.0): postroom attach p/{LONG}"
+    assert asks in told(sits(yard, "agents")[1])
+    assert asks in yard.ok("agents").out
     yard.kill_daemon()
     shown = sits(yard, "agents")[1]
     assert any(line.endswith("nothing types there: postroom up") for line in shown)

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from postroom.cli.kept import does, typed
+from postroom.cli.kept import does, next_step, typed
 
 if TYPE_CHECKING:
     from postroom.cli.context import Context
@@ -29,7 +29,8 @@ def text(party: str, session: "Session", sight: "Sight", context: "Context", pla
         return f"in {spot}; nothing types there: postroom up"
     if name := _paused(party, context):
         return f"{_doing(get(room.home, party))} in {spot}; paused: postroom resume {name}"
-    return _by_bridge(get(room.home, party), spot, typed(str(session.details[BRIDGE])))
+    seen, how = get(room.home, party), typed(str(session.details[BRIDGE]))
+    return _by_bridge(seen, spot, how, _remedy(seen, party, context))
 
 
 def _paused(party: str, context: "Context") -> str:
@@ -68,7 +69,19 @@ def _by_hooks(sight: "Sight", spot: str, *, is_kept: bool) -> str:
     }.get(sight.presence.value) or f"running in {spot}, {wakes}"
 
 
-def _by_bridge(seen: "Glance | None", spot: str, how: str) -> str:
+def _remedy(seen: "Glance | None", party: str, context: "Context") -> str:
+    """The command that helps where its mail cannot get in; empty: it gets in by itself."""
+    from postroom.bridges.manifest import get
+
+    manifest = get(context.room().home, party) if seen and seen.reason else None
+    if seen is None or manifest is None:
+        return ""
+    pane = manifest.pane.partition("@")[0] or None
+    facts = {"agent": manifest.address, "pane": pane, "doing": seen.doing, "reason": seen.reason}
+    return next_step(facts, manifest) or ""
+
+
+def _by_bridge(seen: "Glance | None", spot: str, how: str, remedy: str) -> str:
     if seen is None:
         return f"running in {spot}: {how} when it is idle"
     doing = _doing(seen)
@@ -78,6 +91,8 @@ def _by_bridge(seen: "Glance | None", spot: str, how: str) -> str:
         return f"idle in {spot}, {how}"
     if seen.doing == "processing":
         return f"at work in {spot}: {how} when it is idle"
+    if remedy:
+        return f"{doing} in {spot}: {remedy}"
     waits = f": waits ({seen.reason})" if seen.reason in _WAITS else ""
     return f"{doing} in {spot}{waits}"
 

@@ -50,7 +50,7 @@ def document(room: "LocalRoom", manifest: "Manifest", seen: "Json | None") -> di
         "reason": (seen or {}).get("reason") or None, "dialog": (seen or {}).get("dialog") or None,
         "mail": "hooks" if by_hooks else typed(manifest.bridge),
     }  # fmt: skip
-    return facts | {"next": _next(facts, manifest)}
+    return facts | {"next": next_step(facts, manifest)}
 
 
 def typed(bridge: str) -> str:
@@ -70,7 +70,7 @@ def title(manifest: "Manifest") -> str:
     return manifest.runtime or words[0].rpartition("/")[2]
 
 
-def _next(facts: dict[str, Any], manifest: "Manifest") -> str | None:
+def next_step(facts: dict[str, Any], manifest: "Manifest") -> str | None:
     """The command that helps, where mail cannot get in."""
     name = facts["agent"]
     if str(facts["reason"]).startswith("launch_blocked:") or facts["doing"] == "asking":

@@ -99,7 +99,6 @@ def _steps(delivery: "Delivery") -> list[tuple[str, int | None, str]]:
     return [*climbed, (str(state), delivery.ended_at, "✗")]
 
 
-_TYPED = ("tmux", "pty")  # the routes by which mail is typed
 _HELD = {
     Reason.MUTED.value: "its recipient is muted",
     Reason.PAUSED.value: "its recipient is paused: postroom resume",
@@ -127,8 +126,10 @@ _WAITS = {
 
 def _uncertain(delivery: "Delivery", attempts: "list[Attempt]") -> list[str]:
     """How often nobody could tell what became of it, and what a person may do about that."""
+    from postroom.cli.kept import typed
+
     tried = [one for one in attempts if one.outcome is Outcome.UNCERTAIN]
-    is_typed = bool(tried) and tried[-1].route in _TYPED
+    is_typed = bool(tried) and typed(tried[-1].route) == "typed"
     often = {0: "", 1: " once", 2: " twice"}.get(len(tried), f" {len(tried)} times")
     what = f"it was {'typed' if is_typed else 'handed over'}{often}"
     look = f"look: postroom screen {one_line(delivery.recipient)}; " if is_typed else ""

@@ -26,8 +26,8 @@ def wait(sent: "Sent", rung: str, timeout: float, context: "Context") -> "tuple[
     short = [d for d in sent.deliveries if not reached(d.state, State(rung))]
     if len(short) < len(sent.deliveries) and sent.message.to.startswith("one:"):
         short = []  # one of them is enough
-    hint = f"{_absent(short, sent)}See how far it got: postroom receipts {sent.message.handle}"
-    facts = {"message_ref": sent.id, "hint": hint}
+    look, absent = f"see how far it got: postroom receipts {sent.message.handle}", _absent(short, sent)
+    facts = {"message_ref": sent.id, "hint": f"{absent}; {look}" if absent else look.capitalize()}
     problem: PostroomError | None = None
     if lost := [d for d in short if ended(d.state)]:
         problem = Refused("; ".join(map(_fate, lost)), **facts)
@@ -47,7 +47,7 @@ def _absent(short: "list[Delivery]", sent: "Sent") -> str:
     ]
     if not names:
         return ""
-    return f"Nothing of {', '.join(names)} runs; start it: postroom spawn {names[0]} -- CMD; "
+    return f"Nothing of {', '.join(names)} runs; start it: postroom spawn {names[0]} -- CMD"
 
 
 def _as_it_is(sent: "Sent", deliveries: "list[Delivery]", context: "Context") -> "Sent":

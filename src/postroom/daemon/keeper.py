@@ -115,7 +115,8 @@ class Keeper:
 
     def _not_running(self) -> BridgeError:
         known = self.manifest
-        again = f"postroom spawn {known.address} -- {shlex.join(known.command)}"
+        way = "" if known.pane else f" --bridge {known.bridge}"
+        again = f"postroom spawn {known.address}{way} -- {shlex.join(known.command)}"
         hint = f"Start it again: {again}" if known.is_ours else "See who runs: postroom agents"
         return BridgeError(f"{known.address} is not running", hint=hint)
 

@@ -49,6 +49,8 @@ def add_arguments(parser: "Parser") -> None:
 
 
 def run(args: "argparse.Namespace", context: "Context") -> int:
+    from postroom.room.directory import agents_own
+
     args.name, args.caller = args.caller or "", None  # here, --as says who the pane is
     context.room(create=True)
     _check(args, context)
@@ -66,6 +68,8 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
 
         raise UsageError(f"{len(chosen)} panes cannot all be {args.name}", hint="Name one pane.")
     _check_person(context)
+    if args.name:
+        agents_own(args.name)
     done = [_adopt(one, args, context) for one in chosen]
     if any("error" not in one for one in done):
         _observe(done, context)
@@ -85,14 +89,11 @@ def _check_person(context: "Context") -> None:
 def _check(args: "argparse.Namespace", context: "Context") -> None:
     from postroom.cli import profile
     from postroom.errors import UsageError
-    from postroom.room.directory import agents_own
 
     if len([way for way in (args.panes, args.all, args.match) if way]) > 1:
         raise UsageError("name panes, or say --all, or --match", hint="See: postroom help adopt")
     if args.release and not args.panes:
         raise UsageError("--release needs PANE, or an agent's name", hint="See them: postroom adopt")
-    if args.name:
-        agents_own(args.name)
     profile.check(args, context, "adopt")
 
 
@@ -203,17 +204,19 @@ def _list(
         context.put_table(rows, ("bold", "", "", "green", "", "dim"), head)
     if chosen:
         return 0
-    known = [one for one in shown if one.runtime and not is_own(one)]
-    context.note(_advice(known, args.name))
+    context.note(_advice(shown, args.name))
     if args.dry_run:
         return 0
     return 3 if args.all or args.match else 2 if args.name else 0
 
 
-def _advice(known: "list[Candidate]", name: str) -> str:
+def _advice(shown: "list[Candidate]", name: str) -> str:
     """What to say so that something is adopted."""
+    others = [one for one in shown if not is_own(one) and not _is_shell(one)]
+    known = [one for one in others if one.runtime]
     if not known:
-        return "No pane has an agent that is known. Say which it is: postroom adopt PANE --runtime RUNTIME"
+        pane = others[0].target.id if others else "PANE"
+        return f"No agent that is known runs there. Say which it is: postroom adopt {pane} --runtime RUNTIME"
     one = next((each for each in known if not each.label), known[0])
     which = f"postroom adopt {one.target.id} --as {name or 'NAME'}"
     return f"Name the pane: {which}" if name else f"Adopt all: postroom adopt --all; or one: {which}"

@@ -51,8 +51,11 @@ def _children(home: str) -> "list[Manifest]":
     """The agents that run as children of the daemon."""
     from postroom import host
     from postroom.bridges.manifest import every
+    from postroom.bridges.registry import capabilities
 
-    return [one for one in every(home) if one.is_ours and not one.pane and not host.is_gone(one.process)]
+    return [
+        one for one in every(home) if capabilities(one.bridge).owned and not host.is_gone(one.process)
+    ]
 
 
 def _ended(children: "list[Manifest]") -> list[str]:

@@ -236,7 +236,9 @@ def _state(sent: "Sent", context: "Context") -> str:
         if delivery.state in (State.STORED, State.OFFERED):
             to = delivery.recipient_id
             text += f", {told(reach, to, (sent.ways or {}).get(to), context)}"
-        lines.append(f"  {paint(delivery.recipient, 'bold')}: {text}\n")
+        name = delivery.recipient
+        told_of = context.out.fold(f"{name}: {text}", 4).removeprefix(name)
+        lines.append(f"  {paint(name, 'bold')}{told_of}\n")
     if sent.note:
         lines.append(f"  {paint(sent.note, 'yellow')}\n")
     return "".join(lines)
