@@ -107,7 +107,7 @@ def events() -> str:
 
 _TOLD = {  # what a payload has, of events that only tell something
     "agent.ended": ": what a bridge reached: `bridge`, `exit_code` or the `signal` that ended it (neither: "
-    "nobody knows), `again_in` (seconds, if it is restarted)",
+    "nobody knows), `again_in` (seconds, if it is restarted), `reason`, if it cannot be",
     "agent.interrupted": ": `kind`, `by`, `proven`, `words`",
     "agent.output": ": what a child printed: `stream`, `text`",
     "agent.pushed": ": something was put before an agent: `what` (mail, wake, notice, command), `route`, "

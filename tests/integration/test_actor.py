@@ -242,6 +242,21 @@ def test_what_was_handed_over_is_not_typed_again_when_its_agent_is_let_go_and_ad
     assert house.delivery(sent.id).reason == "uncertain"
 
 
+@pytest.mark.promise("uncertain-is-final")
+def test_what_was_handed_over_and_cannot_be_told_any_more_is_uncertain(house: House, stage: Stage):
+    pane = stage.agent("--dialog-after", "enter")
+    house.adopt("builder", pane)
+    house.daemon(SEAMS=f"{HASTE} postroom.bridges.terminal.typist._PROOF=4")
+    sent = house.room.send("builder", "exactly once")
+    house.waits(sent.id, "uncertain")
+    pushed = [event.payload for event in house.room.events() if event.type == "agent.pushed"]
+    assert [told["result"] for told in pushed] == ["handed", "uncertain"]
+    assert pushed[1]["messages"] == [sent.id]
+    pane.control("close")
+    house.seen(house.room.send("builder", "another").id)
+    assert pane.bytes().count(b"exactly once") == 1
+
+
 # ----------------------------------------------------------------------------------- hooks and a pane
 
 

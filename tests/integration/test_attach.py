@@ -76,6 +76,20 @@ def test_somebody_attached_is_told_when_the_agent_ends(yard: Yard, tmp_path):
         person.leave()
 
 
+def test_somebody_attached_is_told_when_the_daemon_is_lost(yard: Yard, tmp_path):
+    command = [sys.executable, "-m", "tests.bridged", "tui", os.path.join(tmp_path, "record")]
+    yard.ok("spawn", "backend", "--bridge", "pty", "--runtime", "claude", "--", *command)
+    person = sitting(yard, "attach", "backend")
+    try:
+        eventually(lambda: b"? for shortcuts" in person.seen)
+        yard.kill_daemon()
+        eventually(lambda: b"the connection to the daemon was lost" in person.seen)
+        assert b"is gone" not in person.seen
+        assert person.process.wait(30) == 1
+    finally:
+        person.leave()
+
+
 def test_of_an_agent_without_a_terminal_the_output_is_shown_as_it_comes(yard: Yard):
     script = """while read -r line; do echo "it is $line"; echo '{"postroom": "seen"}'; done"""
     yard.ok("spawn", "worker", "--bridge", "lines", "--", "sh", "-c", script)

@@ -46,6 +46,33 @@ def test_what_it_really_was_is_kept_beside_how_it_reads(kept: Kept, tmp_path):
     assert second.json["path"].endswith("dialog-2.ansi")
 
 
+def test_it_reads_as_it_should_only_where_somebody_has_said_how(kept: Kept, tmp_path):
+    kept.keep("backend")
+    words = ("doctor", "capture", "backend", "--out", str(tmp_path))
+    assert "It reads as it should" in kept.cli.ok(*words, "--state", "idle").err
+    unsaid = kept.cli.ok(*words).err
+    assert "It reads as it should" not in unsaid
+    assert "say what: --state" in unsaid
+
+
+def test_a_long_draft_is_told_in_one_line_and_one_that_may_go_on_says_so(kept: Kept, tmp_path):
+    pane = kept.keep("backend", "--height", "30")
+    words = ("doctor", "capture", "backend", "--out", str(tmp_path))
+    pane.control("draft", "first line\nsecond " + "word " * 30)
+    pane.shows("second")
+    told = kept.cli.ok(*words)
+    [line] = [line for line in told.out.splitlines() if line.startswith("reads")]
+    assert "first line second word" in line
+    assert line.endswith("…'")
+    pane.control("draft", "word\n" * 9)
+    pane.control("draft", "word\n" * 9)
+    pane.shows("word\n  word\n")
+    cut = kept.cli.ok(*words, "--json")
+    assert cut.json["draft"].startswith("… ")
+    assert cut.json["draft"].endswith(" (cut)")
+    assert "\\u0000" not in cut.out
+
+
 def test_a_pane_that_nobody_knows_is_kept_too(kept: Kept, tmp_path):
     id = kept.stage.run("cat")
     done = kept.cli.ok("doctor", "capture", id, "--out", str(tmp_path), "--json", env=kept.tmux).json

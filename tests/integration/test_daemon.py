@@ -1,7 +1,9 @@
 """The daemon as a process: one for each room, one writer for each pane, and no end of one harms another."""
 
 import os
+import re
 import signal
+import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -15,6 +17,7 @@ from postroom.bridges.tmux import bridge
 from postroom.daemon import control, instance
 from postroom.errors import BridgeError, TerminalTaken
 from postroom.model.ladder import State
+from postroom.model.message import Json
 from postroom.room.local import LocalRoom
 from postroom.room.pen import Pen
 from tests.clockwork import Clock
@@ -203,12 +206,15 @@ def test_an_actor_that_crashes_is_begun_again_ever_more_rarely_and_others_are_un
     house.seen(waits.id)
 
 
-def start(house: House, stage: Stage, restart: str, *options: str) -> tuple[Manifest, Role]:
+def start(
+    house: House, stage: Stage, restart: str, *options: str, details: Json | None = None
+) -> tuple[Manifest, Role]:
     """`builder` is started by us in a window of the stage."""
     stage.agent()
     role = stage.child(*options)
     agent = house.room.who("builder")
-    launch = Launch(agent.id, agent.address, role.argv, stage.root, stage.env, "", {"socket": stage.socket})
+    told = {"socket": stage.socket} if details is None else details
+    launch = Launch(agent.id, agent.address, role.argv, stage.root, stage.env, "", told)
     env = {**stage.env, "PYTHONPATH": os.getcwd()}
     argv = ["env", f"PYTHONPATH={os.getcwd()}", *role.argv]
     berth = bridge.start(launch._replace(command=argv, env=env))
@@ -233,6 +239,42 @@ def test_an_agent_that_is_to_be_started_again_is_once_and_gets_what_waited(house
     assert now.process != known.process
     assert len(house.notes("ended")) == 1
     assert len(role.submitted()) == 2
+
+
+def test_an_agent_is_started_again_only_in_the_tmux_server_in_which_it_ran(
+    house: House, stage: Stage, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(bridge, "own_socket", lambda: stage.socket)
+    _, role = start(house, stage, "always", details={})
+    with Stage() as other:
+        other.run("cat")
+        house.daemon(TMUX=f"{other.socket},1,0", TMUX_TMPDIR=other.root)
+        os.kill(role.pid, signal.SIGKILL)
+        os.unlink(vars(role)["_control"])
+        role.until("started", 2)
+        assert len(other.tmux("list-panes", "-a").splitlines()) == 1
+        stage.tmux("kill-server")
+        patiently(lambda: [one for one in house.notes("ended") if one["reason"]])
+        assert len(other.tmux("list-panes", "-a").splitlines()) == 1
+    assert not [name for name in os.listdir(stage.root) if name.startswith("tmux-")]
+    with pytest.raises(subprocess.CalledProcessError):
+        stage.tmux("list-panes", "-a")
+    [last] = [event.payload for event in house.room.events() if event.payload.get("reason")]
+    assert (last["again_in"], "the tmux server" in last["reason"]) == (None, True)
+
+
+def test_of_an_agent_that_has_ended_it_is_said_when_it_is_started_again(house: House, stage: Stage):
+    known, role = start(house, stage, "always")
+    house.daemon(SEAMS="postroom.bridges.process.restart.SHORTEST=1000")
+    os.kill(role.pid, signal.SIGKILL)
+    patiently(lambda: house.notes("ended"))
+    patiently(lambda: control.ask(house.home, "observe", agents=[known.agent]))
+    seen = control.ask(house.home, "observe", agents=[known.agent])[known.agent]
+    assert (seen["doing"], seen["reason"]) == ("gone", "offline")
+    assert re.fullmatch(r"starts again in \d+ s; ended once.*", seen["words"])
+    assert control.ask(house.home, "ping")["paused"].keys() == {known.address}
+    with pytest.raises(BridgeError, match=r"is not running: it starts again in \d+ s; ended once"):
+        control.ask(house.home, "screen", agent=known.agent)
 
 
 def test_an_agent_that_is_not_to_be_started_again_is_not(house: House, stage: Stage):

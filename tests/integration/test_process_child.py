@@ -6,6 +6,8 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -156,14 +158,35 @@ def test_output_that_nobody_asks_for_is_dropped_and_counted(start: Start):
     assert sum(missing) + sum(map(len, kept[:-1])) == 3_000_000
 
 
-def test_a_command_goes_in_as_it_is_and_has_one_line(start: Start):
+def test_an_operators_command_goes_in_as_a_line_of_json_of_its_own_type(start: Start):
     child = start("cat")
-    assert child.bridge.deliver(Text("/compact now", Kind.COMMAND), WILLING).result is Result.HANDED
-    until(lambda: child.said() == ["/compact now"])
-    for text in ("two\nlines", ""):
-        refused = child.bridge.deliver(Text(text, Kind.COMMAND), WILLING)
-        assert refused.result is Result.REFUSED
-    assert child.said() == ["/compact now"]
+    for text in ("/compact now", "two\nlines"):
+        assert child.bridge.deliver(Text(text, Kind.COMMAND), WILLING).result is Result.HANDED
+    until(lambda: len(child.said()) == 2)
+    assert [json.loads(line) for line in child.said()] == [
+        {"type": "command", "text": "/compact now"},
+        {"type": "command", "text": "two\nlines"},
+    ]
+
+
+def test_a_program_that_reads_json_alone_outlives_a_command(start: Start, tmp_path: os.PathLike[str]):
+    strict = "import json, sys\nfor line in sys.stdin: print(json.loads(line)['type'], flush=True)"
+    child = start("", sys.executable, "-c", strict)
+    for kind in (Kind.COMMAND, Kind.BODY):
+        assert child.bridge.deliver(Text("/status", kind), WILLING).result is Result.HANDED
+    until(lambda: child.said() == ["command", "mail"])
+
+
+@pytest.mark.parametrize("way", [lines, pty])
+def test_nothing_tells_a_child_of_the_pane_in_which_somebody_asked_for_it(way: Any, tmp_path: Path):
+    script = 'echo "[$TMUX$TMUX_PANE]$POSTROOM_AGENT."; exec cat'
+    asked = launch(tmp_path, "/bin/sh", "-c", script)
+    berth = way.start(asked._replace(env={**asked.env, "TMUX": "/tmp/t,1,0", "TMUX_PANE": "%3"}))
+    bridge: Bridge = way.open(berth)
+    try:
+        until(lambda: "[]p/builder." in bridge.screen())
+    finally:
+        bridge.close()
 
 
 def test_a_line_of_which_a_part_was_written_is_uncertain_and_is_never_torn(

@@ -10,9 +10,15 @@ from postroom.bridges.contract import Assent, Doing, Launch, Result, Text
 from postroom.bridges.process import pty
 from postroom.bridges.process.emulator import Emulator
 from postroom.bridges.process.pty import Pty
+from postroom.bridges.terminal.port import View
 from postroom.bridges.terminal.profile import check
+from postroom.bridges.terminal.reading import read
+from postroom.bridges.terminal.typist import Typist
 from postroom.errors import BridgeError
 from tests.process import ROOT, environment, until
+from tests.tui.desk import Staged
+from tests.tui.profile import PROFILE
+from tests.tui.stage import Stage
 
 # A program in raw mode that shows each byte it gets, in hexadecimal.
 BYTES = """
@@ -22,6 +28,7 @@ os.write(1, sys.argv[1].encode().decode("unicode_escape").encode() + b"ready\\r\
 while True:
     os.write(1, os.read(0, 4096).hex().encode() + b" ")
 """
+WILLING = Assent(lambda: None, lambda: True)
 Begin = Callable[..., Pty]
 
 
@@ -131,6 +138,30 @@ def test_keys_are_pressed_by_their_names_in_tmux(begin: Begin):
         shows(terminal, data)
     with pytest.raises(BridgeError):
         terminal.press("Return")
+
+
+@pytest.mark.promise("seen-needs-evidence")
+def test_what_a_person_who_is_attached_has_cleared_proves_nothing(tmp_path: os.PathLike[str]):
+    with Stage() as stage:
+        role = stage.child("--quiet", "1e6")  # no Enter after a paste is one
+        terminal = pty.open(pty.start(launch(tmp_path, *role.argv))).terminal
+
+        class Attended(Staged):
+            def press(self, key: str, view: View | None = None) -> bool:
+                done = super().press(key, view)
+                role.until("swallowed")
+                terminal.type_by_person(b"\x15")
+                role.until("cleared")
+                return done
+
+        try:
+            role.until("mounted")
+            until(lambda: read(terminal.look().screen, PROFILE).draft == "")
+            delivered = Typist(Attended(terminal), PROFILE).deliver(Text("hello"), WILLING)
+        finally:
+            terminal.close()
+    assert delivered.result is Result.UNCERTAIN, delivered
+    assert "pressed a key" in delivered.words
 
 
 def test_nothing_is_typed_into_a_terminal_in_which_a_person_has_typed_since(begin: Begin):

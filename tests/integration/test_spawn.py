@@ -1,6 +1,7 @@
 """Agents that are started under a bridge: their first screen, their prompt, and their end."""
 
 import os
+import re
 import signal
 import sys
 from collections.abc import Iterator
@@ -159,6 +160,19 @@ def test_an_agent_that_fails_is_started_again_where_that_was_asked_for(yard: Yar
     os.kill(int(was.partition(".")[0]), signal.SIGKILL)
     eventually(lambda: yard.manifest("worker").process != was)
     assert yard.seen(yard.line.sent("worker", "hello"))["evidence"] == "runtime_ack"
+
+
+def test_of_an_agent_that_ends_again_and_again_it_is_said_when_it_starts(yard: Yard):
+    words = ("--bridge", "lines", "--restart", "always", "--", "sh", "-c", "read line; exit 3")
+    yard.ok("spawn", "worker", *words)
+    for _ in range(4):
+        yard("command", "worker", "end", "--wait", "20s")
+    eventually(lambda: "starts again in" in yard.ok("agents").out)
+    assert re.search(r"not running: starts again in \d+ s; ended \d times, exit 3", yard.ok("agents").out)
+    [told] = [one for one in yard.ok("agents", "--json").json["agents"] if one["address"] == "p/worker"]
+    assert "starts again in" in told["pause"]
+    refused = yard("screen", "worker")
+    assert re.search(r"is not running: it starts again in \d+ s", refused.err)
 
 
 def test_children_end_with_the_daemon_and_panes_do_not(yard: Yard, tmp_path):

@@ -539,10 +539,22 @@ def test_a_composer_that_shows_only_the_end_of_a_text_is_not_known_to_hold_it(st
 SEVEN = PROFILE._replace(composer=PROFILE.composer._replace(most=Most(plus=7)))
 
 
-@pytest.mark.parametrize("text", ["some words " * 60, "x" * 660, "some words " * 9000, "a\n" * 7 + "b"])
-def test_what_would_fill_the_composer_and_is_not_folded_is_not_typed(stage: Stage, text: str):
+FILLING = ["some words\n" * 7 + "end", "x\n" + "y" * 660, "head\n" + "some words " * 9000 + "end"]
+
+
+@pytest.mark.parametrize("text", FILLING)
+def test_what_would_fill_the_composer_is_typed_so_that_it_is_folded(stage: Stage, text: str):
     desk = Desk(stage.agent("--height", "7"), SEVEN)
     delivered = desk.deliver(text)
+    assert delivered.result is Result.PROVEN, delivered
+    [taken] = desk.pane.submitted()
+    assert [line for line in taken.split("\n") if line] == text.split("\n")
+
+
+@pytest.mark.parametrize("text", [*FILLING, "x" * 660, "some words " * 60])
+def test_an_operators_words_that_would_fill_the_composer_are_not_typed(stage: Stage, text: str):
+    desk = Desk(stage.agent("--height", "7"), SEVEN)
+    delivered = desk.deliver(text, kind=Kind.COMMAND)
     assert (delivered.result, delivered.reason) == (Result.REFUSED, "too_long")
     assert (desk.begun, desk.pane.bytes()) == (0, b"")
 

@@ -4,7 +4,8 @@ import re
 from collections.abc import Callable, Mapping
 
 from postroom import host
-from postroom.bridges.contract import Assent, Delivered, Result, Text
+from postroom.bridges.contract import Assent, Delivered, Kind, Result, Text
+from postroom.bridges.terminal.port import Terminal as AnyTerminal
 from postroom.bridges.terminal.port import View
 from postroom.bridges.terminal.typist import Typist
 from postroom.bridges.tmux.pane import Pane as Terminal
@@ -21,7 +22,7 @@ NOTHING: Mapping[str, Callable[[], object]] = {}
 class Staged:
     """A terminal in which a test does something right before or right after a paste or an Enter."""
 
-    def __init__(self, terminal: Terminal) -> None:
+    def __init__(self, terminal: AnyTerminal) -> None:
         self._terminal = terminal
         self.acts: dict[str, Callable[[], object]] = {}  # by moment, each done once
 
@@ -64,13 +65,14 @@ class Desk:
         self,
         text: str = "hello",
         *,
+        kind: Kind = Kind.BODY,
         while_busy: bool = False,
         holds: Callable[[], bool] = lambda: True,
         at: Mapping[str, Callable[[], object]] = NOTHING,
     ) -> Delivered:
         """`at={"before enter": …}`: what is to happen right then."""
         self.terminal.acts = dict(at)
-        return self.typist.deliver(Text(text, while_busy=while_busy), Assent(self._begin, holds))
+        return self.typist.deliver(Text(text, kind, while_busy), Assent(self._begin, holds))
 
     def _begin(self) -> None:
         self.begun += 1

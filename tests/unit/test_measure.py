@@ -2,7 +2,7 @@
 
 import pytest
 
-from postroom.bridges.terminal.measure import fits, room, rows
+from postroom.bridges.terminal.measure import fits, fitted, room, rows
 from postroom.bridges.terminal.reading import CUT, holds
 from postroom.runtimes import NAMES
 from postroom.runtimes.screen import of
@@ -74,8 +74,19 @@ def test_a_line_that_tells_of_mail_fits_everywhere(name: str):
     assert fits(words(150), of(name), *SMALL)
 
 
-def test_only_where_many_characters_are_not_folded_a_frame_must_be_small():
-    assert {name: room(of(name), *LARGE) for name in SEEN if room(of(name), *LARGE)} == {"copilot": 1026}
+@pytest.mark.parametrize("size", [LARGE, SMALL], ids=["large", "small"])
+@pytest.mark.parametrize("name", SEEN)
+def test_where_anything_is_folded_lines_of_any_length_can_be_made_to_fit(name: str, size: tuple[int, int]):
+    for count in range(1, 2000, 7):
+        for text in ("\n".join("x" * min(count, 40)), f"one\n{words(count)}\nend"):
+            made = fitted(text, of(name), *size)
+            assert fits(made, of(name), *size)
+            assert [line for line in made.rstrip().split("\n") if line] == text.split("\n")
+            assert made == text or not fits(text, of(name), *size)
+
+
+def test_only_where_nothing_is_folded_a_frame_must_be_small():
+    assert [room(of(name), *SMALL) for name in SEEN] == [0] * len(SEEN)
     assert room(of("aider"), *SMALL) == room(of("goose"), *SMALL) == 480
 
 

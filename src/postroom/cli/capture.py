@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from postroom.cli.terminal import Named
     from postroom.runtimes.screen import Profile
 
+_LONGEST = 60  # characters of a draft
 _UNKNOWN = "other"  # the folder of what is no runtime of ours
 
 
@@ -32,6 +33,18 @@ class _Found(NamedTuple):
             return "unknown"
         return "draft" if self.reading.state == "idle" and self.reading.draft else self.reading.state.value
 
+    @property
+    def draft(self) -> str | None:
+        """What stands in the composer, in one line of bounded length."""
+        from postroom.bridges.terminal.reading import CUT
+
+        if self.reading is None or self.reading.draft is None:
+            return None
+        draft, is_cut = self.reading.draft, self.reading.draft.startswith(CUT)
+        line = " ".join(draft.removeprefix(CUT).split())
+        shown = line if len(line) <= _LONGEST else f"{line[:_LONGEST].rstrip()} …"
+        return f"… {shown} (cut)" if is_cut else shown
+
 
 def run(args: "argparse.Namespace", context: "Context") -> int:
     from postroom.bridges.terminal.golden import STATES, keep
@@ -46,9 +59,9 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
         )
     what = named(args.runtimes[1], context)
     found = _found(what, standing(what.there))
-    state = args.state or found.reads
-    path = keep(os.path.join(args.out or "screens", found.runtime), found.golden._replace(state=state))
-    _tell(found, state, path, context)
+    golden = found.golden._replace(state=args.state or found.reads)
+    path = keep(os.path.join(args.out or "screens", found.runtime), golden)
+    _tell(found, args.state, path, context)
     return 0
 
 
@@ -93,13 +106,12 @@ def _version(runtime: str) -> str:
     return version(path) if path else ""
 
 
-def _tell(found: _Found, state: str, path: str, context: "Context") -> None:
-    reading = found.reading
-    draft, dialog = (reading.draft, reading.dialog or None) if reading else (None, None)
+def _tell(found: _Found, state: str | None, path: str, context: "Context") -> None:
+    draft, dialog = found.draft, (found.reading.dialog if found.reading else "") or None
     if context.json:
         context.put_json({
-            "path": path, "runtime": found.runtime, "version": found.golden.version or None, "state": state,
-            "reads": found.reads, "draft": draft, "dialog": dialog,
+            "path": path, "runtime": found.runtime, "version": found.golden.version or None,
+            "state": state or found.reads, "reads": found.reads, "draft": draft, "dialog": dialog,
         })  # fmt: skip
         return
     more = f", a dialog: {dialog}" if dialog else f", with the draft {draft!r}" if draft else ""
@@ -107,10 +119,12 @@ def _tell(found: _Found, state: str, path: str, context: "Context") -> None:
     context.note(_advice(found, state))
 
 
-def _advice(found: _Found, state: str) -> str:
+def _advice(found: _Found, state: str | None) -> str:
     look = "Look through it before you show it: your name, your home and mail addresses are gone, no more."
     if found.reading is None:
         return f"No profile knows this program, so nothing is typed there. {look}"
+    if state is None:
+        return f"If it was something else, say what: --state STATE. {look}"
     if found.reads == state:
         return f"It reads as it should; as a test it belongs to tests/data/screens/{found.runtime}. {look}"
     return (

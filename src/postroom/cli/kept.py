@@ -98,8 +98,13 @@ def does(facts: dict[str, Any]) -> str:
         "processing": "at work",
         "stuck": f"stuck: {facts['because']}",
         "asking": f"asks: {facts['dialog'] or 'a person'}",
-        "gone": "not running",
+        "gone": f"not running: {again}" if (again := pause(facts["because"])) else "not running",
     }.get(facts["doing"]) or ("on a screen that is not known" if reason == "unknown_screen" else "running")
+
+
+def pause(words: str) -> str:
+    """When an agent that has ended is started again, if that is what the daemon says of it."""
+    return words if words.startswith("starts again in ") else ""
 
 
 def gets(facts: dict[str, Any]) -> str:

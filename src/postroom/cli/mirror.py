@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 LEAVE = b"\x1d"  # C-]
 _CHUNK = 1 << 16
+_LEFT, _GONE, _LOST = "left", "is gone", "may run on: the connection to the daemon was lost"
 # What an agent may have switched on: pastes, the mouse, another screen, no cursor. It would stay so.
 _RESTORE = b"\x1b[?2004l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?1049l\x1b[?25h\x1b[0m\r\n"
 
@@ -32,32 +33,49 @@ def show(home: str, manifest: "Manifest", context: "Context") -> int:
     context.note(f"{manifest.address}: C-] leaves it")
     with link, _raw(), _resizes() as resized:
         _send_size(link)
-        left = _pass(link, resized)
+        end = _pass(link, resized)
     os.write(1, _RESTORE)
-    context.note(f"left {manifest.address}, which runs on" if left else f"{manifest.address} is gone")
-    return 0
+    context.note(f"{end} {manifest.address}, which runs on" if end == _LEFT else f"{manifest.address} {end}")
+    return int(end == _LOST)
 
 
-def _pass(link: socket.socket, resized: int) -> bool:
-    """Bytes to and fro; whether the person has left, and not the agent."""
-    from postroom.daemon.attachment import keys
+def _pass(link: socket.socket, resized: int) -> str:
+    """Bytes to and fro; how it ended: by the person, by the agent, or neither."""
+    from postroom.daemon.attachment import END, keys
 
     link.setblocking(True)
+    tail = b""
     while True:
         ready = select.select([link, 0, resized], [], [])[0]
         if resized in ready:
             os.read(resized, _CHUNK)
             _send_size(link)
         if link in ready:
-            shown = link.recv(_CHUNK)
+            shown = _received(link)
             if not shown:
-                return False
+                return _GONE if tail == END else _LOST
+            tail = (tail + shown)[-len(END) :]
             _write(shown)
         if 0 in ready:
             typed = os.read(0, 4096)
             if not typed or LEAVE in typed:
-                return True
-            link.sendall(keys(typed))
+                return _LEFT
+            _sent(link, keys(typed))
+
+
+def _received(link: socket.socket) -> bytes:
+    try:
+        return link.recv(_CHUNK)
+    except OSError:
+        return b""
+
+
+def _sent(link: socket.socket, data: bytes) -> None:
+    """What cannot be sent any more is found out by reading."""
+    try:
+        link.sendall(data)
+    except OSError:
+        pass
 
 
 def _write(data: bytes) -> None:
@@ -70,7 +88,7 @@ def _send_size(link: socket.socket) -> None:
 
     columns, lines = os.get_terminal_size(1)
     if columns and lines:
-        link.sendall(size(columns, lines))
+        _sent(link, size(columns, lines))
 
 
 @contextmanager

@@ -1,7 +1,8 @@
 """Somebody attached to the terminal of a child of ours: what it shows goes out, what they type goes in.
 
 After the answer to the verb `attach` the connection is theirs. From us come bytes as they are, first all that
-is needed to draw the screen; from them come parcels, each of a kind, a length and that many bytes.
+is needed to draw the screen, and at last `END` where the program has ended; from them come parcels, each of a
+kind, a length and that many bytes.
 """
 
 import queue
@@ -13,6 +14,7 @@ from collections.abc import Iterator
 from postroom.bridges.contract import Attachable
 
 KEYS, SIZE = b"k", b"s"  # what a parcel holds: what was typed; columns and lines
+END = b"\x1b_postroom ended\x1b\\"  # a string that no terminal shows
 _HEAD, _SIZE = struct.Struct(">cI"), struct.Struct(">HH")
 _MOST = 1 << 16  # bytes of one parcel
 _BEHIND = 256  # pieces of output that somebody may be behind, before they are let go
@@ -32,6 +34,7 @@ def size(columns: int, lines: int) -> bytes:
 def attach(terminal: Attachable, link: socket.socket) -> None:
     """Returns when the other side has gone, or does not keep up."""
     shown: queue.Queue[bytes] = queue.Queue(_BEHIND)
+    link.settimeout(_SEND)  # once, for both threads: it is the socket's, and not the call's
     leave = terminal.subscribe(shown.put_nowait)  # who is too far behind is dropped by the terminal
     sender = threading.Thread(target=_send, args=(shown, link), daemon=True)
     sender.start()
@@ -52,8 +55,8 @@ def _send(shown: "queue.Queue[bytes]", link: socket.socket) -> None:
     """An empty piece is the end."""
     try:
         while piece := shown.get():
-            link.settimeout(_SEND)
             link.sendall(piece)
+        link.sendall(END)
     except OSError:
         pass
     try:
@@ -71,7 +74,6 @@ def _finish(shown: "queue.Queue[bytes]") -> None:
 
 
 def _parcels(link: socket.socket) -> Iterator[tuple[bytes, bytes]]:
-    link.settimeout(None)
     while head := _exactly(link, _HEAD.size):
         kind, length = _HEAD.unpack(head)
         if length > _MOST:
@@ -82,7 +84,10 @@ def _parcels(link: socket.socket) -> Iterator[tuple[bytes, bytes]]:
 def _exactly(link: socket.socket, length: int) -> bytes:
     data = b""
     while len(data) < length:
-        more = link.recv(length - len(data))
+        try:
+            more = link.recv(length - len(data))
+        except TimeoutError:  # who types nothing stays
+            continue
         if not more:
             return b""
         data += more

@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, wait
-from typing import Any
+from typing import Any, NamedTuple
 
 from postroom import host
 from postroom.bridges import manifest as manifests
@@ -21,7 +21,7 @@ from postroom.bridges.process.restart import Policy, restart
 from postroom.bridges.registry import load
 from postroom.daemon.actor import Actor
 from postroom.daemon.log import note
-from postroom.errors import BridgeError, PostroomError, TimedOut
+from postroom.errors import BridgeError, NotFound, PostroomError, TimedOut
 from postroom.model.message import Json
 from postroom.room import berth
 from postroom.room.local import LocalRoom
@@ -33,6 +33,20 @@ _ANSWER = 60.0  # seconds for one thing that is asked for to begin
 _LONGER = 25.0  # seconds for one that has begun by then to end
 
 Job = Callable[[Actor, Bridge], Any]
+
+
+class _Break(NamedTuple):
+    """An agent has ended, and is started again."""
+
+    until: float  # on the monotonic clock
+    ends: int  # in a row
+    code: int | None  # how the last of them was
+
+    def __str__(self) -> str:
+        left, (code, signal) = max(0.0, self.until - time.monotonic()), _end(self.code).values()
+        times = "once" if self.ends == 1 else f"{self.ends} times"
+        how = f", {signal}" if signal else "" if code is None else f", exit {code}"
+        return f"starts again in {left:.0f} s; ended {times}{how}"
 
 
 class Keeper:
@@ -50,6 +64,7 @@ class Keeper:
         self._ended: tuple[str, int | None] | None = None  # the last process that did, and how
         self._stopping = False
         self._over = False  # the agent has ended, and is not started again
+        self._break: _Break | None = None
         self.crashes = 0
         self._thread = threading.Thread(target=self._run, name=manifest.address, daemon=True)
 
@@ -59,6 +74,11 @@ class Keeper:
     @property
     def is_over(self) -> bool:
         return self._over or not self._thread.is_alive()
+
+    @property
+    def pause(self) -> str:
+        """When an agent that has ended is started again, and how it ended; empty: it runs, or is not."""
+        return str(self._break or "")
 
     def ring(self) -> None:
         self._room.bell.ring([self.manifest.agent])
@@ -114,7 +134,9 @@ class Keeper:
         return answer
 
     def _not_running(self) -> BridgeError:
-        known = self.manifest
+        known, pause = self.manifest, self.pause
+        if pause:
+            return BridgeError(f"{known.address} is not running: it {pause}", hint="")
         way = "" if known.pane else f" --bridge {known.bridge}"
         again = f"postroom spawn {known.address}{way} -- {shlex.join(known.command)}"
         hint = f"Start it again: {again}" if known.is_ours else "See who runs: postroom agents"
@@ -132,7 +154,7 @@ class Keeper:
                 self.crashes += 1
                 pause = _FIRST if time.monotonic() - began > _STEADY else pause
                 note("crashed", agent=self.manifest.address, error=repr(exc), again_in=pause)
-                self._rest(pause, exc)
+                self._rest(pause, lambda exc=exc: exc)
                 pause = min(_LONGEST, pause * 2)
         if not self._stopping and self._is_deleted():
             self._forget()
@@ -159,13 +181,13 @@ class Keeper:
             unlabel(self.manifest.pane)
         note("forgotten", agent=self.manifest.address)
 
-    def _rest(self, seconds: float, why: Exception) -> None:
+    def _rest(self, seconds: float, why: Callable[[], Exception]) -> None:
         """Do nothing for so long, whoever rings; what is asked for meanwhile is refused."""
         until = time.monotonic() + seconds
         while not self._stopping and (left := until - time.monotonic()) > 0:
-            self._refuse(why)
+            self._refuse(why())
             self._waiter.wait(left)
-        self._refuse(why)
+        self._refuse(why())
 
     def _serve(self) -> None:
         if host.is_gone(self.manifest.process):
@@ -224,17 +246,27 @@ class Keeper:
             self._over = True  # and it is forgotten
             return
         pause = self._restarts_in(code)
-        with self._room.write() as tx:
-            payload = {"bridge": known.bridge, **_end(code), "again_in": pause}
-            tx.append("agent.ended", known.agent, payload=payload)
+        self._note_end(code, pause)
         berth.vacate(self._room, agent, known.bridge)
-        note("ended", agent=known.address, **_end(code), again_in=pause)
         if pause is None:
             self._over = True
             return
-        self._rest(pause, self._not_running())
-        if not self._stopping:
-            self._start_again()
+        self._break = _Break(time.monotonic() + pause, self._tries, code)
+        self._rest(pause, self._not_running)
+        self._break = None
+        try:
+            if not self._stopping:
+                self._start_again()
+        except NotFound as exc:  # where it ran is no more
+            self._note_end(code, None, reason=str(exc))
+            self._over = True
+
+    def _note_end(self, code: int | None, again_in: float | None, **more: str) -> None:
+        known = self.manifest
+        with self._room.write() as tx:
+            payload = {"bridge": known.bridge, **_end(code), "again_in": again_in, **more}
+            tx.append("agent.ended", known.agent, payload=payload)
+        note("ended", agent=known.address, **_end(code), again_in=again_in, **more)
 
     def _restarts_in(self, code: int | None) -> float | None:
         """Seconds until it is started again; None: it is not."""

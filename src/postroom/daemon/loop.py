@@ -13,7 +13,7 @@ from typing import Any
 
 from postroom import config, host
 from postroom.bridges import manifest as manifests
-from postroom.bridges.contract import Observation
+from postroom.bridges.contract import Doing, Observation
 from postroom.bridges.manifest import Manifest
 from postroom.clock import wall
 from postroom.daemon import log, verb
@@ -124,12 +124,14 @@ class Daemon:
         """What these do now, each by its own bridge, all at once; but those that say it too late."""
         until = time.monotonic() + seconds
         asked = {agent: self.keepers[agent] for agent in agents if agent in self.keepers}
+        paused = {agent: pause for agent, keeper in asked.items() if (pause := keeper.pause)}
         answers = {
             agent: keeper.submit(lambda actor, _: actor.observe())
             for agent, keeper in asked.items()
-            if not keeper.is_over
+            if not (keeper.is_over or agent in paused)
         }
-        return {agent: seen for agent, answer in answers.items() if (seen := _result(answer, until))}
+        seen = {agent: _paused(pause) for agent, pause in paused.items()}
+        return seen | {agent: found for agent, answer in answers.items() if (found := _result(answer, until))}
 
     def _answer(self, name: str, words: Json, pid: int) -> Any:
         return verb.run(self, name, words, pid)
@@ -145,6 +147,10 @@ class Daemon:
         log.note("ended")
         self.room.close()
         self._instance.close()
+
+
+def _paused(words: str) -> Observation:
+    return Observation(Doing.GONE, words, "offline", at=wall())
 
 
 def _result(answer: "Future[Observation]", until: float) -> Observation | None:

@@ -23,6 +23,7 @@ _CHUNK = 1 << 16
 _TAIL = 64  # chunks that are still read after its end
 _PAUSE = 0.02
 _ANSWER = 0.2
+_FOREIGN = ("TMUX", "TMUX_PANE")  # of the pane in which somebody asked for it: it is in none
 # A shell that leads a session has no terminal until it opens one; the program then takes its place.
 _IN_TERMINAL = ("/bin/sh", "-c", 'exec "$@" <>"$0" >&0 2>&1')
 
@@ -98,9 +99,10 @@ class Child:
     def _popen(self, launch: Launch, command: list[str], *ends: int) -> "subprocess.Popen[bytes]":
         for descriptor in (self._input, *self._streams):
             os.set_blocking(descriptor, False)
+        env = {name: value for name, value in launch.env.items() if name not in _FOREIGN}
         return subprocess.Popen(
             command, stdin=ends[0], stdout=ends[1], stderr=ends[2], cwd=launch.cwd,
-            env=launch.env | {"POSTROOM_AGENT": launch.address}, start_new_session=True,
+            env=env | {"POSTROOM_AGENT": launch.address}, start_new_session=True,
         )  # fmt: skip
 
     @property

@@ -1,9 +1,10 @@
 """A program that reads lines and prints lines. Mail goes in as one line of JSON, which it may answer to.
 
     {"type": "mail", "id": "1", "text": "…"}       what it reads
+    {"type": "command", "text": "…"}               an operator's own words, to which it need not answer
     {"postroom": "seen", "id": "1"}                what it may print, and what proves it
 
-Without an `id` the oldest one is meant that has not been seen. An operator's command goes in as it is.
+Without an `id` the oldest one is meant that has not been seen.
 """
 
 import json
@@ -70,9 +71,7 @@ class Lines(Piped):
     def deliver(self, text: Text, assent: Assent) -> Delivered:
         if text.kind is not Kind.COMMAND:
             return self._mail(text.text, assent)
-        if len(text.text.splitlines()) != 1:
-            return Delivered(Result.REFUSED, words="a command is one line")
-        return self._hand(text.text.strip("\r\n"), assent)
+        return self._hand(encode({"type": "command", "text": text.text.strip("\r\n")}), assent)
 
     def _mail(self, text: str, assent: Assent) -> Delivered:
         with self._changed:

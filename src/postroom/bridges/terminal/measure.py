@@ -1,11 +1,11 @@
 """How much a composer can show at once: what it cannot is not typed, as nobody could see that it is there.
 
-Where it folds what is long, a text fits that is certainly folded, or else shown whole.
+Where it folds what is long, a text fits that is shown whole, or certainly folded: blanks can see to that.
 """
 
 import unicodedata
 
-from postroom.runtimes.screen import Most, Profile
+from postroom.runtimes.screen import Fold, Most, Profile
 
 _OTHERS = 6  # rows of a screen that are no composer's
 _LEAST = 300  # characters: a frame that is worth to be typed
@@ -16,9 +16,23 @@ def fits(text: str, profile: Profile, width: int, height: int) -> bool:
     return profile.folds.folds(text) or rows(text, width - profile.composer.aside) <= _most(profile, height)
 
 
+def fitted(text: str, profile: Profile, width: int, height: int) -> str:
+    """A text that fits, if it can be made to: by empty lines below its first one, or by blanks behind it.
+
+    Some do not count empty lines at the end. In a frame of mail, those below its head are nobody's words.
+    """
+    lines, chars = profile.folds
+    head, several, rest = text.partition("\n")
+    if fits(text, profile, width, height):
+        return text
+    if lines is not None and several:
+        return head + "\n" * (lines - rest.count("\n") - 1) + rest
+    return text if chars is None else text.ljust(chars)
+
+
 def room(profile: Profile, width: int, height: int) -> int:
     """How many characters of usual lines it shows at once; 0: it folds what is long."""
-    return 0 if profile.folds.chars else max(_LEAST, _most(profile, height) * width // 3)
+    return 0 if profile.folds != Fold() else max(_LEAST, _most(profile, height) * width // 3)
 
 
 def _most(profile: Profile, height: int) -> int:

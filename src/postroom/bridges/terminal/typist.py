@@ -103,6 +103,8 @@ class Typist:
             view = self._terminal.look()
         except BridgeError as exc:
             return Delivered(Result.REFUSED, _unreached(exc), words=str(exc))
+        if text.kind is Kind.BODY:
+            plain = measure.fitted(plain, self._profile, view.width, len(view.screen.lines))
         if refused := self._refusal(view, plain, text):
             return Delivered(Result.REFUSED, refused.reason, words=refused.words)
         if not assent.holds():

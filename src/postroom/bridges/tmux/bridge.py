@@ -99,7 +99,11 @@ def open(berth: Berth) -> TmuxBridge:
 
 
 def start(launch: Launch) -> Berth:
-    """In a window of its own; its last screen stays when it ends, to be read."""
+    """In a window of its own; its last screen stays when it ends, to be read.
+
+    What ran before is started again in the same server: if that has ended, `NotFound`.
+    """
+    _refuse_another(str(launch.details.get("server") or ""))
     server = Server(str(launch.details.get("socket") or own_socket()))
     session = str(launch.details.get("session") or SESSION)
     command = _command(launch)
@@ -111,10 +115,16 @@ def start(launch: Launch) -> Berth:
     label(where, launch.address)
     again = ["respawn-pane", "-k", "-t", pane, "-c", literal(launch.cwd), *_environment(launch), "--"]
     pid = at(where, [*again, *command], ["display-message", "-p", "-t", pane, "#{pane_pid}"])
+    kept = {"socket": where.socket, "server": where.server}  # where it is started again
     return Berth(
         launch.agent, launch.address, host.identity_of(int(pid)), str(where), launch.runtime,
-        {**launch.details, "label": launch.address, "place": place},
+        {**launch.details, "label": launch.address, "place": place, **kept},
     )  # fmt: skip
+
+
+def _refuse_another(server: str) -> None:
+    if server and server_of(int(server.partition(".")[0])) != server:
+        raise NotFound("the tmux server in which it ran has ended", hint="Start it anew: postroom spawn")
 
 
 def _window(server: Server, session: str, launch: Launch) -> list[str]:

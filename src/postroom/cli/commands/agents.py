@@ -58,36 +58,45 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
     room = context.room()
     if args.of is not None and room.store.look().project(args.of) is None:
         raise UnknownProject(f"there is no project {args.of!r}", project=args.of)
-    where = _look(room, context)
+    where, paused = _look(room, context)
     found = [each for each in room.agents(everyone=args.all) if args.of in (None, each.agent.project)]
     if context.json:
         from postroom.protocol import wire
 
         now = room.now()
-        context.put_json({"agents": [wire.status(each, _above(each.agent, context), now) for each in found]})
+        told = [
+            {**wire.status(each, _above(each.agent, context), now), "pause": paused.get(each.agent.id)}
+            for each in found
+        ]
+        context.put_json({"agents": told})
     elif found:
-        _put([_row(status, room.now(), where, context) for status in found], context)
+        _put([_row(status, room.now(), where, paused, context) for status in found], context)
     else:
         context.note("Nobody is here yet. Give somebody an address: postroom join NAME")
     return 0
 
 
-def _look(room: "LocalRoom", context: "Context") -> dict[str, str]:
-    """Have the daemon look at the agents that bridges reach; in which place each of their panes is."""
+def _look(room: "LocalRoom", context: "Context") -> tuple[dict[str, str], dict[str, str]]:
+    """Have the daemon look at the agents that bridges reach; in which place each of their panes is.
+
+    And of those that have ended and are started again, when, by their ids.
+    """
     from postroom.bridges.manifest import every
 
     kept = every(room.home)
     if not kept:
-        return {}
+        return {}, {}
     from postroom.cli.bridged import last_seen, places
-    from postroom.cli.kept import observed
+    from postroom.cli.kept import observed, pause
     from postroom.daemon.place import running
 
+    paused: dict[str, str] = {}
     if running(room.home):
-        observed(room.home, [one.agent for one in kept])
+        found = observed(room.home, [one.agent for one in kept])
+        paused = {agent: again for agent, one in found.items() if (again := pause(one["words"]))}
     else:
         _tell_last(last_seen(room.home, {one.agent: one.address for one in kept if _runs(one)}), context)
-    return places([one.pane for one in kept if one.pane])
+    return places([one.pane for one in kept if one.pane]), paused
 
 
 def _tell_last(seen: str, context: "Context") -> None:
@@ -147,7 +156,9 @@ def _above(agent: "Agent", context: "Context") -> str | None:
     return found and found.address
 
 
-def _row(status: "AgentStatus", now: int, where: dict[str, str], context: "Context") -> _Row:
+def _row(
+    status: "AgentStatus", now: int, where: dict[str, str], paused: dict[str, str], context: "Context"
+) -> _Row:
     agent = status.agent
     about = agent.description
     if agent.capabilities:
@@ -162,6 +173,8 @@ def _row(status: "AgentStatus", now: int, where: dict[str, str], context: "Conte
     first = status.sessions[0] if status.sessions else None
     place = next((where[one.session.pane] for one in status.sessions if one.session.pane in where), "")
     found = way(status.reach, agent.id, first, context, place)
+    if not status.sessions and agent.id in paused:
+        found = Way(f"not running: {paused[agent.id]}")
     return _Row(agent.address, agent.role, waiting, str(status.offered), found, about)
 
 

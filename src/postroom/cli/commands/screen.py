@@ -65,11 +65,14 @@ def _shown(found: "Named", lines: int, colour: bool, context: "Context") -> tupl
     from postroom.errors import BridgeError, TimedOut, UnknownAgent
 
     if found.agent is not None and found.manifest is not None and not (colour and found.pane):
+        from postroom.cli.kept import pause
         from postroom.daemon.control import ask
 
         try:
             return ask(context.room().home, "screen", agent=found.agent.id, lines=lines), "daemon"
-        except (BridgeError, TimedOut, UnknownAgent):
+        except (BridgeError, TimedOut, UnknownAgent) as exc:
             if found.pane is None:
                 raise
+            if pause(str(exc).partition(": it ")[2]):
+                context.note(str(exc))
     return captured(found.there, lines, colour=colour), "tmux"
