@@ -64,7 +64,10 @@ class Pane:
         """What the screen shows, as the guard reads it."""
         cursor = "#{cursor_y}"
         words = ("display-message", "-p", "-t", self.id, cursor, ";", "capture-pane", "-p", "-e", "-N")
-        row, _, screen = self.terminal.tmux(*words, "-t", self.id).partition("\n")
+        said = ""
+        while not said:  # tmux 3.3 says nothing in the moment in which a client leaves
+            said = self.terminal.tmux(*words, "-t", self.id)
+        row, _, screen = said.partition("\n")
         return read(parse(screen, int(row)), self._profile)
 
     def press(self, *keys: str) -> None:

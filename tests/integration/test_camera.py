@@ -163,3 +163,19 @@ def test_one_process_has_one_camera_for_a_server(stage: Stage):
     one, same, other = (Server(path) for path in (stage.socket, stage.socket, "/tmp/x"))
     assert camera(one) is camera(same)
     assert camera(one) is not camera(other)
+
+
+class Silent(Server):
+    """A server that says nothing to who asks first, as tmux 3.3 may while a client leaves."""
+
+    said = 0
+
+    def run(self, *words: str, given: str = "") -> str:
+        answer = super().run(*words, given=given)
+        self.said += 1
+        return answer if self.said > 1 else ""
+
+
+def test_a_server_that_says_nothing_is_asked_again(stage: Stage):
+    [pane] = panes(stage, 1)
+    assert "pane 0." in Camera(Silent(stage.socket)).look(pane).text

@@ -23,6 +23,7 @@ _HELD = (
     "cursor_y", "pane_width", "pane_height", "alternate_on", "pane_current_command", "session_activity",
 )  # fmt: skip
 _CLIENTS = "#{client_pid} #{client_activity} #{pane_id}"
+_AGAIN = 3  # times that tmux is asked once more if it says nothing at all
 _MOST = 20  # panes of one call: tmux takes 16 kB of words
 _ROWS = 12  # of a screen, from below, that must still be where they were
 _WORDS = re.compile(r"[A-Za-z][A-Za-z ]+[A-Za-z]")  # what can be searched for without quoting
@@ -166,10 +167,19 @@ class Camera:
         for pane in panes:
             commands += [["display-message", "-p", fence], ["display-message", "-p", "-t", pane, _FORMAT]]
             commands += [["capture-pane", "-p", "-e", "-N", "-t", pane]]
-        began = time.monotonic()
-        clients, *parts = self._run(*commands).split(f"{fence}\n")
+        began, said = self._told(commands)
+        clients, *parts = said.split(f"{fence}\n")
         typed = self._keyboard.note(clients)
         return {pane: _shot(began, part, typed) for pane, part in zip(panes, parts, strict=True)}
+
+    def _told(self, commands: list[list[str]]) -> tuple[float, str]:
+        """What tmux says, and since when that is so. To some it says nothing, while a client leaves (3.3)."""
+        began, said = time.monotonic(), self._run(*commands)
+        for _ in range(_AGAIN):
+            if said:
+                break
+            began, said = time.monotonic(), self._run(*commands)
+        return began, said
 
     def _run(self, *commands: list[str]) -> str:
         self.calls += 1
