@@ -16,11 +16,7 @@ from typing import Any
 
 from postroom import host
 from postroom.bridges import manifest as manifests
-<<<<<<< HEAD
-from postroom.bridges.contract import Bridge, Way
-=======
-from postroom.bridges.contract import Bridge, Doing, Launch, Way
->>>>>>> 89eeb00 (wip all)
+from postroom.bridges.contract import Bridge, Doing, Way
 from postroom.bridges.manifest import Manifest
 from postroom.bridges.process.restart import Policy, restart
 from postroom.bridges.registry import load
@@ -29,14 +25,10 @@ from postroom.daemon.actor import Actor, Deed
 from postroom.daemon.doorbell import Doorbell
 from postroom.daemon.log import note
 from postroom.errors import BridgeError, PostroomError, TimedOut
-<<<<<<< HEAD
-from postroom.model.message import Json
-from postroom.room import berth
-=======
 from postroom.model.ladder import Reason
+from postroom.model.message import Json
 from postroom.room import berth, glance
 from postroom.room.glance import Glance
->>>>>>> 89eeb00 (wip all)
 from postroom.room.local import LocalRoom
 
 _MOST = 64  # things asked for that may wait
@@ -189,26 +181,17 @@ class Keeper:
         self._refuse(why)
 
     def _serve(self) -> None:
-<<<<<<< HEAD
-        if host.is_gone(self.manifest.process):
-            self._has_ended(self._exit_code())
-=======
         if self._bridge is None and host.is_gone(self.manifest.process):
-            self._has_ended(-1)
->>>>>>> 89eeb00 (wip all)
+            self._has_ended(self._exit_code())
             return
         try:
-<<<<<<< HEAD
-            bridge.attend(self.ring)
-            actor = Actor(self._room, self.manifest, bridge)
-            while not self._stopping and not actor.has_ended:
-                self._waiter.drain()
-                self._answer(actor, bridge)
-                pause = actor.step()
-                if not actor.has_ended and self._jobs.empty():
-                    self._waiter.wait(pause)
-        finally:
-            bridge.close()
+            actor = self._live()
+        except BridgeError as exc:
+            if self._bridge is not None or not exc.facts.get("orphan"):
+                raise
+            self._end_orphan()
+            self._has_ended(-signal.SIGKILL)
+            return
         if actor.has_ended:
             self._has_ended(actor.exit_code)
 
@@ -224,17 +207,6 @@ class Keeper:
             return next((one.exit_code for one in bridge.receive() if one.exit_code is not None), None)
         finally:
             bridge.close()
-=======
-            actor = self._live()
-        except BridgeError as exc:
-            if self._bridge is not None or not exc.facts.get("orphan"):
-                raise
-            self._end_orphan()
-            self._has_ended(-signal.SIGKILL)
-            return
-        if actor.ended is not None:
-            self._has_ended(actor.ended)
->>>>>>> 89eeb00 (wip all)
 
     def _live(self) -> Actor:
         """Step an actor until its agent has ended, or this is to end. A child of ours outlives its crash."""
@@ -252,11 +224,11 @@ class Keeper:
     def _stepped(self, bridge: Bridge, knows: bool) -> Actor:
         bridge.attend(self.ring)
         actor = Actor(self._room, self.manifest, bridge, self._due, knows=knows)
-        while not self._stopping and actor.ended is None:
+        while not self._stopping and not actor.has_ended:
             self._bell.drain()
             self._answer(actor, bridge)
             pause = actor.step()
-            if actor.ended is None and self._jobs.empty():
+            if not actor.has_ended and self._jobs.empty():
                 self._bell.wait(pause)
         return actor
 
@@ -329,7 +301,6 @@ class Keeper:
         with self._guard:
             self.manifest = known.at(self._way.start(known.launch(self._env)))
             manifests.put(self._room.home, self.manifest)
-<<<<<<< HEAD
         berth.started(self._room, known.agent, known.bridge, known.program)
         self._way.end(known.berth)
 
@@ -340,6 +311,3 @@ def _end(code: int | None) -> Json:
         return {"exit_code": code, "signal": None}
     names = {one.value: one.name for one in signal.Signals}
     return {"exit_code": None, "signal": names.get(-code, str(-code))}
-=======
-        self._way.end(known.berth)  # what is left of the run before: a pane with its last screen
->>>>>>> 89eeb00 (wip all)
