@@ -26,6 +26,10 @@ class Waiter(Protocol):
         """Forget the rings so far; whether there were any."""
         ...
 
+    def is_lost(self) -> bool:
+        """Whether no ring can reach it any more: where it was bound, somebody has removed it."""
+        ...
+
     def close(self) -> None: ...
 
 

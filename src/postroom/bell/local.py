@@ -272,6 +272,9 @@ class LocalWaiter:
         except OSError:
             return rung
 
+    def is_lost(self) -> bool:
+        return not os.path.lexists(self._path)
+
     def close(self) -> None:
         if self._pid == os.getpid() and self._socket.fileno() >= 0:
             with contextlib.suppress(OSError):

@@ -43,4 +43,7 @@ class PollingWaiter:
     def drain(self) -> bool:
         return False
 
+    def is_lost(self) -> bool:
+        return False
+
     def close(self) -> None: ...

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from postroom.model.presence import Sight
     from postroom.room.glance import Glance
 
-_WAITS = ("draft", "copy_mode", "synchronised", "background", "typing", "unknown_screen")
+_WAITS = ("draft", "copy_mode", "synchronised", "background", "typing", "unknown_screen", "uncertain")
 
 
 def text(party: str, session: "Session", sight: "Sight", context: "Context", place: str = "") -> str:

@@ -16,6 +16,7 @@ _BUT = {  # what keeps mail out of a terminal, though its agent is idle
     "copy_mode": "but scrolled back",
     "synchronised": "but synchronised with other panes",
     "background": "but behind another program",
+    "uncertain": "with an earlier text of ours",
 }
 _PATIENCE = 2.0  # seconds for the daemon to look at all of them
 
@@ -73,7 +74,8 @@ def title(manifest: "Manifest") -> str:
 def next_step(facts: dict[str, Any], manifest: "Manifest") -> str | None:
     """The command that helps, where mail cannot get in."""
     name = facts["agent"]
-    if str(facts["reason"]).startswith("launch_blocked:") or facts["doing"] == "asking":
+    reason = str(facts["reason"])
+    if reason.startswith("launch_blocked:") or reason == "uncertain" or facts["doing"] == "asking":
         return f"postroom attach {name}"
     if facts["reason"] == "unknown_screen" and _lacks_profile(manifest):
         return f"postroom adopt {facts['pane']} --pattern RE" if facts["pane"] else "postroom help adopt"

@@ -5,7 +5,10 @@ waits for it. Where the agent has hooks that carry mail, they do, and the bridge
 """
 
 import time
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from functools import partial
 
 from postroom import host
 from postroom.bridges.adoption import occupy
@@ -22,7 +25,7 @@ from postroom.bridges.contract import (
 )
 from postroom.bridges.manifest import Manifest
 from postroom.daemon.waking import Waking
-from postroom.errors import TerminalTaken, UnknownAgent
+from postroom.errors import StoreError, TerminalTaken, UnknownAgent
 from postroom.model.ladder import Reason
 from postroom.model.message import Agent, Json, Mail, Session
 from postroom.room import berth, glance, push, turn
@@ -40,7 +43,18 @@ _OPEN = 1.0  # seconds between two looks for the proof of what was handed over
 class Actor:
     """See above. `step` is all that it does; whoever has the thread calls it, and waits as it says."""
 
-    def __init__(self, room: LocalRoom, manifest: Manifest, bridge: Bridge) -> None:
+    def __init__(
+        self,
+        room: LocalRoom,
+        manifest: Manifest,
+        bridge: Bridge,
+        due: "deque[Deed] | None" = None,
+        *,
+        knows: bool = False,
+    ) -> None:
+        """`due`: what an actor before this one could not note; `knows`: on the same bridge, which therefore
+        knows what was handed over by it.
+        """
         self._room = room
         self._bridge = bridge
         self._manifest = manifest
@@ -53,7 +67,10 @@ class Actor:
         self._waking = Waking(room)
         self.has_ended = False
         self.exit_code: int | None = None  # of an agent that has ended; None: nobody knows
-        push.doubt(room, self.session, self._route)  # of an earlier life of ours
+        self._due: deque[Deed] = deque() if due is None else due
+        self._do()
+        if not knows:
+            push.doubt(room, self.session, self._route)  # of an earlier life of ours
 
     def _agent(self) -> Agent:
         found = self._room.store.look().agent(self._manifest.agent)
@@ -64,7 +81,8 @@ class Actor:
     def step(self) -> float | None:
         """Do what can be done now; in how many seconds to look again, or None: when something rings."""
         is_gone = self._is_gone()
-        self._hear(self._bridge.receive())
+        self._do()
+        self._do(*(partial(Actor._hear, heard=one) for one in self._bridge.receive()))
         self.has_ended = self.has_ended or is_gone
         if self.has_ended:
             return None
@@ -84,6 +102,21 @@ class Actor:
         """
         return not self._bridge.capabilities().owned and host.is_gone(self.session.process)
 
+    def _do(self, *deeds: "Deed") -> None:
+        """Note in the room what has happened, in this order. What it does not take now is done later, if need
+        be by the next actor, and before all else.
+        """
+        self._due += deeds
+        while self._due:
+            try:
+                self._due[0](self)
+            except StoreError:
+                raise
+            except Exception:
+                self._due.popleft()  # it would fail for ever
+                raise
+            self._due.popleft()
+
     # by hooks, woken
 
     def _wake(self, carrier: Session, waits: list[Mail]) -> float | None:
@@ -95,7 +128,7 @@ class Actor:
         if delivered.result is Result.REFUSED:
             self._waking.withheld()
         self.observe()
-        self._tell(delivered, "wake", waits[:1])
+        self._do(partial(Actor._tell, delivered=delivered, what="wake", mails=waits[:1]))
         return self._again()
 
     # without hooks, typed
@@ -129,11 +162,18 @@ class Actor:
         return wanted
 
     def _type(self, offering: turn.Offering, works: bool) -> float:
-        delivered = self._deliver(
-            Text(offering.frame.text, while_busy=works),
-            lambda: push.begun(self._room, offering, self.session),
-        )
-        self._settle(offering, delivered)
+        try:
+            delivered = self._deliver(
+                Text(offering.frame.text, while_busy=works),
+                lambda: push.begun(self._room, offering, self.session),
+            )
+        except Exception:  # then not a byte was written
+            self._due.append(lambda actor: push.give_up(actor._room, offering))
+            raise
+        self._idle_since = None
+        self._do(partial(Actor._settle, offering=offering, delivered=delivered))
+        if delivered.result is not Result.REFUSED:
+            self._pause = _SOON
         if delivered.reason == Reason.TOO_LONG.value:
             return self._announce(offering.mails)
         self._alone = 0
@@ -147,7 +187,7 @@ class Actor:
             return 0.0
         line = f"{NUDGE} It is too long for this terminal. Run: postroom read {first.handle}"
         delivered = self._deliver(Text(line, Kind.WAKE), lambda: self._announced.add(first.delivery.seq))
-        self._tell(delivered, "notice", [first])
+        self._do(partial(Actor._tell, delivered=delivered, what="notice", mails=[first]))
         if delivered.result is Result.REFUSED:
             self._announced.discard(first.delivery.seq)
             return self._again()
@@ -167,13 +207,25 @@ class Actor:
         self, text: Text, begun: Callable[[], None], agrees: Callable[[], bool] = lambda: True
     ) -> Delivered:
         try:
-            with Pen(self._room, self._manifest.pane or self._manifest.agent) as pen:
+            with self._pen() as pen:
                 return self._bridge.deliver(text, Assent(begun, lambda: agrees() and pen.holds()))
         except TerminalTaken as exc:
             return Delivered(Result.REFUSED, "typing", words=str(exc))
 
+    @contextmanager
+    def _pen(self) -> Generator[Pen]:
+        """The pen of its terminal. It may be noted later that it was put down: what was done is done."""
+        pen = Pen(self._room, self._manifest.pane or self._manifest.agent)
+        try:
+            yield pen
+        finally:
+            try:
+                pen.close()
+            except StoreError:
+                self._due.append(lambda _: pen.close())
+
     def _settle(self, offering: turn.Offering, delivered: Delivered) -> None:
-        self._idle_since = None
+        """Twice does no harm."""
         match delivered.result:
             case Result.REFUSED:
                 is_long = delivered.reason == Reason.TOO_LONG.value and len(offering.mails) == 1
@@ -185,8 +237,6 @@ class Actor:
             case Result.HANDED | Result.PROVEN:
                 pass  # `receive` will tell
         self._tell(delivered, "mail", offering.mails)
-        if delivered.result is not Result.REFUSED:
-            self._pause = _SOON
 
     def _doubt(self, words: str) -> None:
         mails = push.handed(self._room, self.session, self._route)
@@ -221,7 +271,7 @@ class Actor:
         if not self._bridge.capabilities().interrupts:
             return None
         try:
-            with Pen(self._room, self._manifest.pane or self._manifest.agent):
+            with self._pen():
                 return self._bridge.interrupt()
         except TerminalTaken as exc:
             return Interrupted(False, f"nothing was pressed: {exc}")
@@ -240,15 +290,17 @@ class Actor:
 
     # what comes out of it
 
-    def _hear(self, heard: list[Heard]) -> None:
-        for one in heard:
-            if one.proves is not None:
-                push.prove(self._room, self.session, self._route, one.proves)
-            if one.doubts:
-                self._doubt(one.doubts)
-            if one.text:
-                with self._room.write() as tx:
-                    payload = {"stream": one.stream, "text": one.text}
-                    tx.append("agent.output", self._manifest.agent, payload=payload, role="agent")
-            if one.exit_code is not None:
-                self.has_ended, self.exit_code = True, one.exit_code
+    def _hear(self, heard: Heard) -> None:
+        if heard.proves is not None:
+            push.prove(self._room, self.session, self._route, heard.proves)
+        if heard.doubts:
+            self._doubt(heard.doubts)
+        if heard.text:
+            with self._room.write() as tx:
+                payload = {"stream": heard.stream, "text": heard.text}
+                tx.append("agent.output", self._manifest.agent, payload=payload, role="agent")
+        if heard.exit_code is not None:
+            self.has_ended, self.exit_code = True, heard.exit_code
+
+
+Deed = Callable[[Actor], None]

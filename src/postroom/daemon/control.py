@@ -10,6 +10,7 @@ import socket
 import struct
 import sys
 import threading
+import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -21,6 +22,9 @@ _NAME = "daemon.sock"
 _SOL_LOCAL, _LOCAL_PEERPID = 0, 0x002  # as macOS numbers them; Python names neither
 _MOST = 1 << 22  # bytes of one line
 _PATIENCE = 90.0  # seconds
+_LINE = 5.0  # seconds for a line to come in, all of it
+_AT_ONCE, _QUEUE = 64, 512  # connections that are answered at a time; that may wait for it
+_PAUSE = 0.05
 _HINT = "Start it: postroom up"
 
 Answer = Callable[[str, Json, int], Any]  # a verb, its words, and the caller's pid
@@ -34,7 +38,7 @@ class Takeover(NamedTuple):
 
 
 class Server:
-    """Answers each connection in a thread of its own."""
+    """Answers each connection in a thread of its own, so many at a time. The others wait to be accepted."""
 
     def __init__(self, home: str, answer: Answer) -> None:
         self._answer = answer
@@ -47,43 +51,60 @@ class Server:
         with _short(self._path) as path:
             self._socket.bind(path)
         os.chmod(self._path, 0o600)
-        self._socket.listen(32)
+        self._file = os.stat(self._path)
+        self._places = threading.BoundedSemaphore(_AT_ONCE)
+        self._is_closed = False
+        self._socket.listen(_QUEUE)
         threading.Thread(target=self._accept, name="control", daemon=True).start()
 
     def _accept(self) -> None:
-        while True:
+        """Whatever cannot be accepted, the next may be: only a socket that is closed is done with."""
+        while not self._is_closed:
+            self._places.acquire()
             try:
                 link, _ = self._socket.accept()
-            except OSError:
-                return
-            threading.Thread(target=self._serve, args=(link,), daemon=True).start()
+                threading.Thread(target=self._serve, args=(link,), daemon=True).start()
+            except (OSError, RuntimeError):  # no descriptor is left, or no thread; or who called has gone
+                self._places.release()
+                time.sleep(_PAUSE)
 
     def _serve(self, link: socket.socket) -> None:
         with link:
-            link.settimeout(_PATIENCE)
-            run = None
             try:
-                uid, pid = _peer(link)
-                if uid != os.getuid():
-                    return
-                words = _words(_line(link))
-                answer = self._answer(str(words.pop("verb", "")), words, pid)
-                answer, run = answer if isinstance(answer, Takeover) else (answer, None)
-                said = {"ok": answer}
-            except PostroomError as exc:
-                said = exc.as_json()
-            except Exception as exc:
-                said = BridgeError(f"{type(exc).__name__}: {exc}").as_json()
-            try:
-                link.sendall(json.dumps(said, default=str).encode() + b"\n")
-            except OSError:
-                return  # who asked has gone
+                run = self._answered(link)
+            finally:
+                self._places.release()
             if run is not None:
                 run(link)
 
-    def close(self) -> None:
+    def _answered(self, link: socket.socket) -> "Callable[[socket.socket], None] | None":
+        """Answer one line; who has the connection from then on."""
+        run = None
         try:
-            os.unlink(self._path)
+            uid, pid = _peer(link)
+            if uid != os.getuid():
+                return None
+            words = _words(_line(link, _LINE))
+            answer = self._answer(str(words.pop("verb", "")), words, pid)
+            answer, run = answer if isinstance(answer, Takeover) else (answer, None)
+            said = {"ok": answer}
+        except PostroomError as exc:
+            said = exc.as_json()
+        except Exception as exc:
+            said = BridgeError(f"{type(exc).__name__}: {exc}").as_json()
+        try:
+            link.settimeout(_PATIENCE)
+            link.sendall(json.dumps(said, default=str).encode() + b"\n")
+        except OSError:
+            return None  # who asked has gone
+        return run
+
+    def close(self) -> None:
+        """The file is removed if it is ours: another daemon may have put its own in our place."""
+        self._is_closed = True
+        try:
+            if os.path.samestat(self._file, os.stat(self._path)):
+                os.unlink(self._path)
         except OSError:
             pass
         self._socket.close()
@@ -106,17 +127,30 @@ def take_over(home: str, verb: str, **words: Any) -> tuple[socket.socket, Any]:
 
 
 def _asked(link: socket.socket, home: str, patience: float, words: Json) -> Any:
-    link.settimeout(patience)
+    until = time.monotonic() + patience
     try:
         with _short(config.beside(home, _NAME)) as path:
-            link.connect(path)
+            _connect(link, path, until)
+        link.settimeout(max(_PAUSE, until - time.monotonic()))
         link.sendall(json.dumps(words).encode() + b"\n")
-        said: Json = json.loads(_line(link))
+        said: Json = json.loads(_line(link, until - time.monotonic()))
     except (OSError, ValueError) as exc:
-        raise BridgeError(f"the daemon does not answer: {exc}", hint=_HINT) from None
+        raise BridgeError(f"the daemon does not answer: {exc}", hint=_HINT, silent=True) from None
     if "error" in said:
         raise errors.told(said, BridgeError)
     return said["ok"]
+
+
+def _connect(link: socket.socket, path: str, until: float) -> None:
+    """Where others wait already, and the queue is full, the system says so at once."""
+    while True:
+        link.settimeout(max(_PAUSE, until - time.monotonic()))
+        try:
+            return link.connect(path)
+        except BlockingIOError:
+            if time.monotonic() > until:
+                raise
+            time.sleep(_PAUSE)
 
 
 def ping(home: str) -> bool:
@@ -130,17 +164,18 @@ def ping(home: str) -> bool:
 def _words(line: bytes) -> Json:
     try:
         said: Any = json.loads(line)
-    except ValueError as exc:
+    except (ValueError, RecursionError) as exc:
         raise UsageError(f"what was asked is no JSON: {exc}") from None
     if not isinstance(said, dict):
         raise UsageError("what was asked is no JSON object")
     return said  # pyright: ignore[reportUnknownVariableType] - whatever stands there
 
 
-def _line(link: socket.socket) -> bytes:
-    """One line, and not a byte of what may follow it."""
-    data = b""
+def _line(link: socket.socket, seconds: float) -> bytes:
+    """One line, all of it within so long, and not a byte of what may follow it."""
+    data, until = b"", time.monotonic() + seconds
     while not data.endswith(b"\n"):
+        link.settimeout(max(0.001, until - time.monotonic()))
         ahead = link.recv(1 << 16, socket.MSG_PEEK)
         wanted = ahead.find(b"\n") + 1 or len(ahead)
         if len(data) > _MOST or not wanted or not (more := link.recv(wanted)):

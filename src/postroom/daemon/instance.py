@@ -18,6 +18,7 @@ class Instance:
     """The right to be the room's daemon, held until the process ends."""
 
     def __init__(self, home: str) -> None:
+        self._home = home
         host.private_directory(config.beside(home))
         self._file = os.open(lock_path(home), os.O_RDWR | os.O_CREAT, 0o600)
         if not host.lock(self._file):
@@ -25,6 +26,13 @@ class Instance:
             raise BridgeError("this room has a daemon already", hint="See: postroom status")
         os.ftruncate(self._file, 0)
         os.pwrite(self._file, host.identity().encode(), 0)
+
+    def holds(self) -> bool:
+        """Whether the lock is still where others look for it: one that was removed keeps nobody out."""
+        try:
+            return os.path.samestat(os.fstat(self._file), os.stat(lock_path(self._home)))
+        except OSError:
+            return False
 
     def close(self) -> None:
         os.ftruncate(self._file, 0)

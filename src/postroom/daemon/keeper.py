@@ -9,21 +9,26 @@ import shlex
 import signal
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, wait
 from typing import Any, NamedTuple
 
 from postroom import host
 from postroom.bridges import manifest as manifests
-from postroom.bridges.contract import Bridge, Way
+from postroom.bridges.contract import Bridge, Doing, Way
 from postroom.bridges.manifest import Manifest
 from postroom.bridges.process.restart import Policy, restart
 from postroom.bridges.registry import load
-from postroom.daemon.actor import Actor
+from postroom.clock import wall
+from postroom.daemon.actor import Actor, Deed
+from postroom.daemon.doorbell import Doorbell
 from postroom.daemon.log import note
 from postroom.errors import BridgeError, NotFound, PostroomError, TimedOut
+from postroom.model.ladder import Reason
 from postroom.model.message import Json
-from postroom.room import berth
+from postroom.room import berth, glance
+from postroom.room.glance import Glance
 from postroom.room.local import LocalRoom
 
 _MOST = 64  # things asked for that may wait
@@ -59,7 +64,9 @@ class Keeper:
         self._way: Way = load(manifest.bridge)
         self._began, self._tries = time.monotonic(), 0  # how long it lives, and how often it was begun anew
         self._jobs: queue.Queue[tuple[Job, Future[Any]]] = queue.Queue(_MOST)
-        self._waiter = room.bell.waiter(manifest.agent, aside=True)
+        self._bell = Doorbell(room.bell, manifest.agent)
+        self._bridge: Bridge | None = None  # to a child of ours: its actor may crash, and it lives on
+        self._due: deque[Deed] = deque()  # what an actor that has crashed could not note
         self._guard = threading.Lock()  # over a manifest and its file, which are changed together
         self._ended: tuple[str, int | None] | None = None  # the last process that did, and how
         self._stopping = False
@@ -80,19 +87,25 @@ class Keeper:
         """When an agent that has ended is started again, and how it ended; empty: it runs, or is not."""
         return str(self._break or "")
 
+    @property
+    def is_stopping(self) -> bool:
+        return self._stopping
+
     def ring(self) -> None:
-        self._room.bell.ring([self.manifest.agent])
+        self._bell.ring()
 
     def stop(self) -> None:
         self._stopping = True
         self.ring()
 
-    def join(self, seconds: float) -> None:
+    def join(self, seconds: float) -> bool:
+        """Whether its thread has ended by then."""
         self._thread.join(seconds)
+        return not self._thread.is_alive()
 
     def look_around(self) -> None:
-        """The end of a process rings no bell: whoever supervises asks now and then."""
-        if not self.is_over and host.is_gone(self.manifest.process):
+        """The end of a process rings no bell, nor does that of a bell: who supervises asks now and then."""
+        if not self.is_over and (host.is_gone(self.manifest.process) or self._bell.is_lost()):
             self.ring()
 
     def look_into_room(self) -> None:
@@ -159,7 +172,8 @@ class Keeper:
         if not self._stopping and self._is_deleted():
             self._forget()
         self._refuse(self._not_running())
-        self._waiter.close()
+        self._close()
+        self._bell.close()
 
     def _is_deleted(self) -> bool:
         """Whether its agent is no longer in the room; no, where the room does not say."""
@@ -186,25 +200,21 @@ class Keeper:
         until = time.monotonic() + seconds
         while not self._stopping and (left := until - time.monotonic()) > 0:
             self._refuse(why())
-            self._waiter.wait(left)
+            self._bell.wait(left)
         self._refuse(why())
 
     def _serve(self) -> None:
-        if host.is_gone(self.manifest.process):
+        if self._bridge is None and host.is_gone(self.manifest.process):
             self._has_ended(self._exit_code())
             return
-        bridge = self._way.open(self.manifest.berth)
         try:
-            bridge.attend(self.ring)
-            actor = Actor(self._room, self.manifest, bridge)
-            while not self._stopping and not actor.has_ended:
-                self._waiter.drain()
-                self._answer(actor, bridge)
-                pause = actor.step()
-                if not actor.has_ended and self._jobs.empty():
-                    self._waiter.wait(pause)
-        finally:
-            bridge.close()
+            actor = self._live()
+        except BridgeError as exc:
+            if self._bridge is not None or not exc.facts.get("orphan"):
+                raise
+            self._end_orphan()
+            self._has_ended(-signal.SIGKILL)
+            return
         if actor.has_ended:
             self._has_ended(actor.exit_code)
 
@@ -220,6 +230,45 @@ class Keeper:
             return next((one.exit_code for one in bridge.receive() if one.exit_code is not None), None)
         finally:
             bridge.close()
+
+    def _live(self) -> Actor:
+        """Step an actor until its agent has ended, or this is to end. A child of ours outlives its crash."""
+        knows = self._bridge is not None
+        bridge = self._bridge = self._bridge or self._way.open(self.manifest.berth)
+        try:
+            actor = self._stepped(bridge, knows)
+        except BaseException:
+            if not bridge.capabilities().owned:
+                self._close()
+            raise
+        self._close()
+        return actor
+
+    def _stepped(self, bridge: Bridge, knows: bool) -> Actor:
+        bridge.attend(self.ring)
+        actor = Actor(self._room, self.manifest, bridge, self._due, knows=knows)
+        while not self._stopping and not actor.has_ended:
+            self._bell.drain()
+            self._answer(actor, bridge)
+            pause = actor.step()
+            if not actor.has_ended and self._jobs.empty():
+                self._bell.wait(pause)
+        return actor
+
+    def _close(self) -> None:
+        bridge, self._bridge = self._bridge, None
+        if bridge is not None:
+            bridge.close()
+
+    def _end_orphan(self) -> None:
+        """It was the child of a daemon that was killed, and lives: nobody can reach it any more."""
+        known = self.manifest
+        words = "the daemon whose child it was has been killed, so it is ended"
+        seen = Glance(Doing.GONE.value, words, Reason.OFFLINE.value, wall(), host.identity())
+        glance.put(self._room.home, known.agent, seen)
+        note("orphan", agent=known.address, process=known.process)
+        self._way.end(known.berth)
+        glance.forget(self._room.home, known.agent)
 
     def _answer(self, actor: Actor, bridge: Bridge) -> None:
         while not self._jobs.empty():

@@ -102,6 +102,14 @@ def end(manifest: Manifest) -> str:
     return "it ended when it was asked to" if asked else "it did not end when asked to, and was killed"
 
 
+def end_child(manifest: Manifest) -> str:
+    """See that a child that its daemon was told to let go of has ended; by whom, in words."""
+    if host.is_gone(manifest.process):
+        return "it was ended by the daemon, whose child it was"
+    load(manifest.bridge).end(manifest.berth)
+    return "no daemon had it any more, so it was ended from here"
+
+
 def terminate(process: str) -> bool:
     """Ask a process to end; whether it did so in time."""
     if host.is_gone(process):

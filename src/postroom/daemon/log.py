@@ -4,6 +4,7 @@ import json
 import logging
 import logging.handlers
 import os
+from io import TextIOWrapper
 from typing import Any
 
 from postroom import host
@@ -16,8 +17,10 @@ _log = logging.getLogger("postroom.daemon")
 def begin(home: str) -> None:
     where = log_path(home)
     host.private_directory(os.path.dirname(where))
-    handler = logging.handlers.RotatingFileHandler(where, maxBytes=_LARGEST, backupCount=_KEPT, delay=True)
+    handler = _Private(where, maxBytes=_LARGEST, backupCount=_KEPT, delay=True)
     handler.setFormatter(_Line("%(asctime)s"))
+    for earlier in _log.handlers:
+        earlier.close()
     _log.handlers[:] = [handler]
     _log.setLevel(logging.INFO)
     _log.propagate = False
@@ -25,6 +28,15 @@ def begin(home: str) -> None:
 
 def note(what: str, **facts: Any) -> None:
     _log.info("%s", what, extra={"facts": facts})
+
+
+class _Private(logging.handlers.RotatingFileHandler):
+    """A file for our eyes only, one that is there already, too."""
+
+    def _open(self) -> TextIOWrapper:
+        descriptor = os.open(self.baseFilename, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        os.chmod(self.baseFilename, 0o600)
+        return open(descriptor, "a", encoding="utf-8")
 
 
 class _Line(logging.Formatter):

@@ -71,10 +71,11 @@ class Daemon:
     def _tick(self) -> None:
         """Whatever goes wrong in here is told, and tried again with the next. Without a room it is over."""
         try:
-            if not os.path.isdir(self.home):
+            if not os.path.isdir(self.home) or self._has_lost_its_place():
                 return self.end()
             changed = manifests.changed_at(self.home)
-            if changed != self._seen or time.time_ns() - changed < _AT_REST:
+            lingers = any(keeper.is_stopping for keeper in self.keepers.values())
+            if lingers or changed != self._seen or time.time_ns() - changed < _AT_REST:
                 self.reconcile()
                 self._seen = changed
             version = self.room.store.changed()
@@ -85,20 +86,29 @@ class Daemon:
                 if keeper.is_over and self._reseat.look(keeper.manifest):
                     self._wake.set()
             self._version = version
-            for party in self._sweep.run(self.keepers.keys()):
+            for party in self._sweep.run(self.keepers):
                 log.note("rung again", agent=party)
         except Exception as exc:
             log.note("tick failed", error=repr(exc))
 
+    def _has_lost_its_place(self) -> bool:
+        """Whether another may be the room's daemon by now: who removed our lock has made room for one."""
+        if self._instance.holds():
+            return False
+        log.begin(self.home)  # the file may be gone with it
+        log.note("lost its lock, so it ends", process=host.identity())
+        return True
+
     def reconcile(self) -> None:
-        """A keeper for each manifest, and for nothing else."""
+        """A keeper for each manifest, and for nothing else. One that does not end is not replaced before."""
         with self._guard:
             wanted = {one.agent: one for one in manifests.every(self.home)}
             for agent, keeper in list(self.keepers.items()):
-                if agent not in wanted or keeper.has_moved():
+                if keeper.is_stopping or agent not in wanted or keeper.has_moved():
+                    patience = 0.0 if keeper.is_stopping else _END
                     keeper.stop()
-                    keeper.join(_END)
-                    del self.keepers[agent]
+                    if keeper.join(patience):
+                        del self.keepers[agent]
             for agent in wanted.keys() - self.keepers.keys():
                 if (one := manifests.get(self.home, agent)) is not None:  # as it is now
                     self._keep(one)

@@ -5,7 +5,8 @@ Who is kept is rung when something has changed, who is woken by hooks at longer 
 is idle. Nothing is looked for while nothing has changed, nothing waits and nothing is due.
 """
 
-from collections.abc import Container
+from collections.abc import Mapping
+from typing import Protocol
 
 from postroom.model.message import Agent
 from postroom.model.presence import Presence
@@ -18,6 +19,12 @@ from postroom.runtimes import load
 _FIRST, _LONGEST = 10_000, 600_000  # milliseconds between two rings for the same message
 
 
+class Kept(Protocol):
+    """Somebody in this process who brings an agent its mail."""
+
+    def ring(self) -> None: ...
+
+
 class Sweep:
     """Call `run` now and then."""
 
@@ -26,10 +33,10 @@ class Sweep:
         self._version: int | None = None
         self._waits: dict[str, tuple[int, int, int]] = {}  # by agent: which message, when, after how long
 
-    def run(self, kept: Container[str] = ()) -> list[str]:
+    def run(self, kept: Mapping[str, Kept]) -> list[str]:
         """Do what the clock asks and return what gone processes hold; whom it has rung again.
 
-        `kept`: agents whose bells are heard by this process, which may have missed one.
+        `kept`: who in this process hears an agent's bell, and may have missed it; by the agent.
         """
         look, version = self._room.store.look(), self._room.store.changed()
         has_changed = version != self._version
@@ -38,8 +45,9 @@ class Sweep:
         self._version = version
         self._room.sweep()
         agents = [agent for agent in _agents(self._room) if look.ready(agent.id, 1, agent.called)]
-        if has_changed:
-            self._room.bell.ring([agent.id for agent in agents if agent.id in kept])
+        for agent in agents:
+            if has_changed and agent.id in kept:
+                kept[agent.id].ring()
         self._waits = {agent.id: self._next(agent) for agent in agents}
         due = [agent.id for agent in agents if self._is_due(agent)]
         if due:

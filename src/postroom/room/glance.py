@@ -5,6 +5,7 @@ the process that wrote it is gone.
 """
 
 import json
+import os
 from typing import NamedTuple
 
 from postroom import config, host
@@ -28,6 +29,14 @@ def put(home: str, agent: str, glance: Glance) -> None:
     try:
         host.private_directory(config.beside(home, _FOLDER))
         host.replace(path, json.dumps(glance._asdict()).encode())
+    except OSError:
+        pass
+
+
+def forget(home: str, agent: str) -> None:
+    """What was seen of an agent is no longer so."""
+    try:
+        os.unlink(config.beside(home, _FOLDER, agent))
     except OSError:
         pass
 

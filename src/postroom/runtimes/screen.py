@@ -1,7 +1,7 @@
 """What a runtime's terminal looks like, as data: where one types, what it asks, when it works.
 
 A runtime's module has a `profile()`; whoever types, and whoever reads, knows nothing else of it. What is not
-recognised by it is not typed into. `given` makes one from a user's own table.
+recognised by it is not typed into. `given` makes one from a user's own table, and tries its patterns.
 """
 
 import re
@@ -133,7 +133,7 @@ def given(table: object, where: str = "profile") -> Profile:
     values: dict[str, object] = table  # pyright: ignore[reportUnknownVariableType] - its keys are known now
     if "prompt" not in values:
         raise _wrong(f"{where}.prompt", "is missing: a pattern for how the line begins in which one types")
-    return Profile(
+    profile = Profile(
         Composer(_pattern(values["prompt"], f"{where}.prompt"), more=r""),
         busy=tuple(_pattern(each, f"{where}.busy") for each in _list(values, "busy", where)),
         dialogs=_dialogs(values.get("dialogs", {}), f"{where}.dialogs"),
@@ -142,6 +142,17 @@ def given(table: object, where: str = "profile") -> Profile:
         lines=_switch(values.get("lines", False), f"{where}.lines"),
         programs=tuple(_program(each, f"{where}.programs") for each in _list(values, "programs", where)),
     )
+    _try_out(profile, where)
+    return profile
+
+
+def _try_out(profile: Profile, where: str) -> None:
+    """A pattern that takes for ever on some screen would keep the daemon from everything else."""
+    from postroom.runtimes.trial import too_slow  # noqa: PLC0415 - not where hooks run
+
+    found = too_slow((profile.composer.first, *profile.busy, *(one.pattern for one in profile.dialogs)))
+    if found is not None:
+        raise _wrong(where, f"has a pattern that takes too long on some screens: {found!r}"[:300])
 
 
 def _wrong(where: str, what: str) -> InvalidValue:

@@ -1,7 +1,7 @@
 """A child of ours: in a session of its own, heard by one thread, and ended by a story that has an end.
 
-Where we die without a word, its terminal hangs up, or its input ends. What it starts in a session of
-another's is no longer ours to end.
+Where we die without a word, its terminal hangs up, or its input ends; one that does not mind is ended by the
+next of us. What it starts in a session of another's is no longer ours to end.
 """
 
 import os
@@ -15,6 +15,7 @@ from typing import NamedTuple, Protocol
 
 from postroom import host
 from postroom.bridges.contract import Launch
+from postroom.bridges.process import brood
 from postroom.errors import BridgeError
 
 _LEAVE, _TERMINATE, _KILL, _REST = 2.0, 2.0, 1.0, 1.0  # seconds that each step of an end may take
@@ -251,7 +252,7 @@ class Child:
             self._hang_up()
             for number, patience in ((0, _LEAVE), (signal.SIGTERM, _TERMINATE), (signal.SIGKILL, _KILL)):
                 if number:
-                    self._signal(number)
+                    brood.tell(self.pid, number)
                 if self._ended.wait(patience):
                     break
             self._end_rest()
@@ -265,42 +266,21 @@ class Child:
     def _hang_up(self) -> None:
         """What ends a program at its end: of its input, or of its terminal."""
         if self._input in self._streams:
-            self._signal(signal.SIGHUP)
-            self._signal(signal.SIGCONT)
+            brood.tell(self.pid, signal.SIGHUP)
+            brood.tell(self.pid, signal.SIGCONT)
         else:
             with self._pen:
                 self._spare.remove(self._input)
                 os.close(self._input)
                 self._input = -1
 
-    def _signal(self, number: int) -> None:
-        try:
-            os.killpg(self.pid, number)
-        except (ProcessLookupError, PermissionError):
-            pass
-        for pid in self._others():
-            try:
-                os.kill(pid, number)
-            except (ProcessLookupError, PermissionError):
-                pass
-
-    def _others(self) -> list[int]:
-        """What else runs in its session, which nobody can join."""
-        return [pid for pid in host.processes() if pid != self.pid and self._is_member(pid)]
-
-    def _is_member(self, pid: int) -> bool:
-        try:
-            return os.getsid(pid) == self.pid and not host.is_gone(host.identity_of(pid))
-        except (ProcessLookupError, PermissionError):
-            return False
-
     def _end_rest(self) -> None:
         for number in (signal.SIGTERM, signal.SIGKILL):
-            if not self._others():
+            if not brood.others(self.pid):
                 return
-            self._signal(number)
+            brood.tell(self.pid, number)
             until = time.monotonic() + _REST
-            while self._others() and time.monotonic() < until:
+            while brood.others(self.pid) and time.monotonic() < until:
                 time.sleep(_PAUSE)
 
     def _bury(self) -> None:

@@ -47,7 +47,8 @@ def open(berth: Berth) -> "Lines":
 
 
 def end(berth: Berth) -> None:
-    """Nothing is left of a child that was closed."""
+    """End what an earlier daemon has left running there; of a child that was closed nothing is left."""
+    nursery.end(berth)
 
 
 class Lines(Piped):
@@ -78,11 +79,14 @@ class Lines(Piped):
             self._count += 1
             number = str(self._count)
             self._unseen.append(number)  # before it can be seen
-        delivered = self._hand(encode({"type": "mail", "id": number, "text": text}), assent)
-        if delivered.result is Result.REFUSED:
-            with self._changed:
-                self._unseen.remove(number)
-        return delivered
+        delivered = None
+        try:
+            delivered = self._hand(encode({"type": "mail", "id": number, "text": text}), assent)
+            return delivered
+        finally:
+            if delivered is None or delivered.result is Result.REFUSED:  # nobody will see it
+                with self._changed:
+                    self._unseen.remove(number)
 
     def _meant(self, stream: str, line: Cut) -> tuple[Heard, str]:
         seen = _seen(line.text) if stream == "output" else None

@@ -4,6 +4,7 @@ import threading
 from typing import Protocol, TypeVar
 
 from postroom.bridges.contract import Berth, Launch
+from postroom.bridges.process import brood
 from postroom.errors import BridgeError
 
 
@@ -52,8 +53,18 @@ def find(berth: Berth, kind: type[_Owned]) -> _Owned:
         raise BridgeError(
             f"{berth.address} is no child of this process",
             hint="Whoever started it has ended, and it with them. Start it anew: postroom spawn",
+            orphan=True,
         )
     return owned
+
+
+def end(berth: Berth) -> None:
+    """End what an earlier process of ours has left running there; `BridgeError` if it cannot be ended."""
+    if not brood.end(berth.process):
+        raise BridgeError(
+            f"{berth.address} was left running by a daemon that was killed, and does not end",
+            hint=f"End it yourself: process {berth.process.partition('.')[0]}",
+        )
 
 
 def let_go(owned: Owned) -> None:

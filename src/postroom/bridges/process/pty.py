@@ -63,17 +63,22 @@ def open(berth: Berth) -> "PtyBridge":
 
 
 def end(berth: Berth) -> None:
-    """Nothing is left of a child that was closed."""
+    """End what an earlier daemon has left running there; of a child that was closed nothing is left."""
+    nursery.end(berth)
 
 
 def _size(launch: Launch) -> Size:
     wanted = [launch.details.get(name) or usual for name, usual in Size()._asdict().items()]
     try:
-        return Size(*(min(max(_SMALLEST, int(number)), _LARGEST) for number in wanted))
+        return _bounded(*map(int, wanted))
     except ValueError:
         raise BridgeError(
             f"{wanted} is no size of a terminal", hint="For example: columns 140, lines 50"
         ) from None
+
+
+def _bounded(columns: int, lines: int) -> Size:
+    return Size(*(min(max(_SMALLEST, number), _LARGEST) for number in (columns, lines)))
 
 
 def _emulator(size: Size, answer: Callable[[str], None]) -> "Emulator":
@@ -215,9 +220,11 @@ class Pty:
             self._child.write(data, _WRITE)
 
     def resize(self, columns: int, lines: int) -> None:
+        """As near to it as a terminal of ours can be: what one has no end of, the emulator would draw."""
+        size = _bounded(columns, lines)
         with self._guard:
-            self._emulator.resize(columns, lines)
-            self._child.resize(Size(columns, lines))
+            self._emulator.resize(*size)
+            self._child.resize(size)
 
     def attend(self, ring: Callable[[], None]) -> None:
         """Have `ring` called when it ends."""

@@ -59,7 +59,8 @@ def open(berth: Berth) -> "Streamed":
 
 
 def end(berth: Berth) -> None:
-    """Nothing is left of a child that was closed."""
+    """End what an earlier daemon has left running there; of a child that was closed nothing is left."""
+    nursery.end(berth)
 
 
 class Streamed(Piped):
@@ -108,11 +109,14 @@ class Streamed(Piped):
         number = str(uuid.uuid4())
         with self._changed:
             self._unproven[number] = False  # before it can be taken
-        delivered = self._hand(encode(self._spec.say(number, text.text)), assent)
-        if delivered.result is Result.REFUSED:
-            with self._changed:
-                del self._unproven[number]
-        return delivered
+        delivered = None
+        try:
+            delivered = self._hand(encode(self._spec.say(number, text.text)), assent)
+            return delivered
+        finally:
+            if delivered is None or delivered.result is Result.REFUSED:  # nobody will take it
+                with self._changed:
+                    del self._unproven[number]
 
     # ------------------------------------------------------------------------------- by the child's thread
 

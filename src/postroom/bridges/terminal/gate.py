@@ -10,10 +10,13 @@ from postroom.bridges.contract import Text
 from postroom.bridges.terminal.port import View
 from postroom.bridges.terminal.reading import Reading, State
 from postroom.model.ladder import Reason
+from postroom.protocol.frame import holds_frame
+from postroom.runtimes.contract import NUDGE
 from postroom.runtimes.screen import Profile
 
 QUIET = 3.0  # seconds since a person's last key
 LAUNCH = "launch_blocked:"
+OURS = "an earlier text of ours stands in its composer"
 
 
 class Refusal(NamedTuple):
@@ -61,9 +64,17 @@ def _of_dialog(name: str, profile: Profile) -> Refusal:
     return Refusal(Reason.APPROVAL.value, f"it asks a person: {name}")
 
 
+def is_ours(draft: str) -> bool:
+    """Whether a draft has the first line of a frame in it, or a wake: nobody else has typed that."""
+    flat = " ".join(draft.split())
+    return NUDGE in flat or holds_frame(flat)
+
+
 def _of_person(view: View, reading: Reading, held: str) -> Refusal | None:
     if view.typed_ago is not None and view.typed_ago < QUIET:
         return Refusal(Reason.TYPING.value, f"somebody typed there {view.typed_ago:.0f} s ago")
     if reading.draft and reading.draft != held:
+        if is_ours(reading.draft):
+            return Refusal(Reason.UNCERTAIN.value, OURS)
         return Refusal(Reason.DRAFT.value, "its composer holds something that is not ours")
     return None

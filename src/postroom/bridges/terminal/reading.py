@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from postroom.bridges.terminal.screen import Line, Screen
 from postroom.runtimes.screen import Composer, Most, Profile
+from postroom.runtimes.trial import LINE
 from postroom.text import width
 
 CUT = "\x00"  # begins a draft of which only the end may be shown; nobody types it
@@ -35,7 +36,7 @@ class Reading(NamedTuple):
 
 def read(screen: Screen, profile: Profile) -> Reading:
     """A dialog counts before all else: it takes the keys whatever else is shown."""
-    text = screen.text
+    text = "\n".join(line.text[:LINE] for line in screen.lines)
     for dialog in profile.dialogs:
         if re.search(dialog.pattern, text, re.MULTILINE):
             return Reading(State.DIALOG, None, dialog.name)
@@ -47,6 +48,10 @@ def read(screen: Screen, profile: Profile) -> Reading:
 
 def _shows(text: str, patterns: tuple[str, ...]) -> bool:
     return any(re.search(pattern, text, re.MULTILINE) for pattern in patterns)
+
+
+def _begins(line: Line, pattern: str) -> "re.Match[str] | None":
+    return re.match(pattern, line.text[:LINE])
 
 
 def holds(draft: str, text: str, profile: Profile) -> bool:
@@ -85,7 +90,7 @@ def composed(screen: Screen, composer: Composer) -> str | None:
     """What stands in the composer, line by line; None where the cursor is in none."""
     lines = screen.lines
     for at in reversed(range(min(screen.cursor + 1, len(lines)))):
-        found = re.match(composer.first, lines[at].text)
+        found = _begins(lines[at], composer.first)
         if found and _is_prompt(lines, at, found.end(), composer):
             is_filled = _is_filled(screen, at, found.end())
             body = _body(lines[at + 1 :], composer, screen.cursor - at, is_filled=is_filled)
@@ -99,11 +104,11 @@ def _typed(rows: list[Line], composer: Composer, height: int) -> str | None:
     """What of these lines somebody typed; None if that is nothing, and yet they do not look empty."""
     if rows[0].looks and not any(one.fits(rows[0].looks[0]) for one in composer.ground):
         return None  # its colours are not those that are known: nothing could be told from them
-    starts = [None, *(re.match(composer.more, line.text) for line in rows[1:])]
+    starts = [None, *(_begins(line, composer.more) for line in rows[1:])]
     bare = [line.rest(start.end() if start else 0) for line, start in zip(rows, starts, strict=True)]
     typed = [line.typed(composer.ground, composer.ghost).rstrip(" \u00a0\u200b") for line in bare]
     is_full = composer.most != Most() and len(rows) >= composer.most.lines(height)
-    if not any(typed) and (is_full or not re.match(composer.empty, rows[0].text)):
+    if not any(typed) and (is_full or not _begins(rows[0], composer.empty)):
         return None
     return CUT * is_full + "\n".join(typed).strip("\n")
 
@@ -112,7 +117,7 @@ def _is_prompt(lines: tuple[Line, ...], at: int, end: int, composer: Composer) -
     shown = lines[at].text[:end].rstrip()
     if shown and not composer.prompt.fits(lines[at].looks[len(shown) - 1]):
         return False
-    return not composer.above or (at > 0 and bool(re.match(composer.above, lines[at - 1].text)))
+    return not composer.above or (at > 0 and bool(_begins(lines[at - 1], composer.above)))
 
 
 def _is_filled(screen: Screen, at: int, end: int) -> bool:
@@ -136,7 +141,7 @@ def _body(lines: tuple[Line, ...], composer: Composer, cursor: int, *, is_filled
         return body if is_last and all(line.text.strip() for line in written) else None
     body: list[Line] = []
     for line in lines:
-        if re.match(composer.below, line.text):
+        if _begins(line, composer.below):
             body = _without_foot(body, composer)
             return body if cursor <= len(body) else None
         body.append(line)
@@ -145,6 +150,6 @@ def _body(lines: tuple[Line, ...], composer: Composer, cursor: int, *, is_filled
 
 def _without_foot(body: list[Line], composer: Composer) -> list[Line]:
     for at, line in enumerate(body):
-        if composer.foot and re.match(composer.foot, line.text):
+        if composer.foot and _begins(line, composer.foot):
             return body[:at]
     return body

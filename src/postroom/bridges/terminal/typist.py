@@ -22,7 +22,7 @@ from postroom.bridges.contract import (
     Text,
 )
 from postroom.bridges.terminal import measure
-from postroom.bridges.terminal.gate import QUIET, Refusal, refusal
+from postroom.bridges.terminal.gate import OURS, QUIET, Refusal, is_ours, refusal
 from postroom.bridges.terminal.port import Terminal, View
 from postroom.bridges.terminal.reading import Reading, State, holds, read
 from postroom.bridges.terminal.screen import Screen
@@ -90,7 +90,7 @@ class Typist:
             case State.BUSY:
                 return _working(view.moved_ago)
             case State.IDLE:
-                return Doing.IDLE, "its composer holds a draft" if reading.draft else "its composer is empty"
+                return Doing.IDLE, _composer(reading.draft)
             case State.UNKNOWN:
                 doing = Doing.UNKNOWN if self._was_ready else Doing.STARTING
                 return doing, "its screen shows nothing that is known"
@@ -104,7 +104,7 @@ class Typist:
         except BridgeError as exc:
             return Delivered(Result.REFUSED, _unreached(exc), words=str(exc))
         if text.kind is Kind.BODY:
-            plain = measure.fitted(plain, self._profile, view.width, len(view.screen.lines))
+            plain = measure.fitted(plain, self._profile, view.screen.width, len(view.screen.lines))
         if refused := self._refusal(view, plain, text):
             return Delivered(Result.REFUSED, refused.reason, words=refused.words)
         if not assent.holds():
@@ -320,6 +320,13 @@ def _has_typed(view: View, since: float) -> bool:
 
 def _proven(words: str) -> Delivered:
     return Delivered(Result.PROVEN, evidence=Evidence.TERMINAL, words=words)
+
+
+def _composer(draft: str | None) -> str:
+    """What an idle one holds."""
+    if not draft:
+        return "its composer is empty"
+    return OURS if is_ours(draft) else "its composer holds a draft"
 
 
 def _is_silent(exc: BridgeError) -> bool:

@@ -16,7 +16,7 @@ children (the bridges pty, lines and stream) end with it."""
 EXAMPLES = """\
   postroom down"""
 
-_ENDS = 20.0  # seconds
+_ANSWERS, _ENDS = 5.0, 20.0  # seconds
 _PAUSE = 0.05
 
 
@@ -26,7 +26,6 @@ def add_arguments(parser: "Parser") -> None: ...
 def run(args: "argparse.Namespace", context: "Context") -> int:
     from postroom import host
     from postroom.config import home
-    from postroom.daemon.control import ask
     from postroom.daemon.place import running
     from postroom.room.authority import person
 
@@ -34,7 +33,7 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
     process, children = running(where), _children(where)
     if process:
         person(context.room(), "end the daemon")
-        ask(where, "down")
+        _tell(where, process)
         _await(process)
     pid, ended = host.pid_of(process), _ended(children)
     if context.json:
@@ -53,15 +52,31 @@ def _children(home: str) -> "list[Manifest]":
     from postroom.bridges.manifest import every
     from postroom.bridges.registry import capabilities
 
-    return [
-        one for one in every(home) if capabilities(one.bridge).owned and not host.is_gone(one.process)
-    ]
+    return [one for one in every(home) if capabilities(one.bridge).owned and not host.is_gone(one.process)]
 
 
 def _ended(children: "list[Manifest]") -> list[str]:
     from postroom import host
 
     return [one.address for one in children if host.is_gone(one.process)]
+
+
+def _tell(home: str, process: str) -> None:
+    """Ask it to end; by a signal, where it does not answer."""
+    import os
+    import signal
+
+    from postroom import host
+    from postroom.daemon.control import ask
+    from postroom.errors import BridgeError
+
+    try:
+        ask(home, "down", patience=_ANSWERS)
+    except BridgeError as exc:
+        if not exc.facts.get("silent"):
+            raise
+        if not host.is_gone(process):
+            os.kill(int(process.partition(".")[0]), signal.SIGTERM)
 
 
 def _await(process: str) -> None:

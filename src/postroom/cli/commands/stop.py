@@ -40,21 +40,20 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
     else:
         name = context.out.paint(agent.address, "bold")
         context.put(f"{name}: {'ended' if facts['ended'] else 'let go'}; {facts['words']}\n")
-    return 0
+    return 1 if not facts["ended"] and (manifest.is_ours or args.kill) else 0
 
 
 def _stopped(manifest: "Manifest", args: "argparse.Namespace", context: "Context") -> dict[str, Any]:
     from postroom import host
     from postroom.bridges.registry import capabilities
-    from postroom.daemon.launch import end, let_go
+    from postroom.daemon.launch import end, end_child, let_go
 
     was_gone, ends = host.is_gone(manifest.process), manifest.is_ours or args.kill
     let_go(context.room(), manifest)
-    words = "it runs on"
-    if ends and capabilities(manifest.bridge).owned:
-        words = "it was ended by the daemon, whose child it was"
-    elif ends:
-        words = end(manifest)
-    if was_gone:
-        words = "it had ended before"
-    return {"agent": manifest.address, "bridge": manifest.bridge, "ended": ends or was_gone, "words": words}
+    words = "it had ended before" if was_gone else "it runs on"
+    if ends and not was_gone:
+        words = end_child(manifest) if capabilities(manifest.bridge).owned else end(manifest)
+    is_gone = host.is_gone(manifest.process)
+    if ends and not is_gone:
+        words = f"process {host.pid_of(manifest.process)} was told to end, and still runs"
+    return {"agent": manifest.address, "bridge": manifest.bridge, "ended": is_gone, "words": words}
