@@ -144,7 +144,7 @@ def test_keys_are_pressed_by_their_names_in_tmux(begin: Begin):
 def test_what_a_person_who_is_attached_has_cleared_proves_nothing(tmp_path: os.PathLike[str]):
     with Stage() as stage:
         role = stage.child("--quiet", "1e6")  # no Enter after a paste is one
-        terminal = pty.open(pty.start(launch(tmp_path, *role.argv))).terminal
+        terminal = pty.open(pty.start(launch(tmp_path, *role.argv))).terminal()
 
         class Attended(Staged):
             def press(self, key: str, view: View | None = None) -> bool:
