@@ -170,8 +170,8 @@ class Silent(Server):
 
     said = 0
 
-    def run(self, *commands: list[str], given: str = "", patience: float = 5.0) -> str:
-        answer = super().run(*commands, given=given, patience=patience)
+    def run(self, *commands: list[str], given: str = "") -> str:
+        answer = super().run(*commands, given=given)
         self.said += 1
         return answer if self.said > 1 else ""
 
