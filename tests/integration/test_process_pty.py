@@ -266,7 +266,7 @@ def test_a_program_of_which_nothing_is_known_runs_but_is_not_typed_into(tmp_path
     berth = pty.start(launch(tmp_path, "cat")._replace(runtime=""))
     bridge = pty.open(berth)
     try:
-        assert bridge.observe().reason == "unknown_screen"
+        until(lambda: bridge.observe().reason == "unknown_screen")  # it begins in the background
         done = bridge.deliver(Text("hello"), Assent(lambda: None, lambda: True))
         assert (done.result, done.reason) == (Result.REFUSED, "unknown_screen")
         with pytest.raises(BridgeError, match="nobody knows"):
