@@ -53,9 +53,7 @@ def _children(home: str) -> "list[Manifest]":
     from postroom.bridges.manifest import every
     from postroom.bridges.registry import capabilities
 
-    return [
-        one for one in every(home) if capabilities(one.bridge).owned and not host.is_gone(one.process)
-    ]
+    return [one for one in every(home) if capabilities(one.bridge).owned and not host.is_gone(one.process)]
 
 
 def _ended(children: "list[Manifest]") -> list[str]:
