@@ -125,8 +125,8 @@ _GIVEN = ("prompt", "busy", "dialogs", "submit", "stop", "lines", "programs")
 def given(table: object, where: str = "profile") -> Profile:
     """A profile from a user's table in the config, `where` it stands; `InvalidValue` names what is wrong.
 
-    Its composer begins with `prompt` and reaches to the end of what is shown; what follows is the draft. Nobody
-    knows whether its program takes pastes in brackets, so that it gets one line, unless the table has `lines`.
+    Its composer begins with `prompt` and reaches to the end of what is shown; what follows is the draft. It
+    gets one line, unless the table has `lines`: nobody else knows whether it takes pastes in brackets.
     """
     if not isinstance(table, dict):
         raise _wrong(where, "must be a table")
