@@ -96,7 +96,9 @@ class Profile(NamedTuple):
     stop: tuple[str, ...] = ("Escape",)  # the keys that stop a turn
     apart: float = 0.2  # seconds between two of them: at once, Escape and Escape are one key with Alt
     deaf: tuple[str, ...] = ()  # over the whole screen: a mode in which Enter submits nothing (vim's)
-    lines: bool = True  # whether a paste may have several lines, and is still one text
+    # Whether a paste may have several lines, and is still one text: only where the program asks for pastes in
+    # brackets, as all do that have a profile of ours. Else each newline could be an Enter; it gets one line.
+    lines: bool = True
     picks: str = ""  # a text that ends so opens a list, and Enter takes from it
     queues: bool = False  # whether what is submitted while it works waits, and stops nothing
     programs: tuple[
@@ -123,7 +125,8 @@ _GIVEN = ("prompt", "busy", "dialogs", "submit", "stop", "lines", "programs")
 def given(table: object, where: str = "profile") -> Profile:
     """A profile from a user's table in the config, `where` it stands; `InvalidValue` names what is wrong.
 
-    Its composer begins with `prompt` and reaches to the end of what is shown; what follows is the draft.
+    Its composer begins with `prompt` and reaches to the end of what is shown; what follows is the draft. It
+    gets one line, unless the table has `lines`: nobody else knows whether it takes pastes in brackets.
     """
     if not isinstance(table, dict):
         raise _wrong(where, "must be a table")
