@@ -202,7 +202,6 @@ class Rounds:
 
         With `take_back`, the person takes away only what they have typed themselves.
         """
-        self._person.leave()
         self._leave_copy_mode()
         self._terminal.tmux("set-option", "-w", "synchronize-panes", "off")
         until(self._is_answered, _AFTER, "end of the turn")

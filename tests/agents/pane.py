@@ -24,7 +24,6 @@ from tests.agents.terminal import Terminal
 
 POSTROOM = os.path.join(BIN, "postroom")
 SIZE = struct.pack("HHHH", 50, 140, 0, 0)
-_WINDOWS = 12
 
 
 class Pane:
@@ -168,65 +167,34 @@ class Pane:
         until(is_empty, BOUND, "empty composer")
 
 
-class Client:
-    """A window of a person's on the pane."""
+class Person:
+    """Somebody who has the pane open: what they type goes through a client of tmux, which notes when."""
 
-    def __init__(self, command: list[str], env: dict[str, str]) -> None:
-        ours, theirs = pty.openpty()
+    def __init__(self, pane: Pane) -> None:
+        command = [*pane.rig.prefix, "tmux", "-S", pane.socket, "attach"]
+        self._keys, theirs = pty.openpty()
         ioctl(theirs, termios.TIOCSWINSZ, SIZE)
-        self.keys = ours
-        self._process = subprocess.Popen(
-            command, env=env, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True
+        self._client = subprocess.Popen(
+            command, env=pane.rig.env, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True
         )
         os.close(theirs)
         threading.Thread(target=self._watch, daemon=True).start()
 
     def _watch(self) -> None:
         """What is shown must be read, or tmux would wait."""
-        try:
-            while os.read(self.keys, 1 << 16):
+        with contextlib.suppress(OSError):
+            while os.read(self._keys, 1 << 16):
                 pass
-        except OSError:
-            pass
-
-    def close(self) -> None:
-        self._process.terminate()
-        self._process.wait(BOUND)
-        os.close(self.keys)
-
-
-class Person:
-    """Somebody who has the pane open in several windows, so that keys come from one long at rest."""
-
-    def __init__(self, pane: Pane) -> None:
-        self._pane = pane
-        self._command = [*pane.rig.prefix, "tmux", "-S", pane.socket, "attach"]
-        self._clients: list[Client] = []
-        self._has_typed = False
 
     def type(self, text: str) -> None:
-        if not self._clients:
-            self._come()
-        self._has_typed = True
-        os.write(self._clients[-1].keys, text.encode())
-
-    def _come(self) -> None:
-        self._clients = [Client(self._command, self._pane.rig.env) for _ in range(_WINDOWS)]
-
-    def leave(self) -> None:
-        """Close the window in which something was typed; open others if it was the last, and rest."""
-        if self._has_typed:
-            self._clients.pop().close()
-            self._has_typed = False
-        if not self._clients:
-            self._come()
+        os.write(self._keys, text.encode())
 
     def close(self) -> None:
-        while self._clients:
-            self._clients.pop().close()
+        self._client.terminate()
+        self._client.wait(BOUND)
+        os.close(self._keys)
 
     def __enter__(self) -> Self:
-        self._come()
         return self
 
     def __exit__(self, *exc: object) -> None:
