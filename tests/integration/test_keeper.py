@@ -11,7 +11,7 @@ import pytest
 
 from postroom import config, host
 from postroom.bridges import manifest as manifests
-from postroom.bridges.contract import Heard
+from postroom.bridges.contract import Capabilities, Heard
 from postroom.bridges.manifest import Manifest
 from postroom.daemon import control, keeper
 from postroom.daemon.keeper import Keeper
@@ -42,6 +42,9 @@ class Slow:
 
     def open(self, _: object) -> "Slow":
         return self
+
+    def capabilities(self) -> Capabilities:
+        return Capabilities()
 
     def attend(self, ring: Callable[[], None]) -> None: ...
 
