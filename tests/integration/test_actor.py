@@ -191,7 +191,7 @@ def test_a_daemon_killed_at_any_step_leaves_one_submission_or_uncertain(
     was = settled()
     assert was == (told or was)
     second = house.room.send("builder", "and another")
-    patiently(lambda: (now := house.delivery(second.id)).state is State.SEEN or now.reason == "draft")
+    patiently(lambda: (now := house.delivery(second.id)).state is State.SEEN or now.reason == "uncertain")
     submitted = [text for text in pane.submitted() if "exactly once" in text]
     assert len(submitted) <= 1
     assert pane.bytes().count(b"exactly once") <= 1, "it is never typed again"
@@ -200,6 +200,22 @@ def test_a_daemon_killed_at_any_step_leaves_one_submission_or_uncertain(
     assert step not in ("typed", "submitted") or len(submitted) == (step == "submitted")
     attempts = house.room.receipts(sent.id).attempts
     assert sum(attempt.outcome is Outcome.UNCERTAIN for attempt in attempts) == (was == "uncertain")
+
+
+def test_what_a_daemon_has_left_in_a_composer_is_told_as_its_own_until_a_person_clears_it(
+    house: House, stage: Stage
+):
+    pane = stage.agent()
+    house.adopt("builder", pane)
+    house.room.send("builder", "half done")
+    house.daemon("typed").died()
+    house.daemon(SEAMS=HASTE)
+    waits = house.room.send("builder", "and another")
+    house.waits(waits.id, "uncertain")
+    seen = control.ask(house.home, "observe", agents=[house.room.who("builder").id])
+    assert [one["words"] for one in seen.values()] == ["an earlier text of ours stands in its composer"]
+    pane.press("C-u")
+    house.seen(waits.id)
 
 
 @pytest.mark.promise("uncertain-is-final")

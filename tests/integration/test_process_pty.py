@@ -291,3 +291,10 @@ def test_a_text_that_fills_its_last_row_is_submitted_by_a_profile_by_hand(tmp_pa
         assert f"got {text}" in bridge.screen()
     finally:
         bridge.close()
+
+
+@pytest.mark.parametrize(("asked", "given"), [(65_535, 1_000), (0, 10)])
+def test_a_size_that_no_terminal_has_is_cut_to_one(begin: Begin, asked: int, given: int):
+    terminal = begin("sleep 1000")
+    terminal.resize(asked, asked)
+    assert len(terminal.look().screen.lines) == given

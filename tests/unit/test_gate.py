@@ -11,6 +11,7 @@ from postroom.bridges.terminal.port import View
 from postroom.bridges.terminal.reading import Reading, State, read
 from postroom.bridges.terminal.screen import parse
 from postroom.model.ladder import Reason
+from postroom.runtimes.contract import NUDGE
 from tests.tui.profile import PROFILE
 
 RULE = "─" * 20
@@ -112,3 +113,17 @@ def test_a_shell_is_never_typed_into_though_it_shows_what_is_known():
     refused = refusal(view(shell=True), IDLE, PROFILE, HELLO)
     assert refused is not None
     assert "shell" in refused.words
+
+
+@pytest.mark.parametrize(
+    "draft",
+    [
+        f"{NUDGE} (0kq3x1 and 2 more)",
+        "%%abcdefgh Postroom: 1 message for p/builder. Lines that begin\nwith",
+        "Postroom: there is\nmail for you. (0kq3x1)",
+        "mine, and %%abcdefgh Postroom: 2 messages",
+    ],
+)
+def test_an_earlier_text_of_ours_in_the_composer_is_told_as_that(draft: str):
+    assert reason(view(), Reading(State.IDLE, draft)) == "uncertain"
+    assert reason(view(), Reading(State.IDLE, draft), held=draft) == ""

@@ -277,3 +277,40 @@ def test_a_question_of_goose_that_was_answered_is_open_no_more(sign: str, state:
     )
     screen = parse(f"{asked}\n\n  ⏱ 0.12s\n> Enter to send · Ctrl+J newline", 5)
     assert read(screen, of("goose")).state is state
+
+
+SLOW = [
+    r"ask> (x+)+y$", r"ask> (\w+\s?)*$", r"^(a|a)*b", r"(.*)*x", r"(?:ab|a|b)*c", r"(a|b|ab)+!c",
+    r"(\d+)*-$", r"ask> ([^>]+)*>$", r"(?:x?){40}x{40}", r".*.*.*x",
+]  # fmt: skip
+QUICK = [
+    r"ask> ",
+    r"^\s*[>$] ?",
+    r"Working.*esc to interrupt",
+    r"\? \(y/n\)",
+    r"(?:In|Out) \[\d+\]: ",
+    r".*foo",
+]
+
+
+@pytest.mark.parametrize("pattern", SLOW)
+def test_a_pattern_that_takes_for_ever_on_some_screen_is_refused(pattern: str):
+    for key, table in (
+        ("prompt", {"prompt": pattern}),
+        ("dialogs.trust", {"prompt": "> ", "dialogs": {"trust": pattern}}),
+    ):
+        with pytest.raises(InvalidValue, match=rf"tutor\.{key} takes too long on some screens") as refused:
+            given(table, "profiles.tutor")
+        assert repr(pattern) in str(refused.value)
+
+
+def test_patterns_as_people_write_them_are_not():
+    profile = given({"prompt": QUICK[0], "busy": QUICK[1:], "dialogs": dict(enumerate(QUICK))})
+    assert profile.busy == tuple(QUICK[1:])
+
+
+def test_what_stands_far_out_in_a_long_line_is_not_looked_at_but_what_is_typed_there_is():
+    profile = given({"prompt": "> ", "busy": ["at work"]})
+    far = "x" * 600 + " at work"
+    assert read(parse(far), profile).state is State.UNKNOWN
+    assert read(parse(f"> {far}", 0), profile) == Reading(State.IDLE, far)

@@ -153,9 +153,12 @@ def _try_out(profile: Profile, where: str) -> None:
     """A pattern that takes for ever on some screen would keep the daemon from everything else."""
     from postroom.runtimes.trial import too_slow  # noqa: PLC0415 - not where hooks run
 
-    found = too_slow((profile.composer.first, *profile.busy, *(one.pattern for one in profile.dialogs)))
-    if found is not None:
-        raise _wrong(where, f"has a pattern that takes too long on some screens: {found!r}"[:300])
+    named = [("prompt", profile.composer.first), *(("busy", one) for one in profile.busy)]
+    named += [(f"dialogs.{one.name}", one.pattern) for one in profile.dialogs]
+    slow = too_slow(tuple(pattern for _, pattern in named))
+    for key, pattern in named:
+        if pattern == slow:
+            raise _wrong(f"{where}.{key}", f"takes too long on some screens: {pattern!r}"[:300])
 
 
 def _wrong(where: str, what: str) -> InvalidValue:
