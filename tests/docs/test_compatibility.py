@@ -25,7 +25,7 @@ def cells(page: str, name: str) -> dict[str, str]:
     rows = [
         [cell.strip() for cell in line.strip("|").split("|")] for line in page.splitlines() if line[:1] == "|"
     ]
-    [row] = [row for row in rows if row[0] == load(name).title]
+    row = next(row for row in rows if row[0] == load(name).title)  # of the first table
     return dict(zip(rows[0], row, strict=True))
 
 

@@ -254,7 +254,7 @@ def test_an_agent_is_started_again_only_in_the_tmux_server_in_which_it_ran(
         role.until("started", 2)
         assert len(other.tmux("list-panes", "-a").splitlines()) == 1
         stage.tmux("kill-server")
-        patiently(lambda: [one for one in house.notes("ended") if one["reason"]])
+        patiently(lambda: [one for one in house.notes("ended") if one.get("reason")])
         assert len(other.tmux("list-panes", "-a").splitlines()) == 1
     assert not [name for name in os.listdir(stage.root) if name.startswith("tmux-")]
     with pytest.raises(subprocess.CalledProcessError):
