@@ -21,6 +21,7 @@ from postroom.model.message import Json
 from postroom.room.local import LocalRoom
 from postroom.room.pen import Pen
 from tests.clockwork import Clock
+from tests.commandline import CommandLine
 from tests.conftest import OpenRoom
 from tests.process import BOUND, Child
 from tests.tui.house import House
@@ -271,10 +272,15 @@ def test_of_an_agent_that_has_ended_it_is_said_when_it_is_started_again(house: H
     patiently(lambda: control.ask(house.home, "observe", agents=[known.agent]))
     seen = control.ask(house.home, "observe", agents=[known.agent])[known.agent]
     assert (seen["doing"], seen["reason"]) == ("gone", "offline")
-    assert re.fullmatch(r"starts again in \d+ s; ended once.*", seen["words"])
+    assert re.fullmatch(r"starts again in \d+ s; ended once, SIGKILL", seen["words"])
     assert control.ask(house.home, "ping")["paused"].keys() == {known.address}
     with pytest.raises(BridgeError, match=r"is not running: it starts again in \d+ s; ended once"):
         control.ask(house.home, "screen", agent=known.agent)
+    line = CommandLine(house.home)
+    assert "not running: starts again in" in line.ok("agents").out
+    [told] = [one for one in line.ok("agents", "--json").json["agents"] if one["address"] == known.address]
+    assert told["pause"].endswith("ended once, SIGKILL")
+    assert "it starts again in" in line.ok("screen", "builder").err
 
 
 def test_an_agent_that_is_not_to_be_started_again_is_not(house: House, stage: Stage):

@@ -35,7 +35,7 @@ def attach(terminal: Attachable, link: socket.socket) -> None:
     """Returns when the other side has gone, or does not keep up."""
     shown: queue.Queue[bytes] = queue.Queue(_BEHIND)
     link.settimeout(_SEND)  # once, for both threads: it is the socket's, and not the call's
-    leave = terminal.subscribe(shown.put_nowait)  # who is too far behind is dropped by the terminal
+    leave = terminal.subscribe(lambda piece: _show(piece, shown, link))
     sender = threading.Thread(target=_send, args=(shown, link), daemon=True)
     sender.start()
     try:
@@ -51,6 +51,15 @@ def attach(terminal: Attachable, link: socket.socket) -> None:
         _finish(shown)
 
 
+def _show(piece: bytes, shown: "queue.Queue[bytes]", link: socket.socket) -> None:
+    """Who is too far behind is let go, and told nothing of an end; the terminal drops whoever raises."""
+    try:
+        shown.put_nowait(piece)
+    except queue.Full:
+        _close(link)
+        raise
+
+
 def _send(shown: "queue.Queue[bytes]", link: socket.socket) -> None:
     """An empty piece is the end."""
     try:
@@ -59,6 +68,10 @@ def _send(shown: "queue.Queue[bytes]", link: socket.socket) -> None:
         link.sendall(END)
     except OSError:
         pass
+    _close(link)
+
+
+def _close(link: socket.socket) -> None:
     try:
         link.shutdown(socket.SHUT_RDWR)
     except OSError:

@@ -1,10 +1,11 @@
 """Somebody attached to a terminal of the daemon's own: they stay until they leave, or it ends."""
 
 import os
+import queue
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import pytest
 
@@ -46,7 +47,8 @@ def attached(terminal: Terminal) -> Iterator[socket.socket]:
         theirs.settimeout(BOUND)
         thread.start()
         yield theirs
-        theirs.shutdown(socket.SHUT_RDWR)
+        with suppress(OSError):
+            theirs.shutdown(socket.SHUT_RDWR)
         thread.join(BOUND)
     assert not thread.is_alive()
 
@@ -92,6 +94,19 @@ def test_the_end_of_the_program_is_told_and_a_lost_connection_is_not_an_end():
         terminal.watchers[0](b"")
         received(link, PAINTED + END)
         assert link.recv(1) == b""
+
+
+def test_who_does_not_keep_up_is_let_go_and_not_told_of_an_end():
+    terminal = Terminal()
+    with attached(terminal) as link:
+        until(lambda: terminal.watchers)
+        show, pieces = terminal.watchers[0], [b"x" * 65_536] * 1_000
+        with pytest.raises(queue.Full):
+            list(map(show, pieces))
+        data = b""
+        while more := link.recv(1 << 20):
+            data = (data + more)[-len(END) :]
+        assert data == b"x" * len(END)
 
 
 def test_a_parcel_that_comes_in_pieces_is_one(monkeypatch: pytest.MonkeyPatch):
