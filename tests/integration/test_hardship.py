@@ -15,7 +15,7 @@ import pytest
 
 from postroom import config, host
 from postroom.bridges import manifest as manifests
-from postroom.bridges.contract import Heard, Launch
+from postroom.bridges.contract import Launch
 from postroom.bridges.manifest import Manifest
 from postroom.bridges.process import brood, lines
 from postroom.daemon import control, instance, keeper, loop
@@ -28,6 +28,7 @@ from postroom.model.ladder import State
 from postroom.room.local import LocalRoom
 from tests.bridged import Record
 from tests.process import BOUND, ROOT, environment
+from tests.slow import Slow
 from tests.tui.house import House
 from tests.tui.stage import Stage, patiently
 from tests.yard import Yard, eventually
@@ -175,45 +176,21 @@ def test_an_agent_is_stopped_though_all_bells_were_removed(yard: Yard):
     assert (told["ended"], host.is_gone(known.process)) == (True, True)
 
 
-class Stuck:
-    """A bridge, and the way to it, whose agent keeps it from ending."""
-
-    name = "stuck"
-
-    def __init__(self) -> None:
-        self.busy, self.go = threading.Event(), threading.Event()
-
-    def open(self, _: object) -> "Stuck":
-        return self
-
-    def attend(self, ring: Callable[[], None]) -> None: ...
-
-    def receive(self) -> list[Heard]:
-        self.busy.set()
-        assert self.go.wait(BOUND)
-        return []
-
-    def capabilities(self) -> Any:
-        return lines.CAPABILITIES
-
-    def close(self) -> None: ...
-
-
 def test_a_keeper_that_does_not_end_is_not_replaced_before_it_has(
     room: LocalRoom, monkeypatch: pytest.MonkeyPatch
 ):
-    stuck, agent = Stuck(), room.known("builder")
-    monkeypatch.setattr(keeper, "load", lambda _: stuck)
+    slow, agent = Slow(), room.known("builder")
+    monkeypatch.setattr(keeper, "load", lambda _: slow)
     monkeypatch.setattr(loop, "_END", 0.01)
-    daemon, known = Daemon(room.home), Manifest(agent.id, agent.address, "stuck", host.identity())
+    daemon, known = Daemon(room.home), Manifest(agent.id, agent.address, "slow", host.identity())
     manifests.put(room.home, known)
     daemon.reconcile()
     kept = daemon.keeper(agent.id)
-    assert stuck.busy.wait(BOUND)
+    assert slow.busy.wait(BOUND)
     manifests.put(room.home, known._replace(cwd="/elsewhere"))
     daemon.reconcile()
     assert daemon.keeper(agent.id) is kept
-    stuck.go.set()
+    slow.go.set()
     assert kept.join(BOUND)
     daemon.reconcile()
     assert daemon.keeper(agent.id) is not kept
