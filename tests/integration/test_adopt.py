@@ -463,6 +463,10 @@ def test_an_agent_whose_hooks_have_told_of_it_keeps_its_name_and_is_only_woken(y
         "p/backend: Claude Code (tmux stage:0.0), idle; its hooks carry mail" in yard.ok("adopt", "--all").out
     )
     assert "in Claude Code (tmux stage:0.0), woken" in yard.ok("agents").out
+    yard("interrupt", "backend", "--kind", "pause", "--as", "human:ana")
+    shown = yard.ok("agents").out
+    assert "in Claude Code (tmux stage:0.0); paused: postroom resume backend" in shown
+    assert "woken" not in shown
 
 
 def test_what_the_config_says_of_a_runtime_names_a_pane_that_bears_no_name(yard: Yard):

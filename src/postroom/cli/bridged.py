@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from postroom.model.presence import Sight
     from postroom.room.glance import Glance
 
+_DOING = {"idle": "idle", "busy": "at work", "permission": "asks: permission"}  # as its hooks tell it
 _WAITS = ("draft", "copy_mode", "synchronised", "background", "typing", "unknown_screen", "uncertain")
 
 
@@ -23,11 +24,14 @@ def text(party: str, session: "Session", sight: "Sight", context: "Context", pla
     room = context.room()
     spot, carried = _spot(session, place), carrier(room.store.look(), party) is not None
     is_kept = bool(running(room.home))
+    name = _paused(party, context)
+    if carried and name:
+        return f"{_DOING.get(sight.presence.value, 'running')} in {spot}; paused: postroom resume {name}"
     if carried:
         return _by_hooks(sight, spot, is_kept=is_kept)
     if not is_kept:
         return f"in {spot}; nothing types there: postroom up"
-    if name := _paused(party, context):
+    if name:
         return f"{_doing(get(room.home, party))} in {spot}; paused: postroom resume {name}"
     seen, how = get(room.home, party), typed(str(session.details[BRIDGE]))
     return _by_bridge(seen, spot, how, _remedy(seen, party, context))

@@ -149,7 +149,9 @@ class Keeper:
     def _not_running(self) -> BridgeError:
         known, pause = self.manifest, self.pause
         if pause:
-            return BridgeError(f"{known.address} is not running: it {pause}", hint="")
+            return BridgeError(
+                f"{known.address} is not running: it {pause}", hint="See who runs: postroom agents"
+            )
         way = "" if known.pane else f" --bridge {known.bridge}"
         again = f"postroom spawn {known.address}{way} -- {shlex.join(known.command)}"
         hint = f"Start it again: {again}" if known.is_ours else "See who runs: postroom agents"
