@@ -1,5 +1,7 @@
 """How a program in a pane ended: tmux knows, where the pane stays after it."""
 
+import os
+import signal
 import time
 
 from postroom import host
@@ -24,13 +26,22 @@ def exit_code(where: Target, process: str) -> int | None:
             return None
         if len(said) != 3 or int(said[0]) != host.pid_of(process):
             return None
-        code, signal = (word.strip("[]") for word in said[1:])
-        if code or signal or time.monotonic() > until:
-            return _number(code, signal)
+        code, killed_by = (word.strip("[]") for word in said[1:])
+        if code or killed_by or time.monotonic() > until:
+            return _number(code, killed_by)
+        _remind(where)
         time.sleep(_PAUSE)
 
 
-def _number(code: str, signal: str) -> int | None:
+def _remind(where: Target) -> None:
+    """Have tmux look whether a child has ended. Of some it learns only with the next (seen in 3.3a)."""
+    try:
+        os.kill(int(where.server.partition(".")[0]), signal.SIGCHLD)
+    except (ProcessLookupError, PermissionError):
+        pass  # whoever asks it again is told
+
+
+def _number(code: str, killed_by: str) -> int | None:
     if code.isdecimal():
         return int(code)
-    return -int(signal) if signal.isdecimal() else None
+    return -int(killed_by) if killed_by.isdecimal() else None
