@@ -23,7 +23,7 @@ from postroom.daemon.actor import Actor
 from postroom.daemon.keeper import Keeper
 from postroom.daemon.loop import Daemon
 from postroom.daemon.place import lock_path, log_path
-from postroom.errors import StoreBusy
+from postroom.errors import BridgeError, StoreBusy
 from postroom.model.ladder import State
 from postroom.room.local import LocalRoom
 from tests.bridged import Record
@@ -233,15 +233,25 @@ STUBBORN = """trap '' HUP TERM; echo $$ >> "$1"
 while :; do if read -r line; then echo '{"postroom": "seen"}'; else sleep 0.05; fi; done"""
 
 
-def orphaned(yard: Yard, tmp_path: Any, *words: str) -> tuple[Manifest, str]:
-    """A stubborn child whose daemon was killed, and where each run of it leaves its number."""
+Orphaned = Callable[..., tuple[Manifest, str]]
+
+
+@pytest.fixture
+def orphaned(yard: Yard, tmp_path: Any) -> Iterator[Orphaned]:
+    """Starts a stubborn child and kills its daemon; where it runs, and where each run of it leaves its number."""
     pids = os.path.join(tmp_path, "pids")
-    yard("spawn", "worker", *words, "--", "sh", "-c", STUBBORN, "sh", pids)
-    eventually(lambda: os.path.exists(pids))
-    known = yard.manifest("worker")
-    yard.kill_daemon()
-    assert not host.is_gone(known.process)
-    return known, pids
+
+    def orphan(*words: str) -> tuple[Manifest, str]:
+        yard("spawn", "worker", *words, "--", "sh", "-c", STUBBORN, "sh", pids)
+        eventually(lambda: os.path.exists(pids))
+        known = yard.manifest("worker")
+        yard.kill_daemon()
+        assert not host.is_gone(known.process)
+        return known, pids
+
+    yield orphan
+    for one in manifests.every(yard.home):
+        brood.end(one.process)
 
 
 @pytest.mark.promise("children")
@@ -249,9 +259,9 @@ def orphaned(yard: Yard, tmp_path: Any, *words: str) -> tuple[Manifest, str]:
     "words", [("--bridge", "lines"), ("--bridge", "pty", "--runtime", "claude", "--timeout", "1s")]
 )
 def test_a_child_that_outlived_its_daemon_is_ended_by_the_next(
-    yard: Yard, tmp_path: Any, words: tuple[str, ...]
+    yard: Yard, orphaned: Orphaned, words: tuple[str, ...]
 ):
-    known, _ = orphaned(yard, tmp_path, *words)
+    known, _ = orphaned(*words)
     ref = yard.line.sent("worker", "hello")
     yard.ok("up")
     eventually(lambda: host.is_gone(known.process))
@@ -261,9 +271,9 @@ def test_a_child_that_outlived_its_daemon_is_ended_by_the_next(
 
 @pytest.mark.promise("children")
 def test_a_child_that_outlived_its_daemon_is_started_again_where_that_was_asked_for(
-    yard: Yard, tmp_path: Any
+    yard: Yard, orphaned: Orphaned
 ):
-    known, pids = orphaned(yard, tmp_path, "--bridge", "lines", "--restart", "always")
+    known, pids = orphaned("--bridge", "lines", "--restart", "always")
     ref = yard.line.sent("worker", "hello")
     yard.ok("up")
     yard.seen(ref)
@@ -273,8 +283,8 @@ def test_a_child_that_outlived_its_daemon_is_started_again_where_that_was_asked_
     assert yard.manifest("worker").process != known.process
 
 
-def test_a_child_that_no_daemon_has_is_stopped_all_the_same(yard: Yard, tmp_path: Any):
-    known, _ = orphaned(yard, tmp_path, "--bridge", "lines")
+def test_a_child_that_no_daemon_has_is_stopped_all_the_same(yard: Yard, orphaned: Orphaned):
+    known, _ = orphaned("--bridge", "lines")
     stopped = yard.ok("stop", "worker")
     assert "ended; no daemon had it any more, so it was ended from here" in stopped.out
     assert host.is_gone(known.process)
@@ -320,20 +330,20 @@ def test_a_daemon_that_had_no_descriptor_left_answers_again_when_it_has(house: H
     assert control.ask(house.home, "ping", patience=BOUND)["agents"] == 0
 
 
-def test_who_finds_the_queue_full_waits_for_a_place(tmp_path: Any):
-    home = os.path.join(tmp_path, "home")
+def test_who_finds_the_queue_full_waits_for_a_place(tmp_path: Any, monkeypatch: pytest.MonkeyPatch):
+    home, waits = os.path.join(tmp_path, "home"), threading.Event()
     os.makedirs(config.beside(home))
     with socket.socket(socket.AF_UNIX) as door:
         door.bind(config.beside(home, "daemon.sock"))
         door.listen(0)
-        links = crowd(home, 1)
-        with pytest.raises(control.BridgeError, match="does not answer"):
+        crowd(home, 1)[0].close()
+        with pytest.raises(BridgeError, match="does not answer"):
             control.ask(home, "ping", patience=0.2)
-        links[0].close()
-        asked = threading.Thread(target=_answer_one, args=(door,))
-        asked.start()
+        monkeypatch.setattr(control.time, "sleep", lambda _: waits.set())
+        answers = threading.Thread(target=lambda: waits.wait(BOUND) and _answer_one(door))
+        answers.start()
         assert control.ask(home, "ping", patience=BOUND) == "yes"
-        asked.join(BOUND)
+        answers.join(BOUND)
 
 
 def _answer_one(door: socket.socket) -> None:
