@@ -238,7 +238,7 @@ Orphaned = Callable[..., tuple[Manifest, str]]
 
 @pytest.fixture
 def orphaned(yard: Yard, tmp_path: Any) -> Iterator[Orphaned]:
-    """Starts a stubborn child and kills its daemon; where it runs, and where each run of it leaves its number."""
+    """Starts a stubborn child and kills its daemon; where it runs, and where each run leaves its number."""
     pids = os.path.join(tmp_path, "pids")
 
     def orphan(*words: str) -> tuple[Manifest, str]:
