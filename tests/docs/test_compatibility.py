@@ -21,10 +21,9 @@ with open(os.path.join(ROOT, "docs", "reference", "compatibility.json"), encodin
 
 
 def cells(page: str, name: str) -> dict[str, str]:
-    """What a row says, by the heading of its column."""
-    rows = [
-        [cell.strip() for cell in line.strip("|").split("|")] for line in page.splitlines() if line[:1] == "|"
-    ]
+    """What a row of the first table says, by the heading of its column."""
+    table = [line for line in page.partition("\n## ")[0].splitlines() if line[:1] == "|"]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table]
     [row] = [row for row in rows if row[0] == load(name).title]
     return dict(zip(rows[0], row, strict=True))
 
