@@ -440,7 +440,7 @@ background has ended. Counted are:
   sent was in a request.
 - *doubles*: a message was twice in a request. *lost*: it is neither seen nor waits with a reason; or it is
   seen, and was in no request.
-- *uncertain*: it was typed, the person cleared it away, and it waits to be looked at.
+- *uncertain*: it was typed, what became of it could not be proven, and it waits to be looked at.
 
 """
 
