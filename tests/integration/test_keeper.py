@@ -3,7 +3,7 @@
 import json
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import Future, wait
 from typing import Any
 
@@ -11,7 +11,6 @@ import pytest
 
 from postroom import config, host
 from postroom.bridges import manifest as manifests
-from postroom.bridges.contract import Capabilities, Heard
 from postroom.bridges.manifest import Manifest
 from postroom.daemon import control, keeper
 from postroom.daemon.keeper import Keeper
@@ -28,32 +27,9 @@ from postroom.errors import (
 )
 from postroom.room.local import LocalRoom
 from tests.process import BOUND
+from tests.slow import Slow
 from tests.tui.house import House
 from tests.tui.stage import Stage, patiently
-
-
-class Slow:
-    """A bridge, and the way to it, that is at something else until it is let go on."""
-
-    name = "slow"
-
-    def __init__(self) -> None:
-        self.busy, self.go = threading.Event(), threading.Event()
-
-    def open(self, _: object) -> "Slow":
-        return self
-
-    def capabilities(self) -> Capabilities:
-        return Capabilities()
-
-    def attend(self, ring: Callable[[], None]) -> None: ...
-
-    def receive(self) -> list[Heard]:
-        self.busy.set()
-        assert self.go.wait(BOUND)
-        return []
-
-    def close(self) -> None: ...
 
 
 @pytest.fixture
