@@ -372,9 +372,10 @@ def _definition(one: dict[str, Any]) -> Callable[[], str]:
 
 POINTS = (
     "start", "prompt", "tool", "stop", "idle wake", "draft kept", "compaction", "clear", "fork", "subagent",
-    "sandbox", "spool", "typed idle", "typed busy", "pane wake", "interrupt",
+    "sandbox", "spool", "typed idle", "typed busy", "typed at a tool", "pane wake", "interrupt",
 )  # fmt: skip
-_TYPED = ("typed idle", "typed busy", "interrupt")  # for which a terminal is all that a runtime needs
+# For these a terminal is all that a runtime needs.
+_TYPED = ("typed idle", "typed busy", "typed at a tool", "interrupt")
 
 
 def compatibility(found: dict[str, Any] | None = None) -> str:
@@ -402,7 +403,7 @@ def compatibility(found: dict[str, Any] | None = None) -> str:
 
 
 _ROUNDS = ("rounds", "approvals", "drafts", "doubles", "lost", "uncertain", "seen")
-_TIMES = ("times", "p50", "p95")
+_TIMES = ("times", "p50", "p95", "own p50", "own p95")
 
 
 def _numbers(counted: dict[str, dict[str, dict[str, float]]]) -> str:
@@ -447,7 +448,8 @@ background has ended. Counted are:
 _SOON = """
 ## Typed into an idle pane
 
-From `send` to the model's request, with no hooks.
+From `send` to the model's request, with no hooks. *Own* is what the agent itself takes of it: from the Enter
+of a person to the request, in the same pane.
 
 """
 
@@ -469,10 +471,10 @@ and the receipt says *seen*. A time is that from `send` to the request, with all
 - *idle wake*: nobody typed; a process `postroom send` is in the time. *draft kept*: in the same wake, what
   a person had half typed stayed.
 - *compaction*: once with the next prompt after one. *subagent*: not to the subagent that ran meanwhile.
-- *typed idle*, *typed busy*: in a pane of tmux, without hooks: the mail itself was typed, at once, or after
-  the turn, which took 5 s more. *pane wake*: in a pane, with hooks, which carried it; a line was typed where
-  nothing else woke the agent. *interrupt*: `postroom interrupt` ended a turn, which was proven, and the model
-  was not asked again.
+- *typed idle*, *typed busy*, *typed at a tool*: in a pane of tmux, without hooks: the mail itself was typed,
+  at once, or after the turn, in which the model took 5 s more, or a tool 6 s. *pane wake*: in a pane, with
+  hooks, which carried it; a line was typed where nothing else woke the agent. *interrupt*: `postroom
+  interrupt` ended a turn, which was proven, and the model was not asked again.
 - *sandbox*: what the agent sent from inside its sandbox was stored. *spool*: what that kept out was taken in
   by the next hook, and reached the other agent once.
 

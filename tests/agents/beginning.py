@@ -9,7 +9,7 @@ from tests.agents.clis import CLIS
 
 
 class Beginning(NamedTuple):
-    """One start. It is never answered, only looked at."""
+    """One start, up to what is looked at."""
 
     shown: str  # a pattern that the screen has then
     seed: Callable[[Place], None] | None = None  # in place of the CLI's own
@@ -148,6 +148,11 @@ BEGINNINGS: dict[str, dict[str, Beginning]] = {
             r"do you allow",
             also={"GOOSE_MODE": "approve"},
             steps=((r"Enter to send", "[[bash touch asked.txt]] [[say GRANTED]]"),),
+        ),
+        "busy-allowed": Beginning(
+            r"\u2502  Allow",
+            also={"GOOSE_MODE": "approve"},
+            steps=((r"Enter to send", "[[bash sleep 9]] [[say GRANTED]]"), (r"do you allow", "Enter")),
         ),
     },
     "aider": {

@@ -87,6 +87,14 @@ class Pane:
         self.wait_reading(lambda seen: seen.state.value == "idle" and seen.draft == "", "idle composer")
         self.terminal.settle()
 
+    def own(self, script: str) -> float:
+        """How long the agent itself takes, from Enter to the model's request, when a person writes."""
+        at = self.terminal.submit(script)
+        until(lambda: self.asked(script), BOUND, "request with it")
+        took = self.asked(script)[0].time - at
+        self.wait_idle()
+        return took
+
     # mail
 
     def asked(self, mark: str) -> list[Request]:
@@ -153,6 +161,21 @@ class Pane:
             until(is_seen, BOUND, "mail that was seen")
         except AssertionError as error:
             raise AssertionError(f"{error}: {self.delivery(until_seen)}\n{self.terminal.screen()}") from None
+
+    def allow(self, until_done: str) -> None:
+        """Say yes to what it asks, if it asks, until the tool has made a file."""
+
+        def is_done() -> bool:
+            if self.reading().state.value == "dialog" and not os.path.exists(until_done):
+                self.press("Enter")
+                with contextlib.suppress(AssertionError):
+                    self.wait_reading(lambda seen: seen.state.value != "dialog", "answer", 2.0)
+            return os.path.exists(until_done)
+
+        try:
+            until(is_done, BOUND, "tool that runs")
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{self.terminal.screen()}") from None
 
     def clear(self) -> None:
         """Empty the composer, as a person does."""

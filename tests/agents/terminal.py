@@ -3,6 +3,7 @@
 import os
 import re
 import subprocess
+import time
 from collections.abc import Callable, Sequence
 from typing import Self
 
@@ -70,12 +71,14 @@ class Terminal:
         """Paste text, bracketed, without sending it off."""
         self.tmux("set-buffer", "-b", "rig", "--", text, ";", "paste-buffer", "-p", "-r", "-b", "rig")
 
-    def submit(self, text: str) -> None:
-        """Paste a prompt, see it on the screen, and send it off."""
+    def submit(self, text: str) -> float:
+        """Paste a prompt, see it on the screen, and send it off; when that was."""
         before = self.screen()
         self.paste(text)
         self.wait(lambda: self.screen() != before and self._holds(text), "pasted text")
+        now = time.time()
         self.press("Enter")
+        return now
 
     def slash(self, command: str) -> None:
         """Give one of the agent's own commands, like `/compact`; typed, as some take a paste for text."""

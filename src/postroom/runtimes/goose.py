@@ -50,7 +50,11 @@ def profile() -> "Profile":
     hint = r"(?:Enter to send|Press Ctrl\+C again|Interrupted, what)"
     return Profile(
         Composer(r"> ", more=r"", empty=hint, ghost=(Look(dim=True),)),
-        busy=(r"^[◐◓◑◒] [^\n]*\s*\Z", r"^  ▸ [^\n]*\n(?:    [^\n]*\n)*\s*\Z"),  # at the end: it scrolls away
+        busy=(  # at the end: it scrolls away
+            r"^[◐◓◑◒] [^\n]*\s*\Z",
+            r"^  ▸ [^\n]*\n(?:    [^\n]*\n)*\s*\Z",
+            r"^◇  Goose would like to call the above tool[^\n]*\n│  [^\n]*\n│?\s*\Z",  # what it was allowed
+        ),
         # One that was answered stays on the screen, and begins otherwise.
         dialogs=(Dialog("permission", r"^(?![■◇]  )[^\n]*Goose would like to call the above tool"),),
         stop=("C-c",),  # once; when idle once asks for a second, which ends it
