@@ -140,4 +140,4 @@ class Acting:
 
 
 if __name__ == "__main__":
-    asyncio.run(acp.run_agent(Acting(sys.argv[1])))  # pyright: ignore[reportArgumentType] - it does what is tried
+    asyncio.run(acp.run_agent(Acting(sys.argv[1]), use_unstable_protocol=True))  # pyright: ignore[reportArgumentType] - it does what is tried

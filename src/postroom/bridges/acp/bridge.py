@@ -363,9 +363,11 @@ class Acp:
 
     def close(self) -> None:
         let_go(self)
-        if hasattr(self, "_wire"):
-            self._wire.close()
-        self._child.close()
+        try:
+            if hasattr(self, "_wire"):
+                self._wire.close()
+        finally:
+            self._child.close()
 
     # ----------------------------------------------------------------------------------------- by a person
 

@@ -44,17 +44,17 @@ async def open_session(agent: ClientSideConnection, address: str, cwd: str, know
 
 
 async def _resume(agent: ClientSideConnection, can: AgentCapabilities, cwd: str, known: str) -> str:
-    """Why a session could not be gone on with; empty: it was."""
-    try:
-        if can.session_capabilities and can.session_capabilities.resume is not None:
-            await agent.resume_session(known, cwd, mcp_servers=[])
-        elif can.load_session:
-            await agent.load_session(cwd, known, mcp_servers=[])
+    """Why a session could not be gone on with; empty: it was. To load one is to hear all of it again."""
+    ways = [agent.resume_session] if can.session_capabilities and can.session_capabilities.resume else []
+    words = "it cannot go on with an earlier one"
+    for way in (*ways, *([agent.load_session] if can.load_session else [])):
+        try:
+            await way(session_id=known, cwd=cwd, mcp_servers=[])
+        except RequestError as exc:
+            words = f"the earlier one could not be opened ({told(exc)})"
         else:
-            return "it has begun a new session: it cannot go on with an earlier one"
-    except RequestError as exc:
-        return f"it has begun a new session: the earlier one could not be opened ({told(exc)})"
-    return ""
+            return ""
+    return f"it has begun a new session: {words}"
 
 
 def _refused(address: str, exc: RequestError) -> BridgeError:

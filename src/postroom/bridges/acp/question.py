@@ -6,7 +6,7 @@ from acp.schema import PermissionOption, ToolCallProgress, ToolCallStart, ToolCa
 
 from postroom.bridges.contract import Option, Question
 from postroom.model.message import Json
-from postroom.protocol.plain import one_line
+from postroom.protocol.plain import one_line, written_out
 
 Call = ToolCallStart | ToolCallProgress | ToolCallUpdate
 MOST = 8_000  # characters of what is asked
@@ -36,7 +36,7 @@ class Calls:
 def question(number: str, call: Json, options: list[PermissionOption]) -> Question:
     title = one_line(str(call.get("title") or call.get("kind") or "it wants to use a tool"), _TITLE)
     offered = tuple(Option(one.option_id, one_line(one.name, _TITLE), one.kind) for one in options)
-    return Question(number, title, _cut(_details(call)), offered)
+    return Question(number, title, _cut(written_out(_details(call))), offered)
 
 
 def _details(call: Json) -> str:

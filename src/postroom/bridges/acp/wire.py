@@ -122,7 +122,7 @@ class Wire:
     async def _disconnect(self) -> None:
         if not self._input.is_closing():
             self._input.abort()
-        with contextlib.suppress(TimeoutError):
+        with contextlib.suppress(TimeoutError, OSError):  # it may have been lost before
             await asyncio.wait_for(self.agent.close(), _CLOSES)
 
 
