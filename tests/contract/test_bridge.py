@@ -44,6 +44,12 @@ def bridged(scene: str) -> Callable[[str], Program]:
     return begin
 
 
+def acting(place: str) -> Program:
+    """The agent that speaks ACP."""
+    record = Record(os.path.join(place, "record"))
+    return Program([sys.executable, "-m", "tests.acting", record.path], record.texts)
+
+
 def staged(place: str) -> Program:
     """The fake agent, in a pane of a tmux server of its own."""
     stage = Stage()
@@ -145,6 +151,7 @@ CASES = {
     "pty": Case(bridged("tui"), "claude", draft),
     "lines": Case(bridged("lines"), hinder=stop),
     "stream": Case(bridged("stream"), "claude", work),
+    "acp": Case(acting, hinder=work),
 }
 
 
