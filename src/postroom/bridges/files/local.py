@@ -1,5 +1,4 @@
-"""A mailbox in a directory of this machine. Whoever else can write there may turn anything in it into anything
-else at any moment.
+"""A mailbox in a directory of this machine, where somebody else may turn anything into anything at any moment.
 
 So nothing is reached by a path below the tree: each folder is opened in the one above it, without following
 links, for each thing that is done there; and what is opened is looked at before it is read.
@@ -52,6 +51,16 @@ class LocalShelf:
                 yield directory
             finally:
                 os.close(directory)
+
+    @contextmanager
+    def _kept(self, folder: Folder) -> Generator[int]:
+        """A folder in which we keep something; it is made again, unless it is the agent's own."""
+        if folder not in (Folder.INBOX, Folder.OUTBOX):
+            above, _, name = folder.rpartition("/")
+            with self._opened(above) as directory:
+                _make(directory, name)
+        with self._opened(folder) as directory:
+            yield directory
 
     def _descend(self, parts: Iterable[str]) -> int:
         directory = os.open(self._tree, _FOLDER)
@@ -122,7 +131,7 @@ class LocalShelf:
                 return Sheet(_all(file.fileno(), limit), _stamp(about))
 
     def write(self, folder: Folder, name: str, data: bytes, *, lasting: bool = True) -> None:
-        with self._opened(folder) as directory, _temporary(directory) as temporary:
+        with self._kept(folder) as directory, _temporary(directory) as temporary:
             file = os.open(temporary, _NEW, 0o600, dir_fd=directory)
             try:
                 _fill(file, data)
@@ -131,11 +140,11 @@ class LocalShelf:
                     os.fsync(file)
             finally:
                 os.close(file)
-            os.replace(temporary, host.plain(name), src_dir_fd=directory, dst_dir_fd=directory)
+            os.replace(temporary, _one(name), src_dir_fd=directory, dst_dir_fd=directory)
 
     def move(self, source: Folder, name: str, target: Folder, new_name: str) -> str:
-        with self._opened(source) as here, self._opened(target) as there:
-            if _is_there(new_name, there):
+        with self._opened(source) as here, self._kept(target) as there:
+            if _is_there(_one(new_name), there):
                 raise FileExistsError(errno.EEXIST, "there is such a file", new_name)
             os.rename(name, new_name, src_dir_fd=here, dst_dir_fd=there)
             return _stamp(os.stat(new_name, dir_fd=there, follow_symlinks=False))
@@ -245,6 +254,13 @@ def _temporary(directory: int) -> Generator[str]:
         with contextlib.suppress(OSError):
             os.unlink(name, dir_fd=directory)
         raise
+
+
+def _one(name: str) -> str:
+    """The name of one file: what would lead elsewhere is none."""
+    if not name or "/" in name or name in (".", ".."):
+        raise InvalidLetter(f"{name!r} is no name of a file"[:200])
+    return name
 
 
 def _is_there(name: str, directory: int) -> bool:

@@ -63,10 +63,9 @@ def _libc() -> Any:
     """The system's own library, if it has inotify."""
     try:
         libc = ctypes.CDLL(None, use_errno=True)
-        libc.inotify_init1, libc.inotify_add_watch, libc.inotify_rm_watch  # noqa: B018 - asks for them
-    except (OSError, AttributeError, TypeError):
+    except (OSError, TypeError):
         return None
-    return libc
+    return libc if hasattr(libc, "inotify_init1") else None
 
 
 def _call(function: Any, *arguments: Any) -> int:
