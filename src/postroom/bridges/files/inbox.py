@@ -116,10 +116,8 @@ class Inbox:
         with Unit(self._room, prompt=False) as tx:
             act_on_due(tx, self._room.settings)
             reap(tx, agent.id, self._room.settings)
-            try:
-                guard_lease(tx, agent.id, self._room)
-            except MailboxLeased:
-                return []  # a program of the agent's own listens: it has the next one
+            if self._is_listened_to(tx):
+                return []  # a program of the agent's own has the next one
             space = min(_BATCH, _MOST - len(tx.offered(agent.id, HOLDER)))
             return [
                 claim(
@@ -128,6 +126,14 @@ class Inbox:
                 )
                 for mail in (tx.ready(agent.id, space, agent.called) if space > 0 else ())
             ]  # fmt: skip
+
+    def _is_listened_to(self, tx: WriteTx) -> bool:
+        lease = tx.lease(self._box.id)
+        try:
+            guard_lease(tx, self._box.id, self._room)
+        except MailboxLeased:
+            return True
+        return lease is not None and lease.holder == host.identity()
 
     @property
     def _session(self) -> Session:
