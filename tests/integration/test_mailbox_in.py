@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from postroom.bridges.files import outbox
+from postroom.bridges.files import inbox, outbox
 from postroom.config import Settings
 from postroom.errors import StoreBusy
 from postroom.room.local import LocalRoom
@@ -52,7 +52,9 @@ def test_a_letter_is_sent_once_and_put_away(room: LocalRoom, bob: Postal) -> Non
     assert (bob.names("outbox"), bob.names("outbox", "processed")) == ([], ["a.json"])
 
 
-def test_an_answer_goes_to_who_asked_and_acknowledges(room: LocalRoom, bob: Postal) -> None:
+def test_an_answer_goes_to_who_asked_and_acknowledges(
+    room: LocalRoom, bob: Postal, monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked = room.send("bob", "how far?", type="request")
     bob.carry()
     [found] = bob.inbox()
@@ -61,8 +63,10 @@ def test_an_answer_goes_to_who_asked_and_acknowledges(room: LocalRoom, bob: Post
     [mail] = room.peek("alice")
     assert (mail.body, mail.type, mail.message.reply_to) == ("far", "response", asked.id)
     assert bob.state(asked.id) == "acked"
+    assert len(bob.names("inbox")) == 1, "the agent may be about to put it away"
+    monkeypatch.setattr(inbox, "_TIDY", 0.0)
     bob.carry()
-    assert bob.names("inbox") == [], "what was answered lies about no longer"
+    assert (bob.names("inbox"), len(bob.names("inbox", "processed"))) == ([], 1)
 
 
 def test_the_conversation_goes_on_by_the_ids_of_the_agent_itself(room: LocalRoom, bob: Postal) -> None:
@@ -146,6 +150,19 @@ def test_who_writes_in_anothers_name_is_set_aside_and_told(room: LocalRoom, bob:
     [told] = bob.inbox()
     assert (told["from"], told["type"], told["verified"]) == ("postroom", "system", "room")
     assert "'a.json': it says that it is from 'alice'" in told["body"]
+
+
+def test_who_answers_the_letters_of_the_room_itself_gets_no_more_of_them(bob: Postal) -> None:
+    bob.put("a.json", {"id": "1", "to": "nobody", "payload": "x"})
+    bob.carry()
+    bob.carry()
+    [told] = bob.inbox()
+    bob.put("b.json", {"id": "2", "replyTo": told["id"], "payload": "I have it"})
+    bob.carry()
+    bob.carry()
+    assert bob.receipt("2")["error"]["message"] == "the room itself takes no answers"
+    assert len(bob.inbox()) == 1
+    assert bob.state(told["id"]) == "acked"
 
 
 def test_a_letter_that_is_still_being_written_is_waited_for(room: LocalRoom, bob: Postal) -> None:
