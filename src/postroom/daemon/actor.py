@@ -211,7 +211,6 @@ class Actor:
         """
         if seen.still >= _SETTLED or not self._bridge.capabilities().screen:
             return 0.0
-            return 0.0
         now = time.monotonic()
         if self._idle_since is None:
             self._idle_since = now
