@@ -1,10 +1,10 @@
-"""Where a remote mailbox's files lie: what a shelf asks of a store that fsspec reaches.
+"""Where the files of remote mailboxes lie: what is asked of a store, be it of objects or of files.
 
-A depot knows whole files under paths, and nothing of mail. Every call has an end. What cannot be reached is
-`Unreachable`, with what the store said of it; what is not there is a `FileNotFoundError`.
+A depot knows whole files under paths, and nothing of mail. Every call has an end. What the store does not do,
+or does not answer, is `Unreachable`, with its words; what is not there is a `FileNotFoundError`.
 """
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from postroom.errors import BridgeError
 
@@ -14,16 +14,28 @@ SECONDS = 10.0  # for each answer of a store
 class Unreachable(BridgeError):
     """The store of a mailbox cannot be reached."""
 
+    hint = "Nothing is lost: what waits there is looked for again."
+
+
+class About(NamedTuple):
+    """What a store says of a file."""
+
+    size: int
+    stamp: str  # another one, if it may be another file; never a time that is compared with ours
+    is_plain: bool = True  # and no link, directory, pipe or device
+
 
 class Depot(Protocol):
-    """See above. Paths are relative to the tree, and never come from the other side unchecked."""
+    """See above. Paths are below the tree."""
 
     def names(self, folder: str) -> list[str]:
-        """What lies in a folder, directories too where there are any; empty if there is no such folder."""
+        """What lies in a folder, directories too; where nothing does, it may be said that it is not there."""
         ...
 
+    def about(self, path: str) -> About: ...
+
     def read(self, path: str, limit: int) -> bytes:
-        """All of a file, or so many bytes of it. `IsADirectoryError` for whatever is no plain file."""
+        """So many bytes of a plain file, from its beginning."""
         ...
 
     def write(self, path: str, data: bytes) -> None:
@@ -35,17 +47,18 @@ class Depot(Protocol):
         ...
 
     def move(self, old: str, new: str) -> None:
-        """Who is killed in it leaves it in the old place, the new one, or both; never in none."""
+        """Where nothing is in the new place: else `FileExistsError`.
+
+        Who is killed in it leaves a file in the old place, in the new one, or in both, never in none.
+        """
         ...
 
     def remove(self, path: str) -> None:
         """Whether it is there or not."""
         ...
 
-    def has(self, path: str) -> bool: ...
-
     def make(self, folder: str) -> None:
-        """Make a folder, and those around it, where a store knows folders."""
+        """Make a folder, and those around it, where a store has any."""
         ...
 
     def close(self) -> None: ...

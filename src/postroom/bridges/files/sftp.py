@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 from urllib.parse import unquote, urlsplit
 
-from postroom.bridges.files.depot import SECONDS, Unreachable
+from postroom.bridges.files.depot import SECONDS, About, Unreachable
 
 paramiko: Any = importlib.import_module("paramiko")  # of which types tell less than half
 _commands: Any = importlib.import_module("paramiko.sftp")
@@ -37,17 +37,24 @@ class Sftp:
 
     def names(self, folder: str) -> list[str]:
         def look(ftp: Any) -> list[str]:
-            try:
-                self._expect(ftp, folder, stat.S_ISDIR)
-                return _names(ftp, self._path(folder))
-            except FileNotFoundError:
-                return []
+            if not stat.S_ISDIR(ftp.lstat(self._path(folder)).st_mode):
+                raise FileNotFoundError(errno.ENOTDIR, "it is no directory any more", folder)
+            return _names(ftp, self._path(folder))
 
         return self._call(look)
 
+    def about(self, path: str) -> About:
+        def ask(ftp: Any) -> About:
+            found = ftp.lstat(self._path(path))
+            stamp = f"{found.st_size}.{found.st_mtime}.{found.st_mode}"
+            return About(found.st_size or 0, stamp, stat.S_ISREG(found.st_mode))
+
+        return self._call(ask)
+
     def read(self, path: str, limit: int) -> bytes:
         def read(ftp: Any) -> bytes:
-            self._expect(ftp, path, stat.S_ISREG)  # to open a pipe would wait for who writes there
+            if not stat.S_ISREG(ftp.lstat(self._path(path)).st_mode):  # to open a pipe would not end
+                raise FileNotFoundError(errno.ENOENT, "it is no plain file", path)
             with ftp.open(self._path(path), "rb") as file:
                 return file.read(limit)
 
@@ -57,19 +64,26 @@ class Sftp:
         self._put(path, data, lambda ftp, old, new: ftp.posix_rename(old, new))
 
     def create(self, path: str, data: bytes) -> bool:
-        def link(ftp: Any, old: bytes, new: bytes) -> None:
-            try:
-                ftp.rename(old, new)  # which OpenSSH does by a link, so that of two one fails
-            except OSError as exc:
-                if exc.errno is not None or not self._has(ftp, path):
-                    raise
-                raise FileExistsError(errno.EEXIST, "it is there", path) from None
-
         try:
-            self._put(path, data, link)
+            self._put(path, data, self._rename)
         except FileExistsError:
             return False
         return True
+
+    def _rename(self, ftp: Any, old: bytes, new: bytes) -> None:
+        """Over none that is there: OpenSSH makes a link for it, and of two that do so one fails."""
+        try:
+            ftp.rename(old, new)
+        except FileNotFoundError:
+            raise
+        except OSError:
+            try:
+                ftp.lstat(new)
+            except FileNotFoundError:
+                pass
+            else:
+                raise FileExistsError(errno.EEXIST, "there is another", os.fsdecode(new)) from None
+            raise
 
     def _put(self, path: str, data: bytes, settle: Callable[[Any, bytes, bytes], None]) -> None:
         def put(ftp: Any) -> None:
@@ -78,6 +92,8 @@ class Sftp:
             try:
                 with ftp.open(temporary, "wbx") as file:
                     file.write(data)
+                    file.flush()
+                    _sync(ftp, file.handle)
                 settle(ftp, temporary, self._path(path))
             except OSError:
                 _forget(ftp, temporary)
@@ -86,7 +102,7 @@ class Sftp:
         self._call(put)
 
     def move(self, old: str, new: str) -> None:
-        self._call(lambda ftp: ftp.posix_rename(self._path(old), self._path(new)))
+        self._call(lambda ftp: self._rename(ftp, self._path(old), self._path(new)))
 
     def remove(self, path: str) -> None:
         def remove(ftp: Any) -> None:
@@ -96,9 +112,6 @@ class Sftp:
                 pass
 
         self._call(remove)
-
-    def has(self, path: str) -> bool:
-        return self._call(lambda ftp: self._has(ftp, path))
 
     def make(self, folder: str) -> None:
         def make(ftp: Any) -> None:
@@ -126,17 +139,6 @@ class Sftp:
         self._ftp.get_channel().settimeout(SECONDS)
         return self._ftp
 
-    def _has(self, ftp: Any, path: str) -> bool:
-        try:
-            ftp.lstat(self._path(path))
-        except FileNotFoundError:
-            return False
-        return True
-
-    def _expect(self, ftp: Any, path: str, kind: Callable[[int], bool]) -> None:
-        if not kind(ftp.lstat(self._path(path)).st_mode):
-            raise IsADirectoryError(errno.EISDIR, "it is not what it should be", path)
-
     def _path(self, path: str) -> bytes:
         return os.fsencode(f"{self._base}/{path}" if path else self._base)
 
@@ -154,7 +156,7 @@ class Sftp:
         """What the server itself has answered leaves the connection as it is; whatever else fails ends it."""
         try:
             return do(self._ftp or self._connect())
-        except (FileNotFoundError, FileExistsError, IsADirectoryError):
+        except (FileNotFoundError, FileExistsError):
             raise
         except PermissionError as exc:
             raise Unreachable(f"{self._host} forbids it: {exc}") from exc
@@ -176,6 +178,13 @@ def _names(ftp: Any, path: bytes) -> list[str]:
     except EOFError:
         ftp._request(_commands.CMD_CLOSE, handle)
     return [name for name in found if name not in (".", "..")]
+
+
+def _sync(ftp: Any, handle: bytes) -> None:
+    try:
+        ftp._request(_commands.CMD_EXTENDED, "fsync@openssh.com", handle)
+    except OSError:
+        pass  # a server that cannot
 
 
 def _forget(ftp: Any, path: bytes) -> None:
