@@ -36,6 +36,7 @@ class Settings(NamedTuple):
     journal_rotate_bytes: int = 8_388_608
     record_tools: str = "off"
     wake_by_socket: str = "off"
+    ack_rung: str = "seen"
 
     @property
     def is_limiting(self) -> bool:
@@ -70,6 +71,7 @@ HELP = {
     " Code, Codex, Gemini CLI, Qwen Code, Copilot CLI); `off`: they do not",
     "wake_by_socket": "`on`: an idle Claude Code is woken by its own, undocumented socket, sooner than by the"
     " file it watches; `off`: by that file alone",
+    "ack_rung": "the rung at which `Mailbox.wait_for_ack` is content: `stored`, `offered`, `seen` or `acked`",
 }
 
 # What is set in the environment alone.
@@ -85,7 +87,7 @@ ENVIRONMENT = {
 _SWITCH = ("off", "on")
 _CHOICES = {
     "durability": ("normal", "full"), "routes": ("open", "strict"), "record_tools": _SWITCH,
-    "wake_by_socket": _SWITCH,
+    "wake_by_socket": _SWITCH, "ack_rung": ("stored", "offered", "seen", "acked"),
 }  # fmt: skip
 _SMALLEST = {
     "lease_seconds": 0.001,

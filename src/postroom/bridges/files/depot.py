@@ -29,7 +29,7 @@ class Depot(Protocol):
     """See above. Paths are below the tree."""
 
     def names(self, folder: str) -> list[str]:
-        """What lies in a folder, directories too; where nothing does, it may be said that it is not there."""
+        """What lies in a folder, directories too; `FileNotFoundError` for one that was not made."""
         ...
 
     def about(self, path: str) -> About: ...
@@ -58,7 +58,7 @@ class Depot(Protocol):
         ...
 
     def make(self, folder: str) -> None:
-        """Make a folder, and those around it, where a store has any."""
+        """Make a folder, and those around it."""
         ...
 
     def close(self) -> None: ...

@@ -17,6 +17,7 @@ _sync: Any = importlib.import_module("fsspec.asyn").sync
 _VERSION = "?versionId="  # in a name, s3fs takes it for another object than the one that has it
 _LONGEST = 6 * SECONDS  # for one call, with all that is tried again in it
 _TRIES = 2
+_KEEP = ".keep"
 _SMALL = 8 << 20  # bytes
 
 # What each store must be told so that it neither waits without end nor remembers listings.
@@ -97,7 +98,8 @@ class Objects:
             pass
 
     def make(self, folder: str) -> None:
-        """There are no folders."""
+        """There are no folders; but an object in it tells an empty one from one that is gone."""
+        self.create(f"{folder}/{_KEEP}", b"")
 
     def close(self) -> None:
         """A connection is the library's own, and is used again."""

@@ -6,11 +6,10 @@ kept. Nothing rings from there, so whoever serves such a shelf looks at it now a
 with is not listed again: only the outbox, and the inbox, which has what is open.
 """
 
-from collections.abc import Callable
 from urllib.parse import urlsplit
 
 from postroom.bridges.files.depot import Depot
-from postroom.bridges.files.shelf import MARK, Folder, Sheet
+from postroom.bridges.files.shelf import Folder, Sheet
 from postroom.errors import BridgeError, InvalidLetter, InvalidValue
 
 _SFTP = ("sftp", "ssh")
@@ -81,13 +80,12 @@ class RemoteShelf:
     def make(self) -> None:
         for folder in Folder:
             self._depot.make(f"{self._name}/{folder.value}")
-        self._depot.create(self._path(Folder.INBOX, MARK), b"")
 
     def names(self, folder: Folder) -> list[str]:
         try:
             found = self._depot.names(f"{self._name}/{folder.value}")
         except FileNotFoundError:
-            if folder is Folder.INBOX:  # which has a mark in it
+            if folder is Folder.INBOX:  # which is told from one that is gone
                 raise
             return []
         return sorted(name for name in found if not name.startswith("."))

@@ -1,0 +1,134 @@
+"""Where a program deals with its mailbox, and who carries what it leaves there.
+
+A tree that a room elsewhere serves has a sign of that in it, `.postroom/served`. Then the program only reads
+and writes files. Where there is none, the programs of the tree carry their mail themselves (`household.py`).
+"""
+
+import os
+from typing import Protocol
+
+from postroom import config
+from postroom.bridges.files import remote
+from postroom.bridges.files.hold import Elsewhere, Here, Place
+from postroom.bridges.files.local import LocalShelf
+from postroom.bridges.files.shelf import MARK, Folder, Shelf
+from postroom.bridges.files.watch import Side
+from postroom.config import Settings
+from postroom.errors import BridgeError
+
+SIGN, ROOM = ".postroom/served", ".postroom/room"
+_LONGEST = 30.0  # seconds between two looks
+
+
+class Counter(Protocol):
+    """One mailbox, as its own program sees it."""
+
+    settings: Settings
+
+    def shelf(self) -> Shelf:
+        """Another one for each thread."""
+        ...
+
+    def place(self) -> Place:
+        """Where it is noted what is in hand."""
+        ...
+
+    def carry(self) -> None:
+        """Bring what was written to whom it is for, and what is here for this one; if that is ours to do."""
+        ...
+
+    def descriptors(self) -> list[int]:
+        """What tells, besides the shelf, that there is something to carry."""
+        ...
+
+    def pause(self) -> float:
+        """In how many seconds to carry again, whatever that tells."""
+        ...
+
+    def close(self) -> None: ...
+
+
+def find(tree: str, name: str) -> Counter:
+    """The counter of a mailbox in a tree."""
+    if remote.is_remote(tree):
+        return Away(tree, name)
+    tree = os.path.abspath(tree)
+    if is_served(tree, name):
+        return Served(tree, name)
+    from postroom.bridges.files.household import Household  # noqa: PLC0415 - it opens a room
+
+    return Household(tree, name)
+
+
+def is_served(tree: str, name: str) -> bool:
+    """By somebody else. A container may see nothing of the tree but one mailbox, in which there is a mark."""
+    if os.path.lexists(os.path.join(tree, SIGN)):
+        return True
+    marked = os.path.lexists(os.path.join(tree, name, Folder.INBOX, MARK))
+    return marked and not os.path.lexists(os.path.join(tree, ROOM))
+
+
+class Served:
+    """In a directory."""
+
+    def __init__(self, tree: str, name: str) -> None:
+        self._tree, self._name = tree, name
+        self.settings = config.settings(config.home())
+        self.shelf().make()
+
+    def shelf(self) -> Shelf:
+        return LocalShelf(self._tree, self._name, Side.AGENT)
+
+    def place(self) -> Place:
+        return Here(os.path.join(self._tree, self._name))
+
+    def carry(self) -> None:
+        """Others do."""
+
+    def descriptors(self) -> list[int]:
+        return []
+
+    def pause(self) -> float:
+        return _LONGEST
+
+    def close(self) -> None:
+        pass
+
+
+class Away:
+    """In a store elsewhere, where no room can live."""
+
+    def __init__(self, url: str, name: str) -> None:
+        self._url, self._name = remote.checked(url), name
+        self.settings = config.settings(config.home())
+        depot = remote.connect(url)
+        try:
+            depot.about(SIGN)
+        except FileNotFoundError:
+            hint = f"Where a room is, run: postroom mailbox add {self._url}"
+            raise BridgeError(f"nobody serves {self._url}", hint=hint) from None
+        finally:
+            depot.close()
+        shelf = self.shelf()
+        try:
+            shelf.make()
+        finally:
+            shelf.close()
+
+    def shelf(self) -> Shelf:
+        return remote.RemoteShelf(self._url, self._name)
+
+    def place(self) -> Place:
+        return Elsewhere(remote.connect(self._url), remote.connect(self._url), self._name)
+
+    def carry(self) -> None:
+        """Others do."""
+
+    def descriptors(self) -> list[int]:
+        return []
+
+    def pause(self) -> float:
+        return _LONGEST
+
+    def close(self) -> None:
+        pass
