@@ -36,6 +36,9 @@ class Settings(NamedTuple):
     journal_rotate_bytes: int = 8_388_608
     record_tools: str = "off"
     wake_by_socket: str = "off"
+    mailbox_rate: int = 1000
+    mailbox_file_bytes: int = 8_388_608
+    mailbox_gzip_seconds: float = 86_400.0
     ack_rung: str = "seen"
 
     @property
@@ -71,6 +74,10 @@ HELP = {
     " Code, Codex, Gemini CLI, Qwen Code, Copilot CLI); `off`: they do not",
     "wake_by_socket": "`on`: an idle Claude Code is woken by its own, undocumented socket, sooner than by the"
     " file it watches; `off`: by that file alone",
+    "mailbox_rate": "how many letters are taken out of one file mailbox at once, and then each minute; others"
+    " wait in it; 0: without end",
+    "mailbox_file_bytes": "the largest file that is taken out of a file mailbox",
+    "mailbox_gzip_seconds": "when what was done with in a file mailbox is gzipped; 0: never",
     "ack_rung": "the rung at which `Mailbox.wait_for_ack` is content: `stored`, `offered`, `seen` or `acked`",
 }
 
@@ -97,6 +104,7 @@ _SMALLEST = {
     "max_body_bytes": 1,
     "max_attachment_bytes": 1,
     "journal_rotate_bytes": 1,
+    "mailbox_file_bytes": 1,
 }
 
 

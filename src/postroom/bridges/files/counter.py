@@ -16,7 +16,7 @@ from postroom.bridges.files.watch import Side
 from postroom.config import Settings
 from postroom.errors import BridgeError
 
-SIGN, ROOM = ".postroom/served", ".postroom/room"
+BASE, SIGN, ROOM = ".postroom", ".postroom/served", ".postroom/room"
 _LONGEST = 30.0  # seconds between two looks
 
 
@@ -61,11 +61,10 @@ def find(tree: str, name: str) -> Counter:
 
 
 def is_served(tree: str, name: str) -> bool:
-    """By somebody else. A container may see nothing of the tree but one mailbox, in which there is a mark."""
-    if os.path.lexists(os.path.join(tree, SIGN)):
-        return True
-    marked = os.path.lexists(os.path.join(tree, name, Folder.INBOX, MARK))
-    return marked and not os.path.lexists(os.path.join(tree, ROOM))
+    """By somebody else. A container may see nothing of a tree but one mailbox, which has a mark in it."""
+    if os.path.lexists(os.path.join(tree, BASE)):
+        return os.path.lexists(os.path.join(tree, SIGN))
+    return os.path.lexists(os.path.join(tree, name, Folder.INBOX, MARK))
 
 
 class Served:

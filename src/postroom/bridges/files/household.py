@@ -1,8 +1,8 @@
 """A tree of mailboxes that serves itself: a room in it, and every program that uses it carries.
 
-There is no daemon. A program carries while it is in a call of its `Mailbox`: its own letters, and those of all
-others in the tree, who may be shell scripts. It sleeps until one of the mailboxes changes or the room's bell
-rings. From the moment on that a room elsewhere serves the tree, it only reads and writes files.
+There is no daemon. A program carries while it is in a call of its `Mailbox`: its own letters, and those of
+all others in the tree, who may be shell scripts. It sleeps until one of the mailboxes changes or the room's
+bell rings. From the moment on that a room elsewhere serves the tree, it only reads and writes files.
 """
 
 import os

@@ -53,8 +53,7 @@ class Flaw(NamedTuple):
     """What is no letter, and why."""
 
     id: str  # what it calls itself; empty where that cannot be told
-    why: InvalidLetter
-    item: Any  # as it stands in its file
+    why: PostroomError
 
 
 def items(data: bytes) -> list[Any]:
@@ -86,7 +85,7 @@ def _letter_or_flaw(item: Any) -> Letter | Flaw:
     try:
         return read(item)
     except InvalidLetter as exc:
-        return Flaw(_id_of(item), exc, item)
+        return Flaw(_id_of(item), exc)
 
 
 def _id_of(item: Any) -> str:
@@ -172,7 +171,7 @@ def _content(said: Json) -> tuple[Json | None, str]:
     if isinstance(said.get("payload"), str):
         return None, body or said["payload"]
     payload = _object(said, "payload")
-    if payload and not body and said.get("type", "note") in ("note", "custom"):
+    if payload and not body and said.get("type", "note") in ("note", "custom", "broadcast"):
         text = payload.get("text")
         if isinstance(text, str):
             return {key: value for key, value in payload.items() if key != "text"} or None, text

@@ -1,4 +1,4 @@
-"""A mailbox in a directory of this machine, where somebody else may turn anything into anything at any moment.
+"""A mailbox in a directory of this machine, where somebody else may turn anything into anything at any time.
 
 So nothing is reached by a path below the tree: each folder is opened in the one above it, without following
 links, for each thing that is done there; and what is opened is looked at before it is read.

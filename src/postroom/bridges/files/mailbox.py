@@ -219,9 +219,7 @@ class Mailbox:
             if not said["accepted"]:
                 error: Json = said["error"]
                 hint = error.get("hint") or f"See {said['file']} in outbox/rejected."
-                raise Refused(
-                    f"it was not accepted: {error['message']}", hint=hint, reason=error["code"]
-                )
+                raise Refused(f"it was not accepted: {error['message']}", hint=hint, reason=error["code"])
             rungs = [one for one in said["recipients"] if one.get("reason") != Reason.TAKEN.value]
             return self._is_enough({one["to"]: one for one in rungs})
         except FileNotFoundError:
