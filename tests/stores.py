@@ -8,6 +8,8 @@ import subprocess
 from contextlib import suppress
 from types import TracebackType
 
+import pytest
+
 from tests.machine import lacks
 from tests.process import until
 
@@ -38,9 +40,9 @@ class S3:
     def url(self, path: str) -> str:
         return f"s3://{BUCKET}/{path}"
 
-    def environment(self) -> dict[str, str]:
-        """What s3fs finds its server and its credentials by."""
-        return {
+    def reach(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Let this process, and those it starts, find the server, and who they are there."""
+        found = {
             "AWS_ENDPOINT_URL": f"http://127.0.0.1:{self.port}",
             "AWS_ACCESS_KEY_ID": "testing",
             "AWS_SECRET_ACCESS_KEY": "testing",
@@ -49,6 +51,8 @@ class S3:
             "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
             "AWS_EC2_METADATA_DISABLED": "true",
         }
+        for name, value in found.items():
+            monkeypatch.setenv(name, value)
 
     def put(self, key: str, data: bytes) -> None:
         self._client().put_object(Bucket=BUCKET, Key=key, Body=data)
@@ -74,15 +78,14 @@ class S3:
     def __exit__(
         self, kind: type[BaseException] | None, exc: BaseException | None, _: TracebackType | None
     ) -> None:
-        self._client().delete_bucket(Bucket=BUCKET) if self._server and not self._emptied() else None
-        self.stop()
-
-    def _emptied(self) -> bool:
+        if self._server is None:
+            self.start()
         client = self._client()
         for page in client.get_paginator("list_objects_v2").paginate(Bucket=BUCKET):
             for one in page.get("Contents", ()):
                 client.delete_object(Bucket=BUCKET, Key=one["Key"])
-        return False
+        client.delete_bucket(Bucket=BUCKET)
+        self.stop()
 
 
 class Sshd:
@@ -154,9 +157,10 @@ class Sshd:
 
         return f"sftp://{getuser()}@127.0.0.1:{self.port}{path}"
 
-    def environment(self) -> dict[str, str]:
-        """What the keys are found by."""
-        return {"HOME": self.home, "SSH_AUTH_SOCK": ""}
+    def reach(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Let this process, and those it starts, find the keys."""
+        monkeypatch.setenv("HOME", self.home)
+        monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
 
     def log(self) -> str:
         with open(f"{self._base}/log", encoding="utf-8") as file:

@@ -9,6 +9,7 @@ import contextlib
 import os
 import threading
 import time
+import weakref
 from collections.abc import Iterable
 from typing import Protocol
 
@@ -61,6 +62,7 @@ class Holds:
         self._me = os.urandom(8).hex()
         self._begun = False
         self._mine: dict[str, int] = {}  # and how often each has been held before
+        _every.add(self)
 
     def take(self, letters: list[str], most: int) -> list[tuple[str, bool]]:
         """So many of these letters, each with whether somebody has had it before; none that another has."""
@@ -112,6 +114,18 @@ class Holds:
         self._begun = False
         self._mine.clear()
         self._place.forget()
+
+
+_every: "weakref.WeakSet[Holds]" = weakref.WeakSet()
+
+
+def _forget_all() -> None:
+    for one in list(_every):
+        one.forget()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_all)
 
 
 class Here:

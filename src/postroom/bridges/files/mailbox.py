@@ -6,7 +6,6 @@ import os
 import select
 import threading
 import time
-import weakref
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from types import TracebackType
@@ -56,7 +55,6 @@ class Mailbox:
         self._numbers = itertools.count()
         self._shelves: list[Shelf] = []  # that nobody uses just now
         self._closed = False
-        _opened.add(self)
 
     # sending
 
@@ -102,7 +100,9 @@ class Mailbox:
 
     def _post(self, said: Json, content: str | Json | None, id: str | None = None) -> str:
         if isinstance(content, str):
-            said["payload"] = {"text": content}
+            said |= (
+                {"payload": {"text": content}} if said.get("type") in (None, "note") else {"body": content}
+            )
         elif content is not None:
             said["payload"] = content
         said |= {"id": id or uuid7(), "from": self._name, "timestamp": iso(wall())}
@@ -313,10 +313,6 @@ class Mailbox:
             while self._shelves:
                 self._shelves.pop().close()
 
-    def forget(self) -> None:
-        """In a process that was forked: what is in hand is its parent's, and ends with that."""
-        self._holds.forget()
-
     def __enter__(self) -> Self:
         return self
 
@@ -327,15 +323,3 @@ class Mailbox:
             self.close()
         elif not self._closed:
             self._end()
-
-
-_opened: "weakref.WeakSet[Mailbox]" = weakref.WeakSet()
-
-
-def _forget_all() -> None:
-    for one in list(_opened):
-        one.forget()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_all)
