@@ -107,6 +107,7 @@ class Capabilities(NamedTuple):
     proves: tuple[Evidence, ...] = ()  # what its evidence can be
     interrupts: bool = False
     owned: bool = False  # the agent is a child of ours, and ends with us
+    mailbox: bool = False  # it is files that mail goes into and comes out of: carried, and not pushed
 
 
 class Attachable(Protocol):

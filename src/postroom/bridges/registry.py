@@ -16,6 +16,7 @@ _OURS = {
     "pty": "postroom.bridges.process.pty",
     "lines": "postroom.bridges.process.lines",
     "stream": "postroom.bridges.process.stream",
+    "files": "postroom.bridges.files.bridge",
 }
 _WANTED = ("NAME", "ABOUT", "CAPABILITIES", "BY_CALLER", "start", "open", "end")
 

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 
 from postroom import host
-from postroom.bridges.contract import Delivered, Doing, Interrupted, Observation, Result
+from postroom.bridges.contract import Delivered, Doing, Heard, Interrupted, Observation, Result
 from postroom.bridges.files.box import Box
 from postroom.bridges.files.inbox import Gone, Inbox
 from postroom.bridges.files.outbox import Outbox
@@ -29,8 +29,11 @@ _SLOW = 60.0  # seconds between two looks where they are: a hint may have been m
 class Carrier:
     """`step` is all that it does; whoever has the thread calls it, and waits as it says, or for `fileno`."""
 
-    def __init__(self, room: LocalRoom, agent: str, shelf: Shelf) -> None:
-        """`agent`: the id of the one whose mailbox the shelf is."""
+    def __init__(
+        self, room: LocalRoom, agent: str, shelf: Shelf, heard: Callable[[], list[Heard]] = list
+    ) -> None:
+        """`agent`: the id of the one whose mailbox the shelf is; `heard`: what its program says, if any."""
+        self._heard = heard
         self._box = Box(room, agent, shelf)
         self._inbox = Inbox(self._box)
         self._receipts = Receipts(self._box)
@@ -48,6 +51,7 @@ class Carrier:
 
     def step(self) -> float | None:
         """Do what can be done now; in how many seconds to look again, at the latest."""
+        self._hear()
         self._notice()
         try:
             pause = self._carry()
@@ -60,6 +64,15 @@ class Carrier:
             self._trouble, pause = str(exc), BLIND
         self._say()
         return max(0.0, min(pause, self._looks_at - time.monotonic()))
+
+    def _hear(self) -> None:
+        for heard in self._heard():
+            if heard.text:
+                with self._box.room.write() as tx:
+                    payload = {"stream": heard.stream, "text": heard.text}
+                    tx.append("agent.output", self._box.id, payload=payload, role="agent")
+            if heard.exit_code is not None:
+                self.has_ended, self.exit_code = True, heard.exit_code
 
     def _notice(self) -> None:
         """What has changed on the shelf; now and then, whatever it may be."""

@@ -7,12 +7,15 @@ import json
 import re
 from datetime import datetime
 from hashlib import sha256
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from postroom.clock import iso
 from postroom.errors import InvalidLetter, PostroomError
 from postroom.model.ladder import Priority
 from postroom.model.message import Delivery, Json, Mail, Message
+
+if TYPE_CHECKING:
+    from postroom.room.options import ReplyOptions
 
 ACK, NACK = "ack", "nack"  # types of what an agent says of a letter that it was given
 SUFFIX = ".json"
@@ -176,6 +179,15 @@ def _content(said: Json) -> tuple[Json | None, str]:
         if isinstance(text, str):
             return {key: value for key, value in payload.items() if key != "text"} or None, text
     return payload, body
+
+
+def options(letter: Letter, otherwise: str = "note") -> "ReplyOptions":
+    """What is said about a letter when it is sent; `otherwise`: its type, where it does not say."""
+    return {
+        "type": letter.type or otherwise, "priority": letter.priority, "subject": letter.subject,
+        "payload": letter.payload, "metadata": letter.metadata, "requires_ack": letter.requires_ack,
+        "expires": letter.expires_at, "key": key(letter.id),
+    }  # fmt: skip
 
 
 def reason(letter: Letter) -> str:

@@ -24,6 +24,7 @@ from postroom.bridges.files.letter import (
     items,
     key,
     letters,
+    options,
     reason,
 )
 from postroom.bridges.files.receipts import Receipts
@@ -237,21 +238,15 @@ class Outbox:
 
     def _send(self, letter: Letter) -> None:
         answered = self._named(letter.reply_to) if letter.reply_to else None
-        options: SendOptions = {
-            "type": letter.type or "note", "priority": letter.priority, "subject": letter.subject,
-            "payload": letter.payload, "metadata": letter.metadata, "requires_ack": letter.requires_ack,
-            "expires": letter.expires_at, "key": key(letter.id),
-        }  # fmt: skip
         if answered is not None and self._is_answer(letter, answered):
-            sent = self._room.reply(
-                answered.id, letter.body, **{**options, "type": letter.type or "response"}
-            )
+            sent = self._room.reply(answered.id, letter.body, **options(letter, "response"))
         else:
+            wanted: SendOptions = {**options(letter)}
             if answered is not None:
-                options["reply_to"] = answered.id
+                wanted["reply_to"] = answered.id
             if letter.thread:
-                options["thread"] = self._named(letter.thread).id
-            sent = self._room.send(letter.to, letter.body, **options)
+                wanted["thread"] = self._named(letter.thread).id
+            sent = self._room.send(letter.to, letter.body, **wanted)
         self._check_same(letter, sent)
         if letter.requires_ack:
             self._receipts.follow(letter.id, sent)
