@@ -11,12 +11,13 @@ from postroom import config
 from postroom.bridges.files import remote
 from postroom.bridges.files.hold import Elsewhere, Here, Place
 from postroom.bridges.files.local import LocalShelf
+from postroom.bridges.files.remote import BASE, SIGN
 from postroom.bridges.files.shelf import MARK, Folder, Shelf
 from postroom.bridges.files.watch import Side
 from postroom.config import Settings
 from postroom.errors import BridgeError
 
-BASE, SIGN, ROOM = ".postroom", ".postroom/served", ".postroom/room"
+ROOM = f"{BASE}/room"
 _LONGEST = 30.0  # seconds between two looks
 
 
@@ -100,14 +101,9 @@ class Away:
     def __init__(self, url: str, name: str) -> None:
         self._url, self._name = remote.checked(url), name
         self.settings = config.settings(config.home())
-        depot = remote.connect(url)
-        try:
-            depot.about(SIGN)
-        except FileNotFoundError:
+        if not remote.is_marked(self._url):
             hint = f"Where a room is, run: postroom mailbox add {self._url}"
-            raise BridgeError(f"nobody serves {self._url}", hint=hint) from None
-        finally:
-            depot.close()
+            raise BridgeError(f"nobody serves {self._url}", hint=hint)
         shelf = self.shelf()
         try:
             shelf.make()

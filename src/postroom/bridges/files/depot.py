@@ -46,8 +46,8 @@ class Depot(Protocol):
         """The same, unless there is one: then nothing is done, and it is False. Of two, one creates it."""
         ...
 
-    def move(self, old: str, new: str) -> None:
-        """Where nothing is in the new place: else `FileExistsError`.
+    def move(self, old: str, new: str) -> str:
+        """Where nothing is in the new place: else `FileExistsError`. The stamp of what was moved.
 
         Who is killed in it leaves a file in the old place, in the new one, or in both, never in none.
         """

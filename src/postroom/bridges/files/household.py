@@ -14,9 +14,10 @@ from contextlib import contextmanager
 
 from postroom import config
 from postroom.bridges.files.carrier import Carrier
-from postroom.bridges.files.counter import ROOM, SIGN
+from postroom.bridges.files.counter import ROOM
 from postroom.bridges.files.hold import Here, Place
 from postroom.bridges.files.local import LocalShelf
+from postroom.bridges.files.remote import SIGN
 from postroom.bridges.files.shelf import Shelf
 from postroom.bridges.files.watch import Side, Watch, watch
 from postroom.errors import BridgeError, InvalidName, NotFound, StoreForeign, StoreNetworked, StoreReadOnly

@@ -71,8 +71,12 @@ class Objects:
             return False
         return True
 
-    def move(self, old: str, new: str) -> None:
-        """What is small goes through here, because only what is written can be told to replace nothing."""
+    def move(self, old: str, new: str) -> str:
+        """What is small goes through here, because only what is written can be told to replace nothing.
+
+        An object that its writer replaces in this very moment is gone with the one before: nothing in such a
+        store can prevent that. So its writers give each object a name of its own.
+        """
         about = self.about(old)
         if about.size > _SMALL:
             self._copy(old, new, about)
@@ -80,7 +84,9 @@ class Objects:
             raise FileExistsError(errno.EEXIST, "there is another", new)
         if label.armed:
             label.here("copied")
+        stamp = self.about(old).stamp
         self.remove(old)
+        return stamp
 
     def _copy(self, old: str, new: str, about: About) -> None:
         try:

@@ -6,12 +6,16 @@ kept. Nothing rings from there, so whoever serves such a shelf looks at it now a
 with is not listed again: only the outbox, and the inbox, which has what is open.
 """
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from urllib.parse import urlsplit
 
 from postroom.bridges.files.depot import Depot
+from postroom.bridges.files.patient import Patient
 from postroom.bridges.files.shelf import Folder, Sheet
 from postroom.errors import BridgeError, InvalidLetter, InvalidValue
 
+BASE, SIGN = ".postroom", ".postroom/served"
 _SFTP = ("sftp", "ssh")
 _OBJECTS = ("s3", "s3a", "gs", "gcs", "abfs", "az")
 _NEEDS = {"gs": "gcsfs", "gcs": "gcsfs", "abfs": "adlfs", "az": "adlfs"}
@@ -59,12 +63,48 @@ def connect(url: str) -> Depot:
         raise BridgeError(f"{scheme}:// needs a library: {exc}", hint=f"Run: pip install {what}") from exc
 
 
-def members(depot: Depot) -> list[str]:
+def shelf(url: str, name: str) -> "RemoteShelf":
+    """One mailbox, for who serves it for long: a store that is away is asked less and less often."""
+    return RemoteShelf(url, name, Patient(connect(url)))
+
+
+def members(url: str) -> list[str]:
     """The mailboxes of a tree: what lies in it."""
+    with _connected(url) as depot:
+        try:
+            return sorted(name for name in depot.names("") if name[0] != ".")
+        except FileNotFoundError:
+            return []
+
+
+def mark(url: str, data: bytes) -> None:
+    """Note in a tree that a room serves it."""
+    with _connected(url) as depot:
+        depot.make(BASE)
+        depot.write(SIGN, data)
+
+
+def unmark(url: str) -> None:
+    with _connected(url) as depot:
+        depot.remove(SIGN)
+
+
+def is_marked(url: str) -> bool:
+    with _connected(url) as depot:
+        try:
+            depot.about(SIGN)
+        except FileNotFoundError:
+            return False
+        return True
+
+
+@contextmanager
+def _connected(url: str) -> Generator[Depot]:
+    depot = connect(url)
     try:
-        return sorted(name for name in depot.names("") if not name.startswith("."))
-    except FileNotFoundError:
-        return []
+        yield depot
+    finally:
+        depot.close()
 
 
 class RemoteShelf:
@@ -113,10 +153,7 @@ class RemoteShelf:
         self._depot.write(self._path(folder, name), data)
 
     def move(self, source: Folder, name: str, target: Folder, new_name: str) -> str:
-        old = self._path(source, name)
-        stamp = self._depot.about(old).stamp
-        self._depot.move(old, self._path(target, new_name))
-        return stamp
+        return self._depot.move(self._path(source, name), self._path(target, new_name))
 
     def remove(self, folder: Folder, name: str) -> None:
         self._depot.remove(self._path(folder, name))

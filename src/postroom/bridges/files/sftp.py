@@ -101,8 +101,9 @@ class Sftp:
 
         self._call(put)
 
-    def move(self, old: str, new: str) -> None:
+    def move(self, old: str, new: str) -> str:
         self._call(lambda ftp: self._rename(ftp, self._path(old), self._path(new)))
+        return self.about(new).stamp
 
     def remove(self, path: str) -> None:
         def remove(ftp: Any) -> None:
