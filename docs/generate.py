@@ -15,6 +15,7 @@ from typing import Any
 
 import postroom
 from postroom import errors, payloads
+from postroom.bridges.files.schema import FOUND, LETTER, RECEIPT, SCHEMAS
 from postroom.cli import catalog
 from postroom.cli.catalog import build, load
 from postroom.cli.commands.types import kinds
@@ -374,6 +375,38 @@ def _json(document: Any) -> str:
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
+def letters() -> str:
+    """What is in the files of a mailbox."""
+    return (
+        "# Letters\n\n"
+        + NOTE
+        + "The files of a [file mailbox](../howto/files.md), as tables and as JSON Schema: "
+        + ", ".join(f"[`{name}.json`]({name}.json)" for name in SCHEMAS)
+        + ". A file holds one letter, or an array of them.\n"
+        + "".join(_fields(schema) for schema in (LETTER, FOUND, RECEIPT))
+        + "\n## For each recipient in a receipt\n\n"
+        + _rows(RECEIPT["properties"]["recipients"]["items"])
+    )
+
+
+def _fields(schema: dict[str, Any]) -> str:
+    return f"\n## {schema['title']}\n\n{_rows(schema)}"
+
+
+def _rows(schema: dict[str, Any]) -> str:
+    rows = [
+        f"| `{name}` | {'yes' if name in schema['required'] else ''} | {_kinds(field)} |"
+        f" {field.get('description', '').replace('|', ' ')} |\n"
+        for name, field in schema["properties"].items()
+    ]
+    return "| field | always | is | meaning |\n| --- | --- | --- | --- |\n" + "".join(rows)
+
+
+def _kinds(field: dict[str, Any]) -> str:
+    kinds = field["type"] if isinstance(field["type"], list) else [field["type"]]
+    return " or ".join(kinds)
+
+
 def _definition(one: dict[str, Any]) -> Callable[[], str]:
     return lambda: _json(one)
 
@@ -552,6 +585,8 @@ PAGES: dict[str, Callable[[], str]] = {
     "settings.md": settings,
     "errors.md": error_codes,
     "events.md": events,
+    "letters.md": letters,
+    **{f"{name}.json": _definition(schema) for name, schema in SCHEMAS.items()},
     "compatibility.md": compatibility,
     "../explanation/runtimes.md": runtimes,
 }
