@@ -5,6 +5,8 @@ and writes files. Where there is none, the programs of the tree carry their mail
 """
 
 import os
+import select
+import time
 from typing import Protocol
 
 from postroom import config
@@ -15,7 +17,8 @@ from postroom.bridges.files.remote import BASE, SIGN
 from postroom.bridges.files.shelf import MARK, Folder, Shelf
 from postroom.bridges.files.watch import Side
 from postroom.config import Settings
-from postroom.errors import BridgeError
+from postroom.errors import BridgeError, InvalidName
+from postroom.model import address
 
 ROOM = f"{BASE}/room"
 _LONGEST = 30.0  # seconds between two looks
@@ -49,8 +52,23 @@ class Counter(Protocol):
     def close(self) -> None: ...
 
 
+def wait(descriptors: list[int], seconds: float) -> list[int]:
+    """Sleep until one of these is readable, or so long; those that are."""
+    if not descriptors:
+        time.sleep(seconds)
+        return []
+    if not hasattr(select, "poll"):
+        return select.select(descriptors, (), (), seconds)[0]
+    poll = select.poll()
+    for one in descriptors:
+        poll.register(one, select.POLLIN)
+    return [one for one, _ in poll.poll(1000 * seconds)]
+
+
 def find(tree: str, name: str) -> Counter:
     """The counter of a mailbox in a tree."""
+    if not can_be_named(name):
+        raise InvalidName(f"{name!r} is no name of an agent", name=name)
     if remote.is_remote(tree):
         return Away(tree, name)
     tree = os.path.abspath(tree)
@@ -59,6 +77,11 @@ def find(tree: str, name: str) -> Counter:
     from postroom.bridges.files.household import Household  # noqa: PLC0415 - it opens a room
 
     return Household(tree, name)
+
+
+def can_be_named(name: str) -> bool:
+    """Whether an agent can have that name, in just these letters."""
+    return address.is_name(name) and address.name(name) == name
 
 
 def is_served(tree: str, name: str) -> bool:

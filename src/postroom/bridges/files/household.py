@@ -6,7 +6,6 @@ bell rings. From the moment on that a room elsewhere serves the tree, it only re
 """
 
 import os
-import select
 import threading
 import time
 from collections.abc import Generator
@@ -14,13 +13,13 @@ from contextlib import contextmanager
 
 from postroom import config
 from postroom.bridges.files.carrier import Carrier
-from postroom.bridges.files.counter import ROOM
+from postroom.bridges.files.counter import ROOM, can_be_named, wait
 from postroom.bridges.files.hold import Here, Place
 from postroom.bridges.files.local import LocalShelf
 from postroom.bridges.files.remote import SIGN
 from postroom.bridges.files.shelf import Shelf
 from postroom.bridges.files.watch import Side, Watch, watch
-from postroom.errors import BridgeError, InvalidName, NotFound, StoreForeign, StoreNetworked, StoreReadOnly
+from postroom.errors import BridgeError, NotFound, StoreForeign, StoreNetworked, StoreReadOnly
 from postroom.room.local import LocalRoom
 
 _PROJECT = "tree"  # to which all names in it belong
@@ -116,17 +115,20 @@ class Household:
         if self._watch is not None:
             self._watch.changes()
         for name in os.listdir(self._tree):
-            if name[0] == "." or name in self._members or name in self._strangers:
+            if name in self._members or name in self._strangers:
+                continue
+            if not can_be_named(name):
+                self._strangers.add(name)
                 continue
             try:
                 self._members[name] = _Member(self._room, self._tree, name)
-            except (InvalidName, BridgeError, FileNotFoundError):  # it is no mailbox, or is gone again
+            except (BridgeError, FileNotFoundError):  # it is no mailbox, or is gone again
                 self._strangers.add(name)
 
     def _called(self) -> list[str]:
         """For whom there may be something to do."""
         by_descriptor = {one: name for name, member in self._members.items() for one in member.descriptors()}
-        ready = select.select(list(by_descriptor), (), (), 0)[0] if by_descriptor else []
+        ready = wait(list(by_descriptor), 0)
         now = time.monotonic()
         due = [name for name, member in self._members.items() if member.due <= now]
         return list(dict.fromkeys([*(by_descriptor[one] for one in ready), *due]))

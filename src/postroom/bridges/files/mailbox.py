@@ -3,7 +3,6 @@
 import itertools
 import json
 import os
-import select
 import threading
 import time
 from collections.abc import Callable, Generator
@@ -261,11 +260,7 @@ class Mailbox:
                 pause = min(_BLIND, pause * 1.5)
 
     def _sleep(self, shelf: Shelf, seconds: float) -> None:
-        descriptors = [one for one in (shelf.fileno(), *self._counter.descriptors()) if one >= 0]
-        if not descriptors:
-            time.sleep(seconds)
-            return
-        select.select(descriptors, (), (), seconds)
+        counter.wait([one for one in (shelf.fileno(), *self._counter.descriptors()) if one >= 0], seconds)
 
     # its life
 
