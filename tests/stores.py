@@ -5,8 +5,10 @@ import shutil
 import signal
 import socket
 import subprocess
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from types import TracebackType
+from typing import NamedTuple
 
 import pytest
 
@@ -14,6 +16,15 @@ from tests.machine import lacks
 from tests.process import until
 
 BUCKET = "postroom"
+
+
+class Site(NamedTuple):
+    """A tree of mailboxes on such a server, and what others do there, past us."""
+
+    url: str
+    put: Callable[[str, bytes], None]
+    get: Callable[[str], bytes]
+    names: Callable[[str], list[str]]  # all files below a folder
 
 
 class S3:
@@ -54,15 +65,26 @@ class S3:
         for name, value in found.items():
             monkeypatch.setenv(name, value)
 
-    def put(self, key: str, data: bytes) -> None:
-        self._client().put_object(Bucket=BUCKET, Key=key, Body=data)
+    def site(self, path: str) -> Site:
+        client, base = self._client(), path.strip("/").replace("/", "-")
 
-    def get(self, key: str) -> bytes:
-        return self._client().get_object(Bucket=BUCKET, Key=key)["Body"].read()
+        def put(at: str, data: bytes) -> None:
+            client.put_object(Bucket=BUCKET, Key=f"{base}/{at}", Body=data)
 
-    def keys(self, prefix: str) -> list[str]:
-        found = self._client().list_objects_v2(Bucket=BUCKET, Prefix=prefix)
-        return [one["Key"] for one in found.get("Contents", ())]
+        def get(at: str) -> bytes:
+            return client.get_object(Bucket=BUCKET, Key=f"{base}/{at}")["Body"].read()
+
+        def names(folder: str) -> list[str]:
+            found = client.list_objects_v2(Bucket=BUCKET, Prefix=f"{base}/{folder}/").get("Contents", ())
+            return [os.path.basename(one["Key"]) for one in found]
+
+        return Site(self.url(base), put, get, names)
+
+    def fill(self, path: str, names: Iterable[str]) -> None:
+        """Put many objects there, at once."""
+        base = path.removeprefix(f"s3://{BUCKET}/")
+        for name in names:
+            _objects().put_object(BUCKET, f"{base}/{name}", b"{}")
 
     def _client(self):
         import boto3
@@ -78,14 +100,16 @@ class S3:
     def __exit__(
         self, kind: type[BaseException] | None, exc: BaseException | None, _: TracebackType | None
     ) -> None:
-        if self._server is None:
-            self.start()
-        client = self._client()
-        for page in client.get_paginator("list_objects_v2").paginate(Bucket=BUCKET):
-            for one in page.get("Contents", ()):
-                client.delete_object(Bucket=BUCKET, Key=one["Key"])
-        client.delete_bucket(Bucket=BUCKET)
         self.stop()
+        _objects().reset()
+
+
+def _objects():
+    """What the server keeps in the memory of this process."""
+    from moto.core import DEFAULT_ACCOUNT_ID
+    from moto.s3.models import s3_backends
+
+    return s3_backends[DEFAULT_ACCOUNT_ID]["aws"]
 
 
 class Sshd:
@@ -161,6 +185,23 @@ class Sshd:
         """Let this process, and those it starts, find the keys."""
         monkeypatch.setenv("HOME", self.home)
         monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
+
+    def site(self, path: str) -> Site:
+        os.makedirs(path, exist_ok=True)
+
+        def put(at: str, data: bytes) -> None:
+            os.makedirs(os.path.dirname(os.path.join(path, at)), exist_ok=True)
+            with open(os.path.join(path, at), "wb") as file:
+                file.write(data)
+
+        def get(at: str) -> bytes:
+            with open(os.path.join(path, at), "rb") as file:
+                return file.read()
+
+        def names(folder: str) -> list[str]:
+            return [name for _, _, names in os.walk(os.path.join(path, folder)) for name in names]
+
+        return Site(self.url(path), put, get, names)
 
     def log(self) -> str:
         with open(f"{self._base}/log", encoding="utf-8") as file:

@@ -46,26 +46,14 @@ def case(request: pytest.FixtureRequest, tmp_path: str, monkeypatch: pytest.Monk
             stack.callback(shelf.close)
             return shelf
 
-        if request.param == "s3":
-            yield _in_bucket(request.getfixturevalue("s3"), tmp_path, monkeypatch, opened)
-        elif request.param == "sftp":
-            server: Sshd = request.getfixturevalue("sshd")
-            server.reach(monkeypatch)
-            url = server.url(tree)
-            yield Case("sftp", lambda: opened(RemoteShelf(url, "bob")), _writer(tree))
-        else:
+        if request.param == "local":
             yield Case("local", lambda: opened(LocalShelf(tree, "bob")), _writer(tree))
-
-
-def _in_bucket(
-    server: S3, path: str, monkeypatch: pytest.MonkeyPatch, opened: Callable[[Shelf], Shelf]
-) -> Case:
-    server.reach(monkeypatch)
-    prefix = os.path.basename(path)
-    url = server.url(prefix)
-    return Case(
-        "s3", lambda: opened(RemoteShelf(url, "bob")), lambda at, data: server.put(f"{prefix}/bob/{at}", data)
-    )
+            return
+        server: S3 | Sshd = request.getfixturevalue("s3" if request.param == "s3" else "sshd")
+        server.reach(monkeypatch)
+        site = server.site(tree)
+        put = lambda at, data: site.put(f"bob/{at}", data)  # noqa: E731
+        yield Case(request.param, lambda: opened(RemoteShelf(site.url, "bob")), put)
 
 
 def _writer(tree: str) -> Callable[[str, bytes], None]:

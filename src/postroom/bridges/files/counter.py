@@ -124,6 +124,7 @@ class Away:
     def __init__(self, url: str, name: str) -> None:
         self._url, self._name = remote.checked(url), name
         self.settings = config.settings(config.home())
+        self._depot = remote.connect(url)  # is asked nothing; but others of the same tree may share it
         if not remote.is_marked(self._url):
             hint = f"Where a room is, run: postroom mailbox add {self._url}"
             raise BridgeError(f"nobody serves {self._url}", hint=hint)
@@ -149,4 +150,4 @@ class Away:
         return _LONGEST
 
     def close(self) -> None:
-        pass
+        self._depot.close()

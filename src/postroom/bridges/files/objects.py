@@ -6,6 +6,9 @@ reads knows a letter by its id. An object is written whole or not at all. No tim
 
 import errno
 import importlib
+import os
+import threading
+import weakref
 from typing import Any
 
 from postroom import label
@@ -31,6 +34,20 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         },
     },
 }
+
+
+_known: "weakref.WeakValueDictionary[tuple[int, str], Objects]" = weakref.WeakValueDictionary()
+_guard = threading.Lock()
+
+
+def shared(url: str) -> "Objects":
+    """The one that this process has for a tree, if any: making one takes long, and threads may share it."""
+    key = (os.getpid(), url)
+    with _guard:
+        found = _known.get(key)
+        if found is None:
+            found = _known[key] = Objects(url)
+        return found
 
 
 class Objects:

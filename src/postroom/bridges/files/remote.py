@@ -55,9 +55,9 @@ def connect(url: str) -> Depot:
             from postroom.bridges.files.sftp import Sftp  # noqa: PLC0415 - an extra
 
             return Sftp(url)
-        from postroom.bridges.files.objects import Objects  # noqa: PLC0415 - an extra
+        from postroom.bridges.files.objects import shared  # noqa: PLC0415 - an extra
 
-        return Objects(url)
+        return shared(url)
     except ImportError as exc:
         what = _NEEDS.get(scheme, "'postroom[remote]'")
         raise BridgeError(f"{scheme}:// needs a library: {exc}", hint=f"Run: pip install {what}") from exc
