@@ -24,6 +24,7 @@ from postroom.store.contract import WriteTx
 
 _MOST = 400  # letters that lie in an inbox unread; the others wait in the room
 _BATCH = 50  # of them are written at a time
+_TIDY = 5.0  # seconds after which we put away what the agent has acknowledged, and left
 _SURE = 1.0  # seconds for which an inbox must outlive a letter in it that was removed: all of it may be going
 
 
@@ -37,6 +38,7 @@ class Inbox:
     def __init__(self, box: Box) -> None:
         self._box, self._room, self._shelf = box, box.room, box.shelf
         self._missed: dict[int, float] = {}  # letters that are not there, and since when, by their numbers
+        self._done: dict[str, float] = {}  # letters that are acknowledged and still there, and since when
 
     # its context
 
@@ -116,10 +118,8 @@ class Inbox:
         with Unit(self._room, prompt=False) as tx:
             act_on_due(tx, self._room.settings)
             reap(tx, agent.id, self._room.settings)
-            try:
-                guard_lease(tx, agent.id, self._room)
-            except MailboxLeased:
-                return []  # a program of the agent's own listens: it has the next one
+            if self._is_listened_to(tx):
+                return []  # a program of the agent's own has the next one
             space = min(_BATCH, _MOST - len(tx.offered(agent.id, HOLDER)))
             return [
                 claim(
@@ -128,6 +128,14 @@ class Inbox:
                 )
                 for mail in (tx.ready(agent.id, space, agent.called) if space > 0 else ())
             ]  # fmt: skip
+
+    def _is_listened_to(self, tx: WriteTx) -> bool:
+        lease = tx.lease(self._box.id)
+        try:
+            guard_lease(tx, self._box.id, self._room)
+        except MailboxLeased:
+            return True
+        return lease is not None and lease.holder == host.identity()
 
     @property
     def _session(self) -> Session:
@@ -166,8 +174,8 @@ class Inbox:
             raise Gone
         self._see(missing)
         self._tidy(names - {inbox_name(mail.message) for mail in lies})
-        left = [at + _SURE - time.monotonic() for at in self._missed.values()]
-        return max(0.0, min(left)) if left else None
+        due = [at + _SURE for at in self._missed.values()] + [at + _TIDY for at in self._done.values()]
+        return max(0.0, min(due) - time.monotonic()) if due else None
 
     def _names(self) -> list[str]:
         try:
@@ -196,18 +204,22 @@ class Inbox:
 
     def _tidy(self, names: set[str]) -> None:
         """Take away what the agent has acknowledged otherwise, or what is not for it any more."""
-        look = self._room.store.look()
+        look, before, self._done = self._room.store.look(), self._done, {}
         for name in names:
             number = numbered(name)
             mail = look.mail(number, self._box.id) if number is not None else None
             if mail is None or inbox_name(mail.message) != name:
                 continue  # it is none of ours
             if mail.delivery.state in (State.SEEN, State.ACKED):
-                self._put_away(name)
+                self._finish(name, before.get(name, time.monotonic()))
             elif mail.delivery.state not in (State.STORED, State.OFFERED):
                 self._shelf.remove(Folder.INBOX, name)
 
-    def _put_away(self, name: str) -> None:
+    def _finish(self, name: str, since: float) -> None:
+        """The agent may be about to put it away itself."""
+        if time.monotonic() - since < _TIDY:
+            self._done[name] = since
+            return
         try:
             self._shelf.move(Folder.INBOX, name, Folder.READ, name)
         except FileExistsError:

@@ -41,6 +41,7 @@ from postroom.errors import (
     UnknownMessage,
 )
 from postroom.model import ids
+from postroom.model.address import ROOM
 from postroom.model.message import Message, Sent
 from postroom.room import directory
 from postroom.room.bounce import notify
@@ -238,6 +239,9 @@ class Outbox:
 
     def _send(self, letter: Letter) -> None:
         answered = self._named(letter.reply_to) if letter.reply_to else None
+        if answered is not None and answered.sender_id == ROOM and not letter.to:
+            self._room.ack(answered.id)
+            raise UnknownMessage("the room itself takes no answers", hint="", is_untold=True)
         if answered is not None and self._is_answer(letter, answered):
             sent = self._room.reply(answered.id, letter.body, **options(letter, "response"))
         else:
@@ -307,7 +311,8 @@ class Outbox:
 
     def _note(self, aside: _Aside) -> None:
         self._receipts.refuse(storable(aside.id), storable(aside.file), aside.why)
-        self._aside.append(aside)
+        if not aside.why.facts.get("is_untold"):  # who answers every letter would answer that one, too
+            self._aside.append(aside)
 
     def _tell(self) -> None:
         """One letter of the room to the agent, of all that was set aside just now."""
