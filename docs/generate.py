@@ -119,12 +119,7 @@ _TOLD = {  # what a payload has, of events that only tell something
 
 def python() -> str:
     """Every exported name, `open` and every method of a room, as their docstrings tell them."""
-    methods = [
-        (name, method)
-        for name, method in vars(postroom.Room).items()
-        if inspect.isfunction(method) and not name.startswith("_")
-    ]
-    classes = [name for name in postroom.__all__ if name not in ("open", "Room")]
+    classes = [name for name in postroom.__all__ if name not in ("open", "Room", "Mailbox")]
     module = inspect.getdoc(inspect.getmodule(postroom.Room)) or ""
     return (
         "# Python\n\n"
@@ -137,11 +132,24 @@ def python() -> str:
         + f"{inspect.getdoc(postroom.Room)}\n\n{module.partition(chr(10) * 2)[2]}\n\n"
         "It is also a context manager, which closes it at the end. `AsyncRoom` has the same "
         "methods, to be awaited; `listen` and `events` are for `async for`.\n\n"
-        + "\n".join(_function(f"room.{name}", method) for name, method in methods)
+        + _methods("room", postroom.Room)
+        + "\n## `Mailbox`\n\n"
+        + _function("postroom.Mailbox", postroom.Mailbox.__init__).replace(") -> None", ")")
+        + f"\n{inspect.getdoc(postroom.Mailbox)}\n\n"
+        + _methods("mailbox", postroom.Mailbox)
         + "\n## Types\n\n"
         "| name | what it is | what is in it |\n| --- | --- | --- |\n"
         + "".join(_class(name, getattr(postroom, name)) for name in classes)
     )
+
+
+def _methods(instance: str, kind: type) -> str:
+    methods = [
+        (name, method)
+        for name, method in vars(kind).items()
+        if inspect.isfunction(method) and not name.startswith("_")
+    ]
+    return "\n".join(_function(f"{instance}.{name}", method) for name, method in methods)
 
 
 def _function(name: str, function: Callable[..., object]) -> str:

@@ -39,6 +39,7 @@ class Settings(NamedTuple):
     mailbox_rate: int = 1000
     mailbox_file_bytes: int = 8_388_608
     mailbox_gzip_seconds: float = 86_400.0
+    ack_rung: str = "seen"
 
     @property
     def is_limiting(self) -> bool:
@@ -77,6 +78,7 @@ HELP = {
     " wait in it; 0: without end",
     "mailbox_file_bytes": "the largest file that is taken out of a file mailbox",
     "mailbox_gzip_seconds": "when what was done with in a file mailbox is gzipped; 0: never",
+    "ack_rung": "the rung at which `Mailbox.wait_for_ack` is content: `stored`, `offered`, `seen` or `acked`",
 }
 
 # What is set in the environment alone.
@@ -92,7 +94,7 @@ ENVIRONMENT = {
 _SWITCH = ("off", "on")
 _CHOICES = {
     "durability": ("normal", "full"), "routes": ("open", "strict"), "record_tools": _SWITCH,
-    "wake_by_socket": _SWITCH,
+    "wake_by_socket": _SWITCH, "ack_rung": ("stored", "offered", "seen", "acked"),
 }  # fmt: skip
 _SMALLEST = {
     "lease_seconds": 0.001,
