@@ -17,6 +17,7 @@ _EVIDENCE = {
     "boundary": "a later event of the same session",
     "terminal": "its composer held it and was cleared",
     "agent": "the agent's own act",
+    "imported": "files of another tool say so",
 }
 _OUTCOMES = {
     Outcome.OPEN: ("in hand now", "yellow"),
