@@ -12,7 +12,19 @@ from postroom.imports.plan import Agents, Kind, LeftOut
 from postroom.imports.program import runtime_of, words
 from postroom.model.message import Json
 
-_KNOWN = ("id", "name", "type", "session", "tmux_session", "pane", "tmux_pane", "command", "args", "channel", "config")
+_KNOWN = (
+    "id",
+    "name",
+    "type",
+    "session",
+    "tmux_session",
+    "pane",
+    "tmux_pane",
+    "command",
+    "args",
+    "channel",
+    "config",
+)
 _ELSEWHERE = {
     "chat": "accounts and tokens of channels are not taken over",
     "discord": "accounts and tokens of channels are not taken over",
@@ -47,7 +59,9 @@ def plan(document: Json, source: str, renamed: dict[str, str]) -> Agents:
             table["channel"] = channel
         if table:
             tables[names[name]] = table
-    left += [LeftOut(f"channel {channel}", f"there is no agent {name!r}") for name, channel in channels.items()]
+    left += [
+        LeftOut(f"channel {channel}", f"there is no agent {name!r}") for name, channel in channels.items()
+    ]
     left += [
         LeftOut(key, _ELSEWHERE.get(key, "it has no counterpart here"))
         for key in document
@@ -65,7 +79,9 @@ def _listed(agents: Any) -> list[tuple[str, Json]]:
     found: list[tuple[str, Json]] = []
     for name, said in pairs:
         if not name or not isinstance(said, dict):
-            raise InvalidValue(f"agents: {name or 'one of them'} is no agent", hint="Each has a name and a type.")
+            raise InvalidValue(
+                f"agents: {name or 'one of them'} is no agent", hint="Each has a name and a type."
+            )
         about = cast("Json", said)
         inner = about.get("config")
         found.append((name, {**about, **(cast("Json", inner) if isinstance(inner, dict) else {})}))
@@ -86,7 +102,9 @@ def _channels(document: Json) -> dict[str, str]:
 
 def _table(name: str, said: Json, left: list[LeftOut]) -> Json:
     """One agent's table; empty if nothing here could run it."""
-    left += [LeftOut(f"agents.{name}.{key}", "it has no counterpart here") for key in said if key not in _KNOWN]
+    left += [
+        LeftOut(f"agents.{name}.{key}", "it has no counterpart here") for key in said if key not in _KNOWN
+    ]
     kind = _text(said.get("type")) or "tmux"
     if kind == "tmux":
         return _in_tmux(name, said, left)

@@ -8,13 +8,10 @@ of the file is counted each time it does, so that a small file cannot become a l
 import json
 import os
 import stat
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from postroom.errors import InvalidValue, NotFound
 from postroom.model.message import Json
-
-if TYPE_CHECKING:
-    import yaml
 
 LARGEST = 1 << 18  # bytes: a config, not a book
 _MOST = 20_000  # values in it, counted as often as they are meant
@@ -69,42 +66,43 @@ def _yaml(text: str) -> Any:
         import yaml  # noqa: PLC0415 - an extra, and only who imports YAML has it
     except ImportError:
         raise InvalidValue(
-            "reading YAML takes a package that is not installed", hint="Install it: pip install 'postroom[import]'"
+            "reading YAML takes a package that is not installed",
+            hint="Install it: pip install 'postroom[import]'",
         ) from None
     try:
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
+        node = cast("Any", yaml.compose(text, Loader=yaml.SafeLoader))  # pyright: ignore[reportUnknownMemberType]
     except yaml.YAMLError as exc:
         raise ValueError(f"it is no YAML: {exc}") from None
     return None if node is None else _Walk().value(node)
 
 
 class _Walk:
-    """From nodes to values."""
+    """From nodes to values. A node is of a class of the package, which has no types."""
 
     def __init__(self) -> None:
         self._count = 0
 
-    def value(self, node: "yaml.Node", depth: int = 0) -> Any:
+    def value(self, node: Any, depth: int = 0) -> Any:
         self._count += 1
-        if self._count > _MOST or depth > _DEEPEST:
-            raise ValueError("it means far more than is written there" if depth <= _DEEPEST else "it is nested too deep")
+        if depth > _DEEPEST:
+            raise ValueError("it is nested too deep")
+        if self._count > _MOST:
+            raise ValueError("it means far more than is written there")
         if not node.tag.startswith(_PLAIN):
             raise ValueError(f"it has a tag, {node.tag}, which is not followed")
-        match node.id:
-            case "scalar":
-                return None if node.tag == _NULL else node.value
-            case "sequence":
-                return [self.value(each, depth + 1) for each in node.value]
-            case _:
-                return self._mapping(node, depth)
+        if node.id == "mapping":
+            return self._mapping(node, depth)
+        if node.id == "sequence":
+            return [self.value(each, depth + 1) for each in node.value]
+        return None if node.tag == _NULL else node.value
 
-    def _mapping(self, node: "yaml.Node", depth: int) -> Json:
+    def _mapping(self, node: Any, depth: int) -> Json:
         found: Json = {}
         merged: Json = {}
         for key, value in node.value:
-            inner = self.value(value, depth + 1)
+            inner: Any = self.value(value, depth + 1)
             if key.tag == _MERGE:
-                for each in reversed(inner if isinstance(inner, list) else [inner]):
+                for each in reversed(cast("list[Any]", inner) if isinstance(inner, list) else [inner]):
                     merged |= each if isinstance(each, dict) else {}
                 continue
             if key.id != "scalar" or not key.tag.startswith(_PLAIN):

@@ -20,7 +20,9 @@ def renames(given: Iterable[str]) -> dict[str, str]:
     for text in given:
         old, equals, new = text.rpartition("=")
         if not equals or not old or not _is_one(new):
-            raise InvalidValue(f"--rename is OLD=NEW, not {text!r}", hint="For example: --rename 'Front End=frontend'")
+            raise InvalidValue(
+                f"--rename is OLD=NEW, not {text!r}", hint="For example: --rename 'Front End=frontend'"
+            )
         found[old] = str(parse(new))
     return found
 
@@ -37,13 +39,15 @@ def address(word: str, renamed: Mapping[str, str]) -> str:
 
 
 def addresses(owners: Iterable[str], mentioned: Iterable[str], renamed: Mapping[str, str]) -> dict[str, str]:
-    """The address of each, but for those mentioned that have none. Owners differ from each other in any case."""
+    """The address of each, but for those mentioned who can have none. No two owners are the same one."""
     found: dict[str, str] = {}
     taken: dict[str, str] = {}
     for word in owners:
         if not (new := address(word, renamed)):
             raise InvalidValue(
-                f"{word!r} cannot be made an address", name=word, hint=f"Say what it is called here: --rename '{word}=NAME'"
+                f"{word!r} cannot be made an address",
+                name=word,
+                hint=f"Say what it is called here: --rename '{word}=NAME'",
             )
         if new in taken:
             raise _twice(taken[new], word, new)
@@ -66,7 +70,9 @@ def changed(names: Mapping[str, str]) -> dict[str, str]:
 
 def _twice(one: str, other: str, new: str) -> NameTaken:
     return NameTaken(
-        f"{one!r} and {other!r} would both be {new}", name=new, hint=f"Call one of them otherwise: --rename '{other}=NAME'"
+        f"{one!r} and {other!r} would both be {new}",
+        name=new,
+        hint=f"Call one of them otherwise: --rename '{other}=NAME'",
     )
 
 

@@ -19,7 +19,11 @@ ROLE = "orchestrator"
 _BRIDGES = {"tmux": "tmux", "process": "pty"}
 _TAKES_MODEL = ("claude", "codex", "gemini", "qwen", "copilot", "opencode", "aider")
 _TAKEN = ("path", "sessionPrefix", "name", "agent", "runtime", "agentConfig", "reactions", ROLE)
-_CALLS = {"ci-failed": "fix_ci_failure", "changes-requested": "changes_requested", "merge-conflicts": "merge_conflict"}
+_CALLS = {
+    "ci-failed": "fix_ci_failure",
+    "changes-requested": "changes_requested",
+    "merge-conflicts": "merge_conflict",
+}
 _ADOPT = "its sessions get addresses as they begin, if their runtime is set up; or"
 _WHY = {
     "notifiers": "channels to people are set up here",
@@ -46,7 +50,9 @@ def plan(document: Json, source: str, renamed: dict[str, str]) -> Agents:
     """One agent for each project, and all that is left out."""
     defaults, projects = _object(document.get("defaults")), _object(document.get("projects"))
     left = [LeftOut(key, _why(key)) for key in document if key not in ("projects", "defaults", "reactions")]
-    left += [LeftOut(f"defaults.{key}", _why(key)) for key in defaults if key not in ("agent", "runtime", ROLE)]
+    left += [
+        LeftOut(f"defaults.{key}", _why(key)) for key in defaults if key not in ("agent", "runtime", ROLE)
+    ]
     left += _reactions("reactions", document.get("reactions"))
     places: dict[str, str] = {}
     for key, said in projects.items():
@@ -60,7 +66,9 @@ def plan(document: Json, source: str, renamed: dict[str, str]) -> Agents:
         left += [LeftOut(f"projects.{key}.{one}", _why(one)) for one in project if one not in _TAKEN]
         left += _reactions(f"projects.{key}.reactions", project.get("reactions"))
         prefix = _text(project.get("sessionPrefix")) or key
-        left.append(LeftOut(f"sessions {prefix}-1, {prefix}-2, …", f"{_ADOPT}: postroom adopt --match '{prefix}-'"))
+        left.append(
+            LeftOut(f"sessions {prefix}-1, {prefix}-2, …", f"{_ADOPT}: postroom adopt --match '{prefix}-'")
+        )
         tables[f"{names[key]}/{ROLE}"] = _table(key, project, defaults, left)
     return Agents(Kind.ORCHESTRATOR, source, tables, naming.changed(names), left)
 
@@ -73,13 +81,18 @@ def _slug(key: str, said: Json) -> str:
 
 def _table(key: str, said: Json, defaults: Json, left: list[LeftOut]) -> Json:
     directing, usual = _object(said.get(ROLE)), _object(defaults.get(ROLE))
-    agent = _first(directing.get("agent"), said.get("agent"), usual.get("agent"), defaults.get("agent")) or "claude-code"
+    agent = (
+        _first(directing.get("agent"), said.get("agent"), usual.get("agent"), defaults.get("agent"))
+        or "claude-code"
+    )
     table: Json = {"role": ROLE}
     if path := _text(said.get("path")):
         table["directory"] = path
     runtime = runtime_of(agent)
     if not runtime:
-        left.append(LeftOut(f"projects.{key}: agent {agent}", "it is not known here; say its command yourself"))
+        left.append(
+            LeftOut(f"projects.{key}: agent {agent}", "it is not known here; say its command yourself")
+        )
         return table
     table["runtime"] = runtime
     where = _first(said.get("runtime"), defaults.get("runtime")) or "tmux"
@@ -99,7 +112,9 @@ def _model(key: str, runtime: str, said: Json, directing: Json, left: list[LeftO
     ]
     model = _text(about.get("model"))
     if model and runtime not in _TAKES_MODEL:
-        left.append(LeftOut(f"projects.{key}.agentConfig.model", f"{runtime} takes no model when it is started"))
+        left.append(
+            LeftOut(f"projects.{key}.agentConfig.model", f"{runtime} takes no model when it is started")
+        )
     return ["--model", model] if model and runtime in _TAKES_MODEL else []
 
 

@@ -11,7 +11,7 @@ _CALLED = {"claude-code": "claude", "codex-cli": "codex", "gemini-cli": "gemini"
 
 
 def runtime_of(program: str) -> str:
-    """The runtime that a program, or an agent by another tool's name for it, is; empty: none that is known."""
+    """Which runtime a program is, or an agent by another tool's name for it; empty: none that is known."""
     name = os.path.basename(program).lower()
     name = _CALLED.get(name, name)
     return name if name in NAMES else ""
@@ -29,6 +29,7 @@ def words(command: Any, more: Any = None) -> list[str]:
 def _texts(values: Any) -> list[str]:
     if values is None:
         return []
-    if not isinstance(values, list) or not all(isinstance(one, str) for one in cast("list[Any]", values)):
-        raise InvalidValue(f"a command is a list of words, not {str(values)[:60]!r}", hint="Mend it there.")
+    several = cast("list[Any]", values)
+    if not isinstance(values, list) or not all(isinstance(one, str) for one in several):
+        raise InvalidValue(f"a command is a list of words, not {str(several)[:60]!r}", hint="Mend it there.")
     return cast("list[str]", values)
