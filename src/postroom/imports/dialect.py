@@ -4,7 +4,7 @@ They differ in what they call a field and in how they write a moment or a priori
 kept beside the message, so that nothing a file says is lost.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, cast
 
@@ -58,20 +58,14 @@ def read(item: Any, file: str, owner: str) -> Read:
     if not isinstance(item, dict):
         return Read(letters.read(item), (), None, {})  # which says what it is instead
     said, rest = _translated(cast("Json", item))
-    said.setdefault("id", file)
-    said["from"] = _name(said.get("from"))
-    to = _names(said.get("to"))
-    said["to"] = to[0] if to else owner
-    at = moment(written := said.get("timestamp"))
-    if at is None and written is not None:
-        rest["timestamp"] = written
-    said["timestamp"] = iso(at) or ""
-    said["priority"] = _priority(said.get("priority"))
-    said["requiresAck"] = said.get("requiresAck") in (True, "true", "True", 1)
-    said["type"] = _type(said.get("type"))
-    for field in ("thread", "replyTo", "id"):
-        if isinstance(found := said.get(field), int):
-            said[field] = str(found)
+    to, at = _names(said.get("to")), moment(said.get("timestamp"))
+    said |= {
+        "id": _word(said.get("id", file)), "from": _name(said.get("from")), "to": to[0] if to else owner,
+        "timestamp": iso(at) or "", "type": _type(said.get("type", "")),
+        "priority": _priority(said.get("priority")) or "normal",
+        "requiresAck": _is_true(said.get("requiresAck")),
+        "thread": _word(said.get("thread")), "replyTo": _word(said.get("replyTo")),
+    }  # fmt: skip
     return Read(letters.read(said), tuple(to), at, rest)
 
 
@@ -87,22 +81,11 @@ def _translated(item: Json) -> tuple[Json, Json]:
     for field, words in _FIELDS.items():
         for word in words:
             key = folded.get(_folded(word))
-            if key is not None and item[key] is not None and _fits(field, item[key]):
+            if key is not None and item[key] is not None and _FITS.get(field, _is_text)(item[key]):
                 said[field] = item[key]
                 taken.add(key)
                 break
     return said, {key: value for key, value in item.items() if key not in taken and value is not None}
-
-
-def _fits(field: str, value: Any) -> bool:
-    """Whether that is what a field of ours holds; else it stays with the rest, as it is."""
-    if field in ("body", "subject"):
-        return isinstance(value, str)
-    if field == "metadata":
-        return isinstance(value, dict)
-    if field == "payload":
-        return isinstance(value, (dict, str))
-    return True
 
 
 def _folded(key: str) -> str:
@@ -123,16 +106,25 @@ def _names(value: Any) -> list[str]:
     return list(dict.fromkeys(name for one in several if (name := _name(one))))
 
 
+def _word(value: Any) -> str:
+    """What something is called, be it by a number."""
+    is_number = isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1 << 63
+    return str(value) if is_number or isinstance(value, str) else ""
+
+
 def _priority(value: Any) -> str:
-    if isinstance(value, bool) or not isinstance(value, (str, int)):
-        return "normal"
-    word = f"p{value}" if isinstance(value, int) else value.strip().lower()
+    word = f"p{value}" if isinstance(value, int) and not isinstance(value, bool) else value
+    word = word.strip().lower() if isinstance(word, str) else ""
     word = _PRIORITIES.get(word, word)
-    return word if word in _OURS else "normal"
+    return word if word in _OURS else ""
 
 
-def _type(value: Any) -> str:
-    word = value.strip() if isinstance(value, str) else ""
+def _is_true(value: Any) -> bool:
+    return value is True or (isinstance(value, str) and value.strip().lower() == "true")
+
+
+def _type(value: str) -> str:
+    word = value.strip()
     return _ACKS.get(word.lower(), word)
 
 
@@ -148,7 +140,27 @@ def moment(value: Any) -> int | None:
         if isinstance(value, bool) or value is None:
             return None
         number = float(value)
-        found = datetime.fromtimestamp(number if number < _SECONDS else number / 1000, tz=UTC)
-        return round(found.timestamp() * 1000)
+        return round(
+            datetime.fromtimestamp(number if number < _SECONDS else number / 1000, tz=UTC).timestamp() * 1000
+        )
     except (ValueError, TypeError, OverflowError, OSError):
         return None
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+# Whether that is what a field of ours can say; else it stays with the rest, as it is.
+_FITS: dict[str, Callable[[Any], object]] = {
+    "from": _name,
+    "to": _names,
+    "timestamp": lambda value: moment(value) is not None,
+    "priority": _priority,
+    "requiresAck": lambda value: isinstance(value, bool) or _is_true(value),
+    "id": _word,
+    "thread": _word,
+    "replyTo": _word,
+    "metadata": lambda value: isinstance(value, dict),
+    "payload": lambda value: isinstance(value, (dict, str)),
+}

@@ -16,8 +16,10 @@ from postroom.model.message import Json
 LARGEST = 1 << 18  # bytes: a config, not a book
 _MOST = 20_000  # values in it, counted as often as they are meant
 _DEEPEST = 50
-_PLAIN = "tag:yaml.org,2002:"
-_MERGE, _NULL = f"{_PLAIN}merge", f"{_PLAIN}null"
+_CORE = "tag:yaml.org,2002:"
+_MERGE, _NULL = f"{_CORE}merge", f"{_CORE}null"
+_KINDS = ("map", "seq", "str", "null", "bool", "int", "float", "timestamp", "merge", "value")
+_TAGS = frozenset(_CORE + kind for kind in _KINDS)  # that a value has without being given one
 
 
 def read(path: str) -> Json:
@@ -88,7 +90,7 @@ class _Walk:
             raise ValueError("it is nested too deep")
         if self._count > _MOST:
             raise ValueError("it means far more than is written there")
-        if not node.tag.startswith(_PLAIN):
+        if node.tag not in _TAGS:
             raise ValueError(f"it has a tag, {node.tag}, which is not followed")
         if node.id == "mapping":
             return self._mapping(node, depth)
@@ -105,7 +107,7 @@ class _Walk:
                 for each in reversed(cast("list[Any]", inner) if isinstance(inner, list) else [inner]):
                     merged |= each if isinstance(each, dict) else {}
                 continue
-            if key.id != "scalar" or not key.tag.startswith(_PLAIN):
+            if key.id != "scalar" or key.tag not in _TAGS:
                 raise ValueError("a name in it is no text")
             if key.value in found:
                 raise ValueError(f"it says {key.value!r} twice")

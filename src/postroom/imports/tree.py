@@ -86,8 +86,13 @@ def read(path: str) -> Tree:
                 raise Refused(
                     f"there are more than {_MOST:,} letters in {path}", hint="Import one mailbox at a time."
                 )
-            where = storable(os.path.relpath(file, path))
+            where = _relative(file, path)
             found += _letters(file, Place(where, owner, box), storable(name), left)
+    left += [
+        LeftOut(name, "it has neither an inbox nor an outbox")
+        for name, _ in (() if _is_mailbox(path) else _folders(path))
+        if name not in boxes
+    ]
     return Tree(sorted(boxes), found, left)
 
 
