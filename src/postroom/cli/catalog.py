@@ -67,6 +67,8 @@ COMMANDS: dict[str, Entry] = {
     "projects": ("projects", PEOPLE, "the projects of this room: list, delete"),
     "spawn": ("spawn", RUN, "start an agent under a bridge, and give it a prompt"),
     "adopt": ("adopt", RUN, "have agents in panes of tmux reached by mail"),
+    "teams": ("teams", RUN, "teams of Claude Code, and having a member reached by mail"),
+    "tasks": ("tasks", RUN, "the tasks of a team of Claude Code"),
     "attach": ("attach", RUN, "go to an agent's terminal"),
     "stop": ("stop", RUN, "end an agent that was started, or let go of an adopted one"),
     "screen": ("screen", RUN, "what an agent's terminal shows, or any pane"),
