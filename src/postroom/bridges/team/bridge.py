@@ -1,4 +1,4 @@
-"""A bridge into the inbox of a member of a team of Claude Code. Off unless `claude_teams` is on, and unverified.
+"""A bridge into the inbox of a member of a team of Claude Code: off unless `claude_teams` is on.
 
 The CLI takes what it reads out of its inbox before its model has answered, and says nothing of it: that it is
 gone from there is all that can be known. It shows what comes so as unverified, and may stop doing so.
@@ -34,6 +34,7 @@ BY_CALLER = True
 
 OFF = "mail into teams of Claude Code is off: nothing documents their inboxes"
 HINT = 'If you want it all the same, write into the config: claude_teams = "on"'
+_READING = 2  # members of a team whose lead reads its inbox
 
 
 def is_on(home: str) -> bool:
@@ -42,7 +43,7 @@ def is_on(home: str) -> bool:
 
 def start(launch: Launch) -> Berth:
     raise BridgeError(
-        "the members of a team are started by Claude Code itself",
+        f"{launch.address} cannot be started so: the members of a team are started by Claude Code itself",
         hint="Have one that runs reached: postroom teams adopt",
     )
 
@@ -53,6 +54,10 @@ def open(berth: Berth) -> "Member":
 
 def end(berth: Berth) -> None:
     """Nothing of ours is left there."""
+
+
+def _seen(words: str, reason: Reason | None = None, doing: Doing = Doing.UNKNOWN) -> Observation:
+    return Observation(doing, words, reason.value if reason else "", at=wall())
 
 
 class Member:
@@ -74,33 +79,31 @@ class Member:
             raise BridgeError(OFF, hint=HINT)
 
     def observe(self) -> Observation:
-        doing, (words, reason) = Doing.UNKNOWN, self._hindrance()
-        if reason == Reason.OFFLINE:
-            doing = Doing.GONE
-        return Observation(doing, words, reason, at=wall())
-
-    def _hindrance(self) -> tuple[str, str]:
-        """Why nothing may be put there now: in words, and as a reason."""
+        """What stands in the way, as far as files tell; what it does, none of them says."""
         if host.is_gone(self._process):
-            return "who leads its team has ended", Reason.OFFLINE.value
+            return _seen("who leads its team has ended", Reason.OFFLINE, Doing.GONE)
         if not is_on(self._home):
-            return OFF, Reason.PAUSED.value
-        if roster.team(self._team) is None:
-            return "its team is no more", Reason.OFFLINE.value
+            return _seen(OFF, Reason.PAUSED)
+        if (team := roster.team(self._team)) is None:
+            return _seen("its team is no more", Reason.OFFLINE, Doing.GONE)
+        if len(team.members) < _READING:
+            return _seen("it leads nobody, and reads its inbox only when it does", Reason.OFFLINE)
+        return self._look()
+
+    def _look(self) -> Observation:
+        """The same, as its inbox tells."""
         try:
             waits = self._open.intersection(self._inbox.unread())
         except BridgeError as exc:
-            return str(exc), Reason.UNKNOWN_SCREEN.value
-        return (
-            ("it has not read the last one yet", Reason.BUSY.value)
-            if waits
-            else ("it runs, and does not say what it does", "")
-        )
+            return _seen(str(exc), Reason.UNKNOWN_SCREEN)
+        if waits:
+            return _seen("it has not read the last one yet", Reason.BUSY)
+        return _seen("it runs, and does not say what it does")
 
     def deliver(self, text: Text, assent: Assent) -> Delivered:
-        words, reason = self._hindrance()
-        if reason and not (reason == Reason.BUSY.value and text.while_busy):
-            return Delivered(Result.REFUSED, reason, words=words)
+        seen = self.observe()
+        if seen.reason and not (seen.reason == Reason.BUSY.value and text.while_busy):
+            return Delivered(Result.REFUSED, seen.reason, words=seen.words)
         if not assent.holds():
             return Delivered(Result.REFUSED, Reason.TYPING.value, words="somebody else writes there")
         begun = False

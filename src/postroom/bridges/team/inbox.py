@@ -1,4 +1,4 @@
-"""The inbox of one member of a team of Claude Code: a file with an array, which its owner empties as it reads.
+"""The inbox of a member of a team of Claude Code: a file with an array, which its owner empties as it reads.
 
 Nothing documents it. Seen in version 2.1.325: whoever writes makes the directory `<inbox>.lock`, reads the
 array, puts a new file in the place of the old one, and removes the directory again; a lock that nobody has

@@ -11,10 +11,10 @@ if TYPE_CHECKING:
     from postroom.cli.parser import Parser
 
 HELP = """\
-The teams of Claude Code that run here, and who is in them. `adopt` has a member reached by mail: it is put into
-its inbox, a file that nothing documents. That is off unless the config says claude_teams = "on", and is called
-unverified wherever it shows: that the file was emptied is all that can be known. Let go of it again with
-`postroom stop NAME`. Only a person may adopt."""
+The teams of Claude Code that run here, and who is in them. `adopt` has a member reached by mail, which is put
+into its inbox, a file that nothing documents. That is off unless the config says claude_teams = "on", and is
+called unverified wherever it shows: that the file was emptied is all that can be known. Let go of it again
+with `postroom stop NAME`. Only a person may adopt."""
 EXAMPLES = """\
   postroom teams
   postroom teams adopt session-1f0c9a2e/team-lead --as lead"""
