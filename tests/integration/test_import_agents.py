@@ -108,6 +108,27 @@ def test_a_config_that_cannot_be_written_is_told_and_stays(cli: CommandLine, hom
     assert path.read_text(encoding="utf-8") == OWN
 
 
+def test_on_a_full_disk_the_config_stays_and_it_is_told(
+    cli: CommandLine, home: str, monkeypatch: pytest.MonkeyPatch
+):
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    path = Path(home, "config.toml")
+    path.parent.mkdir()
+    path.write_text(OWN, encoding="utf-8")
+    monkeypatch.setattr("postroom.setup.file.os.fsync", full)
+    refused = cli("import", SAMPLE, "--apply")
+    assert is_told_well(refused)
+    assert "No space left" in refused.err
+    monkeypatch.undo()
+    assert [name for name in os.listdir(home) if "postroom-" in name] == []
+    assert path.read_text(encoding="utf-8") == OWN
+    cli.ok("import", SAMPLE, "--apply")
+    cli.ok("import", SAMPLE, "--undo")
+    assert path.read_text(encoding="utf-8") == OWN
+
+
 def test_of_two_imports_at_once_one_is_refused(cli: CommandLine, home: str):
     folder = config.beside(home, "imports")
     host.private_directory(folder)

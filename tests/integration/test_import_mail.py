@@ -152,6 +152,30 @@ def test_what_has_got_further_there_since_gets_as_far_here(cli: CommandLine, tre
     checked(cli)
 
 
+def test_a_long_conversation_can_be_gone_on_with(cli: CommandLine, tree: Tree):
+    for n in range(1, 30):
+        writer, reader = ("a", "b") if n % 2 else ("b", "a")
+        folder = f"{reader}/inbox" + ("" if n == 29 else "/processed")
+        tree.put(folder, id=str(n), from_=writer, to=reader, replyTo=str(n - 1) if n > 1 else None)
+    imported(cli, tree.root)
+    [last] = mail(cli, "b")
+    thread = cli.ok("thread", last["id"], "--json").json["messages"]
+    assert len(thread) == 29
+    cli.ok("reply", last["id"], "and so on", "--as", "b")
+
+
+def test_two_imports_at_once_take_in_each_letter_once(cli: CommandLine, tree: Tree):
+    for n in range(250):
+        tree.put("b/inbox", from_="a", to="b", body=str(n))
+    with (
+        cli.start("import", str(tree.root), "--apply") as one,
+        cli.start("import", str(tree.root), "--apply") as two,
+    ):
+        assert [one.wait(BOUND), two.wait(BOUND)] == [0, 0]
+    waiting = cli.ok("inbox", "--as", "b", "--limit", "500", "--json").json["messages"]
+    assert sorted(int(one["body"]) for one in waiting) == list(range(250))
+
+
 def test_a_letter_that_lies_in_several_places_is_one(cli: CommandLine, tree: Tree):
     letter = {
         "id": "x",

@@ -19,10 +19,10 @@ from postroom.imports.plan import LeftOut, Mail
 from postroom.imports.tree import Box, Found, Tree
 from postroom.model.message import Json
 from postroom.room.draft import Draft, draft
+from postroom.room.guard import IMPORT
 from postroom.room.imported import Piece, Ref, Rung
 from postroom.text import encode
 
-KEY = "import:"
 _AS_NOTES = (
     "",
     "note",
@@ -128,7 +128,7 @@ def _readers(word: str, writer: str, tree: Tree, names: Mapping[str, str]) -> li
 def _key(sender: str, to: str, read: Read) -> str:
     letter = read.letter
     content = [sender, to, letter.id, read.at, letter.type, letter.subject, letter.body, letter.payload]
-    return KEY + hashlib.sha256(encode(content).encode(errors="backslashreplace")).hexdigest()
+    return IMPORT + hashlib.sha256(encode(content).encode(errors="backslashreplace")).hexdigest()
 
 
 def _furthest(copies: Iterator[_Copy]) -> list[_Copy]:

@@ -7,6 +7,7 @@ that would give two the same address is refused: whoever runs the import says wh
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping
+from shlex import quote
 
 from postroom.errors import InvalidAddress, InvalidValue, NameTaken
 from postroom.model.address import ROOM, Kind, parse
@@ -47,7 +48,7 @@ def addresses(owners: Iterable[str], mentioned: Iterable[str], renamed: Mapping[
             raise InvalidValue(
                 f"{word!r} cannot be made an address",
                 name=word,
-                hint=f"Say what it is called here: --rename '{word}=NAME'",
+                hint=f"Say what it is called here: --rename {quote(f'{word}=NAME')}",
             )
         if new in taken:
             raise _twice(taken[new], word, new)
@@ -72,7 +73,7 @@ def _twice(one: str, other: str, new: str) -> NameTaken:
     return NameTaken(
         f"{one!r} and {other!r} would both be {new}",
         name=new,
-        hint=f"Call one of them otherwise: --rename '{other}=NAME'",
+        hint=f"Call one of them otherwise: --rename {quote(f'{other}=NAME')}",
     )
 
 
