@@ -458,7 +458,7 @@ def _numbered(
     text: str, what: str, columns: tuple[str, ...], counted: dict[str, dict[str, dict[str, float]]]
 ) -> str:
     rows = [
-        f"| {title} | {' | '.join(_number(found[what][column]) for column in columns)} |\n"
+        f"| {title} | {' | '.join(_number(found[what].get(column)) for column in columns)} |\n"
         for title, found in counted.items()
         if what in found
     ]
@@ -466,7 +466,9 @@ def _numbered(
     return f"{text}{head}{''.join(rows)}" if rows else ""
 
 
-def _number(value: float) -> str:
+def _number(value: float | None) -> str:
+    if value is None:
+        return "not measured"
     return str(value) if isinstance(value, int) else f"{value:.2f} s"
 
 

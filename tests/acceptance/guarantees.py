@@ -154,6 +154,8 @@ PROMISES: dict[str, str] = {
     # wiring
     "setup-shown": "No file of a user's is changed before the change was shown and agreed to.",
     "setup-undone": "What set-up wrote is undone to the byte, or, in a file changed since, without a loss.",
+    "import": "What another tool has is brought in once, and what was read there is offered to nobody.",
+    "import-shown": "An import changes no file before it was shown, and undoes to the byte what it added.",
     "one-room": "An agent CLI is wired to one room; another takes its place only where that is asked for.",
     "nonce": "What would prove an attempt is told to nobody by a command while that attempt is open.",
     "plain": "A runtime that only shows a command's output gets its mail once, seen when it asks again.",

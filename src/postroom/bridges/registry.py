@@ -18,6 +18,7 @@ _OURS = {
     "stream": "postroom.bridges.process.stream",
     "acp": "postroom.bridges.acp.way",
     "files": "postroom.bridges.files.bridge",
+    "claude-team": "postroom.bridges.team.bridge",
 }
 _WANTED = ("NAME", "ABOUT", "CAPABILITIES", "BY_CALLER", "start", "open", "end")
 
