@@ -16,6 +16,8 @@ _OURS = {
     "pty": "postroom.bridges.process.pty",
     "lines": "postroom.bridges.process.lines",
     "stream": "postroom.bridges.process.stream",
+    "codex": "postroom.bridges.codex.bridge",
+    "opencode": "postroom.bridges.opencode.bridge",
 }
 _WANTED = ("NAME", "ABOUT", "CAPABILITIES", "BY_CALLER", "start", "open", "end")
 

@@ -1,0 +1,90 @@
+"""An opencode without a terminal: a server that is our child, with one session of its own.
+
+Only we know its password. After a restart the same session goes on.
+"""
+
+import re
+import secrets
+
+from postroom.bridges.contract import Capabilities, Heard, Launch
+from postroom.bridges.opencode.http import Http, Site, Stream
+from postroom.bridges.opencode.session import Dialogue
+from postroom.bridges.process.line import Cut
+from postroom.bridges.server.answer import UNANSWERED, Refusal
+from postroom.bridges.server.own import Own
+from postroom.bridges.server.said import table
+from postroom.errors import BridgeError
+from postroom.model.message import Json
+from postroom.text import encode
+
+_BEGIN = 60.0  # seconds for it to listen
+_LISTENS = re.compile(r"listening on http://([\w.\[\]:]+):(\d+)")
+_PASSWORD, _USER = "OPENCODE_SERVER_PASSWORD", "OPENCODE_SERVER_USERNAME"
+
+
+class Owned(Own):
+    """A bridge to such a server."""
+
+    def __init__(self, launch: Launch, name: str, can: Capabilities) -> None:
+        self._site: Site | None = None
+        self._stream: Stream | None = None
+        self._password = secrets.token_urlsafe(24)
+        env = {key: value for key, value in launch.env.items() if key != _USER}
+        super().__init__(launch._replace(env=env | {_PASSWORD: self._password}), name, can)
+        try:
+            self.session = self._begun(launch)
+        except (*UNANSWERED, KeyError, TypeError, BridgeError) as exc:
+            self.close()
+            raise BridgeError(
+                f"the server of {launch.address} does not begin: {exc}", hint=self._last_output()
+            ) from exc
+
+    def _begun(self, launch: Launch) -> str:
+        with self._changed:
+            self._changed.wait_for(lambda: self._site is not None or self.is_gone, _BEGIN)
+            if self._site is None:
+                raise BridgeError("it does not say where it listens")
+            http = Http(self._site)
+        session = self._session(http, launch)
+        self._conversation = Dialogue(http, session)
+        self._stream = http.follow(self._told, self._end_of_stream)
+        return session
+
+    def _session(self, http: Http, launch: Launch) -> str:
+        """The one that it had before, or a new one."""
+        earlier = str(launch.details.get("conversation") or "")
+        if earlier:
+            try:
+                return str(http.get("session", earlier)["id"])
+            except Refusal as exc:
+                lost = {"postroom": "new_session", "instead_of": earlier, "because": str(exc)}
+                self._tape.add(Heard(encode(lost), "event"))
+        return str(http.post("session", body={"title": launch.address})["id"])
+
+    def close(self) -> None:
+        if self._stream is not None:
+            self._stream.close()
+        super().close()
+
+    # ------------------------------------------------------------- by the threads of the child and the stream
+
+    def _meant(self, stream: str, line: Cut) -> tuple[Heard | None, str]:
+        found = _LISTENS.search(line.text) if self._site is None else None
+        if found:
+            self._site = Site(int(found[2]), found[1].strip("[]"), self._password)
+        return super()._meant(stream, line)
+
+    def _told(self, said: Json) -> None:
+        about = table(said.get("properties"))
+        if self._conversation is None or about.get("sessionID") != self.session:
+            return
+        part = table(about.get("part"))
+        if part.get("type") == "text" and table(part.get("time")).get("end"):
+            self._tape.add(Heard(encode({"type": "text", "text": part.get("text")}), "event"))
+            with self._changed:
+                self._shown.extend(str(part.get("text") or "").splitlines())
+        self._conversation.moved()
+        self._ring()
+
+    def _end_of_stream(self) -> None:
+        self._ring()
