@@ -55,6 +55,12 @@ def serving(name: str, word: str) -> Callable[[str], Program]:
     return begin
 
 
+def acting(place: str) -> Program:
+    """The agent that speaks ACP."""
+    record = Record(os.path.join(place, "record"))
+    return Program([sys.executable, "-m", "tests.acting", record.path], record.texts)
+
+
 def staged(place: str) -> Program:
     """The fake agent, in a pane of a tmux server of its own."""
     stage = Stage()
@@ -158,6 +164,7 @@ CASES = {
     "stream": Case(bridged("stream"), "claude", work),
     "codex": Case(serving("codex", "app-server"), "codex", work),
     "opencode": Case(serving("opencode", "serve"), "opencode", work),
+    "acp": Case(acting, hinder=work),
 }
 
 

@@ -81,6 +81,23 @@ class Observation(NamedTuple):
     room: int = 0  # characters that a text may have to be put before it whole; 0: as many as one likes
 
 
+class Option(NamedTuple):
+    """One answer that an agent takes."""
+
+    id: str  # its own
+    name: str  # in its own words
+    kind: str  # `allow_once`, `allow_always`, `reject_once`, `reject_always`; empty: it does not say
+
+
+class Question(NamedTuple):
+    """What an agent asks a person, and waits for."""
+
+    id: str  # used once in one run of the agent
+    title: str  # one line
+    details: str  # what exactly it wants to do, as far as it says
+    options: tuple[Option, ...]
+
+
 class Heard(NamedTuple):
     """Something that came out of an agent."""
 
@@ -89,6 +106,8 @@ class Heard(NamedTuple):
     proves: Evidence | None = None  # that all that was handed over before has been taken
     doubts: str = ""  # why nobody can tell any more what became of it
     exit_code: int | None = None  # it has ended, with that; the negative number of a signal that ended it
+    asks: Question | None = None
+    asked: str = ""  # the id of a question that is over: answered here or there, or no longer of interest
 
 
 class Interrupted(NamedTuple):
@@ -107,10 +126,11 @@ class Capabilities(NamedTuple):
     proves: tuple[Evidence, ...] = ()  # what its evidence can be
     interrupts: bool = False
     owned: bool = False  # the agent is a child of ours, and ends with us
+    console: bool = False  # it has no screen, but people may attach to what is said, and write a line
 
 
 class Attachable(Protocol):
-    """A terminal that people may attach to, from any thread."""
+    """A terminal, or a conversation that looks like one, which people may attach to, from any thread."""
 
     def subscribe(self, callback: Callable[[bytes], None]) -> Callable[[], None]:
         """Give it what draws the screen, then all that is written there, until the result is called."""
@@ -155,6 +175,13 @@ class Bridge(Protocol):
 
     def interrupt(self) -> Interrupted:
         """End the turn by the runtime's own keys or words."""
+        ...
+
+    def answer(self, question: str, option: str) -> bool:
+        """Answer what it asked, by the id of an option; empty: nobody has, which is never a yes.
+
+        Whether it was still asked: a question takes one answer, whoever is first.
+        """
         ...
 
     def screen(self, lines: int = 0) -> str:

@@ -18,6 +18,7 @@ _OURS = {
     "stream": "postroom.bridges.process.stream",
     "codex": "postroom.bridges.codex.bridge",
     "opencode": "postroom.bridges.opencode.bridge",
+    "acp": "postroom.bridges.acp.way",
 }
 _WANTED = ("NAME", "ABOUT", "CAPABILITIES", "BY_CALLER", "start", "open", "end")
 

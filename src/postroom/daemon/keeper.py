@@ -24,6 +24,7 @@ from postroom.clock import wall
 from postroom.daemon.actor import Actor, Deed
 from postroom.daemon.doorbell import Doorbell
 from postroom.daemon.log import note
+from postroom.daemon.questions import Questions
 from postroom.errors import BridgeError, NotFound, PostroomError, TimedOut
 from postroom.model.ladder import Reason
 from postroom.model.message import Json
@@ -66,6 +67,7 @@ class Keeper:
         self._jobs: queue.Queue[tuple[Job, Future[Any]]] = queue.Queue(_MOST)
         self._bell = Doorbell(room.bell, manifest.agent)
         self._bridge: Bridge | None = None  # to a child of ours: its actor may crash, and it lives on
+        self._questions: Questions | None = None  # that were asked over it
         self._due: deque[Deed] = deque()  # what an actor that has crashed could not note
         self._guard = threading.Lock()  # over a manifest and its file, which are changed together
         self._ended: tuple[str, int | None] | None = None  # the last process that did, and how
@@ -237,18 +239,21 @@ class Keeper:
         """Step an actor until its agent has ended, or this is to end. A child of ours outlives its crash."""
         knows = self._bridge is not None
         bridge = self._bridge = self._bridge or self._way.open(self.manifest.berth)
+        if not knows or self._questions is None:
+            self._questions = Questions(self._room, bridge)
         try:
             actor = self._stepped(bridge, knows)
         except BaseException:
             if not bridge.capabilities().owned:
                 self._close()
             raise
+        self._questions.finish("the agent has ended" if actor.has_ended else "the agent was let go of")
         self._close()
         return actor
 
     def _stepped(self, bridge: Bridge, knows: bool) -> Actor:
         bridge.attend(self.ring)
-        actor = Actor(self._room, self.manifest, bridge, self._due, knows=knows)
+        actor = Actor(self._room, self.manifest, bridge, self._due, knows=knows, questions=self._questions)
         while not self._stopping and not actor.has_ended:
             self._bell.drain()
             self._answer(actor, bridge)

@@ -1,8 +1,9 @@
 """A Codex without a terminal: an app-server that is our child, with one thread of its own.
 
-After a restart the same thread goes on. What its model asks a person is never answered with yes from here.
+After a restart the same thread goes on. What its model asks, people decide.
 """
 
+from postroom.bridges.codex.approval import answer, asked
 from postroom.bridges.codex.talk import Talk
 from postroom.bridges.codex.thread import Thread
 from postroom.bridges.contract import Capabilities, Heard, Launch
@@ -16,13 +17,8 @@ from postroom.text import encode
 
 _BEGIN = 30.0  # seconds for a thread to begin, or to be read again
 _READY, _WRITE = 2.0, 5.0  # seconds for its input to have room, and to take a line
+_RESOLVED = "serverRequest/resolved"
 _TELLS = ("item/completed", "turn/completed", "error")  # what is worth keeping of all that it says
-_NO = {  # how each kind of question is answered with no
-    "item/commandExecution/requestApproval": {"decision": "decline"},
-    "item/fileChange/requestApproval": {"decision": "decline"},
-    "execCommandApproval": {"decision": "denied"},
-    "applyPatchApproval": {"decision": "denied"},
-}
 
 
 class Owned(Own):
@@ -30,7 +26,7 @@ class Owned(Own):
 
     def __init__(self, launch: Launch, name: str, can: Capabilities) -> None:
         self._talk = Talk(self._send, self._told)
-        self._asks: list[Json] = []  # what nobody has answered
+        self._asks: dict[str, Json] = {}  # what nobody has answered, by its id
         super().__init__(launch, name, can)
         try:
             self.thread = self._begun(launch)
@@ -58,23 +54,30 @@ class Owned(Own):
             return False
         return True
 
+    def answer(self, question: str, option: str) -> bool:
+        with self._changed:
+            said = self._asks.pop(question, None)
+        if said is None:
+            return False
+        try:
+            self._talk.reply(said["id"], answer(said, option))
+        except (Unsent, Silence):
+            return False  # it has ended, or reads nothing: then it waits
+        return True
+
     def receive(self) -> list[Heard]:
-        self._decline()
+        for said in self._unanswerable():
+            try:
+                self._talk.decline(said["id"], "nobody is there who could answer that")
+            except (Unsent, Silence):
+                pass
         return super().receive()
 
-    def _decline(self) -> None:
-        """Nobody is there whom it could ask: so the answer is no, or that there is none."""
+    def _unanswerable(self) -> list[Json]:
+        """What it asks that is no matter of yes or no."""
         with self._changed:
-            asks, self._asks = self._asks, []
-        for asked in asks:
-            no = _NO.get(str(asked["method"]))
-            try:
-                if no:
-                    self._talk.reply(asked["id"], no)
-                else:
-                    self._talk.decline(asked["id"], "nobody is there to answer")
-            except (Unsent, Silence):
-                pass  # it has ended, or reads nothing: then it waits
+            found = [number for number, said in self._asks.items() if asked(number, said) is None]
+            return [self._asks.pop(number) for number in found]
 
     # ------------------------------------------------------------------------------ what goes to the child
 
@@ -99,15 +102,28 @@ class Owned(Own):
         said = self._talk.hear(line.text) if stream == "output" and not line.missing else None
         if said is None:
             return super()._meant(stream, line)
-        if said.get("method") not in _TELLS and not _is_question(said):
+        if _is_question(said):
+            return Heard(line.text, "event", asks=asked(_number(said), said)), ""
+        if said.get("method") == _RESOLVED:
+            return self._resolved(said), ""
+        if said.get("method") not in _TELLS:
             return None, ""
         return Heard(line.text, "event"), _shown(said)
 
+    def _resolved(self, said: Json) -> Heard | None:
+        number = str(table(said.get("params")).get("requestId"))
+        self._asks.pop(number, None)
+        return Heard(asked=number)
+
     def _told(self, said: Json) -> None:
         if _is_question(said):
-            self._asks.append(said)
+            self._asks[_number(said)] = said
         elif self._conversation is not None:
             self._conversation.moved()
+
+
+def _number(said: Json) -> str:
+    return str(said["id"])
 
 
 def _is_question(said: Json) -> bool:

@@ -6,12 +6,13 @@ Only we know its password. After a restart the same session goes on.
 import re
 import secrets
 
-from postroom.bridges.contract import Capabilities, Heard, Launch
+from postroom.bridges.contract import Capabilities, Heard, Launch, Option, Question
 from postroom.bridges.opencode.http import Http, Site, Stream
 from postroom.bridges.opencode.session import Dialogue
 from postroom.bridges.process.line import Cut
 from postroom.bridges.server.answer import UNANSWERED, Refusal
 from postroom.bridges.server.own import Own
+from postroom.bridges.server.question import question
 from postroom.bridges.server.said import table
 from postroom.errors import BridgeError
 from postroom.model.message import Json
@@ -19,6 +20,12 @@ from postroom.text import encode
 
 _BEGIN = 60.0  # seconds for it to listen
 _LISTENS = re.compile(r"listening on http://([\w.\[\]:]+):(\d+)")
+_REPLIES = ("once", "always", "reject")
+_OPTIONS = (
+    Option("once", "yes", "allow_once"),
+    Option("always", "yes, and all that is like it", "allow_always"),
+    Option("reject", "no", "reject_once"),
+)
 _PASSWORD, _USER = "OPENCODE_SERVER_PASSWORD", "OPENCODE_SERVER_USERNAME"
 
 
@@ -27,6 +34,7 @@ class Owned(Own):
 
     def __init__(self, launch: Launch, name: str, can: Capabilities) -> None:
         self._site: Site | None = None
+        self._http: Http | None = None
         self._stream: Stream | None = None
         self._password = secrets.token_urlsafe(24)
         env = {key: value for key, value in launch.env.items() if key != _USER}
@@ -44,7 +52,7 @@ class Owned(Own):
             self._changed.wait_for(lambda: self._site is not None or self.is_gone, _BEGIN)
             if self._site is None:
                 raise BridgeError("it does not say where it listens")
-            http = Http(self._site)
+            self._http = http = Http(self._site)
         session = self._session(http, launch)
         self._conversation = Dialogue(http, session)
         self._stream = http.follow(self._told, self._end_of_stream)
@@ -60,6 +68,16 @@ class Owned(Own):
                 lost = {"postroom": "new_session", "instead_of": earlier, "because": str(exc)}
                 self._tape.add(Heard(encode(lost), "event"))
         return str(http.post("session", body={"title": launch.address})["id"])
+
+    def answer(self, question: str, option: str) -> bool:
+        if self._http is None:
+            return False
+        reply = option if option in _REPLIES else _REPLIES[-1]
+        try:
+            self._http.post("permission", question, "reply", body={"reply": reply})
+        except UNANSWERED:
+            return False
+        return True
 
     def close(self) -> None:
         if self._stream is not None:
@@ -78,13 +96,30 @@ class Owned(Own):
         about = table(said.get("properties"))
         if self._conversation is None or about.get("sessionID") != self.session:
             return
-        part = table(about.get("part"))
-        if part.get("type") == "text" and table(part.get("time")).get("end"):
-            self._tape.add(Heard(encode({"type": "text", "text": part.get("text")}), "event"))
-            with self._changed:
-                self._shown.extend(str(part.get("text") or "").splitlines())
+        if heard := self._heard(str(said.get("type")), about):
+            self._tape.add(heard)
         self._conversation.moved()
         self._ring()
 
+    def _heard(self, kind: str, about: Json) -> Heard | None:
+        part = table(about.get("part"))
+        match kind:
+            case "permission.asked":
+                return Heard(encode({"type": kind, **about}), "event", asks=_asked(about))
+            case "permission.replied":
+                return Heard(asked=str(about.get("requestID")))
+            case "message.part.updated" if part.get("type") == "text" and table(part.get("time")).get("end"):
+                with self._changed:
+                    self._shown.extend(str(part.get("text") or "").splitlines())
+                return Heard(encode({"type": "text", "text": part.get("text")}), "event")
+            case _:
+                return None
+
     def _end_of_stream(self) -> None:
         self._ring()
+
+
+def _asked(about: Json) -> Question:
+    title = f"{about.get('permission')}: {about.get('patterns')}"
+    shown = {name: about[name] for name in ("permission", "patterns", "metadata") if about.get(name)}
+    return question(str(about.get("id")), title, shown, _OPTIONS)

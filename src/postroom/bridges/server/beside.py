@@ -75,6 +75,10 @@ class Beside:
             return Interrupted(False, "nothing was done: its process has ended")
         return self.conversation.interrupt()
 
+    def answer(self, question: str, option: str) -> bool:
+        """What it asks, it asks in its terminal."""
+        return False
+
     def screen(self, lines: int = 0) -> str:
         return "\n".join(self.conversation.last_words(lines + _LINES))
 
