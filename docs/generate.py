@@ -112,6 +112,8 @@ _TOLD = {  # what a payload has, of events that only tell something
     "agent.output": ": what a child printed: `stream`, `text`",
     "agent.pushed": ": something was put before an agent: `what` (mail, wake, notice, command), `route`, "
     "`result`, `words`, `messages`; of a command `text` and `by` before, and what came of it after",
+    "agent.route": ": an agent is reached by another `route` than before; `instead_of` the one that does not work, "
+    "and in `words` why, unless it works again",
     "agent.started": ": by `spawn` or `up`, or again: `bridge`, `program`",
 }
 

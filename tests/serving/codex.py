@@ -216,6 +216,11 @@ class AppServer:
         self.tell("item/completed", threadId=thread["id"], turnId=thread["turns"][-1]["id"], item=item)
         self._end(thread, "completed")
 
+    def finish(self, thread: Any) -> None:
+        """The model answers, after all."""
+        with self._guard:
+            self._answer(thread)
+
     def _end(self, thread: Any, status: str) -> None:
         turn = thread["turns"][-1]
         turn["status"] = status
@@ -265,10 +270,15 @@ class Listening:
         for line in link:
             self._server.hear(json.loads(line), say)
 
+    def cut(self) -> None:
+        """All connections are broken; new ones are taken."""
+        links, self._links = self._links, []
+        for link in links:
+            link.close()
+
     def close(self) -> None:
         """Gone, with all connections."""
         self._listener.shutdown()
-        for link in self._links:
-            link.close()
+        self.cut()
         if os.path.exists(self.path):
             os.unlink(self.path)

@@ -18,39 +18,46 @@ class Attached(Beside):
         """Opened only where its canary holds: `BridgeError`, with `absent` where there is no such server."""
         super().__init__(name, can, berth.process)
         self._finder = Finder(berth)
-        self._id = ""
-        self._socket = Socket(place(home(berth.process)), self._told)
+        self._home = home(berth.process)
+        self._thread: Thread | None = None
+        self._socket = self._connected()
         try:
-            self._thread = self._begun()
+            self._thread = Thread(self._socket.talk, self._finder.find(self._socket.talk), queued=True)
+            if wrong := self.canary():
+                raise BridgeError(wrong)
         except BaseException:
             self._socket.close()
             raise
 
-    def _begun(self) -> Thread:
-        talk = self._socket.talk
+    def _connected(self) -> Socket:
+        found = Socket(place(self._home), self._told, self._end)
         try:
-            talk.begin()
+            found.talk.begin()
         except UNANSWERED as exc:
+            found.close()
             raise BridgeError(f"the app-server of Codex did not answer: {exc}") from exc
-        found = self._finder.find(talk)
-        thread = Thread(talk, found, queued=True)
-        seen = thread.observe()
-        if seen.reason == "offline":
-            raise BridgeError(seen.words)
-        self._id = found
-        return thread
+        return found
 
     @property
     def conversation(self) -> Thread:
+        if self._thread is None:
+            raise BridgeError("no thread was found yet")
         return self._thread
+
+    def is_lost(self) -> bool:
+        return self._socket.talk.is_over
 
     def canary(self) -> str:
         try:
-            if self._finder.find(self._socket.talk) != self._id:
+            if self.is_lost():
+                self._socket.close()
+                self._socket = self._connected()
+                self.conversation.talk = self._socket.talk
+            if self._finder.find(self._socket.talk) != self.conversation.id:
                 return "its terminal shows another thread"
         except BridgeError as exc:
             return str(exc)
-        seen = self._thread.observe()
+        seen = self.conversation.observe()
         return seen.words if seen.reason == "offline" else ""
 
     def close(self) -> None:
@@ -58,5 +65,10 @@ class Attached(Beside):
 
     def _told(self, said: Json) -> None:
         about = table(said.get("params"))
-        if said.get("method") == "thread/status/changed" and self._id and about.get("threadId") == self._id:
+        if said.get("method") != "thread/status/changed" or self._thread is None:
+            return
+        if about.get("threadId") == self._thread.id:
             self._moved()
+
+    def _end(self) -> None:
+        self._ring()

@@ -33,10 +33,11 @@ def place(home: str) -> str:
 class Socket:
     """One connection, heard by a thread of its own until either side closes it."""
 
-    def __init__(self, path: str, told: Callable[[Json], None]) -> None:
+    def __init__(self, path: str, told: Callable[[Json], None], ended: Callable[[], None]) -> None:
         self._held = contextlib.ExitStack()
         self._link = self._held.enter_context(_connected(path))
         self.talk = Talk(self._send, told)
+        self._ended = ended
         threading.Thread(target=self._listen, name="codex-app-server", daemon=True).start()
 
     def _send(self, line: str) -> None:
@@ -57,6 +58,7 @@ class Socket:
             pass  # however it ended, it has
         finally:
             self.talk.end()
+            self._ended()
 
     def close(self) -> None:
         self._held.close()

@@ -20,8 +20,8 @@ class Thread(Conversation):
     def __init__(self, talk: Talk, id: str, *, queued: bool) -> None:
         """`queued`: a terminal shows it, so that a text waits in its queue for the end of a turn."""
         super().__init__()
-        self._talk = talk
-        self._id = id
+        self.talk = talk
+        self.id = id
         self._queued = queued
 
     def _doing(self) -> tuple[Doing, str, str]:
@@ -99,7 +99,7 @@ class Thread(Conversation):
         return rows(found.get("data"))
 
     def _ask(self, method: str, params: Json) -> Json:
-        return self._talk.call(method, {"threadId": self._id, **params}, _ASK)
+        return self.talk.call(method, {"threadId": self.id, **params}, _ASK)
 
 
 def verdict(turns: list[Json], number: str) -> Verdict:

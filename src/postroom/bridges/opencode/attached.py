@@ -30,10 +30,14 @@ class Attached(Beside):
     def conversation(self) -> Dialogue:
         return self._dialogue
 
+    def is_lost(self) -> bool:
+        return not self._is_followed
+
     def canary(self) -> str:
         try:
-            if not self._is_followed:
-                return "the server of opencode tells no more what it does"
+            if self.is_lost():
+                self._stream = self._http.follow(self._told, self._left)
+                self._is_followed = True
             if self._finder.find(self._http) != self._id:
                 return "its terminal shows another session"
         except BridgeError as exc:

@@ -36,8 +36,10 @@ class Beside:
     def conversation(self) -> Conversation:
         raise NotImplementedError
 
+    def is_lost(self) -> bool:
+        raise NotImplementedError
+
     def canary(self) -> str:
-        """Why this way does not work any more; empty: it does. What it asks for changes nothing."""
         raise NotImplementedError
 
     def close(self) -> None:
