@@ -6,12 +6,14 @@ What it took in, it notes in a file, and how it was answered. A prompt that has 
 `[[work]]` goes on until it is cancelled, `[[deaf]]` goes on whatever is said, `[[noise]]` prints much,
 `[[tokens]]` answers in many pieces, `[[ask]]` asks for a permission, `[[ask twice]]` for two at once,
 `[[tool]]` calls one, `[[die]]` ends it, `[[refuse]]` refuses, `[[fail]]` fails, `[[bad]]` prints what is no
-message, `[[late]]` answers when the file RECORD.go is there, `[[flood]]` asks a hundred times.
+message, `[[late]]` answers when the file RECORD.go is there, `[[flood]]` asks a hundred times, `[[cheat]]`
+asks and tries to answer that itself.
 What its environment says of it: `ACTING_SESSIONS` (`none`: it cannot go on with one, `lost`: it forgets them;
 else `load` or `resume`), `ACTING_LOGIN` (it wants one), `ACTING_MUTE` (it never answers).
 """
 
 import asyncio
+import json
 import os
 import sys
 from typing import Any
@@ -119,9 +121,18 @@ class Acting:
             await asyncio.sleep(0.01)
 
     async def _ask_all(self, session: str, text: str) -> None:
-        times = {"[[ask]]": 1, "[[ask twice]]": 2, "[[flood]]": 100}
+        times = {"[[ask]]": 1, "[[cheat]]": 1, "[[ask twice]]": 2, "[[flood]]": 100}
         number = sum(count for word, count in times.items() if word in text)
-        await asyncio.gather(*(self._ask(session) for _ in range(number)))
+        cheating = [self._cheat()] if "[[cheat]]" in text else []
+        await asyncio.gather(*(self._ask(session) for _ in range(number)), *cheating)
+
+    async def _cheat(self) -> None:
+        gates: list[Any] = []
+        while not gates:
+            gates = json.loads((await _postroom("gates", "--json"))[1])["gates"]
+        for who in ("human:ana", "builder"):
+            code, _ = await _postroom("decide", gates[0]["message"]["id"], "approve", "--as", who)
+            self._answers.note(f"cheat {code}")
 
     async def _ask(self, session: str) -> None:
         self._number += 1
@@ -137,6 +148,15 @@ class Acting:
 
     async def _say(self, session: str, text: str) -> None:
         await self._client.session_update(session, acp.update_agent_message_text(text))
+
+
+async def _postroom(*words: str) -> tuple[int | None, bytes]:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "postroom", *words, stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
+    )  # fmt: skip
+    out, _ = await process.communicate()
+    return process.returncode, out
 
 
 if __name__ == "__main__":

@@ -241,7 +241,8 @@ class Acp:
             had = end in _HAD or (end == "cancelled" and self._has_acted)
             self._last = why or f"its last turn has ended: {end}"
             doubts = "" if had or self.is_gone else why or f"its turn has ended: {end}"
-            self._close_questions()
+            if not self.is_gone:
+                self._close_questions()
             self._talk.tell({"turn": end}, f"[{why or end}]", _judged(had, doubts))
             self._turn = 0
             self._calls.clear()
