@@ -107,7 +107,7 @@ class Stream:
             while line := self._response.readline(_LINE):
                 if line.startswith(b"data:"):
                     self._told(table(_parsed(line[5:])))
-        except (OSError, HTTPException, ValueError, AttributeError):
+        except (OSError, HTTPException, ValueError):
             pass  # however it ended, it has
         finally:
             self._response.close()

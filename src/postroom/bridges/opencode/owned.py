@@ -5,6 +5,7 @@ Only we know its password. After a restart the same session goes on.
 
 import re
 import secrets
+import time
 
 from postroom.bridges.contract import Capabilities, Heard, Launch, Option, Question
 from postroom.bridges.opencode.http import Http, Site, Stream
@@ -13,12 +14,14 @@ from postroom.bridges.process.line import Cut
 from postroom.bridges.server.answer import UNANSWERED, Refusal
 from postroom.bridges.server.own import Own
 from postroom.bridges.server.question import question
-from postroom.bridges.server.said import table
+from postroom.bridges.server.said import rows, table
 from postroom.errors import BridgeError
 from postroom.model.message import Json
 from postroom.text import encode
 
 _BEGIN = 60.0  # seconds for it to listen
+_AGAIN = 5.0  # seconds before what it tells is followed again
+_ASKED = "permission.asked"
 _LISTENS = re.compile(r"listening on http://([\w.\[\]:]+):(\d+)")
 _REPLIES = ("once", "always", "reject")
 _OPTIONS = (
@@ -33,30 +36,48 @@ class Owned(Own):
     """A bridge to such a server."""
 
     def __init__(self, launch: Launch, name: str, can: Capabilities) -> None:
+        self.session = ""
         self._site: Site | None = None
         self._http: Http | None = None
         self._stream: Stream | None = None
+        self._followed_at = 0.0
+        self._is_followed = False
+        self._questions: set[str] = set()  # those that were passed on
         self._password = secrets.token_urlsafe(24)
         env = {key: value for key, value in launch.env.items() if key != _USER}
         super().__init__(launch._replace(env=env | {_PASSWORD: self._password}), name, can)
         try:
-            self.session = self._begun(launch)
+            self._begin(launch)
         except (*UNANSWERED, KeyError, TypeError, BridgeError) as exc:
             self.close()
             raise BridgeError(
                 f"the server of {launch.address} does not begin: {exc}", hint=self._last_output()
             ) from exc
 
-    def _begun(self, launch: Launch) -> str:
+    def _begin(self, launch: Launch) -> None:
         with self._changed:
             self._changed.wait_for(lambda: self._site is not None or self.is_gone, _BEGIN)
             if self._site is None:
                 raise BridgeError("it does not say where it listens")
             self._http = http = Http(self._site)
-        session = self._session(http, launch)
-        self._conversation = Dialogue(http, session)
-        self._stream = http.follow(self._told, self._end_of_stream)
-        return session
+        self.session = self._session(http, launch)
+        self._conversation = Dialogue(http, self.session)
+        self._follow(http)
+
+    def _follow(self, http: Http) -> None:
+        """Hear what it tells from now on, and what it asks already."""
+        self._followed_at, self._is_followed = time.monotonic(), True
+        self._stream = http.follow(self._told, self._left)
+        for asked in rows(http.get("permission")):
+            self._told({"type": _ASKED, "properties": asked})
+
+    def receive(self) -> list[Heard]:
+        if self._http and not self._is_followed and time.monotonic() - self._followed_at > _AGAIN:
+            try:
+                self._follow(self._http)
+            except (*UNANSWERED, BridgeError):
+                self._is_followed = False  # it has ended, or will answer later
+        return super().receive()
 
     def _session(self, http: Http, launch: Launch) -> str:
         """The one that it had before, or a new one."""
@@ -104,7 +125,8 @@ class Owned(Own):
     def _heard(self, kind: str, about: Json) -> Heard | None:
         part = table(about.get("part"))
         match kind:
-            case "permission.asked":
+            case "permission.asked" if (number := str(about.get("id"))) not in self._questions:
+                self._questions.add(number)
                 return Heard(encode({"type": kind, **about}), "event", asks=_asked(about))
             case "permission.replied":
                 return Heard(asked=str(about.get("requestID")))
@@ -115,7 +137,8 @@ class Owned(Own):
             case _:
                 return None
 
-    def _end_of_stream(self) -> None:
+    def _left(self) -> None:
+        self._is_followed = False
         self._ring()
 
 
