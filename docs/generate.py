@@ -375,6 +375,7 @@ def _definition(one: dict[str, Any]) -> Callable[[], str]:
 POINTS = (
     "start", "prompt", "tool", "stop", "idle wake", "draft kept", "compaction", "clear", "fork", "subagent",
     "sandbox", "spool", "typed idle", "typed busy", "typed at a tool", "pane wake", "interrupt",
+    "server idle", "server busy", "server resumed",
 )  # fmt: skip
 # For these a terminal is all that a runtime needs.
 _TYPED = ("typed idle", "typed busy", "typed at a tool", "interrupt")

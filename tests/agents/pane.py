@@ -45,9 +45,9 @@ class Pane:
     def socket(self) -> str:
         return self.terminal.tmux("display-message", "-p", "#{socket_path}").strip()
 
-    def adopt(self) -> dict[str, Any]:
+    def adopt(self, *options: str) -> dict[str, Any]:
         """Have the daemon reach it from now on; what that says of it."""
-        done = self.postroom("adopt", "--all", "--socket", self.socket, "--as", NAME, "--json")
+        done = self.postroom("adopt", "--all", "--socket", self.socket, "--as", NAME, "--json", *options)
         assert done.code == 0, done
         [found] = json.loads(done.out)["adopted"]
         return found

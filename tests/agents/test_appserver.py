@@ -102,7 +102,6 @@ def check_fall_back(pane: Beside) -> None:
     until(lambda: len(pane.agents()) == 1, BOUND, "end of the second")
     pane.wait_idle()
     until(lambda: _is_back(pane), BOUND * 3, "way back to the server")
-    desk.note("server lost")
 
 
 def _is_back(pane: Beside) -> bool:
@@ -139,7 +138,7 @@ def test_an_agent_without_a_terminal_gets_its_mail_asks_people_and_goes_on_after
     spawned = own("spawn", NAME, "--bridge", name, "--restart", "always", "--", own.rig.program)
     assert (spawned["doing"], spawned["mail"]) == ("idle", "handed")
     first = own.desk.send("It is idle.")
-    own.desk.note("server own idle", wait_handed(own.desk, first))
+    wait_handed(own.desk, first)
     check_busy_own(own)
     check_permission(own)
     check_interrupt(own)
@@ -153,7 +152,6 @@ def check_busy_own(own: Own) -> None:
     until(lambda: own.desk.delivery(waits.id).reason == "busy", BOUND, "reason")
     wait_handed(own.desk, now)
     wait_handed(own.desk, waits)
-    own.desk.note("server own busy")
 
 
 def check_permission(own: Own) -> None:
@@ -167,7 +165,6 @@ def check_permission(own: Own) -> None:
         own("decide", gate.message.id, option, "--as", ANA)
         own.desk.wait_seen(waits.id)
         assert os.path.exists(asked) is runs
-    own.desk.note("server own permission")
 
 
 def check_interrupt(own: Own) -> None:

@@ -108,7 +108,7 @@ class Owned(Own):
             return self._resolved(said), ""
         if said.get("method") not in _TELLS:
             return None, ""
-        return Heard(line.text, "event"), _shown(said)
+        return Heard(line.text, "event"), ""
 
     def _resolved(self, said: Json) -> Heard | None:
         number = str(table(said.get("params")).get("requestId"))
@@ -128,8 +128,3 @@ def _number(said: Json) -> str:
 
 def _is_question(said: Json) -> bool:
     return "method" in said and "id" in said
-
-
-def _shown(said: Json) -> str:
-    item = table(table(said.get("params")).get("item"))
-    return str(item.get("text") or "") if item.get("type") == "agentMessage" else ""

@@ -131,8 +131,6 @@ class Owned(Own):
             case "permission.replied":
                 return Heard(asked=str(about.get("requestID")))
             case "message.part.updated" if part.get("type") == "text" and table(part.get("time")).get("end"):
-                with self._changed:
-                    self._shown.extend(str(part.get("text") or "").splitlines())
                 return Heard(encode({"type": "text", "text": part.get("text")}), "event")
             case _:
                 return None

@@ -16,6 +16,8 @@ from postroom.bridges.process.piped import Piped
 from postroom.bridges.server.conversation import Conversation
 from postroom.clock import wall
 
+_LINES = 50
+
 
 class Own(Piped):
     """A bridge to such a server. Subclasses begin the conversation, once the child runs."""
@@ -48,6 +50,12 @@ class Own(Piped):
         if self.is_gone or self._conversation is None:
             return Interrupted(False, "nothing was done: its process has ended")
         return self._conversation.interrupt()
+
+    def screen(self, lines: int = 0) -> str:
+        """What was said last; where nothing was, or it has ended, what it printed."""
+        alive = self._conversation if not self.is_gone else None
+        said = alive.last_words(lines + _LINES) if alive else []
+        return "\n".join(said) or super().screen(lines)
 
     def _last_output(self) -> str:
         """What it printed, for whoever asks why it did not begin."""
