@@ -37,6 +37,10 @@ class Settings(NamedTuple):
     claude_teams: str = "off"
     record_tools: str = "off"
     wake_by_socket: str = "off"
+    mailbox_rate: int = 1000
+    mailbox_file_bytes: int = 8_388_608
+    mailbox_gzip_seconds: float = 86_400.0
+    ack_rung: str = "seen"
 
     @property
     def is_limiting(self) -> bool:
@@ -73,6 +77,11 @@ HELP = {
     " Code, Codex, Gemini CLI, Qwen Code, Copilot CLI); `off`: they do not",
     "wake_by_socket": "`on`: an idle Claude Code is woken by its own, undocumented socket, sooner than by the"
     " file it watches; `off`: by that file alone",
+    "mailbox_rate": "how many letters are taken out of one file mailbox at once, and then each minute; others"
+    " wait in it; 0: without end",
+    "mailbox_file_bytes": "the largest file that is taken out of a file mailbox",
+    "mailbox_gzip_seconds": "when what was done with in a file mailbox is gzipped; 0: never",
+    "ack_rung": "the rung at which `Mailbox.wait_for_ack` is content: `stored`, `offered`, `seen` or `acked`",
 }
 
 # What is set in the environment alone.
@@ -88,7 +97,8 @@ ENVIRONMENT = {
 _SWITCH = ("off", "on")
 _CHOICES = {
     "durability": ("normal", "full"), "routes": ("open", "strict"), "record_tools": _SWITCH,
-    "claude_teams": _SWITCH, "wake_by_socket": _SWITCH,
+    "wake_by_socket": _SWITCH, "ack_rung": ("stored", "offered", "seen", "acked"),
+    "claude_teams": _SWITCH,
 }  # fmt: skip
 _SMALLEST = {
     "lease_seconds": 0.001,
@@ -98,6 +108,7 @@ _SMALLEST = {
     "max_body_bytes": 1,
     "max_attachment_bytes": 1,
     "journal_rotate_bytes": 1,
+    "mailbox_file_bytes": 1,
 }
 
 

@@ -44,6 +44,12 @@ def bridged(scene: str) -> Callable[[str], Program]:
     return begin
 
 
+def acting(place: str) -> Program:
+    """The agent that speaks ACP."""
+    record = Record(os.path.join(place, "record"))
+    return Program([sys.executable, "-m", "tests.acting", record.path], record.texts)
+
+
 def staged(place: str) -> Program:
     """The fake agent, in a pane of a tmux server of its own."""
     stage = Stage()
@@ -140,11 +146,20 @@ def stop(trial: Trial) -> None:
     until(lambda: trial.deliver(Text("x" * 4096)).result is Result.REFUSED)
 
 
+def fill(trial: Trial) -> None:
+    """Let it read nothing, until its inbox is full."""
+    os.kill(trial.pid, signal.SIGSTOP)
+    while trial.deliver(Text("x")).result is not Result.REFUSED:
+        pass
+
+
 CASES = {
     "tmux": Case(staged, "claude", draft),
     "pty": Case(bridged("tui"), "claude", draft),
     "lines": Case(bridged("lines"), hinder=stop),
     "stream": Case(bridged("stream"), "claude", work),
+    "acp": Case(acting, hinder=work),
+    "files": Case(bridged("files"), hinder=fill),
 }
 
 

@@ -82,6 +82,23 @@ class Observation(NamedTuple):
     still: float = 0.0  # seconds for which nothing has moved there, at least
 
 
+class Option(NamedTuple):
+    """One answer that an agent takes."""
+
+    id: str  # its own
+    name: str  # in its own words
+    kind: str  # `allow_once`, `allow_always`, `reject_once`, `reject_always`; empty: it does not say
+
+
+class Question(NamedTuple):
+    """What an agent asks a person, and waits for."""
+
+    id: str  # used once in one run of the agent
+    title: str  # one line
+    details: str  # what exactly it wants to do, as far as it says
+    options: tuple[Option, ...]
+
+
 class Heard(NamedTuple):
     """Something that came out of an agent."""
 
@@ -90,6 +107,8 @@ class Heard(NamedTuple):
     proves: Evidence | None = None  # that all that was handed over before has been taken
     doubts: str = ""  # why nobody can tell any more what became of it
     exit_code: int | None = None  # it has ended, with that; the negative number of a signal that ended it
+    asks: Question | None = None
+    asked: str = ""  # the id of a question that is over: answered here or there, or no longer of interest
 
 
 class Interrupted(NamedTuple):
@@ -108,10 +127,12 @@ class Capabilities(NamedTuple):
     proves: tuple[Evidence, ...] = ()  # what its evidence can be
     interrupts: bool = False
     owned: bool = False  # the agent is a child of ours, and ends with us
+    console: bool = False  # it has no screen, but people may attach to what is said, and write a line
+    mailbox: bool = False  # it is files that mail goes into and comes out of: carried, and not pushed
 
 
 class Attachable(Protocol):
-    """A terminal that people may attach to, from any thread."""
+    """A terminal, or a conversation that looks like one, which people may attach to, from any thread."""
 
     def subscribe(self, callback: Callable[[bytes], None]) -> Callable[[], None]:
         """Give it what draws the screen, then all that is written there, until the result is called."""
@@ -156,6 +177,13 @@ class Bridge(Protocol):
 
     def interrupt(self) -> Interrupted:
         """End the turn by the runtime's own keys or words."""
+        ...
+
+    def answer(self, question: str, option: str) -> bool:
+        """Answer what it asked, by the id of an option; empty: nobody has, which is never a yes.
+
+        Whether it was still asked: a question takes one answer, whoever is first.
+        """
         ...
 
     def screen(self, lines: int = 0) -> str:

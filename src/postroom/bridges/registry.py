@@ -16,6 +16,8 @@ _OURS = {
     "pty": "postroom.bridges.process.pty",
     "lines": "postroom.bridges.process.lines",
     "stream": "postroom.bridges.process.stream",
+    "acp": "postroom.bridges.acp.way",
+    "files": "postroom.bridges.files.bridge",
     "claude-team": "postroom.bridges.team.bridge",
 }
 _WANTED = ("NAME", "ABOUT", "CAPABILITIES", "BY_CALLER", "start", "open", "end")

@@ -67,6 +67,7 @@ COMMANDS: dict[str, Entry] = {
     "projects": ("projects", PEOPLE, "the projects of this room: list, delete"),
     "spawn": ("spawn", RUN, "start an agent under a bridge, and give it a prompt"),
     "adopt": ("adopt", RUN, "have agents in panes of tmux reached by mail"),
+    "mailbox": ("mailbox", RUN, "reach agents by files: add a tree, list, remove, check a letter"),
     "teams": ("teams", RUN, "teams of Claude Code, and having a member reached by mail"),
     "tasks": ("tasks", RUN, "the tasks of a team of Claude Code"),
     "attach": ("attach", RUN, "go to an agent's terminal"),

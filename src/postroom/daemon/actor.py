@@ -24,6 +24,7 @@ from postroom.bridges.contract import (
     Text,
 )
 from postroom.bridges.manifest import Manifest
+from postroom.daemon.questions import Questions
 from postroom.daemon.waking import Waking
 from postroom.errors import StoreError, TerminalTaken, UnknownAgent
 from postroom.model.ladder import Reason
@@ -51,9 +52,10 @@ class Actor:
         due: "deque[Deed] | None" = None,
         *,
         knows: bool = False,
+        questions: Questions | None = None,
     ) -> None:
         """`due`: what an actor before this one could not note; `knows`: on the same bridge, which therefore
-        knows what was handed over by it.
+        knows what was handed over by it; `questions`: those that were asked there, which outlive an actor.
         """
         self._room = room
         self._bridge = bridge
@@ -65,6 +67,7 @@ class Actor:
         self._alone = 0  # the message that is tried by itself: with others it was too long
         self.session = occupy(room, self._agent(), manifest)
         self._waking = Waking(room)
+        self._questions = questions or Questions(room, bridge)
         self.has_ended = False
         self.exit_code: int | None = None  # of an agent that has ended; None: nobody knows
         self._due: deque[Deed] = deque() if due is None else due
@@ -87,7 +90,13 @@ class Actor:
         if self.has_ended:
             return None
         agent = self._agent()
-        waits = push.waiting(self._room.store.look(), agent)
+        look = self._questions.step(agent, self.session)
+        pauses = [pause for pause in (look, self._bring(agent)) if pause is not None]
+        return min(pauses, default=None)
+
+    def _bring(self, agent: Agent) -> float | None:
+        """Its mail, if there is any; as `step`."""
+        waits = self._questions.sift(push.waiting(self._room.store.look(), agent))
         if not waits:
             self._idle_since, self._pause = None, _SOON
             return _OPEN if push.handed(self._room, self.session, self._route) else None
@@ -197,8 +206,10 @@ class Actor:
         return self._bridge.capabilities().busy and any(map(push.may_be_pushed_into_work, waits))
 
     def _unsettled(self, seen: Observation) -> float:
-        """How long it must still be idle before anything is typed: some look so between two tools."""
-        if seen.still >= _SETTLED:
+        """How long it must still be idle before anything is typed: some look so between two tools. One
+        without a screen says itself that it is.
+        """
+        if seen.still >= _SETTLED or not self._bridge.capabilities().screen:
             return 0.0
         now = time.monotonic()
         if self._idle_since is None:
@@ -301,6 +312,7 @@ class Actor:
             with self._room.write() as tx:
                 payload = {"stream": heard.stream, "text": heard.text}
                 tx.append("agent.output", self._manifest.agent, payload=payload, role="agent")
+        self._questions.hear(heard)
         if heard.exit_code is not None:
             self.has_ended, self.exit_code = True, heard.exit_code
 

@@ -22,6 +22,7 @@ from postroom.runtimes.contract import (
 from postroom.text import encode
 
 if TYPE_CHECKING:
+    from postroom.runtimes.acp import Acp
     from postroom.runtimes.process import Call, Sleeper
     from postroom.runtimes.screen import Profile
     from postroom.runtimes.stream import Meaning, Stream
@@ -220,6 +221,12 @@ def _control(line: Json) -> "Meaning":
 def _object(line: Json, name: str) -> Json:
     found = line.get(name)
     return cast("Json", found) if isinstance(found, dict) else {}
+
+
+def acp() -> "Acp":
+    from postroom.runtimes.acp import Acp  # noqa: PLC0415 - hooks do without it
+
+    return Acp(adapter="claude-agent-acp", package="@agentclientprotocol/claude-agent-acp")
 
 
 def wiring() -> "Wiring":

@@ -19,6 +19,7 @@ from postroom.runtimes.contract import Kind, Marks, Point, Runtime, Wake
 from postroom.runtimes.shape import beat, context
 
 if TYPE_CHECKING:
+    from postroom.runtimes.acp import Acp
     from postroom.runtimes.process import Call, Daemon, Sleeper
     from postroom.runtimes.screen import Profile
     from postroom.runtimes.tool import ToolFact
@@ -144,6 +145,12 @@ def profile() -> "Profile":
         stop=("Escape",),
         queues=True,  # what is submitted meanwhile waits for the end of the tool
     )
+
+
+def acp() -> "Acp":
+    from postroom.runtimes.acp import Acp  # noqa: PLC0415 - hooks do without it
+
+    return Acp(adapter="codex-acp", package="@zed-industries/codex-acp")
 
 
 def wiring() -> "Wiring":

@@ -16,6 +16,7 @@ from postroom.runtimes.contract import Beat, Kind, Point, Runtime, Said, Wake, W
 from postroom.text import encode
 
 if TYPE_CHECKING:
+    from postroom.runtimes.acp import Acp
     from postroom.runtimes.screen import Profile
     from postroom.runtimes.wiring import Edit, Place, Wiring
 
@@ -80,6 +81,12 @@ def profile() -> "Profile":
         stop=("Escape", "Escape"),  # apart, within five seconds; when idle they do nothing
         queues=True,
     )
+
+
+def acp() -> "Acp":
+    from postroom.runtimes.acp import Acp  # noqa: PLC0415 - hooks do without it
+
+    return Acp("acp")
 
 
 def wiring() -> "Wiring":

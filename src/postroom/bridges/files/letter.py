@@ -7,12 +7,15 @@ import json
 import re
 from datetime import datetime
 from hashlib import sha256
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from postroom.clock import iso
 from postroom.errors import InvalidLetter, PostroomError
 from postroom.model.ladder import Priority
 from postroom.model.message import Delivery, Json, Mail, Message
+
+if TYPE_CHECKING:
+    from postroom.room.options import ReplyOptions
 
 ACK, NACK = "ack", "nack"  # types of what an agent says of a letter that it was given
 SUFFIX = ".json"
@@ -53,8 +56,7 @@ class Flaw(NamedTuple):
     """What is no letter, and why."""
 
     id: str  # what it calls itself; empty where that cannot be told
-    why: InvalidLetter
-    item: Any  # as it stands in its file
+    why: PostroomError
 
 
 def items(data: bytes) -> list[Any]:
@@ -86,7 +88,7 @@ def _letter_or_flaw(item: Any) -> Letter | Flaw:
     try:
         return read(item)
     except InvalidLetter as exc:
-        return Flaw(_id_of(item), exc, item)
+        return Flaw(_id_of(item), exc)
 
 
 def _id_of(item: Any) -> str:
@@ -172,11 +174,20 @@ def _content(said: Json) -> tuple[Json | None, str]:
     if isinstance(said.get("payload"), str):
         return None, body or said["payload"]
     payload = _object(said, "payload")
-    if payload and not body and said.get("type", "note") in ("note", "custom"):
+    if payload and not body and said.get("type", "note") in ("note", "custom", "broadcast"):
         text = payload.get("text")
         if isinstance(text, str):
             return {key: value for key, value in payload.items() if key != "text"} or None, text
     return payload, body
+
+
+def options(letter: Letter, otherwise: str = "note") -> "ReplyOptions":
+    """What is said about a letter when it is sent; `otherwise`: its type, where it does not say."""
+    return {
+        "type": letter.type or otherwise, "priority": letter.priority, "subject": letter.subject,
+        "payload": letter.payload, "metadata": letter.metadata, "requires_ack": letter.requires_ack,
+        "expires": letter.expires_at, "key": key(letter.id),
+    }  # fmt: skip
 
 
 def reason(letter: Letter) -> str:

@@ -35,7 +35,11 @@ class Shelf(Protocol):
     """The folders of one mailbox. Used by one thread at a time, and by several processes at once."""
 
     place: str  # for people
-    is_blind: bool  # whether others' changes may pass unnoticed, so that one has to look now and then
+
+    @property
+    def is_blind(self) -> bool:
+        """Whether others' changes may pass unnoticed, so that one has to look now and then."""
+        ...
 
     def make(self) -> None:
         """Make the folders that are missing."""

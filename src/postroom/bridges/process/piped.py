@@ -84,6 +84,10 @@ class Piped:
         self._pay(0.0)
         return self._tape.take()
 
+    def answer(self, question: str, option: str) -> bool:
+        """It asks nothing that could be answered here."""
+        return False
+
     def screen(self, lines: int = 0) -> str:
         """The last lines of what it said: so many, and a page."""
         with self._changed:
