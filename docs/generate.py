@@ -113,6 +113,8 @@ _TOLD = {  # what a payload has, of events that only tell something
     "agent.output": ": what a child printed: `stream`, `text`",
     "agent.pushed": ": something was put before an agent: `what` (mail, wake, notice, command), `route`, "
     "`result`, `words`, `messages`; of a command `text` and `by` before, and what came of it after",
+    "agent.route": ": an agent is reached by another `route` than before; `instead_of` the one that does not"
+    " work, and in `words` why, unless it works again",
     "agent.started": ": by `spawn` or `up`, or again: `bridge`, `program`",
 }
 
@@ -414,6 +416,7 @@ def _definition(one: dict[str, Any]) -> Callable[[], str]:
 POINTS = (
     "start", "prompt", "tool", "stop", "idle wake", "draft kept", "compaction", "clear", "fork", "subagent",
     "sandbox", "spool", "typed idle", "typed busy", "typed at a tool", "pane wake", "interrupt",
+    "server idle", "server busy", "server resumed",
 )  # fmt: skip
 # For these a terminal is all that a runtime needs.
 _TYPED = ("typed idle", "typed busy", "typed at a tool", "interrupt")

@@ -35,7 +35,8 @@ def text(party: str, session: "Session", sight: "Sight", context: "Context", pla
     if name:
         return f"{_doing(get(room.home, party))} in {spot}; paused: postroom resume {name}"
     seen, how = get(room.home, party), typed(str(session.details[BRIDGE]))
-    return _by_bridge(seen, spot, how, _remedy(seen, party, context))
+    told = _by_bridge(seen, spot, how, _remedy(seen, party, context))
+    return f"{told} ({seen.instead})" if seen and seen.instead else told
 
 
 def _paused(party: str, context: "Context") -> str:
@@ -52,7 +53,8 @@ def _spot(session: "Session", place: str) -> str:
 
     runtime = str(session.details.get("runtime") or "")
     title = load(runtime).title if runtime in NAMES else runtime or "a program"
-    return f"{title} ({' '.join(filter(None, (told(session.runtime), place)))})"
+    way = "its own server" if session.runtime == runtime else told(session.runtime)
+    return f"{title} ({' '.join(filter(None, (way, place)))})"
 
 
 def last_seen(home: str, agents: dict[str, str]) -> str:
