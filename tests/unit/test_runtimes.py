@@ -132,7 +132,7 @@ def test_codex_is_called_by_its_own_queue_and_only_in_the_directory_of_who_calls
     transcript = "/h/.codex/sessions/2026/11/16/rollout-1.jsonl"
     codex = load("codex")
     assert codex.call is not None
-    shared = sleeper("codex", "app-server", "app-server", transcript=transcript)
+    shared = sleeper("codex", "app-server", "--managed-daemon", transcript=transcript)
     call = codex.call(shared, NUDGE)
     assert call is not None
     assert call.command == ["/opt/agent", "queue", "--thread", "s1", "--message", NUDGE]
