@@ -95,6 +95,12 @@ class Keeper:
         return str(self._break or "")
 
     @property
+    def instead(self) -> str:
+        """Why its agent is not reached by the best of its routes; empty: it is, or there is none."""
+        route = self._route
+        return route.instead if route else ""
+
+    @property
     def is_stopping(self) -> bool:
         return self._stopping
 
@@ -226,7 +232,8 @@ class Keeper:
             self._has_ended(-signal.SIGKILL)
             return
         if actor.has_ended:
-            self._has_ended(actor.exit_code)
+            is_told = actor.exit_code is not None or not self.manifest.routes
+            self._has_ended(actor.exit_code if is_told else self._exit_code())
 
     def _exit_code(self) -> int | None:
         """How an agent ended that was found gone; None where nobody can tell any more."""
