@@ -6,6 +6,7 @@ The request log of the scripted model is the witness again.
 import json
 import os
 import signal
+import time
 from typing import Any
 
 import pytest
@@ -25,6 +26,8 @@ ADAPTERS = {"claude": "claude-acp", "codex": "codex-acp"}
 ARGUMENTS = {"gemini": ("-m", "gemini-2.5-pro")}
 ASKED = {name: BEGINNINGS[name]["dialog"] for name in ("opencode", "goose")}  # which ask only if told to
 SLOW = "[[sleep 5]] [[say SLOWLY]]"
+# Its sessions are files named by the minute: one that is begun again in the same minute is written over.
+BY_THE_MINUTE = ("gemini",)
 
 
 class Spoken:
@@ -44,11 +47,12 @@ class Spoken:
 
     def __call__(self, *words: str, **env: str) -> Any:
         env = {"POSTROOM_PROJECT": "shop", "POSTROOM_SENDER_RATE": "0", **env}
-        done = postroom_in(self.rig, *words, "--json", **env)
+        done = postroom_in(self.rig, words[0], "--json", *words[1:], **env)
         assert done.returncode == 0, done
         return json.loads(done.stdout) if done.stdout.startswith("{") else None
 
     def spawn(self) -> dict[str, Any]:
+        self.began = time.time()
         command = [*self.rig.prefix, str(self.program), *ARGUMENTS.get(self.name, ())]
         options = ("--bridge", "acp", "--runtime", self.name, "--restart", "always")
         return self("spawn", NAME, *options, "--", *command, **self.env)
@@ -60,6 +64,11 @@ class Spoken:
     def doing(self) -> str:
         [status] = [one for one in self.desk.room.agents() if one.agent.name == NAME]
         return status.sessions[0].presence.value if status.sessions else "gone"
+
+    def sessions(self) -> list[str]:
+        """What was told of each that was begun, or gone on with."""
+        told = [str(event.payload.get("text")) for event in self.desk.room.events()]
+        return [text for text in told if '"postroom":"session"' in text]
 
     def prompt(self, text: str) -> None:
         """A person's own words."""
@@ -131,12 +140,14 @@ def check_permission(spoken: Spoken) -> None:
 def check_resumed(spoken: Spoken, first: str) -> None:
     """Killed in a turn that mail has begun: that mail is shown again, in the session in which it was."""
     before = spoken.manifest()
+    if spoken.name in BY_THE_MINUTE:
+        until(lambda: time.gmtime().tm_min != time.gmtime(spoken.began).tm_min, 61.0, "another minute")
     one = spoken.desk.send(SLOW)
     spoken.rig.log.wait(one.mark)
     os.kill(host.pid_of(before.process), signal.SIGKILL)
     until(lambda: spoken.manifest().process != before.process, BOUND, "restart")
     assert spoken.desk.wait_seen(one.id).state is State.SEEN
-    assert spoken.manifest().details["session"] == before.details["session"]
+    assert spoken.manifest().details["session"] == before.details["session"], spoken.sessions()
     last = spoken.rig.log.last(one.mark)
     assert first in last, "what was said before is gone"
     assert "may have been shown before" in last

@@ -157,6 +157,13 @@ def stop(trial: Trial) -> None:
     until(lambda: trial.deliver(Text("x" * 4096)).result is Result.REFUSED)
 
 
+def fill(trial: Trial) -> None:
+    """Let it read nothing, until its inbox is full."""
+    os.kill(trial.pid, signal.SIGSTOP)
+    while trial.deliver(Text("x")).result is not Result.REFUSED:
+        pass
+
+
 CASES = {
     "tmux": Case(staged, "claude", draft),
     "pty": Case(bridged("tui"), "claude", draft),
@@ -165,6 +172,7 @@ CASES = {
     "codex": Case(serving("codex", "app-server"), "codex", work),
     "opencode": Case(serving("opencode", "serve"), "opencode", work),
     "acp": Case(acting, hinder=work),
+    "files": Case(bridged("files"), hinder=fill),
 }
 
 

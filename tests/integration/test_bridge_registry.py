@@ -54,7 +54,8 @@ def test_each_of_ours_can_be_loaded_and_says_what_it_is(name: str):
 
 
 def test_one_that_somebody_has_installed_is_found_by_its_name(plugin: None):
-    assert registry.names() == ["tmux", "pty", "lines", "stream", "broken", "dove", "hollow", "pigeon"]
+    ours = ["tmux", "pty", "lines", "stream", "claude-team"]
+    assert registry.names() == [*ours, "broken", "dove", "hollow", "pigeon"]
     assert registry.load("pigeon").ABOUT == "by air"
 
 

@@ -80,6 +80,7 @@ class Observation(NamedTuple):
     dialog: str = ""  # the name of the one that is open
     at: int = 0  # when, in milliseconds since the epoch
     room: int = 0  # characters that a text may have to be put before it whole; 0: as many as one likes
+    still: float = 0.0  # seconds for which nothing has moved there, at least
 
 
 class Option(NamedTuple):
@@ -128,6 +129,7 @@ class Capabilities(NamedTuple):
     interrupts: bool = False
     owned: bool = False  # the agent is a child of ours, and ends with us
     console: bool = False  # it has no screen, but people may attach to what is said, and write a line
+    mailbox: bool = False  # it is files that mail goes into and comes out of: carried, and not pushed
 
 
 class Attachable(Protocol):

@@ -19,6 +19,8 @@ _OURS = {
     "codex": "postroom.bridges.codex.bridge",
     "opencode": "postroom.bridges.opencode.bridge",
     "acp": "postroom.bridges.acp.way",
+    "files": "postroom.bridges.files.bridge",
+    "claude-team": "postroom.bridges.team.bridge",
 }
 _WANTED = ("NAME", "ABOUT", "CAPABILITIES", "BY_CALLER", "start", "open", "end")
 

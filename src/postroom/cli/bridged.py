@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from postroom.cli.kept import does, next_step, typed
+from postroom.cli.route import told
 
 if TYPE_CHECKING:
     from postroom.cli.context import Context
@@ -52,7 +53,7 @@ def _spot(session: "Session", place: str) -> str:
 
     runtime = str(session.details.get("runtime") or "")
     title = load(runtime).title if runtime in NAMES else runtime or "a program"
-    way = "its own server" if session.runtime == runtime else session.runtime
+    way = "its own server" if session.runtime == runtime else told(session.runtime)
     return f"{title} ({' '.join(filter(None, (way, place)))})"
 
 

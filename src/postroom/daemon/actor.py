@@ -158,7 +158,7 @@ class Actor:
         if seen.reason and not works:
             self._idle_since = None
             return self._again()
-        if (left := self._unsettled()) > 0:
+        if (left := self._unsettled(seen)) > 0:
             return left
         offering = push.claim(
             self._room, agent, self.session, route=self._route, budget=min(_BUDGET, seen.room or _BUDGET),
@@ -212,11 +212,11 @@ class Actor:
     def _may_go_into_work(self, waits: list[Mail]) -> bool:
         return self._bridge.capabilities().busy and any(map(push.may_be_pushed_into_work, waits))
 
-    def _unsettled(self) -> float:
+    def _unsettled(self, seen: Observation) -> float:
         """How long it must still be idle before anything is typed: some look so between two tools. One
         without a screen says itself that it is.
         """
-        if not self._bridge.capabilities().screen:
+        if seen.still >= _SETTLED or not self._bridge.capabilities().screen:
             return 0.0
         now = time.monotonic()
         if self._idle_since is None:
@@ -308,10 +308,6 @@ class Actor:
         note = Glance(seen.doing.value, seen.words, seen.reason, seen.at, host.identity(), self._instead)
         glance.put(self._room.home, self._manifest.agent, note)
         return seen
-
-    def screen(self, lines: int) -> str:
-        """What its terminal shows, or what it said last."""
-        return self._ground.screen(lines)
 
     def has_open(self) -> bool:
         """Whether something was handed over by this route, of which nobody knows yet what became of it."""

@@ -12,11 +12,13 @@ import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, wait
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from postroom import host
 from postroom.bridges import manifest as manifests
-from postroom.bridges.contract import Answering, Bridge, Doing, Way
+from postroom.bridges.contract import Answering, Bridge, Delivered, Doing, Interrupted, Observation, Way
+from postroom.bridges.files.bridge import Files
+from postroom.bridges.files.carrier import Carrier
 from postroom.bridges.manifest import Manifest
 from postroom.bridges.process.restart import Policy, restart
 from postroom.bridges.registry import load
@@ -39,7 +41,23 @@ _STEADY = 60.0  # seconds of life after which earlier crashes are forgotten
 _ANSWER = 60.0  # seconds for one thing that is asked for to begin
 _LONGER = 25.0  # seconds for one that has begun by then to end
 
-Job = Callable[[Actor, Bridge], Any]
+
+class Attendant(Protocol):
+    """Who sees to one agent: an actor, or the carrier of a mailbox."""
+
+    has_ended: bool
+    exit_code: int | None
+
+    def step(self) -> float | None: ...
+
+    def observe(self) -> Observation: ...
+
+    def interrupt(self) -> Interrupted | None: ...
+
+    def command(self, text: str, begun: Callable[[], None]) -> Delivered: ...
+
+
+Job = Callable[[Attendant, Bridge], Any]
 
 
 class _Break(NamedTuple):
@@ -248,7 +266,7 @@ class Keeper:
         finally:
             bridge.close()
 
-    def _live(self) -> Actor:
+    def _live(self) -> Attendant:
         """Step an actor until its agent has ended, or this is to end. A child of ours outlives its crash."""
         knows = self._bridge is not None
         route = self._route = self._route or self._routes.open(self.manifest, self._way)
@@ -256,34 +274,51 @@ class Keeper:
         if not knows or self._questions is None:
             self._questions = Questions(self._room, bridge)
         try:
-            actor = self._stepped(route, knows)
+            actor = self._carried(bridge) if isinstance(bridge, Files) else self._stepped(route, knows)
         except BaseException:
-            if not bridge.capabilities().owned:
+            if not bridge.capabilities().owned or not self.manifest.process:
                 self._close()
             raise
         self._questions.finish("the agent has ended" if actor.has_ended else "the agent was let go of")
         self._close()
         return actor
 
-    def _stepped(self, route: Route, knows: bool) -> Actor:
-        bridge, base = route.bridge, self.manifest.bridge
-        bridge.attend(self.ring)
-        ground = None if route.manifest.bridge == base else self._way.open(self.manifest.berth)
+    def _stepped(self, route: Route, knows: bool) -> Attendant:
+        """Others see and type in its terminal, where it has one, whatever brings its mail."""
+        route.bridge.attend(self.ring)
+        is_base = route.manifest.bridge == self.manifest.bridge
+        ground = route.bridge if is_base else self._way.open(self.manifest.berth)
         actor = Actor(
-            self._room, route.manifest, bridge, self._due, knows=knows, questions=self._questions,
+            self._room, route.manifest, route.bridge, self._due, knows=knows, questions=self._questions,
             instead=route.instead, ground=ground,
         )  # fmt: skip
         self._tell_route(route)
         try:
-            while not self._stopping and not actor.has_ended and not self._leaves(route, actor):
-                self._bell.drain()
-                self._answer(actor, bridge)
-                pause = actor.step()
-                if not actor.has_ended and self._jobs.empty():
-                    self._bell.wait(pause)
+            return self._attended(actor, ground, lambda: self._leaves(route, actor))
         finally:
-            if ground is not None:
+            if not is_base:
                 ground.close()
+
+    def _carried(self, bridge: Files) -> Attendant:
+        """The same for a mailbox, which has somebody of its own, and tells by itself when it has changed."""
+        bridge.attend(self.ring)
+        carrier = Carrier(self._room, self.manifest.agent, bridge.shelf, bridge.receive)
+        try:
+            self._bell.watch(carrier.fileno())
+            return self._attended(carrier, bridge)
+        finally:
+            self._bell.watch(-1)
+            carrier.close()
+
+    def _attended(
+        self, actor: Attendant, bridge: Bridge, leaves: Callable[[], bool] = lambda: False
+    ) -> Attendant:
+        while not self._stopping and not actor.has_ended and not leaves():
+            self._bell.drain()
+            self._answer(actor, bridge)
+            pause = actor.step()
+            if not actor.has_ended and self._jobs.empty():
+                self._bell.wait(pause)
         return actor
 
     def _leaves(self, route: Route, actor: Actor) -> bool:
@@ -330,7 +365,7 @@ class Keeper:
         self._way.end(known.berth)
         glance.forget(self._room.home, known.agent)
 
-    def _answer(self, actor: Actor, bridge: Bridge) -> None:
+    def _answer(self, actor: Attendant, bridge: Bridge) -> None:
         while not self._jobs.empty():
             job, answer = self._jobs.get_nowait()
             if not answer.set_running_or_notify_cancel():
