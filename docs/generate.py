@@ -111,8 +111,8 @@ _TOLD = {  # what a payload has, of events that only tell something
     "agent.interrupted": ": `kind`, `by`, `proven`, `words`",
     "agent.output": ": what a child printed: `stream`, `text`",
     "agent.pushed": ": something was put before an agent: `what` (mail, wake, notice, command, answer), "
-    "`route`, `result`, `words`, `messages`; of a command `text` and `by` before, and what came of it after; of an "
-    "answer to what it asked `option` (none: nobody allowed it), and the gate among `messages`",
+    "`route`, `result`, `words`, `messages`; of a command `text` and `by` before, and what came of it after; "
+    "of an answer to what it asked `option` (none: nobody allowed it), and the gate among `messages`",
     "agent.started": ": by `spawn` or `up`, or again: `bridge`, `program`",
 }
 

@@ -1,6 +1,7 @@
 """An agent in a pane that a daemon reaches, its mail, and the person whose pane it is."""
 
 import contextlib
+import itertools
 import json
 import os
 import pty
@@ -8,6 +9,7 @@ import struct
 import subprocess
 import termios
 import threading
+import time
 from collections.abc import Callable
 from fcntl import ioctl
 from typing import Any, Self
@@ -95,6 +97,14 @@ class Pane:
         self.wait_idle()
         return took
 
+    def rest(self) -> None:
+        """Wait until it has written nothing for a while, as one does at which nobody works."""
+
+        def is_at_rest() -> bool:
+            return time.time() - int(self.terminal.tmux("display-message", "-p", "#{window_activity}")) > 2.0
+
+        until(is_at_rest, BOUND, "pane at rest")
+
     # mail
 
     def asked(self, mark: str) -> list[Request]:
@@ -179,15 +189,18 @@ class Pane:
 
     def clear(self) -> None:
         """Empty the composer, as a person does."""
-        keys = iter(("C-u", "BSpace") * 200)
+        keys = itertools.cycle(("C-u", "BSpace"))
 
         def is_empty() -> bool:
-            if self.reading().draft == "":
-                return True
-            self.press(next(keys))
-            return False
+            draft = self.reading().draft
+            if draft:
+                self.press(next(keys))
+            return draft == ""
 
-        until(is_empty, BOUND, "empty composer")
+        try:
+            until(is_empty, BOUND, "empty composer")
+        except AssertionError as error:
+            raise AssertionError(f"{error}; the screen:\n{self.terminal.screen()}") from None
 
 
 class Person:

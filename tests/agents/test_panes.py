@@ -201,6 +201,7 @@ def test_mail_for_an_idle_pane_is_with_the_model_soon(make_bare_desk: MakeDesk, 
     own = sorted(pane.own(f"[[say OWN-{n:02}]]") for n in range(TIMES))
     took: list[float] = []
     for n in range(TIMES):
+        pane.rest()
         took.append(pane.wait_typed(desk.send(f"Number {n}.")))
         pane.wait_idle()
     took.sort()

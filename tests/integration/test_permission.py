@@ -79,6 +79,7 @@ def test_mail_begins_a_turn_whose_end_proves_it_and_waits_while_one_goes_on(desk
     assert "at once!" in desk.record.texts()[-1]
 
 
+@pytest.mark.promise("people-decide")
 @pytest.mark.parametrize(("option", "answer"), [("approve", "c1 yes"), ("deny", "c1 no")])
 def test_what_a_person_decides_is_what_the_agent_is_answered(desk: Desk, option: str, answer: str):
     desk.spawn()
@@ -109,6 +110,7 @@ def test_two_questions_are_two_gates_each_with_its_own_end(desk: Desk):
     desk.answered("c2 yes", "c1 no")
 
 
+@pytest.mark.promise("people-decide")
 def test_an_agent_cannot_allow_itself_anything(desk: Desk):
     desk.spawn()
     desk.prompt("[[cheat]]")
@@ -119,6 +121,7 @@ def test_an_agent_cannot_allow_itself_anything(desk: Desk):
     desk.answered("cheat 5", "cheat 5", "c1 no")
 
 
+@pytest.mark.promise("people-decide")
 @pytest.mark.parametrize("end", ["expiry", "withdrawal"])
 def test_where_nobody_decides_the_answer_is_no(desk: Desk, end: str):
     desk.yard.configure(f"gate_seconds = {3 if end == 'expiry' else 3600}\n")

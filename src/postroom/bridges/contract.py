@@ -79,6 +79,7 @@ class Observation(NamedTuple):
     dialog: str = ""  # the name of the one that is open
     at: int = 0  # when, in milliseconds since the epoch
     room: int = 0  # characters that a text may have to be put before it whole; 0: as many as one likes
+    still: float = 0.0  # seconds for which nothing has moved there, at least
 
 
 class Option(NamedTuple):

@@ -151,7 +151,7 @@ class Actor:
         if seen.reason and not works:
             self._idle_since = None
             return self._again()
-        if (left := self._unsettled()) > 0:
+        if (left := self._unsettled(seen)) > 0:
             return left
         offering = push.claim(
             self._room, agent, self.session, route=self._route, budget=min(_BUDGET, seen.room or _BUDGET),
@@ -205,11 +205,11 @@ class Actor:
     def _may_go_into_work(self, waits: list[Mail]) -> bool:
         return self._bridge.capabilities().busy and any(map(push.may_be_pushed_into_work, waits))
 
-    def _unsettled(self) -> float:
+    def _unsettled(self, seen: Observation) -> float:
         """How long it must still be idle before anything is typed: some look so between two tools. One
         without a screen says itself that it is.
         """
-        if not self._bridge.capabilities().screen:
+        if seen.still >= _SETTLED or not self._bridge.capabilities().screen:
             return 0.0
         now = time.monotonic()
         if self._idle_since is None:

@@ -39,6 +39,7 @@ _PATIENCE = 15.0  # seconds in which what came between paste and Enter may go aw
 _CLEAR = 5.0  # seconds for the composer to be empty after Enter
 _PROOF = 600.0  # seconds after which what was submitted, and not seen to go, is given up
 _STOP = 5.0  # seconds for a turn to end
+_WHOLE = 1.0  # second: some terminals tell no parts of one
 _STUCK = 60.0  # seconds without a character written, while it seems to work
 _PAUSE = 0.05
 
@@ -79,7 +80,8 @@ class Typist:
         self._was_ready = self._was_ready or doing is Doing.IDLE
         reason = refused.reason if refused else ""
         room = measure.room(self._profile, view.screen.width, len(view.screen.lines))
-        return Observation(doing, words, reason, reading.dialog, wall(), room)
+        still = max(0.0, (view.moved_ago or 0.0) - _WHOLE)
+        return Observation(doing, words, reason, reading.dialog, wall(), room, still)
 
     def _doing(self, view: View, reading: Reading) -> tuple[Doing, str]:
         if not view.alive:
