@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from postroom import host
+from postroom.bridges import manifest as manifests
 from tests.bridged import Record
 from tests.yard import Yard, eventually
 
@@ -171,6 +172,23 @@ def test_a_gate_of_a_daemon_that_died_is_closed_by_the_next(desk: Desk):
     desk.yard.kill_daemon()
     desk.yard.ok("up")
     assert "the run of the agent" in desk.closed(first)
+
+
+def test_an_agent_that_takes_long_to_start_again_holds_up_nobody_and_can_be_stopped(desk: Desk):
+    desk.spawn("--restart", "always")
+    hold = desk.record.path + ".hold"
+    with open(hold, "w", encoding="utf-8"):
+        pass
+    before = desk.yard.manifest("builder").process
+    os.kill(host.pid_of(before), signal.SIGKILL)
+    eventually(lambda: "starts again" not in desk.yard.ok("agents").out and host.is_gone(before))
+    with desk.yard.start("stop", "builder") as stopping:
+        eventually(lambda: manifests.every(desk.yard.home) == [])
+        os.unlink(hold)
+        assert stopping.wait(30) == 0
+    assert desk.record.texts() == []
+    eventually(lambda: "at work" not in desk.yard.ok("agents").out)
+    assert manifests.every(desk.yard.home) == [], "nobody has it back"
 
 
 def test_where_there_is_nobody_to_ask_the_question_waits_for_somebody(home: str, tmp_path):
