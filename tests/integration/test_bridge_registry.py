@@ -54,7 +54,9 @@ def test_each_of_ours_can_be_loaded_and_says_what_it_is(name: str):
 
 
 def test_one_that_somebody_has_installed_is_found_by_its_name(plugin: None):
-    assert registry.names() == ["tmux", "pty", "lines", "stream", "broken", "dove", "hollow", "pigeon"]
+    names = registry.names()
+    assert names[:4] == ["tmux", "pty", "lines", "stream"]
+    assert names[-4:] == ["broken", "dove", "hollow", "pigeon"]
     assert registry.load("pigeon").ABOUT == "by air"
 
 
