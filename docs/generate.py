@@ -15,6 +15,7 @@ from typing import Any
 
 import postroom
 from postroom import errors, payloads
+from postroom.bridges.files.schema import FOUND, LETTER, RECEIPT, SCHEMAS
 from postroom.cli import catalog
 from postroom.cli.catalog import build, load
 from postroom.cli.commands.types import kinds
@@ -119,12 +120,7 @@ _TOLD = {  # what a payload has, of events that only tell something
 
 def python() -> str:
     """Every exported name, `open` and every method of a room, as their docstrings tell them."""
-    methods = [
-        (name, method)
-        for name, method in vars(postroom.Room).items()
-        if inspect.isfunction(method) and not name.startswith("_")
-    ]
-    classes = [name for name in postroom.__all__ if name not in ("open", "Room")]
+    classes = [name for name in postroom.__all__ if name not in ("open", "Room", "Mailbox")]
     module = inspect.getdoc(inspect.getmodule(postroom.Room)) or ""
     return (
         "# Python\n\n"
@@ -137,11 +133,24 @@ def python() -> str:
         + f"{inspect.getdoc(postroom.Room)}\n\n{module.partition(chr(10) * 2)[2]}\n\n"
         "It is also a context manager, which closes it at the end. `AsyncRoom` has the same "
         "methods, to be awaited; `listen` and `events` are for `async for`.\n\n"
-        + "\n".join(_function(f"room.{name}", method) for name, method in methods)
+        + _methods("room", postroom.Room)
+        + "\n## `Mailbox`\n\n"
+        + _function("postroom.Mailbox", postroom.Mailbox.__init__).replace(") -> None", ")")
+        + f"\n{inspect.getdoc(postroom.Mailbox)}\n\n"
+        + _methods("mailbox", postroom.Mailbox)
         + "\n## Types\n\n"
         "| name | what it is | what is in it |\n| --- | --- | --- |\n"
         + "".join(_class(name, getattr(postroom, name)) for name in classes)
     )
+
+
+def _methods(instance: str, kind: type) -> str:
+    methods = [
+        (name, method)
+        for name, method in vars(kind).items()
+        if inspect.isfunction(method) and not name.startswith("_")
+    ]
+    return "\n".join(_function(f"{instance}.{name}", method) for name, method in methods)
 
 
 def _function(name: str, function: Callable[..., object]) -> str:
@@ -367,6 +376,38 @@ def _json(document: Any) -> str:
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
+def letters() -> str:
+    """What is in the files of a mailbox."""
+    return (
+        "# Letters\n\n"
+        + NOTE
+        + "The files of a [file mailbox](../howto/files.md), as tables and as JSON Schema: "
+        + ", ".join(f"[`{name}.json`]({name}.json)" for name in SCHEMAS)
+        + ". A file holds one letter, or an array of them.\n"
+        + "".join(_fields(schema) for schema in (LETTER, FOUND, RECEIPT))
+        + "\n## For each recipient in a receipt\n\n"
+        + _rows(RECEIPT["properties"]["recipients"]["items"])
+    )
+
+
+def _fields(schema: dict[str, Any]) -> str:
+    return f"\n## {schema['title']}\n\n{_rows(schema)}"
+
+
+def _rows(schema: dict[str, Any]) -> str:
+    rows = [
+        f"| `{name}` | {'yes' if name in schema['required'] else ''} | {_kinds(field)} |"
+        f" {field.get('description', '').replace('|', ' ')} |\n"
+        for name, field in schema["properties"].items()
+    ]
+    return "| field | always | is | meaning |\n| --- | --- | --- | --- |\n" + "".join(rows)
+
+
+def _kinds(field: dict[str, Any]) -> str:
+    kinds = field["type"] if isinstance(field["type"], list) else [field["type"]]
+    return " or ".join(kinds)
+
+
 def _definition(one: dict[str, Any]) -> Callable[[], str]:
     return lambda: _json(one)
 
@@ -419,7 +460,7 @@ def _numbered(
     text: str, what: str, columns: tuple[str, ...], counted: dict[str, dict[str, dict[str, float]]]
 ) -> str:
     rows = [
-        f"| {title} | {' | '.join(_number(found[what][column]) for column in columns)} |\n"
+        f"| {title} | {' | '.join(_number(found[what].get(column)) for column in columns)} |\n"
         for title, found in counted.items()
         if what in found
     ]
@@ -427,7 +468,9 @@ def _numbered(
     return f"{text}{head}{''.join(rows)}" if rows else ""
 
 
-def _number(value: float) -> str:
+def _number(value: float | None) -> str:
+    if value is None:
+        return "not measured"
     return str(value) if isinstance(value, int) else f"{value:.2f} s"
 
 
@@ -552,6 +595,8 @@ PAGES: dict[str, Callable[[], str]] = {
     "settings.md": settings,
     "errors.md": error_codes,
     "events.md": events,
+    "letters.md": letters,
+    **{f"{name}.json": _definition(schema) for name, schema in SCHEMAS.items()},
     "compatibility.md": compatibility,
     "../explanation/runtimes.md": runtimes,
 }

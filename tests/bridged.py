@@ -1,12 +1,13 @@
 """Programs that bridges reach, each as simple as its protocol allows. What one took in, it notes in a file.
 
-    python -m tests.bridged lines|stream|tui|prompt RECORD
+    python -m tests.bridged lines|stream|tui|prompt|files RECORD
 
 `[[work]]` in a text lets a turn go on until it is stopped, `[[noise]]` lets it print much.
 """
 
 import json
 import os
+import select
 import sys
 import termios
 import tty
@@ -154,6 +155,21 @@ def prompt(record: Record) -> None:
         sys.stdout.write("so it is\n")
 
 
+def files(record: Record) -> None:
+    """A program that reads the letters of its inbox, as they sort, and puts them away."""
+    inbox = os.path.join(os.environ["POSTROOM_MAILBOX"], "inbox")
+    while True:
+        for name in sorted(name for name in os.listdir(inbox) if name.endswith(".json")):
+            with open(os.path.join(inbox, name), encoding="utf-8") as file:
+                text = json.load(file)["payload"]["text"]
+            record.note(text)
+            if "[[noise]]" in text:
+                noise()
+            os.rename(os.path.join(inbox, name), os.path.join(inbox, "processed", name))
+            say(f"read {name}")
+        select.select([], [], [], 0.01)
+
+
 def main(scene: str, path: str) -> None:
     record = Record(path)
     match scene:
@@ -163,6 +179,8 @@ def main(scene: str, path: str) -> None:
             Stream(record).play()
         case "prompt":
             prompt(record)
+        case "files":
+            files(record)
         case "tui":
             Tui(record).play()
         case _:

@@ -5,7 +5,7 @@
     │   ├── InvalidAddress      ├── InvalidBody        ├── InvalidPayload
     │   ├── InvalidName         ├── InvalidValue       ├── InvalidSchema
     │   ├── InvalidAttachment   ├── InvalidQuery       ├── UnknownType
-    │   └── NoIdentity
+    │   ├── NoIdentity          └── InvalidLetter
     ├── NotFound                what was named does not exist
     │   ├── UnknownRecipient    ├── UnknownAgent       ├── UnknownMessage
     │   ├── UnknownProject      ├── UnknownAttachment  ├── UnknownRuntime
@@ -116,6 +116,13 @@ class InvalidQuery(UsageError):
 
     code = "invalid_query"
     hint = 'Give words, "a phrase", begin*, -without or this OR that; see: postroom help search'
+
+
+class InvalidLetter(UsageError):
+    """That is no letter."""
+
+    code = "invalid_letter"
+    hint = "See what is wrong with a file, before it is sent: postroom mailbox check FILE"
 
 
 class NoIdentity(UsageError):

@@ -36,6 +36,10 @@ PROMISES: dict[str, str] = {
     "spool-identity": "What is spooled is sent by who wrote it, never as the word of an agent around it.",
     "spool-hostile": "What is no letter of the room's own in an outbox is put aside, never followed or run.",
     "broadcast-guard": "What would reach very many is refused until that is confirmed.",
+    "mailbox-once": "A letter left in a file mailbox is in the room once, set aside with a reason, or waits.",
+    "mailbox-ids": "The ids in one file mailbox are its own: those in another are other letters.",
+    "mailbox-hostile": "What lies in a file mailbox is never followed or run, and speaks for its agent only.",
+    "mailbox-seen": "Mail is seen when it was taken out of an inbox that is still there, and not before.",
     # asking
     "request-watch": "Who asks is told when nobody will answer any more, instead of waiting in vain.",
     "request-letter": "An asker that does not wait is told once when who saw it goes, never after an answer.",
@@ -153,6 +157,8 @@ PROMISES: dict[str, str] = {
     # wiring
     "setup-shown": "No file of a user's is changed before the change was shown and agreed to.",
     "setup-undone": "What set-up wrote is undone to the byte, or, in a file changed since, without a loss.",
+    "import": "What another tool has is brought in once, and what was read there is offered to nobody.",
+    "import-shown": "An import changes no file before it was shown, and undoes to the byte what it added.",
     "one-room": "An agent CLI is wired to one room; another takes its place only where that is asked for.",
     "nonce": "What would prove an attempt is told to nobody by a command while that attempt is open.",
     "plain": "A runtime that only shows a command's output gets its mail once, seen when it asks again.",

@@ -146,12 +146,20 @@ def stop(trial: Trial) -> None:
     until(lambda: trial.deliver(Text("x" * 4096)).result is Result.REFUSED)
 
 
+def fill(trial: Trial) -> None:
+    """Let it read nothing, until its inbox is full."""
+    os.kill(trial.pid, signal.SIGSTOP)
+    while trial.deliver(Text("x")).result is not Result.REFUSED:
+        pass
+
+
 CASES = {
     "tmux": Case(staged, "claude", draft),
     "pty": Case(bridged("tui"), "claude", draft),
     "lines": Case(bridged("lines"), hinder=stop),
     "stream": Case(bridged("stream"), "claude", work),
     "acp": Case(acting, hinder=work),
+    "files": Case(bridged("files"), hinder=fill),
 }
 
 

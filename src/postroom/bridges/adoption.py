@@ -10,6 +10,8 @@ from typing import NamedTuple
 from postroom import host
 from postroom.bridges import manifest as manifests
 from postroom.bridges.contract import Berth
+from postroom.bridges.files import tree
+from postroom.bridges.files.box import ROUTE
 from postroom.bridges.manifest import Manifest
 from postroom.bridges.terminal.profile import check
 from postroom.bridges.terminal.shell import is_shell
@@ -84,6 +86,9 @@ def occupy(room: LocalRoom, agent: Agent, manifest: Manifest) -> Session:
 
 def release(room: LocalRoom, manifest: Manifest) -> None:
     """Let go of an agent: its pane bears no name, nothing is typed there, and nothing is ended."""
+    if manifest.bridge == ROUTE:
+        tree.release(room, manifest)
+        return
     manifests.remove(room.home, manifest.agent)
     if manifest.pane:
         unlabel(manifest.pane)

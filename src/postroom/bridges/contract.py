@@ -128,6 +128,7 @@ class Capabilities(NamedTuple):
     interrupts: bool = False
     owned: bool = False  # the agent is a child of ours, and ends with us
     console: bool = False  # it has no screen, but people may attach to what is said, and write a line
+    mailbox: bool = False  # it is files that mail goes into and comes out of: carried, and not pushed
 
 
 class Attachable(Protocol):

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from postroom.cli.kept import does, next_step, typed
+from postroom.cli.route import told
 
 if TYPE_CHECKING:
     from postroom.cli.context import Context
@@ -51,7 +52,7 @@ def _spot(session: "Session", place: str) -> str:
 
     runtime = str(session.details.get("runtime") or "")
     title = load(runtime).title if runtime in NAMES else runtime or "a program"
-    return f"{title} ({' '.join(filter(None, (session.runtime, place)))})"
+    return f"{title} ({' '.join(filter(None, (told(session.runtime), place)))})"
 
 
 def last_seen(home: str, agents: dict[str, str]) -> str:

@@ -123,8 +123,10 @@ def gets(facts: dict[str, Any]) -> str:
 
 
 def where(facts: dict[str, Any]) -> str:
+    from postroom.cli.route import told
+
     place = facts["place"] or facts["pane"]
-    return f"{facts['bridge']} {place}" if place else facts["bridge"]
+    return f"{told(facts['bridge'])} {place}" if place else told(facts["bridge"])
 
 
 def line(facts: dict[str, Any], context: "Context", more: str = "") -> str:

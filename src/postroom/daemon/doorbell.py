@@ -1,4 +1,5 @@
-"""What wakes one keeper: its own process by a pair of sockets, all others by the room's bell.
+"""What wakes one keeper: its own process by a pair of sockets, all others by the room's bell; and what its
+agent's mailbox tells, if it has one.
 
 What rings in this process needs no file. Where the bell's place was removed, it is bound anew (`drain`).
 """
@@ -18,6 +19,7 @@ class Doorbell:
 
     def __init__(self, bell: Bell, party: str) -> None:
         self._bell, self._party = bell, party
+        self._watched = -1
         self._button, self._gong = socket.socketpair()
         for end in (self._button, self._gong):
             end.setblocking(False)
@@ -26,13 +28,22 @@ class Doorbell:
     def _bind(self) -> None:
         self._waiter = self._bell.waiter(self._party, aside=True)
         self._poll = select.poll()
-        for descriptor in (self._gong.fileno(), self._waiter.fileno()):
+        for descriptor in (self._gong.fileno(), self._waiter.fileno(), self._watched):
             if descriptor >= 0:
                 self._poll.register(descriptor, select.POLLIN)
 
     def ring(self) -> None:
         with contextlib.suppress(OSError):  # it is full of rings, or nobody waits any more
             self._button.send(b"!")
+
+    def watch(self, descriptor: int) -> None:
+        """Wake, too, when that can be read, until another is watched; negative: none is."""
+        if descriptor != self._watched:
+            if self._watched >= 0:
+                self._poll.unregister(self._watched)
+            self._watched = descriptor
+            if descriptor >= 0:
+                self._poll.register(descriptor, select.POLLIN)
 
     def is_lost(self) -> bool:
         """Whether others cannot ring it any more; whoever waits should be rung then."""

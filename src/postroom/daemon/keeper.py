@@ -12,11 +12,13 @@ import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, wait
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from postroom import host
 from postroom.bridges import manifest as manifests
-from postroom.bridges.contract import Bridge, Doing, Way
+from postroom.bridges.contract import Bridge, Delivered, Doing, Interrupted, Observation, Way
+from postroom.bridges.files.bridge import Files
+from postroom.bridges.files.carrier import Carrier
 from postroom.bridges.manifest import Manifest
 from postroom.bridges.process.restart import Policy, restart
 from postroom.bridges.registry import load
@@ -38,7 +40,23 @@ _STEADY = 60.0  # seconds of life after which earlier crashes are forgotten
 _ANSWER = 60.0  # seconds for one thing that is asked for to begin
 _LONGER = 25.0  # seconds for one that has begun by then to end
 
-Job = Callable[[Actor, Bridge], Any]
+
+class Attendant(Protocol):
+    """Who sees to one agent: an actor, or the carrier of a mailbox."""
+
+    has_ended: bool
+    exit_code: int | None
+
+    def step(self) -> float | None: ...
+
+    def observe(self) -> Observation: ...
+
+    def interrupt(self) -> Interrupted | None: ...
+
+    def command(self, text: str, begun: Callable[[], None]) -> Delivered: ...
+
+
+Job = Callable[[Attendant, Bridge], Any]
 
 
 class _Break(NamedTuple):
@@ -235,25 +253,39 @@ class Keeper:
         finally:
             bridge.close()
 
-    def _live(self) -> Actor:
+    def _live(self) -> Attendant:
         """Step an actor until its agent has ended, or this is to end. A child of ours outlives its crash."""
         knows = self._bridge is not None
         bridge = self._bridge = self._bridge or self._way.open(self.manifest.berth)
         if not knows or self._questions is None:
             self._questions = Questions(self._room, bridge)
         try:
-            actor = self._stepped(bridge, knows)
+            actor = self._carried(bridge) if isinstance(bridge, Files) else self._stepped(bridge, knows)
         except BaseException:
-            if not bridge.capabilities().owned:
+            if not bridge.capabilities().owned or not self.manifest.process:
                 self._close()
             raise
         self._questions.finish("the agent has ended" if actor.has_ended else "the agent was let go of")
         self._close()
         return actor
 
-    def _stepped(self, bridge: Bridge, knows: bool) -> Actor:
+    def _stepped(self, bridge: Bridge, knows: bool) -> Attendant:
         bridge.attend(self.ring)
         actor = Actor(self._room, self.manifest, bridge, self._due, knows=knows, questions=self._questions)
+        return self._attended(actor, bridge)
+
+    def _carried(self, bridge: Files) -> Attendant:
+        """The same for a mailbox, which has somebody of its own, and tells by itself when it has changed."""
+        bridge.attend(self.ring)
+        carrier = Carrier(self._room, self.manifest.agent, bridge.shelf, bridge.receive)
+        try:
+            self._bell.watch(carrier.fileno())
+            return self._attended(carrier, bridge)
+        finally:
+            self._bell.watch(-1)
+            carrier.close()
+
+    def _attended(self, actor: Attendant, bridge: Bridge) -> Attendant:
         while not self._stopping and not actor.has_ended:
             self._bell.drain()
             self._answer(actor, bridge)
@@ -277,7 +309,7 @@ class Keeper:
         self._way.end(known.berth)
         glance.forget(self._room.home, known.agent)
 
-    def _answer(self, actor: Actor, bridge: Bridge) -> None:
+    def _answer(self, actor: Attendant, bridge: Bridge) -> None:
         while not self._jobs.empty():
             job, answer = self._jobs.get_nowait()
             if not answer.set_running_or_notify_cancel():

@@ -119,6 +119,8 @@ def terminate(process: str) -> bool:
 
 
 def _signal(process: str, number: int) -> None:
+    if host.pid_of(process) < 1:
+        return  # it names none, and 0 would be all of our own
     try:
         os.kill(host.pid_of(process), number)
     except (ProcessLookupError, PermissionError):

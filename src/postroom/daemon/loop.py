@@ -22,6 +22,7 @@ from postroom.daemon.instance import Instance
 from postroom.daemon.keeper import Keeper
 from postroom.daemon.reseat import Reseat
 from postroom.daemon.sweep import Sweep
+from postroom.daemon.trees import Trees
 from postroom.daemon.watcher import Watches
 from postroom.errors import PostroomError, UnknownAgent
 from postroom.model.message import Json
@@ -49,6 +50,7 @@ class Daemon:
         self.since = wall()
         self._sweep = Sweep(self.room)
         self._reseat = Reseat(home)
+        self._trees = Trees(self.room)
         self._guard = threading.RLock()
         self._wake = threading.Event()
         self._ends = False
@@ -73,6 +75,7 @@ class Daemon:
         try:
             if not os.path.isdir(self.home) or self._has_lost_its_place():
                 return self.end()
+            self._trees.look()
             changed = manifests.changed_at(self.home)
             lingers = any(keeper.is_stopping for keeper in self.keepers.values())
             if lingers or changed != self._seen or time.time_ns() - changed < _AT_REST:

@@ -72,6 +72,7 @@ class Evidence(StrEnum):
     BOUNDARY = "boundary"
     TERMINAL = "terminal"
     AGENT = "agent"
+    IMPORTED = "imported"  # another tool's files say so, and nothing else does
 
 
 class Outcome(StrEnum):

@@ -23,6 +23,7 @@ TOKEN = "token"  # the environment has a secret that was given out for it
 SESSION = "session"  # the environment names the session, and its process is above this one
 PROCESS = "process"  # the process above this one hosts one session
 HOOK = "hook"  # the session's own hook says so
+MAILBOX = "mailbox"  # it lay in the agent's own file mailbox
 TERMINAL = "terminal"  # a person at a terminal, and no agent around
 UNVERIFIED = "unverified"
 

@@ -122,8 +122,13 @@ def offer(
 
 def hand_over(room: "LocalRoom", offering: Offering, session: Session) -> None:
     """The whole text was written: from here on the session holds what it was shown."""
+    hand_all(room, offering.mails, session)
+
+
+def hand_all(room: "LocalRoom", mails: list[Mail], session: Session) -> None:
+    """The same, where each was written by itself."""
     with Unit(room, prompt=False) as tx:
-        for mail in offering.mails:
+        for mail in mails:
             now = tx.mail(mail.delivery.seq, mail.delivery.recipient_id)
             if now is not None and is_offered(now) and now.delivery.nonce == mail.delivery.nonce:
                 payload = {"n": now.delivery.attempts, "holder": session.process}

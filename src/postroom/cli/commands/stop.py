@@ -48,7 +48,10 @@ def _stopped(manifest: "Manifest", args: "argparse.Namespace", context: "Context
     from postroom.bridges.registry import capabilities
     from postroom.daemon.launch import end, end_child, let_go
 
-    was_gone, ends = host.is_gone(manifest.process), manifest.is_ours or args.kill
+    was_gone, ends = (
+        host.is_gone(manifest.process),
+        bool(manifest.process) and (manifest.is_ours or args.kill),
+    )
     let_go(context.room(), manifest)
     words = "it had ended before" if was_gone else "it runs on"
     if ends and not was_gone:

@@ -1,0 +1,48 @@
+"""What all who work at one mailbox share: the room as its agent speaks in it, its shelf, its context."""
+
+from postroom import label
+from postroom.bridges.files.shelf import Shelf
+from postroom.errors import UnknownAgent
+from postroom.model.context import session_id
+from postroom.model.message import Agent, Session
+from postroom.room.identity import MAILBOX, Evidence, Witness
+from postroom.room.local import LocalRoom
+
+ROUTE = "files"
+HOLDER = "0"  # who has what lies in an inbox: no process, so that no end of one gives it back
+
+
+class Box:
+    """One agent's."""
+
+    def __init__(self, room: LocalRoom, agent: str, shelf: Shelf) -> None:
+        """`room`: any, of which the agent's own view is made; `agent`: its id."""
+        self.shelf = shelf
+        self.id = agent
+        self.session: Session | None = None  # as of now
+        settings = room.settings._replace(sender_rate=room.settings.mailbox_rate)
+        evidence = Evidence(agent, session_id(ROUTE, agent), ROUTE, MAILBOX, "")
+        self.room = LocalRoom(
+            room.home, settings, project=self._find(room).project, declared=room.declared,
+            clock=room.store.clock, witness=Witness("", evidence),
+        )  # fmt: skip
+
+    @property
+    def agent(self) -> Agent:
+        """As it is called now."""
+        return self._find(self.room)
+
+    def _find(self, room: LocalRoom) -> Agent:
+        found = room.store.look().agent(self.id)
+        if found is None:
+            raise UnknownAgent(f"there is no agent any more whose mailbox is {self.shelf.place}")
+        return found
+
+    def close(self) -> None:
+        self.room.close()
+
+
+def step(name: str) -> None:
+    """A place where a process may die, for tests."""
+    if label.armed:
+        label.here(name)

@@ -1,0 +1,238 @@
+"""An agent's inbox: the room's mail goes in as letters, and what the agent does with them tells what it saw.
+
+Claimed and written is *offered*. Moved to `processed`, or removed while the inbox is still there, is *seen*.
+What was claimed and never known to be written comes back; so does all that lay in an inbox that is gone.
+"""
+
+import time
+
+from postroom import host
+from postroom.bridges.files.box import HOLDER, ROUTE, Box, step
+from postroom.bridges.files.letter import inbox_name, numbered, own_id, written
+from postroom.bridges.files.shelf import MARK, Folder
+from postroom.errors import BridgeError, InvalidLetter, MailboxLeased
+from postroom.model.ladder import Evidence, Outcome, State
+from postroom.model.message import Mail, Message, Session
+from postroom.room import berth, push, turn
+from postroom.room.offer import claim, guard_lease
+from postroom.room.seat import Seat
+from postroom.room.session import context, return_unproven, start
+from postroom.room.settle import see
+from postroom.room.sweep import act_on_due, give_back, is_offered, reap
+from postroom.room.unit import Unit
+from postroom.store.contract import WriteTx
+
+_MOST = 400  # letters that lie in an inbox unread; the others wait in the room
+_BATCH = 50  # of them are written at a time
+_TIDY = 5.0  # seconds after which we put away what the agent has acknowledged, and left
+_SURE = 1.0  # seconds for which an inbox must outlive a letter in it that was removed: all of it may be going
+
+
+class Gone(BridgeError):
+    """The inbox is not there any more."""
+
+
+class Inbox:
+    """One mailbox's. Every call may raise `Gone`, or another `BridgeError`."""
+
+    def __init__(self, box: Box) -> None:
+        self._box, self._room, self._shelf = box, box.room, box.shelf
+        self._missed: dict[int, float] = {}  # letters that are not there, and since when, by their numbers
+        self._done: dict[str, float] = {}  # letters that are acknowledged and still there, and since when
+
+    # its context
+
+    def enter(self) -> None:
+        """Begin to use it; whether it is the one that was used before is told by the mark in it."""
+        boot = self._mark()
+        session = berth.occupy(self._room, self._box.agent, ROUTE, HOLDER, cwd=self._room.home)
+        lies = push.handed(self._room, session, ROUTE)
+        if boot is None and lies:
+            session = self._anew(session)
+        elif boot != host.boot() and lies:
+            self._doubt(lies)
+        if boot != host.boot():
+            self._shelf.write(Folder.INBOX, MARK, host.boot().encode())
+        self._box.session = session
+
+    def leave(self) -> None:
+        """It is gone, and with it what lay in it: that waits again, labelled, for the next one."""
+        session, self._box.session = self._box.session, None
+        self._missed.clear()
+        if session is not None and push.handed(self._room, session, ROUTE):
+            self._anew(session)
+
+    def is_there(self) -> bool:
+        return self._shelf.has(Folder.INBOX, MARK)
+
+    def _mark(self) -> str | None:
+        """When this machine was started as it was marked; None: it was not."""
+        try:
+            return self._shelf.read(Folder.INBOX, MARK, 100).data.decode(errors="replace")
+        except InvalidLetter:
+            return ""
+        except FileNotFoundError:
+            self._names()  # or it is gone altogether
+            return None
+
+    def _anew(self, session: Session) -> Session:
+        with self._room.write() as tx:
+            return_unproven(self._room, tx, session)
+            seat = Seat(ROUTE, self._box.id, "", "", HOLDER, self._room.home, session.details)
+            return start(tx, self._box.agent, seat, session.epoch + 1)
+
+    def _doubt(self, lies: list[Mail]) -> None:
+        """A power cut may have taken letters that had been written: nobody need have read them."""
+        names = set(self._names())
+        named = [(mail, inbox_name(mail.message)) for mail in lies]
+        lost = [mail for mail, name in named if name not in names and not self._is_read(name)]
+        with Unit(self._room, prompt=False) as tx:
+            for mail in _still(tx, lost):
+                give_back(tx, mail, self._room.settings, Outcome.UNCERTAIN)
+
+    # out of the room
+
+    def put(self) -> bool:
+        """Write the next letters; whether there may be more."""
+        mails = self._claimed()
+        if not mails:
+            return False
+        step("inbox-claimed")
+        done: list[Mail] = []
+        try:
+            for mail in mails:
+                self._shelf.write(Folder.INBOX, inbox_name(mail.message), self._written(mail))
+                done.append(mail)
+                step("inbox-written")
+        except FileNotFoundError:
+            raise Gone from None
+        finally:
+            self._hand(done, mails[len(done) :])
+        step("inbox-handed")
+        return len(mails) == _BATCH
+
+    def _claimed(self) -> list[Mail]:
+        agent, session = self._box.agent, self._session
+        if not self._room.store.look().ready(agent.id, 1, agent.called):
+            return []
+        with Unit(self._room, prompt=False) as tx:
+            act_on_due(tx, self._room.settings)
+            reap(tx, agent.id, self._room.settings)
+            if self._is_listened_to(tx):
+                return []  # a program of the agent's own has the next one
+            space = min(_BATCH, _MOST - len(tx.offered(agent.id, HOLDER)))
+            return [
+                claim(
+                    tx, mail, route=ROUTE, context=context(session), handed=False,
+                    lease=self._room.settings.lease_seconds,
+                )
+                for mail in (tx.ready(agent.id, space, agent.called) if space > 0 else ())
+            ]  # fmt: skip
+
+    def _is_listened_to(self, tx: WriteTx) -> bool:
+        lease = tx.lease(self._box.id)
+        try:
+            guard_lease(tx, self._box.id, self._room)
+        except MailboxLeased:
+            return True
+        return lease is not None and lease.holder == host.identity()
+
+    @property
+    def _session(self) -> Session:
+        if self._box.session is None:
+            raise Gone
+        return self._box.session
+
+    def _hand(self, done: list[Mail], others: list[Mail]) -> None:
+        """Those are in the inbox from now on; of the others nothing was written."""
+        if done:
+            turn.hand_all(self._room, done, self._session)
+        if others:
+            with Unit(self._room, prompt=False) as tx:
+                for mail in _still(tx, others):
+                    give_back(tx, mail, self._room.settings, Outcome.REFUSED)
+
+    def _written(self, mail: Mail) -> bytes:
+        message = mail.message
+        return written(mail, message.writer(self._box.agent.project), self._reply_to(message))
+
+    def _reply_to(self, message: Message) -> str | None:
+        """What it answers, by the reader's own id if the reader wrote that in this mailbox."""
+        answered = self._room.store.look().message(message.reply_to) if message.reply_to else None
+        if answered is None or answered.sender_id != self._box.id:
+            return message.reply_to
+        return own_id(answered) or message.reply_to
+
+    # what became of it
+
+    def settle(self) -> float | None:
+        """See what was taken out; in how many seconds more will be known, if that is so."""
+        lies = push.handed(self._room, self._session, ROUTE)
+        names = set(self._names())
+        missing = [mail for mail in lies if inbox_name(mail.message) not in names]
+        if missing and not self.is_there():
+            raise Gone
+        self._see(missing)
+        self._tidy(names - {inbox_name(mail.message) for mail in lies})
+        due = [at + _SURE for at in self._missed.values()] + [at + _TIDY for at in self._done.values()]
+        return max(0.0, min(due) - time.monotonic()) if due else None
+
+    def _names(self) -> list[str]:
+        try:
+            return self._shelf.names(Folder.INBOX)
+        except FileNotFoundError:
+            raise Gone from None
+
+    def _see(self, missing: list[Mail]) -> None:
+        now = time.monotonic()
+        self._missed = {mail.delivery.seq: self._missed.get(mail.delivery.seq, now) for mail in missing}
+        taken = [mail for mail in missing if self._is_taken(mail, now)]
+        if not taken:
+            return
+        with Unit(self._room, prompt=False) as tx:
+            for mail in _still(tx, taken):
+                see(tx, mail, evidence=Evidence.AGENT)
+        for mail in taken:
+            del self._missed[mail.delivery.seq]
+
+    def _is_taken(self, mail: Mail, now: float) -> bool:
+        long_ago = now - self._missed[mail.delivery.seq] >= _SURE
+        return long_ago or self._is_read(inbox_name(mail.message))
+
+    def _is_read(self, name: str) -> bool:
+        return self._shelf.has(Folder.READ, name) or self._shelf.has(Folder.READ, f"{name}.gz")
+
+    def _tidy(self, names: set[str]) -> None:
+        """Take away what the agent has acknowledged otherwise, or what is not for it any more."""
+        look, before, self._done = self._room.store.look(), self._done, {}
+        for name in names:
+            number = numbered(name)
+            mail = look.mail(number, self._box.id) if number is not None else None
+            if mail is None or inbox_name(mail.message) != name:
+                continue  # it is none of ours
+            if mail.delivery.state in (State.SEEN, State.ACKED):
+                self._finish(name, before.get(name, time.monotonic()))
+            elif mail.delivery.state not in (State.STORED, State.OFFERED):
+                self._shelf.remove(Folder.INBOX, name)
+
+    def _finish(self, name: str, since: float) -> None:
+        """The agent may be about to put it away itself."""
+        if time.monotonic() - since < _TIDY:
+            self._done[name] = since
+            return
+        try:
+            self._shelf.move(Folder.INBOX, name, Folder.READ, name)
+        except FileExistsError:
+            self._shelf.remove(Folder.INBOX, name)
+        except FileNotFoundError:
+            pass  # the agent was quicker
+
+
+def _still(tx: "WriteTx", mails: list[Mail]) -> list[Mail]:
+    """Those that are as they were claimed."""
+    now = [(mail, tx.refresh(mail)) for mail in mails]
+    return [
+        current
+        for mail, current in now
+        if current is not None and is_offered(current) and current.delivery.nonce == mail.delivery.nonce
+    ]

@@ -1,0 +1,300 @@
+"""A mailbox in a directory of this machine, where somebody else may turn anything into anything at any time.
+
+So nothing is reached by a path below the tree: each folder is opened in the one above it, without following
+links, for each thing that is done there; and what is opened is looked at before it is read.
+"""
+
+import contextlib
+import errno
+import os
+import stat
+import time
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
+
+from postroom import host
+from postroom.bridges.files.letter import SUFFIX
+from postroom.bridges.files.shelf import Folder, Sheet
+from postroom.bridges.files.watch import Side, Watch, watch
+from postroom.errors import BridgeError, InvalidLetter
+
+_CLOEXEC = getattr(os, "O_CLOEXEC", 0)
+_FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | _CLOEXEC
+_NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
+_READ = os.O_RDONLY | _NOFOLLOW | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | _CLOEXEC
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NOFOLLOW | _CLOEXEC
+_PACKED = (Folder.READ, Folder.TAKEN, Folder.RECEIPTS)
+_MOST_PACKED = 500  # at a time
+_LARGEST_PACKED = 64 << 20  # bytes
+_AS_EVER = (FileNotFoundError, FileExistsError, InvalidLetter)  # what a shelf's user knows what to do with
+
+
+class LocalShelf:
+    """See `Shelf`. `tree` is the host's own; `name` a directory in it."""
+
+    def __init__(self, tree: str, name: str, side: Side = Side.HOST) -> None:
+        self.place = os.path.join(tree, name)
+        self._tree, self._name = tree, host.plain(name)
+        self._side = side
+        self._watch: Watch | None = None
+        self._is_watched = False
+        self._is_remote = bool(host.unsafe_file_system(self.place))
+
+    # folders
+
+    @contextmanager
+    def _opened(self, folder: str) -> Generator[int]:
+        """A folder of the mailbox; the mailbox itself where that is empty."""
+        with self._said():
+            directory = self._descend((self._name, *folder.split("/")) if folder else (self._name,))
+            try:
+                yield directory
+            finally:
+                os.close(directory)
+
+    @contextmanager
+    def _kept(self, folder: Folder) -> Generator[int]:
+        """A folder in which we keep something; it is made again, unless it is the agent's own."""
+        if folder not in (Folder.INBOX, Folder.OUTBOX):
+            above, _, name = folder.rpartition("/")
+            with self._opened(above) as directory:
+                _make(directory, name)
+        with self._opened(folder) as directory:
+            yield directory
+
+    def _descend(self, parts: Iterable[str]) -> int:
+        directory = os.open(self._tree, _FOLDER)
+        for part in parts:
+            above = directory
+            try:
+                directory = os.open(part, _FOLDER | _NOFOLLOW, dir_fd=above)
+            finally:
+                os.close(above)
+        return directory
+
+    @contextmanager
+    def _said(self) -> Generator[None]:
+        """What is wrong with a folder or its disk, as the error of a bridge."""
+        try:
+            yield
+        except _AS_EVER:
+            raise
+        except NotADirectoryError:
+            raise BridgeError(f"a folder of {self.place} is none", hint="Has it become a link?") from None
+        except OSError as exc:
+            raise BridgeError(f"{self.place} cannot be used: {exc.strerror}", errno=exc.errno) from exc
+
+    def make(self) -> None:
+        with self._said():
+            directory = os.open(self._tree, _FOLDER)
+            try:
+                _make(directory, self._name)
+            finally:
+                os.close(directory)
+        for folder in Folder:
+            above, _, name = folder.rpartition("/")
+            with self._opened(above) as directory:
+                _make(directory, name)
+
+    # files
+
+    def names(self, folder: Folder) -> list[str]:
+        with self._opened(folder) as directory:
+            return sorted(name for name in os.listdir(directory) if name[0] != ".")
+
+    def has(self, folder: Folder, name: str) -> bool:
+        try:
+            self.stamp(folder, name)
+        except FileNotFoundError:
+            return False
+        return True
+
+    def stamp(self, folder: Folder, name: str) -> str:
+        with self._opened(folder) as directory:
+            return _stamp(os.stat(name, dir_fd=directory, follow_symlinks=False))
+
+    def read(self, folder: Folder, name: str, limit: int) -> Sheet:
+        with self._opened(folder) as directory:
+            about = os.stat(name, dir_fd=directory, follow_symlinks=False)
+            _check(about, limit)  # a device may do something when it is opened
+            try:
+                opened = os.open(name, _READ, dir_fd=directory)
+            except OSError as exc:
+                if exc.errno in (errno.ELOOP, errno.ENXIO):  # it has just become one
+                    raise InvalidLetter("it is no plain file") from None
+                if isinstance(exc, PermissionError):
+                    raise InvalidLetter("it may not be read from here") from None
+                raise
+            with open(opened, "rb", buffering=0) as file:
+                about = os.fstat(opened)
+                _check(about, limit)
+                return Sheet(_all(file.fileno(), limit), _stamp(about))
+
+    def write(self, folder: Folder, name: str, data: bytes, *, lasting: bool = True) -> None:
+        with self._kept(folder) as directory, _temporary(directory) as temporary:
+            file = os.open(temporary, _NEW, 0o600, dir_fd=directory)
+            try:
+                _fill(file, data)
+                _like(file, directory)
+                if lasting:
+                    os.fsync(file)
+            finally:
+                os.close(file)
+            os.replace(temporary, _one(name), src_dir_fd=directory, dst_dir_fd=directory)
+
+    def move(self, source: Folder, name: str, target: Folder, new_name: str) -> str:
+        with self._opened(source) as here, self._kept(target) as there:
+            if _is_there(_one(new_name), there):
+                raise FileExistsError(errno.EEXIST, "there is such a file", new_name)
+            os.rename(name, new_name, src_dir_fd=here, dst_dir_fd=there)
+            return _stamp(os.stat(new_name, dir_fd=there, follow_symlinks=False))
+
+    def remove(self, folder: Folder, name: str) -> None:
+        with contextlib.suppress(FileNotFoundError), self._opened(folder) as directory:
+            os.unlink(name, dir_fd=directory)
+
+    def pack(self, seconds: float) -> int:
+        """What is done with is old by the time at which it was written or put there, whichever was later."""
+        packed, before = 0, time.time() - seconds
+        for folder in _PACKED:
+            with contextlib.suppress(FileNotFoundError, BridgeError), self._opened(folder) as directory:
+                for name in os.listdir(directory):
+                    if packed == _MOST_PACKED:
+                        return packed
+                    packed += name[0] != "." and name.endswith(SUFFIX) and _pack(directory, name, before)
+        return packed
+
+    # changes
+
+    @property
+    def is_blind(self) -> bool:
+        self._see()
+        return self._is_remote or self._watch is None or self._watch.is_blind
+
+    def fileno(self) -> int:
+        self._see()
+        return -1 if self._watch is None else self._watch.fileno()
+
+    def changes(self) -> frozenset[Folder]:
+        self._see()
+        return frozenset() if self._watch is None else self._watch.changes()
+
+    def _see(self) -> None:
+        """Begin to watch, when somebody wants to know."""
+        if not self._is_watched:
+            self._is_watched, self._watch = True, watch(self._opened, self.place, self._side)
+
+    def close(self) -> None:
+        self._is_watched, watched, self._watch = False, self._watch, None
+        if watched is not None:
+            watched.close()
+
+
+def _make(directory: int, name: str) -> None:
+    """A folder for whoever uses the one above it."""
+    try:
+        os.mkdir(name, 0o700, dir_fd=directory)
+    except FileExistsError:
+        return
+    made = os.open(name, _FOLDER | _NOFOLLOW, dir_fd=directory)
+    try:
+        _like(made, directory, 0o777)
+    finally:
+        os.close(made)
+
+
+def _like(file: int, directory: int, bits: int = 0o666) -> None:
+    """Let those read and write it who may do so with the folder: in a container, they have other numbers."""
+    about = os.fstat(directory)
+    os.fchmod(file, about.st_mode & bits)
+    if os.geteuid() == 0 and (about.st_uid, about.st_gid) != (0, 0):
+        os.fchown(file, about.st_uid, about.st_gid)
+
+
+def _stamp(about: os.stat_result) -> str:
+    return f"{about.st_dev}.{about.st_ino}.{about.st_size}.{about.st_mtime_ns}"
+
+
+def _check(about: os.stat_result, limit: int) -> None:
+    if not stat.S_ISREG(about.st_mode):
+        kind = (
+            "a link" if stat.S_ISLNK(about.st_mode) else "a directory" if stat.S_ISDIR(about.st_mode) else ""
+        )
+        raise InvalidLetter(f"it is {kind or 'no plain file'}")
+    if about.st_nlink != 1:
+        raise InvalidLetter("it is a file that has another name, too: it may be somebody else's")
+    if about.st_size > limit:
+        raise InvalidLetter(f"it has {about.st_size:,} bytes; the limit is {limit:,} (mailbox_file_bytes)")
+
+
+def _all(file: int, limit: int) -> bytes:
+    """All of it, or a little more than may be: it may grow meanwhile."""
+    found: list[bytes] = []
+    left = limit + 1
+    while left > 0 and (piece := os.read(file, min(left, 1 << 20))):
+        found.append(piece)
+        left -= len(piece)
+    if left <= 0:
+        raise InvalidLetter(f"it has more than {limit:,} bytes (mailbox_file_bytes)")
+    return b"".join(found)
+
+
+def _fill(file: int, data: bytes) -> None:
+    while data:
+        data = data[os.write(file, data) :]
+
+
+@contextmanager
+def _temporary(directory: int) -> Generator[str]:
+    """A name by which nobody looks for anything; if it comes to nothing, it is gone."""
+    name = f".{os.getpid()}.{os.urandom(6).hex()}"
+    try:
+        yield name
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(name, dir_fd=directory)
+        raise
+
+
+def _one(name: str) -> str:
+    """The name of one file: what would lead elsewhere is none."""
+    if not name or "/" in name or name in (".", ".."):
+        raise InvalidLetter(f"{name!r} is no name of a file"[:200])
+    return name
+
+
+def _is_there(name: str, directory: int) -> bool:
+    try:
+        os.stat(name, dir_fd=directory, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _pack(directory: int, name: str, before: float) -> bool:
+    """Gzip one file that has not changed since; its place is taken by what was made of it."""
+    import gzip  # noqa: PLC0415 - now and then
+    import shutil  # noqa: PLC0415
+
+    about = os.stat(name, dir_fd=directory, follow_symlinks=False)
+    if max(about.st_mtime, about.st_ctime) > before or not stat.S_ISREG(about.st_mode):
+        return False
+    if about.st_nlink != 1 or about.st_size > _LARGEST_PACKED:
+        return False
+    with _temporary(directory) as temporary:
+        source = os.open(name, _READ, dir_fd=directory)
+        with open(source, "rb") as plain:
+            target = os.open(temporary, _NEW, 0o600, dir_fd=directory)
+            with open(target, "wb") as file:
+                with gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
+                    shutil.copyfileobj(plain, packed)
+                _like(target, directory)
+                file.flush()
+                os.fsync(target)
+            is_same = _stamp(os.fstat(source)) == _stamp(about)
+        if not is_same:
+            os.unlink(temporary, dir_fd=directory)
+            return False
+        os.replace(temporary, f"{name}.gz", src_dir_fd=directory, dst_dir_fd=directory)
+    os.unlink(name, dir_fd=directory)
+    return True

@@ -1,0 +1,345 @@
+"""An agent's outbox: what lies in it goes into the room once, and what cannot is set aside, with the reason.
+
+A letter is read, and then moved to where its writer does not look, so that nothing else can take its place
+unread. It stays there until the room has it. So at each moment a file is in the outbox, being taken in,
+processed, or rejected; and a process that is killed is followed by one that goes on with what was being taken
+in. The writer's own id is the key by which the room knows a letter that it has already.
+"""
+
+import json
+import os
+import time
+from collections import deque
+from hashlib import sha256
+from typing import TYPE_CHECKING, NamedTuple
+
+from postroom.bridges.files.box import Box, step
+from postroom.bridges.files.letter import (
+    ACK,
+    NACK,
+    SUFFIX,
+    Flaw,
+    Letter,
+    is_same,
+    items,
+    key,
+    letters,
+    options,
+    reason,
+)
+from postroom.bridges.files.receipts import Receipts
+from postroom.bridges.files.shelf import Folder
+from postroom.errors import (
+    BridgeError,
+    InvalidLetter,
+    KeyConflict,
+    MailboxFull,
+    NotYourName,
+    PostroomError,
+    RateLimited,
+    StoreError,
+    UnknownMessage,
+)
+from postroom.model import ids
+from postroom.model.address import ROOM
+from postroom.model.message import Message, Sent
+from postroom.room import directory
+from postroom.room.bounce import notify
+from postroom.room.policy import bucket
+from postroom.room.rate import MINUTE
+from postroom.text import storable
+
+if TYPE_CHECKING:
+    from postroom.room.options import SendOptions
+
+_BATCH = 100  # files at a time
+_QUIET = 2.0  # seconds for which what is no letter must not have changed: somebody may still be writing it
+_LATER = 5.0  # seconds after which one is tried again that something stood in the way of
+_LONGEST = 200  # bytes of a name to which something may be added
+_NAMED = 5  # of several that were set aside
+
+
+class _Aside(NamedTuple):
+    """What was set aside."""
+
+    file: str
+    id: str
+    why: PostroomError
+
+
+class Outbox:
+    """One mailbox's."""
+
+    def __init__(self, box: Box, receipts: Receipts) -> None:
+        self._box, self._room, self._shelf = box, box.room, box.shelf
+        self._receipts = receipts
+        self._waits: deque[tuple[Folder, str]] = deque()  # what is still to be looked at, as of the last look
+        self._must_look = True
+        self._restless: dict[str, tuple[str, float]] = {}  # what is no letter yet: its stamp, and since when
+        self._later: dict[str, tuple[float, str]] = {}  # what is tried again: when, and why
+        self._resumes = 0.0  # when the next may be taken in
+        self._aside: list[_Aside] = []
+        self.why = ""  # why something waits there, for people
+
+    def changed(self) -> None:
+        """Something has, or may have."""
+        self._must_look = True
+
+    def take_in(self) -> float | None:
+        """Take in some of what is there; in how many seconds there may be more to do, if that is known."""
+        now = time.monotonic()
+        if now < self._resumes:
+            return self._resumes - now
+        if not self._waits and (self._must_look or self._next_try() <= now):
+            self._must_look = False
+            self._waits.extend(self._list())
+        try:
+            for _ in range(min(_BATCH, len(self._waits))):
+                self._take(*self._waits[0])
+                self._waits.popleft()
+            self.why = next((why for _, why in self._later.values()), "")
+        except RateLimited as exc:
+            self.why = str(exc)
+            self._resumes = time.monotonic() + float(exc.facts.get("retry_after") or 1.0)
+        finally:
+            self._tell()
+        if self._resumes > now:
+            return self._resumes - now
+        if self._waits or self._must_look:
+            return 0.0
+        return max(0.0, self._next_try() - time.monotonic()) if self._restless or self._later else None
+
+    def _next_try(self) -> float:
+        moments = [since + _QUIET for _, since in self._restless.values()]
+        return min([*moments, *(until for until, _ in self._later.values())], default=float("inf"))
+
+    def _list(self) -> list[tuple[Folder, str]]:
+        """First what was being taken in when somebody was killed."""
+        names = [name for name in self._names(Folder.OUTBOX) if name.endswith(SUFFIX)]
+        taking = self._names(Folder.TAKING)
+        self._restless = {name: self._restless[name] for name in names if name in self._restless}
+        self._later = {name: self._later[name] for name in (*taking, *names) if name in self._later}
+        return [*((Folder.TAKING, name) for name in taking), *((Folder.OUTBOX, name) for name in names)]
+
+    def _names(self, folder: Folder) -> list[str]:
+        try:
+            return self._shelf.names(folder)
+        except FileNotFoundError:
+            return []
+
+    def _take(self, folder: Folder, name: str) -> None:
+        """One file. What another was quicker with is done; what cannot be moved just now keeps no other."""
+        if name in self._later and self._later[name][0] > time.monotonic():
+            return
+        self._later.pop(name, None)
+        self._check_rate()
+        try:
+            if folder is Folder.TAKING:
+                self._finish(name, self._read(folder, name)[0])
+            else:
+                self._claim(name)
+        except FileNotFoundError:
+            pass
+        except BridgeError as exc:
+            self._put_off(name, str(exc))
+        except InvalidLetter as exc:
+            self._reject(folder, name, "", exc)
+
+    def _put_off(self, name: str, why: str) -> None:
+        self._later[name] = time.monotonic() + _LATER, why
+
+    def _check_rate(self) -> None:
+        """Before anything is touched: so what has to wait waits where it was put."""
+        most = self._room.settings.sender_rate
+        if not most:
+            return
+        wait = bucket(self._room, "sender_rate", self._box.id, most, MINUTE).wait(self._room.now())
+        if wait:
+            raise RateLimited(
+                f"more than {most:,} letters a minute came (mailbox_rate)", retry_after=wait / 1000
+            )
+
+    def _read(self, folder: Folder, name: str) -> tuple[list[Letter | Flaw], str]:
+        sheet = self._shelf.read(folder, name, self._room.settings.mailbox_file_bytes)
+        return letters(sheet.data), sheet.stamp
+
+    def _claim(self, name: str) -> None:
+        """Take a letter out of its writer's hands, if it is one."""
+        try:
+            found, stamp = self._read(Folder.OUTBOX, name)
+        except InvalidLetter:
+            if self._is_restless(name):
+                return
+            raise
+        self._restless.pop(name, None)
+        step("outbox-read")
+        taking = f"{time.time_ns()}.{_short(name)}"
+        if self._shelf.move(Folder.OUTBOX, name, Folder.TAKING, taking) != stamp:
+            self._waits.append((Folder.TAKING, taking))  # it is another one by now
+            return
+        step("outbox-claimed")
+        self._finish(taking, found)
+
+    def _is_restless(self, name: str) -> bool:
+        """Whether what is no letter may become one: it has changed a moment ago."""
+        stamp, now = self._shelf.stamp(Folder.OUTBOX, name), time.monotonic()
+        known, since = self._restless.get(name, ("", 0.0))
+        if known != stamp:
+            self._restless[name] = stamp, now
+            return True
+        if now - since < _QUIET:
+            return True
+        del self._restless[name]
+        return False
+
+    def _finish(self, taking: str, found: list[Letter | Flaw]) -> None:
+        """Do what the letters of one file ask for, each for itself, and put the file where it belongs."""
+        refused, full = list[tuple[int, Flaw]](), ""
+        for n, each in enumerate(found):
+            try:
+                self._obey(each)
+            except (StoreError, RateLimited):
+                raise
+            except MailboxFull as exc:
+                full = str(exc)
+            except PostroomError as exc:
+                refused.append((n, Flaw(each.id, exc)))
+        step("outbox-sent")
+        if full:
+            self._put_off(taking, full)
+            return
+        if refused and len(found) == 1:
+            self._reject(Folder.TAKING, taking, refused[0][1].id, refused[0][1].why)
+            return
+        for n, flaw in refused:
+            self._keep_part(taking, n, flaw)
+        self._put_away(Folder.TAKING, taking, Folder.TAKEN)
+        step("outbox-moved")
+
+    # what a letter asks for
+
+    def _obey(self, letter: Letter | Flaw) -> None:
+        if isinstance(letter, Flaw):
+            raise letter.why
+        self._check_sender(letter)
+        if letter.type == ACK:
+            self._room.ack(self._named(letter.reply_to or "").id)
+        elif letter.type == NACK:
+            self._room.nack(self._named(letter.reply_to or "").id, reason(letter))
+        else:
+            self._send(letter)
+
+    def _check_sender(self, letter: Letter) -> None:
+        agent = self._box.agent
+        if letter.sender and letter.sender.lower() not in (agent.name, agent.address):
+            raise NotYourName(
+                f"it says that it is from {letter.sender!r}, and lay in the mailbox of {agent.called}"[:300],
+                hint=f'Write "from": "{agent.called}", or leave it out.',
+            )
+
+    def _send(self, letter: Letter) -> None:
+        answered = self._named(letter.reply_to) if letter.reply_to else None
+        if answered is not None and answered.sender_id == ROOM and not letter.to:
+            self._room.ack(answered.id)
+            raise UnknownMessage("the room itself takes no answers", hint="", is_untold=True)
+        if answered is not None and self._is_answer(letter, answered):
+            sent = self._room.reply(answered.id, letter.body, **options(letter, "response"))
+        else:
+            wanted: SendOptions = {**options(letter)}
+            if answered is not None:
+                wanted["reply_to"] = answered.id
+            if letter.thread:
+                wanted["thread"] = self._named(letter.thread).id
+            sent = self._room.send(letter.to, letter.body, **wanted)
+        self._check_same(letter, sent)
+        if letter.requires_ack:
+            self._receipts.follow(letter.id, sent)
+
+    def _check_same(self, letter: Letter, sent: Sent) -> None:
+        if sent.duplicate and not is_same(letter, sent.message):
+            raise KeyConflict(
+                f"the id {letter.id!r} was used before, for message {sent.message.handle}",
+                hint="Give each letter an id of its own.", message_ref=sent.message.id,
+            )  # fmt: skip
+
+    def _is_answer(self, letter: Letter, answered: Message) -> bool:
+        """Whether it goes back to who wrote what it answers."""
+        look = self._room.store.look()
+        if look.mail(answered.seq, self._box.id) is None:
+            return False
+        if not letter.to:
+            return True
+        found = directory.find(look, directory.personal(letter.to), self._room.scope.find(look))
+        return found is not None and found.id == answered.sender_id
+
+    def _named(self, ref: str) -> Message:
+        """A message by the room's id or handle, or by the id that this mailbox gave it."""
+        look = self._room.store.look()
+        found = (
+            (look.message(ref) if ids.is_uuid(ref) else None)
+            or look.message_by_key(self._box.id, key(ref))
+            or (look.message(ref) if ids.is_handle(ref) else None)
+        )
+        if found is None:
+            raise UnknownMessage(
+                f"there is no message {ref!r}", message_ref=ref, hint="Write the id of a letter."
+            )
+        return found
+
+    # where files go
+
+    def _reject(self, folder: Folder, name: str, id: str, why: PostroomError) -> None:
+        """Set a file aside; its writer is told before it is gone from where it was."""
+        self._note(_Aside(_original(name) if folder is Folder.TAKING else name, id, why))
+        self._put_away(folder, name, Folder.REJECTED)
+
+    def _keep_part(self, taking: str, n: int, flaw: Flaw) -> None:
+        """One of several in a file is set aside in a file of its own."""
+        name = _original(taking)
+        part = f"{_short(name).removesuffix(SUFFIX)}.{n + 1}{SUFFIX}"
+        sheet = self._shelf.read(Folder.TAKING, taking, self._room.settings.mailbox_file_bytes)
+        self._shelf.write(Folder.REJECTED, part, json.dumps(items(sheet.data)[n]).encode(), lasting=False)
+        self._note(_Aside(part, flaw.id, flaw.why))
+
+    def _put_away(self, folder: Folder, name: str, target: Folder) -> None:
+        plain = _original(name) if folder is Folder.TAKING else name
+        try:
+            self._shelf.move(folder, name, target, plain)
+        except FileExistsError:
+            another = f"{_short(plain).removesuffix(SUFFIX)}.{time.time_ns()}{SUFFIX}"
+            self._shelf.move(folder, name, target, another)
+
+    def _note(self, aside: _Aside) -> None:
+        self._receipts.refuse(storable(aside.id), storable(aside.file), aside.why)
+        if not aside.why.facts.get("is_untold"):  # who answers every letter would answer that one, too
+            self._aside.append(aside)
+
+    def _tell(self) -> None:
+        """One letter of the room to the agent, of all that was set aside just now."""
+        if not self._aside:
+            return
+        aside, self._aside = self._aside, []
+        lines = [f"{storable(each.file)!r}: {each.why}"[:400] for each in aside[:_NAMED]]
+        if len(aside) > _NAMED:
+            lines.append(f"… and {len(aside) - _NAMED:,} more; see outbox/rejected and receipts")
+        count = "A letter was" if len(aside) == 1 else f"{len(aside):,} letters were"
+        about = sha256("\n".join([*lines, str(time.time_ns())]).encode(errors="replace")).hexdigest()[:32]
+        with self._room.write() as tx:
+            notify(
+                tx, self._box.agent, f"{count} set aside",
+                f"{count} not sent, and set aside in outbox/rejected:\n" + "\n".join(lines),
+                {"mailbox": {"rejected": [storable(each.file) for each in aside[:100]]}},
+                key=f"mailbox:{self._box.id}:{about}",
+            )  # fmt: skip
+
+
+def _original(taking: str) -> str:
+    """What its writer called a file that is being taken in."""
+    name = taking.partition(".")[2]
+    return name if name.endswith(SUFFIX) and name[0] != "." else taking
+
+
+def _short(name: str) -> str:
+    """A name to which something can be added."""
+    raw = os.fsencode(name)
+    return name if len(raw) <= _LONGEST else sha256(raw).hexdigest()[:32] + SUFFIX

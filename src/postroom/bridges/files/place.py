@@ -1,0 +1,98 @@
+"""Where a tree of mailboxes lies: what is in it, and the note that a room elsewhere serves it."""
+
+import contextlib
+import os
+import stat
+
+from postroom.bridges.files import remote
+from postroom.bridges.files.local import LocalShelf
+from postroom.bridges.files.shelf import Shelf
+from postroom.errors import BridgeError, InvalidValue
+
+BASE, SERVED = ".postroom", "served"
+_FOLDER, _NOFOLLOW = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0), getattr(os, "O_NOFOLLOW", 0)
+
+
+def checked(place: str) -> str:
+    """A tree as it is kept: one path, however it was written; or an address."""
+    if remote.is_remote(place):
+        return remote.checked(place)
+    real = os.path.realpath(os.path.expanduser(place))
+    if not os.path.isdir(real):
+        raise InvalidValue(f"there is no directory {place}", hint=f"Make it: mkdir -p {place}")
+    return real
+
+
+def shelf(place: str, name: str) -> Shelf:
+    """One mailbox of a tree."""
+    if remote.is_remote(place):
+        return remote.shelf(place, name)
+    return LocalShelf(place, name)
+
+
+def members(place: str) -> list[str]:
+    """The mailboxes that are there: directories, and no links to some. None where the tree is gone."""
+    if remote.is_remote(place):
+        return remote.members(place)
+    try:
+        with os.scandir(place) as found:
+            return sorted(
+                each.name
+                for each in found
+                if each.name[0] != "." and stat.S_ISDIR(each.stat(follow_symlinks=False).st_mode)
+            )
+    except OSError:
+        return []
+
+
+def changed_at(place: str) -> int:
+    """When something came into a tree or went, in nanoseconds; 0: it cannot be told."""
+    try:
+        return os.stat(place).st_mtime_ns
+    except OSError:
+        return 0
+
+
+def mark(place: str, data: bytes) -> None:
+    """Note in a tree that a room elsewhere serves it; `BridgeError` where nothing can be written there."""
+    if remote.is_remote(place):
+        remote.mark(place, data)
+        return
+    try:
+        base = _base(place)
+        try:
+            name = f".{os.getpid()}"
+            file = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _NOFOLLOW, 0o644, dir_fd=base)
+            with open(file, "wb") as note:
+                os.fchmod(file, 0o644)  # whoever uses a mailbox there may see it
+                note.write(data)
+            os.replace(name, SERVED, src_dir_fd=base, dst_dir_fd=base)
+        finally:
+            os.close(base)
+    except OSError as exc:
+        raise BridgeError(f"{place} cannot be written: {exc.strerror}") from exc
+
+
+def unmark(place: str) -> None:
+    if remote.is_remote(place):
+        with contextlib.suppress(BridgeError):  # then it stays; whoever uses it waits for who serves it
+            remote.unmark(place)
+        return
+    try:
+        base = _base(place)
+    except OSError:
+        return  # there is nothing left of it
+    with contextlib.suppress(OSError):
+        os.unlink(SERVED, dir_fd=base)
+    os.close(base)
+
+
+def _base(place: str) -> int:
+    """Our directory in a tree, and no link to one."""
+    tree = os.open(place, _FOLDER)
+    try:
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(BASE, 0o755, dir_fd=tree)
+        return os.open(BASE, _FOLDER | _NOFOLLOW, dir_fd=tree)
+    finally:
+        os.close(tree)

@@ -1,0 +1,83 @@
+"""Receipts: small files that tell the writer of a letter what became of it, written anew as it climbs."""
+
+import time
+
+from postroom.bridges.files.box import Box
+from postroom.bridges.files.letter import own_id, receipt, receipt_name, refusal
+from postroom.bridges.files.shelf import Folder
+from postroom.errors import BridgeError, PostroomError
+from postroom.model.ladder import ended
+from postroom.model.message import Delivery, Message, Sent
+
+_SHARE = 10  # of the time at most one in so many goes into looking
+_SOONEST = 0.002  # seconds
+
+
+class Receipts:
+    """Those of one mailbox."""
+
+    def __init__(self, box: Box) -> None:
+        self._box = box
+        self._open: dict[str, tuple[Message, str]] = {}  # by the writer's id; what its receipt says
+        self._next = 0.0  # when to look, on the monotonic clock
+        self._has_looked_back = False
+
+    def follow(self, id: str, sent: Sent) -> None:
+        """Tell from now on what becomes of a letter."""
+        deliveries = self._deliveries(sent.message) if sent.duplicate else sent.deliveries
+        self._write(id, sent.message, deliveries, sent.note)
+
+    def refuse(self, id: str, file: str, why: PostroomError) -> None:
+        """A letter was set aside. Where its id cannot be told, its file names it."""
+        name = receipt_name(id or file.rpartition(".")[0] or file)
+        self._put(name, refusal(id, file, why, self._box.room.now()))
+
+    def update(self) -> float | None:
+        """Write what has changed; in how many seconds to look again, if something is open and was not."""
+        self._look_back()
+        if not self._open:
+            return None
+        began = time.monotonic()
+        if began < self._next:
+            return self._next - began
+        for id, (message, said) in list(self._open.items()):
+            deliveries = self._deliveries(message)
+            if _said(deliveries) != said:
+                self._write(id, message, deliveries)
+        spent = time.monotonic() - began
+        self._next = began + max(_SOONEST, spent * _SHARE)
+        return None
+
+    def _look_back(self) -> None:
+        """What was open when an earlier process of ours ended, as far back as a page goes."""
+        if self._has_looked_back:
+            return
+        self._has_looked_back = True
+        for message, _ in self._box.room.sent(limit=500):
+            id = own_id(message)
+            if id is not None and message.requires_ack and not _is_final(self._deliveries(message)):
+                self._open[id] = message, ""
+
+    def _deliveries(self, message: Message) -> list[Delivery]:
+        return self._box.room.store.look().deliveries(message.seq)
+
+    def _write(self, id: str, message: Message, deliveries: list[Delivery], note: str = "") -> None:
+        self._open[id] = message, _said(deliveries)
+        if _is_final(deliveries):
+            del self._open[id]
+        self._put(receipt_name(id), receipt(id, message, deliveries, self._box.room.now(), note))
+
+    def _put(self, name: str, data: bytes) -> None:
+        """A receipt that cannot be written, because something of that name is in the way, say, is none."""
+        try:
+            self._box.shelf.write(Folder.RECEIPTS, name, data, lasting=False)
+        except (BridgeError, FileNotFoundError):
+            pass
+
+
+def _said(deliveries: list[Delivery]) -> str:
+    return " ".join(f"{each.recipient_id}={each.state.value}:{each.reason}" for each in deliveries)
+
+
+def _is_final(deliveries: list[Delivery]) -> bool:
+    return all(ended(each.state) for each in deliveries)

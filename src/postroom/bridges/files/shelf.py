@@ -1,0 +1,91 @@
+"""A shelf: the folders of one agent's mailbox, wherever they lie. `local.py` has those on this machine.
+
+Whoever else can write there is not trusted: what a shelf reads may be anything, and is data. What cannot be a
+letter (a link, a device, something huge) raises `InvalidLetter`; what is not there any more
+`FileNotFoundError`; a shelf that cannot be reached now `BridgeError`.
+"""
+
+from enum import StrEnum
+from typing import NamedTuple, Protocol
+
+
+class Folder(StrEnum):
+    """Where something lies in a mailbox, as a path."""
+
+    INBOX = "inbox"  # the agent reads it
+    READ = "inbox/processed"  # and puts there what it has read
+    OUTBOX = "outbox"  # the agent writes it
+    TAKING = "outbox/.taking"  # what is being taken in just now, where its writer does not look
+    TAKEN = "outbox/processed"
+    REJECTED = "outbox/rejected"
+    RECEIPTS = "receipts"
+
+
+MARK = ".postroom"  # in an inbox: it is still the same one, and nobody has taken it away
+
+
+class Sheet(NamedTuple):
+    """What a file says."""
+
+    data: bytes
+    stamp: str  # another one, if it is not the same file or may have been written since
+
+
+class Shelf(Protocol):
+    """The folders of one mailbox. Used by one thread at a time, and by several processes at once."""
+
+    place: str  # for people
+
+    @property
+    def is_blind(self) -> bool:
+        """Whether others' changes may pass unnoticed, so that one has to look now and then."""
+        ...
+
+    def make(self) -> None:
+        """Make the folders that are missing."""
+        ...
+
+    def names(self, folder: Folder) -> list[str]:
+        """The files of a folder, sorted; none that begin with a dot. `FileNotFoundError` if it is gone."""
+        ...
+
+    def has(self, folder: Folder, name: str) -> bool:
+        """Whether a file is there, whatever it is. With a dot, too."""
+        ...
+
+    def stamp(self, folder: Folder, name: str) -> str:
+        """What `read` would say, without reading; `FileNotFoundError`."""
+        ...
+
+    def read(self, folder: Folder, name: str, limit: int) -> Sheet:
+        """A plain file of at most so many bytes; anything else is an `InvalidLetter`."""
+        ...
+
+    def write(self, folder: Folder, name: str, data: bytes, *, lasting: bool = True) -> None:
+        """Put a file in its place, whole or not at all. `lasting`: it survives a power cut from then on."""
+        ...
+
+    def move(self, source: Folder, name: str, target: Folder, new_name: str) -> str:
+        """Move a file, whatever it is, over none that is there; the stamp of what was moved.
+
+        `FileNotFoundError` where another was quicker, `FileExistsError` where the new name is taken.
+        """
+        ...
+
+    def remove(self, folder: Folder, name: str) -> None:
+        """A file that is not there any more is removed already."""
+        ...
+
+    def pack(self, seconds: float) -> int:
+        """Gzip what was done with so long ago; how many. A shelf that cannot tell for how long does none."""
+        ...
+
+    def fileno(self) -> int:
+        """A descriptor that is readable when something has changed; negative where there is none."""
+        ...
+
+    def changes(self) -> frozenset[Folder]:
+        """Where something has changed since the last call, as far as it was noticed."""
+        ...
+
+    def close(self) -> None: ...

@@ -1,0 +1,188 @@
+"""Noticing what others change in the folders of a mailbox: by inotify, else by `watchfiles`, else not at all.
+
+Nothing is polled where the system tells. One descriptor serves a mailbox. What it tells is a hint about which
+folder to look into, never the truth; whoever misses something looks again by the clock.
+"""
+
+import contextlib
+import ctypes
+import errno
+import os
+import struct
+import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from enum import Enum
+from functools import cache
+from typing import Any, Protocol
+
+from postroom.bridges.files.shelf import Folder
+
+_MODIFY_CLOSED, _MOVED_FROM, _MOVED_TO = 0x8, 0x40, 0x80
+_CREATE, _DELETE, _DELETE_SELF, _MOVE_SELF = 0x100, 0x200, 0x400, 0x800
+_OVERFLOW, _IGNORED, _ONLYDIR = 0x4000, 0x8000, 0x1000000
+_COMES, _GOES = _MODIFY_CLOSED | _MOVED_TO | _CREATE, _MOVED_FROM | _DELETE
+_IS_LOST = _DELETE_SELF | _MOVE_SELF | _IGNORED
+_EVENT = struct.Struct("iIII")
+
+Opened = Callable[[str], AbstractContextManager[int]]  # a folder of the mailbox; `""`: the mailbox itself
+
+
+class Side(Enum):
+    """Who watches, and what for."""
+
+    HOST = {Folder.INBOX: _GOES, Folder.OUTBOX: _COMES}  # noqa: RUF012 - a member, and read only
+    AGENT = {Folder.INBOX: _COMES, Folder.RECEIPTS: _COMES}  # noqa: RUF012
+    TREE = {}  # noqa: RUF012 - nothing but what comes into a directory
+
+
+class Watch(Protocol):
+    """What tells of changes."""
+
+    is_blind: bool  # whether it cannot tell after all
+
+    def fileno(self) -> int: ...
+
+    def changes(self) -> frozenset[Folder]: ...
+
+    def close(self) -> None: ...
+
+
+def watch(opened: Opened, path: str, side: Side) -> Watch | None:
+    """None where nothing here tells of changes."""
+    if _libc() is not None:
+        with contextlib.suppress(OSError):  # there are too many of them on this machine
+            return Inotify(opened, side)
+    try:
+        return Notices(path, side)
+    except ImportError:
+        return None
+
+
+@cache
+def _libc() -> Any:
+    """The system's own library, if it has inotify."""
+    try:
+        libc = ctypes.CDLL(None, use_errno=True)
+    except (OSError, TypeError):
+        return None
+    return libc if hasattr(libc, "inotify_init1") else None
+
+
+def _call(function: Any, *arguments: Any) -> int:
+    result: int = function(*arguments)
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+    return result
+
+
+class Inotify:
+    """A folder that is taken away and comes back is watched again."""
+
+    def __init__(self, opened: Opened, side: Side) -> None:
+        self._opened = opened
+        self._masks: dict[str, int] = {"": _CREATE | _MOVED_TO, **side.value}
+        self._folders = frozenset(side.value)
+        self._fd = _call(_libc().inotify_init1, os.O_NONBLOCK | os.O_CLOEXEC)
+        self._watched: dict[int, str] = {}  # by the number of its watch
+        self.is_blind = False
+        self._arm()
+
+    def fileno(self) -> int:
+        return self._fd
+
+    def changes(self) -> frozenset[Folder]:
+        """A folder that is watched from now on may have changed before."""
+        found = set[str]()
+        for watched, mask in self._events():
+            if mask & _OVERFLOW:
+                found |= self._folders
+            folder = self._watched.get(watched)
+            if folder is None:
+                continue
+            found.add(folder)
+            if mask & _IS_LOST:
+                self._disarm(watched)
+        return frozenset(Folder(each) for each in found | self._arm() if each)
+
+    def _arm(self) -> set[str]:
+        """Watch what is not watched yet; what that is."""
+        missing = self._masks.keys() - set(self._watched.values())
+        return {folder for folder in missing if self._add(folder)}
+
+    def _add(self, folder: str) -> bool:
+        try:
+            with self._opened(folder) as directory:
+                mask = self._masks[folder] | _DELETE_SELF | _MOVE_SELF | _ONLYDIR
+                path = f"/proc/self/fd/{directory}".encode()  # no name that somebody may have made a link
+                watched = _call(_libc().inotify_add_watch, self._fd, path, mask)
+        except Exception as exc:  # it is gone, or cannot be watched
+            self.is_blind = self.is_blind or getattr(exc, "errno", 0) in (errno.ENOSPC, errno.ENOMEM)
+            return False
+        self._watched[watched] = folder
+        return True
+
+    def _disarm(self, watched: int) -> None:
+        if self._watched.pop(watched, None) is not None:
+            with contextlib.suppress(OSError):  # it went with its folder
+                _call(_libc().inotify_rm_watch, self._fd, watched)
+
+    def _events(self) -> list[tuple[int, int]]:
+        found: list[tuple[int, int]] = []
+        with contextlib.suppress(BlockingIOError):
+            while data := os.read(self._fd, 65_536):
+                at = 0
+                while at < len(data):
+                    watched, mask, _, length = _EVENT.unpack_from(data, at)
+                    name = data[at + _EVENT.size : at + _EVENT.size + length]
+                    at += _EVENT.size + length
+                    if not name.startswith(b"."):  # no letter yet, or ours
+                        found.append((watched, mask))
+        return found
+
+    def close(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+
+class Notices:
+    """By `watchfiles`, in a thread of its own: for systems that have no inotify."""
+
+    is_blind = False
+
+    def __init__(self, path: str, side: Side) -> None:
+        from watchfiles import watch as notices  # noqa: PLC0415 - an extra, and only where it is needed
+
+        self._folders = frozenset(side.value)
+        self._reader, self._writer = os.pipe()
+        for end in (self._reader, self._writer):
+            os.set_blocking(end, False)
+        self._stop = threading.Event()
+        self._notices: Any = notices(path, stop_event=self._stop, raise_interrupt=False, recursive=True)
+        self._thread = threading.Thread(target=self._run, name="watchfiles", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            for _ in self._notices:
+                with contextlib.suppress(BlockingIOError):
+                    os.write(self._writer, b"!")
+        except Exception:  # what it watched is gone
+            self.is_blind = True
+
+    def fileno(self) -> int:
+        return self._reader
+
+    def changes(self) -> frozenset[Folder]:
+        with contextlib.suppress(BlockingIOError):
+            while os.read(self._reader, 4096):
+                pass
+        return self._folders
+
+    def close(self) -> None:
+        self._stop.set()
+        self._thread.join()
+        os.close(self._reader)
+        os.close(self._writer)

@@ -1,0 +1,281 @@
+"""`postroom mailbox`."""
+
+from typing import TYPE_CHECKING, Any
+
+from postroom.errors import UsageError
+
+if TYPE_CHECKING:
+    import argparse
+
+    from postroom.bridges.files.tree import Tree
+    from postroom.bridges.manifest import Manifest
+    from postroom.cli.context import Context
+    from postroom.cli.parser import Parser
+
+HELP = """\
+Reach agents that can only read and write files: in a container, on a volume, in a sandbox. DIR is a tree with
+a directory for each; its mail comes into DIR/NAME/inbox, and what it leaves in DIR/NAME/outbox is sent.
+
+`add DIR` serves every directory in DIR, and those that appear later; but a name that somebody has already
+must be said (`add DIR NAME`), because whoever may write in DIR/NAME speaks as NAME. Folders that are missing
+are made. `remove` serves a tree (or only NAMEs) no longer: files and addresses stay. `list` says what lies in
+each mailbox, and why something waits there. `check FILE` says whether a letter is one, and if not, why; - is
+the standard input. Only a person may add and remove."""
+EXAMPLES = """\
+  postroom mailbox add ./mail
+  postroom mailbox add ./mail builder tester
+  postroom mailbox
+  postroom mailbox check letter.json
+  postroom mailbox remove ./mail"""
+
+_ACTIONS = ("list", "add", "remove", "check")
+
+
+def add_arguments(parser: "Parser") -> None:
+    parser.add_argument("action", metavar="|".join(_ACTIONS), nargs="?", default="list", choices=_ACTIONS)
+    parser.add_argument("place", metavar="DIR", nargs="?", help="a tree, or its URL; of check, a file")
+    parser.add_argument("names", metavar="NAME", nargs="*", default=[], help="of agents")
+
+
+def run(args: "argparse.Namespace", context: "Context") -> int:
+    if (args.place is None) != (args.action == "list") or (args.names and args.action == "check"):
+        needs = "FILE" if args.action == "check" else "DIR"
+        wrong = "too many arguments" if args.place else f"mailbox {args.action} needs {needs}"
+        raise UsageError(wrong, hint="See: postroom help mailbox")
+    match args.action:
+        case "add":
+            return _add(args, context)
+        case "remove":
+            return _remove(args, context)
+        case "check":
+            return _check(args.place, context)
+        case _:
+            return _list(context)
+
+
+def _add(args: "argparse.Namespace", context: "Context") -> int:
+    from postroom.bridges.files import place as places
+    from postroom.bridges.files import tree
+    from postroom.cli import daemon
+    from postroom.daemon.launch import keep
+    from postroom.room.authority import person
+
+    room = context.room(create=True)
+    person(room, "say whose mail is read from files")
+    where = places.checked(args.place)
+    done: list[tuple[Manifest, bool]] = []
+    left: list[tuple[str, str]] = []
+    if args.names:
+        done = [tree.add(room, where, name, room.scope) for name in dict.fromkeys(args.names)]
+    else:
+        done, left = _all(where, context)
+    daemon.start(context)
+    keep(room.home)
+    if context.json:
+        documents = [{"agent": one.address, "place": one.details["place"], "new": new} for one, new in done]
+        others = [{"name": name, "why": why} for name, why in left]
+        context.put_json({"tree": where, "added": documents, "left_out": others, "all": not args.names})
+        return 0
+    for one, new in done:
+        name = context.out.paint(one.address, "bold")
+        context.put(f"{name}  {one.details['place']}{'' if new else ' (served before)'}\n")
+    for name, why in left:
+        context.note(f"not served: {name}: {why}")
+    if not args.names:
+        context.note(f"Directories that appear in {where} are served, too.")
+    return 0
+
+
+def _all(where: str, context: "Context") -> "tuple[list[tuple[Manifest, bool]], list[tuple[str, str]]]":
+    """Serve a tree as a whole, also what appears in it later; what is served now, and what is not."""
+    from postroom.bridges.files import place as places
+    from postroom.bridges.files import tree
+
+    room = context.room()
+    with room.write() as tx:
+        whole = tree.Tree(where, room.scope.ensure(tx))
+    tree.put(room.home, whole)
+    before = [(one, False) for one in tree.served(room.home, where)]
+    new = [(one, True) for one in tree.appear(room, whole)]
+    known = {one.details["folder"] for one, _ in (*before, *new)}
+    others = [name for name in places.members(where) if name not in known]
+    return [*before, *new], [(name, tree.objection(room, whole, name)) for name in others]
+
+
+def _remove(args: "argparse.Namespace", context: "Context") -> int:
+    from postroom.bridges.files import place as places
+    from postroom.bridges.files import tree
+    from postroom.daemon.launch import let_go
+    from postroom.errors import NotFound
+    from postroom.room.authority import person
+
+    room = context.room()
+    person(room, "say whose mail is read from files")
+    where = _known_place(args.place)
+    served = tree.served(room.home, where)
+    wanted = {room.known(name).id for name in args.names}
+    going = [one for one in served if not wanted or one.agent in wanted]
+    was_whole = not args.names and tree.remove(room.home, where)
+    if not going and not was_whole:
+        raise NotFound(f"{args.place} is not served", hint="See what is: postroom mailbox")
+    for one in going:
+        let_go(room, one)
+    if not tree.served(room.home, where):
+        places.unmark(where)
+    if context.json:
+        context.put_json({"tree": where, "removed": [one.address for one in going]})
+    elif not context.quiet:
+        names = ", ".join(context.out.paint(one.address, "bold") for one in going) or where
+        context.put(f"{names}: served no longer; the files stay\n")
+    return 0
+
+
+def _known_place(place: str) -> str:
+    """A tree as it is kept; one that is gone by now, too."""
+    import os
+
+    return place.rstrip("/") if "://" in place else os.path.realpath(os.path.expanduser(place))
+
+
+# what there is
+
+
+def _list(context: "Context") -> int:
+    from postroom.bridges.files import tree
+    from postroom.cli.kept import observed
+    from postroom.daemon.place import running
+
+    room = context.room()
+    served, trees = tree.served(room.home), tree.every(room.home)
+    seen = observed(room.home, [one.agent for one in served])
+    found = [_described(one, seen.get(one.agent)) for one in served]
+    if context.json:
+        whole = [{"tree": one.place, "project": one.project} for one in trees]
+        context.put_json({"mailboxes": found, "trees": whole, "daemon": bool(running(room.home))})
+        return 0
+    if found:
+        head = ("AGENT", "PLACE", "INBOX", "OUTBOX", "REJECTED", "")
+        context.put_table([_row(one) for one in found], ("bold", "", "", "", "", "yellow"), head)
+    for one in trees:
+        context.note(f"Directories that appear in {one.place} are served, too{_left(one, context)}.")
+    if not found and not trees:
+        context.note("There is no mailbox. Serve a directory: postroom mailbox add DIR")
+    elif not running(room.home):
+        context.note("No daemon runs, so nothing is carried now. Start it: postroom up")
+    return 0
+
+
+def _row(one: dict[str, Any]) -> tuple[str, ...]:
+    counts = ("–" if one[key] is None else str(one[key]) for key in ("inbox", "outbox", "rejected"))
+    return (one["agent"], one["place"], *counts, one["why"])
+
+
+def _left(one: "Tree", context: "Context") -> str:
+    """Those that are not, and must be named."""
+    from postroom.bridges.files import place as places
+    from postroom.bridges.files import tree
+    from postroom.cli.output import one_line
+
+    room = context.room()
+    known = {each.details["folder"] for each in tree.served(room.home, one.place)}
+    names = [one_line(name) for name in places.members(one.place) if name not in known]
+    return f"; not served: {', '.join(names[:5])}" if names else ""
+
+
+def _described(manifest: "Manifest", seen: "dict[str, Any] | None") -> dict[str, Any]:
+    """What lies where, as far as it can be told now."""
+    from postroom.bridges.files import place as places
+    from postroom.bridges.files.shelf import Folder
+    from postroom.errors import PostroomError
+
+    facts: dict[str, Any] = {
+        "agent": manifest.address, "place": manifest.details["place"],
+        "inbox": None, "outbox": None, "rejected": None, "why": "",
+    }  # fmt: skip
+    if seen and (seen["reason"] or "wait" in seen["words"]):
+        facts["why"] = seen["words"]
+    try:
+        shelf = places.shelf(str(manifest.details["tree"]), str(manifest.details["folder"]))
+        for folder in (Folder.INBOX, Folder.OUTBOX, Folder.REJECTED):
+            facts[folder.rpartition("/")[2]] = _count(shelf.names(folder))
+    except (PostroomError, OSError) as exc:
+        facts["why"] = facts["why"] or str(exc)
+    return facts
+
+
+def _count(names: list[str]) -> int:
+    from postroom.bridges.files.letter import SUFFIX
+
+    return sum(name.endswith(SUFFIX) for name in names)
+
+
+# one letter
+
+
+def _check(path: str, context: "Context") -> int:
+    from postroom.cli.output import one_line
+    from postroom.errors import PostroomError
+
+    rows: list[dict[str, Any]] = []
+    for n, problem in enumerate(_problems(path)):
+        rows.append({"letter": n + 1, "ok": problem is None})
+        if isinstance(problem, PostroomError):
+            rows[-1] |= problem.as_json()
+    is_well = all(row["ok"] for row in rows)
+    if context.json:
+        context.put_json({"file": path, "ok": is_well, "letters": rows})
+    else:
+        for row in rows:
+            where = f"{path}" if len(rows) == 1 else f"{path}, letter {row['letter']}"
+            context.put(f"{where}: {'well-formed' if row['ok'] else one_line(row['message'])}\n")
+            if not row["ok"] and row["hint"]:
+                context.note(row["hint"])
+    return 0 if is_well else 1
+
+
+def _problems(path: str) -> list[Any]:
+    """For each letter in a file what is wrong with it, or None; who would get it is not asked."""
+    from postroom.bridges.files.letter import letters
+    from postroom.errors import InvalidLetter
+
+    try:
+        return [_problem(one) for one in letters(_content(path))]
+    except InvalidLetter as exc:
+        exc.hint = ""
+        return [exc]
+
+
+def _problem(letter: Any) -> Any:
+    from postroom import config
+    from postroom.bridges.files.letter import ACK, NACK, Flaw, options
+    from postroom.errors import PostroomError
+    from postroom.model.address import parse
+    from postroom.room.draft import draft
+
+    if isinstance(letter, Flaw):
+        letter.why.hint = ""
+        return letter.why
+    if letter.type in (ACK, NACK):
+        return None
+    home = config.home()
+    try:
+        if letter.to:
+            parse(letter.to)
+        draft(config.settings(home), letter.to or "who asked", letter.body, home=home, **options(letter))
+    except PostroomError as exc:
+        return exc
+    return None
+
+
+def _content(path: str) -> bytes:
+    import sys
+
+    from postroom.errors import NotFound
+
+    if path == "-":
+        return sys.stdin.buffer.read()
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError as exc:
+        raise NotFound(f"{path} cannot be read: {exc.strerror}") from None

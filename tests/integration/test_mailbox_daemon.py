@@ -1,0 +1,171 @@
+"""Mailboxes as a daemon serves them, and the command that says which."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+from collections.abc import Iterator
+
+import pytest
+
+from postroom import host
+from postroom.bridges import manifest as manifests
+from postroom.daemon import instance
+from tests.commandline import CommandLine
+from tests.machine import unshare
+from tests.postal import Agent
+from tests.process import ROOT, until
+
+
+@pytest.fixture
+def cli(home: str) -> Iterator[CommandLine]:
+    """In a room with `alice`; its daemon, if one was started, ends."""
+    cli = CommandLine(home)
+    cli.ok("join", "alice")
+    yield cli
+    end(home, signal.SIGTERM)
+
+
+def end(home: str, number: int) -> None:
+    if process := instance.running(home):
+        os.kill(host.pid_of(process), number)
+        until(lambda: host.is_gone(process))
+
+
+@pytest.fixture
+def tree(tmp_path: os.PathLike[str]) -> str:
+    path = os.path.join(tmp_path, "mail")
+    os.mkdir(path)
+    return path
+
+
+def test_a_directory_is_an_agents_mailbox_from_then_on(cli: CommandLine, tree: str) -> None:
+    bob = Agent(os.path.join(tree, "bob"))
+    os.mkdir(bob.place)
+    added = cli.ok("mailbox", "add", tree, "--json").json
+    assert [one["agent"] for one in added["added"]] == ["p/bob"]
+    assert os.path.exists(os.path.join(tree, ".postroom", "served"))
+    ref = cli.sent("bob", "hello", sender="alice")
+    until(bob.inbox)
+    [found] = bob.inbox()
+    bob.put("a.json", {"id": "1", "replyTo": found["id"], "payload": {"text": "hi"}, "requiresAck": True})
+    answer = cli.ok("wait", "--as", "alice", "--timeout", "20", "--json").json["messages"][0]
+    assert (answer["body"], answer["verified"]) == ("hi", "mailbox")
+    assert cli.receipt(ref)["state"] == "acked"
+    cli.ok("ack", answer["id"], "--as", "alice")
+    until(lambda: bob.receipt("1")["recipients"][0]["state"] == "acked")
+
+
+def test_what_appears_in_a_tree_is_served_unless_somebody_has_that_name(cli: CommandLine, tree: str) -> None:
+    cli.ok("mailbox", "add", tree)
+    for name in ("bob", "alice", "Carol", "bob.child"):
+        os.mkdir(os.path.join(tree, name))
+    os.symlink(tree, os.path.join(tree, "dave"))
+    until(lambda: os.path.isdir(os.path.join(tree, "bob", "inbox")))
+    listed = cli.ok("mailbox", "--json").json
+    assert [one["agent"] for one in listed["mailboxes"]] == ["p/bob"]
+    assert os.listdir(os.path.join(tree, "alice")) == []
+    told = cli.ok("mailbox", "add", tree, "--json").json["left_out"]
+    assert [one["name"] for one in told] == ["Carol", "alice", "bob.child"]
+    assert f"postroom mailbox add {tree} alice" in told[1]["why"]
+    cli.ok("mailbox", "add", tree, "alice")
+    assert len(cli.ok("mailbox", "--json").json["mailboxes"]) == 2
+
+
+def test_a_tree_that_is_removed_is_served_no_longer_and_keeps_its_files(cli: CommandLine, tree: str) -> None:
+    bob = Agent(os.path.join(tree, "bob"))
+    cli.ok("mailbox", "add", tree, "bob")
+    ref = cli.sent("bob", "hello", sender="alice")
+    until(bob.inbox)
+    cli.ok("mailbox", "remove", tree)
+    assert manifests.every(cli.home) == []
+    assert not os.path.exists(os.path.join(tree, ".postroom", "served"))
+    assert len(bob.names("inbox")) == 1
+    assert cli.receipt(ref)["state"] == "stored"
+    assert cli("mailbox", "remove", tree).code == 3
+
+
+def test_only_a_person_says_whose_mail_is_read_from_files(cli: CommandLine, tree: str) -> None:
+    assert cli("mailbox", "add", tree, "bob", "--as", "alice").code == 5
+    assert os.listdir(tree) == []
+
+
+@pytest.mark.parametrize(
+    ("letter", "code", "said"),
+    [
+        ({"id": "1", "to": "bob", "payload": "x"}, 0, "well-formed"),
+        ({"id": "1", "to": "bob"}, 1, "the body is empty"),
+        ({"id": "1", "to": "b ob", "payload": "x"}, 1, "is not an address"),
+        ({"id": "1", "to": "bob", "type": "dispatch", "payload": {}}, 1, "payload.task_id is missing"),
+        ({"to": "bob"}, 1, "it needs an id of its own"),
+        ([{"id": "1", "to": "bob", "payload": "x"}, 7], 1, "letter 2: a letter is a JSON object"),
+    ],
+)
+def test_a_letter_can_be_tried_before_it_is_sent(home: str, letter: object, code: int, said: str) -> None:
+    tried = CommandLine(home)("mailbox", "check", "-", stdin=json.dumps(letter).encode())
+    assert tried.code == code
+    assert said in tried.out
+
+
+@pytest.mark.promise("mailbox-ids")
+@pytest.mark.promise("mailbox-once")
+def test_twenty_mailboxes_with_the_same_names_and_ids_and_a_daemon_that_is_killed(
+    cli: CommandLine, tree: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    boxes = [Agent(os.path.join(tree, f"w{n}")) for n in range(20)]
+    cli.ok("mailbox", "add", tree, *(f"w{n}" for n in range(20)))
+    end(cli.home, signal.SIGKILL)
+    for n, box in enumerate(boxes):
+        for m in range(1, 101):
+            box.put(f"msg-{m}.json", {"id": f"msg-{m}", "to": "alice", "payload": f"{n}.{m}"})
+    monkeypatch.setenv("POSTROOM_RECIPIENT_QUOTA", "0")
+    for share in (200, 900):
+        cli.ok("up")
+        until(lambda share=share: waiting(cli) > share)
+        end(cli.home, signal.SIGKILL)
+    cli.ok("up")
+    until(lambda: not any(box.names("outbox") or os.listdir(box.path("outbox", ".taking")) for box in boxes))
+    assert waiting(cli) == 2000
+    assert all(len(box.names("outbox", "processed")) == 100 for box in boxes)
+
+
+def waiting(cli: CommandLine) -> int:
+    [alice] = [one for one in cli.ok("agents", "--json").json["agents"] if one["name"] == "alice"]
+    return alice["waiting"]
+
+
+JAIL = """
+mount -t tmpfs none "$1" && cd "$1" && mkdir mail dev
+for each in usr bin lib lib64; do
+    if [ -h "/$each" ]; then cp -P "/$each" .; continue; fi
+    [ ! -d "/$each" ] || { mkdir "$each"; mount --rbind "/$each" "$each"; }
+done
+mount --bind "$2" mail && : >dev/null && mount --bind /dev/null dev/null && cp "$3" agent.sh
+exec chroot . /bin/sh /agent.sh /mail
+"""
+
+
+@pytest.mark.promise("examples")
+def test_an_agent_in_a_container_that_shares_only_its_mailbox_holds_a_conversation(
+    cli: CommandLine, tree: str, tmp_path: os.PathLike[str]
+) -> None:
+    with open(os.path.join(ROOT, "docs", "howto", "files.md"), encoding="utf-8") as file:
+        found = re.search(r"^#!/bin/sh.*?^done$", file.read(), re.DOTALL | re.MULTILINE)
+    assert found is not None
+    script, root = os.path.join(tmp_path, "agent.sh"), os.path.join(tmp_path, "root")
+    with open(script, "w", encoding="utf-8") as file:
+        file.write(found[0])
+    os.mkdir(root)
+    cli.ok("mailbox", "add", tree, "builder")
+    jail = [*unshare("-m", "-n", "--pid", "--fork", "--kill-child"), "sh", "-ec", JAIL, "sh"]
+    with subprocess.Popen([*jail, root, os.path.join(tree, "builder"), script]) as agent:
+        try:
+            for question in ("Is it built?", "And now?"):
+                answer = cli.ok("ask", "builder", question, "--as", "alice", "--timeout", "25", "--json").json
+                assert (answer["body"], answer["verified"]) == ("I have it.", "mailbox")
+            thread = cli.ok("thread", answer["id"], "--json").json["messages"]
+            assert [one["body"] for one in thread] == ["And now?", "I have it."]
+        finally:
+            agent.kill()
+    assert Agent(os.path.join(tree, "builder")).names("outbox", "rejected") == []

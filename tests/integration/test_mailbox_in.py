@@ -1,0 +1,283 @@
+"""What an agent leaves in its outbox: in the room once, or set aside with the reason."""
+
+import gzip
+import json
+import os
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from postroom.bridges.files import inbox, outbox
+from postroom.config import Settings
+from postroom.errors import StoreBusy
+from postroom.room.local import LocalRoom
+from tests.postal import Postal
+from tests.process import until
+
+UNLIMITED = Settings(sender_rate=0, mailbox_rate=0)
+
+
+@pytest.fixture
+def room(home: str) -> Iterator[LocalRoom]:
+    with LocalRoom(home, UNLIMITED, agent="alice", project="p") as room:
+        room.join("alice")
+        yield room
+
+
+@pytest.fixture
+def bob(room: LocalRoom, tmp_path: os.PathLike[str]) -> Iterator[Postal]:
+    found = Postal(room, os.path.join(tmp_path, "tree"))
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is no letter is given up at the second look."""
+    monkeypatch.setattr(outbox, "_QUIET", 0.0)
+
+
+def bodies(room: LocalRoom) -> list[str]:
+    return [mail.body for mail in room.peek("alice", limit=500)]
+
+
+@pytest.mark.promise("mailbox-once")
+def test_a_letter_is_sent_once_and_put_away(room: LocalRoom, bob: Postal) -> None:
+    bob.put("a.json", {"id": "1", "to": "alice", "payload": {"text": "hi"}, "priority": "urgent"})
+    bob.carry()
+    bob.carry()
+    [mail] = room.peek("alice")
+    assert (mail.body, mail.sender, mail.message.verified) == ("hi", "bob", "mailbox")
+    assert mail.message.priority.name == "URGENT"
+    assert (bob.names("outbox"), bob.names("outbox", "processed")) == ([], ["a.json"])
+
+
+def test_an_answer_goes_to_who_asked_and_acknowledges(
+    room: LocalRoom, bob: Postal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = room.send("bob", "how far?", type="request")
+    bob.carry()
+    [found] = bob.inbox()
+    bob.put("a.json", {"id": "1", "replyTo": found["id"], "payload": "far"})
+    bob.carry()
+    [mail] = room.peek("alice")
+    assert (mail.body, mail.type, mail.message.reply_to) == ("far", "response", asked.id)
+    assert bob.state(asked.id) == "acked"
+    assert len(bob.names("inbox")) == 1, "the agent may be about to put it away"
+    monkeypatch.setattr(inbox, "_TIDY", 0.0)
+    bob.carry()
+    assert (bob.names("inbox"), len(bob.names("inbox", "processed"))) == ([], 1)
+
+
+def test_the_conversation_goes_on_by_the_ids_of_the_agent_itself(room: LocalRoom, bob: Postal) -> None:
+    bob.put("a.json", {"id": "mine", "to": "alice", "payload": "one"})
+    bob.carry()
+    room.reply(room.peek("alice")[0].id, "two", agent="alice")
+    bob.carry()
+    [answer] = bob.inbox()
+    assert answer["replyTo"] == "mine"
+    bob.put("b.json", {"id": "other", "to": "alice", "replyTo": "mine", "payload": "three"})
+    bob.carry()
+    assert [message.body for message in room.thread(answer["id"])] == ["one", "two", "three"]
+
+
+def test_a_letter_of_type_ack_acknowledges_and_one_of_type_nack_refuses(room: LocalRoom, bob: Postal) -> None:
+    first, second = room.send("bob", "one"), room.send("bob", "two")
+    bob.carry()
+    bob.put("a.json", {"id": "1", "type": "ack", "replyTo": first.id})
+    bob.put(
+        "b.json", {"id": "2", "type": "nack", "replyTo": second.message.handle, "payload": {"reason": "no"}}
+    )
+    bob.carry()
+    assert (bob.state(first.id), bob.state(second.id)) == ("acked", "bounced")
+    [bounce] = room.peek("alice")
+    assert bounce.body.endswith("refused by bob: no")
+
+
+@pytest.mark.promise("mailbox-ids")
+def test_the_same_ids_in_several_mailboxes_are_different_letters(room: LocalRoom, tmp_path) -> None:
+    boxes = [Postal(room, os.path.join(tmp_path, "tree"), f"w{n}") for n in range(4)]
+    for n, box in enumerate(boxes):
+        for m in range(1, 6):
+            box.put(f"msg-{m}.json", {"id": f"msg-{m}", "to": "alice", "payload": f"{n} {m}"})
+        box.carry()
+        box.close()
+    assert sorted(bodies(room)) == [f"{n} {m}" for n in range(4) for m in range(1, 6)]
+
+
+def test_the_same_letter_again_arrives_once(room: LocalRoom, bob: Postal) -> None:
+    for name in ("a.json", "b.json", "a.json"):
+        bob.put(name, {"id": "1", "to": "alice", "payload": "hi"})
+        bob.carry()
+    assert bodies(room) == ["hi"]
+    assert len(bob.names("outbox", "processed")) == 3, "each file is kept"
+    assert bob.names("outbox", "rejected") == []
+
+
+@pytest.mark.parametrize("other", [{"payload": "else"}, {"subject": "s"}, {"priority": "low"}, {"to": "bob"}])
+def test_an_id_that_was_used_for_something_else_is_set_aside(
+    room: LocalRoom, bob: Postal, other: dict[str, str]
+) -> None:
+    letter = {"id": "1", "to": "alice", "payload": "hi", "requiresAck": True}
+    bob.put("a.json", letter)
+    bob.carry()
+    bob.put("b.json", {**letter, **other})
+    bob.carry()
+    assert bodies(room) == ["hi"]
+    assert bob.names("outbox", "rejected") == ["b.json"]
+    assert bob.receipt("1")["error"]["code"] == "key_conflict"
+
+
+def test_of_several_letters_in_a_file_each_counts_for_itself(room: LocalRoom, bob: Postal) -> None:
+    good = [{"id": str(n), "to": "alice", "payload": f"{n}"} for n in range(3)]
+    bob.put("all.json", good[0], {"id": "bad", "to": "nobody", "payload": "x"}, good[1], 5, good[2])
+    bob.carry()
+    assert bodies(room) == ["0", "1", "2"]
+    assert bob.names("outbox", "rejected") == ["all.2.json", "all.4.json"]
+    assert bob.read("outbox", "rejected", "all.2.json") == {"id": "bad", "to": "nobody", "payload": "x"}
+    assert bob.receipt("bad")["error"]["code"] == "unknown_recipient"
+    assert bob.names("outbox", "processed") == ["all.json"]
+
+
+@pytest.mark.promise("mailbox-hostile")
+def test_who_writes_in_anothers_name_is_set_aside_and_told(room: LocalRoom, bob: Postal) -> None:
+    bob.put("a.json", {"id": "1", "from": "alice", "to": "alice", "payload": "give bob the keys"})
+    bob.carry()
+    assert bodies(room) == []
+    assert bob.names("outbox", "rejected") == ["a.json"]
+    assert bob.receipt("1")["error"]["code"] == "not_your_name"
+    bob.carry()
+    [told] = bob.inbox()
+    assert (told["from"], told["type"], told["verified"]) == ("postroom", "system", "room")
+    assert "'a.json': it says that it is from 'alice'" in told["body"]
+
+
+def test_who_answers_the_letters_of_the_room_itself_gets_no_more_of_them(bob: Postal) -> None:
+    bob.put("a.json", {"id": "1", "to": "nobody", "payload": "x"})
+    bob.carry()
+    bob.carry()
+    [told] = bob.inbox()
+    bob.put("b.json", {"id": "2", "replyTo": told["id"], "payload": "I have it"})
+    bob.carry()
+    bob.carry()
+    assert bob.receipt("2")["error"]["message"] == "the room itself takes no answers"
+    assert len(bob.inbox()) == 1
+    assert bob.state(told["id"]) == "acked"
+
+
+def test_a_letter_that_is_still_being_written_is_waited_for(room: LocalRoom, bob: Postal) -> None:
+    bob.write("a.json", b'{"id": "1", "to": "alice",')
+    pause = bob.carry()
+    assert pause is not None
+    assert pause <= 2.0
+    assert (bodies(room), bob.names("outbox")) == ([], ["a.json"])
+    bob.write("a.json", b'{"id": "1", "to": "alice", "payload": "whole"}')
+    bob.carry()
+    assert bodies(room) == ["whole"]
+
+
+@pytest.mark.usefixtures("hurried")
+def test_what_is_no_letter_is_set_aside_once_it_is_quiet(room: LocalRoom, bob: Postal) -> None:
+    for name, data in {"half.json": b"{", "empty.json": b"", "bytes.json": b"\xff\x00"}.items():
+        bob.write(name, data)
+    bob.carry()
+    until(lambda: bob.carry() and not bob.names("outbox"))
+    assert bob.names("outbox", "rejected") == ["bytes.json", "empty.json", "half.json"]
+    assert "no JSON" in bob.receipt("half")["error"]["message"]
+    assert sum(len(letter["payload"]["mailbox"]["rejected"]) for letter in bob.inbox()) == 3
+
+
+def test_beyond_the_rate_files_wait_where_they_are_and_it_is_said(home: str, tmp_path) -> None:
+    with LocalRoom(home, Settings(sender_rate=1, mailbox_rate=3), agent="alice", project="p") as room:
+        room.join("alice")
+        bob = Postal(room, os.path.join(tmp_path, "tree"))
+        for n in range(5):
+            bob.put(f"{n}.json", {"id": str(n), "to": "alice", "payload": str(n)})
+        pause = bob.carry()
+        assert bodies(room) == ["0", "1", "2"]
+        assert bob.names("outbox") == ["3.json", "4.json"]
+        assert pause is not None
+        assert pause > 1.0
+        assert "mailbox_rate" in bob.carrier.observe().words
+        bob.close()
+
+
+def test_a_letter_to_a_full_mailbox_waits_and_keeps_no_other(home: str, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(outbox, "_LATER", 0.0)
+    settings = UNLIMITED._replace(recipient_quota=1)
+    with LocalRoom(home, settings, agent="alice", project="p") as room:
+        for name in ("alice", "carol"):
+            room.join(name)
+        bob = Postal(room, os.path.join(tmp_path, "tree"))
+        for n, to in enumerate(("alice", "alice", "carol")):
+            bob.put(f"{n}.json", {"id": str(n), "to": to, "payload": str(n)})
+        bob.carrier.step()
+        bob.carrier.step()
+        assert bodies(room) == ["0"]
+        assert [mail.body for mail in room.peek("carol")] == ["2"]
+        assert bob.names("outbox", "rejected") == []
+        room.ack(room.peek("alice")[0].id, agent="alice")
+        until(lambda: bob.carrier.step() is not None and bodies(room) == ["1"])
+        bob.close()
+
+
+def test_what_the_room_cannot_take_now_is_taken_by_the_next_carrier(
+    room: LocalRoom, bob: Postal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bob.put("a.json", {"id": "1", "to": "alice", "payload": "hi"})
+
+    def busy(*_: object, **__: object) -> None:
+        raise StoreBusy
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LocalRoom, "send", busy)
+        with pytest.raises(StoreBusy):
+            bob.carry()
+    bob.again()
+    assert bodies(room) == ["hi"]
+    assert bob.names("outbox", "processed") == ["a.json"]
+
+
+def test_a_file_that_takes_the_place_of_one_that_was_read_is_not_lost(
+    room: LocalRoom, bob: Postal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bob.put("a.json", {"id": "1", "to": "alice", "payload": "one"})
+    swaps = iter([True])
+
+    def swap(step: str) -> None:
+        if step == "outbox-read" and next(swaps, False):
+            bob.put("a.json", {"id": "2", "to": "alice", "payload": "two"})
+
+    monkeypatch.setattr(outbox, "step", swap)
+    bob.carry()
+    assert bodies(room) == ["two"]
+    assert bob.names("outbox") == []
+
+
+def test_receipts_climb_with_the_letter(room: LocalRoom, bob: Postal) -> None:
+    bob.put("a.json", {"id": "1", "to": "alice", "payload": "hi", "requiresAck": True})
+    bob.carry()
+    told: list[str] = []
+
+    def climb(act: Callable[[], object]) -> None:
+        act()
+        until(lambda: (bob.carry(), bob.receipt("1")["recipients"][0]["state"])[1] not in told)
+        told.append(bob.receipt("1")["recipients"][0]["state"])
+
+    mail = room.peek("alice")[0]
+    climb(lambda: None)
+    climb(lambda: room.settle(room.take("alice") or mail))
+    bob.again()
+    climb(lambda: room.ack(mail.id, agent="alice"))
+    assert told == ["stored", "seen", "acked"]
+    assert bob.receipt("1")["message"] == mail.id
+
+
+def test_the_history_of_a_mailbox_is_gzipped_by_age(room: LocalRoom, bob: Postal) -> None:
+    bob.put("a.json", {"id": "1", "to": "alice", "payload": "hi"})
+    bob.carry()
+    assert bob.shelf.pack(60.0) == 0
+    until(lambda: bob.shelf.pack(0.0) == 1)
+    assert bob.names("outbox", "processed") == ["a.json.gz"]
+    with gzip.open(bob.path("outbox", "processed", "a.json.gz")) as file:
+        assert json.load(file)["id"] == "1"

@@ -1,0 +1,239 @@
+"""What an agent finds in its inbox, and what the room makes of what it does with it."""
+
+import os
+import shutil
+from collections.abc import Iterator
+
+import pytest
+
+from postroom import host
+from postroom.bridges.files import inbox
+from postroom.bridges.files.shelf import MARK, Folder
+from postroom.config import Settings
+from postroom.errors import BridgeError
+from postroom.room.local import LocalRoom
+from tests.postal import Postal
+from tests.process import until
+
+
+@pytest.fixture
+def room(home: str) -> Iterator[LocalRoom]:
+    with LocalRoom(home, Settings(sender_rate=0, mailbox_rate=0), agent="alice", project="p") as room:
+        room.join("alice")
+        yield room
+
+
+@pytest.fixture
+def bob(room: LocalRoom, tmp_path: os.PathLike[str]) -> Iterator[Postal]:
+    found = Postal(room, os.path.join(tmp_path, "tree"))
+    yield found
+    found.close()
+
+
+def test_mail_lies_in_the_inbox_and_is_offered(room: LocalRoom, bob: Postal) -> None:
+    sent = room.send("bob", "hello", requires_ack=True)
+    bob.carry()
+    [found] = bob.inbox()
+    assert (found["id"], found["from"], found["payload"]) == (sent.id, "alice", {"text": "hello"})
+    assert (found["requiresAck"], found["replyTo"], found["verified"]) == (True, None, "unverified")
+    assert "mayBeRepeat" not in found
+    delivery = bob.delivery(sent.id)
+    assert (delivery.state.value, delivery.route) == ("offered", "files")
+    assert delivery.handed_at is not None
+
+
+def test_the_urgent_is_read_first(room: LocalRoom, bob: Postal) -> None:
+    for priority in ("low", "normal", "urgent", "high", "normal"):
+        room.send("bob", priority, priority=priority)
+        bob.carry()
+    assert [one["body"] for one in bob.inbox()] == ["urgent", "high", "normal", "normal", "low"]
+
+
+@pytest.mark.promise("mailbox-seen")
+def test_what_was_put_away_is_seen_and_the_rest_is_not(room: LocalRoom, bob: Postal) -> None:
+    first, second = room.send("bob", "one"), room.send("bob", "two")
+    bob.carry()
+    bob.put_away(bob.names("inbox")[0])
+    bob.carry()
+    assert (bob.state(first.id), bob.state(second.id)) == ("seen", "offered")
+    assert bob.delivery(first.id).evidence == "agent"
+
+
+def test_what_was_removed_was_taken_once_the_inbox_outlives_it(
+    room: LocalRoom, bob: Postal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent = room.send("bob", "one")
+    bob.carry()
+    os.unlink(bob.path("inbox", bob.names("inbox")[0]))
+    bob.carry()
+    assert bob.state(sent.id) == "offered", "all of it may be going"
+    monkeypatch.setattr(inbox, "_SURE", 0.0)
+    bob.carry()
+    assert bob.state(sent.id) == "seen"
+
+
+@pytest.mark.promise("mailbox-seen")
+def test_an_inbox_that_is_gone_ends_its_context(room: LocalRoom, bob: Postal) -> None:
+    sent = room.send("bob", "one")
+    bob.carry()
+    shutil.rmtree(bob.path("inbox"))
+    bob.carry()
+    assert bob.state(sent.id) == "stored"
+    assert bob.carrier.observe().reason == "offline"
+    os.makedirs(bob.path("inbox"))
+    bob.carry()
+    [again] = bob.inbox()
+    assert (again["id"], again["mayBeRepeat"]) == (sent.id, True)
+    assert bob.carrier.observe().reason == ""
+
+
+def test_an_inbox_that_another_took_the_place_of_is_another_one(room: LocalRoom, bob: Postal) -> None:
+    sent = room.send("bob", "one")
+    bob.carry()
+    os.rename(bob.path("inbox"), bob.path("old"))
+    os.mkdir(bob.path("inbox"))
+    bob.carry()
+    bob.carry()
+    assert bob.delivery(sent.id).shown_before
+    assert [one["mayBeRepeat"] for one in bob.inbox()] == [True]
+
+
+def test_a_mailbox_whose_tree_is_gone_is_offline_until_it_is_back(room: LocalRoom, bob: Postal) -> None:
+    os.rename(bob.tree, bob.tree + ".away")
+    sent = room.send("bob", "one")
+    bob.carry()
+    assert (bob.state(sent.id), bob.carrier.observe().reason) == ("stored", "offline")
+    os.rename(bob.tree + ".away", bob.tree)
+    bob.carry()
+    assert bob.state(sent.id) == "offered"
+
+
+def test_the_end_of_a_carrier_changes_nothing_in_the_inbox(room: LocalRoom, bob: Postal) -> None:
+    first, second = room.send("bob", "one"), room.send("bob", "two")
+    bob.carry()
+    bob.close()
+    bob.put_away(bob.names("inbox")[0])
+    room.sweep()
+    assert bob.state(first.id) == bob.state(second.id) == "offered"
+    bob.again()
+    assert (bob.state(first.id), bob.state(second.id)) == ("seen", "offered")
+    assert [one["body"] for one in bob.inbox()] == ["two"]
+
+
+@pytest.mark.promise("mailbox-seen")
+def test_a_power_cut_does_not_look_as_if_something_was_taken(
+    room: LocalRoom, bob: Postal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file that had been written may be missing after one; nobody need have read it."""
+    lost, read, left = (room.send("bob", text) for text in ("lost", "read", "left"))
+    bob.carry()
+    names = bob.names("inbox")
+    os.unlink(bob.path("inbox", names[0]))
+    bob.put_away(names[1])
+    monkeypatch.setattr(host, "boot", lambda: "another")
+    bob.again()
+    bob.carry()
+    assert [bob.state(one.id) for one in (lost, read, left)] == ["offered", "seen", "offered"]
+    assert [(one["body"], one.get("mayBeRepeat")) for one in bob.inbox()] == [("lost", True), ("left", None)]
+
+
+def test_what_is_withdrawn_is_taken_out_of_the_inbox_again(room: LocalRoom, bob: Postal) -> None:
+    sent = room.send("bob", "one")
+    bob.carry()
+    room.withdraw(sent.id)
+    bob.carry()
+    assert bob.names("inbox") == bob.names("inbox", "processed") == []
+    assert bob.state(sent.id) == "withdrawn"
+
+
+def test_what_somebody_else_puts_into_the_inbox_is_left_alone(room: LocalRoom, bob: Postal) -> None:
+    for name in ("notes.json", "2-0000000099-00000000.json"):
+        with open(bob.path("inbox", name), "w", encoding="utf-8") as file:
+            file.write("{}")
+    room.send("bob", "one")
+    bob.carry()
+    assert len(bob.names("inbox")) == 3
+
+
+def test_an_inbox_that_nobody_reads_is_filled_up_to_a_bound(
+    room: LocalRoom, bob: Postal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inbox, "_MOST", 5)
+    monkeypatch.setattr(inbox, "_BATCH", 2)
+    for n in range(8):
+        room.send("bob", str(n))
+    bob.carry()
+    assert [one["body"] for one in bob.inbox()] == ["0", "1", "2", "3", "4"]
+    bob.put_away(*bob.names("inbox")[:2])
+    bob.carry()
+    bob.carry()
+    assert [one["body"] for one in bob.inbox()] == ["2", "3", "4", "5", "6"]
+
+
+def test_two_carriers_at_once_deliver_each_letter_once(room: LocalRoom, bob: Postal) -> None:
+    other = Postal(room, bob.tree)
+    for n in range(20):
+        room.send("bob", str(n))
+        bob.put(f"{n}.json", {"id": str(n), "to": "alice", "payload": str(n)})
+        (bob if n % 2 else other).carrier.step()
+    other.carry()
+    bob.carry()
+    assert [one["body"] for one in bob.inbox()] == [str(n) for n in range(20)]
+    assert not any(one.get("mayBeRepeat") for one in bob.inbox())
+    assert sorted(int(mail.body) for mail in room.peek("alice")) == list(range(20))
+    other.close()
+
+
+def test_a_disk_that_is_full_costs_nothing(
+    room: LocalRoom, bob: Postal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent = room.send("bob", "one")
+
+    def full(*_: object, **__: object) -> None:
+        raise BridgeError("no space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(bob.shelf, "write", full)
+        bob.carry()
+        assert bob.state(sent.id) == "stored"
+        assert "no space left" in bob.carrier.observe().words
+    bob.carry()
+    assert "mayBeRepeat" not in bob.inbox()[0], "nothing of it had been written"
+
+
+def test_a_program_of_the_agents_own_that_listens_has_its_mail(room: LocalRoom, bob: Postal) -> None:
+    listening = room.listen("bob", timeout=0)
+    sent = room.send("bob", "one")
+    bob.carry()
+    assert bob.names("inbox") == []
+    assert [mail.id for mail in listening] == [sent.id]
+
+
+def test_changes_are_noticed_without_looking(room: LocalRoom, bob: Postal) -> None:
+    assert not bob.shelf.is_blind
+    assert bob.shelf.changes() == frozenset()
+    bob.put("a.json", {"id": "1", "to": "alice", "payload": "x"})
+    assert bob.shelf.changes() == {Folder.OUTBOX}
+    sent = room.send("bob", "one")
+    bob.carry()
+    assert bob.shelf.changes() == frozenset(), "what we do there ourselves is no news"
+    bob.put_away()
+    assert bob.shelf.changes() == {Folder.INBOX}
+    shutil.rmtree(bob.path("outbox"))
+    os.mkdir(bob.path("outbox"))
+    assert Folder.OUTBOX in bob.shelf.changes()
+    bob.put("b.json", {"id": "2", "to": "alice", "payload": "y"})
+    assert Folder.OUTBOX in bob.shelf.changes()
+    until(lambda: (bob.carry(), bob.state(sent.id))[1] == "seen")
+
+
+def test_the_mark_of_an_inbox_is_none_of_the_agents_business(room: LocalRoom, bob: Postal) -> None:
+    """Whatever it does to it: a link, a directory, nothing at all."""
+    sent = room.send("bob", "one")
+    bob.carry()
+    os.unlink(bob.path("inbox", MARK))
+    os.symlink("/etc/passwd", bob.path("inbox", MARK))
+    bob.again()
+    assert bob.state(sent.id) in ("offered", "stored")
+    assert not os.path.islink(bob.path("inbox", MARK))
+    assert [one["body"] for one in bob.inbox()] == ["one"]

@@ -1,0 +1,116 @@
+"""Kills a carrier at every labelled step, and lets the next one go on from what it left.
+
+`python -m tests.killed_carrier PLACE` plays the same day in a mailbox again and again, each time in a new
+room and each time with the first carrier killed one step later, until it survives. A line for each round
+tells the step it died at, and what there was in the end.
+"""
+
+import json
+import os
+import signal
+import sys
+from typing import Any
+
+from postroom import label
+from postroom.bridges.files import inbox, outbox
+from postroom.config import Settings
+from postroom.room.local import LocalRoom
+from tests.postal import Agent, Postal
+
+LIMITS = Settings(sender_rate=0, mailbox_rate=0, lease_seconds=0.001)
+
+
+def open_room(place: str) -> LocalRoom:
+    return LocalRoom(os.path.join(place, "home"), LIMITS, agent="alice", project="p")
+
+
+def prepare(place: str) -> None:
+    """Mail both ways; one letter of the inbox is read, the other is not."""
+    with open_room(place) as room:
+        for name in ("alice", "human:ana"):
+            room.join(name)
+        bob = Postal(room, os.path.join(place, "tree"))
+        for text in ("read", "unread"):
+            room.send("bob", text)
+        bob.carry()
+        bob.close()
+        bob.put_away(bob.names("inbox")[0])
+        room.send("bob", "new")
+    bob.put("1.json", {"id": "1", "to": "alice", "payload": "one", "requiresAck": True})
+    bob.put(
+        "2.json", *({"id": f"2{n}", "to": "alice", "payload": f"two {n}"} for n in range(2)), {"id": "bad"}
+    )
+    bob.put("3.json", {"id": "3", "to": "nobody", "payload": "three"})
+    bob.put("4.json", {"id": "4", "to": "alice", "replyTo": bob.inbox()[0]["id"], "payload": "four"})
+
+
+def carry(place: str) -> None:
+    with open_room(place) as room:
+        bob = Postal(room, os.path.join(place, "tree"))
+        bob.carry()
+        bob.carry()
+        bob.close()
+
+
+def die_at(last: int, report: int) -> None:
+    """Play, and be killed at that step."""
+    count = 0
+
+    def here(step: str) -> None:
+        nonlocal count
+        count += 1
+        if count == last:
+            os.write(report, step.encode())
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    label.armed, label.here = True, here
+
+
+def play(place: str, last: int) -> str:
+    """The step at which the first carrier died; empty: it did not."""
+    prepare(place)
+    reader, writer = os.pipe()
+    if (pid := os.fork()) == 0:
+        die_at(last, writer)
+        carry(place)
+        os._exit(0)
+    os.close(writer)
+    step = os.read(reader, 100).decode()
+    os.close(reader)
+    status = os.waitpid(pid, 0)[1]
+    assert status in (0, signal.SIGKILL), f"it ended with {status}"
+    carry(place)
+    carry(place)
+    return step
+
+
+def left(place: str) -> dict[str, Any]:
+    """What there is, as the agents and the room see it."""
+    bob = Agent(os.path.join(place, "tree", "bob"))
+    with open_room(place) as room:
+        return {
+            "alice": sorted(mail.body for mail in room.peek("alice")),
+            "inbox": sorted(one["body"].split("\n")[0] for one in bob.inbox()),
+            "repeats": sorted(one["body"] for one in bob.inbox() if one.get("mayBeRepeat")),
+            "states": {m.body: d[0].state.value for m, d in room.sent("alice")},
+            "processed": bob.names("outbox", "processed"),
+            "rejected": bob.names("outbox", "rejected"),
+            "taking": os.listdir(bob.path("outbox", ".taking")),
+            "outbox": bob.names("outbox"),
+            "receipts": bob.names("receipts"),
+        }
+
+
+def main(place: str) -> None:
+    inbox._SURE = outbox._QUIET = 0.0  # nobody waits for a clock here
+    last, step = 0, "first"
+    while step:
+        last += 1
+        here = os.path.join(place, str(last))
+        os.mkdir(here)
+        step = play(here, last)
+        sys.stdout.write(json.dumps({"step": step, **left(here)}) + "\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
