@@ -427,9 +427,16 @@ class Keeper:
     def _start_again(self) -> None:
         known = self.manifest
         self._began = time.monotonic()
+        begun = self._way.start(known.launch(self._env))  # which may take long: nobody is held up by it
         with self._guard:
-            self.manifest = known.at(self._way.start(known.launch(self._env)))
-            manifests.put(self._room.home, self.manifest)
+            is_wanted = not self._stopping and manifests.get(self._room.home, known.agent) is not None
+            if is_wanted:
+                self.manifest = known.at(begun)
+                manifests.put(self._room.home, self.manifest)
+        if not is_wanted:  # it was let go of meanwhile
+            self._way.open(begun).close()
+            self._over = True
+            return
         berth.started(self._room, known.agent, known.bridge, known.program)
         self._way.end(known.berth)
 
