@@ -533,9 +533,9 @@ and the receipt says *seen*. A time is that from `send` to the request, with all
   our child was killed in a turn, and went on with its conversation, as above.
 
 Where there is no tick, it says why: the runtime has *no way in* there, *nothing wakes it*, so that *nothing
-is typed*; it speaks *no ACP*, or has *no server*; it has *no sandbox* (but containers), or its *hooks do not work* in the one it
-has ([sandboxes](../explanation/runtimes.md#sandboxes)); or it could be, and was *not shown* by these tests on
-the machine where they ran last.
+is typed*; it speaks *no ACP*, or has *no server*; it has *no sandbox* (but containers), or its *hooks do not
+work* in the one it has ([sandboxes](../explanation/runtimes.md#sandboxes)); or it could be, and was *not
+shown* by these tests on the machine where they ran last.
 
 """
 

@@ -120,7 +120,7 @@ class Own:
             beginning.prepare(self.rig.place)
 
     def __call__(self, *words: str) -> Any:
-        env = {"POSTROOM_PROJECT": "shop", "POSTROOM_SENDER_RATE": "0"}
+        env: Any = {"POSTROOM_PROJECT": "shop", "POSTROOM_SENDER_RATE": "0"}
         done = self.rig.command(POSTROOM, words[0], "--json", *words[1:], **env)
         assert done.code == 0, done
         return json.loads(done.out) if done.out.startswith("{") else None
