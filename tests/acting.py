@@ -9,7 +9,8 @@ What it took in, it notes in a file, and how it was answered. A prompt that has 
 message, `[[late]]` answers when the file RECORD.go is there, `[[flood]]` asks a hundred times, `[[cheat]]`
 asks and tries to answer that itself.
 What its environment says of it: `ACTING_SESSIONS` (`none`: it cannot go on with one, `lost`: it forgets them;
-else `load` or `resume`), `ACTING_LOGIN` (it wants one), `ACTING_MUTE` (it never answers).
+else `load` or `resume`), `ACTING_LOGIN` (it wants one), `ACTING_MUTE` (it never answers). While there is a
+file RECORD.hold, it does not begin.
 """
 
 import asyncio
@@ -44,7 +45,7 @@ class Acting:
     def __init__(self, path: str) -> None:
         self._record = Record(path)
         self._answers = Record(path + ".answers")
-        self._go = path + ".go"
+        self._go, self._hold = path + ".go", path + ".hold"
         self._cancelled = asyncio.Event()
         self._sessions = os.environ.get("ACTING_SESSIONS", "load")
         self._number = 0
@@ -55,6 +56,8 @@ class Acting:
     async def initialize(self, protocol_version: int, **_: Any) -> acp.InitializeResponse:
         if "ACTING_MUTE" in os.environ:
             await asyncio.Event().wait()
+        while os.path.exists(self._hold):
+            await asyncio.sleep(0.01)
         resume = SessionResumeCapabilities() if self._sessions == "resume" else None
         can = AgentCapabilities(
             load_session=self._sessions != "none", session_capabilities=SessionCapabilities(resume=resume)

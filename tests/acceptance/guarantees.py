@@ -104,6 +104,9 @@ PROMISES: dict[str, str] = {
     "subagents": "A subagent has an address under its parent's, and its own mail.",
     "wake": "An idle session whose runtime allows it is woken for its mail; a busy one is left alone.",
     "record-tools": "Tools are noted as events only where that is wanted, each call and result once.",
+    # by a protocol
+    "turn-receipt": "What began a turn over ACP is seen when that ends as answered, and doubted otherwise.",
+    "people-decide": "What an agent asks to be allowed is decided by a person, once; by nobody is a no.",
     # into a terminal
     "terminal-delivery": "Mail for an idle agent in a pane is typed, submitted once, and seen by that.",
     "never-typed-blind": "What is typed answers no question and sends no draft, whatever comes in between.",

@@ -76,6 +76,7 @@ def begin(tmp_path: os.PathLike[str]) -> Iterator[Begin]:
         agent.bridge.close()
 
 
+@pytest.mark.promise("turn-receipt")
 @pytest.mark.parametrize(
     ("script", "end", "proves"),
     [

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from postroom import host
+from postroom.bridges import manifest as manifests
 from tests.bridged import Record
 from tests.yard import Yard, eventually
 
@@ -79,6 +80,7 @@ def test_mail_begins_a_turn_whose_end_proves_it_and_waits_while_one_goes_on(desk
     assert "at once!" in desk.record.texts()[-1]
 
 
+@pytest.mark.promise("people-decide")
 @pytest.mark.parametrize(("option", "answer"), [("approve", "c1 yes"), ("deny", "c1 no")])
 def test_what_a_person_decides_is_what_the_agent_is_answered(desk: Desk, option: str, answer: str):
     desk.spawn()
@@ -109,6 +111,7 @@ def test_two_questions_are_two_gates_each_with_its_own_end(desk: Desk):
     desk.answered("c2 yes", "c1 no")
 
 
+@pytest.mark.promise("people-decide")
 def test_an_agent_cannot_allow_itself_anything(desk: Desk):
     desk.spawn()
     desk.prompt("[[cheat]]")
@@ -119,6 +122,7 @@ def test_an_agent_cannot_allow_itself_anything(desk: Desk):
     desk.answered("cheat 5", "cheat 5", "c1 no")
 
 
+@pytest.mark.promise("people-decide")
 @pytest.mark.parametrize("end", ["expiry", "withdrawal"])
 def test_where_nobody_decides_the_answer_is_no(desk: Desk, end: str):
     desk.yard.configure(f"gate_seconds = {3 if end == 'expiry' else 3600}\n")
@@ -168,6 +172,23 @@ def test_a_gate_of_a_daemon_that_died_is_closed_by_the_next(desk: Desk):
     desk.yard.kill_daemon()
     desk.yard.ok("up")
     assert "the run of the agent" in desk.closed(first)
+
+
+def test_an_agent_that_takes_long_to_start_again_holds_up_nobody_and_can_be_stopped(desk: Desk):
+    desk.spawn("--restart", "always")
+    hold = desk.record.path + ".hold"
+    with open(hold, "w", encoding="utf-8"):
+        pass
+    before = desk.yard.manifest("builder").process
+    os.kill(host.pid_of(before), signal.SIGKILL)
+    eventually(lambda: "starts again" not in desk.yard.ok("agents").out and host.is_gone(before))
+    with desk.yard.start("stop", "builder") as stopping:
+        eventually(lambda: manifests.every(desk.yard.home) == [])
+        os.unlink(hold)
+        assert stopping.wait(30) == 0
+    assert desk.record.texts() == []
+    eventually(lambda: "at work" not in desk.yard.ok("agents").out)
+    assert manifests.every(desk.yard.home) == [], "nobody has it back"
 
 
 def test_where_there_is_nobody_to_ask_the_question_waits_for_somebody(home: str, tmp_path):

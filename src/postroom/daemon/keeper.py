@@ -115,6 +115,12 @@ class Keeper:
         return str(self._break or "")
 
     @property
+    def instead(self) -> str:
+        """Why its agent is not reached by the best of its routes; empty: it is, or there is none."""
+        route = self._route
+        return route.instead if route else ""
+
+    @property
     def is_stopping(self) -> bool:
         return self._stopping
 
@@ -246,7 +252,8 @@ class Keeper:
             self._has_ended(-signal.SIGKILL)
             return
         if actor.has_ended:
-            self._has_ended(actor.exit_code)
+            is_told = actor.exit_code is not None or not self.manifest.routes
+            self._has_ended(actor.exit_code if is_told else self._exit_code())
 
     def _exit_code(self) -> int | None:
         """How an agent ended that was found gone; None where nobody can tell any more."""
@@ -279,18 +286,19 @@ class Keeper:
         return actor
 
     def _stepped(self, route: Route, knows: bool) -> Attendant:
-        bridge, base = route.bridge, self.manifest.bridge
-        bridge.attend(self.ring)
-        ground = None if route.manifest.bridge == base else self._way.open(self.manifest.berth)
+        """Others see and type in its terminal, where it has one, whatever brings its mail."""
+        route.bridge.attend(self.ring)
+        is_base = route.manifest.bridge == self.manifest.bridge
+        ground = route.bridge if is_base else self._way.open(self.manifest.berth)
         actor = Actor(
-            self._room, route.manifest, bridge, self._due, knows=knows, questions=self._questions,
+            self._room, route.manifest, route.bridge, self._due, knows=knows, questions=self._questions,
             instead=route.instead, ground=ground,
         )  # fmt: skip
         self._tell_route(route)
         try:
-            return self._attended(actor, bridge, lambda: self._leaves(route, actor))
+            return self._attended(actor, ground, lambda: self._leaves(route, actor))
         finally:
-            if ground is not None:
+            if not is_base:
                 ground.close()
 
     def _carried(self, bridge: Files) -> Attendant:
@@ -421,9 +429,16 @@ class Keeper:
     def _start_again(self) -> None:
         known = self.manifest
         self._began = time.monotonic()
+        begun = self._way.start(known.launch(self._env))  # which may take long: nobody is held up by it
         with self._guard:
-            self.manifest = known.at(self._way.start(known.launch(self._env)))
-            manifests.put(self._room.home, self.manifest)
+            is_wanted = not self._stopping and manifests.get(self._room.home, known.agent) is not None
+            if is_wanted:
+                self.manifest = known.at(begun)
+                manifests.put(self._room.home, self.manifest)
+        if not is_wanted:  # it was let go of meanwhile
+            self._way.open(begun).close()
+            self._over = True
+            return
         berth.started(self._room, known.agent, known.bridge, known.program)
         self._way.end(known.berth)
 

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from postroom.protocol.plain import clean
 
 _SHOWN = 2_000  # lines
+_LARGEST, _WIDEST = 1 << 18, 4_000  # characters that are shown at once, and of one line
 _PAGE = 50
 _LONGEST = 10_000  # characters of a line that a person writes
 _PROMPT = "> "
@@ -20,6 +21,10 @@ _KEYS = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|O.|.)?")  # arrows and the like,
 _ENTER, _BACK, _KILL, _STOP = "\r\n", "\x7f\b", "\x15", "\x03"
 
 Watcher = Callable[[bytes], None]
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= _WIDEST else f"{line[:_WIDEST]} …"
 
 
 class Console:
@@ -35,7 +40,7 @@ class Console:
 
     def show(self, text: str) -> None:
         """Lines that are added to the conversation."""
-        lines = clean(text).replace("\t", "    ").split("\n")
+        lines = [_cut(line) for line in clean(text[:_LARGEST]).replace("\t", "    ").split("\n")]
         with self._guard:
             self._lines.extend(lines)
             self._paint("".join(f"{line}\r\n" for line in lines))

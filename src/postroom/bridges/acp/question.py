@@ -5,12 +5,10 @@ import json
 from acp.schema import PermissionOption, ToolCallProgress, ToolCallStart, ToolCallUpdate
 
 from postroom.bridges.contract import Option, Question
+from postroom.bridges.inquiry import inquiry
 from postroom.model.message import Json
-from postroom.protocol.plain import one_line, written_out
 
 Call = ToolCallStart | ToolCallProgress | ToolCallUpdate
-MOST = 8_000  # characters of what is asked
-_TITLE = 200
 
 
 class Calls:
@@ -34,9 +32,9 @@ class Calls:
 
 
 def question(number: str, call: Json, options: list[PermissionOption]) -> Question:
-    title = one_line(str(call.get("title") or call.get("kind") or "it wants to use a tool"), _TITLE)
-    offered = tuple(Option(one.option_id, one_line(one.name, _TITLE), one.kind) for one in options)
-    return Question(number, title, _cut(written_out(_details(call))), offered)
+    title = str(call.get("title") or call.get("kind") or "it wants to use a tool")
+    offered = [Option(one.option_id, one.name, one.kind) for one in options]
+    return inquiry(number, title, _details(call), offered)
 
 
 def _details(call: Json) -> str:
@@ -63,8 +61,3 @@ def _content(one: Json) -> str:
             return str(inner.get("text") or "")
         case _:
             return ""
-
-
-def _cut(text: str) -> str:
-    missing = len(text) - MOST
-    return text if missing <= 0 else f"{text[:MOST]}\n… and {missing:,} characters more, which are not shown"

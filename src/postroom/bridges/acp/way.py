@@ -23,9 +23,9 @@ SESSION = "session"  # in the details of a berth: which of the agent's sessions 
 
 def start(launch: Launch) -> Berth:
     """Start an agent and open a session with it: the one in the details, where it can go on with that."""
-    nursery.refuse_second(launch)
-    bridge = _bridge()(launch._replace(command=_command(launch)), str(launch.details.get(SESSION) or ""))
-    return nursery.keep(launch._replace(details={**launch.details, SESSION: bridge.session}), bridge)
+    with nursery.reserved(launch):
+        bridge = _bridge()(launch._replace(command=_command(launch)), str(launch.details.get(SESSION) or ""))
+        return nursery.keep(launch._replace(details={**launch.details, SESSION: bridge.session}), bridge)
 
 
 def open(berth: Berth) -> "Acp":

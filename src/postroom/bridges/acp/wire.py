@@ -19,6 +19,7 @@ from acp.interfaces import Client
 
 _Result = TypeVar("_Result")
 _CONNECTS, _CLOSES = 5.0, 2.0  # seconds
+_BEHIND = 1 << 24  # bytes that may wait to be read
 _CYCLES = 10  # of the loop, in which all that has come in is read
 
 
@@ -45,6 +46,8 @@ class Wire:
         self._loop = asyncio.new_event_loop()
         self._sent = sent
         self._guard = threading.Lock()
+        self._space = threading.Condition()
+        self._unread = 0  # bytes; guarded by that
         self._is_closed = self._is_stopped = False  # guarded: nothing is put on a loop that is
         self._thread = threading.Thread(target=self._run, name=f"acp-{name}", daemon=True)
         self._thread.start()
@@ -98,7 +101,18 @@ class Wire:
                 self._loop.call_soon_threadsafe(job, *words)
 
     def feed(self, line: str) -> None:
-        self.soon(self._reader.feed_data, line.encode() + b"\n")
+        """A sound line. Who says much more than can be read has to wait."""
+        data = line.encode() + b"\n"
+        with self._space:
+            self._space.wait_for(lambda: self._unread < _BEHIND or self._is_stopped, _CLOSES)
+            self._unread += len(data)
+        self.soon(self._fed, data)
+
+    def _fed(self, data: bytes) -> None:
+        self._reader.feed_data(data)
+        with self._space:
+            self._unread -= len(data)
+            self._space.notify_all()
 
     def finish(self) -> None:
         """No more will come. Returns when what has come was read."""
