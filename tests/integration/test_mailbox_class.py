@@ -1,6 +1,8 @@
 """`Mailbox` in a tree that nobody serves: programs that share a directory carry their mail themselves."""
 
+import contextlib
 import os
+import queue
 import signal
 import subprocess
 import threading
@@ -243,34 +245,26 @@ def test_whoever_is_killed_wherever_nothing_is_lost_and_a_repetition_is_labelled
 def test_two_processes_receive_each_letter_once(box: Open, tree: str):
     alice = box("alice")
     box("bob")
+    wanted = [f"letter {n}" for n in range(60)]
     with ExitStack() as stack:
         children = [
             stack.enter_context(Child("mailbox_drain", tree, "bob", module="tests.mailing")) for _ in "ab"
         ]
+        said = queue.Queue[Any]()
         for child in children:
             assert child.hear() == "ready"
-        wanted = [f"letter {n}" for n in range(60)]
+            threading.Thread(target=_listen, args=(child, said), daemon=True).start()
         for text in wanted:
             alice.send("bob", text, requires_ack=False)
-        alice.send("bob", "end", priority="low")
-        heard = [_all(child) for child in children[:1]]
-        alice.send("bob", "end", priority="low")
-        heard += [_all(child) for child in children[1:]]
-    said = [one for each in heard for one in each]
-    assert sorted(one["text"] for one in said if one["text"] != "end") == sorted(wanted)
-    assert not any(one["again"] for one in said)
+        heard = [said.get(timeout=BOUND) for _ in wanted]
+    assert sorted(one["text"] for one in heard) == sorted(wanted)
+    assert not any(one["again"] for one in heard)
 
 
-def _all(child: Child) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = []
-    while child.process.poll() is None or not found:
-        try:
-            found.append(child.hear())
-        except AssertionError:
-            break
-        if found[-1]["text"] == "end":
-            break
-    return found
+def _listen(child: Child, said: "queue.Queue[Any]") -> None:
+    with contextlib.suppress(AssertionError, ValueError):  # it was ended
+        while True:
+            said.put(child.hear())
 
 
 def test_threads_of_one_program_receive_each_letter_once_and_settle_only_their_own(box: Open):

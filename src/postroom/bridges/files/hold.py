@@ -82,9 +82,12 @@ class Holds:
     def _take(self, letter: str, count: int) -> bool:
         if count:
             holder = self._place.read(f"{letter}.{count - 1}")
-            if holder != self._me and self._place.is_alive(holder):
+            if holder != self._me and self._lives(holder):
                 return False
         return self._place.create(f"{letter}.{count}", self._me)
+
+    def _lives(self, holder: str) -> bool:
+        return holder.isalnum() and self._place.is_alive(holder)
 
     def _held(self, letters: Iterable[str]) -> dict[str, int]:
         """How often each has been held. What is left of letters that are gone goes, too."""
@@ -93,7 +96,7 @@ class Holds:
             letter, _, number = name.rpartition(".")
             if letter in here and number.isdecimal():
                 found[letter] = max(found.get(letter, 0), int(number) + 1)
-            elif letter not in here and not self._place.is_alive(self._place.read(name)):
+            elif letter not in here and not self._lives(self._place.read(name)):
                 self._place.remove(name)
         return found
 
@@ -198,7 +201,7 @@ class Here:
             os.close(lock)
 
     def _sign(self, holder: str) -> str:
-        return os.path.join(self._folder, f".{holder.replace('/', '_') or 'nobody'}")
+        return os.path.join(self._folder, f".{holder}")
 
 
 class Elsewhere:
@@ -270,4 +273,4 @@ class Elsewhere:
         self._thread = None
 
     def _sign(self, holder: str) -> str:
-        return f"{self._folder}/.{holder.replace('/', '_') or 'nobody'}"
+        return f"{self._folder}/.{holder}"

@@ -13,10 +13,10 @@ from contextlib import contextmanager
 
 from postroom import config
 from postroom.bridges.files.carrier import Carrier
-from postroom.bridges.files.counter import ROOM, can_be_named, wait
+from postroom.bridges.files.counter import can_be_named, wait
 from postroom.bridges.files.hold import Here, Place
 from postroom.bridges.files.local import LocalShelf
-from postroom.bridges.files.remote import SIGN
+from postroom.bridges.files.remote import BASE, SIGN
 from postroom.bridges.files.shelf import Shelf
 from postroom.bridges.files.watch import Side, Watch, watch
 from postroom.errors import BridgeError, NotFound, StoreForeign, StoreNetworked, StoreReadOnly
@@ -150,7 +150,7 @@ class Household:
 
 
 def _opened(tree: str) -> LocalRoom:
-    home = os.path.join(tree, ROOM)
+    home = os.path.join(tree, BASE, "room")
     settings, declared = config.load(home)
     try:
         room = LocalRoom(home, settings, project=_PROJECT, declared=declared)

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from postroom import config, label
-from postroom.bridges.files import counter, letter
+from postroom.bridges.files import counter, letter, served
 from postroom.bridges.files.depot import Unreachable
 from postroom.bridges.files.hold import Holds
 from postroom.bridges.files.letter import Letter
@@ -42,8 +42,7 @@ class Mailbox:
     def __init__(
         self, data_dir: str | os.PathLike[str], session: str, *, ack_rung: str | None = None
     ) -> None:
-        self._counter = counter.find(os.fspath(data_dir), session)
-        self._name = session
+        self._counter = served.find(os.fspath(data_dir), session)
         self._rung = State(config.checked("ack_rung", ack_rung or self._counter.settings.ack_rung))
         self._pid = os.getpid()
         self._guard = threading.RLock()  # over what is in hand, and the number below
@@ -104,7 +103,7 @@ class Mailbox:
             )
         elif content is not None:
             said["payload"] = content
-        said |= {"id": id or uuid7(), "from": self._name, "timestamp": iso(wall())}
+        said |= {"id": id or uuid7(), "timestamp": iso(wall())}  # whose it is, its place tells
         letter.read(said)  # what cannot be a letter is refused at once
         with self._shelf() as shelf:
             shelf.write(Folder.OUTBOX, self._file(), json.dumps(said, ensure_ascii=False).encode())
