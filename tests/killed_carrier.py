@@ -102,7 +102,7 @@ def left(place: str) -> dict[str, Any]:
 
 
 def main(place: str) -> None:
-    inbox._SURE = outbox._QUIET = 0.0  # pyright: ignore[reportPrivateUsage] - nobody waits for a clock here
+    inbox._SURE = outbox._QUIET = 0.0  # nobody waits for a clock here
     last, step = 0, "first"
     while step:
         last += 1

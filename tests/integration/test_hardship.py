@@ -19,8 +19,7 @@ from postroom.bridges.contract import Launch
 from postroom.bridges.manifest import Manifest
 from postroom.bridges.process import brood, lines
 from postroom.daemon import control, instance, keeper, loop
-from postroom.daemon.actor import Actor
-from postroom.daemon.keeper import Keeper
+from postroom.daemon.keeper import Attendant, Keeper
 from postroom.daemon.loop import Daemon
 from postroom.daemon.place import lock_path, log_path
 from postroom.errors import BridgeError, StoreBusy
@@ -138,7 +137,7 @@ def test_what_a_child_said_last_and_how_it_ended_is_noted_though_a_write_fails(
     kept = keep("sh", "-c", "echo one; read line; echo two; echo three; exit 3")
     patiently(lambda: kept.outputs() == ["one"])
 
-    def go(actor: Actor, _: object) -> None:
+    def go(actor: Attendant, _: object) -> None:
         actor.command("go", lambda: None)
         balking.left = nth
 

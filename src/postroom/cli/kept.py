@@ -58,7 +58,8 @@ def typed(bridge: str) -> str:
     """How mail goes in by a bridge: at a screen it is typed."""
     from postroom.bridges.registry import capabilities
 
-    return "typed" if capabilities(bridge).screen else "handed"
+    can = capabilities(bridge)
+    return "typed" if can.screen else "carried" if can.mailbox else "handed"
 
 
 def title(manifest: "Manifest") -> str:
@@ -67,7 +68,8 @@ def title(manifest: "Manifest") -> str:
 
     if manifest.runtime in NAMES:
         return load(manifest.runtime).title
-    words = manifest.command[:1] or [str(manifest.details.get("program") or "a program")]
+    otherwise = "a mailbox" if manifest.bridge == "files" else "a program"
+    words = manifest.command[:1] or [str(manifest.details.get("program") or otherwise)]
     return manifest.runtime or words[0].rpartition("/")[2]
 
 
@@ -119,7 +121,7 @@ def gets(facts: dict[str, Any]) -> str:
         return "its mail waits"
     if facts["mail"] == "hooks":
         return "its hooks carry mail, a line wakes it"
-    return "mail is typed" if facts["mail"] == "typed" else "mail is handed over"
+    return {"typed": "mail is typed", "carried": "mail is carried"}.get(facts["mail"], "mail is handed over")
 
 
 def where(facts: dict[str, Any]) -> str:
