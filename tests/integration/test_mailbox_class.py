@@ -67,7 +67,7 @@ def test_who_waits_is_woken_by_another_process(box: Open, tree: str):
         id = alice.send("bob", "end")
         assert bob.hear()["text"] == "end"
         assert bob.end() == 0
-    assert alice.wait_for_ack(id, 0)
+    assert alice.wait_for_ack(id, BOUND)
 
 
 def test_a_payload_is_given_as_it_is_and_urgent_letters_come_first(box: Open):
@@ -111,7 +111,7 @@ def test_a_shell_script_takes_part_with_nothing_but_its_directory(box: Open, tre
         printf '{"id": "1", "to": "alice", "payload": {"text": "I am sam"}}' >sam/outbox/.new
         mv sam/outbox/.new sam/outbox/1.json
         until set -- sam/inbox/*.json && [ -e "$1" ]; do sleep 0.05; done
-        said=$(sed -n 's/.*"text": "\(.*\)"/\1/p' "$1")
+        said=$(sed -n 's/.*"text": "\([^"]*\)".*/\1/p' "$1")
         mv "$1" sam/inbox/processed/
         printf '{"id": "2", "to": "alice", "payload": {"text": "you said: %s"}}' "$said" >sam/outbox/.new
         mv sam/outbox/.new sam/outbox/2.json
@@ -140,7 +140,7 @@ def test_a_letter_counts_as_seen_when_the_next_ones_are_asked_for(box: Open):
     assert texts(bob) == ["read me"]
     assert alice.wait_for_ack(id, 0) is False
     bob.receive()
-    assert alice.wait_for_ack(id, 0) is True
+    assert alice.wait_for_ack(id, BOUND) is True
 
 
 def test_a_letter_counts_as_seen_when_the_mailbox_is_closed(box: Open, tree: str):
@@ -148,7 +148,7 @@ def test_a_letter_counts_as_seen_when_the_mailbox_is_closed(box: Open, tree: str
     with Mailbox(tree, "bob") as bob:
         id = alice.send("bob", "read me")
         bob.receive()
-    assert alice.wait_for_ack(id, 0) is True
+    assert alice.wait_for_ack(id, BOUND) is True
     with Mailbox(tree, "bob") as bob:
         assert bob.receive() == []
 
@@ -160,14 +160,14 @@ def test_what_counts_as_acknowledged_can_be_chosen(box: Open):
     bob.receive()
     assert alice.wait_for_ack(id, 0) is False
     bob.ack(letter.id)
-    assert alice.wait_for_ack(id, 0) is True
+    assert alice.wait_for_ack(id, BOUND) is True
 
 
 def test_what_counts_as_acknowledged_is_a_setting(box: Open, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("POSTROOM_ACK_RUNG", "offered")
     alice = box("alice")
     box("bob")
-    assert alice.wait_for_ack(alice.send("bob", "it lies there"), 0) is True
+    assert alice.wait_for_ack(alice.send("bob", "it lies there"), BOUND) is True
     with pytest.raises(InvalidValue, match="ack_rung"):
         box("carol", ack_rung="somehow")
 
