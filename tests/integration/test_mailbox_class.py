@@ -111,7 +111,7 @@ def test_a_shell_script_takes_part_with_nothing_but_its_directory(box: Open, tre
         printf '{"id": "1", "to": "alice", "payload": {"text": "I am sam"}}' >sam/outbox/.new
         mv sam/outbox/.new sam/outbox/1.json
         until set -- sam/inbox/*.json && [ -e "$1" ]; do sleep 0.05; done
-        said=$(sed -n 's/.*"text": "\([^"]*\)".*/\1/p' "$1")
+        said=$(sed -n 's/^ "body": "\(.*\)"/\1/p' "$1")
         mv "$1" sam/inbox/processed/
         printf '{"id": "2", "to": "alice", "payload": {"text": "you said: %s"}}' "$said" >sam/outbox/.new
         mv sam/outbox/.new sam/outbox/2.json
