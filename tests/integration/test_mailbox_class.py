@@ -3,6 +3,7 @@
 import contextlib
 import os
 import queue
+import shutil
 import signal
 import subprocess
 import threading
@@ -303,6 +304,39 @@ def test_a_forked_child_neither_receives_nor_keeps_what_its_parent_had(box: Open
         assert parent.process.wait(BOUND) == -signal.SIGKILL
         [letter] = box("bob").receive(BOUND)
         assert (letter.text, letter.may_be_repeat) == ("hold this", True)
+
+
+def test_an_inbox_that_was_taken_away_is_made_again_and_what_lay_in_it_comes_again(box: Open, tree: str):
+    alice, bob = box("alice"), box("bob")
+    alice.send("bob", "before")
+    assert texts(bob) == ["before"]
+    shutil.rmtree(os.path.join(tree, "bob", "inbox"))
+    alice.send("bob", "after")
+    found = {one.text: one.may_be_repeat for one in bob.receive(BOUND)}
+    while len(found) < 2:
+        found |= {one.text: one.may_be_repeat for one in bob.receive(BOUND)}
+    assert found == {"before": True, "after": False}
+
+
+def test_what_is_no_letter_in_an_inbox_is_said_and_keeps_no_other(box: Open, tree: str):
+    alice, bob = box("alice"), box("bob")
+    for name, data in (("0-0000000001-00000000", b"{ no json"), ("3-0000000001-00000000", b"[]")):
+        with open(os.path.join(tree, "bob", "inbox", f"{name}.json"), "wb") as file:
+            file.write(data)
+    alice.send("bob", "a real one")
+    assert texts(bob) == ["a real one"]
+    with pytest.raises(InvalidLetter, match="0-0000000001-00000000"):
+        bob.receive()
+    alice.send("bob", "another")
+    assert texts(bob) == ["another"]
+
+
+def test_directories_that_hold_other_things_are_left_alone(box: Open, tree: str):
+    os.makedirs(os.path.join(tree, "src", "lib"))
+    os.symlink("/etc", os.path.join(tree, "link"))
+    box("alice").receive()
+    assert os.listdir(os.path.join(tree, "src")) == ["lib"]
+    assert not os.path.exists("/etc/outbox")
 
 
 def test_a_mailbox_that_is_closed_says_so(tree: str):

@@ -10,11 +10,13 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
 from typing import Protocol
 
 from postroom import host
 from postroom.bridges.files.depot import Depot, Unreachable
+from postroom.errors import BridgeError
 
 try:
     import fcntl
@@ -105,6 +107,12 @@ class Holds:
         for number in range(self._mine.pop(letter, -1) + 1):
             self._place.remove(f"{letter}.{number}")
 
+    def put_back(self, letter: str) -> None:
+        """It was not shown to anybody by us."""
+        number = self._mine.pop(letter, None)
+        if number is not None:
+            self._place.remove(f"{letter}.{number}")
+
     def close(self) -> None:
         """What is still in hand is anybody's from now on, and will be said to have been read before."""
         if self._begun:
@@ -139,18 +147,31 @@ class Here:
         self._lock = -1
 
     def begin(self, holder: str) -> None:
-        with contextlib.suppress(FileExistsError):
-            os.mkdir(self._folder, os.stat(os.path.dirname(self._folder)).st_mode & 0o777)
-        self._lock = os.open(self._sign(holder), os.O_RDWR | os.O_CREAT | os.O_EXCL | _PLAIN, 0o600)
-        os.write(self._lock, host.identity().encode())
-        if fcntl is not None:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        self.forget()
+        with self._said():
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(self._folder, os.stat(os.path.dirname(self._folder)).st_mode & 0o777)
+            self._lock = os.open(self._sign(holder), os.O_RDWR | os.O_CREAT | os.O_EXCL | _PLAIN, 0o644)
+            os.write(self._lock, host.identity().encode())
+            if fcntl is not None:
+                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    @contextmanager
+    def _said(self) -> Generator[None]:
+        try:
+            yield
+        except FileExistsError:
+            raise
+        except OSError as exc:
+            raise BridgeError(f"{self._folder} cannot be used: {exc.strerror}") from exc
 
     def is_alive(self, holder: str) -> bool:
         try:
             sign = os.open(self._sign(holder), os.O_RDONLY | _PLAIN)
-        except OSError:
+        except FileNotFoundError:
             return False
+        except OSError:
+            return True  # it cannot be told
         try:
             if fcntl is None:
                 return not host.is_gone(os.read(sign, _LONGEST).decode("ascii", "replace"))
@@ -164,7 +185,10 @@ class Here:
         return False
 
     def names(self) -> list[str]:
-        return [name for name in os.listdir(self._folder) if name[0] != "."]
+        try:
+            return [name for name in os.listdir(self._folder) if name[0] != "."]
+        except FileNotFoundError:
+            return []  # the inbox was taken away
 
     def read(self, name: str) -> str:
         try:
@@ -174,11 +198,14 @@ class Here:
             return ""
 
     def create(self, name: str, holder: str) -> bool:
+        if not os.path.exists(self._sign(holder)):
+            self.begin(holder)  # it went with the inbox
         temporary = os.path.join(self._folder, f".{os.urandom(8).hex()}")
         try:
-            with open(temporary, "x", encoding="ascii") as file:
-                file.write(holder)
-            os.link(temporary, os.path.join(self._folder, name))
+            with self._said():
+                with open(temporary, "x", encoding="ascii") as file:
+                    file.write(holder)
+                os.link(temporary, os.path.join(self._folder, name))
         except FileExistsError:
             return False
         finally:
@@ -267,7 +294,8 @@ class Elsewhere:
         self._over.set()
         if self._thread is not None:
             self._thread.join()
-        self._depot.remove(self._sign(holder))
+        with contextlib.suppress(Unreachable):  # then its silence will tell
+            self._depot.remove(self._sign(holder))
 
     def forget(self) -> None:
         self._thread = None

@@ -114,16 +114,26 @@ class Household:
         """Carry for those, too, who have come into the tree."""
         if self._watch is not None:
             self._watch.changes()
-        for name in os.listdir(self._tree):
+        here = os.listdir(self._tree)
+        self._strangers.intersection_update(here)
+        for name in here:
             if name in self._members or name in self._strangers:
                 continue
-            if not can_be_named(name):
-                self._strangers.add(name)
-                continue
             try:
+                if not self._is_mailbox(name):
+                    self._strangers.add(name)
+                    continue
                 self._members[name] = _Member(self._room, self._tree, name)
-            except (BridgeError, FileNotFoundError):  # it is no mailbox, or is gone again
+            except (BridgeError, FileNotFoundError):  # it is gone again
                 self._strangers.add(name)
+
+    def _is_mailbox(self, name: str) -> bool:
+        """Whether a directory is one, or is about to be: nothing is in it yet."""
+        path = os.path.join(self._tree, name)
+        if not can_be_named(name) or os.path.islink(path) or not os.path.isdir(path):
+            return False
+        inside = os.listdir(path)
+        return not inside or "inbox" in inside or "outbox" in inside
 
     def _called(self) -> list[str]:
         """For whom there may be something to do."""
