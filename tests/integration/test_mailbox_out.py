@@ -8,6 +8,7 @@ import pytest
 
 from postroom import host
 from postroom.bridges.files import inbox
+from postroom.bridges.files.outbox import Outbox
 from postroom.bridges.files.shelf import MARK, Folder
 from postroom.config import Settings
 from postroom.errors import BridgeError
@@ -96,6 +97,23 @@ def test_an_inbox_that_another_took_the_place_of_is_another_one(room: LocalRoom,
     bob.carry()
     assert bob.delivery(sent.id).shown_before
     assert [one["mayBeRepeat"] for one in bob.inbox()] == [True]
+
+
+def test_an_inbox_that_goes_while_it_is_looked_at_was_not_read(
+    room: LocalRoom, bob: Postal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inbox, "_SURE", 0.0)
+    sent = room.send("bob", "one")
+    bob.carry()
+
+    def go(_: object) -> None:
+        os.rename(bob.path("inbox"), bob.path("old"))
+        os.mkdir(bob.path("inbox"))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Outbox, "take_in", go)
+        bob.carrier.step()
+    assert bob.state(sent.id) == "stored"
 
 
 def test_a_mailbox_whose_tree_is_gone_is_offline_until_it_is_back(room: LocalRoom, bob: Postal) -> None:

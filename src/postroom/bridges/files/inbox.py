@@ -134,7 +134,7 @@ class Inbox:
         if space < 1 or not self._room.store.look().ready(agent.id, 1, agent.called):
             return []
         where = context(self._session)
-        with Unit(self._room, prompt=False) as tx:
+        with Unit(self._room, prompt=False, lasting=False) as tx:  # it is not told before it is written
             standing = tx.standing(agent.id, HOLDER)
             if standing.holder is not None or standing.others or is_due(standing.due, tx.now):
                 act_on_due(tx, settings)
