@@ -82,7 +82,7 @@ $(BIN)/.synced-bench: $(BIN)/.synced
 
 # What the tests use beyond Python.
 parts:
-	$(call have,tmux:tmux zsh:zsh fish:fish,the tests that need it are skipped (and fail where CI=true).)
+	$(call have,tmux:tmux zsh:zsh fish:fish sshd:openssh-server,the tests that need it are skipped (and fail where CI=true).)
 
 # What the sandboxes of agent CLIs run on.
 sandboxes:

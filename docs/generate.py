@@ -23,7 +23,7 @@ from postroom.cli.fault import exit_code
 from postroom.config import ENVIRONMENT, HELP, Settings, environment_name
 from postroom.model.payload import about
 from postroom.protocol import asyncapi, builtin, declaration, keyword
-from postroom.runtimes import NAMES, wiring
+from postroom.runtimes import NAMES, acp, wiring
 from postroom.runtimes.contract import Kind, Point, Runtime, Wake
 from postroom.store.sqlite.apply import APPLY, APPLY_TO_DELIVERY
 
@@ -112,20 +112,18 @@ _TOLD = {  # what a payload has, of events that only tell something
     "nobody knows), `again_in` (seconds, if it is restarted), `reason`, if it cannot be",
     "agent.interrupted": ": `kind`, `by`, `proven`, `words`",
     "agent.output": ": what a child printed: `stream`, `text`",
-    "agent.pushed": ": something was put before an agent: `what` (mail, wake, notice, command), `route`, "
-    "`result`, `words`, `messages`; of a command `text` and `by` before, and what came of it after",
+    "agent.pushed": ": something was put before an agent: `what` (mail, wake, notice, command, answer), "
+    "`route`, `result`, `words`, `messages`; of a command `text` and `by` before, and what came of it after; "
+    "of an answer to what it asked `option` (none: nobody allowed it), and the gate among `messages`",
+    "agent.route": ": an agent is reached by another `route` than before; `instead_of` the better one that "
+    "does not work, and in `words` why; neither, if it works again",
     "agent.started": ": by `spawn` or `up`, or again: `bridge`, `program`",
 }
 
 
 def python() -> str:
     """Every exported name, `open` and every method of a room, as their docstrings tell them."""
-    methods = [
-        (name, method)
-        for name, method in vars(postroom.Room).items()
-        if inspect.isfunction(method) and not name.startswith("_")
-    ]
-    classes = [name for name in postroom.__all__ if name not in ("open", "Room")]
+    classes = [name for name in postroom.__all__ if name not in ("open", "Room", "Mailbox")]
     module = inspect.getdoc(inspect.getmodule(postroom.Room)) or ""
     return (
         "# Python\n\n"
@@ -138,24 +136,40 @@ def python() -> str:
         + f"{inspect.getdoc(postroom.Room)}\n\n{module.partition(chr(10) * 2)[2]}\n\n"
         "It is also a context manager, which closes it at the end. `AsyncRoom` has the same "
         "methods, to be awaited; `listen` and `events` are for `async for`.\n\n"
-        + "\n".join(_function(f"room.{name}", method) for name, method in methods)
+        + _methods("room", postroom.Room)
+        + "\n## `Mailbox`\n\n"
+        + f"```text\n{_signature('postroom.Mailbox', postroom.Mailbox.__init__, 'Mailbox')}\n```\n\n"
+        + f"{inspect.getdoc(postroom.Mailbox)}\n\n"
+        + _methods("mailbox", postroom.Mailbox)
         + "\n## Types\n\n"
         "| name | what it is | what is in it |\n| --- | --- | --- |\n"
         + "".join(_class(name, getattr(postroom, name)) for name in classes)
     )
 
 
+def _methods(instance: str, kind: type) -> str:
+    methods = [
+        (name, method)
+        for name, method in vars(kind).items()
+        if inspect.isfunction(method) and not name.startswith("_")
+    ]
+    return "\n".join(_function(f"{instance}.{name}", method) for name, method in methods)
+
+
 def _function(name: str, function: Callable[..., object]) -> str:
     """A heading, the signature as it is written in the source, and the docstring."""
+    told = inspect.getdoc(function)
+    text = f"\n{told}\n" if told else ""
+    return f"### `{name}`\n\n```text\n{_signature(name, function)}\n```\n{text}"
+
+
+def _signature(name: str, function: Callable[..., object], returns: str = "") -> str:
     [node] = ast.parse(textwrap.dedent(inspect.getsource(function))).body
     assert isinstance(node, ast.FunctionDef)
     assert node.returns is not None
     arguments = ast.unparse(node.args).removeprefix("self").removeprefix(", ")
-    returns = ast.unparse(node.returns).replace("LocalRoom", "Room")
-    signature = f"{name}({arguments}) -> {returns}".replace("'", "").replace("=", " = ")
-    told = inspect.getdoc(function)
-    text = f"\n{told}\n" if told else ""
-    return f"### `{name}`\n\n```text\n{signature}\n```\n{text}"
+    returns = returns or ast.unparse(node.returns).replace("LocalRoom", "Room")
+    return f"{name}({arguments}) -> {returns}".replace("'", "").replace("=", " = ")
 
 
 def _class(name: str, kind: type) -> str:
@@ -406,7 +420,8 @@ def _definition(one: dict[str, Any]) -> Callable[[], str]:
 
 POINTS = (
     "start", "prompt", "tool", "stop", "idle wake", "draft kept", "compaction", "clear", "fork", "subagent",
-    "sandbox", "spool", "typed idle", "typed busy", "typed at a tool", "pane wake", "interrupt",
+    "sandbox", "spool", "typed idle", "typed busy", "typed at a tool", "pane wake", "interrupt", "acp idle",
+    "acp busy", "acp permission", "acp resumed", "server idle", "server busy", "server resumed",
 )  # fmt: skip
 # For these a terminal is all that a runtime needs.
 _TYPED = ("typed idle", "typed busy", "typed at a tool", "interrupt")
@@ -451,7 +466,7 @@ def _numbered(
     text: str, what: str, columns: tuple[str, ...], counted: dict[str, dict[str, dict[str, float]]]
 ) -> str:
     rows = [
-        f"| {title} | {' | '.join(_number(found[what][column]) for column in columns)} |\n"
+        f"| {title} | {' | '.join(_number(found[what].get(column)) for column in columns)} |\n"
         for title, found in counted.items()
         if what in found
     ]
@@ -459,7 +474,9 @@ def _numbered(
     return f"{text}{head}{''.join(rows)}" if rows else ""
 
 
-def _number(value: float) -> str:
+def _number(value: float | None) -> str:
+    if value is None:
+        return "not measured"
     return str(value) if isinstance(value, int) else f"{value:.2f} s"
 
 
@@ -511,11 +528,18 @@ and the receipt says *seen*. A time is that from `send` to the request, with all
   interrupt` ended a turn, which was proven, and the model was not asked again.
 - *sandbox*: what the agent sent from inside its sandbox was stored. *spool*: what that kept out was taken in
   by the next hook, and reached the other agent once.
+- *acp idle*, *acp busy*: spoken to in the Agent Client Protocol: at once, or after the turn, in which the
+  model took 5 s more. *acp permission*: what it asked was a gate; a no kept the tool from running, a yes let
+  it run. *acp resumed*: killed in a turn, it was started again and went on with its session, and the mail of
+  that turn was shown again, labelled. Claude Code and Codex speak it by their adapters.
+- *server idle*, *server busy*: in a pane of tmux, without hooks, by the server that has its conversation: at
+  once, and a draft stayed; or into the turn of a person, after its tool. *server resumed*: a server that is
+  our child was killed in a turn, and went on with its conversation, as above.
 
 Where there is no tick, it says why: the runtime has *no way in* there, *nothing wakes it*, so that *nothing
-is typed*; it has *no sandbox* (but containers), or its *hooks do not work* in the one it has
-([sandboxes](../explanation/runtimes.md#sandboxes)); or it could be, and was *not shown* by these tests on the
-machine where they ran last.
+is typed*; it speaks *no ACP*, or has *no server*; it has *no sandbox* (but containers), or its *hooks do not
+work* in the one it has ([sandboxes](../explanation/runtimes.md#sandboxes)); or it could be, and was *not
+shown* by these tests on the machine where they ran last.
 
 """
 
@@ -540,6 +564,10 @@ def _why_not(runtime: Runtime, point: str) -> str:
     """Why a message cannot come there, as far as the runtime's module knows; empty: it can."""
     if point in _TYPED:
         return ""
+    if point.startswith("acp "):
+        return "" if acp.of(runtime.name) else "no ACP"
+    if point.startswith("server "):
+        return "" if runtime.server else "no server"
     if point in ("idle wake", "draft kept"):
         nothing = {"idle wake": "nothing wakes it", "draft kept": "nothing is typed"}[point]
         return nothing if runtime.wake is Wake.NONE else ""

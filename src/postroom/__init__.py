@@ -10,6 +10,8 @@ room.send("builder", "Please build the parser.")
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from postroom.bridges.files.letter import Letter as Letter
+    from postroom.bridges.files.mailbox import Mailbox as Mailbox
     from postroom.errors import PostroomError as PostroomError
     from postroom.model.ladder import Evidence as Evidence
     from postroom.model.ladder import Priority as Priority
@@ -33,7 +35,9 @@ _EXPORTS = {
     "Delivery": "postroom.model.message",
     "Event": "postroom.model.message",
     "Evidence": "postroom.model.ladder",
+    "Letter": "postroom.bridges.files.letter",
     "Mail": "postroom.model.message",
+    "Mailbox": "postroom.bridges.files.mailbox",
     "Message": "postroom.model.message",
     "PostroomError": "postroom.errors",
     "Priority": "postroom.model.ladder",
@@ -50,7 +54,9 @@ __all__ = [
     "Delivery",
     "Event",
     "Evidence",
+    "Letter",
     "Mail",
+    "Mailbox",
     "Message",
     "PostroomError",
     "Priority",

@@ -4,6 +4,7 @@ import contextlib
 import os
 import stat
 
+from postroom.bridges.files import remote
 from postroom.bridges.files.local import LocalShelf
 from postroom.bridges.files.shelf import Shelf
 from postroom.errors import BridgeError, InvalidValue
@@ -13,7 +14,9 @@ _FOLDER, _NOFOLLOW = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0), getattr(os, "O
 
 
 def checked(place: str) -> str:
-    """A tree as it is kept: one path, however it was written."""
+    """A tree as it is kept: one path, however it was written; or an address."""
+    if remote.is_remote(place):
+        return remote.checked(place)
     real = os.path.realpath(os.path.expanduser(place))
     if not os.path.isdir(real):
         raise InvalidValue(f"there is no directory {place}", hint=f"Make it: mkdir -p {place}")
@@ -22,11 +25,15 @@ def checked(place: str) -> str:
 
 def shelf(place: str, name: str) -> Shelf:
     """One mailbox of a tree."""
+    if remote.is_remote(place):
+        return remote.shelf(place, name)
     return LocalShelf(place, name)
 
 
 def members(place: str) -> list[str]:
     """The mailboxes that are there: directories, and no links to some. None where the tree is gone."""
+    if remote.is_remote(place):
+        return remote.members(place)
     try:
         with os.scandir(place) as found:
             return sorted(
@@ -48,6 +55,9 @@ def changed_at(place: str) -> int:
 
 def mark(place: str, data: bytes) -> None:
     """Note in a tree that a room elsewhere serves it; `BridgeError` where nothing can be written there."""
+    if remote.is_remote(place):
+        remote.mark(place, data)
+        return
     try:
         base = _base(place)
         try:
@@ -64,6 +74,10 @@ def mark(place: str, data: bytes) -> None:
 
 
 def unmark(place: str) -> None:
+    if remote.is_remote(place):
+        with contextlib.suppress(BridgeError):  # then it stays; whoever uses it waits for who serves it
+            remote.unmark(place)
+        return
     try:
         base = _base(place)
     except OSError:

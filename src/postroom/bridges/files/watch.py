@@ -33,6 +33,7 @@ class Side(Enum):
 
     HOST = {Folder.INBOX: _GOES, Folder.OUTBOX: _COMES}  # noqa: RUF012 - a member, and read only
     AGENT = {Folder.INBOX: _COMES, Folder.RECEIPTS: _COMES}  # noqa: RUF012
+    TREE = {}  # noqa: RUF012 - nothing but what comes into a directory
 
 
 class Watch(Protocol):

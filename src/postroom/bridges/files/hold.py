@@ -1,0 +1,304 @@
+"""Which program has which letter of an inbox in hand, when several receive from it at once.
+
+A hold is a small file beside the letters, `inbox/.held/<letter>.<n>`, that names its holder. Of several who
+make the same one, one succeeds. A hold counts while its holder lives; who finds one of a holder that is gone
+makes the next, `n + 1`, and knows from that number that the letter may have been read before.
+"""
+
+import contextlib
+import os
+import threading
+import time
+import weakref
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
+from typing import Protocol
+
+from postroom import host
+from postroom.bridges.files.depot import Depot, Unreachable
+from postroom.errors import BridgeError
+
+try:
+    import fcntl
+except ImportError:  # as on Windows
+    fcntl = None
+
+FOLDER = "inbox/.held"
+_LONGEST = 200  # bytes of what a holder says of itself
+_PLAIN = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
+_BEAT = 15.0  # seconds between two signs of life of a holder elsewhere
+_SILENT = 60.0  # seconds after which one that gave none is gone
+
+
+class Place(Protocol):
+    """Where holds are kept, and how a holder is known to live."""
+
+    def begin(self, holder: str) -> None:
+        """From now on this holder lives."""
+        ...
+
+    def is_alive(self, holder: str) -> bool: ...
+
+    def names(self) -> list[str]: ...
+
+    def read(self, name: str) -> str:
+        """Empty where there is none."""
+        ...
+
+    def create(self, name: str, holder: str) -> bool: ...
+
+    def remove(self, name: str) -> None: ...
+
+    def end(self, holder: str) -> None: ...
+
+    def forget(self) -> None:
+        """In a process that was forked: who lives is its parent."""
+        ...
+
+
+class Holds:
+    """What this program has in hand. Used by one thread at a time."""
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+        self._me = os.urandom(8).hex()
+        self._begun = False
+        self._mine: dict[str, int] = {}  # and how often each has been held before
+        _every.add(self)
+
+    def take(self, letters: list[str], most: int) -> list[tuple[str, bool]]:
+        """So many of these letters, each with whether somebody has had it before; none that another has."""
+        if not self._begun:
+            self._place.begin(self._me)
+            self._begun = True
+        held, found = self._held(letters), list[tuple[str, bool]]()
+        for letter in letters:
+            if len(found) == most:
+                break
+            count = held.get(letter, 0)
+            if letter not in self._mine and self._take(letter, count):
+                self._mine[letter] = count
+                found.append((letter, count > 0))
+        return found
+
+    def _take(self, letter: str, count: int) -> bool:
+        if count:
+            holder = self._place.read(f"{letter}.{count - 1}")
+            if holder != self._me and self._lives(holder):
+                return False
+        return self._place.create(f"{letter}.{count}", self._me)
+
+    def _lives(self, holder: str) -> bool:
+        return holder.isalnum() and self._place.is_alive(holder)
+
+    def _held(self, letters: Iterable[str]) -> dict[str, int]:
+        """How often each has been held. What is left of letters that are gone goes, too."""
+        here, found = set(letters), dict[str, int]()
+        for name in self._place.names():
+            letter, _, number = name.rpartition(".")
+            if letter in here and number.isdecimal():
+                found[letter] = max(found.get(letter, 0), int(number) + 1)
+            elif letter not in here and not self._lives(self._place.read(name)):
+                self._place.remove(name)
+        return found
+
+    def done(self, letter: str) -> None:
+        """It is not in the inbox any more, or was not there after all."""
+        for number in range(self._mine.pop(letter, -1) + 1):
+            self._place.remove(f"{letter}.{number}")
+
+    def put_back(self, letter: str) -> None:
+        """It was not shown to anybody by us."""
+        number = self._mine.pop(letter, None)
+        if number is not None:
+            self._place.remove(f"{letter}.{number}")
+
+    def close(self) -> None:
+        """What is still in hand is anybody's from now on, and will be said to have been read before."""
+        if self._begun:
+            self._begun = False
+            self._mine.clear()
+            self._place.end(self._me)
+
+    def forget(self) -> None:
+        """In a process that was forked from the holder's own."""
+        self._begun = False
+        self._mine.clear()
+        self._place.forget()
+
+
+_every: "weakref.WeakSet[Holds]" = weakref.WeakSet()
+
+
+def _forget_all() -> None:
+    for one in list(_every):
+        one.forget()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_all)
+
+
+class Here:
+    """On this machine. A holder lives while it has a lock on a file, which ends with its process."""
+
+    def __init__(self, mailbox: str) -> None:
+        self._folder = os.path.join(mailbox, FOLDER)
+        self._lock = -1
+
+    def begin(self, holder: str) -> None:
+        self.forget()
+        with self._said():
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(self._folder, os.stat(os.path.dirname(self._folder)).st_mode & 0o777)
+            self._lock = os.open(self._sign(holder), os.O_RDWR | os.O_CREAT | os.O_EXCL | _PLAIN, 0o644)
+            os.write(self._lock, host.identity().encode())
+            if fcntl is not None:
+                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    @contextmanager
+    def _said(self) -> Generator[None]:
+        try:
+            yield
+        except FileExistsError:
+            raise
+        except OSError as exc:
+            raise BridgeError(f"{self._folder} cannot be used: {exc.strerror}") from exc
+
+    def is_alive(self, holder: str) -> bool:
+        try:
+            sign = os.open(self._sign(holder), os.O_RDONLY | _PLAIN)
+        except FileNotFoundError:
+            return False
+        except OSError:
+            return True  # it cannot be told
+        try:
+            if fcntl is None:
+                return not host.is_gone(os.read(sign, _LONGEST).decode("ascii", "replace"))
+            fcntl.flock(sign, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError:
+            return True
+        finally:
+            os.close(sign)
+        with contextlib.suppress(OSError):
+            os.unlink(self._sign(holder))
+        return False
+
+    def names(self) -> list[str]:
+        try:
+            return [name for name in os.listdir(self._folder) if name[0] != "."]
+        except FileNotFoundError:
+            return []  # the inbox was taken away
+
+    def read(self, name: str) -> str:
+        try:
+            with open(os.path.join(self._folder, name), "rb") as file:
+                return file.read(_LONGEST).decode("ascii", "replace")
+        except OSError:
+            return ""
+
+    def create(self, name: str, holder: str) -> bool:
+        if not os.path.exists(self._sign(holder)):
+            self.begin(holder)  # it went with the inbox
+        temporary = os.path.join(self._folder, f".{os.urandom(8).hex()}")
+        try:
+            with self._said():
+                with open(temporary, "x", encoding="ascii") as file:
+                    file.write(holder)
+                os.link(temporary, os.path.join(self._folder, name))
+        except FileExistsError:
+            return False
+        finally:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+        return True
+
+    def remove(self, name: str) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(os.path.join(self._folder, name))
+
+    def end(self, holder: str) -> None:
+        with contextlib.suppress(OSError):
+            os.unlink(self._sign(holder))
+        self.forget()
+
+    def forget(self) -> None:
+        lock, self._lock = self._lock, -1
+        if lock >= 0:
+            os.close(lock)
+
+    def _sign(self, holder: str) -> str:
+        return os.path.join(self._folder, f".{holder}")
+
+
+class Elsewhere:
+    """In a depot. A holder lives while the file of its name says something new now and then.
+
+    Whoever asks measures that by its own clock, from when it first saw what is said there.
+    """
+
+    def __init__(self, depot: Depot, pulse: Depot, mailbox: str) -> None:
+        """`pulse`: another connection to the same depot, for the thread that tells that we live."""
+        self._depot, self._pulse = depot, pulse
+        self._folder = f"{mailbox}/{FOLDER}"
+        self._heard: dict[str, tuple[bytes, float]] = {}
+        self._over = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def begin(self, holder: str) -> None:
+        self._depot.make(self._folder)
+        self._depot.write(self._sign(holder), b"0")
+        self._over.clear()
+        self._thread = threading.Thread(target=self._live, args=(holder,), name="mailbox-pulse", daemon=True)
+        self._thread.start()
+
+    def _live(self, holder: str) -> None:
+        beats = 0
+        while not self._over.wait(_BEAT):
+            beats += 1
+            with contextlib.suppress(Unreachable):
+                self._pulse.write(self._sign(holder), str(beats).encode())
+
+    def is_alive(self, holder: str) -> bool:
+        try:
+            said = self._depot.read(self._sign(holder), _LONGEST)
+        except FileNotFoundError:
+            return False
+        now = time.monotonic()
+        before, since = self._heard.get(holder, (b"", now))
+        if said != before:
+            self._heard[holder] = (said, now)
+            return True
+        return now - since < _SILENT
+
+    def names(self) -> list[str]:
+        try:
+            return [name for name in self._depot.names(self._folder) if name[0] != "."]
+        except FileNotFoundError:
+            return []
+
+    def read(self, name: str) -> str:
+        try:
+            return self._depot.read(f"{self._folder}/{name}", _LONGEST).decode("ascii", "replace")
+        except FileNotFoundError:
+            return ""
+
+    def create(self, name: str, holder: str) -> bool:
+        """A store may have made it, and been asked again because its answer was lost."""
+        return self._depot.create(f"{self._folder}/{name}", holder.encode()) or self.read(name) == holder
+
+    def remove(self, name: str) -> None:
+        self._depot.remove(f"{self._folder}/{name}")
+
+    def end(self, holder: str) -> None:
+        self._over.set()
+        if self._thread is not None:
+            self._thread.join()
+        with contextlib.suppress(Unreachable):  # then its silence will tell
+            self._depot.remove(self._sign(holder))
+
+    def forget(self) -> None:
+        self._thread = None
+
+    def _sign(self, holder: str) -> str:
+        return f"{self._folder}/.{holder}"

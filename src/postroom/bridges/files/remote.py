@@ -1,0 +1,177 @@
+"""Mailboxes that lie elsewhere: in an object store (`s3://bucket/path`) or over SFTP (`sftp://user@host/path`).
+
+Needs the extra `postroom[remote]`. How the store is reached and who we are there is found by the libraries in
+their own ways (environment, `~/.aws`, `~/.ssh`); a password in the address is refused, because addresses are
+kept. Nothing rings from there, so whoever serves such a shelf looks at it now and then. What has been dealt
+with is not listed again: only the outbox, and the inbox, which has what is open.
+"""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from urllib.parse import urlsplit
+
+from postroom.bridges.files.depot import Depot
+from postroom.bridges.files.patient import Patient
+from postroom.bridges.files.shelf import Folder, Sheet
+from postroom.errors import BridgeError, InvalidLetter, InvalidValue
+
+BASE, SIGN = ".postroom", ".postroom/served"
+_SFTP = ("sftp", "ssh")
+_OBJECTS = ("s3", "s3a", "gs", "gcs", "abfs", "az")
+_NEEDS = {"gs": "gcsfs", "gcs": "gcsfs", "abfs": "adlfs", "az": "adlfs"}
+
+
+def is_remote(place: str) -> bool:
+    """Whether that is the address of a tree elsewhere, and no directory."""
+    return "://" in place
+
+
+def checked(url: str) -> str:
+    """The address of a tree, without what follows it; `InvalidValue` if it is none that can be kept."""
+    try:
+        place = urlsplit(url)
+        secret, host, _ = place.password, place.hostname, place.port
+    except ValueError as exc:
+        raise InvalidValue(f"{url!r} is no address: {exc}") from None
+    if place.scheme not in (*_SFTP, *_OBJECTS):
+        kinds = "s3://bucket/path, gs://bucket/path or sftp://user@host/path"
+        raise InvalidValue(f"{url!r} is no address of a mailbox", hint=f"Give a directory, or {kinds}")
+    if secret is not None:
+        raise InvalidValue("an address must not have a password in it", hint=_SECRETS)
+    if not host or (place.scheme in _SFTP and place.path in ("", "/")):
+        raise InvalidValue(f"{url!r} names no place", hint="Name the directory, too.")
+    return url.rstrip("/")
+
+
+_SECRETS = "It would be kept. Use a key (~/.ssh), or what the store's own tools read."
+
+
+def connect(url: str) -> Depot:
+    """Where a tree lies. Nothing is asked of the store yet, where that can be helped."""
+    url = checked(url)
+    scheme = url.partition("://")[0]
+    try:
+        if scheme in _SFTP:
+            from postroom.bridges.files.sftp import Sftp  # noqa: PLC0415 - an extra
+
+            return Sftp(url)
+        from postroom.bridges.files.objects import shared  # noqa: PLC0415 - an extra
+
+        return shared(url)
+    except ImportError as exc:
+        what = _NEEDS.get(scheme, "'postroom[remote]'")
+        raise BridgeError(f"{scheme}:// needs a library: {exc}", hint=f"Run: pip install {what}") from exc
+
+
+def shelf(url: str, name: str) -> "RemoteShelf":
+    """One mailbox, for who serves it for long: a store that is away is asked less and less often."""
+    return RemoteShelf(url, name, Patient(connect(url)))
+
+
+def members(url: str) -> list[str]:
+    """The mailboxes of a tree: what lies in it."""
+    with _connected(url) as depot:
+        try:
+            return sorted(name for name in depot.names("") if name[0] != ".")
+        except FileNotFoundError:
+            return []
+
+
+def mark(url: str, data: bytes) -> None:
+    """Note in a tree that a room serves it."""
+    with _connected(url) as depot:
+        depot.make(BASE)
+        depot.write(SIGN, data)
+
+
+def unmark(url: str) -> None:
+    with _connected(url) as depot:
+        depot.remove(SIGN)
+
+
+def is_marked(url: str) -> bool:
+    with _connected(url) as depot:
+        try:
+            depot.about(SIGN)
+        except FileNotFoundError:
+            return False
+        return True
+
+
+@contextmanager
+def _connected(url: str) -> Generator[Depot]:
+    depot = connect(url)
+    try:
+        yield depot
+    finally:
+        depot.close()
+
+
+class RemoteShelf:
+    """See `Shelf`."""
+
+    is_blind = True
+
+    def __init__(self, url: str, name: str, depot: Depot | None = None) -> None:
+        self.place = f"{checked(url)}/{name}"
+        self._name = name
+        self._depot = depot or connect(url)
+
+    def make(self) -> None:
+        for folder in Folder:
+            self._depot.make(f"{self._name}/{folder.value}")
+
+    def names(self, folder: Folder) -> list[str]:
+        try:
+            found = self._depot.names(f"{self._name}/{folder.value}")
+        except FileNotFoundError:
+            if folder is Folder.INBOX:  # which is told from one that is gone
+                raise
+            return []
+        return sorted(name for name in found if not name.startswith("."))
+
+    def has(self, folder: Folder, name: str) -> bool:
+        try:
+            self._depot.about(self._path(folder, name))
+        except FileNotFoundError:
+            return False
+        return True
+
+    def stamp(self, folder: Folder, name: str) -> str:
+        return self._depot.about(self._path(folder, name)).stamp
+
+    def read(self, folder: Folder, name: str, limit: int) -> Sheet:
+        path = self._path(folder, name)
+        about = self._depot.about(path)
+        if not about.is_plain:
+            raise InvalidLetter("it is no plain file")
+        if about.size > limit or len(data := self._depot.read(path, limit + 1)) > limit:
+            raise InvalidLetter(f"it is larger than {limit:,} bytes")
+        return Sheet(data, about.stamp)
+
+    def write(self, folder: Folder, name: str, data: bytes, *, lasting: bool = True) -> None:
+        self._depot.write(self._path(folder, name), data)
+
+    def move(self, source: Folder, name: str, target: Folder, new_name: str) -> str:
+        return self._depot.move(self._path(source, name), self._path(target, new_name))
+
+    def remove(self, folder: Folder, name: str) -> None:
+        self._depot.remove(self._path(folder, name))
+
+    def pack(self, seconds: float) -> int:
+        """None: how long ago something was done is told by the store's clock, which may not be ours."""
+        return 0
+
+    def fileno(self) -> int:
+        return -1
+
+    def changes(self) -> frozenset[Folder]:
+        return frozenset()
+
+    def close(self) -> None:
+        self._depot.close()
+
+    def _path(self, folder: Folder, name: str) -> str:
+        if "/" in name or "\0" in name or name in ("", ".", ".."):
+            raise InvalidLetter(f"{name!r} is no name of a file")
+        return f"{self._name}/{folder.value}/{name}"

@@ -1,0 +1,195 @@
+"""A depot over SFTP, by the library that fsspec uses for it.
+
+Directly, because four things count here that fsspec leaves open: the server must be known (as `ssh` knows
+it, by `~/.ssh/known_hosts`), each answer has a time in which it must come, links are not followed, and a name
+that is no UTF-8 does not break a listing.
+"""
+
+import errno
+import importlib
+import os
+import stat
+from collections.abc import Callable
+from typing import Any, TypeVar
+from urllib.parse import unquote, urlsplit
+
+from postroom.bridges.files.depot import SECONDS, About, Unreachable
+
+paramiko: Any = importlib.import_module("paramiko")  # of which types tell less than half
+_commands: Any = importlib.import_module("paramiko.sftp")
+
+_T = TypeVar("_T")
+_DIRECTORY = 0o700
+_TIMES = ("timeout", "banner_timeout", "auth_timeout", "channel_timeout")
+
+
+class Sftp:
+    """See `Depot`. A connection that is lost is made anew. Keys are those that `ssh` would try."""
+
+    def __init__(self, url: str) -> None:
+        place = urlsplit(url)
+        self._host = place.hostname or ""
+        self._port = place.port or 22
+        self._user = unquote(place.username) if place.username else None
+        self._base = unquote(place.path).rstrip("/")
+        self._client: Any = None
+        self._ftp: Any = None
+
+    def names(self, folder: str) -> list[str]:
+        def look(ftp: Any) -> list[str]:
+            if not stat.S_ISDIR(ftp.lstat(self._path(folder)).st_mode):
+                raise FileNotFoundError(errno.ENOTDIR, "it is no directory any more", folder)
+            return _names(ftp, self._path(folder))
+
+        return self._call(look)
+
+    def about(self, path: str) -> About:
+        def ask(ftp: Any) -> About:
+            found = ftp.lstat(self._path(path))
+            stamp = f"{found.st_size}.{found.st_mtime}.{found.st_mode}"
+            return About(found.st_size or 0, stamp, stat.S_ISREG(found.st_mode))
+
+        return self._call(ask)
+
+    def read(self, path: str, limit: int) -> bytes:
+        def read(ftp: Any) -> bytes:
+            if not stat.S_ISREG(ftp.lstat(self._path(path)).st_mode):  # to open a pipe would not end
+                raise FileNotFoundError(errno.ENOENT, "it is no plain file", path)
+            with ftp.open(self._path(path), "rb") as file:
+                return file.read(limit)
+
+        return self._call(read)
+
+    def write(self, path: str, data: bytes) -> None:
+        self._put(path, data, lambda ftp, old, new: ftp.posix_rename(old, new))
+
+    def create(self, path: str, data: bytes) -> bool:
+        try:
+            self._put(path, data, self._rename)
+        except FileExistsError:
+            return False
+        return True
+
+    def _rename(self, ftp: Any, old: bytes, new: bytes) -> None:
+        """Over none that is there: OpenSSH makes a link for it, and of two that do so one fails."""
+        try:
+            ftp.rename(old, new)
+        except FileNotFoundError:
+            raise
+        except OSError:
+            try:
+                ftp.lstat(new)
+            except FileNotFoundError:
+                pass
+            else:
+                raise FileExistsError(errno.EEXIST, "there is another", os.fsdecode(new)) from None
+            raise
+
+    def _put(self, path: str, data: bytes, settle: Callable[[Any, bytes, bytes], None]) -> None:
+        def put(ftp: Any) -> None:
+            folder, _, name = path.rpartition("/")
+            temporary = self._path(f"{folder}/.{os.urandom(8).hex()}.{name[:64]}")
+            try:
+                with ftp.open(temporary, "wbx") as file:
+                    file.write(data)
+                    file.flush()
+                    _sync(ftp, file.handle)
+                settle(ftp, temporary, self._path(path))
+            except OSError:
+                _forget(ftp, temporary)
+                raise
+
+        self._call(put)
+
+    def move(self, old: str, new: str) -> str:
+        self._call(lambda ftp: self._rename(ftp, self._path(old), self._path(new)))
+        return self.about(new).stamp
+
+    def remove(self, path: str) -> None:
+        def remove(ftp: Any) -> None:
+            try:
+                ftp.remove(self._path(path))
+            except FileNotFoundError:
+                pass
+
+        self._call(remove)
+
+    def make(self, folder: str) -> None:
+        def make(ftp: Any) -> None:
+            steps = self._path(folder).split(b"/")
+            for count in range(2, len(steps) + 1):
+                path = b"/".join(steps[:count])
+                try:
+                    ftp.lstat(path)
+                except FileNotFoundError:
+                    ftp.mkdir(path, _DIRECTORY)
+
+        self._call(make)
+
+    def close(self) -> None:
+        client, self._client, self._ftp = self._client, None, None
+        if client is not None:
+            client.close()
+
+    def _connect(self) -> Any:
+        self._client = client = paramiko.SSHClient()
+        client.load_system_host_keys()
+        client.set_missing_host_key_policy(paramiko.RejectPolicy())
+        client.connect(self._host, self._port, self._user, **dict.fromkeys(_TIMES, SECONDS))
+        self._ftp = client.open_sftp()
+        self._ftp.get_channel().settimeout(SECONDS)
+        return self._ftp
+
+    def _path(self, path: str) -> bytes:
+        return os.fsencode(f"{self._base}/{path}" if path else self._base)
+
+    def _call(self, do: Callable[[Any], _T]) -> _T:
+        """Do something over the connection there is; if that is found to be lost, over a new one."""
+        if self._ftp is not None:
+            try:
+                return self._try(do)
+            except Unreachable:
+                if self._ftp is not None:
+                    raise
+        return self._try(do)
+
+    def _try(self, do: Callable[[Any], _T]) -> _T:
+        """What the server itself has answered leaves the connection as it is; whatever else fails ends it."""
+        try:
+            return do(self._ftp or self._connect())
+        except (FileNotFoundError, FileExistsError):
+            raise
+        except PermissionError as exc:
+            raise Unreachable(f"{self._host} forbids it: {exc}") from exc
+        except (paramiko.SSHException, EOFError, OSError) as exc:
+            self.close()
+            raise Unreachable(f"{self._host} cannot be reached: {str(exc) or type(exc).__name__}") from exc
+
+
+def _names(ftp: Any, path: bytes) -> list[str]:
+    """What is in a directory, whatever bytes it is named by: paramiko's own listing insists on UTF-8."""
+    handle, found = ftp._request(_commands.CMD_OPENDIR, path)[1].get_binary(), list[str]()
+    try:
+        while True:
+            answer = ftp._request(_commands.CMD_READDIR, handle)[1]
+            for _ in range(answer.get_int()):
+                found.append(os.fsdecode(answer.get_string()))
+                answer.get_string()  # the same as a line for people
+                paramiko.SFTPAttributes._from_msg(answer)
+    except EOFError:
+        ftp._request(_commands.CMD_CLOSE, handle)
+    return [name for name in found if name not in (".", "..")]
+
+
+def _sync(ftp: Any, handle: bytes) -> None:
+    try:
+        ftp._request(_commands.CMD_EXTENDED, "fsync@openssh.com", handle)
+    except OSError:
+        pass  # a server that cannot
+
+
+def _forget(ftp: Any, path: bytes) -> None:
+    try:
+        ftp.remove(path)
+    except (paramiko.SSHException, EOFError, OSError):
+        pass

@@ -1,0 +1,188 @@
+"""What a shelf is, wherever its folders lie: on this machine, in an S3 bucket, or behind an SSH server."""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import NamedTuple
+
+import pytest
+
+from postroom.bridges.files.local import LocalShelf
+from postroom.bridges.files.remote import RemoteShelf
+from postroom.bridges.files.shelf import Folder, Shelf
+from postroom.errors import InvalidLetter, InvalidValue
+from tests.stores import S3, Sshd
+
+KINDS = ("local", "s3", "sftp")
+
+
+class Case(NamedTuple):
+    """One kind of shelf, and how somebody else writes a file there."""
+
+    kind: str
+    open: Callable[[], Shelf]
+    put: Callable[[str, bytes], None]
+
+
+@pytest.fixture(scope="module")
+def s3() -> Iterator[S3]:
+    with S3() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
+    with Sshd(str(tmp_path_factory.mktemp("sshd"))) as server:
+        yield server
+
+
+@pytest.fixture(params=KINDS)
+def case(request: pytest.FixtureRequest, tmp_path: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Case]:
+    tree = os.path.join(tmp_path, "tree")
+    os.mkdir(tree)
+    with ExitStack() as stack:
+
+        def opened(shelf: Shelf) -> Shelf:
+            stack.callback(shelf.close)
+            return shelf
+
+        if request.param == "local":
+            yield Case("local", lambda: opened(LocalShelf(tree, "bob")), _writer(tree))
+            return
+        server: S3 | Sshd = request.getfixturevalue("s3" if request.param == "s3" else "sshd")
+        server.reach(monkeypatch)
+        site = server.site(tree)
+        put = lambda at, data: site.put(f"bob/{at}", data)  # noqa: E731
+        yield Case(request.param, lambda: opened(RemoteShelf(site.url, "bob")), put)
+
+
+def _writer(tree: str) -> Callable[[str, bytes], None]:
+    def put(at: str, data: bytes) -> None:
+        with open(os.path.join(tree, "bob", at), "wb") as file:
+            file.write(data)
+
+    return put
+
+
+@pytest.fixture
+def shelf(case: Case) -> Shelf:
+    shelf = case.open()
+    shelf.make()
+    return shelf
+
+
+def test_what_others_write_is_listed_in_the_order_of_its_names_and_read(case: Case, shelf: Shelf):
+    for name in ("b.json", "a.json", ".half"):
+        case.put(f"outbox/{name}", name.encode())
+    assert shelf.names(Folder.OUTBOX) == ["a.json", "b.json", "processed", "rejected"]
+    assert shelf.read(Folder.OUTBOX, "b.json", 100).data == b"b.json"
+    assert shelf.has(Folder.OUTBOX, "a.json")
+    assert not shelf.has(Folder.OUTBOX, "c.json")
+
+
+def test_every_folder_is_empty_when_it_was_made_and_making_it_again_changes_nothing(shelf: Shelf):
+    shelf.write(Folder.INBOX, "a.json", b"{}")
+    shelf.make()
+    assert shelf.names(Folder.INBOX) == ["a.json", "processed"]
+    for folder in (Folder.READ, Folder.TAKING, Folder.TAKEN, Folder.REJECTED, Folder.RECEIPTS):
+        assert shelf.names(folder) == []
+
+
+def test_an_inbox_that_was_never_made_is_not_there(case: Case):
+    with pytest.raises(FileNotFoundError):
+        case.open().names(Folder.INBOX)
+
+
+def test_what_is_written_is_there_for_another_and_replaces_what_was(case: Case, shelf: Shelf):
+    shelf.write(Folder.RECEIPTS, "a.json", b"one")
+    shelf.write(Folder.RECEIPTS, "a.json", b"the other", lasting=False)
+    assert case.open().read(Folder.RECEIPTS, "a.json", 100).data == b"the other"
+    assert shelf.names(Folder.RECEIPTS) == ["a.json"]
+
+
+def test_a_file_is_moved_with_all_that_is_in_it_and_is_not_where_it_was(shelf: Shelf):
+    shelf.write(Folder.INBOX, "a.json", b"said")
+    stamp = shelf.stamp(Folder.INBOX, "a.json")
+    assert shelf.move(Folder.INBOX, "a.json", Folder.READ, "a.json") == stamp
+    assert not shelf.has(Folder.INBOX, "a.json")
+    assert shelf.read(Folder.READ, "a.json", 100).data == b"said"
+
+
+def test_nothing_is_moved_over_another(shelf: Shelf):
+    shelf.write(Folder.INBOX, "a.json", b"new")
+    shelf.write(Folder.READ, "a.json", b"old")
+    with pytest.raises(FileExistsError):
+        shelf.move(Folder.INBOX, "a.json", Folder.READ, "a.json")
+    assert shelf.read(Folder.INBOX, "a.json", 100).data == b"new"
+    assert shelf.read(Folder.READ, "a.json", 100).data == b"old"
+
+
+def test_what_is_gone_is_said_to_be_gone_and_may_be_removed_again(shelf: Shelf):
+    for ask in (
+        lambda: shelf.read(Folder.OUTBOX, "a.json", 100),
+        lambda: shelf.stamp(Folder.OUTBOX, "a.json"),
+        lambda: shelf.move(Folder.OUTBOX, "a.json", Folder.TAKEN, "a.json"),
+    ):
+        with pytest.raises(FileNotFoundError):
+            ask()
+    shelf.write(Folder.OUTBOX, "a.json", b"{}")
+    shelf.remove(Folder.OUTBOX, "a.json")
+    shelf.remove(Folder.OUTBOX, "a.json")
+    assert not shelf.has(Folder.OUTBOX, "a.json")
+
+
+def test_a_file_that_is_too_large_is_no_letter_and_can_still_be_set_aside(case: Case, shelf: Shelf):
+    case.put("outbox/huge.json", b"x" * 101)
+    with pytest.raises(InvalidLetter, match="100"):
+        shelf.read(Folder.OUTBOX, "huge.json", 100)
+    assert shelf.read(Folder.OUTBOX, "huge.json", 101).data == b"x" * 101
+    shelf.move(Folder.OUTBOX, "huge.json", Folder.REJECTED, "huge.json")
+    assert shelf.names(Folder.REJECTED) == ["huge.json"]
+
+
+def test_an_empty_file_is_empty(case: Case, shelf: Shelf):
+    case.put("outbox/empty.json", b"")
+    assert shelf.read(Folder.OUTBOX, "empty.json", 100).data == b""
+    shelf.move(Folder.OUTBOX, "empty.json", Folder.REJECTED, "empty.json")
+    assert shelf.read(Folder.REJECTED, "empty.json", 100).data == b""
+
+
+def test_a_stamp_is_another_when_something_else_was_written(case: Case, shelf: Shelf):
+    case.put("outbox/a.json", b"half")
+    half = shelf.read(Folder.OUTBOX, "a.json", 100).stamp
+    assert shelf.stamp(Folder.OUTBOX, "a.json") == half
+    case.put("outbox/a.json", b"half and half")
+    assert shelf.stamp(Folder.OUTBOX, "a.json") != half
+
+
+@pytest.mark.parametrize("name", ["ünï.json", "a b.json", "a*[b]?.json", "%2e%2e.json", "-rf.json", "~.json"])
+def test_a_name_is_a_name_whatever_it_looks_like(case: Case, shelf: Shelf, name: str):
+    case.put(f"outbox/{name}", b"{}")
+    case.put("outbox/other.json", b"other")
+    assert name in shelf.names(Folder.OUTBOX)
+    assert shelf.read(Folder.OUTBOX, name, 100).data == b"{}"
+    shelf.move(Folder.OUTBOX, name, Folder.REJECTED, name)
+    shelf.remove(Folder.REJECTED, name)
+    assert shelf.names(Folder.REJECTED) == []
+    assert shelf.read(Folder.OUTBOX, "other.json", 100).data == b"other"
+
+
+@pytest.mark.parametrize("name", ["../a.json", "a/b.json", "..", ""])
+def test_no_name_leads_out_of_its_folder(shelf: Shelf, name: str):
+    with pytest.raises((InvalidLetter, InvalidValue)):
+        shelf.write(Folder.INBOX, name, b"{}")
+    assert shelf.names(Folder.INBOX) == ["processed"]
+
+
+def test_two_shelves_of_one_mailbox_do_not_take_the_same_file(case: Case, shelf: Shelf):
+    other = case.open()
+    shelf.write(Folder.OUTBOX, "a.json", b"{}")
+    shelf.move(Folder.OUTBOX, "a.json", Folder.TAKING, "1.a.json")
+    with pytest.raises(FileNotFoundError):
+        other.move(Folder.OUTBOX, "a.json", Folder.TAKING, "2.a.json")
+    assert other.names(Folder.TAKING) == ["1.a.json"]
+
+
+def test_what_has_no_descriptor_says_that_it_must_be_looked_at(case: Case, shelf: Shelf):
+    assert shelf.is_blind == (shelf.fileno() < 0)
+    assert shelf.is_blind == (case.kind != "local")

@@ -1,0 +1,335 @@
+"""Mailboxes in an S3 bucket and behind an SSH server: real servers on loopback, a carrier in this process."""
+
+import contextlib
+import json
+import logging
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+
+from postroom import Mailbox, label
+from postroom.bridges.files import hold, remote
+from postroom.bridges.files.carrier import Carrier
+from postroom.bridges.files.depot import Unreachable
+from postroom.bridges.files.remote import RemoteShelf
+from postroom.errors import BridgeError, InvalidValue
+from postroom.room.local import LocalRoom
+from tests.stores import S3, Site, Sshd
+
+
+@pytest.fixture(scope="module")
+def s3() -> Iterator[S3]:
+    with S3() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
+    with Sshd(str(tmp_path_factory.mktemp("sshd"))) as server:
+        yield server
+
+
+@pytest.fixture(params=["s3", "sshd"])
+def server(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> S3 | Sshd:
+    found: S3 | Sshd = request.getfixturevalue(request.param)
+    found.reach(monkeypatch)
+    return found
+
+
+@pytest.fixture
+def site(server: S3 | Sshd, tmp_path: str) -> Site:
+    found = server.site(os.path.join(tmp_path, "tree"))
+    remote.mark(found.url, b"{}")
+    return found
+
+
+class Post:
+    """What a daemon does for the mailboxes of a tree, whenever it is told to."""
+
+    def __init__(self, room: LocalRoom, site: Site, *names: str) -> None:
+        self.room, self._site = room, site
+        self._depot = remote.connect(site.url)
+        self._agents = {name: room.join(name).id for name in names}
+        for name in names:
+            with contextlib.closing(RemoteShelf(site.url, name)) as shelf:
+                shelf.make()
+
+    def carry(self) -> None:
+        """By another carrier each time: so it looks at everything, as one does that was just started."""
+        for name, agent in self._agents.items():
+            carrier = Carrier(self.room, agent, RemoteShelf(self._site.url, name))
+            try:
+                while carrier.step() == 0.0:
+                    pass
+            finally:
+                carrier.close()
+
+
+@pytest.fixture
+def post(room: LocalRoom, site: Site) -> Post:
+    return Post(room, site, "bob")
+
+
+@pytest.fixture
+def bob(post: Post, site: Site) -> Iterator[Mailbox]:
+    with Mailbox(site.url, "bob") as mailbox:
+        yield mailbox
+
+
+def letter(**said: Any) -> bytes:
+    return json.dumps({"to": "planner", **said}).encode()
+
+
+# ------------------------------------------------------------------------------------- there and back
+
+
+def test_mail_goes_there_and_back_and_each_rung_is_known(room: LocalRoom, post: Post, bob: Mailbox):
+    sent = room.send("bob", "are you there?")
+    post.carry()
+    [asked] = bob.receive()
+    assert (asked.text, asked.sender, asked.may_be_repeat) == ("are you there?", "planner", False)
+    assert room.receipts(sent.id).deliveries[0].state == "offered"
+    assert bob.receive() == []
+    post.carry()
+    assert room.receipts(sent.id).deliveries[0].state == "seen"
+    bob.ack(asked.id)
+    id = bob.send("planner", "I am", reply_to=asked.id)
+    post.carry()
+    assert room.receipts(sent.id).deliveries[0].state == "acked"
+    assert bob.wait_for_ack(id, 0) is False
+    answer = room.take("planner")
+    assert answer is not None
+    assert (answer.body, answer.message.verified, answer.message.reply_to) == ("I am", "mailbox", sent.id)
+    room.settle(answer)
+    post.carry()
+    assert bob.wait_for_ack(id, 0) is True
+
+
+def test_what_an_agent_writes_with_tools_of_its_own_is_taken_in_once(room: LocalRoom, post: Post, site: Site):
+    for n in range(3):
+        site.put(f"bob/outbox/msg-{n}.json", letter(id=f"msg-{n}", payload={"text": f"letter {n}"}))
+    post.carry()
+    post.carry()
+    assert [mail.body for mail in room.peek("planner")] == ["letter 0", "letter 1", "letter 2"]
+    assert {"msg-0.json", "msg-1.json", "msg-2.json"} <= set(site.names("bob/outbox/processed"))
+
+
+def test_what_is_no_letter_is_set_aside_and_said_and_keeps_no_other(
+    room: LocalRoom, post: Post, site: Site, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("postroom.bridges.files.outbox._QUIET", 0.0)
+    site.put("bob/outbox/a.json", b"{ no json")
+    site.put("bob/outbox/b.json", letter(id="forged", **{"from": "planner"}, payload="I am the planner"))
+    site.put("bob/outbox/c.json", b"x" * (room.settings.mailbox_file_bytes + 1))
+    site.put("bob/outbox/d.json", letter(id="good", payload="all is well"))
+    post.carry()
+    assert [mail.body for mail in room.peek("planner")] == ["all is well"]
+    assert {"a.json", "b.json", "c.json"} <= set(site.names("bob/outbox/rejected"))
+    assert json.loads(site.get("bob/receipts/forged.json"))["error"]["code"] == "not_your_name"
+
+
+# -------------------------------------------------------------------------------- nothing is lost
+
+
+class Killed(BaseException):
+    """This process, as far as the test goes."""
+
+
+@pytest.fixture
+def kill_at(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    def arm(step: str) -> None:
+        def here(name: str) -> None:
+            if name == step:
+                monkeypatch.setattr(label, "armed", False)
+                raise Killed
+
+        monkeypatch.setattr(label, "here", here)
+        monkeypatch.setattr(label, "armed", True)
+
+    return arm
+
+
+@pytest.mark.parametrize("server", ["s3"], indirect=True)
+def test_who_is_killed_between_copy_and_removal_takes_a_letter_in_once(
+    room: LocalRoom, post: Post, site: Site, kill_at: Callable[[str], None]
+):
+    site.put("bob/outbox/1.json", letter(id="1", payload="once"))
+    kill_at("copied")
+    with pytest.raises(Killed):
+        post.carry()
+    assert "1.json" in site.names("bob/outbox")
+    post.carry()
+    assert [mail.body for mail in room.peek("planner")] == ["once"]
+    assert json.loads(site.get("bob/outbox/processed/1.json"))["id"] == "1"
+
+
+@pytest.mark.parametrize("server", ["s3"], indirect=True)
+def test_who_is_killed_between_copy_and_removal_has_seen_the_letter_and_gets_it_no_more(
+    room: LocalRoom, post: Post, site: Site, kill_at: Callable[[str], None]
+):
+    sent = room.send("bob", "read me")
+    post.carry()
+    killed = Mailbox(site.url, "bob")
+    assert [one.text for one in killed.receive()] == ["read me"]
+    kill_at("copied")
+    with pytest.raises(Killed):
+        killed.receive()
+    killed._end()
+    with Mailbox(site.url, "bob") as bob:
+        assert bob.receive() == []
+    post.carry()
+    assert room.receipts(sent.id).deliveries[0].state == "seen"
+
+
+def test_several_programs_receive_each_letter_once_and_what_one_died_over_again(
+    room: LocalRoom, post: Post, site: Site, monkeypatch: pytest.MonkeyPatch
+):
+    for n in range(4):
+        room.send("bob", f"letter {n}")
+    post.carry()
+    with ExitStack() as stack:
+        first, second, third = (stack.enter_context(Mailbox(site.url, "bob")) for _ in range(3))
+        assert [one.text for one in first.receive(limit=2)] == ["letter 0", "letter 1"]
+        assert [(one.text, one.may_be_repeat) for one in second.receive()] == [
+            ("letter 2", False), ("letter 3", False),
+        ]  # fmt: skip
+        assert third.receive() == []
+        monkeypatch.setattr(hold, "_SILENT", 0.0)  # for as long as no holder may be silent
+        assert [(one.text, one.may_be_repeat) for one in third.receive()][:2] == [
+            ("letter 0", True), ("letter 1", True),
+        ]  # fmt: skip
+
+
+# ------------------------------------------------------------------------------------ out of reach
+
+
+def test_a_store_that_is_away_is_told_as_such_and_mail_goes_on_when_it_is_back(
+    room: LocalRoom, post: Post, site: Site, bob: Mailbox, server: S3 | Sshd
+):
+    sent = room.send("bob", "patience")
+    carrier = Carrier(room, room.who("bob").id, RemoteShelf(site.url, "bob"))
+    _away(server)
+    try:
+        carrier.step()
+        seen = carrier.observe()
+        assert seen.reason == "offline"
+        assert "cannot be reached" in seen.words
+        with pytest.raises(Unreachable):
+            bob.receive(0.05)
+        with pytest.raises(Unreachable):
+            bob.send("planner", "hello?")
+    finally:
+        server.start()
+        carrier.close()
+    assert room.receipts(sent.id).deliveries[0].state == "stored"
+    post.carry()
+    assert [one.text for one in bob.receive()] == ["patience"]
+
+
+def _away(server: S3 | Sshd) -> None:
+    if isinstance(server, Sshd):
+        server.cut()
+    server.stop()
+
+
+@pytest.mark.parametrize("server", ["sshd"], indirect=True)
+def test_a_connection_that_was_cut_is_made_anew(post: Post, bob: Mailbox, room: LocalRoom, server: Sshd):
+    room.send("bob", "still there?")
+    post.carry()
+    server.cut()
+    assert [one.text for one in bob.receive()] == ["still there?"]
+
+
+@pytest.mark.parametrize("server", ["sshd"], indirect=True)
+def test_a_server_that_nobody_knows_is_not_talked_to(site: Site, server: Sshd, tmp_path: str):
+    known = os.path.join(server.home, ".ssh", "known_hosts")
+    os.rename(known, f"{known}.away")
+    try:
+        with pytest.raises(Unreachable, match="not found in known_hosts"):
+            Mailbox(site.url, "bob")
+    finally:
+        os.rename(f"{known}.away", known)
+
+
+def test_a_tree_that_nobody_serves_is_told_as_such(server: S3 | Sshd, tmp_path: str):
+    site = server.site(os.path.join(tmp_path, "unserved"))
+    with pytest.raises(BridgeError, match="nobody serves") as refusal:
+        Mailbox(site.url, "bob")
+    assert refusal.value.hint == f"Where a room is, run: postroom mailbox add {site.url}"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "sftp://user:secret@host/mail",
+        "ftp://host/mail",
+        "s3://",
+        "sftp://host",
+        "sftp://host:port/mail",
+        "://",
+    ],
+)
+def test_an_address_that_cannot_be_kept_or_reached_is_refused(url: str):
+    with pytest.raises(InvalidValue) as refusal:
+        remote.checked(url)
+    assert "secret" not in str(refusal.value)
+
+
+# ----------------------------------------------------------------------------- large and hostile
+
+
+@pytest.mark.parametrize("server", ["s3"], indirect=True)
+def test_what_was_dealt_with_is_never_listed_again_however_much_it_is(
+    server: S3, room: LocalRoom, post: Post, site: Site, caplog: pytest.LogCaptureFixture
+):
+    for folder in ("inbox", "outbox"):
+        server.fill(site.url, (f"bob/{folder}/processed/{n}.json" for n in range(10_000)))
+    room.send("bob", "one more")
+    with caplog.at_level(logging.INFO, logger="werkzeug"):
+        post.carry()
+    asked = [record.getMessage() for record in caplog.records if "list-type=2" in record.getMessage()]
+    assert asked
+    assert not [one for one in asked if "processed" in one]
+    assert len(asked) < 10
+    assert [name for name in site.names("bob/inbox") if name.startswith("2-")]
+
+
+@pytest.mark.parametrize("server", ["sshd"], indirect=True)
+def test_nothing_is_followed_or_opened_that_is_no_plain_file(
+    room: LocalRoom, post: Post, site: Site, tmp_path: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("postroom.bridges.files.outbox._QUIET", 0.0)
+    outbox = os.path.join(tmp_path, "tree", "bob", "outbox")
+    secret = os.path.join(tmp_path, "secret.json")
+    with open(secret, "wb") as file:
+        file.write(letter(id="secret", payload="not bob's"))
+    os.symlink(secret, os.path.join(outbox, "link.json"))
+    os.mkfifo(os.path.join(outbox, "pipe.json"))
+    os.mkdir(os.path.join(outbox, "folder.json"))
+    with open(os.path.join(os.fsencode(outbox), b"\xff\xfe.json"), "wb") as file:
+        file.write(b"{")
+    site.put("bob/outbox/z.json", letter(id="z", payload="good"))
+    post.carry()
+    assert [mail.body for mail in room.peek("planner")] == ["good"]
+    aside = os.listdir(os.path.join(outbox, "rejected"))
+    assert {"link.json", "pipe.json", "folder.json", "\udcff\udcfe.json"} <= set(aside)
+    assert os.path.exists(secret)
+
+
+@pytest.mark.parametrize("server", ["sshd"], indirect=True)
+def test_an_outbox_that_has_become_a_link_is_not_followed(
+    room: LocalRoom, post: Post, site: Site, tmp_path: str
+):
+    elsewhere = os.path.join(tmp_path, "elsewhere")
+    os.mkdir(elsewhere)
+    with open(os.path.join(elsewhere, "x.json"), "wb") as file:
+        file.write(letter(id="x", payload="another's"))
+    outbox = os.path.join(tmp_path, "tree", "bob", "outbox")
+    os.rename(outbox, f"{outbox}.old")
+    os.symlink(elsewhere, outbox)
+    post.carry()
+    assert room.peek("planner") == []
+    assert os.listdir(elsewhere) == ["x.json"]
