@@ -68,7 +68,8 @@ def settings() -> str:
         "| key | default | environment | meaning |\n| --- | --- | --- | --- |\n" + "".join(rows) + "\n"
         "A table `[agents.NAME]` declares an agent: `role`, `capabilities`, `description`, `supervisor`; "
         "`runtime` and `directory`, whose sessions are its; and how `postroom up` brings it up: `pane`, "
-        "where it is adopted, or `command`, with `bridge`, `session`, `restart` and `profile`.\n\n"
+        "where it is adopted, or `command`, with `bridge`, `session`, `restart` and `profile`; or `bridge = "
+        '"files"`, with the `directory` of the tree in which its mailbox lies.\n\n'
         "A table `[profiles.NAME]` says what the terminal of a program looks like that is no agent CLI we "
         "know: `prompt` (a pattern for how the line begins in which one types), `submit`, `busy`, `dialogs`, "
         "`stop`, `lines`, and the `programs` it is for.\n\n"
@@ -114,6 +115,8 @@ _TOLD = {  # what a payload has, of events that only tell something
     "agent.pushed": ": something was put before an agent: `what` (mail, wake, notice, command, answer), "
     "`route`, `result`, `words`, `messages`; of a command `text` and `by` before, and what came of it after; "
     "of an answer to what it asked `option` (none: nobody allowed it), and the gate among `messages`",
+    "agent.route": ": an agent is reached by another `route` than before; `instead_of` the one that does not"
+    " work, and in `words` why, unless it works again",
     "agent.started": ": by `spawn` or `up`, or again: `bridge`, `program`",
 }
 
@@ -414,8 +417,8 @@ def _definition(one: dict[str, Any]) -> Callable[[], str]:
 
 POINTS = (
     "start", "prompt", "tool", "stop", "idle wake", "draft kept", "compaction", "clear", "fork", "subagent",
-    "sandbox", "spool", "typed idle", "typed busy", "typed at a tool", "pane wake", "interrupt", "acp idle",
-    "acp busy", "acp permission", "acp resumed",
+    "sandbox", "spool", "typed idle", "typed busy", "typed at a tool", "pane wake", "interrupt",
+    "server idle", "server busy", "server resumed", "acp idle", "acp busy", "acp permission", "acp resumed",
 )  # fmt: skip
 # For these a terminal is all that a runtime needs.
 _TYPED = ("typed idle", "typed busy", "typed at a tool", "interrupt")

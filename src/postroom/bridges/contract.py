@@ -7,7 +7,7 @@ and it answers with what it can prove. Whoever hands over has claimed the mail b
 
 from collections.abc import Callable
 from enum import StrEnum
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from postroom.model.ladder import Evidence
 from postroom.model.message import Json
@@ -51,7 +51,8 @@ class Assent(NamedTuple):
     """What whoever hands over must be asked on the way.
 
     `begun` is called once, before the first byte. After it, a delivery is refused only if the terminal or the
-    pipe itself withheld all of it, to the last byte; whatever else goes wrong is uncertain.
+    pipe itself withheld all of it, to the last byte, or the agent's own server said that it took none of it;
+    whatever else goes wrong is uncertain.
     """
 
     begun: Callable[[], None]
@@ -199,6 +200,22 @@ class Bridge(Protocol):
         ...
 
 
+@runtime_checkable
+class Answering(Protocol):
+    """A bridge whose way may fail while its agent runs on: there may be another way then."""
+
+    def is_lost(self) -> bool:
+        """Whether it is known already that nothing goes through. Costs nothing."""
+        ...
+
+    def canary(self) -> str:
+        """Try the way, cheaply and without effect, and mend it if that can be done; why it does not work.
+
+        Empty: it does, and what was handed over before is still known.
+        """
+        ...
+
+
 class Berth(NamedTuple):
     """Where an agent runs, so that a bridge to it can be opened again: what its session's row has of it."""
 
@@ -227,7 +244,8 @@ class Way(Protocol):
 
     NAME: str
     ABOUT: str  # one line
-    CAPABILITIES: Capabilities  # what all its bridges can do; each may say otherwise of `busy`
+    CAPABILITIES: Capabilities  # what its bridges can do; one may say otherwise of `busy`, and one beside a
+    # terminal of somebody else's of `owned` and `output`
     BY_CALLER: bool  # agents are started by the command that asks for them, and not by the daemon
 
     def start(self, launch: Launch) -> Berth:

@@ -53,12 +53,19 @@ class Actor:
         *,
         knows: bool = False,
         questions: Questions | None = None,
+        instead: str = "",
+        ground: Bridge | None = None,
     ) -> None:
         """`due`: what an actor before this one could not note; `knows`: on the same bridge, which therefore
-        knows what was handed over by it; `questions`: those that were asked there, which outlive an actor.
+        knows what was handed over by it; `questions`: those that were asked there, which outlive an actor;
+        `instead`: why it is not reached by a better route; `ground`: the bridge to its terminal, if this is
+        another.
         """
         self._room = room
         self._bridge = bridge
+        self._ground = ground or bridge
+        self._instead = instead
+        self.has_stumbled = False  # whether something did not go through, so that the route is to be tried
         self._manifest = manifest
         self._route = bridge.name
         self._pause = _SOON
@@ -219,11 +226,15 @@ class Actor:
     def _deliver(
         self, text: Text, begun: Callable[[], None], agrees: Callable[[], bool] = lambda: True
     ) -> Delivered:
+        bridge = self._ground if text.kind is Kind.COMMAND else self._bridge
         try:
             with self._pen() as pen:
-                return self._bridge.deliver(text, Assent(begun, lambda: agrees() and pen.holds()))
+                delivered = bridge.deliver(text, Assent(begun, lambda: agrees() and pen.holds()))
         except TerminalTaken as exc:
             return Delivered(Result.REFUSED, "typing", words=str(exc))
+        if delivered.result is Result.UNCERTAIN or delivered.reason == Reason.OFFLINE.value:
+            self.has_stumbled = True
+        return delivered
 
     @contextmanager
     def _pen(self) -> Generator[Pen]:
@@ -262,7 +273,8 @@ class Actor:
         if delivered.result is Result.REFUSED:
             return
         payload: Json = {
-            "what": what, "route": self._route, "result": delivered.result.value, "words": delivered.words,
+            "what": what, "route": self._route, "result": delivered.result.value,
+            "words": f"{delivered.words} ({self._instead})" if self._instead else delivered.words,
             "messages": [mail.id for mail in mails],
         }  # fmt: skip
         with self._room.write() as tx:
@@ -292,9 +304,18 @@ class Actor:
     def observe(self) -> Observation:
         """Look at the agent, and leave a note of it for whoever asks."""
         seen = self._bridge.observe()
-        note = Glance(seen.doing.value, seen.words, seen.reason, seen.at, host.identity())
+        self.has_stumbled = self.has_stumbled or seen.reason == Reason.OFFLINE.value
+        note = Glance(seen.doing.value, seen.words, seen.reason, seen.at, host.identity(), self._instead)
         glance.put(self._room.home, self._manifest.agent, note)
         return seen
+
+    def screen(self, lines: int) -> str:
+        """What its terminal shows, or what it said last."""
+        return self._ground.screen(lines)
+
+    def has_open(self) -> bool:
+        """Whether something was handed over by this route, of which nobody knows yet what became of it."""
+        return bool(push.handed(self._room, self.session, self._route))
 
     def _again(self) -> float:
         """When to look again: sooner at first, then less and less often."""

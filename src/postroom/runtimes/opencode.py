@@ -59,6 +59,7 @@ RUNTIME = Runtime(
     signs=("OPENCODE",),
     wake=Wake.WATCH,
     programs=("opencode",),
+    server="opencode",
     remark="`opencode run` ends with its turn: what comes in its last moment waits for the next session.",
 )
 

@@ -128,7 +128,7 @@ class Streamed(Piped):
 
     # ------------------------------------------------------------------------------- by the child's thread
 
-    def _meant(self, stream: str, line: Cut) -> tuple[Heard, str]:
+    def _meant(self, stream: str, line: Cut) -> tuple[Heard | None, str]:
         said = _parsed(line.text) if stream == "output" else None
         if said is None:
             return super()._meant(stream, line)
