@@ -115,8 +115,8 @@ _TOLD = {  # what a payload has, of events that only tell something
     "agent.pushed": ": something was put before an agent: `what` (mail, wake, notice, command, answer), "
     "`route`, `result`, `words`, `messages`; of a command `text` and `by` before, and what came of it after; "
     "of an answer to what it asked `option` (none: nobody allowed it), and the gate among `messages`",
-    "agent.route": ": an agent is reached by another `route` than before; `instead_of` the one that does not"
-    " work, and in `words` why, unless it works again",
+    "agent.route": ": an agent is reached by another `route` than before; `instead_of` the better one that "
+    "does not work, and in `words` why; neither, if it works again",
     "agent.started": ": by `spawn` or `up`, or again: `bridge`, `program`",
 }
 
@@ -138,8 +138,8 @@ def python() -> str:
         "methods, to be awaited; `listen` and `events` are for `async for`.\n\n"
         + _methods("room", postroom.Room)
         + "\n## `Mailbox`\n\n"
-        + _function("postroom.Mailbox", postroom.Mailbox.__init__).replace(") -> None", ")")
-        + f"\n{inspect.getdoc(postroom.Mailbox)}\n\n"
+        + f"```text\n{_signature('postroom.Mailbox', postroom.Mailbox.__init__, 'Mailbox')}\n```\n\n"
+        + f"{inspect.getdoc(postroom.Mailbox)}\n\n"
         + _methods("mailbox", postroom.Mailbox)
         + "\n## Types\n\n"
         "| name | what it is | what is in it |\n| --- | --- | --- |\n"
@@ -158,15 +158,18 @@ def _methods(instance: str, kind: type) -> str:
 
 def _function(name: str, function: Callable[..., object]) -> str:
     """A heading, the signature as it is written in the source, and the docstring."""
+    told = inspect.getdoc(function)
+    text = f"\n{told}\n" if told else ""
+    return f"### `{name}`\n\n```text\n{_signature(name, function)}\n```\n{text}"
+
+
+def _signature(name: str, function: Callable[..., object], returns: str = "") -> str:
     [node] = ast.parse(textwrap.dedent(inspect.getsource(function))).body
     assert isinstance(node, ast.FunctionDef)
     assert node.returns is not None
     arguments = ast.unparse(node.args).removeprefix("self").removeprefix(", ")
-    returns = ast.unparse(node.returns).replace("LocalRoom", "Room")
-    signature = f"{name}({arguments}) -> {returns}".replace("'", "").replace("=", " = ")
-    told = inspect.getdoc(function)
-    text = f"\n{told}\n" if told else ""
-    return f"### `{name}`\n\n```text\n{signature}\n```\n{text}"
+    returns = returns or ast.unparse(node.returns).replace("LocalRoom", "Room")
+    return f"{name}({arguments}) -> {returns}".replace("'", "").replace("=", " = ")
 
 
 def _class(name: str, kind: type) -> str:
@@ -417,8 +420,8 @@ def _definition(one: dict[str, Any]) -> Callable[[], str]:
 
 POINTS = (
     "start", "prompt", "tool", "stop", "idle wake", "draft kept", "compaction", "clear", "fork", "subagent",
-    "sandbox", "spool", "typed idle", "typed busy", "typed at a tool", "pane wake", "interrupt",
-    "server idle", "server busy", "server resumed", "acp idle", "acp busy", "acp permission", "acp resumed",
+    "sandbox", "spool", "typed idle", "typed busy", "typed at a tool", "pane wake", "interrupt", "acp idle",
+    "acp busy", "acp permission", "acp resumed", "server idle", "server busy", "server resumed",
 )  # fmt: skip
 # For these a terminal is all that a runtime needs.
 _TYPED = ("typed idle", "typed busy", "typed at a tool", "interrupt")
@@ -529,11 +532,14 @@ and the receipt says *seen*. A time is that from `send` to the request, with all
   model took 5 s more. *acp permission*: what it asked was a gate; a no kept the tool from running, a yes let
   it run. *acp resumed*: killed in a turn, it was started again and went on with its session, and the mail of
   that turn was shown again, labelled. Claude Code and Codex speak it by their adapters.
+- *server idle*, *server busy*: in a pane of tmux, without hooks, by the server that has its conversation: at
+  once, and a draft stayed; or into the turn of a person, after its tool. *server resumed*: a server that is
+  our child was killed in a turn, and went on with its conversation, as above.
 
 Where there is no tick, it says why: the runtime has *no way in* there, *nothing wakes it*, so that *nothing
-is typed*; it speaks *no ACP*; it has *no sandbox* (but containers), or its *hooks do not work* in the one it
-has ([sandboxes](../explanation/runtimes.md#sandboxes)); or it could be, and was *not shown* by these tests on
-the machine where they ran last.
+is typed*; it speaks *no ACP*, or has *no server*; it has *no sandbox* (but containers), or its *hooks do not
+work* in the one it has ([sandboxes](../explanation/runtimes.md#sandboxes)); or it could be, and was *not
+shown* by these tests on the machine where they ran last.
 
 """
 
@@ -560,6 +566,8 @@ def _why_not(runtime: Runtime, point: str) -> str:
         return ""
     if point.startswith("acp "):
         return "" if acp.of(runtime.name) else "no ACP"
+    if point.startswith("server "):
+        return "" if runtime.server else "no server"
     if point in ("idle wake", "draft kept"):
         nothing = {"idle wake": "nothing wakes it", "draft kept": "nothing is typed"}[point]
         return nothing if runtime.wake is Wake.NONE else ""

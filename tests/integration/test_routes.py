@@ -97,6 +97,7 @@ def test_a_server_that_does_not_answer_is_left_for_the_pane_and_that_is_said(hou
     seen = glance.get(house.home, house.room.who("builder").id)
     assert seen is not None
     assert seen.instead == words
+    assert control.ask(house.home, "ping")["instead"] == {"p/builder": words}
     assert len(codex.record.texts()) == len(codex.pane.submitted()) == 1
 
 

@@ -125,6 +125,24 @@ def test_a_turn_that_is_stopped_proves_nothing_and_that_is_said(child: Child):
     assert child.proofs() == []
 
 
+def test_a_clock_that_was_set_back_proves_nothing_by_what_was_answered_before(
+    tmp_path: os.PathLike[str], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(ledger, "_SOON", 0.05)
+    child = Child("opencode", os.fspath(tmp_path))
+    try:
+        assert child.deliver("before") == (Result.HANDED, "")
+        until(child.proofs)
+        monkeypatch.setattr(opencode.time, "time_ns", lambda: 1_000_000_000_000_000_000)
+        assert child.deliver("[[work]]") == (Result.HANDED, "")
+        until(lambda: child.bridge.observe().doing is Doing.PROCESSING)
+        assert child.bridge.interrupt().proven
+        until(child.doubts)
+        assert len(child.proofs()) == 1
+    finally:
+        child.bridge.close()
+
+
 def test_one_that_was_killed_goes_on_with_the_same_conversation(child: Child):
     assert child.deliver("first") == (Result.HANDED, "")
     until(child.proofs)

@@ -134,7 +134,7 @@ class Opencode:
     def _say(self, id: str, **more: Any) -> None:
         session = self.sessions[id]
         parent = [one["info"]["id"] for one in session["messages"] if one["info"]["role"] == "user"][-1]
-        info = {"id": f"msg_z{uuid.uuid4().hex}", "role": "assistant", "parentID": parent, "sessionID": id}
+        info = {"id": f"{parent}z", "role": "assistant", "parentID": parent, "sessionID": id}
         info |= {"time": {"created": 2, "completed": 3}, **more}
         session["messages"].append({"info": info, "parts": [{"type": "text", "text": "yes"}]})
         session["info"]["time"]["updated"] = time.time_ns() // 1_000_000

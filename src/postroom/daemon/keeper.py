@@ -54,8 +54,6 @@ class Attendant(Protocol):
 
     def interrupt(self) -> Interrupted | None: ...
 
-    def screen(self, lines: int) -> str: ...
-
     def command(self, text: str, begun: Callable[[], None]) -> Delivered: ...
 
 
@@ -113,6 +111,12 @@ class Keeper:
     def pause(self) -> str:
         """When an agent that has ended is started again, and how it ended; empty: it runs, or is not."""
         return str(self._break or "")
+
+    @property
+    def instead(self) -> str:
+        """Why its agent is not reached by the best of its routes; empty: it is, or there is none."""
+        route = self._route
+        return route.instead if route else ""
 
     @property
     def is_stopping(self) -> bool:
@@ -246,7 +250,8 @@ class Keeper:
             self._has_ended(-signal.SIGKILL)
             return
         if actor.has_ended:
-            self._has_ended(actor.exit_code)
+            is_told = actor.exit_code is not None or not self.manifest.routes
+            self._has_ended(actor.exit_code if is_told else self._exit_code())
 
     def _exit_code(self) -> int | None:
         """How an agent ended that was found gone; None where nobody can tell any more."""
@@ -279,18 +284,19 @@ class Keeper:
         return actor
 
     def _stepped(self, route: Route, knows: bool) -> Attendant:
-        bridge, base = route.bridge, self.manifest.bridge
-        bridge.attend(self.ring)
-        ground = None if route.manifest.bridge == base else self._way.open(self.manifest.berth)
+        """Others see and type in its terminal, where it has one, whatever brings its mail."""
+        route.bridge.attend(self.ring)
+        is_base = route.manifest.bridge == self.manifest.bridge
+        ground = route.bridge if is_base else self._way.open(self.manifest.berth)
         actor = Actor(
-            self._room, route.manifest, bridge, self._due, knows=knows, questions=self._questions,
+            self._room, route.manifest, route.bridge, self._due, knows=knows, questions=self._questions,
             instead=route.instead, ground=ground,
         )  # fmt: skip
         self._tell_route(route)
         try:
-            return self._attended(actor, bridge, lambda: self._leaves(route, actor))
+            return self._attended(actor, ground, lambda: self._leaves(route, actor))
         finally:
-            if ground is not None:
+            if not is_base:
                 ground.close()
 
     def _carried(self, bridge: Files) -> Attendant:

@@ -66,6 +66,7 @@ def _ping(daemon: "Daemon", _: Json) -> Json:
         "process": host.identity(), "since": daemon.since, "agents": len(daemon.keepers),
         "crashes": sum(keeper.crashes for keeper in daemon.keepers.values()),
         "paused": {one.manifest.address: one.pause for one in daemon.keepers.values() if one.pause},
+        "instead": {one.manifest.address: one.instead for one in daemon.keepers.values() if one.instead},
     }  # fmt: skip
 
 
@@ -114,7 +115,7 @@ def _observe(daemon: "Daemon", words: Json) -> Json:
 
 def _screen(daemon: "Daemon", words: Json) -> str:
     lines = int(_number(words, "lines", 0))
-    return daemon.keeper(_text(words, "agent")).ask(lambda actor, _: actor.screen(lines))
+    return daemon.keeper(_text(words, "agent")).ask(lambda _, bridge: bridge.screen(lines))
 
 
 def _interrupt(daemon: "Daemon", words: Json) -> Json | None:

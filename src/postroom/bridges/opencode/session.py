@@ -40,9 +40,15 @@ class Dialogue(Conversation):
         return table(table(self._http.get("session", "status")).get(self._id))
 
     def _new_number(self) -> str:
-        """As opencode makes them: those that come later sort later, and it relies on that."""
-        since = (time.time_ns() // 1_000_000 << 12 | 1) & 0xFFFFFFFFFFFF
-        return f"msg_{since:012x}{''.join(secrets.choice(_LETTERS) for _ in range(14))}"
+        """As opencode makes them, by the time: later ones sort later, and it relies on that. So do we, for
+        what proves a text; a clock that was set back must not let it sort before what was said already.
+        """
+        known = [_time(str(_info(one).get("id"))) for one in self._messages()]
+        now = (time.time_ns() // 1_000_000 << 12) & 0xFFFFFFFFFFFF
+        return f"msg_{max([now, *known]) + 1:012x}{''.join(secrets.choice(_LETTERS) for _ in range(14))}"
+
+    def _messages(self) -> list[Json]:
+        return rows(self._http.get("session", self._id, "message", limit=_PAGE))
 
     def _send(self, number: str, text: str, *, is_busy: bool) -> str:
         body: Json = {"messageID": number, "parts": [{"type": "text", "text": text}]}
@@ -50,7 +56,7 @@ class Dialogue(Conversation):
         return "its server has added it to the turn" if is_busy else "its server has taken it"
 
     def _judge(self, numbers: list[str]) -> dict[str, Verdict]:
-        said = rows(self._http.get("session", self._id, "message", limit=_PAGE))
+        said = self._messages()
         return {number: self._verdict(said, number) for number in numbers}
 
     def _verdict(self, said: list[Json], number: str) -> Verdict:
@@ -74,7 +80,7 @@ class Dialogue(Conversation):
 
     def last_words(self, most: int) -> list[str]:
         try:
-            said = rows(self._http.get("session", self._id, "message", limit=_PAGE))
+            said = self._messages()
         except UNANSWERED:
             return []
         return [line for one in said for line in _lines(one)][-most:]
@@ -99,6 +105,15 @@ def verdict(said: list[Json], number: str) -> Verdict:
     if broken:
         return Verdict(Fate.BROKEN, broken)
     return Verdict(Fate.TAKEN if is_there else Fate.ABSENT)
+
+
+def _time(number: str) -> int:
+    """What an id begins with; 0: it is none of opencode's."""
+    digits = number.removeprefix("msg_")[:12]
+    try:
+        return int(digits, 16)
+    except ValueError:
+        return 0
 
 
 def _info(message: Json) -> Json:

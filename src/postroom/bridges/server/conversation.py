@@ -46,7 +46,7 @@ class Conversation(ABC):
 
     @abstractmethod
     def _new_number(self) -> str:
-        """An id for a text, by which the conversation names it, too."""
+        """An id for a text, by which the conversation names it, too. Of the text nothing is sent yet."""
 
     @abstractmethod
     def _judge(self, numbers: list[str]) -> dict[str, Verdict]:
@@ -81,7 +81,10 @@ class Conversation(ABC):
         if not assent.holds():
             return Delivered(Result.REFUSED, "busy", words="somebody else was quicker")
         assent.begun()
-        number = self._new_number()
+        try:
+            number = self._new_number()
+        except UNANSWERED as exc:
+            return Delivered(Result.REFUSED, "offline", words=f"nothing was sent: {exc}")
         self._ledger.add(number)
         try:
             words = self._send(number, text.text, is_busy=seen.reason == "busy")
