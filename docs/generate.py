@@ -23,7 +23,7 @@ from postroom.cli.fault import exit_code
 from postroom.config import ENVIRONMENT, HELP, Settings, environment_name
 from postroom.model.payload import about
 from postroom.protocol import asyncapi, builtin, declaration, keyword
-from postroom.runtimes import NAMES, wiring
+from postroom.runtimes import NAMES, acp, wiring
 from postroom.runtimes.contract import Kind, Point, Runtime, Wake
 from postroom.store.sqlite.apply import APPLY, APPLY_TO_DELIVERY
 
@@ -112,8 +112,11 @@ _TOLD = {  # what a payload has, of events that only tell something
     "nobody knows), `again_in` (seconds, if it is restarted), `reason`, if it cannot be",
     "agent.interrupted": ": `kind`, `by`, `proven`, `words`",
     "agent.output": ": what a child printed: `stream`, `text`",
-    "agent.pushed": ": something was put before an agent: `what` (mail, wake, notice, command), `route`, "
-    "`result`, `words`, `messages`; of a command `text` and `by` before, and what came of it after",
+    "agent.pushed": ": something was put before an agent: `what` (mail, wake, notice, command, answer), "
+    "`route`, `result`, `words`, `messages`; of a command `text` and `by` before, and what came of it after; "
+    "of an answer to what it asked `option` (none: nobody allowed it), and the gate among `messages`",
+    "agent.route": ": an agent is reached by another `route` than before; `instead_of` the better one that "
+    "does not work, and in `words` why; neither, if it works again",
     "agent.started": ": by `spawn` or `up`, or again: `bridge`, `program`",
 }
 
@@ -417,7 +420,8 @@ def _definition(one: dict[str, Any]) -> Callable[[], str]:
 
 POINTS = (
     "start", "prompt", "tool", "stop", "idle wake", "draft kept", "compaction", "clear", "fork", "subagent",
-    "sandbox", "spool", "typed idle", "typed busy", "typed at a tool", "pane wake", "interrupt",
+    "sandbox", "spool", "typed idle", "typed busy", "typed at a tool", "pane wake", "interrupt", "acp idle",
+    "acp busy", "acp permission", "acp resumed", "server idle", "server busy", "server resumed",
 )  # fmt: skip
 # For these a terminal is all that a runtime needs.
 _TYPED = ("typed idle", "typed busy", "typed at a tool", "interrupt")
@@ -462,7 +466,7 @@ def _numbered(
     text: str, what: str, columns: tuple[str, ...], counted: dict[str, dict[str, dict[str, float]]]
 ) -> str:
     rows = [
-        f"| {title} | {' | '.join(_number(found[what][column]) for column in columns)} |\n"
+        f"| {title} | {' | '.join(_number(found[what].get(column)) for column in columns)} |\n"
         for title, found in counted.items()
         if what in found
     ]
@@ -470,7 +474,9 @@ def _numbered(
     return f"{text}{head}{''.join(rows)}" if rows else ""
 
 
-def _number(value: float) -> str:
+def _number(value: float | None) -> str:
+    if value is None:
+        return "not measured"
     return str(value) if isinstance(value, int) else f"{value:.2f} s"
 
 
@@ -522,11 +528,18 @@ and the receipt says *seen*. A time is that from `send` to the request, with all
   interrupt` ended a turn, which was proven, and the model was not asked again.
 - *sandbox*: what the agent sent from inside its sandbox was stored. *spool*: what that kept out was taken in
   by the next hook, and reached the other agent once.
+- *acp idle*, *acp busy*: spoken to in the Agent Client Protocol: at once, or after the turn, in which the
+  model took 5 s more. *acp permission*: what it asked was a gate; a no kept the tool from running, a yes let
+  it run. *acp resumed*: killed in a turn, it was started again and went on with its session, and the mail of
+  that turn was shown again, labelled. Claude Code and Codex speak it by their adapters.
+- *server idle*, *server busy*: in a pane of tmux, without hooks, by the server that has its conversation: at
+  once, and a draft stayed; or into the turn of a person, after its tool. *server resumed*: a server that is
+  our child was killed in a turn, and went on with its conversation, as above.
 
 Where there is no tick, it says why: the runtime has *no way in* there, *nothing wakes it*, so that *nothing
-is typed*; it has *no sandbox* (but containers), or its *hooks do not work* in the one it has
-([sandboxes](../explanation/runtimes.md#sandboxes)); or it could be, and was *not shown* by these tests on the
-machine where they ran last.
+is typed*; it speaks *no ACP*, or has *no server*; it has *no sandbox* (but containers), or its *hooks do not
+work* in the one it has ([sandboxes](../explanation/runtimes.md#sandboxes)); or it could be, and was *not
+shown* by these tests on the machine where they ran last.
 
 """
 
@@ -551,6 +564,10 @@ def _why_not(runtime: Runtime, point: str) -> str:
     """Why a message cannot come there, as far as the runtime's module knows; empty: it can."""
     if point in _TYPED:
         return ""
+    if point.startswith("acp "):
+        return "" if acp.of(runtime.name) else "no ACP"
+    if point.startswith("server "):
+        return "" if runtime.server else "no server"
     if point in ("idle wake", "draft kept"):
         nothing = {"idle wake": "nothing wakes it", "draft kept": "nothing is typed"}[point]
         return nothing if runtime.wake is Wake.NONE else ""

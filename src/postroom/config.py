@@ -34,6 +34,7 @@ class Settings(NamedTuple):
     max_attachment_bytes: int = 26_214_400
     spill_bytes: int = 16_384
     journal_rotate_bytes: int = 8_388_608
+    claude_teams: str = "off"
     record_tools: str = "off"
     wake_by_socket: str = "off"
     mailbox_rate: int = 1000
@@ -70,6 +71,8 @@ HELP = {
     "max_attachment_bytes": "the largest file that may be attached",
     "spill_bytes": "a body larger than this is shown to an agent as its beginning and the path of a file",
     "journal_rotate_bytes": "the size at which a journal file is closed and gzipped",
+    "claude_teams": "`on`: mail may go into the inboxes of teams of Claude Code (`postroom teams`), which"
+    " nothing documents; `off`: it may not",
     "record_tools": "`on`: hooks note, as events, each tool an agent has used and what came of it (Claude"
     " Code, Codex, Gemini CLI, Qwen Code, Copilot CLI); `off`: they do not",
     "wake_by_socket": "`on`: an idle Claude Code is woken by its own, undocumented socket, sooner than by the"
@@ -95,6 +98,7 @@ _SWITCH = ("off", "on")
 _CHOICES = {
     "durability": ("normal", "full"), "routes": ("open", "strict"), "record_tools": _SWITCH,
     "wake_by_socket": _SWITCH, "ack_rung": ("stored", "offered", "seen", "acked"),
+    "claude_teams": _SWITCH,
 }  # fmt: skip
 _SMALLEST = {
     "lease_seconds": 0.001,

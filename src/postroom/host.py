@@ -17,6 +17,8 @@ _UNSAFE_FILE_SYSTEMS = frozenset((
     "beegfs", "davfs", "virtiofs", "vboxsf", "prl_fs",
 ))  # fmt: skip
 
+_LISTENING = "0A"  # the state of a socket, as /proc names it
+_LOOPBACK, _ANYWHERE = "0100007F:", "00000000:"  # addresses, likewise, on a machine of this byte order
 _STARTING = 100  # milliseconds that a process may have run before it can ask
 
 _boot: str | None = None
@@ -84,6 +86,15 @@ def started_at() -> int:
     return time.time_ns() // 1_000_000 - since_boot + int(start) * 1000 // os.sysconf("SC_CLK_TCK")
 
 
+def began_at(process: str) -> int:
+    """When the process that `identity` names began, in milliseconds since the epoch; 0: nobody can tell."""
+    start = [*process.split("."), ""][1]
+    if not start or not hasattr(time, "CLOCK_BOOTTIME"):
+        return 0
+    since_boot = time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1_000_000
+    return time.time_ns() // 1_000_000 - since_boot + int(start) * 1000 // os.sysconf("SC_CLK_TCK")
+
+
 def ancestors(pid: int | None = None, most: int = 32) -> Iterator[int]:
     """The processes above one, the nearest first; none where the system does not say."""
     above = os.getppid() if pid is None else _parent(pid)
@@ -143,6 +154,23 @@ def environment(pid: int) -> dict[str, str]:
     """With which a process was started; empty where that is not told."""
     pairs = (entry.partition("=") for entry in _read(f"/proc/{pid}/environ").split("\0"))
     return {name: value for name, found, value in pairs if found}
+
+
+def listens(pid: int) -> list[int]:
+    """The ports at which a process listens on loopback, where they can be reached from here."""
+    if _target(f"/proc/{pid}/ns/net") != _target("/proc/self/ns/net"):
+        return []
+    try:
+        files = [_target(f"/proc/{pid}/fd/{name}") for name in os.listdir(f"/proc/{pid}/fd")]
+    except OSError:
+        return []
+    sockets = {name[8:-1] for name in files if name.startswith("socket:[")}
+    rows = [line.split() for line in _read(f"/proc/{pid}/net/tcp").splitlines()[1:]]
+    return [
+        int(row[1].partition(":")[2], 16)
+        for row in rows
+        if row[3] == _LISTENING and row[9] in sockets and row[1].startswith((_LOOPBACK, _ANYWHERE))
+    ]
 
 
 def terminal(pid: int) -> int:

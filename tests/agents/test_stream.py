@@ -163,6 +163,22 @@ def test_what_it_asks_a_person_is_not_answered_and_mail_waits(begin: Callable[..
     assert not os.path.exists(path)
 
 
+@pytest.mark.parametrize(("option", "written"), [("deny", False), ("", False), ("allow", True)])
+def test_what_it_asks_is_answered_as_a_person_has_decided(
+    begin: Callable[..., Agent], option: str, written: bool
+) -> None:
+    agent = begin("--permission-prompt-tool", "stdio")
+    path = os.path.join(agent.rig.place.tmp, "written")
+    agent.deliver(f'[[tool Write {{"file_path": "{path}", "content": "x"}}]] [[say W]]')
+    agent.wait(Doing.ASKING)
+    [asked] = [heard.asks for heard in agent.receive() if heard.asks]
+    assert (asked.title, path in asked.details) == ("Use the tool Write", True)
+    assert agent.bridge.answer(asked.id, option)
+    assert not agent.bridge.answer(asked.id, "allow"), "it takes one answer"
+    agent.wait(Doing.IDLE)
+    assert os.path.exists(path) is written
+
+
 def test_where_the_model_cannot_be_reached_nothing_is_proven(begin: Callable[..., Agent]) -> None:
     agent = begin(ANTHROPIC_BASE_URL="http://127.0.0.1:9", CLAUDE_CODE_MAX_RETRIES="0")
     assert agent.deliver(MAIL) == (Result.HANDED, "")

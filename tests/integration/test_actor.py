@@ -248,7 +248,7 @@ def test_what_was_handed_over_is_not_typed_again_when_its_agent_is_let_go_and_ad
     agent = house.room.who("builder")
     manifests.remove(house.home, agent.id)
     control.ask(house.home, "reload")
-    berth.vacate(house.room, agent, "tmux")
+    berth.vacate(house.room, agent)
     house.waits(sent.id, "uncertain")
     pane.control("close")
     house.adopt("builder", pane)

@@ -46,7 +46,7 @@ def plugin(tmp_path: os.PathLike[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(os.fspath(tmp_path))
 
 
-@pytest.mark.parametrize("name", ["tmux", "pty", "lines", "stream"])
+@pytest.mark.parametrize("name", ["tmux", "pty", "lines", "stream", "codex", "opencode"])
 def test_each_of_ours_can_be_loaded_and_says_what_it_is(name: str):
     way = registry.load(name)
     assert name == way.NAME
@@ -54,7 +54,7 @@ def test_each_of_ours_can_be_loaded_and_says_what_it_is(name: str):
 
 
 def test_one_that_somebody_has_installed_is_found_by_its_name(plugin: None):
-    assert registry.names() == ["tmux", "pty", "lines", "stream", "broken", "dove", "hollow", "pigeon"]
+    assert registry.names() == [*registry._OURS, "broken", "dove", "hollow", "pigeon"]
     assert registry.load("pigeon").ABOUT == "by air"
 
 

@@ -55,6 +55,9 @@ class SmallTerminal:
     def interrupt(self) -> Interrupted:
         return Interrupted(False, "")
 
+    def answer(self, question: str, option: str) -> bool:
+        return False
+
     def screen(self, lines: int = 0) -> str:
         return ""
 

@@ -49,9 +49,7 @@ def test_the_file_overrides_defaults_and_the_environment_overrides_the_file(
 def test_every_setting_can_come_from_the_environment(
     key: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
-    text = {"durability": "full", "routes": "strict", "record_tools": "on", "wake_by_socket": "on"}.get(
-        key, "42"
-    )
+    text = config._CHOICES.get(key, ("42",))[-1]
     monkeypatch.setenv(config.environment_name(key), text)
     found = getattr(config.settings(str(tmp_path)), key)
     assert found == (int(text) if text == "42" else text)

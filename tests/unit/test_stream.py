@@ -10,6 +10,7 @@ ANSWER = {"id": "msg_1", "model": "claude-opus", "content": [{"type": "text", "t
 TOOL = {"id": "msg_2", "model": "claude-opus", "content": [{"type": "tool_use", "name": "Bash", "input": {}}]}
 FAILED = {"id": "1", "model": "<synthetic>", "content": [{"type": "text", "text": "API Error"}]}
 ASKED = {"subtype": "can_use_tool", "tool_name": "Write", "input": {}}
+WRITE = Meaning(Sign.ASKS, "r", "Write", "{}")
 
 
 @pytest.mark.parametrize(
@@ -30,7 +31,7 @@ ASKED = {"subtype": "can_use_tool", "tool_name": "Write", "input": {}}
         ({"type": "assistant", "message": ANSWER, "parent_tool_use_id": "t"}, Meaning(Sign.NOTHING)),
         ({"type": "assistant", "message": FAILED}, Meaning(Sign.NOTHING)),
         ({"type": "result", "subtype": "success"}, Meaning(Sign.ENDED)),
-        ({"type": "control_request", "request_id": "r", "request": ASKED}, Meaning(Sign.ASKS, "r", "Write")),
+        ({"type": "control_request", "request_id": "r", "request": ASKED}, WRITE),
         ({"type": "control_request", "request_id": "r", "request": {"subtype": "x"}}, Meaning(Sign.NOTHING)),
         ({"type": "control_cancel_request", "request_id": "r"}, Meaning(Sign.ASKS_NO_MORE, "r")),
         ({"type": "control_response", "response": {"request_id": "r"}}, Meaning(Sign.STOPPED, "r")),
@@ -56,3 +57,13 @@ def test_a_command_gets_the_arguments_that_it_does_not_have():
 def test_only_some_can_be_spoken_to_so():
     assert of("aider") is None
     assert of("") is None
+
+
+def test_a_yes_gives_back_what_was_asked_and_a_no_gives_nothing():
+    spec = of("claude")
+    assert spec
+    asked = {"request_id": "r", "request": ASKED | {"input": {"path": "x"}}}
+    yes, no = (spec.answer(asked, allowed)["response"] for allowed in (True, False))
+    assert (yes["request_id"], yes["response"]) == ("r", {"behavior": "allow", "updatedInput": {"path": "x"}})
+    assert no["response"]["behavior"] == "deny"
+    assert "updatedInput" not in no["response"]

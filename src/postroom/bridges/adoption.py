@@ -25,6 +25,7 @@ from postroom.room import bearer, berth, directory
 from postroom.room.directory import Scope
 from postroom.room.local import LocalRoom
 from postroom.room.seat import Around, Seat, bears, is_bridged, is_live
+from postroom.runtimes import NAMES, load
 from postroom.store.contract import ReadTx, WriteTx
 
 
@@ -34,6 +35,7 @@ class Wish(NamedTuple):
     name: str = ""
     runtime: str = ""
     profile: Json = {}  # noqa: RUF012 - read only
+    server: bool = True  # whether it may be reached by its own server, where it has one
 
 
 class Adopted(NamedTuple):
@@ -58,7 +60,7 @@ def adopt(room: LocalRoom, found: Candidate, scope: Scope, wish: Wish) -> Adopte
     agent = _whose(room, found, scope, wish._replace(runtime=runtime))
     manifest = Manifest(
         agent.id, agent.address, NAME, found.process, str(found.target), runtime,
-        {**details, "label": agent.address}, cwd=found.cwd,
+        {**details, "label": agent.address}, cwd=found.cwd, routes=better(runtime) if wish.server else [],
     )  # fmt: skip
     known = manifests.get(room.home, agent.id)
     if known is not None and _is_same(known, manifest) and found.label == agent.address:
@@ -73,7 +75,15 @@ def _is_same(known: Manifest, now: Manifest) -> bool:
     """Whether nothing is new, but perhaps where on the screen its pane is."""
     if (known.process, known.pane, known.runtime) != (now.process, now.pane, now.runtime):
         return False
+    if known.routes != now.routes:
+        return False
     return known.details.get("profile") == now.details.get("profile")
+
+
+def better(runtime: str) -> list[str]:
+    """The routes to an agent of that runtime that are better than its terminal."""
+    server = load(runtime).server if runtime in NAMES else ""
+    return [server] if server else []
 
 
 def occupy(room: LocalRoom, agent: Agent, manifest: Manifest) -> Session:
@@ -94,7 +104,7 @@ def release(room: LocalRoom, manifest: Manifest) -> None:
         unlabel(manifest.pane)
     agent = room.store.look().agent(manifest.agent)
     if agent is not None:
-        berth.vacate(room, agent, manifest.bridge)
+        berth.vacate(room, agent)
 
 
 def unlabel(pane: str) -> None:

@@ -7,7 +7,7 @@ and it answers with what it can prove. Whoever hands over has claimed the mail b
 
 from collections.abc import Callable
 from enum import StrEnum
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from postroom.model.ladder import Evidence
 from postroom.model.message import Json
@@ -51,7 +51,8 @@ class Assent(NamedTuple):
     """What whoever hands over must be asked on the way.
 
     `begun` is called once, before the first byte. After it, a delivery is refused only if the terminal or the
-    pipe itself withheld all of it, to the last byte; whatever else goes wrong is uncertain.
+    pipe itself withheld all of it, to the last byte, or the agent's own server said that it took none of it;
+    whatever else goes wrong is uncertain.
     """
 
     begun: Callable[[], None]
@@ -82,6 +83,23 @@ class Observation(NamedTuple):
     still: float = 0.0  # seconds for which nothing has moved there, at least
 
 
+class Option(NamedTuple):
+    """One answer that an agent takes."""
+
+    id: str  # its own
+    name: str  # in its own words
+    kind: str  # `allow_once`, `allow_always`, `reject_once`, `reject_always`; empty: it does not say
+
+
+class Question(NamedTuple):
+    """What an agent asks a person, and waits for."""
+
+    id: str  # used once in one run of the agent
+    title: str  # one line
+    details: str  # what exactly it wants to do, as far as it says
+    options: tuple[Option, ...]
+
+
 class Heard(NamedTuple):
     """Something that came out of an agent."""
 
@@ -90,6 +108,8 @@ class Heard(NamedTuple):
     proves: Evidence | None = None  # that all that was handed over before has been taken
     doubts: str = ""  # why nobody can tell any more what became of it
     exit_code: int | None = None  # it has ended, with that; the negative number of a signal that ended it
+    asks: Question | None = None
+    asked: str = ""  # the id of a question that is over: answered here or there, or no longer of interest
 
 
 class Interrupted(NamedTuple):
@@ -108,11 +128,12 @@ class Capabilities(NamedTuple):
     proves: tuple[Evidence, ...] = ()  # what its evidence can be
     interrupts: bool = False
     owned: bool = False  # the agent is a child of ours, and ends with us
+    console: bool = False  # it has no screen, but people may attach to what is said, and write a line
     mailbox: bool = False  # it is files that mail goes into and comes out of: carried, and not pushed
 
 
 class Attachable(Protocol):
-    """A terminal that people may attach to, from any thread."""
+    """A terminal, or a conversation that looks like one, which people may attach to, from any thread."""
 
     def subscribe(self, callback: Callable[[bytes], None]) -> Callable[[], None]:
         """Give it what draws the screen, then all that is written there, until the result is called."""
@@ -159,6 +180,13 @@ class Bridge(Protocol):
         """End the turn by the runtime's own keys or words."""
         ...
 
+    def answer(self, question: str, option: str) -> bool:
+        """Answer what it asked, by the id of an option; empty: nobody has, which is never a yes.
+
+        Whether it was still asked: a question takes one answer, whoever is first.
+        """
+        ...
+
     def screen(self, lines: int = 0) -> str:
         """What is shown, as text; with `lines`, so many of those that have scrolled away, too."""
         ...
@@ -169,6 +197,22 @@ class Bridge(Protocol):
 
     def close(self) -> None:
         """Let go of the agent: one of our own is ended, any other runs on."""
+        ...
+
+
+@runtime_checkable
+class Answering(Protocol):
+    """A bridge whose way may fail while its agent runs on: there may be another way then."""
+
+    def is_lost(self) -> bool:
+        """Whether it is known already that nothing goes through. Costs nothing."""
+        ...
+
+    def canary(self) -> str:
+        """Try the way, cheaply and without effect, and mend it if that can be done; why it does not work.
+
+        Empty: it does, and what was handed over before is still known.
+        """
         ...
 
 
@@ -200,7 +244,8 @@ class Way(Protocol):
 
     NAME: str
     ABOUT: str  # one line
-    CAPABILITIES: Capabilities  # what all its bridges can do; each may say otherwise of `busy`
+    CAPABILITIES: Capabilities  # what its bridges can do; one may say otherwise of `busy`, and one beside a
+    # terminal of somebody else's of `owned` and `output`
     BY_CALLER: bool  # agents are started by the command that asks for them, and not by the daemon
 
     def start(self, launch: Launch) -> Berth:

@@ -27,6 +27,7 @@ class Manifest(NamedTuple):
     command: list[str] = []  # noqa: RUF012 - read only; empty: it was adopted
     cwd: str = ""
     restart: str = "never"
+    routes: list[str] = []  # noqa: RUF012 - read only; better than its bridge, the best first
 
     @property
     def berth(self) -> Berth:

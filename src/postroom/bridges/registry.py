@@ -16,7 +16,11 @@ _OURS = {
     "pty": "postroom.bridges.process.pty",
     "lines": "postroom.bridges.process.lines",
     "stream": "postroom.bridges.process.stream",
+    "codex": "postroom.bridges.codex.bridge",
+    "opencode": "postroom.bridges.opencode.bridge",
+    "acp": "postroom.bridges.acp.way",
     "files": "postroom.bridges.files.bridge",
+    "claude-team": "postroom.bridges.team.bridge",
 }
 _WANTED = ("NAME", "ABOUT", "CAPABILITIES", "BY_CALLER", "start", "open", "end")
 

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from postroom.cli.kept import does, next_step, typed
+from postroom.cli.route import told
 
 if TYPE_CHECKING:
     from postroom.cli.context import Context
@@ -37,7 +38,8 @@ def text(party: str, session: "Session", sight: "Sight", context: "Context", pla
     if name:
         return f"{_doing(get(room.home, party))} in {spot}; paused: postroom resume {name}"
     seen, how = get(room.home, party), typed(str(session.details[BRIDGE]))
-    return _by_bridge(seen, spot, how, _remedy(seen, party, context))
+    told = _by_bridge(seen, spot, how, _remedy(seen, party, context))
+    return f"{told} ({seen.instead})" if seen and seen.instead else told
 
 
 def _by_mailbox(seen: "Glance | None", name: str, *, is_kept: bool) -> str:
@@ -63,7 +65,8 @@ def _spot(session: "Session", place: str) -> str:
 
     runtime = str(session.details.get("runtime") or "")
     title = load(runtime).title if runtime in NAMES else runtime or "a program"
-    return f"{title} ({' '.join(filter(None, (session.runtime, place)))})"
+    way = "its own server" if session.runtime == runtime else told(session.runtime)
+    return f"{title} ({' '.join(filter(None, (way, place)))})"
 
 
 def last_seen(home: str, agents: dict[str, str]) -> str:

@@ -40,16 +40,19 @@ def observed(home: str, agents: "Iterable[str]", seconds: float = _PATIENCE) -> 
 def document(room: "LocalRoom", manifest: "Manifest", seen: "Json | None") -> dict[str, Any]:
     """An agent and its bridge, as it is in JSON."""
     from postroom import host
-    from postroom.room.berth import carrier
+    from postroom.room.berth import carrier, route
+    from postroom.room.glance import get
 
     by_hooks = carrier(room.store.look(), manifest.agent) is not None
+    now, glance = route(room.store.look(), manifest.agent) or manifest.bridge, get(room.home, manifest.agent)
     facts: dict[str, Any] = {
         "agent": manifest.address, "bridge": manifest.bridge, "runtime": manifest.runtime or None,
         "title": title(manifest), "pane": manifest.pane.partition("@")[0] or None,
         "place": manifest.details.get("place"), "process": host.pid_of(manifest.process),
         "doing": (seen or {}).get("doing", "unknown"), "because": (seen or {}).get("words", ""),
         "reason": (seen or {}).get("reason") or None, "dialog": (seen or {}).get("dialog") or None,
-        "mail": "hooks" if by_hooks else typed(manifest.bridge),
+        "mail": "hooks" if by_hooks else typed(now), "route": now,
+        "instead": (glance.instead if glance else "") or None,
     }  # fmt: skip
     return facts | {"next": next_step(facts, manifest)}
 
@@ -121,12 +124,18 @@ def gets(facts: dict[str, Any]) -> str:
         return "its mail waits"
     if facts["mail"] == "hooks":
         return "its hooks carry mail, a line wakes it"
-    return {"typed": "mail is typed", "carried": "mail is carried"}.get(facts["mail"], "mail is handed over")
+    if facts["mail"] == "carried":
+        return "mail is carried"
+    if facts["mail"] == "typed":
+        return f"mail is typed: {facts['instead']}" if facts["instead"] else "mail is typed"
+    return "mail is handed over" if facts["route"] == facts["bridge"] else "mail is handed to its own server"
 
 
 def where(facts: dict[str, Any]) -> str:
+    from postroom.cli.route import told
+
     place = facts["place"] or facts["pane"]
-    return f"{facts['bridge']} {place}" if place else facts["bridge"]
+    return f"{told(facts['bridge'])} {place}" if place else told(facts["bridge"])
 
 
 def line(facts: dict[str, Any], context: "Context", more: str = "") -> str:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from postroom.cli.letter import gist, is_doubtful
 from postroom.cli.moment import clock, long
 from postroom.cli.output import one_line
+from postroom.cli.route import told
 from postroom.model.ladder import RUNGS, Outcome, Priority, Reason, State, ended
 
 if TYPE_CHECKING:
@@ -17,6 +18,8 @@ _EVIDENCE = {
     "boundary": "a later event of the same session",
     "terminal": "its composer held it and was cleared",
     "agent": "the agent's own act",
+    "inbox": "it was taken out of an inbox of its runtime, unverified",
+    "imported": "files of another tool say so",
 }
 _OUTCOMES = {
     Outcome.OPEN: ("in hand now", "yellow"),
@@ -165,5 +168,5 @@ def _attempt(attempt: "Attempt", out: "Output") -> str:
     took = (
         "" if attempt.ended_at is None else f" after {long((attempt.ended_at - attempt.claimed_at) / 1000)}"
     )
-    start = f"attempt {attempt.n}: {clock(attempt.claimed_at)} by {attempt.route}"
+    start = f"attempt {attempt.n}: {clock(attempt.claimed_at)} by {told(attempt.route)}"
     return out.lay((start, f"process {pid}", out.paint(what, style) + took), 12, ", ")

@@ -24,6 +24,7 @@ from postroom.bridges.contract import (
     Text,
 )
 from postroom.bridges.manifest import Manifest
+from postroom.daemon.questions import Questions
 from postroom.daemon.waking import Waking
 from postroom.errors import StoreError, TerminalTaken, UnknownAgent
 from postroom.model.ladder import Reason
@@ -51,12 +52,20 @@ class Actor:
         due: "deque[Deed] | None" = None,
         *,
         knows: bool = False,
+        questions: Questions | None = None,
+        instead: str = "",
+        ground: Bridge | None = None,
     ) -> None:
         """`due`: what an actor before this one could not note; `knows`: on the same bridge, which therefore
-        knows what was handed over by it.
+        knows what was handed over by it; `questions`: those that were asked there, which outlive an actor;
+        `instead`: why it is not reached by a better route; `ground`: the bridge to its terminal, if this is
+        another.
         """
         self._room = room
         self._bridge = bridge
+        self._ground = ground or bridge
+        self._instead = instead
+        self.has_stumbled = False  # whether something did not go through, so that the route is to be tried
         self._manifest = manifest
         self._route = bridge.name
         self._pause = _SOON
@@ -65,6 +74,7 @@ class Actor:
         self._alone = 0  # the message that is tried by itself: with others it was too long
         self.session = occupy(room, self._agent(), manifest)
         self._waking = Waking(room)
+        self._questions = questions or Questions(room, bridge)
         self.has_ended = False
         self.exit_code: int | None = None  # of an agent that has ended; None: nobody knows
         self._due: deque[Deed] = deque() if due is None else due
@@ -87,7 +97,13 @@ class Actor:
         if self.has_ended:
             return None
         agent = self._agent()
-        waits = push.waiting(self._room.store.look(), agent)
+        look = self._questions.step(agent, self.session)
+        pauses = [pause for pause in (look, self._bring(agent)) if pause is not None]
+        return min(pauses, default=None)
+
+    def _bring(self, agent: Agent) -> float | None:
+        """Its mail, if there is any; as `step`."""
+        waits = self._questions.sift(push.waiting(self._room.store.look(), agent))
         if not waits:
             self._idle_since, self._pause = None, _SOON
             return _OPEN if push.handed(self._room, self.session, self._route) else None
@@ -197,8 +213,10 @@ class Actor:
         return self._bridge.capabilities().busy and any(map(push.may_be_pushed_into_work, waits))
 
     def _unsettled(self, seen: Observation) -> float:
-        """How long it must still be idle before anything is typed: some look so between two tools."""
-        if seen.still >= _SETTLED:
+        """How long it must still be idle before anything is typed: some look so between two tools. One
+        without a screen says itself that it is.
+        """
+        if seen.still >= _SETTLED or not self._bridge.capabilities().screen:
             return 0.0
         now = time.monotonic()
         if self._idle_since is None:
@@ -208,11 +226,15 @@ class Actor:
     def _deliver(
         self, text: Text, begun: Callable[[], None], agrees: Callable[[], bool] = lambda: True
     ) -> Delivered:
+        bridge = self._ground if text.kind is Kind.COMMAND else self._bridge
         try:
             with self._pen() as pen:
-                return self._bridge.deliver(text, Assent(begun, lambda: agrees() and pen.holds()))
+                delivered = bridge.deliver(text, Assent(begun, lambda: agrees() and pen.holds()))
         except TerminalTaken as exc:
             return Delivered(Result.REFUSED, "typing", words=str(exc))
+        if delivered.result is Result.UNCERTAIN or delivered.reason == Reason.OFFLINE.value:
+            self.has_stumbled = True
+        return delivered
 
     @contextmanager
     def _pen(self) -> Generator[Pen]:
@@ -251,7 +273,8 @@ class Actor:
         if delivered.result is Result.REFUSED:
             return
         payload: Json = {
-            "what": what, "route": self._route, "result": delivered.result.value, "words": delivered.words,
+            "what": what, "route": self._route, "result": delivered.result.value,
+            "words": f"{delivered.words} ({self._instead})" if self._instead else delivered.words,
             "messages": [mail.id for mail in mails],
         }  # fmt: skip
         with self._room.write() as tx:
@@ -281,9 +304,14 @@ class Actor:
     def observe(self) -> Observation:
         """Look at the agent, and leave a note of it for whoever asks."""
         seen = self._bridge.observe()
-        note = Glance(seen.doing.value, seen.words, seen.reason, seen.at, host.identity())
+        self.has_stumbled = self.has_stumbled or seen.reason == Reason.OFFLINE.value
+        note = Glance(seen.doing.value, seen.words, seen.reason, seen.at, host.identity(), self._instead)
         glance.put(self._room.home, self._manifest.agent, note)
         return seen
+
+    def has_open(self) -> bool:
+        """Whether something was handed over by this route, of which nobody knows yet what became of it."""
+        return bool(push.handed(self._room, self.session, self._route))
 
     def _again(self) -> float:
         """When to look again: sooner at first, then less and less often."""
@@ -301,6 +329,7 @@ class Actor:
             with self._room.write() as tx:
                 payload = {"stream": heard.stream, "text": heard.text}
                 tx.append("agent.output", self._manifest.agent, payload=payload, role="agent")
+        self._questions.hear(heard)
         if heard.exit_code is not None:
             self.has_ended, self.exit_code = True, heard.exit_code
 

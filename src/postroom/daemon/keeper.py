@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol
 
 from postroom import host
 from postroom.bridges import manifest as manifests
-from postroom.bridges.contract import Bridge, Delivered, Doing, Interrupted, Observation, Way
+from postroom.bridges.contract import Answering, Bridge, Delivered, Doing, Interrupted, Observation, Way
 from postroom.bridges.files.bridge import Files
 from postroom.bridges.files.carrier import Carrier
 from postroom.bridges.manifest import Manifest
@@ -26,6 +26,8 @@ from postroom.clock import wall
 from postroom.daemon.actor import Actor, Deed
 from postroom.daemon.doorbell import Doorbell
 from postroom.daemon.log import note
+from postroom.daemon.questions import Questions
+from postroom.daemon.route import Route, Routes
 from postroom.errors import BridgeError, NotFound, PostroomError, TimedOut
 from postroom.model.ladder import Reason
 from postroom.model.message import Json
@@ -51,6 +53,8 @@ class Attendant(Protocol):
     def observe(self) -> Observation: ...
 
     def interrupt(self) -> Interrupted | None: ...
+
+    def screen(self, lines: int) -> str: ...
 
     def command(self, text: str, begun: Callable[[], None]) -> Delivered: ...
 
@@ -83,7 +87,12 @@ class Keeper:
         self._began, self._tries = time.monotonic(), 0  # how long it lives, and how often it was begun anew
         self._jobs: queue.Queue[tuple[Job, Future[Any]]] = queue.Queue(_MOST)
         self._bell = Doorbell(room.bell, manifest.agent)
+        self._routes = Routes(room, manifest)
+        self._route: Route | None = None  # by which it is reached
+        self._next: Route | None = None  # by which it will be, once that is left
+        self._told: tuple[str, bool] | None = None  # the last one that was noted
         self._bridge: Bridge | None = None  # to a child of ours: its actor may crash, and it lives on
+        self._questions: Questions | None = None  # that were asked over it
         self._due: deque[Deed] = deque()  # what an actor that has crashed could not note
         self._guard = threading.Lock()  # over a manifest and its file, which are changed together
         self._ended: tuple[str, int | None] | None = None  # the last process that did, and how
@@ -104,6 +113,12 @@ class Keeper:
     def pause(self) -> str:
         """When an agent that has ended is started again, and how it ended; empty: it runs, or is not."""
         return str(self._break or "")
+
+    @property
+    def instead(self) -> str:
+        """Why its agent is not reached by the best of its routes; empty: it is, or there is none."""
+        route = self._route
+        return route.instead if route else ""
 
     @property
     def is_stopping(self) -> bool:
@@ -192,7 +207,8 @@ class Keeper:
         if not self._stopping and self._is_deleted():
             self._forget()
         self._refuse(self._not_running())
-        self._close()
+        while self._route is not None:
+            self._close()
         self._bell.close()
 
     def _is_deleted(self) -> bool:
@@ -236,7 +252,8 @@ class Keeper:
             self._has_ended(-signal.SIGKILL)
             return
         if actor.has_ended:
-            self._has_ended(actor.exit_code)
+            is_told = actor.exit_code is not None or not self.manifest.routes
+            self._has_ended(actor.exit_code if is_told else self._exit_code())
 
     def _exit_code(self) -> int | None:
         """How an agent ended that was found gone; None where nobody can tell any more."""
@@ -254,19 +271,35 @@ class Keeper:
     def _live(self) -> Attendant:
         """Step an actor until its agent has ended, or this is to end. A child of ours outlives its crash."""
         knows = self._bridge is not None
-        bridge = self._bridge = self._bridge or self._way.open(self.manifest.berth)
+        route = self._route = self._route or self._routes.open(self.manifest, self._way)
+        bridge = self._bridge = route.bridge
+        if not knows or self._questions is None:
+            self._questions = Questions(self._room, bridge)
         try:
-            actor = self._carried(bridge) if isinstance(bridge, Files) else self._stepped(bridge, knows)
+            actor = self._carried(bridge) if isinstance(bridge, Files) else self._stepped(route, knows)
         except BaseException:
             if not bridge.capabilities().owned or not self.manifest.process:
                 self._close()
             raise
+        self._questions.finish("the agent has ended" if actor.has_ended else "the agent was let go of")
         self._close()
         return actor
 
-    def _stepped(self, bridge: Bridge, knows: bool) -> Attendant:
-        bridge.attend(self.ring)
-        return self._attended(Actor(self._room, self.manifest, bridge, self._due, knows=knows), bridge)
+    def _stepped(self, route: Route, knows: bool) -> Attendant:
+        """Others see and type in its terminal, where it has one, whatever brings its mail."""
+        route.bridge.attend(self.ring)
+        is_base = route.manifest.bridge == self.manifest.bridge
+        ground = route.bridge if is_base else self._way.open(self.manifest.berth)
+        actor = Actor(
+            self._room, route.manifest, route.bridge, self._due, knows=knows, questions=self._questions,
+            instead=route.instead, ground=ground,
+        )  # fmt: skip
+        self._tell_route(route)
+        try:
+            return self._attended(actor, ground, lambda: self._leaves(route, actor))
+        finally:
+            if not is_base:
+                ground.close()
 
     def _carried(self, bridge: Files) -> Attendant:
         """The same for a mailbox, which has somebody of its own, and tells by itself when it has changed."""
@@ -279,8 +312,10 @@ class Keeper:
             self._bell.watch(-1)
             carrier.close()
 
-    def _attended(self, actor: Attendant, bridge: Bridge) -> Attendant:
-        while not self._stopping and not actor.has_ended:
+    def _attended(
+        self, actor: Attendant, bridge: Bridge, leaves: Callable[[], bool] = lambda: False
+    ) -> Attendant:
+        while not self._stopping and not actor.has_ended and not leaves():
             self._bell.drain()
             self._answer(actor, bridge)
             pause = actor.step()
@@ -288,10 +323,39 @@ class Keeper:
                 self._bell.wait(pause)
         return actor
 
+    def _leaves(self, route: Route, actor: Actor) -> bool:
+        """Whether its agent is to be reached by another route: this one fails, or a better one works again.
+
+        Nothing is begun by another while it is open what became of what was handed over by this one, unless
+        this one cannot tell any more.
+        """
+        bridge, name = route.bridge, route.manifest.bridge
+        if isinstance(bridge, Answering) and (actor.has_stumbled or bridge.is_lost()):
+            actor.has_stumbled = False
+            if words := bridge.canary():
+                self._routes.fail(name, words)
+                return True
+        if not self.manifest.routes or actor.has_open():
+            return False
+        self._next = self._routes.better(name)
+        return self._next is not None
+
+    def _tell_route(self, route: Route) -> None:
+        """Note it when an agent is reached otherwise than before."""
+        now = route.manifest.bridge, bool(route.instead)
+        before, self._told = self._told, now
+        if now == before or (before is None and not route.instead):
+            return
+        facts = {"route": now[0], "instead_of": self.manifest.routes[0] if route.instead else None}
+        with self._room.write() as tx:
+            tx.append("agent.route", self.manifest.agent, payload={**facts, "words": route.instead})
+        note("route", agent=self.manifest.address, **facts, words=route.instead)
+
     def _close(self) -> None:
-        bridge, self._bridge = self._bridge, None
-        if bridge is not None:
-            bridge.close()
+        """Let go of what it is reached by; what comes next is open already."""
+        route, self._route, self._next, self._bridge = self._route, self._next, None, None
+        if route is not None:
+            route.bridge.close()
 
     def _end_orphan(self) -> None:
         """It was the child of a daemon that was killed, and lives: nobody can reach it any more."""
@@ -323,13 +387,14 @@ class Keeper:
         """The agent is gone: started again where that was asked for, else its session is over."""
         known = self.manifest
         self._ended = known.process, code
+        self._close()  # a route that was about to be taken
         agent = self._room.store.look().agent(known.agent)
         if agent is None:
             self._over = True  # and it is forgotten
             return
         pause = self._restarts_in(code)
         self._note_end(code, pause)
-        berth.vacate(self._room, agent, known.bridge)
+        berth.vacate(self._room, agent)
         if pause is None:
             self._over = True
             return
@@ -364,9 +429,16 @@ class Keeper:
     def _start_again(self) -> None:
         known = self.manifest
         self._began = time.monotonic()
+        begun = self._way.start(known.launch(self._env))  # which may take long: nobody is held up by it
         with self._guard:
-            self.manifest = known.at(self._way.start(known.launch(self._env)))
-            manifests.put(self._room.home, self.manifest)
+            is_wanted = not self._stopping and manifests.get(self._room.home, known.agent) is not None
+            if is_wanted:
+                self.manifest = known.at(begun)
+                manifests.put(self._room.home, self.manifest)
+        if not is_wanted:  # it was let go of meanwhile
+            self._way.open(begun).close()
+            self._over = True
+            return
         berth.started(self._room, known.agent, known.bridge, known.program)
         self._way.end(known.berth)
 

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from postroom import host
 from postroom.bridges import manifest as manifests
-from postroom.bridges.adoption import occupy, release
+from postroom.bridges.adoption import better, occupy, release
 from postroom.bridges.manifest import Manifest
-from postroom.bridges.registry import load
+from postroom.bridges.registry import capabilities, load
 from postroom.daemon import control, instance
 from postroom.daemon.place import running
 from postroom.errors import BridgeError, PostroomError
@@ -42,13 +42,19 @@ def launch(room: LocalRoom, agent: Agent, plan: Plan) -> tuple[Manifest, str]:
     """Start an agent; how it is reached now, and what is missing for its mail."""
     manifest = Manifest(
         agent.id, agent.address, plan.bridge, runtime=plan.runtime, details=plan.details,
-        command=plan.command, cwd=plan.cwd, restart=plan.restart,
+        command=plan.command, cwd=plan.cwd, restart=plan.restart, routes=_routes(plan),
     )  # fmt: skip
     if load(plan.bridge).BY_CALLER:
         return _start(room, agent, manifest, plan.env)
     instance.ensure(room.home)
     said = control.ask(room.home, "start", manifest=manifest._asdict(), env=plan.env)
     return manifests.get(room.home, agent.id) or manifest, str(said["warning"])
+
+
+def _routes(plan: Plan) -> list[str]:
+    """Its own server may serve what runs in a terminal that outlives us; a child of ours has but one way."""
+    can = capabilities(plan.bridge)
+    return better(plan.runtime) if can.screen and not can.owned else []
 
 
 def _start(room: LocalRoom, agent: Agent, manifest: Manifest, env: dict[str, str]) -> tuple[Manifest, str]:

@@ -24,6 +24,7 @@ def begin(home: str) -> None:
     _log.handlers[:] = [handler]
     _log.setLevel(logging.INFO)
     _log.propagate = False
+    logging.getLogger().addHandler(logging.NullHandler())  # libraries complain there, else on our terminal
 
 
 def note(what: str, **facts: Any) -> None:

@@ -66,6 +66,7 @@ def _ping(daemon: "Daemon", _: Json) -> Json:
         "process": host.identity(), "since": daemon.since, "agents": len(daemon.keepers),
         "crashes": sum(keeper.crashes for keeper in daemon.keepers.values()),
         "paused": {one.manifest.address: one.pause for one in daemon.keepers.values() if one.pause},
+        "instead": {one.manifest.address: one.instead for one in daemon.keepers.values() if one.instead},
     }  # fmt: skip
 
 

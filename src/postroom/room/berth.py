@@ -10,9 +10,9 @@ from postroom import host
 from postroom.model.context import is_main, session_id
 from postroom.model.message import Agent, Session
 from postroom.room import push
-from postroom.room.seat import BRIDGE, Around, Seat, is_bridged, is_live
+from postroom.room.seat import BRIDGE, Around, Seat, bears, is_bridged, is_live
 from postroom.room.session import end, return_unproven, start
-from postroom.runtimes import NAMES, load
+from postroom.runtimes import load
 
 if TYPE_CHECKING:
     from postroom.room.local import LocalRoom
@@ -50,12 +50,12 @@ def started(room: "LocalRoom", agent: str, bridge: str, program: str) -> None:
         tx.append("agent.started", agent, payload={"bridge": bridge, "program": program})
 
 
-def vacate(room: "LocalRoom", agent: Agent, bridge: str) -> None:
-    """Nothing of it is reached by that bridge any more."""
+def vacate(room: "LocalRoom", agent: Agent) -> None:
+    """Nothing of it is reached by a bridge any more, whichever it was."""
     with room.write() as tx:
-        known = tx.session(session_id(bridge, agent.id))
-        if known is not None and known.ended_at is None:
-            _leave(room, tx, known)
+        for known in tx.sessions(agent.id):
+            if is_bridged(known) and known.ended_at is None:
+                _leave(room, tx, known)
 
 
 def _leave(room: "LocalRoom", tx: "WriteTx", session: Session) -> None:
@@ -63,6 +63,14 @@ def _leave(room: "LocalRoom", tx: "WriteTx", session: Session) -> None:
     if not host.is_gone(session.process):
         push.doubt_in(room, tx, session, str(session.details[BRIDGE]))
     end(room, tx, session)
+
+
+def route(tx: "ReadTx", agent: str) -> str:
+    """The bridge by which an agent is reached now; empty: by none."""
+    for session in tx.sessions(agent):
+        if is_bridged(session) and is_live(session):
+            return str(session.details[BRIDGE])
+    return ""
 
 
 def let_go(tx: "ReadTx", agent: str, bridge: str) -> bool:
@@ -74,7 +82,7 @@ def let_go(tx: "ReadTx", agent: str, bridge: str) -> bool:
 def carrier(tx: "ReadTx", agent: str) -> Session | None:
     """A session of an agent whose hooks can carry its mail."""
     for session in tx.sessions(agent):
-        if session.runtime in NAMES and is_main(session.id) and is_live(session) and _carries(session):
+        if bears(session) and is_main(session.id) and _carries(session):
             return session
     return None
 

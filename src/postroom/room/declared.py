@@ -68,7 +68,7 @@ def _is_there(tx: "ReadTx", name: str, here: str) -> bool:
 
 def meant(room: "LocalRoom", tx: "ReadTx", runtime: str, cwd: str) -> list[str]:
     """Whom the config means by a session of a runtime in a directory, in the order in which it says so."""
-    _check(room.declared.agents)
+    check(room.declared.agents)
     here, found = room.scope.find(tx), list[str]()
     for name, table in room.declared.agents.items():
         is_placed = any(key in table for key in _WHERE) and _project(name, here) == here
@@ -98,7 +98,7 @@ def missing(room: "LocalRoom", tx: "ReadTx", *, here: bool) -> list[str]:
 
     Who had an address before is to be noted, too: it may have another name later, and has no twin then.
     """
-    _check(room.declared.agents)
+    check(room.declared.agents)
     project = room.scope.find(tx)
     is_known = here or tx.project(project) is not None
     return [
@@ -108,7 +108,7 @@ def missing(room: "LocalRoom", tx: "ReadTx", *, here: bool) -> list[str]:
     ]
 
 
-def _check(agents: dict[str, Any]) -> None:
+def check(agents: dict[str, Any]) -> None:
     """Say what makes no sense, whoever is there already."""
     known: dict[str, str] = {}
     for name, table in agents.items():

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from postroom.room.local import LocalRoom
     from postroom.store.contract import ReadTx, WriteTx
 
-_OVER = (State.WITHDRAWN, State.BOUNCED, State.DEAD)  # for one who was asked
+OVER = (State.WITHDRAWN, State.BOUNCED, State.DEAD)  # for one who was asked
 OPTIONS = ["approve", "deny"]  # where the gate names none
 
 
@@ -52,7 +52,7 @@ def show(room: "LocalRoom", ref: str) -> Gate:
 
 
 def gate(tx: "ReadTx", message: Message) -> Gate:
-    asked = [d.recipient for d in tx.deliveries(message.seq) if d.state not in _OVER]
+    asked = [d.recipient for d in tx.deliveries(message.seq) if d.state not in OVER]
     decision = tx.decision(message.seq)
     if decision is not None and (by := tx.agent(decision.by)):
         decision = decision._replace(by=by.address)
@@ -82,7 +82,7 @@ def decide(room: "LocalRoom", ref: str, option: str, note: str, agent: str | Non
         _still_open(tx, message)
         if one.is_taken(mine.delivery):
             raise StaleClaim(f"another has taken {message.handle}", message_ref=message.id)
-        if mine.delivery.state in _OVER:
+        if mine.delivery.state in OVER:
             raise AlreadyDecided(
                 f"{message.handle} is {mine.delivery.state}", message_ref=message.id, option=None
             )

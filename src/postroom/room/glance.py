@@ -21,6 +21,7 @@ class Glance(NamedTuple):
     reason: str  # why its mail is not pushed now; empty: it may be
     at: int
     by: str  # the process that looked
+    instead: str = ""  # why it is not reached by a better route
 
 
 def put(home: str, agent: str, glance: Glance) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from postroom.errors import LoopGuard
 from postroom.model.address import ROOM
-from postroom.model.ladder import Priority, State
+from postroom.model.ladder import Evidence, Priority, State
 from postroom.model.message import Message
 from postroom.room.draft import Draft
 from postroom.room.one import is_taken
@@ -16,6 +16,7 @@ from postroom.room.one import is_taken
 if TYPE_CHECKING:
     from postroom.store.contract import ReadTx
 
+IMPORT = "import:"  # before the keys of what was imported
 COURTESY = "not delivered: thanks for an answer would only be thanked for again; it is in the thread"
 REPEAT = "not stored again: the same text still waits there unread"
 
@@ -32,11 +33,12 @@ _RECENT = 20  # messages of a thread
 
 def check_hops(tx: "ReadTx", answered: Message | None, most: int) -> None:
     """Refuse an answer to an answer to an answer … that no person has had a part in."""
-    hops, message = 0, answered
+    hops, message, chain = 0, answered, list[Message]()
     while message is not None and message.sender_id[:1] != "h":
         hops += 1
+        chain.append(message)
         if hops >= most:
-            if _has_person_since(tx, message):
+            if _has_person_since(tx, message) or _are_imported(tx, chain):
                 return
             raise LoopGuard(
                 f"thread {message.thread[-8:]} has gone back and forth {hops} times without a person",
@@ -51,10 +53,16 @@ def _has_person_since(tx: "ReadTx", message: Message) -> bool:
     return any(one.sender_id[:1] == "h" for one in later)
 
 
+def _are_imported(tx: "ReadTx", messages: list[Message]) -> bool:
+    """Whether any of them came with another tool's history: then a person has had a part in it."""
+    kept = [one for one in messages if one.key and one.key.startswith(IMPORT)]
+    return any(d.evidence is Evidence.IMPORTED for one in kept for d in tx.deliveries(one.seq))
+
+
 def check_turns(tx: "ReadTx", author: str, thread: str, most: int) -> None:
     """Refuse what goes on in a thread, answer or not, where agents take turns without a person."""
-    turns, last = 0, author
-    for message in tx.thread_end(thread):
+    turns, last, recent = 0, author, tx.thread_end(thread)
+    for message in recent:
         if message.sender_id[:1] == "h":
             return
         if message.sender_id == ROOM:
@@ -62,6 +70,8 @@ def check_turns(tx: "ReadTx", author: str, thread: str, most: int) -> None:
         turns += message.sender_id != last
         last = message.sender_id
         if turns >= most:
+            if _are_imported(tx, recent):
+                return
             raise LoopGuard(
                 f"in thread {thread[-8:]} agents have taken {turns} turns without a person",
                 rule="max_hops",

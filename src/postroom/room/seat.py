@@ -55,7 +55,7 @@ def goes_on_elsewhere(session: Session, process: str) -> bool:
 
 def bears(session: Session) -> bool:
     """Whether it runs, and nobody else may have its agent's name: who only looks (`hook plain`) has not."""
-    return session.runtime in NAMES and is_live(session)
+    return session.runtime in NAMES and not is_bridged(session) and is_live(session)
 
 
 def is_bridged(session: Session) -> bool:

@@ -22,6 +22,7 @@ from postroom.runtimes.contract import (
 from postroom.text import encode
 
 if TYPE_CHECKING:
+    from postroom.runtimes.acp import Acp
     from postroom.runtimes.process import Call, Sleeper
     from postroom.runtimes.screen import Profile
     from postroom.runtimes.stream import Meaning, Stream
@@ -167,6 +168,7 @@ def stream() -> "Stream":
         say=_say_line,
         stop=_stop_line,
         read=_meaning,
+        answer=_answer_line,
     )  # fmt: skip
 
 
@@ -176,6 +178,18 @@ def _say_line(id: str, words: str) -> Json:
 
 def _stop_line(id: str) -> Json:
     return {"type": "control_request", "request_id": id, "request": {"subtype": "interrupt"}}
+
+
+def _answer_line(asked: Json, yes: bool) -> Json:
+    """A yes gives back what it wants to do, as it was asked."""
+    wanted = _object(_object(asked, "request"), "input")
+    said = (
+        {"behavior": "allow", "updatedInput": wanted}
+        if yes
+        else {"behavior": "deny", "message": "Nobody allowed it."}
+    )
+    done: Json = {"subtype": "success", "request_id": text(asked, "request_id"), "response": said}
+    return {"type": "control_response", "response": done}
 
 
 def _meaning(line: Json) -> "Meaning":
@@ -208,7 +222,10 @@ def _control(line: Json) -> "Meaning":
     request = _object(line, "request")
     match line.get("type"):
         case "control_request" if request.get("subtype") == "can_use_tool":
-            return Meaning(Sign.ASKS, text(line, "request_id"), text(request, "tool_name"))
+            from json import dumps  # noqa: PLC0415 - where it asks
+
+            wanted = dumps(_object(request, "input"), ensure_ascii=False, indent=1)
+            return Meaning(Sign.ASKS, text(line, "request_id"), text(request, "tool_name"), wanted)
         case "control_cancel_request":
             return Meaning(Sign.ASKS_NO_MORE, text(line, "request_id"))
         case "control_response":
@@ -220,6 +237,12 @@ def _control(line: Json) -> "Meaning":
 def _object(line: Json, name: str) -> Json:
     found = line.get(name)
     return cast("Json", found) if isinstance(found, dict) else {}
+
+
+def acp() -> "Acp":
+    from postroom.runtimes.acp import Acp  # noqa: PLC0415 - hooks do without it
+
+    return Acp(adapter="claude-agent-acp", package="@agentclientprotocol/claude-agent-acp")
 
 
 def wiring() -> "Wiring":

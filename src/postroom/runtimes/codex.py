@@ -19,6 +19,7 @@ from postroom.runtimes.contract import Kind, Marks, Point, Runtime, Wake
 from postroom.runtimes.shape import beat, context
 
 if TYPE_CHECKING:
+    from postroom.runtimes.acp import Acp
     from postroom.runtimes.process import Call, Daemon, Sleeper
     from postroom.runtimes.screen import Profile
     from postroom.runtimes.tool import ToolFact
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
 _ANSWERED = ("Stop", "SubagentStop")
 _SESSIONS = "/sessions/"  # the transcripts lie below this in its own directory
 _HEADLESS = ("exec", "e", "review")
-_NO_TERMINAL = (*_HEADLESS, "app-server", "mcp-server", "queue", "login", "mcp", "sandbox", "apply")
+_SERVER, _SHARED = "app-server", "--managed-daemon"
+_NO_TERMINAL = (*_HEADLESS, _SERVER, "mcp-server", "queue", "login", "mcp", "sandbox", "apply")
 
 
 def call(sleeper: "Sleeper", text: str) -> "Call | None":
@@ -37,6 +39,8 @@ def call(sleeper: "Sleeper", text: str) -> "Call | None":
     home, found, _ = sleeper.transcript.rpartition(_SESSIONS)
     if not found or not sleeper.program or sleeper.command[1:2] in ([word] for word in _HEADLESS):
         return None
+    if sleeper.command[1:2] == [_SERVER] and _SHARED not in sleeper.command:
+        return None  # a server of one program's own, which has no queue that others could reach
     own = sleeper.env.get("CODEX_HOME") or os.path.join(sleeper.env.get("HOME", ""), ".codex")
     if os.path.realpath(home) != os.path.realpath(own):
         return None  # its configuration is not the caller's, and would be run
@@ -58,7 +62,7 @@ def shows(command: list[str], cwd: str) -> str:
 def daemon() -> "Daemon":
     from postroom.runtimes.process import Daemon  # noqa: PLC0415 - once in a session
 
-    return Daemon("--managed-daemon", "CODEX_HOME", shows)
+    return Daemon(_SHARED, "CODEX_HOME", shows)
 
 
 def tools(record: Json) -> "list[ToolFact]":
@@ -102,6 +106,7 @@ RUNTIME = Runtime(
     call=call,
     programs=("codex",),
     daemon=daemon,
+    server="codex",
     remark="It runs our hooks once you have reviewed them, and its commands in a login shell.",
 )
 
@@ -144,6 +149,12 @@ def profile() -> "Profile":
         stop=("Escape",),
         queues=True,  # what is submitted meanwhile waits for the end of the tool
     )
+
+
+def acp() -> "Acp":
+    from postroom.runtimes.acp import Acp  # noqa: PLC0415 - hooks do without it
+
+    return Acp(adapter="codex-acp", package="@zed-industries/codex-acp")
 
 
 def wiring() -> "Wiring":

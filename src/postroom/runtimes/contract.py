@@ -161,6 +161,7 @@ class Runtime(NamedTuple):
     socket_env: str = ""  # the variable that names a socket of the session, at which it can be called
     programs: tuple[str, ...] = ()  # what its process may be called
     daemon: "Callable[[], Daemon] | None" = None
+    server: str = ""  # the bridge to the server that has its conversations, beside its terminal
     milliseconds: bool = False  # whether its timeouts are
     remark: str = ""  # what a user must know of it, in one sentence
 

@@ -19,6 +19,7 @@ from postroom.runtimes.shape import beat, context
 from postroom.text import encode
 
 if TYPE_CHECKING:
+    from postroom.runtimes.acp import Acp
     from postroom.runtimes.screen import Profile
     from postroom.runtimes.tool import ToolFact
     from postroom.runtimes.wiring import Edit, Place, Read, Wiring
@@ -105,6 +106,12 @@ def profile() -> "Profile":
         stop=("Escape", "Escape"),
         # What is submitted at work sends a running tool to the background, so nothing is, while it works.
     )
+
+
+def acp() -> "Acp":
+    from postroom.runtimes.acp import Acp  # noqa: PLC0415 - hooks do without it
+
+    return Acp("--acp")
 
 
 def wiring() -> "Wiring":

@@ -19,6 +19,7 @@ from postroom.runtimes.contract import Beat, Kind, Marks, Point, Runtime
 from postroom.runtimes.shape import beat, context
 
 if TYPE_CHECKING:
+    from postroom.runtimes.acp import Acp
     from postroom.runtimes.screen import Profile
     from postroom.runtimes.tool import ToolFact
     from postroom.runtimes.wiring import Edit, Place, Read, Wiring
@@ -107,6 +108,12 @@ def profile() -> "Profile":
         stop=("Escape",),  # once; when idle it does nothing
         queues=True,
     )
+
+
+def acp() -> "Acp":
+    from postroom.runtimes.acp import Acp  # noqa: PLC0415 - hooks do without it
+
+    return Acp("--acp", also=("--experimental-acp",))
 
 
 def wiring() -> "Wiring":

@@ -14,6 +14,7 @@ from postroom.runtimes.contract import Beat, Kind, Point, Runtime, Said, Words, 
 from postroom.runtimes.shape import beat, context
 
 if TYPE_CHECKING:
+    from postroom.runtimes.acp import Acp
     from postroom.runtimes.screen import Profile
     from postroom.runtimes.wiring import Edit, Place, Wiring
 
@@ -59,6 +60,12 @@ def profile() -> "Profile":
         dialogs=(Dialog("permission", r"^(?![■◇]  )[^\n]*Goose would like to call the above tool"),),
         stop=("C-c",),  # once; when idle once asks for a second, which ends it
     )
+
+
+def acp() -> "Acp":
+    from postroom.runtimes.acp import Acp  # noqa: PLC0415 - hooks do without it
+
+    return Acp("acp")
 
 
 def wiring() -> "Wiring":

@@ -16,6 +16,7 @@ from postroom.runtimes.contract import Beat, Kind, Point, Runtime, Said, Wake, W
 from postroom.text import encode
 
 if TYPE_CHECKING:
+    from postroom.runtimes.acp import Acp
     from postroom.runtimes.screen import Profile
     from postroom.runtimes.wiring import Edit, Place, Wiring
 
@@ -58,6 +59,7 @@ RUNTIME = Runtime(
     signs=("OPENCODE",),
     wake=Wake.WATCH,
     programs=("opencode",),
+    server="opencode",
     remark="`opencode run` ends with its turn: what comes in its last moment waits for the next session.",
 )
 
@@ -80,6 +82,12 @@ def profile() -> "Profile":
         stop=("Escape", "Escape"),  # apart, within five seconds; when idle they do nothing
         queues=True,
     )
+
+
+def acp() -> "Acp":
+    from postroom.runtimes.acp import Acp  # noqa: PLC0415 - hooks do without it
+
+    return Acp("acp")
 
 
 def wiring() -> "Wiring":

@@ -16,6 +16,7 @@ from postroom.runtimes.shape import beat, context
 from postroom.text import encode
 
 if TYPE_CHECKING:
+    from postroom.runtimes.acp import Acp
     from postroom.runtimes.process import Call, Sleeper
     from postroom.runtimes.screen import Profile
     from postroom.runtimes.tool import ToolFact
@@ -117,6 +118,12 @@ def profile() -> "Profile":
         stop=("Escape",),  # once; what was asked comes back as a draft if nothing was answered yet
         queues=True,  # it steers: it is shown with the next result of a tool
     )
+
+
+def acp() -> "Acp":
+    from postroom.runtimes.acp import Acp  # noqa: PLC0415 - hooks do without it
+
+    return Acp("--acp", also=("--experimental-acp",))
 
 
 def wiring() -> "Wiring":

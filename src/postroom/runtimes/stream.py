@@ -29,6 +29,7 @@ class Meaning(NamedTuple):
     sign: Sign
     id: str = ""
     words: str = ""  # what people are shown of it
+    details: str = ""  # of what it asks: what exactly it wants to do
 
 
 class Stream(NamedTuple):
@@ -38,6 +39,7 @@ class Stream(NamedTuple):
     say: Callable[[str, str], Json]  # a text, by an id
     stop: Callable[[str], Json]  # the turn, by an id
     read: Callable[[Json], Meaning]
+    answer: Callable[[Json, bool], Json]  # a line that asks: yes, or no
 
     def missing(self, command: Sequence[str]) -> list[str]:
         """The arguments that a command does not have yet."""

@@ -146,6 +146,10 @@ class Files:
     def interrupt(self) -> Interrupted:
         return Interrupted(False, "nothing was done: there is no word for it in a mailbox")
 
+    def answer(self, question: str, option: str) -> bool:
+        """It asks by letters, if it does."""
+        return False
+
     def screen(self, lines: int = 0) -> str:
         return "" if self._program is None else self._program.screen(lines)
 

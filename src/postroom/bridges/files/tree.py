@@ -159,7 +159,7 @@ def release(room: LocalRoom, manifest: Manifest) -> None:
     manifests.remove(room.home, manifest.agent)
     agent = room.store.look().agent(manifest.agent)
     if agent is not None:
-        berth.vacate(room, agent, ROUTE)
+        berth.vacate(room, agent)
     place = str(manifest.details.get("tree"))
     if not served(room.home, place):
         places.unmark(place)

@@ -151,6 +151,13 @@ class Child:
             return "busy"
         return "offline" if found[0][1] & (select.POLLERR | select.POLLNVAL) else ""
 
+    def lend_input(self) -> int:
+        """A descriptor of its input for who writes by other means; to be closed before `close`, or it would
+        not hear the end of its input.
+        """
+        with self._pen:
+            return os.dup(self._input)
+
     def write(self, data: bytes, patience: float) -> int:
         """How many bytes went in, within the time."""
         with self._pen:

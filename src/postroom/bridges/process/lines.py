@@ -88,7 +88,7 @@ class Lines(Piped):
                 with self._changed:
                     self._unseen.remove(number)
 
-    def _meant(self, stream: str, line: Cut) -> tuple[Heard, str]:
+    def _meant(self, stream: str, line: Cut) -> tuple[Heard | None, str]:
         seen = _seen(line.text) if stream == "output" else None
         if seen is None:
             return super()._meant(stream, line)

@@ -1,6 +1,8 @@
 """The children of this process, by their agents: what `start` made is what `open` finds."""
 
 import threading
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Protocol, TypeVar
 
 from postroom.bridges.contract import Berth, Launch
@@ -22,17 +24,35 @@ class Owned(Protocol):
 
 _Owned = TypeVar("_Owned", bound=Owned)
 _kept: dict[str, Owned] = {}
+_starting: set[str] = set()
 _guard = threading.Lock()
 
 
 def refuse_second(launch: Launch) -> None:
     """An agent runs once."""
     with _guard:
-        earlier = _kept.get(launch.agent)
-    if earlier is not None and not earlier.is_gone:
+        _refuse_second(launch)
+
+
+def _refuse_second(launch: Launch) -> None:
+    earlier = _kept.get(launch.agent)
+    if launch.agent in _starting or (earlier is not None and not earlier.is_gone):
         raise BridgeError(
             f"{launch.address} is running already", hint=f"End it first: postroom stop {launch.address}"
         )
+
+
+@contextmanager
+def reserved(launch: Launch) -> Generator[None]:
+    """As `refuse_second`, for one that takes its time to start: nobody else starts it meanwhile."""
+    with _guard:
+        _refuse_second(launch)
+        _starting.add(launch.agent)
+    try:
+        yield
+    finally:
+        with _guard:
+            _starting.discard(launch.agent)
 
 
 def keep(launch: Launch, owned: Owned) -> Berth:

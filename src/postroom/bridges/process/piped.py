@@ -63,7 +63,8 @@ class Piped:
             with self._changed:
                 self._moved_at = time.monotonic()
                 heard, shown = self._meant(stream, line)
-                self._tape.add(heard)
+                if heard is not None:
+                    self._tape.add(heard)
                 self._shown.extend(shown.splitlines())
                 if line.missing:
                     self._tape.add(left_out(line.missing))
@@ -71,8 +72,8 @@ class Piped:
         if lines:
             self._ring()
 
-    def _meant(self, stream: str, line: Cut) -> tuple[Heard, str]:
-        """What a line is to whoever listens, and what people are shown of it. Guarded."""
+    def _meant(self, stream: str, line: Cut) -> tuple[Heard | None, str]:
+        """What a line is to whoever listens, if anything, and what people are shown of it. Guarded."""
         return Heard(line.text, stream), line.text
 
     # ---------------------------------------------------------------------------------------- by its user
@@ -83,6 +84,10 @@ class Piped:
     def receive(self) -> list[Heard]:
         self._pay(0.0)
         return self._tape.take()
+
+    def answer(self, question: str, option: str) -> bool:
+        """It asks nothing that could be answered here."""
+        return False
 
     def screen(self, lines: int = 0) -> str:
         """The last lines of what it said: so many, and a page."""

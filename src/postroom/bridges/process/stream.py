@@ -1,7 +1,7 @@
 """An agent that is spoken to by lines of JSON, and tells by them what it does: stream-json.
 
 What the lines mean, its runtime knows. A text is proven when the agent says that it took it in, and its model
-has answered after that. What it asks a person is never answered from here.
+has answered after that. What it asks a person is answered by nobody else.
 """
 
 import json
@@ -19,9 +19,12 @@ from postroom.bridges.contract import (
     Interrupted,
     Launch,
     Observation,
+    Option,
+    Question,
     Result,
     Text,
 )
+from postroom.bridges.inquiry import inquiry
 from postroom.bridges.process import nursery
 from postroom.bridges.process.line import Cut
 from postroom.bridges.process.piped import Piped
@@ -39,6 +42,7 @@ CAPABILITIES = Capabilities(
 )
 BY_CALLER = False
 _STOP = 5.0  # seconds for a turn to end
+_ALLOW, _DENY = Option("allow", "Allow", "allow_once"), Option("deny", "Deny", "reject_once")
 _STUCK = 900.0  # seconds without a word: one tool may take ten minutes
 
 
@@ -72,7 +76,7 @@ class Streamed(Piped):
         self._spec = spec
         self._unproven: dict[str, bool] = {}  # what was handed over, and whether it was taken in
         self._last_answer = ""
-        self._asks: dict[str, str] = {}
+        self._asks: dict[str, tuple[str, Json]] = {}  # by its id: what it asks, in words and as the line
         self._stopped: set[str] = set()
         self._is_at_work = False
         self._ends = 0  # turns that have ended
@@ -90,7 +94,11 @@ class Streamed(Piped):
         if self.is_gone:
             return Doing.GONE, "its process has ended", "offline"
         if self._asks:
-            return Doing.ASKING, f"it asks for a permission: {', '.join(self._asks.values())}", "approval"
+            return (
+                Doing.ASKING,
+                f"it asks for a permission: {', '.join(words for words, _ in self._asks.values())}",
+                "approval",
+            )
         if not self._is_at_work and all(self._unproven.values()):
             return (
                 Doing.IDLE,
@@ -120,14 +128,18 @@ class Streamed(Piped):
 
     # ------------------------------------------------------------------------------- by the child's thread
 
-    def _meant(self, stream: str, line: Cut) -> tuple[Heard, str]:
+    def _meant(self, stream: str, line: Cut) -> tuple[Heard | None, str]:
         said = _parsed(line.text) if stream == "output" else None
         if said is None:
             return super()._meant(stream, line)
-        meaning = self._spec.read(said)
-        return Heard(line.text, "event", self._proof(meaning)), meaning.words
+        meaning, before = self._spec.read(said), {*self._asks}
+        proof = self._proof(meaning, said)
+        for number in before - self._asks.keys():
+            self._tape.add(Heard(asked=number))
+        asks = _question(meaning) if meaning.sign is Sign.ASKS else None
+        return Heard(line.text, "event", proof, asks=asks), meaning.words
 
-    def _proof(self, meaning: Meaning) -> Evidence | None:
+    def _proof(self, meaning: Meaning, said: Json) -> Evidence | None:
         match meaning.sign:
             case Sign.BEGUN:
                 self._is_at_work = True
@@ -140,7 +152,7 @@ class Streamed(Piped):
                 self._ends += 1
                 self._asks.clear()
             case Sign.ASKS:
-                self._asks[meaning.id] = meaning.words
+                self._asks[meaning.id] = meaning.words, said
             case Sign.ASKS_NO_MORE:
                 self._asks.pop(meaning.id, None)
             case Sign.STOPPED:
@@ -160,6 +172,19 @@ class Streamed(Piped):
         return None if self._unproven else Evidence.RUNTIME_ACK
 
     # ---------------------------------------------------------------------------------------- by its user
+
+    def answer(self, question: str, option: str) -> bool:
+        with self._changed:
+            asked = self._asks.get(question)
+        if asked is None or not self._pay(_STOP):
+            return False
+        data = encode(self._spec.answer(asked[1], option == _ALLOW.id)).encode() + b"\n"
+        done = self._child.write(data, _STOP)
+        if done:
+            self._owed = data[done:]
+            with self._changed:
+                self._asks.pop(question, None)
+        return bool(done)
 
     def interrupt(self) -> Interrupted:
         with self._changed:
@@ -181,6 +206,12 @@ class Streamed(Piped):
         return Interrupted(
             True, f"it was told to stop, and {time.monotonic() - began:.1f} s later its turn ended"
         )
+
+
+def _question(meaning: Meaning) -> Question:
+    return inquiry(
+        meaning.id, f"Use the tool {meaning.words}", f"{meaning.words}\n{meaning.details}", (_ALLOW, _DENY)
+    )
 
 
 def _parsed(line: str) -> Json | None:

@@ -24,7 +24,7 @@ class Tape:
         self._kept: deque[Heard] = deque()
         self._size = 0
         self._dropped = 0
-        self._dropped_proof: Heard | None = None
+        self._outlasting: list[Heard] = []  # of what was dropped
         self._guard = threading.Lock()
 
     def add(self, heard: Heard) -> None:
@@ -35,19 +35,18 @@ class Tape:
                 self._drop(self._kept.popleft())
 
     def _drop(self, heard: Heard) -> None:
-        """What it says may go, but what it proves stays."""
+        """What it says may go, but what it proves, doubts or asks stays."""
         self._size -= len(heard.text)
         self._dropped += len(heard.text.encode(errors="replace"))
-        if heard.proves:
-            self._dropped_proof = Heard(proves=heard.proves)
+        if heard.proves or heard.doubts or heard.asks or heard.asked:
+            self._outlasting.append(heard._replace(text=""))
 
     def take(self) -> list[Heard]:
         """The next pieces, after what was left out before them."""
         with self._guard:
             taken = [left_out(self._dropped)] if self._dropped else []
-            if self._dropped_proof:
-                taken.append(self._dropped_proof)
-            self._dropped, self._dropped_proof, size = 0, None, 0
+            taken += self._outlasting
+            self._dropped, self._outlasting, size = 0, [], 0
             while self._kept and len(taken) < _TAKEN:
                 size += len(self._kept[0].text)
                 if size > _TAKEN_SIZE and taken:
@@ -59,5 +58,5 @@ class Tape:
     def doubt(self) -> None:
         """Take back every proof that nobody has read: what is handed over now came after it."""
         with self._guard:
-            self._dropped_proof = None
+            self._outlasting = [heard._replace(proves=None) for heard in self._outlasting]
             self._kept = deque(heard._replace(proves=None) if heard.proves else heard for heard in self._kept)

@@ -83,6 +83,10 @@ class TmuxBridge:
     def interrupt(self) -> Interrupted:
         return self._typist.interrupt()
 
+    def answer(self, question: str, option: str) -> bool:
+        """What its screen asks, people answer there."""
+        return False
+
     def screen(self, lines: int = 0) -> str:
         return self._typist.screen(lines)
 

@@ -43,6 +43,7 @@ def add_arguments(parser: "Parser") -> None:
     )
     profile.add_arguments(parser)
     parser.add_argument("--socket", metavar="PATH", help="of the tmux server (yours)")
+    parser.add_argument("--no-server", action="store_true", help="by the pane alone, not its own server")
     parser.add_argument("--dry-run", action="store_true", help="say what would be adopted")
     parser.add_argument("--release", action="store_true", help="let go of these panes, or agents, again")
     parser.add_argument("--yes", action="store_true", help="use profiles of a config that lies in the room")
@@ -145,7 +146,7 @@ def _adopt(found: "Candidate", args: "argparse.Namespace", context: "Context") -
     from postroom.errors import PostroomError
 
     try:
-        wish = Wish(args.name, *said(args, found.runtime, context))
+        wish = Wish(args.name, *said(args, found.runtime, context), server=not args.no_server)
         done = adopt(context.room(), found, _scope(found, args), wish)
     except PostroomError as exc:
         if len(args.panes) == 1 or not (args.all or args.match or args.panes):

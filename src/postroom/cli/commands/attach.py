@@ -13,8 +13,9 @@ if TYPE_CHECKING:
 
 HELP = """\
 Go to an agent. In tmux, its pane is shown: in your own client if that is of the same server, else in a new
-one. The terminal of an agent that the daemon runs (--bridge pty) is shown here; C-] leaves it. Of one without
-a terminal, what it prints is shown as it comes. While you type there, no mail is typed."""
+one. The terminal of an agent that the daemon runs (--bridge pty) is shown here; C-] leaves it. So is the
+conversation with one that speaks ACP: a line and Enter is a prompt, a number answers what it asks, C-c stops
+its turn. Of any other, what it prints is shown as it comes. While you type in a terminal, no mail goes in."""
 EXAMPLES = """\
   postroom attach backend
   postroom attach backend --print"""
@@ -81,11 +82,14 @@ def words(pane: str) -> list[str]:
 
 def go(manifest: "Manifest", context: "Context") -> int:
     """Show an agent to whoever sits here, until they leave it."""
+    import sys
+
     from postroom.bridges.registry import capabilities
 
     if manifest.pane:
         return _to(manifest.pane)
-    if not capabilities(manifest.bridge).screen:
+    can = capabilities(manifest.bridge)
+    if not can.screen and not (can.console and sys.stdin.isatty() and sys.stdout.isatty()):
         return _follow(manifest, context)
     from postroom.cli.mirror import show
 

@@ -23,6 +23,8 @@ EXAMPLES = """\
   postroom spawn reviewer --prompt review.md --cwd ../shop -- codex --full-auto
   postroom spawn tutor --pattern 'ask> ' -- ./tutor
   postroom spawn worker --bridge lines --restart on-failure -- ./worker.py
+  postroom spawn planner --bridge acp -- gemini --acp
+  postroom spawn fixer --bridge codex -- codex
   postroom spawn helper --prompt-text "Fix the failing test." --open -- aider"""
 
 _WAIT = 60.0  # seconds
@@ -37,7 +39,9 @@ def add_arguments(parser: "Parser") -> None:
     parser.add_argument("command", metavar="CMD", nargs="+", help="what to run, after --")
     parser.add_argument("--prompt", metavar="FILE", help="a file to type as its first prompt")
     parser.add_argument("--prompt-text", metavar="TEXT", help="a text to type as its first prompt")
-    parser.add_argument("--bridge", metavar="BRIDGE", help="tmux, pty, lines, stream (tmux, or else pty)")
+    parser.add_argument(
+        "--bridge", metavar="BRIDGE", help="tmux, pty, lines, stream, acp, codex, opencode (tmux)"
+    )
     profile.add_arguments(parser)
     parser.add_argument("--session", metavar="SESSION", help="the session of tmux in which it gets a window")
     parser.add_argument("--socket", metavar="PATH", help="of the tmux server (yours)")

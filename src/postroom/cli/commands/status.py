@@ -98,7 +98,8 @@ def _daemon(home: str) -> dict[str, Any]:
     except PostroomError as exc:
         return facts | {"error": str(exc)}
     since = iso(said["since"])
-    return facts | {"running": True, "since": since, "agents": said["agents"], "crashes": said["crashes"]}
+    kept = {name: said[name] for name in ("agents", "crashes", "instead")}
+    return facts | {"running": True, "since": since, **kept}
 
 
 def _about_daemon(facts: dict[str, Any]) -> str:
@@ -140,6 +141,8 @@ def _warnings(report: dict[str, Any]) -> list[str]:
             found.append(f"put aside as no letters: {one['rejected']} in {where}; see: postroom doctor")
     if report["daemon"]["wanted"] and not report["daemon"]["running"]:
         found.append("no daemon runs, so nothing is typed into the terminals of agents; see: postroom up")
+    for agent, words in report["daemon"].get("instead", {}).items():
+        found.append(f"{agent} is not reached by the best route: {words}; see: postroom agents")
     if counts["uncertain"]:
         found.append(f"uncertain, and not typed again: {counts['uncertain']}; see: postroom dead list")
     if counts["dead"]:

@@ -242,6 +242,7 @@ APPLY: dict[str, Callable[["WriteTx", Event], None]] = {
     "agent.output": _noted,
     "agent.pushed": _noted,
     "agent.renamed": _agent_renamed,
+    "agent.route": _noted,
     "agent.started": _noted,
     "agent.updated": _agent_updated,
     "gate.decided": _gate_decided,

@@ -128,10 +128,10 @@ DELETE FROM main.follower;
 DELETE FROM main.watched;
 
 -- name: watch_copy
--- What the request watch must know is in the state itself.
+-- What the request watch must know is in the state itself. Nobody waits for an answer to what was imported as history.
 INSERT OR IGNORE INTO main.watched (tenant, recipient, seq) SELECT d.tenant, d.recipient, d.seq
 FROM main.delivery d CROSS JOIN main.message m ON m.seq = d.seq
-WHERE d.place = {done} AND (d.state IN ('seen', 'acked') AND m.type = 'request' OR d.state = 'seen' AND m.address GLOB 'one:*')
+WHERE d.place = {done} AND d.evidence IS NOT 'imported' AND (d.state IN ('seen', 'acked') AND m.type = 'request' OR d.state = 'seen' AND m.address GLOB 'one:*')
   AND NOT EXISTS (SELECT 1 FROM main.message a
                   WHERE a.tenant = m.tenant AND a.correlation = coalesce(m.correlation, m.id) AND a.correlation IS NOT NULL
                     AND a.seq > m.seq AND instr(m.recipients, '"' || a.sender || '"'));

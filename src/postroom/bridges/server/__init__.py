@@ -1,0 +1,1 @@
+"""What bridges to agents' own servers have in common."""

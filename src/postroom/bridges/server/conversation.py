@@ -1,0 +1,117 @@
+"""A conversation that an agent's own server has: what every such bridge needs of it, and what is the same."""
+
+import time
+from abc import ABC, abstractmethod
+
+from postroom.bridges.contract import (
+    Assent,
+    Delivered,
+    Doing,
+    Heard,
+    Interrupted,
+    Observation,
+    Result,
+    Text,
+)
+from postroom.bridges.server.answer import UNANSWERED, Refusal, Silence, Unsent
+from postroom.bridges.server.ledger import Ledger, Verdict
+from postroom.clock import wall
+
+_STOP = 5.0  # seconds for a turn to end
+_PAUSE = 0.1
+
+
+class Conversation(ABC):
+    """Each answer of the server is an ack of its queue: the text is handed over. That a model has seen it,
+    the conversation itself tells, as often as it is asked; so a lost connection, or a word that was missed,
+    proves and loses nothing.
+    """
+
+    def __init__(self) -> None:
+        self._ledger = Ledger()
+
+    def moved(self) -> None:
+        """It goes on; from any thread."""
+        self._ledger.move()
+
+    # ------------------------------------------------------------- what each server has its own words for
+
+    @abstractmethod
+    def _doing(self) -> tuple[Doing, str, str]:
+        """What it does, on what that rests, and why nothing may go in. Raises what is in `UNANSWERED`."""
+
+    @abstractmethod
+    def _send(self, number: str, text: str, *, is_busy: bool) -> str:
+        """Send a text; in words, how. `Refusal`: none of it was taken."""
+
+    @abstractmethod
+    def _new_number(self) -> str:
+        """An id for a text, by which the conversation names it, too. Of the text nothing is sent yet."""
+
+    @abstractmethod
+    def _judge(self, numbers: list[str]) -> dict[str, Verdict]:
+        """What became of these."""
+
+    @abstractmethod
+    def _turn(self) -> str:
+        """The turn that it is in; empty: none."""
+
+    @abstractmethod
+    def _stop(self, turn: str) -> None:
+        """Have that turn ended."""
+
+    @abstractmethod
+    def last_words(self, most: int) -> list[str]:
+        """The last lines of it, as text."""
+
+    # ------------------------------------------------------------------------------------- for all of them
+
+    def observe(self) -> Observation:
+        try:
+            doing, words, reason = self._doing()
+        except UNANSWERED as exc:
+            words = f"its server does not say what it does: {exc}"
+            return Observation(Doing.UNKNOWN, words, "offline", at=wall())
+        return Observation(doing, words, reason, "permission" if doing is Doing.ASKING else "", wall())
+
+    def deliver(self, text: Text, assent: Assent, seen: Observation) -> Delivered:
+        """Put a text before the model; `seen` is what it did a moment ago."""
+        if seen.reason and not (seen.reason == "busy" and text.while_busy):
+            return Delivered(Result.REFUSED, seen.reason, words=seen.words)
+        if not assent.holds():
+            return Delivered(Result.REFUSED, "busy", words="somebody else was quicker")
+        assent.begun()
+        try:
+            number = self._new_number()
+        except UNANSWERED as exc:
+            return Delivered(Result.REFUSED, "offline", words=f"nothing was sent: {exc}")
+        self._ledger.add(number)
+        try:
+            words = self._send(number, text.text, is_busy=seen.reason == "busy")
+        except Silence as exc:
+            return Delivered(Result.HANDED, words=f"{exc}; what became of it, the conversation will tell")
+        except (Refusal, Unsent) as exc:
+            self._ledger.drop(number)
+            reason = "busy" if isinstance(exc, Refusal) else "offline"
+            return Delivered(Result.REFUSED, reason, words=f"not taken: {exc}")
+        return Delivered(Result.HANDED, words=words)
+
+    def settled(self) -> list[Heard]:
+        """What is known now of what was handed over."""
+        return self._ledger.settle(self._judge)
+
+    def interrupt(self) -> Interrupted:
+        try:
+            turn = self._turn()
+            if not turn:
+                return Interrupted(True, "nothing was done: it is in no turn")
+            began = time.monotonic()
+            self._stop(turn)
+            while self._turn() == turn:
+                if time.monotonic() - began > _STOP:
+                    return Interrupted(False, "it was told to stop, and its turn was not seen to end")
+                self._ledger.wait(_PAUSE)
+        except UNANSWERED as exc:
+            return Interrupted(False, str(exc))
+        took = time.monotonic() - began
+        return Interrupted(True, f"it was told to stop, and {took:.1f} s later its turn ended")

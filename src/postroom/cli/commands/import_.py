@@ -1,0 +1,269 @@
+"""`postroom import`."""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import argparse
+
+    from postroom.cli.context import Context
+    from postroom.cli.parser import Parser
+    from postroom.imports.plan import Agents, Mail
+    from postroom.room.imported import Standing
+
+HELP = """\
+Bring in what another tool has: the agents of an agentcomms config or of an agent-orchestrator.yaml, as tables
+of the room's config; or a tree of file mailboxes (DIR/<agent>/inbox/*.json, what was processed, outbox), as
+mail: what waited there waits here, what was processed is history, and is offered to nobody again.
+
+What PATH is, is found out. Nothing is written without --apply: what would be done is shown, and what has no
+counterpart. Doing it twice does it once. Names that are no addresses are made some, and shown; two that would
+be the same are refused, unless --rename says what one of them is called here. Only a person may import."""
+EXAMPLES = """\
+  postroom import ~/.agentcomms/config.yaml
+  postroom import agent-orchestrator.yaml --apply
+  postroom import ./mailboxes --rename 'Front End=frontend' --apply
+  postroom import ~/.agentcomms/config.yaml --undo"""
+
+_KINDS = ("agentcomms", "agent-orchestrator", "mailbox")
+_SHOWN = 20  # of what is left out, without --all
+
+
+def add_arguments(parser: "Parser") -> None:
+    parser.add_argument("path", metavar="PATH", help="a config, or the directory of mailboxes")
+    parser.add_argument("--apply", action="store_true", help="do it; without, it is only shown")
+    parser.add_argument("--undo", action="store_true", help="take out of the config what was added from PATH")
+    parser.add_argument("--kind", metavar="KIND", choices=_KINDS, help=f"what it is: {', '.join(_KINDS)}")
+    parser.add_argument(
+        "--rename", metavar="OLD=NEW", action="append", default=[], help="what somebody is called here"
+    )
+    parser.add_argument("--all", action="store_true", help="show all that is left out")
+
+
+def run(args: "argparse.Namespace", context: "Context") -> int:
+    from postroom.errors import UsageError
+
+    if args.undo and args.apply:
+        raise UsageError("say one of --apply and --undo", hint="See: postroom help import")
+    if args.undo:
+        return _undo(args, context)
+    found = _planned(args, context)
+    from postroom.imports.plan import Agents
+
+    done = _agents(found, args) if isinstance(found, Agents) else _mail(found, args, context)
+    document = {
+        "source": found.source,
+        "names": found.names,
+        "left_out": [one._asdict() for one in found.left],
+    } | done
+    if context.json:
+        context.put_json(document)
+    else:
+        _tell(found, document, args, context)
+    return 0
+
+
+def _planned(args: "argparse.Namespace", context: "Context") -> "Agents | Mail":
+    import os
+
+    from postroom import config
+    from postroom.imports import naming, recognition
+
+    home = config.home(args.home)
+    if args.apply:
+        _check_person(context)
+    path = os.path.expanduser(args.path)
+    return recognition.plan(path, args.kind or "", config.settings(home), home, naming.renames(args.rename))
+
+
+def _check_person(context: "Context") -> None:
+    from postroom.room.authority import person
+
+    person(context.room(create=True), "import what another tool has")
+
+
+# agents
+
+
+def _agents(found: "Agents", args: "argparse.Namespace") -> dict[str, Any]:
+    from postroom import config
+    from postroom.imports import declaration
+
+    home = config.home(args.home)
+    wanted = (declaration.write if args.apply else declaration.additions)(home, found)
+    return {
+        "kind": found.kind.value,
+        "state": _state(bool(wanted.added), args),
+        "agents": found.tables,
+        "added": list(wanted.added),
+        "here": wanted.same,
+        "kept": wanted.kept,
+        "config": wanted.change.path,
+        "diff": wanted.change.diff() if wanted.added else "",
+    }
+
+
+def _state(is_any: bool, args: "argparse.Namespace") -> str:
+    return "nothing_to_do" if not is_any else "done" if args.apply else "dry_run"
+
+
+def _undo(args: "argparse.Namespace", context: "Context") -> int:
+    import os
+
+    from postroom import config
+    from postroom.imports import declaration
+    from postroom.imports.recognition import config_at
+
+    _check_person(context)
+    path = config_at(os.path.expanduser(args.path))
+    change = declaration.undo(config.home(args.home), path)
+    if context.json:
+        context.put_json({"source": path, "state": "undone", "config": change.path, "diff": change.diff()})
+        return 0
+    _put_diff(change.diff(), context)
+    context.note(f"{change.path} is without it again. The addresses stay: postroom leave NAME")
+    return 0
+
+
+# mail
+
+
+def _mail(found: "Mail", args: "argparse.Namespace", context: "Context") -> dict[str, Any]:
+    from postroom.room.imported import Standing, take_in
+
+    what = take_in(context.room(), found.pieces) if args.apply else _foreseen(found, context)
+    counts = {one.value: what.count(one) for one in Standing}
+    return {
+        "kind": "mailbox",
+        "state": _state(counts["new"] + counts["moved"] > 0, args),
+        "mailboxes": found.mailboxes,
+        "messages": counts,
+        "rungs": _rungs(found),
+    }
+
+
+def _foreseen(found: "Mail", context: "Context") -> "list[Standing]":
+    from postroom.errors import NoRoom
+    from postroom.room.imported import Standing, standing
+
+    try:
+        return standing(context.room(), found.pieces)
+    except NoRoom:
+        return [Standing.NEW for _ in found.pieces]
+
+
+def _rungs(found: "Mail") -> dict[str, dict[str, int]]:
+    """For each who gets any: how many lie where."""
+    counts: dict[str, dict[str, int]] = {}
+    for piece in found.pieces:
+        mine = counts.setdefault(piece.to, {})
+        mine[piece.rung.value] = mine.get(piece.rung.value, 0) + 1
+    return dict(sorted(counts.items()))
+
+
+# telling
+
+
+def _tell(
+    found: "Agents | Mail", done: dict[str, Any], args: "argparse.Namespace", context: "Context"
+) -> None:
+    if context.quiet:
+        return
+    _tell_names(found.names, context)
+    if "rungs" in done:
+        _put_rungs(done, context)
+    else:
+        _put_agents(done, context)
+        _put_diff(done["diff"], context)
+    _tell_left(done["left_out"], args, context)
+    _tell_end(done, args, context)
+
+
+def _tell_names(names: dict[str, str], context: "Context") -> None:
+    from postroom.cli.output import one_line
+
+    for word, new in names.items():
+        context.put(f"{one_line(word)} is called {context.out.paint(new, 'bold')} here\n")
+
+
+def _put_agents(done: dict[str, Any], context: "Context") -> None:
+    from postroom.cli.output import one_line
+
+    rows = [
+        (name, _how(name, done), one_line(_reached(table)))
+        for name, table in done["agents"].items()
+    ]  # fmt: skip
+    if rows:
+        context.put_table(rows, ("bold", "", "dim"), ("AGENT", "", "REACHED BY"))
+
+
+def _how(name: str, done: dict[str, Any]) -> str:
+    if name in done["added"]:
+        return "new"
+    return "stays as it is" if name in done["kept"] else "here already"
+
+
+def _reached(table: dict[str, Any]) -> str:
+    import shlex
+
+    parts = [str(table[key]) for key in ("bridge", "pane", "channel", "directory") if key in table]
+    if "command" in table:
+        parts.insert(1, shlex.join(table["command"]))
+    return ", ".join(parts) or "its own sessions"
+
+
+def _put_rungs(done: dict[str, Any], context: "Context") -> None:
+    kinds = ("waiting", "seen", "acked", "refused", "gone")
+    rows = [(name, *(str(counts.get(kind, "")) for kind in kinds)) for name, counts in done["rungs"].items()]
+    if rows:
+        context.put_table(rows, ("bold",), ("MAIL FOR", "WAITS", "SEEN", "ACKED", "REFUSED", "UNKNOWN"))
+
+
+def _put_diff(diff: str, context: "Context") -> None:
+    from postroom.cli.output import clean
+
+    for line in diff.splitlines():
+        style = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "")
+        context.put(context.out.paint(clean(line), style) + "\n")
+
+
+def _tell_left(left: list[dict[str, str]], args: "argparse.Namespace", context: "Context") -> None:
+    from postroom.cli.output import count, one_line
+
+    shown = left if args.all else left[:_SHOWN]
+    for one in shown:
+        context.note(f"left out: {one_line(one['what'])}: {one_line(one['why'])}")
+    if len(left) > len(shown):
+        context.note(f"… and {count(len(left) - len(shown), 'other thing')} left out; see them: --all")
+
+
+def _tell_end(done: dict[str, Any], args: "argparse.Namespace", context: "Context") -> None:
+    state = done["state"]
+    if "messages" in done:
+        _tell_counts(done["messages"], state, context)
+    if state == "nothing_to_do":
+        context.note("Nothing to do.")
+    elif state == "dry_run":
+        context.note("Nothing was written. To do it:")
+        context.note(f"  {_command(args, '--apply')}", whole=True)
+    elif "config" in done:
+        context.note("Done. To start what it says: postroom up")
+        context.note(f"  to take it back: {_command(args, '--undo')}", whole=True)
+
+
+def _tell_counts(counts: dict[str, int], state: str, context: "Context") -> None:
+    from postroom.cli.output import count
+
+    verb = "taken in" if state == "done" else "to take in"
+    parts = [f"{count(counts['new'], 'message')} {verb}"] if counts["new"] else []
+    parts += [f"{counts['moved']:,} that got further there"] if counts["moved"] else []
+    parts += [f"{counts['here']:,} here already"] if counts["here"] else []
+    context.note("; ".join(parts) + "." if parts else "There is no mail in it.")
+
+
+def _command(args: "argparse.Namespace", verb: str) -> str:
+    import shlex
+
+    words: list[str] = ["postroom", "import", args.path, *(["--kind", args.kind] if args.kind else [])]
+    if verb == "--apply":
+        words += [word for one in args.rename for word in ("--rename", one)]
+    return shlex.join([*words, verb])

@@ -1,0 +1,48 @@
+"""What a path holds that can be brought in."""
+
+import os
+from collections.abc import Mapping
+
+from postroom.config import Settings
+from postroom.errors import InvalidValue, NotFound
+from postroom.imports import agentcomms, document, mailbox, orchestrator, tree
+from postroom.imports.plan import Agents, Kind, Mail
+
+_FILES = ("agent-orchestrator.yaml", "agent-orchestrator.yml", "config.yaml", "config.yml", "config.json")
+_READERS = {Kind.ORCHESTRATOR: orchestrator, Kind.AGENTCOMMS: agentcomms}
+_HINT = (
+    "There must be an agentcomms config, an agent-orchestrator.yaml, or mailboxes: DIR/<agent>/inbox/*.json;"
+    " what it is can be said: --kind KIND"
+)
+
+
+def plan(path: str, kind: str, settings: Settings, home: str, renamed: Mapping[str, str]) -> Agents | Mail:
+    """What would be brought in from there; what it is need not be said."""
+    if not os.path.lexists(path):
+        raise NotFound(f"there is no {path}", path=path, hint="Name a file or a directory.")
+    source = os.path.abspath(path)
+    if kind == Kind.MAILBOX or (not kind and os.path.isdir(path) and tree.is_tree(path)):
+        if not os.path.isdir(path) or not tree.is_tree(path):
+            raise InvalidValue(f"there are no mailboxes in {path}", path=path, hint=_HINT)
+        return mailbox.plan(tree.read(source), source, settings, home, renamed)
+    file = config_at(path)
+    found = document.read(file)
+    chosen = (
+        Kind(kind)
+        if kind
+        else next((one for one, reader in _READERS.items() if reader.looks_so(found)), None)
+    )
+    if chosen is None or not _READERS[chosen].looks_so(found):
+        raise InvalidValue(f"{file} is not known as a config of another tool", path=file, hint=_HINT)
+    return _READERS[chosen].plan(found, file, dict(renamed))
+
+
+def config_at(path: str) -> str:
+    """The config that a path means: a file, or what lies in a directory under one of the usual names."""
+    directory = os.path.abspath(path)
+    if not os.path.isdir(directory):
+        return directory
+    for name in _FILES:
+        if os.path.isfile(file := os.path.join(directory, name)):
+            return file
+    raise InvalidValue(f"nothing in {directory} can be imported", path=directory, hint=_HINT)

@@ -1,0 +1,197 @@
+"""An agent with two ways in: its own server, and the pane in which it runs. The better one is used while it
+answers, else the other; and what one was handed, the other never gets.
+"""
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from postroom.daemon import control
+from postroom.model.ladder import Evidence, State
+from postroom.room import berth, glance
+from postroom.room.local import LocalRoom
+from tests.bridged import Record
+from tests.serving.codex import AppServer, Listening
+from tests.tui.house import House
+from tests.tui.stage import Pane, Stage, patiently
+
+SOON = "postroom.daemon.route._FIRST=0.1 postroom.bridges.server.ledger._SOON=0.1"
+LATE = "postroom.daemon.route._FIRST=600.0"
+
+
+class Codex:
+    """A fake Codex in a pane, and the server that has its thread."""
+
+    def __init__(self, house: House, stage: Stage, place: str) -> None:
+        self.house = house
+        self._home = os.path.join(stage.root, "codex")
+        self.cwd = place
+        self.record = Record(os.path.join(place, "record"))
+        self.server = AppServer(self.record, place)
+        self.server.start()
+        self.listening = Listening(self._home, self.server)
+        self.pane = self.open(stage)
+        house.adopt("builder", self.pane, routes=["codex"], cwd=place)
+
+    def open(self, stage: Stage) -> Pane:
+        """A terminal of it, in the same directory."""
+        return stage.agent(name="codex", cwd=self.cwd, CODEX_HOME=self._home)
+
+    def end(self) -> None:
+        self.listening.close()
+
+    def begin(self) -> None:
+        self.listening = Listening(self._home, self.server)
+
+    def routes(self) -> list[tuple[str, str | None, str]]:
+        """What was noted of the routes to it."""
+        told = [event.payload for event in self.house.room.events() if event.type == "agent.route"]
+        return [(one["route"], one["instead_of"], one["words"]) for one in told]
+
+    def route(self) -> str:
+        return berth.route(self.house.room.store.look(), self.house.room.who("builder").id)
+
+
+@pytest.fixture
+def stage() -> Iterator[Stage]:
+    with Stage() as stage:
+        yield stage
+
+
+@pytest.fixture
+def house(room: LocalRoom, stage: Stage) -> Iterator[House]:
+    with House(room, stage) as house:
+        yield house
+
+
+@pytest.fixture
+def codex(house: House, stage: Stage, tmp_path: os.PathLike[str]) -> Iterator[Codex]:
+    codex = Codex(house, stage, os.fspath(tmp_path))
+    yield codex
+    codex.end()
+
+
+def test_mail_goes_to_the_server_while_that_answers_and_nothing_is_typed(house: House, codex: Codex):
+    house.daemon(SEAMS=SOON)
+    sent = house.room.send("builder", "What does the build say?")
+    house.seen(sent.id, Evidence.RUNTIME_ACK)
+    assert house.delivery(sent.id).route == "codex"
+    assert "What does the build say?" in codex.record.texts()[0]
+    assert codex.pane.submitted() == []
+    assert codex.routes() == [], "nothing is to be told where the best one is used from the beginning"
+
+
+def test_a_server_that_does_not_answer_is_left_for_the_pane_and_that_is_said(house: House, codex: Codex):
+    house.daemon(SEAMS=LATE)
+    first = house.room.send("builder", "first")
+    house.seen(first.id, Evidence.RUNTIME_ACK)
+    codex.end()
+    patiently(lambda: codex.route() == "tmux")
+    second = house.room.send("builder", "second")
+    house.seen(second.id, Evidence.TERMINAL)
+    assert house.delivery(second.id).route == "tmux"
+    [(route, instead_of, words)] = codex.routes()
+    assert (route, instead_of) == ("tmux", "codex")
+    assert "app-server" in words
+    seen = glance.get(house.home, house.room.who("builder").id)
+    assert seen is not None
+    assert seen.instead == words
+    assert control.ask(house.home, "ping")["instead"] == {"p/builder": words}
+    assert len(codex.record.texts()) == len(codex.pane.submitted()) == 1
+
+
+def test_a_server_that_answers_again_is_used_again(house: House, codex: Codex):
+    codex.end()
+    house.daemon(SEAMS=SOON)
+    first = house.room.send("builder", "first")
+    house.seen(first.id, Evidence.TERMINAL)
+    codex.begin()
+    n = 0
+    while codex.route() != "codex":  # it is tried when there is something to do
+        sent = house.room.send("builder", f"message {n}")
+        patiently(lambda ref=sent.id: house.delivery(ref).state is State.SEEN)
+        n += 1
+    last = house.room.send("builder", "last")
+    house.seen(last.id, Evidence.RUNTIME_ACK)
+    texts = "\n".join([*codex.record.texts(), *codex.pane.submitted()])
+    assert [texts.count(f"message {number}\n") for number in range(n)] == [1] * n
+
+
+def test_what_a_server_was_handed_before_it_was_lost_is_uncertain_and_never_typed(house: House, codex: Codex):
+    house.daemon(SEAMS=LATE)
+    sent = house.room.send("builder", "[[work]]")
+    patiently(codex.record.texts)
+    codex.end()
+    house.waits(sent.id, "uncertain")
+    after = house.room.send("builder", "after it")
+    house.seen(after.id, Evidence.TERMINAL)
+    assert house.delivery(sent.id).reason == "uncertain"
+    [typed] = codex.pane.submitted()
+    assert "[[work]]" not in typed
+
+
+def test_a_connection_that_breaks_and_is_made_again_loses_and_doubts_nothing(house: House, codex: Codex):
+    house.daemon(SEAMS=SOON)
+    sent = house.room.send("builder", "[[work]]")
+    patiently(codex.record.texts)
+    codex.listening.cut()
+    [thread] = codex.server.loaded.values()
+    codex.server.finish(thread)
+    house.seen(sent.id, Evidence.RUNTIME_ACK)
+    assert len(codex.record.texts()) == 1
+
+
+def test_where_no_server_runs_mail_is_typed_and_nothing_is_said_of_it(house: House, codex: Codex):
+    codex.end()
+    house.daemon(SEAMS=SOON)
+    sent = house.room.send("builder", "hello")
+    house.seen(sent.id, Evidence.TERMINAL)
+    assert codex.routes() == []
+
+
+@pytest.mark.parametrize("second", ["terminal", "thread"])
+def test_where_the_thread_of_a_terminal_could_be_another_the_server_is_not_used(
+    house: House, stage: Stage, codex: Codex, second: str
+):
+    if second == "terminal":
+        codex.open(stage)
+    else:
+        codex.server.start()
+    house.daemon(SEAMS=SOON)
+    sent = house.room.send("builder", "hello")
+    house.seen(sent.id, Evidence.TERMINAL)
+    assert codex.record.texts() == []
+
+
+def test_threads_that_no_terminal_shows_are_not_taken_for_one_that_is_shown(house: House, codex: Codex):
+    codex.server.start(ephemeral=True)
+    codex.server.start(parentThreadId="another")
+    codex.server.start(originator="somebody")
+    codex.server.start("/elsewhere")
+    house.daemon(SEAMS=SOON)
+    sent = house.room.send("builder", "hello")
+    house.seen(sent.id, Evidence.RUNTIME_ACK)
+
+
+def test_a_terminal_that_shows_another_thread_is_typed_into_and_the_old_one_gets_nothing(
+    house: House, codex: Codex
+):
+    house.daemon(SEAMS=LATE)
+    first = house.room.send("builder", "first")
+    house.seen(first.id, Evidence.RUNTIME_ACK)
+    codex.server.start()
+    second = house.room.send("builder", "second")
+    house.seen(second.id, Evidence.TERMINAL)
+    assert len(codex.record.texts()) == 1
+
+
+def test_an_operators_command_is_typed_into_the_terminal_and_not_handed_to_the_server(
+    house: House, codex: Codex
+):
+    house.daemon(SEAMS=SOON)
+    patiently(lambda: codex.route() == "codex")
+    done = control.ask(house.home, "command", agent=house.room.who("builder").id, text="/compact", by="ana")
+    assert done["result"] == "proven", done
+    assert codex.pane.submitted() == ["/compact"]
+    assert codex.record.texts() == []

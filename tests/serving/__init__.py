@@ -1,0 +1,8 @@
+"""Servers that speak as those of real agents do, recorded from them, and misbehave when they are told to.
+
+    python -m tests.serving codex|opencode RECORD
+
+What one took in, it notes in RECORD; its conversation lies beside that, and outlives it. In a text:
+`[[work]]` lets a turn go on until it is stopped, `[[noise]]` lets it print much, `[[fail]]` lets it fail,
+`[[mute]]` lets the call go unanswered, `[[no]]` lets it be refused, `[[ask]]` lets it ask a person first.
+"""
