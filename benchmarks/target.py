@@ -110,6 +110,13 @@ PROMISED = (
     Target("send → seen in an idle pane, p95", 1, "s", _value("terminal", "seen", "p95", 1e-3)),
     Target("send → seen over ACP, beyond a bare prompt", 20, "ms", _value("acp", "more", "p50")),
     Target("CPU of the daemon of 50 panes at rest", 0.5, "%", _value("terminal", "rest", "cpu")),
+    Target(
+        "send → inbox of a file mailbox p50, against files alone",
+        1.5,
+        "×",
+        _value("mailbox", "inbox", "ratio"),
+    ),
+    Target("20 mailboxes × 100 files drained", 2, "s", _value("mailbox", "drain", "seconds")),
     Target("resident memory of that daemon", 150, "MB", _value("terminal", "rest", "resident")),
 )
 

@@ -26,6 +26,7 @@ _LASTING = {  # what waits for a person
 }  # fmt: skip
 _TOLD = 3.0  # seconds after which a person does not wait for the room any more
 _AFTER = 25.0  # seconds for it to go in when nothing is in its way any more
+_HEARD = 1.0  # seconds until tmux has told an Escape from the beginning of a key, and the agent has heard it
 _LATE = 0.25  # seconds between a text and its Enter, by a person's hand
 
 
@@ -83,6 +84,7 @@ class Rounds:
         self._posted: list[Posted] = []
         self._clock = threading.Event()
         self.ends: Counter[str] = Counter()
+        self.lost: list[str] = []  # as in `Count`
 
     def play(self, plan: Plan) -> None:
         self._typed = self._answered = 0
@@ -206,17 +208,17 @@ class Rounds:
         self._terminal.tmux("set-option", "-w", "synchronize-panes", "off")
         until(self._is_answered, _AFTER, "end of the turn")
         if take_back and self._typed:
-            self._pane.press(*["BSpace"] * self._typed)
+            self._person.type("\x7f" * self._typed)
         elif not take_back:
-            self._pane.clear()
+            self._pane.clear(self._person.press)
 
     def _is_answered(self) -> bool:
         """Whether it is idle; where it asks, it is told no."""
         state = self._pane.reading().state.value
         if state == "dialog":
-            self._pane.press("Escape")
+            self._person.press("Escape")
             self._answered += 1
-            self._wait_for(time.monotonic() + _LATE)
+            self._wait_for(time.monotonic() + _HEARD)
         return state == "idle"
 
     def _settle(self, one: Posted, behind: str) -> None:
@@ -226,7 +228,7 @@ class Rounds:
             now = self._pane.delivery(one)
             is_told = now.state is State.SEEN or now.reason == Reason.UNCERTAIN.value
             if now.reason == Reason.DRAFT.value:  # some put a prompt back that was stopped
-                self._pane.clear()
+                self._pane.clear(self._person.press)
             return self._is_answered() and is_told and bool(self._answered or not behind)
 
         try:
@@ -235,7 +237,7 @@ class Rounds:
             pass  # it is counted
         self._pane.terminal.settle()
         until(self._is_answered, _AFTER, "idle screen")
-        self._pane.clear()
+        self._pane.clear(self._person.press)
 
     def count(self) -> Count:
         """By what the model was asked, and by the files that tools have made."""
@@ -246,12 +248,17 @@ class Rounds:
         seen = [mark for mark, end in ends.items() if end.state is State.SEEN]
         doubtful = [mark for mark, end in ends.items() if end.reason == Reason.UNCERTAIN.value]
         waits = [mark for mark, end in ends.items() if end.state is State.STORED and end.reason]
+        self.lost = [
+            f"{mark}: {ends[mark]}"
+            for mark in times
+            if mark not in waits and not (mark in seen and times[mark])
+        ]
         return Count(
             rounds=len(self._posted),
             approvals=len(made),
             drafts=sum(any(draft in text for text in texts) for draft in self._unsent),
             doubles=sum(number > 1 for number in times.values()),
-            lost=sum(mark not in waits and not (mark in seen and times[mark]) for mark in times),
+            lost=len(self.lost),
             uncertain=len(doubtful),
             seen=len(seen),
         )

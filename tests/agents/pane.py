@@ -25,6 +25,7 @@ from tests.agents.rig import Done
 from tests.agents.terminal import Terminal
 
 POSTROOM = os.path.join(BIN, "postroom")
+_KEYS = {"Escape": "\x1b", "BSpace": "\x7f", "C-u": "\x15"}
 SIZE = struct.pack("HHHH", 50, 140, 0, 0)
 
 
@@ -187,14 +188,14 @@ class Pane:
         except AssertionError as error:
             raise AssertionError(f"{error}\n{self.terminal.screen()}") from None
 
-    def clear(self) -> None:
-        """Empty the composer, as a person does."""
+    def clear(self, press: Callable[[str], None] | None = None) -> None:
+        """Empty the composer, as a person does; by keys that tmux knows to be a person's, if `press` is."""
         keys = itertools.cycle(("C-u", "BSpace"))
 
         def is_empty() -> bool:
             draft = self.reading().draft
             if draft:
-                self.press(next(keys))
+                (press or self.press)(next(keys))
             return draft == ""
 
         try:
@@ -224,6 +225,9 @@ class Person:
 
     def type(self, text: str) -> None:
         os.write(self._keys, text.encode())
+
+    def press(self, key: str) -> None:
+        self.type(_KEYS[key])
 
     def close(self) -> None:
         self._client.terminate()

@@ -120,8 +120,9 @@ class Own:
             beginning.prepare(self.rig.place)
 
     def __call__(self, *words: str) -> Any:
-        env: Any = {"POSTROOM_PROJECT": "shop", "POSTROOM_SENDER_RATE": "0"}
-        done = self.rig.command(POSTROOM, words[0], "--json", *words[1:], **env)
+        done = self.rig.command(
+            POSTROOM, words[0], "--json", *words[1:], POSTROOM_PROJECT="shop", POSTROOM_SENDER_RATE="0"
+        )
         assert done.code == 0, done
         return json.loads(done.out) if done.out.startswith("{") else None
 

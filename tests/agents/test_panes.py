@@ -188,7 +188,11 @@ def test_a_hundred_hostile_rounds_approve_nothing_and_send_no_draft(
             rounds.play(plan)
     count = rounds.count()
     desk.count("hostile rounds", count._asdict())
-    assert (count.approvals, count.drafts, count.doubles, count.lost) == (0, 0, 0, 0), count
+    assert (count.approvals, count.drafts, count.doubles, count.lost) == (0, 0, 0, 0), (
+        count,
+        rounds.lost,
+        pane.words(),
+    )
     assert "MAIL-" not in pane.terminal.tmux("capture-pane", "-p", "-S", "-", "-t", "{bottom}")
 
 

@@ -91,6 +91,18 @@ def test_only_a_person_says_whose_mail_is_read_from_files(cli: CommandLine, tree
     assert os.listdir(tree) == []
 
 
+def test_a_mailbox_that_the_config_declares_is_served(cli: CommandLine, tree: str) -> None:
+    with open(os.path.join(cli.home, "config.toml"), "w", encoding="utf-8") as file:
+        file.write(f'[agents.bob]\nbridge = "files"\ndirectory = "{tree}"\n')
+    assert "bob: a mailbox" in cli.ok("up", "--yes").out
+    assert os.path.isdir(os.path.join(tree, "bob", "inbox"))
+    cli.sent("bob", "hello", sender="alice")
+    until(Agent(os.path.join(tree, "bob")).inbox)
+    assert "by its mailbox" in cli.ok("agents").out
+    assert cli("stop", "bob").code == 0
+    assert manifests.every(cli.home) == []
+
+
 @pytest.mark.parametrize(
     ("letter", "code", "said"),
     [

@@ -166,7 +166,6 @@ def test_an_inbox_that_nobody_reads_is_filled_up_to_a_bound(
     assert [one["body"] for one in bob.inbox()] == ["0", "1", "2", "3", "4"]
     bob.put_away(*bob.names("inbox")[:2])
     bob.carry()
-    bob.carry()
     assert [one["body"] for one in bob.inbox()] == ["2", "3", "4", "5", "6"]
 
 

@@ -11,6 +11,7 @@ from postroom.errors import InvalidValue, PostroomError
 from postroom.model.message import Json
 from postroom.runtimes.screen import given
 
+FILES = "files"  # the bridge to whom a mailbox belongs, and for which nothing need be started
 _SAID = ("bridge", "session", "pane", "command", "runtime", "restart", "profile", "directory")
 
 
@@ -30,9 +31,13 @@ class Entry(NamedTuple):
 
 
 def entries(declared: config.Declared) -> list[Entry]:
-    """Those with a pane or a command, in the order of the config."""
-    wanted = {name: table for name, table in declared.agents.items() if "pane" in table or "command" in table}
+    """Those with a pane, a command or a mailbox, in the order of the config."""
+    wanted = {name: table for name, table in declared.agents.items() if _is_to_run(table)}
     return [_entry(name, table, declared.profiles) for name, table in wanted.items()]
+
+
+def _is_to_run(table: Json) -> bool:
+    return "pane" in table or "command" in table or table.get("bridge") == FILES
 
 
 def _entry(name: str, table: Json, profiles: Json) -> Entry:
@@ -43,6 +48,8 @@ def _entry(name: str, table: Json, profiles: Json) -> Entry:
             raise InvalidValue(f"restart must be one of {', '.join(Policy)}, not {said['restart']!r}")
         if "bridge" in said:
             registry.load(said["bridge"])
+        if said.get("bridge") == FILES and not command and not said.get("directory"):
+            raise InvalidValue("a mailbox needs `directory`, the tree in which it lies")
         if "profile" in said:
             profile(profiles, said["profile"])
         return Entry(name, said)._replace(**said | {"command": command})

@@ -17,6 +17,7 @@ _WAITS = ("draft", "copy_mode", "synchronised", "background", "typing", "unknown
 
 def text(party: str, session: "Session", sight: "Sight", context: "Context", place: str = "") -> str:
     """What it does, in which terminal, and how mail gets in; `session` is that of its bridge."""
+    from postroom.bridges.registry import capabilities
     from postroom.daemon.place import running
     from postroom.room.berth import carrier
     from postroom.room.glance import get
@@ -26,6 +27,8 @@ def text(party: str, session: "Session", sight: "Sight", context: "Context", pla
     spot, carried = _spot(session, place), carrier(room.store.look(), party) is not None
     is_kept = bool(running(room.home))
     name = _paused(party, context)
+    if capabilities(str(session.details[BRIDGE])).mailbox and not carried:
+        return _by_mailbox(get(room.home, party), name, is_kept=is_kept)
     if carried and name:
         return f"{_DOING.get(sight.presence.value, 'running')} in {spot}; paused: postroom resume {name}"
     if carried:
@@ -37,6 +40,15 @@ def text(party: str, session: "Session", sight: "Sight", context: "Context", pla
     seen, how = get(room.home, party), typed(str(session.details[BRIDGE]))
     told = _by_bridge(seen, spot, how, _remedy(seen, party, context))
     return f"{told} ({seen.instead})" if seen and seen.instead else told
+
+
+def _by_mailbox(seen: "Glance | None", name: str, *, is_kept: bool) -> str:
+    if not is_kept:
+        return "by its mailbox; nobody carries: postroom up"
+    if name:
+        return f"by its mailbox; paused: postroom resume {name}"
+    waits = seen is not None and (seen.reason or "wait" in seen.words)
+    return f"by its mailbox: {seen.words}" if seen and waits else "by its mailbox"
 
 
 def _paused(party: str, context: "Context") -> str:

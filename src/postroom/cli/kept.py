@@ -61,7 +61,8 @@ def typed(bridge: str) -> str:
     """How mail goes in by a bridge: at a screen it is typed."""
     from postroom.bridges.registry import capabilities
 
-    return "typed" if capabilities(bridge).screen else "handed"
+    can = capabilities(bridge)
+    return "typed" if can.screen else "carried" if can.mailbox else "handed"
 
 
 def title(manifest: "Manifest") -> str:
@@ -70,7 +71,8 @@ def title(manifest: "Manifest") -> str:
 
     if manifest.runtime in NAMES:
         return load(manifest.runtime).title
-    words = manifest.command[:1] or [str(manifest.details.get("program") or "a program")]
+    otherwise = "a mailbox" if manifest.bridge == "files" else "a program"
+    words = manifest.command[:1] or [str(manifest.details.get("program") or otherwise)]
     return manifest.runtime or words[0].rpartition("/")[2]
 
 
@@ -120,11 +122,21 @@ def gets(facts: dict[str, Any]) -> str:
         return f"its mail waits: {facts['next']}"
     if facts["reason"] in _BUT:
         return "its mail waits"
-    if facts["mail"] == "hooks":
-        return "its hooks carry mail, a line wakes it"
-    if facts["mail"] == "typed":
-        return f"mail is typed: {facts['instead']}" if facts["instead"] else "mail is typed"
-    return "mail is handed over" if facts["route"] == facts["bridge"] else "mail is handed to its own server"
+    return _way_in(facts)
+
+
+def _way_in(facts: dict[str, Any]) -> str:
+    match facts["mail"]:
+        case "hooks":
+            return "its hooks carry mail, a line wakes it"
+        case "carried":
+            return "mail is carried"
+        case "typed":
+            return f"mail is typed: {facts['instead']}" if facts["instead"] else "mail is typed"
+        case _ if facts["route"] != facts["bridge"]:
+            return "mail is handed to its own server"
+        case _:
+            return "mail is handed over"
 
 
 def where(facts: dict[str, Any]) -> str:

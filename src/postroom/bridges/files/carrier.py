@@ -127,3 +127,7 @@ class Carrier:
     def interrupt(self) -> Interrupted | None:
         """None: nobody can, by files."""
         return None
+
+    def screen(self, lines: int) -> str:
+        """It has none."""
+        return ""

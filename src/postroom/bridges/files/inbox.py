@@ -18,7 +18,7 @@ from postroom.room.offer import claim, guard_lease
 from postroom.room.seat import Seat
 from postroom.room.session import context, return_unproven, start
 from postroom.room.settle import see
-from postroom.room.sweep import act_on_due, give_back, is_offered, reap
+from postroom.room.sweep import act_on_due, give_back, is_due, is_offered, reap
 from postroom.room.unit import Unit
 from postroom.store.contract import WriteTx
 
@@ -38,6 +38,7 @@ class Inbox:
     def __init__(self, box: Box) -> None:
         self._box, self._room, self._shelf = box, box.room, box.shelf
         self._missed: dict[int, float] = {}  # letters that are not there, and since when, by their numbers
+        self._lying = 0  # letters in it, as of the last look
         self._done: dict[str, float] = {}  # letters that are acknowledged and still there, and since when
 
     # its context
@@ -112,22 +113,22 @@ class Inbox:
         return len(mails) == _BATCH
 
     def _claimed(self) -> list[Mail]:
-        agent, session = self._box.agent, self._session
-        if not self._room.store.look().ready(agent.id, 1, agent.called):
+        agent, settings = self._box.agent, self._room.settings
+        space = min(_BATCH, _MOST - self._lying)
+        if space < 1 or not self._room.store.look().ready(agent.id, 1, agent.called):
             return []
+        where = context(self._session)
         with Unit(self._room, prompt=False) as tx:
-            act_on_due(tx, self._room.settings)
-            reap(tx, agent.id, self._room.settings)
-            if self._is_listened_to(tx):
-                return []  # a program of the agent's own has the next one
-            space = min(_BATCH, _MOST - len(tx.offered(agent.id, HOLDER)))
+            standing = tx.standing(agent.id, HOLDER)
+            if standing.holder is not None or standing.others or is_due(standing.due, tx.now):
+                act_on_due(tx, settings)
+                reap(tx, agent.id, settings)
+                if self._is_listened_to(tx):
+                    return []  # a program of the agent's own has the next one
             return [
-                claim(
-                    tx, mail, route=ROUTE, context=context(session), handed=False,
-                    lease=self._room.settings.lease_seconds,
-                )
-                for mail in (tx.ready(agent.id, space, agent.called) if space > 0 else ())
-            ]  # fmt: skip
+                claim(tx, mail, route=ROUTE, context=where, handed=False, lease=settings.lease_seconds)
+                for mail in tx.ready(agent.id, space, agent.called)
+            ]
 
     def _is_listened_to(self, tx: WriteTx) -> bool:
         lease = tx.lease(self._box.id)
@@ -147,6 +148,7 @@ class Inbox:
         """Those are in the inbox from now on; of the others nothing was written."""
         if done:
             turn.hand_all(self._room, done, self._session)
+            self._lying += len(done)
         if others:
             with Unit(self._room, prompt=False) as tx:
                 for mail in _still(tx, others):
@@ -172,8 +174,10 @@ class Inbox:
         missing = [mail for mail in lies if inbox_name(mail.message) not in names]
         if missing and not self.is_there():
             raise Gone
-        self._see(missing)
+        was_full, self._lying = self._lying >= _MOST, len(lies) - self._see(missing)
         self._tidy(names - {inbox_name(mail.message) for mail in lies})
+        if was_full and self._lying < _MOST:
+            return 0.0  # there may be more that waits for the space
         due = [at + _SURE for at in self._missed.values()] + [at + _TIDY for at in self._done.values()]
         return max(0.0, min(due) - time.monotonic()) if due else None
 
@@ -183,17 +187,19 @@ class Inbox:
         except FileNotFoundError:
             raise Gone from None
 
-    def _see(self, missing: list[Mail]) -> None:
+    def _see(self, missing: list[Mail]) -> int:
+        """How many of these were taken."""
         now = time.monotonic()
         self._missed = {mail.delivery.seq: self._missed.get(mail.delivery.seq, now) for mail in missing}
         taken = [mail for mail in missing if self._is_taken(mail, now)]
         if not taken:
-            return
+            return 0
         with Unit(self._room, prompt=False) as tx:
             for mail in _still(tx, taken):
                 see(tx, mail, evidence=Evidence.AGENT)
         for mail in taken:
             del self._missed[mail.delivery.seq]
+        return len(taken)
 
     def _is_taken(self, mail: Mail, now: float) -> bool:
         long_ago = now - self._missed[mail.delivery.seq] >= _SURE

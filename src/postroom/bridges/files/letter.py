@@ -13,6 +13,7 @@ from postroom.clock import iso
 from postroom.errors import InvalidLetter, PostroomError
 from postroom.model.ladder import Priority
 from postroom.model.message import Delivery, Json, Mail, Message
+from postroom.text import encode
 
 if TYPE_CHECKING:
     from postroom.room.options import ReplyOptions
@@ -221,8 +222,9 @@ def _enclosed(attachment: Json) -> Json:
 
 
 def _encoded(document: Json) -> bytes:
-    """Indented: people and shell scripts read it, too."""
-    return json.dumps(document, ensure_ascii=False, indent=1).encode(errors="backslashreplace") + b"\n"
+    """A field a line: people and shell scripts read it, too."""
+    lines = ",\n".join(f" {encode(key)}: {encode(value)}" for key, value in document.items())
+    return f"{{\n{lines}\n}}\n".encode(errors="backslashreplace")
 
 
 def inbox_name(message: Message) -> str:

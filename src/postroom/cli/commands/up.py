@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 
 HELP = """\
 Start the daemon of this room, which types mail into the terminals of agents and wakes them, and bring up the
-agents that the config declares with a `pane` (adopted there) or a `command` (started). Those that run already
-are left alone, and one that fails keeps no other from starting.
+agents that the config declares with a `pane` (adopted there), a `command` (started), or a mailbox (`bridge =
+"files"` and a `directory`: served). Those that run already are left alone, and one that fails keeps no other
+from starting.
 
 A config that lies in the room, where agents may write, is shown and asked about first; what was agreed to is
 remembered, and asked again when it has changed."""
@@ -116,12 +117,15 @@ def _bring(entry: "Entry", context: "Context") -> dict[str, Any]:
 def _brought(entry: "Entry", context: "Context") -> "tuple[Manifest, str]":
     from postroom import host
     from postroom.bridges import manifest as manifests
+    from postroom.bridges.roster import FILES
 
     room = context.room()
     agent = _known(entry.name, room)
     known = manifests.get(room.home, agent.id) if agent else None
     if known is not None and not host.is_gone(known.process):
         return known, "ran already"
+    if entry.bridge == FILES and not entry.command:
+        return _served(entry, context), "served"
     there = _there(entry, agent, context)
     if there is not None:
         return _adopted(entry, there, context), "adopted"
@@ -130,6 +134,19 @@ def _brought(entry: "Entry", context: "Context") -> "tuple[Manifest, str]":
 
         raise NotFound(f"there is no pane {entry.pane!r} with a program", hint="See them: postroom adopt")
     return _started(entry, context), "started"
+
+
+def _served(entry: "Entry", context: "Context") -> "Manifest":
+    """Its mailbox, which need not be somewhere where the caller is."""
+    from postroom.bridges.files import place, tree
+    from postroom.bridges.roster import place as placed
+    from postroom.daemon.launch import keep
+
+    room = context.room()
+    where = entry.directory if "://" in entry.directory else placed(entry)
+    manifest = tree.add(room, place.checked(where), entry.name, room.scope)[0]
+    keep(room.home)
+    return manifest
 
 
 def _known(name: str, room: "LocalRoom") -> "Agent | None":
