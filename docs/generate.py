@@ -138,8 +138,8 @@ def python() -> str:
         "methods, to be awaited; `listen` and `events` are for `async for`.\n\n"
         + _methods("room", postroom.Room)
         + "\n## `Mailbox`\n\n"
-        + _function("postroom.Mailbox", postroom.Mailbox.__init__).replace(") -> None", ")")
-        + f"\n{inspect.getdoc(postroom.Mailbox)}\n\n"
+        + f"```text\n{_signature('postroom.Mailbox', postroom.Mailbox.__init__, 'Mailbox')}\n```\n\n"
+        + f"{inspect.getdoc(postroom.Mailbox)}\n\n"
         + _methods("mailbox", postroom.Mailbox)
         + "\n## Types\n\n"
         "| name | what it is | what is in it |\n| --- | --- | --- |\n"
@@ -158,15 +158,18 @@ def _methods(instance: str, kind: type) -> str:
 
 def _function(name: str, function: Callable[..., object]) -> str:
     """A heading, the signature as it is written in the source, and the docstring."""
+    told = inspect.getdoc(function)
+    text = f"\n{told}\n" if told else ""
+    return f"### `{name}`\n\n```text\n{_signature(name, function)}\n```\n{text}"
+
+
+def _signature(name: str, function: Callable[..., object], returns: str = "") -> str:
     [node] = ast.parse(textwrap.dedent(inspect.getsource(function))).body
     assert isinstance(node, ast.FunctionDef)
     assert node.returns is not None
     arguments = ast.unparse(node.args).removeprefix("self").removeprefix(", ")
-    returns = ast.unparse(node.returns).replace("LocalRoom", "Room")
-    signature = f"{name}({arguments}) -> {returns}".replace("'", "").replace("=", " = ")
-    told = inspect.getdoc(function)
-    text = f"\n{told}\n" if told else ""
-    return f"### `{name}`\n\n```text\n{signature}\n```\n{text}"
+    returns = returns or ast.unparse(node.returns).replace("LocalRoom", "Room")
+    return f"{name}({arguments}) -> {returns}".replace("'", "").replace("=", " = ")
 
 
 def _class(name: str, kind: type) -> str:

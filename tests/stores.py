@@ -106,7 +106,7 @@ class S3:
 
 def _objects():
     """What the server keeps in the memory of this process."""
-    from moto.core import DEFAULT_ACCOUNT_ID
+    from moto.core.models import DEFAULT_ACCOUNT_ID
     from moto.s3.models import s3_backends
 
     return s3_backends[DEFAULT_ACCOUNT_ID]["aws"]

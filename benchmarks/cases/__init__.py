@@ -8,7 +8,7 @@ from benchmarks.result import Result
 
 NAMES = (
     "latency", "throughput", "fanout", "topic", "ack", "scale", "search", "startup", "idle", "terminal",
-    "acp", "mailbox", "cost",
+    "mailbox", "acp", "cost",
 )  # fmt: skip
 
 

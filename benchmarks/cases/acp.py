@@ -105,7 +105,8 @@ class _Bare:
     async def _begin(self) -> None:
         import acp
 
-        self._spawned: Any = acp.spawn_agent_process(_Ear(), *_command(self._path))
+        ear: Any = _Ear()  # which offers nothing
+        self._spawned: Any = acp.spawn_agent_process(ear, *_command(self._path))
         self._agent, _ = await self._spawned.__aenter__()
         await self._agent.initialize(acp.PROTOCOL_VERSION)
         self._session = (await self._agent.new_session(cwd="/", mcp_servers=[])).session_id

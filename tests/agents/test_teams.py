@@ -50,8 +50,10 @@ def test_mail_in_the_inbox_of_an_idle_lead_reaches_its_model_and_is_seen_when_it
         sent = cli.sent("lead", "POSTED-TO-THE-TEAM", sender="human:ana")
         rig.log.wait("POSTED-TO-THE-TEAM")
         until(lambda: cli.receipt(sent)["state"] == "seen", what="the inbox to be emptied")
-        assert cli.receipt(sent)["route"] == "claude-team"
-        assert "by claude-team (unverified)" in cli.ok("receipts", sent).out
+        assert (cli.receipt(sent)["route"], cli.receipt(sent)["evidence"]) == ("claude-team", "inbox")
+        told = cli.ok("receipts", sent).out
+        assert "by claude-team (unverified)" in told
+        assert "unverified (inbox)" in told
         assert rig.log.last().count("POSTED-TO-THE-TEAM") == 1
         assert not list(Path(rig.place.home, ".claude", "tasks").glob("*/*.json"))
         cli.ok("stop", "lead")

@@ -146,3 +146,20 @@ def test_what_a_guide_says_to_type_can_be_typed_in_that_order(home: str, page: s
     if page == "manners.md":
         assert "route 1 refuses @builder" in cli("send", "human:ana", "hello", "--as", "bob").err
         assert cli.ok("send", "tester", "hello", "--as", "bob").code == 0
+
+
+def test_a_program_that_has_only_a_directory_does_what_the_guide_shows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    [program] = blocks("files.md", "python")
+    monkeypatch.chdir(tmp_path)
+    with postroom.Mailbox("mail", "builder"), postroom.Mailbox("mail", "tester") as tester:
+        asked = tester.send("builder", "Is it ready?")
+        program = program.replace("timeout=60", "timeout=0")
+        with redirect_stdout(io.StringIO()) as out:
+            exec(program, {})
+        assert out.getvalue() == "nobody has looked at it yet\n"
+        assert [letter.text for letter in tester.receive()] == [
+            "The parser is ready.", "Thank you for: Is it ready?",
+        ]  # fmt: skip
+        assert tester.wait_for_ack(asked, BOUND)

@@ -1,12 +1,14 @@
 """Agents that the config declares have a mailbox before anything of them has ever run."""
 
 import os
+from pathlib import Path
 
 import pytest
 
 import postroom
 from postroom.errors import InvalidValue, UnknownRecipient
 from tests.commandline import CommandLine
+from tests.repository import make_repository
 
 TEAM = """
 [agents.lead]
@@ -44,6 +46,18 @@ def test_who_is_declared_gets_mail_before_it_has_ever_run(home: str, monkeypatch
         assert (me.role, me.capabilities, me.description) == ("reviewer", ["python", "sql"], "reads diffs")
         assert [mail.body for mail in room.peek()] == ["for reviewer", "for @reviewers", "for one:@python"]
         assert room.send("@up", "done").deliveries[0].recipient == "lead"
+
+
+def test_several_are_introduced_by_the_first_message_in_a_repository_that_the_room_does_not_know(
+    home: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("POSTROOM_HOME", home)
+    declare(home)
+    make_repository(tmp_path / "bakery")
+    monkeypatch.chdir(tmp_path / "bakery")
+    with postroom.open(home, agent="baker") as room:
+        assert room.send("reviewer", "hello").deliveries[0].state == "stored"
+        assert {project.name for project in room.projects()} == {"shop", "bakery"}
 
 
 def test_what_is_known_of_an_agent_outlasts_what_the_config_says(home: str, monkeypatch: pytest.MonkeyPatch):

@@ -71,6 +71,16 @@ def test_two_sources_are_undone_each_for_itself(cli: CommandLine, home: str):
     assert cli("import", other, "--undo", "--json").error["error"] == "not_found"
 
 
+def test_a_directory_means_the_config_in_it_also_when_it_is_undone(
+    cli: CommandLine, home: str, tmp_path: Path
+):
+    (tmp_path / "config.yaml").write_bytes(Path(SAMPLE).read_bytes())
+    cli.ok("import", str(tmp_path), "--apply")
+    assert len(agents(home)) == 4
+    cli.ok("import", str(tmp_path), "--undo")
+    assert not os.path.exists(os.path.join(home, "config.toml"))
+
+
 def test_what_somebody_has_edited_since_is_theirs(cli: CommandLine, home: str):
     cli.ok("import", SAMPLE, "--apply")
     path = Path(home, "config.toml")

@@ -126,6 +126,19 @@ def test_what_was_processed_wakes_nobody_and_is_offered_to_nobody(cli: CommandLi
     assert cli("wait", "--as", "builder", "--timeout", "0").code == 4
 
 
+def test_who_is_muted_is_not_disturbed_by_an_import_and_gets_its_mail_later(cli: CommandLine, tree: Tree):
+    tree.put("b/inbox", from_="a", to="b")
+    cli.ok("join", "b")
+    cli.ok("mute", "--on", "--as", "b")
+    imported(cli, tree.root)
+    [one] = sent(cli, "a").values()
+    assert (one["state"], one["reason"]) == ("stored", "muted")
+    assert mail(cli, "b") == []
+    cli.ok("mute", "--off", "--as", "b")
+    assert len(mail(cli, "b")) == 1
+    checked(cli)
+
+
 def test_what_has_got_further_there_since_gets_as_far_here(cli: CommandLine, tree: Tree):
     first, second, third, fourth = (tree.put("b/inbox", from_="a", to="b") for _ in range(4))
     assert imported(cli, tree.root)["messages"]["new"] == 4

@@ -1,6 +1,9 @@
 """`Mailbox` in a tree that nobody serves: programs that share a directory carry their mail themselves."""
 
+import contextlib
 import os
+import queue
+import shutil
 import signal
 import subprocess
 import threading
@@ -65,7 +68,7 @@ def test_who_waits_is_woken_by_another_process(box: Open, tree: str):
         id = alice.send("bob", "end")
         assert bob.hear()["text"] == "end"
         assert bob.end() == 0
-    assert alice.wait_for_ack(id, 0)
+    assert alice.wait_for_ack(id, BOUND)
 
 
 def test_a_payload_is_given_as_it_is_and_urgent_letters_come_first(box: Open):
@@ -109,7 +112,7 @@ def test_a_shell_script_takes_part_with_nothing_but_its_directory(box: Open, tre
         printf '{"id": "1", "to": "alice", "payload": {"text": "I am sam"}}' >sam/outbox/.new
         mv sam/outbox/.new sam/outbox/1.json
         until set -- sam/inbox/*.json && [ -e "$1" ]; do sleep 0.05; done
-        said=$(sed -n 's/.*"text": "\(.*\)"/\1/p' "$1")
+        said=$(sed -n 's/^ "body": "\(.*\)"/\1/p' "$1")
         mv "$1" sam/inbox/processed/
         printf '{"id": "2", "to": "alice", "payload": {"text": "you said: %s"}}' "$said" >sam/outbox/.new
         mv sam/outbox/.new sam/outbox/2.json
@@ -138,7 +141,7 @@ def test_a_letter_counts_as_seen_when_the_next_ones_are_asked_for(box: Open):
     assert texts(bob) == ["read me"]
     assert alice.wait_for_ack(id, 0) is False
     bob.receive()
-    assert alice.wait_for_ack(id, 0) is True
+    assert alice.wait_for_ack(id, BOUND) is True
 
 
 def test_a_letter_counts_as_seen_when_the_mailbox_is_closed(box: Open, tree: str):
@@ -146,7 +149,7 @@ def test_a_letter_counts_as_seen_when_the_mailbox_is_closed(box: Open, tree: str
     with Mailbox(tree, "bob") as bob:
         id = alice.send("bob", "read me")
         bob.receive()
-    assert alice.wait_for_ack(id, 0) is True
+    assert alice.wait_for_ack(id, BOUND) is True
     with Mailbox(tree, "bob") as bob:
         assert bob.receive() == []
 
@@ -158,14 +161,14 @@ def test_what_counts_as_acknowledged_can_be_chosen(box: Open):
     bob.receive()
     assert alice.wait_for_ack(id, 0) is False
     bob.ack(letter.id)
-    assert alice.wait_for_ack(id, 0) is True
+    assert alice.wait_for_ack(id, BOUND) is True
 
 
 def test_what_counts_as_acknowledged_is_a_setting(box: Open, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("POSTROOM_ACK_RUNG", "offered")
     alice = box("alice")
     box("bob")
-    assert alice.wait_for_ack(alice.send("bob", "it lies there"), 0) is True
+    assert alice.wait_for_ack(alice.send("bob", "it lies there"), BOUND) is True
     with pytest.raises(InvalidValue, match="ack_rung"):
         box("carol", ack_rung="somehow")
 
@@ -243,34 +246,26 @@ def test_whoever_is_killed_wherever_nothing_is_lost_and_a_repetition_is_labelled
 def test_two_processes_receive_each_letter_once(box: Open, tree: str):
     alice = box("alice")
     box("bob")
+    wanted = [f"letter {n}" for n in range(60)]
     with ExitStack() as stack:
         children = [
             stack.enter_context(Child("mailbox_drain", tree, "bob", module="tests.mailing")) for _ in "ab"
         ]
+        said = queue.Queue[Any]()
         for child in children:
             assert child.hear() == "ready"
-        wanted = [f"letter {n}" for n in range(60)]
+            threading.Thread(target=_listen, args=(child, said), daemon=True).start()
         for text in wanted:
             alice.send("bob", text, requires_ack=False)
-        alice.send("bob", "end", priority="low")
-        heard = [_all(child) for child in children[:1]]
-        alice.send("bob", "end", priority="low")
-        heard += [_all(child) for child in children[1:]]
-    said = [one for each in heard for one in each]
-    assert sorted(one["text"] for one in said if one["text"] != "end") == sorted(wanted)
-    assert not any(one["again"] for one in said)
+        heard = [said.get(timeout=BOUND) for _ in wanted]
+    assert sorted(one["text"] for one in heard) == sorted(wanted)
+    assert not any(one["again"] for one in heard)
 
 
-def _all(child: Child) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = []
-    while child.process.poll() is None or not found:
-        try:
-            found.append(child.hear())
-        except AssertionError:
-            break
-        if found[-1]["text"] == "end":
-            break
-    return found
+def _listen(child: Child, said: "queue.Queue[Any]") -> None:
+    with contextlib.suppress(AssertionError, ValueError):  # it was ended
+        while True:
+            said.put(child.hear())
 
 
 def test_threads_of_one_program_receive_each_letter_once_and_settle_only_their_own(box: Open):
@@ -309,6 +304,39 @@ def test_a_forked_child_neither_receives_nor_keeps_what_its_parent_had(box: Open
         assert parent.process.wait(BOUND) == -signal.SIGKILL
         [letter] = box("bob").receive(BOUND)
         assert (letter.text, letter.may_be_repeat) == ("hold this", True)
+
+
+def test_an_inbox_that_was_taken_away_is_made_again_and_what_lay_in_it_comes_again(box: Open, tree: str):
+    alice, bob = box("alice"), box("bob")
+    alice.send("bob", "before")
+    assert texts(bob) == ["before"]
+    shutil.rmtree(os.path.join(tree, "bob", "inbox"))
+    alice.send("bob", "after")
+    found = {one.text: one.may_be_repeat for one in bob.receive(BOUND)}
+    while len(found) < 2:
+        found |= {one.text: one.may_be_repeat for one in bob.receive(BOUND)}
+    assert found == {"before": True, "after": False}
+
+
+def test_what_is_no_letter_in_an_inbox_is_said_and_keeps_no_other(box: Open, tree: str):
+    alice, bob = box("alice"), box("bob")
+    for name, data in (("0-0000000001-00000000", b"{ no json"), ("3-0000000001-00000000", b"[]")):
+        with open(os.path.join(tree, "bob", "inbox", f"{name}.json"), "wb") as file:
+            file.write(data)
+    alice.send("bob", "a real one")
+    assert texts(bob) == ["a real one"]
+    with pytest.raises(InvalidLetter, match="0-0000000001-00000000"):
+        bob.receive()
+    alice.send("bob", "another")
+    assert texts(bob) == ["another"]
+
+
+def test_directories_that_hold_other_things_are_left_alone(box: Open, tree: str):
+    os.makedirs(os.path.join(tree, "src", "lib"))
+    os.symlink("/etc", os.path.join(tree, "link"))
+    box("alice").receive()
+    assert os.listdir(os.path.join(tree, "src")) == ["lib"]
+    assert not os.path.exists("/etc/outbox")
 
 
 def test_a_mailbox_that_is_closed_says_so(tree: str):

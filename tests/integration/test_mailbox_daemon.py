@@ -62,7 +62,7 @@ def test_what_appears_in_a_tree_is_served_unless_somebody_has_that_name(cli: Com
     for name in ("bob", "alice", "Carol", "bob.child"):
         os.mkdir(os.path.join(tree, name))
     os.symlink(tree, os.path.join(tree, "dave"))
-    until(lambda: os.path.isdir(os.path.join(tree, "bob", "inbox")))
+    until(lambda: cli.ok("mailbox", "--json").json["mailboxes"])
     listed = cli.ok("mailbox", "--json").json
     assert [one["agent"] for one in listed["mailboxes"]] == ["p/bob"]
     assert os.listdir(os.path.join(tree, "alice")) == []
@@ -84,6 +84,18 @@ def test_a_tree_that_is_removed_is_served_no_longer_and_keeps_its_files(cli: Com
     assert len(bob.names("inbox")) == 1
     assert cli.receipt(ref)["state"] == "stored"
     assert cli("mailbox", "remove", tree).code == 3
+
+
+def test_two_rooms_do_not_serve_the_same_tree(cli: CommandLine, tree: str, tmp_path) -> None:
+    cli.ok("mailbox", "add", tree, "bob")
+    other = CommandLine(os.path.join(tmp_path, "other"))
+    refused = other("mailbox", "add", tree, "carol")
+    assert refused.code == 5
+    assert "another room serves" in refused.err
+    assert sorted(os.listdir(tree)) == [".postroom", "bob"]
+    cli.ok("mailbox", "remove", tree)
+    other.ok("mailbox", "add", tree, "bob")
+    end(other.home, signal.SIGTERM)
 
 
 def test_only_a_person_says_whose_mail_is_read_from_files(cli: CommandLine, tree: str) -> None:

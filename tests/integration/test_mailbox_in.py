@@ -152,6 +152,17 @@ def test_who_writes_in_anothers_name_is_set_aside_and_told(room: LocalRoom, bob:
     assert "'a.json': it says that it is from 'alice'" in told["body"]
 
 
+def test_an_agent_that_was_renamed_may_still_use_the_name_of_its_folder(room: LocalRoom, bob: Postal) -> None:
+    room.rename("robert", agent="bob")
+    bob.put("a.json", {"id": "1", "from": "bob", "to": "alice", "payload": "hi"})
+    bob.put("b.json", {"id": "2", "from": "robert", "to": "alice", "payload": "hi again"})
+    bob.carry()
+    assert [(mail.sender, mail.body) for mail in room.peek("alice")] == [
+        ("robert", "hi"),
+        ("robert", "hi again"),
+    ]
+
+
 def test_who_answers_the_letters_of_the_room_itself_gets_no_more_of_them(bob: Postal) -> None:
     bob.put("a.json", {"id": "1", "to": "nobody", "payload": "x"})
     bob.carry()

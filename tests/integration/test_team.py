@@ -83,7 +83,7 @@ def test_it_is_seen_when_it_was_taken_out_or_read_and_not_before(crew: Crew, mem
     assert member.receive() == []
     crew.write("inboxes/team-lead.json", [] if how == "emptied" else [{**crew.entries[0], "read": True}])
     [heard] = member.receive()
-    assert heard.proves is Evidence.RUNTIME_ACK
+    assert heard.proves is Evidence.INBOX
     assert member.receive() == []
     assert member.observe().reason == ""
 

@@ -132,12 +132,14 @@ def test_codex_is_called_by_its_own_queue_and_only_in_the_directory_of_who_calls
     transcript = "/h/.codex/sessions/2026/11/16/rollout-1.jsonl"
     codex = load("codex")
     assert codex.call is not None
-    call = codex.call(sleeper("codex", "app-server", transcript=transcript), NUDGE)
+    shared = sleeper("codex", "app-server", "--managed-daemon", transcript=transcript)
+    call = codex.call(shared, NUDGE)
     assert call is not None
     assert call.command == ["/opt/agent", "queue", "--thread", "s1", "--message", NUDGE]
     assert call.env == sleeper().env, "the caller's own"
     elsewhere = "/tmp/evil/.codex/sessions/2026/11/16/rollout-1.jsonl"
-    assert codex.call(sleeper("codex", "app-server", transcript=elsewhere), NUDGE) is None
+    assert codex.call(shared._replace(transcript=elsewhere), NUDGE) is None
+    assert codex.call(sleeper("codex", "app-server", transcript=transcript), NUDGE) is None, "its own server"
     assert codex.call(sleeper("codex", "exec", "go", transcript=transcript), NUDGE) is None
     assert codex.call(sleeper(transcript=transcript)._replace(program=""), NUDGE) is None
 

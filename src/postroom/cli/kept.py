@@ -116,11 +116,9 @@ def pause(words: str) -> str:
 
 def gets(facts: dict[str, Any]) -> str:
     """How its mail gets in, or why it does not."""
-    if facts["doing"] == "gone":
-        return "its mail waits"
-    if facts["next"]:
+    if facts["next"] and facts["doing"] != "gone":
         return f"its mail waits: {facts['next']}"
-    if facts["reason"] in _BUT:
+    if facts["doing"] == "gone" or facts["reason"] in _BUT:
         return "its mail waits"
     return _way_in(facts)
 

@@ -18,6 +18,7 @@ _EVIDENCE = {
     "boundary": "a later event of the same session",
     "terminal": "its composer held it and was cleared",
     "agent": "the agent's own act",
+    "inbox": "it was taken out of an inbox of its runtime, unverified",
     "imported": "files of another tool say so",
 }
 _OUTCOMES = {

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from postroom.bridges.files.letter import ACK, NACK, Letter, reason
 from postroom.clock import iso
 from postroom.config import Settings
-from postroom.errors import InvalidPayload, PostroomError, UsageError
+from postroom.errors import InvalidLetter, InvalidPayload, PostroomError, UsageError
 from postroom.imports import naming
 from postroom.imports.dialect import Read, is_everybody
 from postroom.imports.plan import LeftOut, Mail
@@ -89,40 +89,42 @@ def _mentioned(tree: Tree) -> list[str]:
 
 
 def _copies(one: Found, tree: Tree, names: Mapping[str, str], left: list[LeftOut]) -> Iterator[_Copy]:
-    owner, read = names[one.owner], one.read
-    if one.box in (Box.WAITING, Box.DONE):
-        readers = [owner]
-        sender = names.get(read.letter.sender, "")
-    else:
-        sender = owner
-        readers = [to for word in read.to for to in _readers(word, one.owner, tree, names)]
-        if read.letter.sender and names.get(read.letter.sender) != owner:
-            left.append(
-                LeftOut(
-                    one.where, f"it says that it is from {read.letter.sender!r}, and lies in {owner}'s outbox"
-                )
-            )
-            return
-    if not sender:
-        left.append(
-            LeftOut(
-                one.where,
-                f"nobody can be called {read.letter.sender!r}"
-                if read.letter.sender
-                else "it says from nobody",
-            )
-        )
+    """The same letter for each of its readers; what is from nobody, or for nobody, is left out."""
+    try:
+        sender = _writer(one, names)
+    except InvalidLetter as exc:
+        left.append(LeftOut(one.where, str(exc)))
         return
-    if not readers:
-        left.append(LeftOut(one.where, "nobody can be called what it says it is for"))
-    for to in dict.fromkeys(readers):
-        yield _Copy(one, sender, to, _key(sender, to, read), _RUNGS[one.box])
+    is_read = one.box in (Box.WAITING, Box.DONE)
+    readers = {one.owner: [names[one.owner]]} if is_read else _readers(one, tree, names)
+    left += [LeftOut(one.where, _nobody(word)) for word, meant in readers.items() if not meant]
+    for to in dict.fromkeys(address for meant in readers.values() for address in meant):
+        yield _Copy(one, sender, to, _key(sender, to, one.read), _RUNGS[one.box])
 
 
-def _readers(word: str, writer: str, tree: Tree, names: Mapping[str, str]) -> list[str]:
-    if is_everybody(word):
-        return [names[owner] for owner in tree.owners if owner != writer]
-    return [names[word]] if word in names else []
+def _writer(one: Found, names: Mapping[str, str]) -> str:
+    """Who has written a letter: who it says, and what lies in an outbox its owner."""
+    owner, said = names[one.owner], one.read.letter.sender
+    if one.box in (Box.UNSENT, Box.SENT):
+        if said and names.get(said) != owner:
+            raise InvalidLetter(f"it says that it is from {said!r}, and lies in {owner}'s outbox")
+        return owner
+    if said not in names:
+        raise InvalidLetter(_nobody(said) if said else "it says from nobody")
+    return names[said]
+
+
+def _readers(one: Found, tree: Tree, names: Mapping[str, str]) -> dict[str, list[str]]:
+    """Whom each word means that a letter in an outbox names."""
+    others = [names[owner] for owner in tree.owners if owner != one.owner]
+    return {
+        word: others if is_everybody(word) else [names[word]] if word in names else []
+        for word in one.read.to or ("",)
+    }
+
+
+def _nobody(word: str) -> str:
+    return f"nobody can be called {word!r}"
 
 
 def _key(sender: str, to: str, read: Read) -> str:

@@ -25,7 +25,7 @@ def plan(path: str, kind: str, settings: Settings, home: str, renamed: Mapping[s
         if not os.path.isdir(path) or not tree.is_tree(path):
             raise InvalidValue(f"there are no mailboxes in {path}", path=path, hint=_HINT)
         return mailbox.plan(tree.read(source), source, settings, home, renamed)
-    file = _file(source) if os.path.isdir(path) else source
+    file = config_at(path)
     found = document.read(file)
     chosen = (
         Kind(kind)
@@ -37,7 +37,11 @@ def plan(path: str, kind: str, settings: Settings, home: str, renamed: Mapping[s
     return _READERS[chosen].plan(found, file, dict(renamed))
 
 
-def _file(directory: str) -> str:
+def config_at(path: str) -> str:
+    """The config that a path means: a file, or what lies in a directory under one of the usual names."""
+    directory = os.path.abspath(path)
+    if not os.path.isdir(directory):
+        return directory
     for name in _FILES:
         if os.path.isfile(file := os.path.join(directory, name)):
             return file

@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from postroom.bridges.files.letter import items
+from postroom.bridges.files.place import BASE, SERVED
 from postroom.errors import InvalidLetter, InvalidValue, Refused
 from postroom.imports import dialect
 from postroom.imports.dialect import Read
@@ -25,7 +26,6 @@ _DEEPEST = 3  # folders below `processed`: by the day, say
 _DONE = ("processed", "archive", "archived", "done", "read", "seen")
 _SENT = ("processed", "archive", "archived", "done", "sent")
 _PACKED, _PLAIN = ".json.gz", ".json"
-_SERVED = os.path.join(".postroom", "served")
 
 
 class Box(StrEnum):
@@ -75,7 +75,7 @@ def mailboxes(path: str) -> dict[str, str]:
 
 def read(path: str) -> Tree:
     """Every letter in a tree, and what is none."""
-    if os.path.lexists(os.path.join(path, _SERVED)):
+    if os.path.lexists(os.path.join(path, BASE, SERVED)):
         raise Refused(f"a room serves {path}, and has its letters", hint="See which: postroom mailbox list")
     boxes = mailboxes(path)
     found: list[Found] = []

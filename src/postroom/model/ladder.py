@@ -72,6 +72,7 @@ class Evidence(StrEnum):
     BOUNDARY = "boundary"
     TERMINAL = "terminal"
     AGENT = "agent"
+    INBOX = "inbox"  # its runtime took it out of an inbox of its own, and says no more
     IMPORTED = "imported"  # another tool's files say so, and nothing else does
 
 

@@ -68,7 +68,7 @@ class Scope:
     def ensure(self, tx: "WriteTx") -> str:
         """The project's name, made known to the room if it is new."""
         project = self.find(tx)
-        if tx.project(project) is None or (self._root and not self._name):
+        if tx.project(project) is None:
             tx.append("project.created", payload={"name": project, "root": self._root})
         return project
 

@@ -201,7 +201,7 @@ def _check_json(label: str, value: Any, settings: Settings) -> None:
         size = len(_encode(value).encode())
     except (TypeError, ValueError, RecursionError) as exc:
         raise InvalidPayload(f"the {label} cannot be written as JSON: {exc}", field=label) from None
-    if not _is_shallow(value):
+    if not is_shallow(value):
         raise InvalidPayload(f"the {label} is nested more than {_DEEPEST} deep", field=label)
     for key in _OURS & value.keys() if label == "payload" else ():
         raise InvalidPayload(f"payload.{key} is what the room itself writes", field=f"payload.{key}")
@@ -211,7 +211,7 @@ def _check_json(label: str, value: Any, settings: Settings) -> None:
         )
 
 
-def _is_shallow(value: Any) -> bool:
+def is_shallow(value: Any) -> bool:
     """Whoever reads it may do so by recursion."""
     level = [value]
     for _ in range(_DEEPEST):

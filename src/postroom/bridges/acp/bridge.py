@@ -57,6 +57,7 @@ from postroom.model.ladder import Evidence
 _OPENS = 60.0  # seconds for a session to be there
 _READY, _WRITE = 2.0, 5.0  # seconds in which it must have room for a byte, and have taken a request
 _STOP = 5.0  # seconds for a turn to end
+_MOMENT = 1.0  # seconds in which the end of a process is known
 _STUCK = 900.0  # seconds without a word: one tool may take ten minutes
 _LINE = 1 << 24  # bytes of one line
 _QUESTIONS = 64  # that may be open at once
@@ -95,9 +96,10 @@ class Acp:
         self._calls = Calls()
         self._moved_at = time.monotonic()
         self._is_open = False  # what is said before is a replay
+        self._is_lost = False  # the connection, though it lives
         self._child = Child(launch, self)
         try:
-            self._wire = Wire(str(self._child.pid), self._child.lend_input(), self, self._wrote)
+            self._wire = Wire(str(self._child.pid), self._child.lend_input(), self, self._wrote, self._unread)
             self._talk = Talk(self._note, self._console.show, self._wire.later)
             self._child.listen()
             opened = self._open(launch.cwd, known)
@@ -217,6 +219,17 @@ class Acp:
         if method == AGENT_METHODS["session_prompt"] and not self._written.done():
             self._written.set_result(None)
 
+    def _unread(self) -> None:
+        """Nobody reads its input: it has ended, as will be told in a moment, or is lost though it lives."""
+        self._wire.later(_MOMENT, lambda: self._lose("it reads nothing any more"))
+
+    def _lose(self, why: str) -> None:
+        with self._changed:
+            self._end(self._turn, "gone", why)
+            if not self.is_gone:
+                self._is_lost, self._last = True, why
+                self._wire.hang_up()
+
     async def _converse(self, number: int, text: str, written: "Future[None]") -> None:
         """One turn, from its text to its end."""
         self._console.show("\n".join(f"> {line}" for line in text.splitlines()))
@@ -232,11 +245,14 @@ class Acp:
         finally:
             if not written.done():
                 written.set_exception(ConnectionError("nobody took the request"))
-        self._end(number, end, why)
+        if end == "gone" and not self.is_gone:
+            self._wire.later(_MOMENT, lambda: self._lose(why))
+        else:
+            self._end(number, end, why)
 
     def _end(self, number: int, end: str, why: str) -> None:
         with self._changed:
-            if self._turn != number:
+            if not number or self._turn != number:
                 return
             had = end in _HAD or (end == "cancelled" and self._has_acted)
             self._last = why or f"its last turn has ended: {end}"
@@ -288,6 +304,8 @@ class Acp:
     def _doing(self) -> tuple[Doing, str, str]:
         if self.is_gone:
             return Doing.GONE, "its process has ended", "offline"
+        if self._is_lost:
+            return Doing.UNKNOWN, f"the connection to it was lost ({self._last}): start it anew", "offline"
         if self._questions:
             asked = "; ".join(one.question.title for one in self._questions.values())
             return Doing.ASKING, f"it asks for a permission: {asked}"[:500], "approval"
@@ -345,12 +363,16 @@ class Acp:
         began = time.monotonic()
         try:
             self._wire.call(self._wire.agent.cancel(self.session), _STOP)
-        except (TimeoutError, ConnectionError):
+        except TimeoutError:
             return Interrupted(False, "it does not read what it is given")
+        except ConnectionError:
+            return Interrupted(False, "it reads nothing any more")
         with self._changed:
             self._close_questions()
-            ended = self._changed.wait_for(lambda: not number or self._turn != number or self.is_gone, _STOP)
-            if not ended or (number and self._turn == number):
+            self._changed.wait_for(lambda: not number or self._turn != number or self.is_gone, _STOP)
+            if self.is_gone or self._is_lost:
+                return Interrupted(False, "it has ended, or cannot be reached any more")
+            if number and self._turn == number:
                 return Interrupted(False, "it was told to stop; its turn was not seen to end")
         return Interrupted(
             True, f"it was told to stop, and {time.monotonic() - began:.1f} s later its turn ended"
@@ -377,8 +399,8 @@ class Acp:
         with self._changed:
             if line.isdecimal() and (self._questions or int(line) in range(1, self._options + 1)):
                 return self._chosen_by_person(int(line))
-            if self.is_gone:
-                return "it has ended"
+            if self.is_gone or self._is_lost:
+                return "it has ended, or cannot be reached any more"
             if self._turn and len(self._waits) == _SAID:
                 return "it is at work, and too much waits already: nothing was done"
             if self._turn:

@@ -17,6 +17,8 @@ from acp.client import ClientSideConnection
 from acp.connection import StreamDirection, StreamEvent
 from acp.interfaces import Client
 
+from postroom.room.draft import is_shallow
+
 _Result = TypeVar("_Result")
 _CONNECTS, _CLOSES = 5.0, 2.0  # seconds
 _BEHIND = 1 << 24  # bytes that may wait to be read
@@ -24,27 +26,37 @@ _CYCLES = 10  # of the loop, in which all that has come in is read
 
 
 def sound(line: str) -> bool:
-    """Whether the library can take a line: an object whose id and error are of the sort they must be."""
+    """Whether the library can take a line: an object that is not too deep, whose id and error are of the sort
+    they must be.
+    """
     if not line.startswith("{"):
         return False
     try:
         said: Any = json.loads(line)
     except (ValueError, RecursionError):
         return False
-    return isinstance(said.get("id"), (str, int, float, type(None))) and isinstance(
-        said.get("error"), (dict, type(None))
+    sorts = {"id": (str, int, float), "error": (dict,)}
+    return is_shallow(said) and all(
+        isinstance(said.get(key), (*kinds, type(None))) for key, kinds in sorts.items()
     )
 
 
 class Wire:
     """Made by whoever has started the child; `heard` is called by the child's thread."""
 
-    def __init__(self, name: str, descriptor: int, client: object, sent: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        name: str,
+        descriptor: int,
+        client: object,
+        sent: Callable[[str], None],
+        lost: Callable[[], None],
+    ) -> None:
         """`descriptor`: the child's input, which is closed with this. `sent`: called on the loop with the
-        method of each request, when all of it was written.
+        method of each request, when all of it was written; `lost`: there, too, when nobody reads that input.
         """
         self._loop = asyncio.new_event_loop()
-        self._sent = sent
+        self._sent, self._lost = sent, lost
         self._guard = threading.Lock()
         self._space = threading.Condition()
         self._unread = 0  # bytes; guarded by that
@@ -67,7 +79,14 @@ class Wire:
         )
         self._input.set_write_buffer_limits(high=0)  # what is drained is in the pipe
         writer = asyncio.StreamWriter(self._input, protocol, None, self._loop)
+        self._watching = self._loop.create_task(self._watch(apart))
         return connect_to_agent(client, writer, self._reader, observers=[self._observe])
+
+    async def _watch(self, end: asyncio.StreamReader) -> None:
+        with contextlib.suppress(OSError):
+            await end.read()
+        if not self._is_closed:
+            self._lost()
 
     def _observe(self, event: StreamEvent) -> None:
         if event.direction is StreamDirection.OUTGOING and "method" in event.message:
@@ -133,9 +152,13 @@ class Wire:
             self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(_CLOSES)
 
-    async def _disconnect(self) -> None:
+    def hang_up(self) -> None:
+        """Let the child hear the end of its input. For who is on the loop."""
         if not self._input.is_closing():
             self._input.abort()
+
+    async def _disconnect(self) -> None:
+        self.hang_up()
         with contextlib.suppress(TimeoutError, OSError):  # it may have been lost before
             await asyncio.wait_for(self.agent.close(), _CLOSES)
 

@@ -10,11 +10,13 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
 from typing import Protocol
 
 from postroom import host
 from postroom.bridges.files.depot import Depot, Unreachable
+from postroom.errors import BridgeError
 
 try:
     import fcntl
@@ -82,9 +84,12 @@ class Holds:
     def _take(self, letter: str, count: int) -> bool:
         if count:
             holder = self._place.read(f"{letter}.{count - 1}")
-            if holder != self._me and self._place.is_alive(holder):
+            if holder != self._me and self._lives(holder):
                 return False
         return self._place.create(f"{letter}.{count}", self._me)
+
+    def _lives(self, holder: str) -> bool:
+        return holder.isalnum() and self._place.is_alive(holder)
 
     def _held(self, letters: Iterable[str]) -> dict[str, int]:
         """How often each has been held. What is left of letters that are gone goes, too."""
@@ -93,13 +98,19 @@ class Holds:
             letter, _, number = name.rpartition(".")
             if letter in here and number.isdecimal():
                 found[letter] = max(found.get(letter, 0), int(number) + 1)
-            elif letter not in here and not self._place.is_alive(self._place.read(name)):
+            elif letter not in here and not self._lives(self._place.read(name)):
                 self._place.remove(name)
         return found
 
     def done(self, letter: str) -> None:
         """It is not in the inbox any more, or was not there after all."""
         for number in range(self._mine.pop(letter, -1) + 1):
+            self._place.remove(f"{letter}.{number}")
+
+    def put_back(self, letter: str) -> None:
+        """It was not shown to anybody by us."""
+        number = self._mine.pop(letter, None)
+        if number is not None:
             self._place.remove(f"{letter}.{number}")
 
     def close(self) -> None:
@@ -136,18 +147,31 @@ class Here:
         self._lock = -1
 
     def begin(self, holder: str) -> None:
-        with contextlib.suppress(FileExistsError):
-            os.mkdir(self._folder, os.stat(os.path.dirname(self._folder)).st_mode & 0o777)
-        self._lock = os.open(self._sign(holder), os.O_RDWR | os.O_CREAT | os.O_EXCL | _PLAIN, 0o600)
-        os.write(self._lock, host.identity().encode())
-        if fcntl is not None:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        self.forget()
+        with self._said():
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(self._folder, os.stat(os.path.dirname(self._folder)).st_mode & 0o777)
+            self._lock = os.open(self._sign(holder), os.O_RDWR | os.O_CREAT | os.O_EXCL | _PLAIN, 0o644)
+            os.write(self._lock, host.identity().encode())
+            if fcntl is not None:
+                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    @contextmanager
+    def _said(self) -> Generator[None]:
+        try:
+            yield
+        except FileExistsError:
+            raise
+        except OSError as exc:
+            raise BridgeError(f"{self._folder} cannot be used: {exc.strerror}") from exc
 
     def is_alive(self, holder: str) -> bool:
         try:
             sign = os.open(self._sign(holder), os.O_RDONLY | _PLAIN)
-        except OSError:
+        except FileNotFoundError:
             return False
+        except OSError:
+            return True  # it cannot be told
         try:
             if fcntl is None:
                 return not host.is_gone(os.read(sign, _LONGEST).decode("ascii", "replace"))
@@ -161,7 +185,10 @@ class Here:
         return False
 
     def names(self) -> list[str]:
-        return [name for name in os.listdir(self._folder) if name[0] != "."]
+        try:
+            return [name for name in os.listdir(self._folder) if name[0] != "."]
+        except FileNotFoundError:
+            return []  # the inbox was taken away
 
     def read(self, name: str) -> str:
         try:
@@ -171,11 +198,14 @@ class Here:
             return ""
 
     def create(self, name: str, holder: str) -> bool:
+        if not os.path.exists(self._sign(holder)):
+            self.begin(holder)  # it went with the inbox
         temporary = os.path.join(self._folder, f".{os.urandom(8).hex()}")
         try:
-            with open(temporary, "x", encoding="ascii") as file:
-                file.write(holder)
-            os.link(temporary, os.path.join(self._folder, name))
+            with self._said():
+                with open(temporary, "x", encoding="ascii") as file:
+                    file.write(holder)
+                os.link(temporary, os.path.join(self._folder, name))
         except FileExistsError:
             return False
         finally:
@@ -198,7 +228,7 @@ class Here:
             os.close(lock)
 
     def _sign(self, holder: str) -> str:
-        return os.path.join(self._folder, f".{holder.replace('/', '_') or 'nobody'}")
+        return os.path.join(self._folder, f".{holder}")
 
 
 class Elsewhere:
@@ -264,10 +294,11 @@ class Elsewhere:
         self._over.set()
         if self._thread is not None:
             self._thread.join()
-        self._depot.remove(self._sign(holder))
+        with contextlib.suppress(Unreachable):  # then its silence will tell
+            self._depot.remove(self._sign(holder))
 
     def forget(self) -> None:
         self._thread = None
 
     def _sign(self, holder: str) -> str:
-        return f"{self._folder}/.{holder.replace('/', '_') or 'nobody'}"
+        return f"{self._folder}/.{holder}"

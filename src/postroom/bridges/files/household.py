@@ -13,10 +13,10 @@ from contextlib import contextmanager
 
 from postroom import config
 from postroom.bridges.files.carrier import Carrier
-from postroom.bridges.files.counter import ROOM, can_be_named, wait
+from postroom.bridges.files.counter import can_be_named, wait
 from postroom.bridges.files.hold import Here, Place
 from postroom.bridges.files.local import LocalShelf
-from postroom.bridges.files.remote import SIGN
+from postroom.bridges.files.remote import BASE, SIGN
 from postroom.bridges.files.shelf import Shelf
 from postroom.bridges.files.watch import Side, Watch, watch
 from postroom.errors import BridgeError, NotFound, StoreForeign, StoreNetworked, StoreReadOnly
@@ -114,16 +114,26 @@ class Household:
         """Carry for those, too, who have come into the tree."""
         if self._watch is not None:
             self._watch.changes()
-        for name in os.listdir(self._tree):
+        here = os.listdir(self._tree)
+        self._strangers.intersection_update(here)
+        for name in here:
             if name in self._members or name in self._strangers:
                 continue
-            if not can_be_named(name):
-                self._strangers.add(name)
-                continue
             try:
+                if not self._is_mailbox(name):
+                    self._strangers.add(name)
+                    continue
                 self._members[name] = _Member(self._room, self._tree, name)
-            except (BridgeError, FileNotFoundError):  # it is no mailbox, or is gone again
+            except (BridgeError, FileNotFoundError):  # it is gone again
                 self._strangers.add(name)
+
+    def _is_mailbox(self, name: str) -> bool:
+        """Whether a directory is one, or is about to be: nothing is in it yet."""
+        path = os.path.join(self._tree, name)
+        if not can_be_named(name) or os.path.islink(path) or not os.path.isdir(path):
+            return False
+        inside = os.listdir(path)
+        return not inside or "inbox" in inside or "outbox" in inside
 
     def _called(self) -> list[str]:
         """For whom there may be something to do."""
@@ -150,7 +160,7 @@ class Household:
 
 
 def _opened(tree: str) -> LocalRoom:
-    home = os.path.join(tree, ROOM)
+    home = os.path.join(tree, BASE, "room")
     settings, declared = config.load(home)
     try:
         room = LocalRoom(home, settings, project=_PROJECT, declared=declared)

@@ -131,8 +131,20 @@ class LocalShelf:
                 return Sheet(_all(file.fileno(), limit), _stamp(about))
 
     def write(self, folder: Folder, name: str, data: bytes, *, lasting: bool = True) -> None:
-        with self._kept(folder) as directory, _temporary(directory) as temporary:
-            file = os.open(temporary, _NEW, 0o600, dir_fd=directory)
+        """Into an inbox it comes from elsewhere, so that we do not wake ourselves."""
+        if folder is Folder.INBOX:
+            with contextlib.suppress(FileNotFoundError, BridgeError):
+                self._write(Folder.TAKING, folder, name, data, lasting=lasting)
+                return
+        self._write(folder, folder, name, data, lasting=lasting)
+
+    def _write(self, aside: Folder, folder: Folder, name: str, data: bytes, *, lasting: bool) -> None:
+        with (
+            self._kept(folder) as directory,
+            self._kept(aside) as workplace,
+            _temporary(workplace) as temporary,
+        ):
+            file = os.open(temporary, _NEW, 0o600, dir_fd=workplace)
             try:
                 _fill(file, data)
                 _like(file, directory)
@@ -140,7 +152,7 @@ class LocalShelf:
                     os.fsync(file)
             finally:
                 os.close(file)
-            os.replace(temporary, _one(name), src_dir_fd=directory, dst_dir_fd=directory)
+            os.replace(temporary, _one(name), src_dir_fd=workplace, dst_dir_fd=directory)
 
     def move(self, source: Folder, name: str, target: Folder, new_name: str) -> str:
         with self._opened(source) as here, self._kept(target) as there:

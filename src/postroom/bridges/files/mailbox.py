@@ -1,5 +1,6 @@
 """`postroom.Mailbox`: mail for a program that shares only a directory with the others, or a bucket."""
 
+import contextlib
 import itertools
 import json
 import os
@@ -11,13 +12,13 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from postroom import config, label
-from postroom.bridges.files import counter, letter
+from postroom.bridges.files import counter, letter, served
 from postroom.bridges.files.depot import Unreachable
 from postroom.bridges.files.hold import Holds
 from postroom.bridges.files.letter import Letter
 from postroom.bridges.files.shelf import Folder, Shelf
 from postroom.clock import iso, wall
-from postroom.errors import InvalidLetter, InvalidValue, Refused, StaleClaim, StoreError
+from postroom.errors import BridgeError, InvalidLetter, InvalidValue, Refused, StaleClaim, StoreError
 from postroom.model.ids import uuid7
 from postroom.model.ladder import Reason, State, ended, reached
 from postroom.model.message import Json
@@ -42,8 +43,7 @@ class Mailbox:
     def __init__(
         self, data_dir: str | os.PathLike[str], session: str, *, ack_rung: str | None = None
     ) -> None:
-        self._counter = counter.find(os.fspath(data_dir), session)
-        self._name = session
+        self._counter = served.find(os.fspath(data_dir), session)
         self._rung = State(config.checked("ack_rung", ack_rung or self._counter.settings.ack_rung))
         self._pid = os.getpid()
         self._guard = threading.RLock()  # over what is in hand, and the number below
@@ -81,9 +81,7 @@ class Mailbox:
 
     def reply(self, id: str, content: str | Json) -> str:
         """Answer a letter that was received, which acknowledges it; the id of the answer."""
-        answer = self._post({"replyTo": id, "requiresAck": True}, content)
-        self._settle([name for name, (_, of) in self._in_hand() if of == id])
-        return answer
+        return self._answer(id, {"replyTo": id, "requiresAck": True}, content)
 
     def ack(self, id: str) -> None:
         """Acknowledge a letter that was received."""
@@ -93,9 +91,11 @@ class Mailbox:
         """Refuse a letter that was received: its sender is told why."""
         self._answer(id, {"type": letter.NACK, "replyTo": id, "payload": {"reason": reason}})
 
-    def _answer(self, id: str, said: Json) -> None:
-        self._post(said, None)
-        self._settle([name for name, (_, of) in self._in_hand() if of == id])
+    def _answer(self, id: str, said: Json, content: str | Json | None = None) -> str:
+        answer = self._post(said, content)
+        with self._shelf() as shelf:
+            self._settle(shelf, [name for name, (_, of) in self._in_hand() if of == id])
+        return answer
 
     def _post(self, said: Json, content: str | Json | None, id: str | None = None) -> str:
         if isinstance(content, str):
@@ -104,7 +104,7 @@ class Mailbox:
             )
         elif content is not None:
             said["payload"] = content
-        said |= {"id": id or uuid7(), "from": self._name, "timestamp": iso(wall())}
+        said |= {"id": id or uuid7(), "timestamp": iso(wall())}  # whose it is, its place tells
         letter.read(said)  # what cannot be a letter is refused at once
         with self._shelf() as shelf:
             shelf.write(Folder.OUTBOX, self._file(), json.dumps(said, ensure_ascii=False).encode())
@@ -136,8 +136,13 @@ class Mailbox:
         if limit < 1:
             raise InvalidValue(f"a limit of {limit} is no limit")
         me = self._me()
-        self._settle([name for name, (thread, _) in self._in_hand() if thread == me])
-        return self._until(lambda shelf: self._take(shelf, limit), timeout) or []
+        before = [name for name, (thread, _) in self._in_hand() if thread == me]
+
+        def look(shelf: Shelf) -> list[Letter]:
+            self._settle(shelf, before)
+            return self._take(shelf, limit)
+
+        return self._until(look, timeout) or []
 
     def _take(self, shelf: Shelf, limit: int) -> list[Letter]:
         names = [name for name in self._names(shelf) if letter.numbered(name) is not None]
@@ -145,8 +150,28 @@ class Mailbox:
             return []
         with self._guard:
             taken = self._holds.take(names, limit)
-        opened = [self._open(shelf, name, again) for name, again in taken]
-        return [one for one in opened if one is not None]
+        found, flaws, closed = list[Letter](), list[InvalidLetter](), [name for name, _ in taken]
+        try:
+            for name, again in taken:
+                try:
+                    found += self._open(shelf, name, again)
+                    closed.remove(name)
+                except InvalidLetter as exc:
+                    flaws.append(exc)
+        except BridgeError:
+            if not found:
+                raise
+        finally:
+            self._put_back(closed)
+        if flaws and not found:
+            raise flaws[0]
+        return found
+
+    def _put_back(self, names: list[str]) -> None:
+        """What was taken to be opened, and was not."""
+        with self._guard, contextlib.suppress(BridgeError):
+            for name in names:
+                self._holds.put_back(name)
 
     def _names(self, shelf: Shelf) -> list[str]:
         try:
@@ -155,18 +180,20 @@ class Mailbox:
             shelf.make()  # it was taken away
             return []
 
-    def _open(self, shelf: Shelf, name: str, again: bool) -> Letter | None:
-        """A letter that is in hand from now on; None: another was quicker, and is done with it."""
+    def _open(self, shelf: Shelf, name: str, again: bool) -> list[Letter]:
+        """A letter, which is in hand from now on; or none: another was quicker, and is done with it."""
         try:
             if again and shelf.has(Folder.READ, name):  # who moved it was killed before the old one was gone
                 shelf.remove(Folder.INBOX, name)
             found = letter.read(letter.items(shelf.read(Folder.INBOX, name, _LARGEST).data)[0])
         except FileNotFoundError:
             self._let_go(name)
-            return None
+            return []
+        except (InvalidLetter, IndexError) as exc:
+            raise InvalidLetter(f"{name} in {shelf.place}/inbox is no letter: {exc}") from None
         with self._guard:
             self._hand[name] = (self._me(), found.id)
-        return found._replace(may_be_repeat=again or found.may_be_repeat)
+        return [found._replace(may_be_repeat=again or found.may_be_repeat)]
 
     def _me(self) -> int:
         if not hasattr(self._thread, "number"):
@@ -178,13 +205,13 @@ class Mailbox:
         with self._guard:
             return list(self._hand.items())
 
-    def _settle(self, names: list[str]) -> None:
-        """These have been seen."""
+    def _settle(self, shelf: Shelf, names: list[str]) -> None:
+        """These have been seen. What could not be put away stays in the list."""
         if not names:
             return
-        with self._shelf() as shelf:
-            for name in names:
-                self._put_away(shelf, name)
+        while names:
+            self._put_away(shelf, names[-1])
+            names.pop()
         self._carry()
 
     def _put_away(self, shelf: Shelf, name: str) -> None:
@@ -243,6 +270,7 @@ class Mailbox:
         with self._shelf() as shelf:
             while True:
                 offline = None
+                self._check()
                 try:
                     shelf.fileno()  # from here on it notices
                     shelf.changes()
@@ -290,8 +318,12 @@ class Mailbox:
 
     def close(self) -> None:
         """What is in hand has been seen."""
-        if not self._closed:
-            self._settle([name for name, _ in self._in_hand()])
+        if self._closed:
+            return
+        try:
+            with self._shelf() as shelf:
+                self._settle(shelf, [name for name, _ in self._in_hand()])
+        finally:
             self._end()
 
     def _end(self) -> None:

@@ -230,8 +230,9 @@ class Outbox:
             self._send(letter)
 
     def _check_sender(self, letter: Letter) -> None:
-        agent = self._box.agent
-        if letter.sender and letter.sender.lower() not in (agent.name, agent.address):
+        """The name of its folder is its own, too: whoever was renamed may not know it."""
+        agent, folder = self._box.agent, self._shelf.place.rpartition("/")[2]
+        if letter.sender and letter.sender.lower() not in (agent.name, agent.address, folder):
             raise NotYourName(
                 f"it says that it is from {letter.sender!r}, and lay in the mailbox of {agent.called}"[:300],
                 hint=f'Write "from": "{agent.called}", or leave it out.',

@@ -16,7 +16,7 @@ from postroom.bridges.files import place as places
 from postroom.bridges.files.box import ROUTE
 from postroom.bridges.manifest import Manifest
 from postroom.clock import iso
-from postroom.errors import NameTaken, PostroomError
+from postroom.errors import NameTaken, PostroomError, Refused
 from postroom.model.address import is_name, name
 from postroom.model.message import Agent
 from postroom.room import berth, directory
@@ -97,14 +97,36 @@ def add(room: LocalRoom, place: str, wanted: str, scope: Scope) -> tuple[Manifes
 
 
 def _serve(room: LocalRoom, place: str, folder: str, agent: Agent) -> Manifest:
+    _check_alone(room, place)
     shelf = places.shelf(place, folder)
     shelf.make()
     shelf.close()
-    places.mark(place, json.dumps({"served": True, "since": iso(room.now())}).encode())
+    note = {"served": True, "since": iso(room.now()), "room": _known_as(room)}
+    places.mark(place, json.dumps(note).encode())
     details = {"tree": place, "folder": folder, "place": f"{place.rstrip('/')}/{folder}"}
     manifest = Manifest(agent.id, agent.address, ROUTE, details=details, cwd=room.home)
     manifests.put(room.home, manifest)
     return manifest
+
+
+def _known_as(room: LocalRoom) -> str:
+    """What tells a room from others, and nothing of where it is."""
+    return sha256(os.fsencode(os.path.realpath(room.home))).hexdigest()[:16]
+
+
+def _check_alone(room: LocalRoom, place: str) -> None:
+    """Two rooms would each take some of the letters."""
+    if "://" in place or served(room.home, place):
+        return
+    try:
+        other = str(json.loads(places.marked(place)).get("room") or "")
+    except (ValueError, AttributeError, RecursionError):
+        return
+    if other and other != _known_as(room):
+        raise Refused(
+            f"another room serves {place}",
+            hint=f"Remove it there: postroom mailbox remove. If there is none: rm {place}/.postroom/served",
+        )
 
 
 def objection(room: LocalRoom, tree: Tree, folder: str) -> str:

@@ -6,7 +6,6 @@ folder to look into, never the truth; whoever misses something looks again by th
 
 import contextlib
 import ctypes
-import errno
 import os
 import struct
 import threading
@@ -17,6 +16,7 @@ from functools import cache
 from typing import Any, Protocol
 
 from postroom.bridges.files.shelf import Folder
+from postroom.errors import BridgeError
 
 _MODIFY_CLOSED, _MOVED_FROM, _MOVED_TO = 0x8, 0x40, 0x80
 _CREATE, _DELETE, _DELETE_SELF, _MOVE_SELF = 0x100, 0x200, 0x400, 0x800
@@ -114,14 +114,23 @@ class Inotify:
     def _add(self, folder: str) -> bool:
         try:
             with self._opened(folder) as directory:
-                mask = self._masks[folder] | _DELETE_SELF | _MOVE_SELF | _ONLYDIR
-                path = f"/proc/self/fd/{directory}".encode()  # no name that somebody may have made a link
-                watched = _call(_libc().inotify_add_watch, self._fd, path, mask)
-        except Exception as exc:  # it is gone, or cannot be watched
-            self.is_blind = self.is_blind or getattr(exc, "errno", 0) in (errno.ENOSPC, errno.ENOMEM)
+                watched = self._watch_number(folder, directory)
+        except (OSError, BridgeError):  # it is gone, or no directory
+            return False
+        if watched is None:
             return False
         self._watched[watched] = folder
         return True
+
+    def _watch_number(self, folder: str, directory: int) -> int | None:
+        """None where it cannot be watched, because the machine has no more watches, say."""
+        mask = self._masks[folder] | _DELETE_SELF | _MOVE_SELF | _ONLYDIR
+        path = f"/proc/self/fd/{directory}".encode()  # no name that somebody may have made a link
+        try:
+            return _call(_libc().inotify_add_watch, self._fd, path, mask)
+        except OSError:
+            self.is_blind = True
+            return None
 
     def _disarm(self, watched: int) -> None:
         if self._watched.pop(watched, None) is not None:

@@ -29,7 +29,7 @@ from postroom.model.ladder import Evidence, Reason
 
 NAME = "claude-team"
 ABOUT = "the inbox of a member of a team of Claude Code, which nothing documents (unverified)"
-CAPABILITIES = Capabilities(busy=True, proves=(Evidence.RUNTIME_ACK,))
+CAPABILITIES = Capabilities(busy=True, proves=(Evidence.INBOX,))
 BY_CALLER = True
 
 OFF = "mail into teams of Claude Code is off: nothing documents their inboxes"
@@ -136,7 +136,7 @@ class Member:
         except BridgeError:
             return []  # it is asked again
         self._open = left
-        return [] if left else [Heard(proves=Evidence.RUNTIME_ACK)]
+        return [] if left else [Heard(proves=Evidence.INBOX)]
 
     def answer(self, question: str, option: str) -> bool:
         """It asks nothing here."""

@@ -111,9 +111,10 @@ def _undo(args: "argparse.Namespace", context: "Context") -> int:
 
     from postroom import config
     from postroom.imports import declaration
+    from postroom.imports.recognition import config_at
 
     _check_person(context)
-    path = os.path.abspath(os.path.expanduser(args.path))
+    path = config_at(os.path.expanduser(args.path))
     change = declaration.undo(config.home(args.home), path)
     if context.json:
         context.put_json({"source": path, "state": "undone", "config": change.path, "diff": change.diff()})

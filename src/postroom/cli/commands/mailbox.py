@@ -175,10 +175,15 @@ def _left(one: "Tree", context: "Context") -> str:
     from postroom.bridges.files import place as places
     from postroom.bridges.files import tree
     from postroom.cli.output import one_line
+    from postroom.errors import BridgeError
 
     room = context.room()
     known = {each.details["folder"] for each in tree.served(room.home, one.place)}
-    names = [one_line(name) for name in places.members(one.place) if name not in known]
+    try:
+        members = places.members(one.place)
+    except BridgeError as exc:
+        return f"; it cannot be looked at now: {one_line(str(exc))}"
+    names = [one_line(name) for name in members if name not in known]
     return f"; not served: {', '.join(names[:5])}" if names else ""
 
 

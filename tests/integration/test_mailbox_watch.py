@@ -1,0 +1,105 @@
+"""Noticing what an agent does in its mailbox: told by the system, by `watchfiles`, or by looking."""
+
+import os
+import select
+from collections.abc import Iterator
+
+import pytest
+
+from postroom import host
+from postroom.bridges.files import carrier, watch
+from postroom.bridges.files.local import LocalShelf
+from postroom.bridges.files.shelf import Folder
+from postroom.bridges.files.watch import Inotify, Notices, Side
+from postroom.config import Settings
+from postroom.room.local import LocalRoom
+from tests.postal import Agent, Postal
+from tests.process import BOUND
+
+
+@pytest.fixture
+def shelf(tmp_path: os.PathLike[str]) -> Iterator[LocalShelf]:
+    shelf = LocalShelf(os.fspath(tmp_path), "bob")
+    shelf.make()
+    yield shelf
+    shelf.close()
+
+
+def wakes(descriptor: int, seconds: float = BOUND) -> bool:
+    return bool(select.select([descriptor], [], [], seconds)[0])
+
+
+def test_an_agent_is_woken_by_what_comes_and_its_host_by_what_goes(tmp_path: os.PathLike[str]) -> None:
+    host_side, own = (LocalShelf(os.fspath(tmp_path), "bob", side) for side in (Side.HOST, Side.AGENT))
+    host_side.make()
+    for each in (host_side, own):
+        each.changes()
+    host_side.write(Folder.INBOX, "1.json", b"x")
+    assert not wakes(host_side.fileno(), 0.0)
+    assert own.changes() == {Folder.INBOX}
+    own.move(Folder.INBOX, "1.json", Folder.READ, "1.json")
+    assert host_side.changes() == {Folder.INBOX}
+    host_side.write(Folder.RECEIPTS, "1.json", b"x")
+    assert own.changes() == {Folder.RECEIPTS}
+    for each in (host_side, own):
+        each.close()
+
+
+def test_where_there_is_no_inotify_another_library_tells(
+    shelf: LocalShelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watch, "_libc", lambda: None)
+    assert not shelf.is_blind
+    assert isinstance(shelf._watch, Notices)
+    Agent(shelf.place).put("a.json", {"id": "1"})
+    assert wakes(shelf.fileno())
+    assert Folder.OUTBOX in shelf.changes()
+
+
+def test_where_nothing_tells_one_looks_now_and_then(
+    home: str, tmp_path: os.PathLike[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watch, "watch", lambda *_: None)
+    monkeypatch.setattr("postroom.bridges.files.local.watch", lambda *_: None)
+    monkeypatch.setattr(carrier, "BLIND", 0.01)
+    with LocalRoom(home, Settings(sender_rate=0), agent="alice", project="p") as room:
+        room.join("alice")
+        bob = Postal(room, os.path.join(tmp_path, "tree"))
+        assert (bob.shelf.is_blind, bob.shelf.fileno()) == (True, -1)
+        bob.put("a.json", {"id": "1", "to": "alice", "payload": "hi"})
+        while not room.peek("alice"):
+            assert (bob.carrier.step() or 0.0) <= 0.01
+        bob.close()
+
+
+def test_a_file_system_of_which_nobody_tells_is_looked_at(
+    tmp_path: os.PathLike[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(host, "unsafe_file_system", lambda _: "nfs4")
+    shelf = LocalShelf(os.fspath(tmp_path), "bob")
+    shelf.make()
+    assert shelf.is_blind
+    shelf.close()
+
+
+def test_when_too_much_happens_at_once_everything_is_looked_at(
+    shelf: LocalShelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shelf.changes()
+    monkeypatch.setattr(Inotify, "_events", lambda _: [(-1, 0x4000)])
+    assert shelf.changes() == {Folder.INBOX, Folder.OUTBOX}
+
+
+def test_a_machine_that_has_no_watch_left_is_looked_at(
+    shelf: LocalShelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> int:
+        raise OSError(28, "no space left")
+
+    shelf.changes()
+    with monkeypatch.context() as patch:
+        patch.setattr(watch, "_call", full)
+        os.rename(os.path.join(shelf.place, "outbox"), os.path.join(shelf.place, "away"))
+        os.mkdir(os.path.join(shelf.place, "outbox"))
+        shelf.changes()
+        assert shelf.is_blind

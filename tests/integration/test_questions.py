@@ -1,0 +1,159 @@
+"""What an agent asks, while the room refuses to be written, is slow to take it, or has changed meanwhile."""
+
+import os
+from collections.abc import Callable
+
+import pytest
+
+from postroom.bridges.contract import Heard, Option, Question
+from postroom.config import Settings
+from postroom.daemon.questions import Questions
+from postroom.errors import StoreFull
+from postroom.model.ladder import State
+from postroom.model.message import Agent, Session
+from postroom.room import berth, permission
+from postroom.room.local import LocalRoom
+
+OPTIONS = (Option("y", "Yes", "allow_once"), Option("n", "No", "reject_once"))
+
+
+class Asking:
+    """A bridge to an agent that asks: of that only the answers."""
+
+    name = "acp"
+
+    def __init__(self) -> None:
+        self.answers: list[tuple[str, str]] = []
+        self.is_over = False
+
+    def answer(self, question: str, option: str) -> bool:
+        self.answers.append((question, option))
+        return not self.is_over
+
+
+class Scene:
+    """An agent that asks, in a room."""
+
+    def __init__(self, room: LocalRoom) -> None:
+        self.room, self.bridge = room, Asking()
+        self.agent: Agent = room.join("builder")
+        process = str(os.getpid())
+        self.session: Session = berth.occupy(room, self.agent, "acp", process)
+        self.questions = Questions(room, self.bridge)  # pyright: ignore[reportArgumentType] - all that is used
+
+    def ask(self, number: str = "1") -> None:
+        question = Question(number, f"run {number}", "rm -rf build", OPTIONS)
+        self.questions.hear(Heard(asks=question))
+
+    def step(self) -> float | None:
+        return self.questions.step(self.agent, self.session)
+
+    def gate(self) -> str:
+        [gate] = self.room.gates()
+        return gate.message.id
+
+    def letters(self) -> list[State]:
+        """What became of each letter to the agent that was said."""
+        asked = [one for one, _ in self.room.sent("builder") if one.type == "decision_gate"]
+        found = [self.room.thread(one.id) for one in asked]
+        replies = [one for thread in found for one in thread if one.type != "decision_gate"]
+        return [self.room.receipts(one.id).deliveries[0].state for one in replies]
+
+
+@pytest.fixture
+def scene(room: LocalRoom) -> Scene:
+    room.join("human:ana")
+    return Scene(room)
+
+
+Fail = Callable[[str], None]
+
+
+@pytest.fixture
+def fail(monkeypatch: pytest.MonkeyPatch) -> Fail:
+    """Let one use case fail once, as on a full disk."""
+
+    def failing(name: str) -> None:
+        usual, left = getattr(permission, name), [1]
+
+        def once(*words: object) -> object:
+            if left:
+                left.pop()
+                raise StoreFull
+            return usual(*words)
+
+        monkeypatch.setattr(permission, name, once)
+
+    return failing
+
+
+def test_what_could_not_be_asked_on_a_full_disk_is_asked_once_there_is_space(scene: Scene, fail: Fail):
+    fail("ask")
+    scene.ask()
+    with pytest.raises(StoreFull):
+        scene.step()
+    assert scene.room.gates() == []
+    assert scene.step() is not None
+    scene.step()
+    assert scene.gate()
+
+
+def test_what_was_answered_is_noted_later_and_not_answered_again(scene: Scene, fail: Fail):
+    scene.ask()
+    scene.step()
+    scene.room.decide(scene.gate(), "approve", agent="human:ana")
+    fail("passed_on")
+    with pytest.raises(StoreFull):
+        scene.step()
+    assert scene.letters() == [State.STORED]
+    assert scene.step() is None
+    assert scene.bridge.answers == [("1", "y")]
+    assert scene.letters() == [State.SEEN]
+
+
+def test_a_decision_that_comes_when_nobody_asks_any_more_is_taken_back(scene: Scene):
+    scene.ask()
+    scene.step()
+    gate = scene.gate()
+    scene.room.decide(gate, "approve", agent="human:ana")
+    scene.bridge.is_over = True
+    scene.step()
+    waits = scene.room.peek("builder")
+    assert scene.questions.sift(waits) == []
+    assert scene.letters() == [State.WITHDRAWN]
+    assert scene.room.peek("builder") == []
+
+
+def test_a_gate_of_the_agents_own_is_no_permission_and_its_answer_is_mail(scene: Scene):
+    sent = scene.room.send("human:ana", "May I?", sender="builder", type="decision_gate")
+    scene.step()
+    scene.room.decide(sent.id, "approve", agent="human:ana")
+    assert len(scene.questions.sift(scene.room.peek("builder"))) == 1
+
+
+def test_the_person_above_an_agent_is_asked_and_no_other_agent_is(scene: Scene):
+    scene.room.join("human:ben")
+    scene.agent = scene.room.join("builder", supervisor="human:ben")
+    scene.ask()
+    scene.step()
+    assert scene.room.gate(scene.gate()).asked == ["human:ben"]
+    scene.questions.hear(Heard(asked="1"))
+    scene.step()
+    scene.room.join("lead")
+    scene.agent = scene.room.join("builder", supervisor="lead")
+    scene.ask("2")
+    scene.step()
+    assert scene.room.gate(scene.gate()).asked == ["human:ana", "human:ben"]
+
+
+def test_an_agent_that_may_send_no_more_now_asks_when_it_may(home: str):
+    with LocalRoom(home, Settings(sender_rate=10), project="p") as room:
+        room.join("human:ana")
+        scene = Scene(room)
+        room.send("human:ana", "one", sender="builder")
+        for number in range(200):
+            scene.ask(str(number))
+        assert scene.step() is not None
+        assert 0 < len(room.gates()) < 200, "what is asked counts as what it sends"
+        scene.questions.finish("the agent has ended")
+        assert room.gates() == []

@@ -1,0 +1,66 @@
+"""Who has which letter in hand, among programs on one machine."""
+
+import os
+
+import pytest
+
+from postroom.bridges.files.hold import FOLDER, Here, Holds
+
+LETTERS = ["2-0000000001-aaaaaaaa.json", "2-0000000002-bbbbbbbb.json"]
+
+
+@pytest.fixture
+def mailbox(tmp_path: str) -> str:
+    os.makedirs(os.path.join(tmp_path, "bob", "inbox"))
+    return os.path.join(tmp_path, "bob")
+
+
+def holds(mailbox: str) -> Holds:
+    return Holds(Here(mailbox))
+
+
+def test_what_one_has_another_does_not_get(mailbox: str):
+    one, other = holds(mailbox), holds(mailbox)
+    assert one.take(LETTERS, 1) == [(LETTERS[0], False)]
+    assert other.take(LETTERS, 5) == [(LETTERS[1], False)]
+    assert one.take(LETTERS, 5) == []
+    one.close()
+    other.close()
+
+
+def test_what_is_done_leaves_nothing_behind(mailbox: str):
+    one = holds(mailbox)
+    for letter, _ in one.take(LETTERS, 5):
+        one.done(letter)
+    one.close()
+    assert os.listdir(os.path.join(mailbox, FOLDER)) == []
+
+
+def test_what_the_end_of_one_leaves_is_anothers_and_known_to_have_been_held(mailbox: str):
+    one, other, third = holds(mailbox), holds(mailbox), holds(mailbox)
+    one.take(LETTERS, 1)
+    one.close()
+    assert other.take(LETTERS, 1) == [(LETTERS[0], True)]
+    assert third.take(LETTERS[:1], 1) == []
+    other.close()
+    assert third.take(LETTERS[:1], 1) == [(LETTERS[0], True)]
+    third.close()
+
+
+def test_what_is_left_of_letters_that_are_gone_is_removed(mailbox: str):
+    one = holds(mailbox)
+    one.take(LETTERS, 5)
+    one.close()
+    other = holds(mailbox)
+    assert other.take([], 5) == []
+    other.close()
+    assert os.listdir(os.path.join(mailbox, FOLDER)) == []
+
+
+def test_a_hold_that_nobody_can_read_is_nobodys(mailbox: str):
+    os.makedirs(os.path.join(mailbox, FOLDER))
+    with open(os.path.join(mailbox, FOLDER, f"{LETTERS[0]}.0"), "wb") as file:
+        file.write(b"\xff../../etc/passwd\0")
+    one = holds(mailbox)
+    assert one.take(LETTERS, 1) == [(LETTERS[0], True)]
+    one.close()
