@@ -309,10 +309,6 @@ class Actor:
         glance.put(self._room.home, self._manifest.agent, note)
         return seen
 
-    def screen(self, lines: int) -> str:
-        """What its terminal shows, or what it said last."""
-        return self._ground.screen(lines)
-
     def has_open(self) -> bool:
         """Whether something was handed over by this route, of which nobody knows yet what became of it."""
         return bool(push.handed(self._room, self.session, self._route))

@@ -115,7 +115,7 @@ def _observe(daemon: "Daemon", words: Json) -> Json:
 
 def _screen(daemon: "Daemon", words: Json) -> str:
     lines = int(_number(words, "lines", 0))
-    return daemon.keeper(_text(words, "agent")).ask(lambda actor, _: actor.screen(lines))
+    return daemon.keeper(_text(words, "agent")).ask(lambda _, bridge: bridge.screen(lines))
 
 
 def _interrupt(daemon: "Daemon", words: Json) -> Json | None:
