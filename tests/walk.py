@@ -45,7 +45,7 @@ class Said(NamedTuple):
 CONVERSATION = [
     Said(
         ANA, "planner",
-        "Have builder build the parser, then ask reviewer what is missing, both in this thread, and tell me.",
+        "Have builder build the parser, then ask reviewer what is missing. Use --thread, and tell me.",
     ),
     Said("planner", "builder", "Please build the parser."),
     Said("builder", "planner", "I have it."),
@@ -134,21 +134,28 @@ class Walk:
         """From the first message to the last receipt; `rest`: what lets the reviewer answer no more."""
         self.wait_idle()
         self.type("postroom send planner")
-        until(lambda: self.ask("gates")["gates"], 2 * BOUND)
+        self.wait(lambda: self.ask("gates")["gates"])
         self.type("postroom gates")
         self.type("postroom decide")
-        until(lambda: self.ask("inbox", "--as", ANA)["messages"], 2 * BOUND)
+        self.wait(lambda: self.ask("inbox", "--as", ANA)["messages"])
         self.type("postroom read")
         self.type("postroom thread")
         rest()
         self.wait_idle()
         self.type("postroom send @all")
-        until(lambda: len(self.said()) == len(CONVERSATION) and not self.unproven(), 2 * BOUND)
+        self.wait(lambda: len(self.said()) == len(CONVERSATION) and not self.unproven())
         self.type("postroom receipts")
+
+    def wait(self, condition: Callable[[], object]) -> None:
+        """Wait until it is so; if it never is, with the log of the room."""
+        try:
+            until(condition, 2 * BOUND)
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{self.run('postroom', 'log')}") from None
 
     def wait_idle(self) -> None:
         """Wait until the two that have turns have none."""
-        until(lambda: [self.doing(name) for name in ("planner", "reviewer")] == ["idle", "idle"], 2 * BOUND)
+        self.wait(lambda: [self.doing(name) for name in ("planner", "reviewer")] == ["idle", "idle"])
 
     def doing(self, name: str) -> str:
         agents = {one["name"]: one["sessions"] for one in self.ask("agents")["agents"]}
@@ -197,7 +204,8 @@ def confined(above: int) -> bool:
     """Whether the agent below a process has no network of ours, and nothing but its mailbox and programs."""
     words = b"/bin/sh\0/agent.sh\0/mail\0"
     pids = [int(name) for name in os.listdir("/proc") if name.isdecimal()]
-    [pid] = [pid for pid in pids if above in host.ancestors(pid) and _bytes(f"/proc/{pid}/cmdline") == words]
+    chains = {pid: list(host.ancestors(pid)) for pid in pids if _bytes(f"/proc/{pid}/cmdline") == words}
+    pid = min((len(chain), pid) for pid, chain in chains.items() if above in chain)[1]  # not a fork of its
     is_apart = os.readlink(f"/proc/{pid}/ns/net") != os.readlink(f"/proc/{above}/ns/net")
     return is_apart and set(os.listdir(f"/proc/{pid}/root")) <= {
         "agent.sh", "bin", "lib", "lib64", "mail", "usr",

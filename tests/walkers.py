@@ -43,8 +43,8 @@ class Planner(Wired):
 
     def play(self) -> None:
         self.start()
-        self.prompt("Good morning.")
-        self.stop()
+        self._turn(self.prompt("Good morning."))
+        self._turn(self.stop())
         while True:
             self._turn(self.change())
 
