@@ -133,12 +133,8 @@ class LocalShelf:
     def write(self, folder: Folder, name: str, data: bytes, *, lasting: bool = True) -> None:
         """Into an inbox it comes from elsewhere, so that we do not wake ourselves."""
         if folder is Folder.INBOX:
-            with (
-                contextlib.suppress(FileNotFoundError, BridgeError),
-                self._opened(folder) as directory,
-                self._opened(Folder.TAKING) as aside,
-            ):
-                _put(aside, directory, name, data, lasting=lasting)
+            with contextlib.suppress(FileNotFoundError, BridgeError), self._opened("") as mailbox:
+                _put_from_aside(mailbox, name, data, lasting=lasting)
                 return
         with self._kept(folder) as directory:
             _put(directory, directory, name, data, lasting=lasting)
@@ -210,6 +206,17 @@ def _like(file: int, directory: int, bits: int = 0o666) -> None:
     os.fchmod(file, about.st_mode & bits)
     if os.geteuid() == 0 and (about.st_uid, about.st_gid) != (0, 0):
         os.fchown(file, about.st_uid, about.st_gid)
+
+
+def _put_from_aside(mailbox: int, name: str, data: bytes, *, lasting: bool) -> None:
+    opened = [os.open(Folder.INBOX, _FOLDER | _NOFOLLOW, dir_fd=mailbox)]
+    try:
+        for part in Folder.TAKING.split("/"):
+            opened.append(os.open(part, _FOLDER | _NOFOLLOW, dir_fd=opened[-1] if opened[1:] else mailbox))
+        _put(opened[-1], opened[0], name, data, lasting=lasting)
+    finally:
+        for each in opened:
+            os.close(each)
 
 
 def _put(aside: int, directory: int, name: str, data: bytes, *, lasting: bool) -> None:
