@@ -176,7 +176,7 @@ class Inbox:
 
     def _written(self, mail: Mail) -> bytes:
         message = mail.message
-        return written(mail, message.writer(self._box.agent.project), self._reply_to(message))
+        return written(mail, message.writer(self._box.project), self._reply_to(message))
 
     def _reply_to(self, message: Message) -> str | None:
         """What it answers, by the reader's own id if the reader wrote that in this mailbox."""

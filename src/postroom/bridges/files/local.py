@@ -133,26 +133,15 @@ class LocalShelf:
     def write(self, folder: Folder, name: str, data: bytes, *, lasting: bool = True) -> None:
         """Into an inbox it comes from elsewhere, so that we do not wake ourselves."""
         if folder is Folder.INBOX:
-            with contextlib.suppress(FileNotFoundError, BridgeError):
-                self._write(Folder.TAKING, folder, name, data, lasting=lasting)
+            with (
+                contextlib.suppress(FileNotFoundError, BridgeError),
+                self._opened(folder) as directory,
+                self._opened(Folder.TAKING) as aside,
+            ):
+                _put(aside, directory, name, data, lasting=lasting)
                 return
-        self._write(folder, folder, name, data, lasting=lasting)
-
-    def _write(self, aside: Folder, folder: Folder, name: str, data: bytes, *, lasting: bool) -> None:
-        with (
-            self._kept(folder) as directory,
-            self._kept(aside) as workplace,
-            _temporary(workplace) as temporary,
-        ):
-            file = os.open(temporary, _NEW, 0o600, dir_fd=workplace)
-            try:
-                _fill(file, data)
-                _like(file, directory)
-                if lasting:
-                    os.fsync(file)
-            finally:
-                os.close(file)
-            os.replace(temporary, _one(name), src_dir_fd=workplace, dst_dir_fd=directory)
+        with self._kept(folder) as directory:
+            _put(directory, directory, name, data, lasting=lasting)
 
     def move(self, source: Folder, name: str, target: Folder, new_name: str) -> str:
         with self._opened(source) as here, self._kept(target) as there:
@@ -221,6 +210,20 @@ def _like(file: int, directory: int, bits: int = 0o666) -> None:
     os.fchmod(file, about.st_mode & bits)
     if os.geteuid() == 0 and (about.st_uid, about.st_gid) != (0, 0):
         os.fchown(file, about.st_uid, about.st_gid)
+
+
+def _put(aside: int, directory: int, name: str, data: bytes, *, lasting: bool) -> None:
+    """Make a file in one directory, and let it take its place in another one, or in the same."""
+    with _temporary(aside) as temporary:
+        file = os.open(temporary, _NEW, 0o600, dir_fd=aside)
+        try:
+            _fill(file, data)
+            _like(file, directory)
+            if lasting:
+                os.fsync(file)
+        finally:
+            os.close(file)
+        os.replace(temporary, _one(name), src_dir_fd=aside, dst_dir_fd=directory)
 
 
 def _stamp(about: os.stat_result) -> str:
