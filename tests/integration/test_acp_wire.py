@@ -52,7 +52,7 @@ def test_no_line_that_is_sound_ends_the_connection(wire: Wire, said: dict[str, A
 
     async def is_there() -> bool:
         await asyncio.sleep(0)
-        return not wire.agent._conn._disconnected  # pyright: ignore[reportPrivateUsage] - nothing else tells
+        return not wire.agent._conn._disconnected
 
     assert wire.call(is_there(), 10.0)
 

@@ -127,7 +127,3 @@ class Carrier:
     def interrupt(self) -> Interrupted | None:
         """None: nobody can, by files."""
         return None
-
-    def screen(self, lines: int) -> str:
-        """It has none."""
-        return ""
