@@ -40,6 +40,9 @@ PROMISES: dict[str, str] = {
     "mailbox-ids": "The ids in one file mailbox are its own: those in another are other letters.",
     "mailbox-hostile": "What lies in a file mailbox is never followed or run, and speaks for its agent only.",
     "mailbox-seen": "Mail is seen when it was taken out of an inbox that is still there, and not before.",
+    "mailbox-program": "What a program got by files comes again, labelled, if it dies over it.",
+    "mailbox-alone": "Programs that share a directory have mail with no daemon, whoever is killed, and when.",
+    "mailbox-elsewhere": "A mailbox in a bucket or over SSH loses and repeats nothing; away is told.",
     # asking
     "request-watch": "Who asks is told when nobody will answer any more, instead of waiting in vain.",
     "request-letter": "An asker that does not wait is told once when who saw it goes, never after an answer.",
