@@ -58,10 +58,9 @@ class Routes:
 
     def is_stale(self, route: Route) -> bool:
         """Whether its hooks have told of another conversation than the one that this route leads to."""
-        told = self._told().get(_SESSION, "")
-        return route.manifest.bridge in self._manifest.routes and told != route.manifest.details.get(
-            _SESSION, ""
-        )
+        if route.manifest.bridge not in self._manifest.routes:
+            return False
+        return self._told().get(_SESSION) != route.manifest.details.get(_SESSION)
 
     @property
     def instead(self) -> str:
