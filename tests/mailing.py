@@ -22,6 +22,19 @@ def mailbox_receive(tree: str, name: str, limit: str = "50") -> None:
 
 
 @scene
+def mailbox_meet(tree: str, name: str, other: str) -> None:
+    """At a cue, open a mailbox in a tree that may not be there yet; greet another, and say who greeted."""
+    say("ready")
+    cue()
+    with Mailbox(tree, name) as box:
+        while not any(one.sender == other for one in box.receive(1)):
+            box.send(other, "are you there?", requires_ack=False)
+        box.send(other, "I am, by now at the latest")
+        say("met")
+        cue()
+
+
+@scene
 def mailbox_drain(tree: str, name: str) -> None:
     """Say when it is ready, and then everything that comes, until the word `end`."""
     with Mailbox(tree, name) as box:

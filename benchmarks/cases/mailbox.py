@@ -47,6 +47,7 @@ def run(bench: Bench) -> Result:
     rows = [
         Row("bare", "write, fsync, rename → inotify", spread(_all(spent["bare"]), MICROSECONDS)),
         Row("inbox", "send → in an inbox", spread(_all(spent["inbox"]), MICROSECONDS)),
+        Row("inbox-full", "the same, durability full", spread(_all(spent["inbox-full"]), MICROSECONDS)),
         Row(
             "drain",
             f"{BOXES} × {LETTERS} files into the room",
@@ -57,7 +58,8 @@ def run(bench: Bench) -> Result:
     note = (
         f"1 KiB bodies, one after the other, {count} a round, in {rounds} rounds that take turns. The reader "
         "is another process that sleeps on inotify; mail also goes through the room and its daemon, in a "
-        "third one. The backlog lies there at once, and counts until the room has all of it."
+        "third one. A room and the letters it writes wait for the disk only with `full`. The backlog lies "
+        "there at once, and counts until the room has all of it."
     )
     return Result("mailbox", TITLE, COLUMNS, rows, by_round, (note,)).with_ratios("bare", "p50")
 
@@ -69,13 +71,15 @@ def _all(rounds: list[list[int]]) -> list[int]:
 def _latency(bench: Bench, count: int, rounds: int) -> dict[str, list[list[int]]]:
     from postroom.bridges.files.local import LocalShelf
 
-    home, tree, bare = (str(bench.folder / name) for name in ("mailbox-home", "mailbox-tree", "mailbox-bare"))
+    bare = str(bench.folder / "mailbox-bare")
     shelf, spent = LocalShelf(bare, NAME), dict[str, list[list[int]]]()
     with ExitStack() as stack:
-        room = _served(stack, home, tree, [NAME])
         os.mkdir(bare)
         shelf.make()
-        readers = {"bare": _reader(stack, bare), "inbox": _reader(stack, tree)}
+        room, tree = _served(stack, bench, "inbox", [NAME])
+        lasting, other = _served(stack, bench, "full", [NAME], "full")
+        places = {"bare": bare, "inbox": tree, "inbox-full": other}
+        readers = {name: _reader(stack, place) for name, place in places.items()}
 
         def write(number: int) -> None:
             _write(os.path.join(bare, NAME, "inbox"), f"2-{number:010d}.json")
@@ -83,7 +87,10 @@ def _latency(bench: Bench, count: int, rounds: int) -> dict[str, list[list[int]]
         def send(_: int) -> None:
             room.send(NAME, BODY, sender=WRITER)
 
-        calls: list[tuple[str, Any]] = [("bare", write), ("inbox", send)]
+        def send_lasting(_: int) -> None:
+            lasting.send(NAME, BODY, sender=WRITER)
+
+        calls: list[tuple[str, Any]] = [("bare", write), ("inbox", send), ("inbox-full", send_lasting)]
         for number in range(rounds + 1):
             bench.say(f"mailbox: round {number} of {rounds}")
             for name, call in bench.shuffled(calls):
@@ -118,21 +125,29 @@ def _reader(stack: ExitStack, tree: str) -> Reader:
     return Reader(process)
 
 
-def _served(stack: ExitStack, home: str, tree: str, names: list[str]) -> Any:
-    """A room whose daemon serves these mailboxes."""
+def _served(
+    stack: ExitStack, bench: Bench, place: str, names: list[str], durability: str = "normal"
+) -> tuple[Any, str]:
+    """A room whose daemon serves these mailboxes, and their tree."""
     import postroom
     from postroom.bridges.files import tree as trees
 
+    home, tree = (str(bench.folder / f"mailbox-{place}-{what}") for what in ("home", "tree"))
     os.mkdir(tree)
     product.create_room(home, (WRITER,))
-    room: Any = stack.enter_context(postroom.open(home, project=product.PROJECT))
+    room: Any = stack.enter_context(postroom.open(home, project=product.PROJECT, durability=durability))
     for name in names:
         trees.add(room, tree, name, room.scope)
-    environment = {**product.environment(home), "POSTROOM_MAILBOX_RATE": "0", "POSTROOM_RECIPIENT_QUOTA": "0"}
+    limits = {
+        "POSTROOM_MAILBOX_RATE": "0",
+        "POSTROOM_RECIPIENT_QUOTA": "0",
+        "POSTROOM_DURABILITY": durability,
+    }
+    environment = {**product.environment(home), **limits}
     daemon = subprocess.Popen([sys.executable, "-m", "postroom.daemon", home], env=environment)
     stack.callback(_end, daemon)
     _await(lambda: all(os.path.exists(os.path.join(tree, name, "inbox", ".postroom")) for name in names))
-    return room
+    return room, tree
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:
@@ -150,10 +165,9 @@ def _await(condition: Any) -> None:
 
 def _drain(bench: Bench, number: int) -> float:
     """Seconds until the room has all that is put into the outboxes at once."""
-    home, tree = str(bench.folder / f"drain-home-{number}"), str(bench.folder / f"drain-tree-{number}")
     names = [f"box{each}" for each in range(BOXES)]
     with ExitStack() as stack:
-        room = _served(stack, home, tree, names)
+        room, tree = _served(stack, bench, f"drain-{number}", names)
         for name in names:
             for each in range(LETTERS):
                 letter = {"id": f"msg-{each}", "to": WRITER, "payload": {"text": BODY}}

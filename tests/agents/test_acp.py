@@ -152,3 +152,16 @@ def check_resumed(spoken: Spoken, first: str) -> None:
     assert first in last, "what was said before is gone"
     assert "may have been shown before" in last
     spoken.desk.note("acp resumed")
+
+
+def test_one_whose_hooks_carry_mail_is_woken_over_acp_and_shown_it_once(make_desk: MakeDesk) -> None:
+    spoken = Spoken(make_desk("claude"))
+    try:
+        assert spoken.spawn()["doing"] == "idle"
+        spoken.prompt("Begin. [[say BEGUN]]")  # its hooks tell of a session with the first prompt
+        until(lambda: spoken.desk.presence() == "idle", BOUND, "end of the turn")
+        one = spoken.desk.send("Its hooks carry it.")
+        assert spoken.desk.wait_seen(one.id).evidence in (Evidence.TRANSCRIPT, Evidence.BOUNDARY)
+        assert spoken.rig.log.count(one.mark) == 1
+    finally:
+        spoken.down()

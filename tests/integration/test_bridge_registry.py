@@ -46,7 +46,7 @@ def plugin(tmp_path: os.PathLike[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(os.fspath(tmp_path))
 
 
-@pytest.mark.parametrize("name", ["tmux", "pty", "lines", "stream", "codex", "opencode"])
+@pytest.mark.parametrize("name", ["tmux", "pty", "lines", "stream", "files", "acp", "codex", "opencode"])
 def test_each_of_ours_can_be_loaded_and_says_what_it_is(name: str):
     way = registry.load(name)
     assert name == way.NAME

@@ -71,6 +71,18 @@ def test_who_waits_is_woken_by_another_process(box: Open, tree: str):
     assert alice.wait_for_ack(id, BOUND)
 
 
+def test_programs_that_come_at_the_same_time_make_one_room_and_meet_in_it(tree: str):
+    with ExitStack() as stack:
+        pairs = (("alice", "bob"), ("bob", "alice"))
+        children = [
+            stack.enter_context(Child("mailbox_meet", tree, *pair, module="tests.mailing")) for pair in pairs
+        ]
+        assert [child.hear() for child in children] == ["ready", "ready"]
+        for child in children:
+            child.tell()
+        assert [child.hear() for child in children] == ["met", "met"]
+
+
 def test_a_payload_is_given_as_it_is_and_urgent_letters_come_first(box: Open):
     alice, bob = box("alice"), box("bob")
     alice.send("bob", "later", priority="low")

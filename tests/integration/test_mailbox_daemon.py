@@ -9,13 +9,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from postroom import host
+from postroom import Mailbox, host
 from postroom.bridges import manifest as manifests
 from postroom.daemon import instance
+from postroom.errors import Refused
 from tests.commandline import CommandLine
 from tests.machine import unshare
 from tests.postal import Agent
-from tests.process import ROOT, until
+from tests.process import BOUND, ROOT, until
 
 
 @pytest.fixture
@@ -55,6 +56,24 @@ def test_a_directory_is_an_agents_mailbox_from_then_on(cli: CommandLine, tree: s
     assert cli.receipt(ref)["state"] == "acked"
     cli.ok("ack", answer["id"], "--as", "alice")
     until(lambda: bob.receipt("1")["recipients"][0]["state"] == "acked")
+
+
+def test_a_program_in_a_served_tree_talks_to_the_room_by_its_files_alone(cli: CommandLine, tree: str) -> None:
+    cli.ok("mailbox", "add", tree, "bob")
+    ref = cli.sent("bob", "hello", sender="alice")
+    with Mailbox(tree, "bob") as bob:
+        [found] = bob.receive(BOUND)
+        bob.reply(found.id, "hi")
+        id = bob.send("alice", "how are you?")
+        answers = cli.ok("wait", "--as", "alice", "--timeout", "20", "--json").json["messages"]
+        assert answers[0]["body"] == "hi"
+        assert cli.receipt(ref)["state"] == "acked"
+        until(lambda: cli("read", "--all", "--as", "alice").out.count("how are you?"))
+        assert bob.wait_for_ack(id, BOUND)
+        refused = bob.send("nobody-here", "hello?")
+        with pytest.raises(Refused, match="nobody has the address"):
+            bob.wait_for_ack(refused, BOUND)
+    assert os.listdir(os.path.join(tree, ".postroom")) == ["served"]
 
 
 def test_what_appears_in_a_tree_is_served_unless_somebody_has_that_name(cli: CommandLine, tree: str) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from postroom import host
 from postroom.bridges.files import inbox
+from postroom.bridges.files.outbox import Outbox
 from postroom.bridges.files.shelf import MARK, Folder
 from postroom.config import Settings
 from postroom.errors import BridgeError
@@ -98,6 +99,23 @@ def test_an_inbox_that_another_took_the_place_of_is_another_one(room: LocalRoom,
     assert [one["mayBeRepeat"] for one in bob.inbox()] == [True]
 
 
+def test_an_inbox_that_goes_while_it_is_looked_at_was_not_read(
+    room: LocalRoom, bob: Postal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inbox, "_SURE", 0.0)
+    sent = room.send("bob", "one")
+    bob.carry()
+
+    def go(_: object) -> None:
+        os.rename(bob.path("inbox"), bob.path("old"))
+        os.mkdir(bob.path("inbox"))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Outbox, "take_in", go)
+        bob.carrier.step()
+    assert bob.state(sent.id) == "stored"
+
+
 def test_a_mailbox_whose_tree_is_gone_is_offline_until_it_is_back(room: LocalRoom, bob: Postal) -> None:
     os.rename(bob.tree, bob.tree + ".away")
     sent = room.send("bob", "one")
@@ -124,17 +142,44 @@ def test_the_end_of_a_carrier_changes_nothing_in_the_inbox(room: LocalRoom, bob:
 def test_a_power_cut_does_not_look_as_if_something_was_taken(
     room: LocalRoom, bob: Postal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A file that had been written may be missing after one; nobody need have read it."""
-    lost, read, left = (room.send("bob", text) for text in ("lost", "read", "left"))
+    """A file that had been written may be missing or empty after one; nobody need have read it."""
+    texts = ("gone", "emptied", "read", "read emptied")
+    sent = [room.send("bob", text) for text in texts]
     bob.carry()
-    names = bob.names("inbox")
-    os.unlink(bob.path("inbox", names[0]))
-    bob.put_away(names[1])
+    gone, emptied, read, read_emptied = bob.names("inbox")
+    os.unlink(bob.path("inbox", gone))
+    bob.put_away(read, read_emptied)
+    os.truncate(bob.path("inbox", emptied), 0)
+    os.truncate(bob.path("inbox", "processed", read_emptied), 0)
     monkeypatch.setattr(host, "boot", lambda: "another")
     bob.again()
     bob.carry()
-    assert [bob.state(one.id) for one in (lost, read, left)] == ["offered", "seen", "offered"]
-    assert [(one["body"], one.get("mayBeRepeat")) for one in bob.inbox()] == [("lost", True), ("left", None)]
+    assert [bob.state(one.id) for one in sent] == ["offered", "offered", "seen", "offered"]
+    found = {one["body"]: one.get("mayBeRepeat") for one in bob.inbox()}
+    assert found == {"gone": True, "emptied": None, "read emptied": True}
+
+
+@pytest.mark.parametrize(("durability", "steps"), [("normal", ["rename"]), ("full", ["sync", "rename"])])
+def test_in_a_room_that_is_to_survive_a_power_cut_each_letter_is_on_the_disk_first(
+    durability: str, steps: list[str], home: str, tmp_path: os.PathLike[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits, done, rename = Settings(sender_rate=0, durability=durability), list[str](), os.replace
+
+    def replace(*names: str, **where: int) -> None:
+        done.append("rename")
+        rename(*names, **where)
+
+    with LocalRoom(home, limits, agent="alice", project="p") as room:
+        room.join("alice")
+        bob = Postal(room, os.path.join(tmp_path, "tree"))
+        room.send("bob", "one")
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "fsync", lambda _: done.append("sync"))
+            patch.setattr(os, "replace", replace)
+            bob.carrier.step()
+        assert done == steps
+        assert len(bob.inbox()) == 1
+        bob.close()
 
 
 def test_what_is_withdrawn_is_taken_out_of_the_inbox_again(room: LocalRoom, bob: Postal) -> None:

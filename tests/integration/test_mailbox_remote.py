@@ -4,6 +4,7 @@ import contextlib
 import json
 import logging
 import os
+import socket
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import Any
@@ -11,11 +12,11 @@ from typing import Any
 import pytest
 
 from postroom import Mailbox, label
-from postroom.bridges.files import hold, remote
+from postroom.bridges.files import hold, remote, tree
 from postroom.bridges.files.carrier import Carrier
 from postroom.bridges.files.depot import Unreachable
 from postroom.bridges.files.remote import RemoteShelf
-from postroom.errors import BridgeError, InvalidValue
+from postroom.errors import BridgeError, InvalidValue, Refused
 from postroom.room.local import LocalRoom
 from tests.stores import S3, Site, Sshd
 
@@ -233,6 +234,30 @@ def _away(server: S3 | Sshd) -> None:
     if isinstance(server, Sshd):
         server.cut()
     server.stop()
+
+
+@pytest.mark.parametrize("scheme", ["s3", "sftp"])
+def test_a_server_that_takes_calls_and_never_answers_is_out_of_reach(
+    scheme: str, monkeypatch: pytest.MonkeyPatch, s3: S3
+):
+    from postroom.bridges.files import objects, sftp
+
+    s3.reach(monkeypatch)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{port}")
+        monkeypatch.setitem(objects._OPTIONS["s3"]["config_kwargs"], "read_timeout", 0.05)
+        monkeypatch.setattr(sftp, "SECONDS", 0.05)
+        url = "s3://silent/mail" if scheme == "s3" else f"sftp://127.0.0.1:{port}/mail"
+        with pytest.raises(Unreachable, match="cannot be reached"):
+            remote.members(url)
+
+
+def test_a_tree_that_another_room_serves_is_refused(server: S3 | Sshd, room: LocalRoom, tmp_path: str):
+    site = server.site(os.path.join(tmp_path, "anothers"))
+    remote.mark(site.url, json.dumps({"served": True, "room": "another"}).encode())
+    with pytest.raises(Refused, match="another room serves"):
+        tree.add(room, site.url, "bob", room.scope)
 
 
 @pytest.mark.parametrize("server", ["sshd"], indirect=True)

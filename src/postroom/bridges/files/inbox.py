@@ -2,13 +2,16 @@
 
 Claimed and written is *offered*. Moved to `processed`, or removed while the inbox is still there, is *seen*.
 What was claimed and never known to be written comes back; so does all that lay in an inbox that is gone.
+
+Letters survive a power cut as the room does: in one set to `full` each is on the disk before it has its name.
+In any other, what was not there yet is made good when the machine has started again.
 """
 
 import time
 
 from postroom import host
 from postroom.bridges.files.box import HOLDER, ROUTE, Box, step
-from postroom.bridges.files.letter import inbox_name, numbered, own_id, written
+from postroom.bridges.files.letter import inbox_name, letters, numbered, own_id, written
 from postroom.bridges.files.shelf import MARK, Folder
 from postroom.errors import BridgeError, InvalidLetter, MailboxLeased
 from postroom.model.ladder import Evidence, Outcome, State
@@ -24,6 +27,7 @@ from postroom.store.contract import WriteTx
 
 _MOST = 400  # letters that lie in an inbox unread; the others wait in the room
 _BATCH = 50  # of them are written at a time
+_SPARE = 4096  # bytes by which a letter may be longer than it would be now
 _TIDY = 5.0  # seconds after which we put away what the agent has acknowledged, and left
 _SURE = 1.0  # seconds for which an inbox must outlive a letter in it that was removed: all of it may be going
 
@@ -51,7 +55,7 @@ class Inbox:
         if boot is None and lies:
             session = self._anew(session)
         elif boot != host.boot() and lies:
-            self._doubt(lies)
+            self._recover(lies)
         if boot != host.boot():
             self._shelf.write(Folder.INBOX, MARK, host.boot().encode())
         self._box.session = session
@@ -82,14 +86,26 @@ class Inbox:
             seat = Seat(ROUTE, self._box.id, "", "", HOLDER, self._room.home, session.details)
             return start(tx, self._box.agent, seat, session.epoch + 1)
 
-    def _doubt(self, lies: list[Mail]) -> None:
-        """A power cut may have taken letters that had been written: nobody need have read them."""
-        names = set(self._names())
-        named = [(mail, inbox_name(mail.message)) for mail in lies]
-        lost = [mail for mail, name in named if name not in names and not self._is_read(name)]
+    def _recover(self, lies: list[Mail]) -> None:
+        """A power cut may have taken letters, or what they say: nobody need have read them."""
+        names, lost = set(self._names()), list[Mail]()
+        for mail in lies:
+            if inbox_name(mail.message) in names:
+                self._write(mail)
+            elif not self._is_whole(mail):
+                lost.append(mail)
         with Unit(self._room, prompt=False) as tx:
             for mail in _still(tx, lost):
                 give_back(tx, mail, self._room.settings, Outcome.UNCERTAIN)
+
+    def _is_whole(self, mail: Mail) -> bool:
+        """Whether what was put away as read is what had been written."""
+        name, most = inbox_name(mail.message), len(self._written(mail)) + _SPARE
+        try:
+            [found] = letters(self._shelf.read(Folder.READ, name, most).data)
+        except (FileNotFoundError, InvalidLetter, ValueError):
+            return self._shelf.has(Folder.READ, f"{name}.gz")
+        return found.id == mail.id
 
     # out of the room
 
@@ -102,7 +118,7 @@ class Inbox:
         done: list[Mail] = []
         try:
             for mail in mails:
-                self._shelf.write(Folder.INBOX, inbox_name(mail.message), self._written(mail))
+                self._write(mail)
                 done.append(mail)
                 step("inbox-written")
         except FileNotFoundError:
@@ -118,7 +134,7 @@ class Inbox:
         if space < 1 or not self._room.store.look().ready(agent.id, 1, agent.called):
             return []
         where = context(self._session)
-        with Unit(self._room, prompt=False) as tx:
+        with Unit(self._room, prompt=False, lasting=False) as tx:  # it is not told before it is written
             standing = tx.standing(agent.id, HOLDER)
             if standing.holder is not None or standing.others or is_due(standing.due, tx.now):
                 act_on_due(tx, settings)
@@ -153,6 +169,10 @@ class Inbox:
             with Unit(self._room, prompt=False) as tx:
                 for mail in _still(tx, others):
                     give_back(tx, mail, self._room.settings, Outcome.REFUSED)
+
+    def _write(self, mail: Mail) -> None:
+        is_lasting = self._room.settings.durability == "full"
+        self._shelf.write(Folder.INBOX, inbox_name(mail.message), self._written(mail), lasting=is_lasting)
 
     def _written(self, mail: Mail) -> bytes:
         message = mail.message

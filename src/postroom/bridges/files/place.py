@@ -100,6 +100,8 @@ def _base(place: str) -> int:
 
 def marked(place: str) -> bytes:
     """The note in a tree of who serves it; empty where there is none that can be read."""
+    if remote.is_remote(place):
+        return remote.marked(place)
     try:
         base = _base(place)
     except OSError:

@@ -89,13 +89,13 @@ def unmark(url: str) -> None:
         depot.remove(SIGN)
 
 
-def is_marked(url: str) -> bool:
+def marked(url: str) -> bytes:
+    """That note; empty where there is none."""
     with _connected(url) as depot:
         try:
-            depot.about(SIGN)
+            return depot.read(SIGN, 4096)
         except FileNotFoundError:
-            return False
-        return True
+            return b""
 
 
 @contextmanager

@@ -74,7 +74,7 @@ class Away:
         self._url, self._name = remote.checked(url), name
         self.settings = config.settings(config.home())
         self._depot = remote.connect(url)  # is asked nothing; but others of the same tree may share it
-        if not remote.is_marked(self._url):
+        if not remote.marked(self._url):
             hint = f"Where a room is, run: postroom mailbox add {self._url}"
             raise BridgeError(f"nobody serves {self._url}", hint=hint)
         shelf = self.shelf()

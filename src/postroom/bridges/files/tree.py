@@ -7,6 +7,7 @@ already, or one under it, becomes a mailbox only when a person says so.
 
 import json
 import os
+import platform
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -111,12 +112,12 @@ def _serve(room: LocalRoom, place: str, folder: str, agent: Agent) -> Manifest:
 
 def _known_as(room: LocalRoom) -> str:
     """What tells a room from others, and nothing of where it is."""
-    return sha256(os.fsencode(os.path.realpath(room.home))).hexdigest()[:16]
+    return sha256(os.fsencode(f"{platform.node()}:{os.path.realpath(room.home)}")).hexdigest()[:16]
 
 
 def _check_alone(room: LocalRoom, place: str) -> None:
     """Two rooms would each take some of the letters."""
-    if "://" in place or served(room.home, place):
+    if served(room.home, place):
         return
     try:
         other = str(json.loads(places.marked(place)).get("room") or "")
