@@ -110,6 +110,8 @@ PROMISES: dict[str, str] = {
     # by a protocol
     "turn-receipt": "What began a turn over ACP is seen when that ends as answered, and doubted otherwise.",
     "people-decide": "What an agent asks to be allowed is decided by a person, once; by nobody is a no.",
+    "next-route": "A server that fails is left for the pane, and said; what it was handed is not typed, too.",
+    "right-conversation": "Mail goes to the conversation that a terminal shows; where two could be, to none.",
     # into a terminal
     "terminal-delivery": "Mail for an idle agent in a pane is typed, submitted once, and seen by that.",
     "never-typed-blind": "What is typed answers no question and sends no draft, whatever comes in between.",
