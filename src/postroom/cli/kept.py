@@ -120,13 +120,21 @@ def gets(facts: dict[str, Any]) -> str:
         return f"its mail waits: {facts['next']}"
     if facts["doing"] == "gone" or facts["reason"] in _BUT:
         return "its mail waits"
-    if facts["mail"] == "hooks":
-        return "its hooks carry mail, a line wakes it"
-    if facts["mail"] == "carried":
-        return "mail is carried"
-    if facts["mail"] == "typed":
-        return f"mail is typed: {facts['instead']}" if facts["instead"] else "mail is typed"
-    return "mail is handed over" if facts["route"] == facts["bridge"] else "mail is handed to its own server"
+    return _way_in(facts)
+
+
+def _way_in(facts: dict[str, Any]) -> str:
+    match facts["mail"]:
+        case "hooks":
+            return "its hooks carry mail, a line wakes it"
+        case "carried":
+            return "mail is carried"
+        case "typed":
+            return f"mail is typed: {facts['instead']}" if facts["instead"] else "mail is typed"
+        case _ if facts["route"] != facts["bridge"]:
+            return "mail is handed to its own server"
+        case _:
+            return "mail is handed over"
 
 
 def where(facts: dict[str, Any]) -> str:

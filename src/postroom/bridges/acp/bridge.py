@@ -290,7 +290,8 @@ class Acp:
             return False
         del self._questions[number]
         self._moved_at = time.monotonic()
-        opened.answer.set_result(option)
+        if not opened.answer.done():  # else it was taken back
+            opened.answer.set_result(option)
         self._note(Heard(asked=number))
         return True
 

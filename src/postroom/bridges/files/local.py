@@ -243,7 +243,7 @@ def _check(about: os.stat_result, limit: int) -> None:
             "a link" if stat.S_ISLNK(about.st_mode) else "a directory" if stat.S_ISDIR(about.st_mode) else ""
         )
         raise InvalidLetter(f"it is {kind or 'no plain file'}")
-    if about.st_nlink != 1:
+    if about.st_nlink > 1:  # none: another has just taken its place, and it is still whole
         raise InvalidLetter("it is a file that has another name, too: it may be somebody else's")
     if about.st_size > limit:
         raise InvalidLetter(f"it has {about.st_size:,} bytes; the limit is {limit:,} (mailbox_file_bytes)")
