@@ -101,6 +101,9 @@ class Rounds:
         self.ends[f"{plan.deed}: {end}"] += 1
         self._clean_up(take_back=plan.number % 8 > 0)
         self._settle(one, self._behind if plan.deed == "behind" else "")
+        if self._pane.delivery(one).state is State.SEEN and not self._pane.times(one.mark):
+            told = f"{plan}: {self._pane.words()[-1]}; {len(self._pane.rig.log.requests())} requests"
+            raise AssertionError(f"seen, and in no request: {told}\n{self._pane.terminal.screen()}")
 
     def _prepare(self, plan: Plan) -> None:
         """Have the agent wait for something behind its idle prompt, after which it works on by itself."""
