@@ -327,8 +327,8 @@ for them the send starts a small process of its own, which calls the agent by it
 the input file), if it is idle; from inside a sandbox, where nobody outside can be called, that is left to the
 sender's next hook. In these four, what is typed is only "Postroom: there is mail for you."; the
 hook at that prompt then shows the mail. What a person has half typed stays as it is. A session that works is
-left alone: its hooks find the mail. So the `turn/steer` of Codex's app-server, which would reach a turn too,
-is not used.
+left alone: its hooks find the mail. The `turn/steer` of Codex's app-server, which would reach a turn too, is
+used only where no hooks carry mail ([by their own servers](../howto/app-servers.md)).
 
 ## What proves that the model got it
 

@@ -40,6 +40,9 @@ PROMISES: dict[str, str] = {
     "mailbox-ids": "The ids in one file mailbox are its own: those in another are other letters.",
     "mailbox-hostile": "What lies in a file mailbox is never followed or run, and speaks for its agent only.",
     "mailbox-seen": "Mail is seen when it was taken out of an inbox that is still there, and not before.",
+    "mailbox-program": "What a program got by files comes again, labelled, if it dies over it.",
+    "mailbox-alone": "Programs that share a directory have mail with no daemon, whoever is killed, and when.",
+    "mailbox-elsewhere": "A mailbox in a bucket or over SSH loses and repeats nothing; away is told.",
     # asking
     "request-watch": "Who asks is told when nobody will answer any more, instead of waiting in vain.",
     "request-letter": "An asker that does not wait is told once when who saw it goes, never after an answer.",
@@ -107,6 +110,8 @@ PROMISES: dict[str, str] = {
     # by a protocol
     "turn-receipt": "What began a turn over ACP is seen when that ends as answered, and doubted otherwise.",
     "people-decide": "What an agent asks to be allowed is decided by a person, once; by nobody is a no.",
+    "next-route": "A server that fails is left for the pane, and said; what it was handed is not typed, too.",
+    "right-conversation": "Mail goes to the conversation that a terminal shows; where two could be, to none.",
     # into a terminal
     "terminal-delivery": "Mail for an idle agent in a pane is typed, submitted once, and seen by that.",
     "never-typed-blind": "What is typed answers no question and sends no draft, whatever comes in between.",

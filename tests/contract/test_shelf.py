@@ -1,6 +1,7 @@
 """What a shelf is, wherever its folders lie: on this machine, in an S3 bucket, or behind an SSH server."""
 
 import os
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import NamedTuple
@@ -22,6 +23,7 @@ class Case(NamedTuple):
     kind: str
     open: Callable[[], Shelf]
     put: Callable[[str, bytes], None]
+    reads: int = 20  # of a test that reads again and again
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +49,7 @@ def case(request: pytest.FixtureRequest, tmp_path: str, monkeypatch: pytest.Monk
             return shelf
 
         if request.param == "local":
-            yield Case("local", lambda: opened(LocalShelf(tree, "bob")), _writer(tree))
+            yield Case("local", lambda: opened(LocalShelf(tree, "bob")), _writer(tree), 5_000)
             return
         server: S3 | Sshd = request.getfixturevalue("s3" if request.param == "s3" else "sshd")
         server.reach(monkeypatch)
@@ -98,6 +100,25 @@ def test_what_is_written_is_there_for_another_and_replaces_what_was(case: Case, 
     shelf.write(Folder.RECEIPTS, "a.json", b"the other", lasting=False)
     assert case.open().read(Folder.RECEIPTS, "a.json", 100).data == b"the other"
     assert shelf.names(Folder.RECEIPTS) == ["a.json"]
+
+
+def test_who_reads_while_others_write_finds_all_of_one_of_them(case: Case, shelf: Shelf):
+    other, over = case.open(), threading.Event()
+    shelf.write(Folder.RECEIPTS, "a.json", b"a" * 500)
+
+    def write() -> None:
+        while not over.is_set():
+            for letter in (b"b", b"a"):
+                other.write(Folder.RECEIPTS, "a.json", letter * 500, lasting=False)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        found = {shelf.read(Folder.RECEIPTS, "a.json", 1000).data for _ in range(case.reads)}
+    finally:
+        over.set()
+        writer.join()
+    assert found <= {b"a" * 500, b"b" * 500}
 
 
 def test_a_file_is_moved_with_all_that_is_in_it_and_is_not_where_it_was(shelf: Shelf):

@@ -82,3 +82,9 @@ def test_the_version_in_the_table_is_the_one_that_the_module_and_the_tests_name(
 def test_the_page_says_how_long_the_model_went_on_before_the_end_of_its_turn() -> None:
     [seconds] = re.findall(r"\[\[sleep (\d+)\]\]", LAST_ANSWER)
     assert f"which took {seconds} s more" in GENERATE["compatibility"]()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_page_knows_which_runtimes_have_a_server_of_their_own(name: str) -> None:
+    told = {text for point, text in untried(name).items() if point.startswith("server ")}
+    assert told == {"not shown" if load(name).server else "no server"}

@@ -45,6 +45,18 @@ def house(room: LocalRoom, stage: Stage) -> Iterator[House]:
 
 
 @pytest.mark.promise("one-daemon")
+def test_a_lock_that_a_killed_daemon_still_has_is_waited_for(home: str):
+    """Its first thread is gone before the others are, and the lock goes with the last of them."""
+    killed = instance.Instance(home)
+    os.pwrite(killed._file, b"1.1.another.1".ljust(100), 0)
+    with ThreadPoolExecutor(1) as pool:
+        taken = pool.submit(instance.Instance, home)
+        patiently(taken.running)
+        killed.close()
+        taken.result(BOUND).close()
+
+
+@pytest.mark.promise("one-daemon")
 def test_of_two_daemons_one_wins_and_the_other_says_why(house: House, stage: Stage):
     pane = stage.agent()
     house.adopt("builder", pane)

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from postroom import Mailbox, host
-from postroom.bridges.files import counter
+from postroom import Letter, Mailbox, host
+from postroom.bridges.files import counter, letter
 from postroom.errors import BridgeError, InvalidLetter, InvalidName, InvalidValue, Refused, StaleClaim
 from postroom.store.sqlite import store
 from tests.process import BOUND, Child, environment
@@ -47,15 +47,16 @@ def left(tree: str, name: str) -> int:
 # ------------------------------------------------------------------------------------- there and back
 
 
+@pytest.mark.promise("mailbox-alone")
 def test_two_programs_that_share_a_directory_talk_with_no_daemon(box: Open):
     alice, bob = box("alice"), box("bob")
     id = alice.send("bob", "shall we?", subject="lunch")
-    [letter] = bob.receive()
-    assert (letter.text, letter.subject, letter.sender, letter.verified) == (
+    [found] = bob.receive()
+    assert (found.text, found.subject, found.sender, found.verified) == (
         "shall we?", "lunch", "alice", "mailbox",
     )  # fmt: skip
-    assert not letter.may_be_repeat
-    bob.reply(letter.id, "we shall")
+    assert not found.may_be_repeat
+    bob.reply(found.id, "we shall")
     assert alice.wait_for_ack(id, BOUND)
     [answer] = alice.receive()
     assert (answer.text, answer.reply_to) == ("we shall", id)
@@ -118,6 +119,7 @@ def test_what_is_sent_again_with_its_id_arrives_once(box: Open):
     assert texts(bob) == []
 
 
+@pytest.mark.promise("mailbox-alone")
 def test_a_shell_script_takes_part_with_nothing_but_its_directory(box: Open, tree: str):
     script = r"""
         mkdir -p sam/inbox/processed sam/outbox
@@ -169,10 +171,10 @@ def test_a_letter_counts_as_seen_when_the_mailbox_is_closed(box: Open, tree: str
 def test_what_counts_as_acknowledged_can_be_chosen(box: Open):
     alice, bob = box("alice", ack_rung="acked"), box("bob")
     id = alice.send("bob", "read me, and say so")
-    [letter] = bob.receive()
+    [found] = bob.receive()
     bob.receive()
     assert alice.wait_for_ack(id, 0) is False
-    bob.ack(letter.id)
+    bob.ack(found.id)
     assert alice.wait_for_ack(id, BOUND) is True
 
 
@@ -188,8 +190,8 @@ def test_what_counts_as_acknowledged_is_a_setting(box: Open, monkeypatch: pytest
 def test_a_letter_that_was_refused_raises_with_the_reason(box: Open):
     alice, bob = box("alice"), box("bob")
     id = alice.send("bob", "do it")
-    [letter] = bob.receive()
-    bob.nack(letter.id, "not my job")
+    [found] = bob.receive()
+    bob.nack(found.id, "not my job")
     with pytest.raises(Refused, match="bounced for bob: not my job"):
         alice.wait_for_ack(id)
 
@@ -203,6 +205,7 @@ def test_a_letter_for_nobody_raises_with_the_reason(box: Open):
 # ------------------------------------------------------------------------------- nothing is lost
 
 
+@pytest.mark.promise("mailbox-program")
 def test_what_was_in_hand_when_an_error_came_is_received_again_and_labelled(box: Open, tree: str):
     alice = box("alice")
 
@@ -215,11 +218,12 @@ def test_what_was_in_hand_when_an_error_came_is_received_again_and_labelled(box:
     with pytest.raises(ZeroDivisionError):
         fail()
     again = box("bob")
-    [letter] = again.receive()
-    assert (letter.text, letter.may_be_repeat) == ("careful", True)
+    [found] = again.receive()
+    assert (found.text, found.may_be_repeat) == ("careful", True)
     assert again.receive() == []
 
 
+@pytest.mark.promise("mailbox-program")
 def test_what_was_in_hand_of_a_process_that_was_killed_is_received_again_and_labelled(box: Open, tree: str):
     alice, bob = box("alice"), box("bob")
     for text in ("one", "two"):
@@ -236,6 +240,7 @@ STEPS = (
 )  # fmt: skip
 
 
+@pytest.mark.promise("mailbox-alone")
 @pytest.mark.parametrize("step", STEPS)
 def test_whoever_is_killed_wherever_nothing_is_lost_and_a_repetition_is_labelled(
     box: Open, tree: str, step: str
@@ -255,6 +260,7 @@ def test_whoever_is_killed_wherever_nothing_is_lost_and_a_repetition_is_labelled
         assert all(one.may_be_repeat for one in received)
 
 
+@pytest.mark.promise("mailbox-program")
 def test_two_processes_receive_each_letter_once(box: Open, tree: str):
     alice = box("alice")
     box("bob")
@@ -314,8 +320,8 @@ def test_a_forked_child_neither_receives_nor_keeps_what_its_parent_had(box: Open
         assert [one["text"] for one in said["received"]] == ["hold this"]
         assert "forked" in said["child"]
         assert parent.process.wait(BOUND) == -signal.SIGKILL
-        [letter] = box("bob").receive(BOUND)
-        assert (letter.text, letter.may_be_repeat) == ("hold this", True)
+        [found] = box("bob").receive(BOUND)
+        assert (found.text, found.may_be_repeat) == ("hold this", True)
 
 
 def test_an_inbox_that_was_taken_away_is_made_again_and_what_lay_in_it_comes_again(box: Open, tree: str):
@@ -349,6 +355,33 @@ def test_directories_that_hold_other_things_are_left_alone(box: Open, tree: str)
     box("alice").receive()
     assert os.listdir(os.path.join(tree, "src")) == ["lib"]
     assert not os.path.exists("/etc/outbox")
+
+
+def test_what_was_opened_when_receiving_was_interrupted_is_received_and_unlabelled(
+    box: Open, monkeypatch: pytest.MonkeyPatch
+):
+    alice, bob = box("alice"), box("bob")
+    for text in ("one", "two"):
+        alice.send("bob", text)
+    read, opened = letter.read, list[object]()
+
+    def interrupted(item: object) -> Letter:
+        opened.append(item)
+        if len(opened) == 2:
+            raise KeyboardInterrupt
+        return read(item)
+
+    monkeypatch.setattr(letter, "read", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        bob.receive()
+    assert [(one.text, one.may_be_repeat) for one in bob.receive()] == [("one", False), ("two", False)]
+
+
+def test_a_tree_that_cannot_be_made_is_told_as_such(tmp_path: str):
+    with open(os.path.join(tmp_path, "file"), "wb"):
+        pass
+    with pytest.raises(BridgeError, match="cannot be made"):
+        Mailbox(os.path.join(tmp_path, "file", "tree"), "alice")
 
 
 def test_a_mailbox_that_is_closed_says_so(tree: str):

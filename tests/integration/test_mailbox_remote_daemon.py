@@ -24,6 +24,8 @@ SOON = (
     " postroom.bridges.files.patient._LONGEST=0.2 postroom.daemon.trees._SOON=0.2"
 )
 
+STEPS = ("copied", "outbox-claimed", "outbox-sent", "inbox-claimed", "inbox-written")
+
 
 @pytest.fixture(params=["s3", "sftp"])
 def server(
@@ -47,8 +49,8 @@ def daemons(room: LocalRoom) -> Iterator[ExitStack]:
         yield stack
 
 
-def begin(room: LocalRoom, daemons: ExitStack) -> Daemon:
-    daemon = Daemon(room.home, SEAMS=SOON)
+def begin(room: LocalRoom, daemons: ExitStack, *words: str) -> Daemon:
+    daemon = Daemon(room.home, *words, SEAMS=SOON)
     daemons.callback(daemon.kill)
     return daemon.answers()
 
@@ -57,6 +59,7 @@ def delivery(room: LocalRoom, ref: str) -> Delivery:
     return room.receipts(ref).deliveries[0]
 
 
+@pytest.mark.promise("mailbox-elsewhere")
 def test_mail_is_carried_both_ways_and_survives_the_end_of_the_daemon(
     room: LocalRoom, site: Site, daemons: ExitStack
 ):
@@ -80,6 +83,28 @@ def test_mail_is_carried_both_ways_and_survives_the_end_of_the_daemon(
         assert bob.receive() == []
 
 
+@pytest.mark.parametrize("server", ["s3"], indirect=True)
+@pytest.mark.parametrize(
+    "step", ["copied", "outbox-claimed", "outbox-sent", "inbox-claimed", "inbox-written"]
+)
+@pytest.mark.promise("mailbox-elsewhere")
+def test_a_daemon_that_is_killed_on_the_way_to_a_bucket_loses_nothing_and_repeats_nothing(
+    step: str, room: LocalRoom, site: Site, daemons: ExitStack
+):
+    tree.add(room, place.checked(site.url), "bob", room.scope)
+    sent = room.send("bob", "to the bucket")
+    site.put("bob/outbox/1.json", json.dumps({"id": "1", "to": "planner", "payload": "from it"}).encode())
+    killed = begin(room, daemons, step)
+    killed.died()
+    assert killed.process.returncode == -signal.SIGKILL
+    begin(room, daemons)
+    until(lambda: delivery(room, sent.id).state is State.OFFERED and delivery(room, sent.id).handed_at)
+    until(lambda: "1.json" in site.names("bob/outbox/processed"))
+    assert [mail.body for mail in room.peek("planner")] == ["from it"]
+    letters = [name for name in site.names("bob/inbox") if name.startswith("2-")]
+    assert len(letters) == 1
+
+
 def test_a_mailbox_that_appears_in_a_tree_is_served(room: LocalRoom, site: Site, daemons: ExitStack):
     where = place.checked(site.url)
     tree.put(room.home, Tree(where, room.project()))
@@ -93,6 +118,7 @@ def test_a_mailbox_that_appears_in_a_tree_is_served(room: LocalRoom, site: Site,
     until(lambda: json.loads(site.get(".postroom/served"))["served"])
 
 
+@pytest.mark.promise("mailbox-elsewhere")
 def test_a_store_that_goes_away_is_told_and_what_waits_goes_on_when_it_is_back(
     room: LocalRoom, site: Site, server: S3 | Sshd, daemons: ExitStack
 ):

@@ -82,6 +82,7 @@ def test_mail_goes_to_the_server_while_that_answers_and_nothing_is_typed(house: 
     assert codex.routes() == [], "nothing is to be told where the best one is used from the beginning"
 
 
+@pytest.mark.promise("next-route")
 def test_a_server_that_does_not_answer_is_left_for_the_pane_and_that_is_said(house: House, codex: Codex):
     house.daemon(SEAMS=LATE)
     first = house.room.send("builder", "first")
@@ -118,6 +119,7 @@ def test_a_server_that_answers_again_is_used_again(house: House, codex: Codex):
     assert [texts.count(f"message {number}\n") for number in range(n)] == [1] * n
 
 
+@pytest.mark.promise("next-route")
 def test_what_a_server_was_handed_before_it_was_lost_is_uncertain_and_never_typed(house: House, codex: Codex):
     house.daemon(SEAMS=LATE)
     sent = house.room.send("builder", "[[work]]")
@@ -150,6 +152,7 @@ def test_where_no_server_runs_mail_is_typed_and_nothing_is_said_of_it(house: Hou
     assert codex.routes() == []
 
 
+@pytest.mark.promise("right-conversation")
 @pytest.mark.parametrize("second", ["terminal", "thread"])
 def test_where_the_thread_of_a_terminal_could_be_another_the_server_is_not_used(
     house: House, stage: Stage, codex: Codex, second: str

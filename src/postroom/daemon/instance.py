@@ -10,7 +10,7 @@ from postroom import config, host
 from postroom.daemon.place import lock_path, running
 from postroom.errors import BridgeError
 
-_STARTS = 15.0  # seconds
+_STARTS, _DIES = 15.0, 5.0  # seconds
 _PAUSE = 0.05
 
 
@@ -21,11 +21,20 @@ class Instance:
         self._home = home
         host.private_directory(config.beside(home))
         self._file = os.open(lock_path(home), os.O_RDWR | os.O_CREAT, 0o600)
-        if not host.lock(self._file):
+        if not self._take():
             os.close(self._file)
             raise BridgeError("this room has a daemon already", hint="See: postroom status")
         os.ftruncate(self._file, 0)
         os.pwrite(self._file, host.identity().encode(), 0)
+
+    def _take(self) -> bool:
+        """Whether the lock is ours now. The threads of a daemon that was killed may have it for a moment."""
+        until = time.monotonic() + _DIES
+        while not host.lock(self._file):
+            if running(self._home) or time.monotonic() > until:
+                return False
+            time.sleep(_PAUSE)
+        return True
 
     def holds(self) -> bool:
         """Whether the lock is still where others look for it: one that was removed keeps nobody out."""

@@ -335,6 +335,8 @@ class Keeper:
                 return True
         if not self.manifest.routes or actor.has_open():
             return False
+        if self._routes.is_stale(route):
+            return True
         self._next = self._routes.better(name)
         return self._next is not None
 

@@ -15,6 +15,7 @@ from postroom.model.context import own_id
 from postroom.room import berth
 from postroom.room.local import LocalRoom
 
+_SESSION = "session"  # in the details of a berth
 _FIRST, _LONGEST = 2.0, 60.0  # seconds before a route is tried again
 
 
@@ -55,6 +56,12 @@ class Routes:
         names = self._manifest.routes
         return self._open_best(names[: names.index(than)] if than in names else names)
 
+    def is_stale(self, route: Route) -> bool:
+        """Whether its hooks have told of another conversation than the one that this route leads to."""
+        if route.manifest.bridge not in self._manifest.routes:
+            return False
+        return self._told().get(_SESSION) != route.manifest.details.get(_SESSION)
+
     @property
     def instead(self) -> str:
         """Why the best is not used."""
@@ -92,4 +99,4 @@ class Routes:
         carrier = berth.carrier(self._room.store.look(), self._manifest.agent)
         if carrier is None or carrier.runtime != self._manifest.runtime:
             return {}
-        return {"session": own_id(carrier.id)}
+        return {_SESSION: own_id(carrier.id)}

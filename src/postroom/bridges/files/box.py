@@ -22,8 +22,9 @@ class Box:
         self.session: Session | None = None  # as of now
         settings = room.settings._replace(sender_rate=room.settings.mailbox_rate)
         evidence = Evidence(agent, session_id(ROUTE, agent), ROUTE, MAILBOX, "")
+        self.project = self._find(room).project  # which it never leaves
         self.room = LocalRoom(
-            room.home, settings, project=self._find(room).project, declared=room.declared,
+            room.home, settings, project=self.project, declared=room.declared,
             clock=room.store.clock, witness=Witness("", evidence),
         )  # fmt: skip
 

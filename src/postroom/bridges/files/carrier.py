@@ -40,6 +40,7 @@ class Carrier:
         self._outbox = Outbox(self._box, self._receipts)
         self._looks_at = 0.0  # on the monotonic clock
         self._is_entered = False
+        self._may_be_gone = False  # its inbox: if not, nothing was told of it
         self._trouble = ""  # why the mailbox cannot be used
         self._said: Observation | None = None
         self.has_ended = False
@@ -77,7 +78,9 @@ class Carrier:
     def _notice(self) -> None:
         """What has changed on the shelf; now and then, whatever it may be."""
         shelf, now = self._box.shelf, time.monotonic()
-        if Folder.OUTBOX in shelf.changes():
+        changes = shelf.changes()
+        self._may_be_gone = shelf.is_blind or Folder.INBOX in changes
+        if Folder.OUTBOX in changes:
             self._outbox.changed()
         if now >= self._looks_at:
             self._looks_at = now + (BLIND if shelf.is_blind else _SLOW)
@@ -89,7 +92,7 @@ class Carrier:
         if not self._is_entered:
             self._inbox.enter()
             self._is_entered = True
-        elif not self._inbox.is_there():
+        elif self._may_be_gone and not self._inbox.is_there():
             raise Gone
         more = self._inbox.put()
         pauses = [self._outbox.take_in(), self._inbox.settle(), self._receipts.update()]

@@ -56,7 +56,6 @@ class Household:
 
     def __init__(self, tree: str, name: str) -> None:
         self._tree, self._name = tree, name
-        os.makedirs(tree, exist_ok=True)
         self._lock = threading.RLock()  # over all below: a room is used by one thread at a time
         self._room = _opened(tree)
         self.settings = self._room.settings
@@ -114,7 +113,10 @@ class Household:
         """Carry for those, too, who have come into the tree."""
         if self._watch is not None:
             self._watch.changes()
-        here = os.listdir(self._tree)
+        try:
+            here = os.listdir(self._tree)
+        except OSError as exc:
+            raise BridgeError(f"{self._tree} cannot be read: {exc.strerror}") from exc
         self._strangers.intersection_update(here)
         for name in here:
             if name in self._members or name in self._strangers:
@@ -161,6 +163,10 @@ class Household:
 
 def _opened(tree: str) -> LocalRoom:
     home = os.path.join(tree, BASE, "room")
+    try:
+        os.makedirs(tree, exist_ok=True)
+    except OSError as exc:
+        raise BridgeError(f"{tree} cannot be made: {exc.strerror}") from exc
     settings, declared = config.load(home)
     try:
         room = LocalRoom(home, settings, project=_PROJECT, declared=declared)

@@ -131,19 +131,24 @@ class Inbox:
     def _claimed(self) -> list[Mail]:
         agent, settings = self._box.agent, self._room.settings
         space = min(_BATCH, _MOST - self._lying)
-        if space < 1 or not self._room.store.look().ready(agent.id, 1, agent.called):
+        waits = self._room.store.look().ready(agent.id, space, agent.called) if space > 0 else []
+        if not waits:
             return []
         where = context(self._session)
         with Unit(self._room, prompt=False, lasting=False) as tx:  # it is not told before it is written
-            standing = tx.standing(agent.id, HOLDER)
+            standing, first = tx.next(agent.id, HOLDER, agent.called)
+            mails = [first] if first is not None else []
             if standing.holder is not None or standing.others or is_due(standing.due, tx.now):
                 act_on_due(tx, settings)
                 reap(tx, agent.id, settings)
                 if self._is_listened_to(tx):
                     return []  # a program of the agent's own has the next one
+                mails = tx.ready(agent.id, space, agent.called)
+            elif len(waits) > 1:
+                mails = tx.ready(agent.id, space, agent.called)
             return [
                 claim(tx, mail, route=ROUTE, context=where, handed=False, lease=settings.lease_seconds)
-                for mail in tx.ready(agent.id, space, agent.called)
+                for mail in mails
             ]
 
     def _is_listened_to(self, tx: WriteTx) -> bool:
@@ -176,7 +181,7 @@ class Inbox:
 
     def _written(self, mail: Mail) -> bytes:
         message = mail.message
-        return written(mail, message.writer(self._box.agent.project), self._reply_to(message))
+        return written(mail, message.writer(self._box.project), self._reply_to(message))
 
     def _reply_to(self, message: Message) -> str | None:
         """What it answers, by the reader's own id if the reader wrote that in this mailbox."""

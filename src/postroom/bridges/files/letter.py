@@ -223,7 +223,7 @@ def _enclosed(attachment: Json) -> Json:
 
 def _encoded(document: Json) -> bytes:
     """A field a line: people and shell scripts read it, too."""
-    lines = ",\n".join(f" {encode(key)}: {encode(value)}" for key, value in document.items())
+    lines = ",\n".join([f' "{key}": {encode(value)}' for key, value in document.items()])
     return f"{{\n{lines}\n}}\n".encode(errors="backslashreplace")
 
 

@@ -133,26 +133,11 @@ class LocalShelf:
     def write(self, folder: Folder, name: str, data: bytes, *, lasting: bool = True) -> None:
         """Into an inbox it comes from elsewhere, so that we do not wake ourselves."""
         if folder is Folder.INBOX:
-            with contextlib.suppress(FileNotFoundError, BridgeError):
-                self._write(Folder.TAKING, folder, name, data, lasting=lasting)
+            with contextlib.suppress(FileNotFoundError, BridgeError), self._opened("") as mailbox:
+                _put_from_aside(mailbox, name, data, lasting=lasting)
                 return
-        self._write(folder, folder, name, data, lasting=lasting)
-
-    def _write(self, aside: Folder, folder: Folder, name: str, data: bytes, *, lasting: bool) -> None:
-        with (
-            self._kept(folder) as directory,
-            self._kept(aside) as workplace,
-            _temporary(workplace) as temporary,
-        ):
-            file = os.open(temporary, _NEW, 0o600, dir_fd=workplace)
-            try:
-                _fill(file, data)
-                _like(file, directory)
-                if lasting:
-                    os.fsync(file)
-            finally:
-                os.close(file)
-            os.replace(temporary, _one(name), src_dir_fd=workplace, dst_dir_fd=directory)
+        with self._kept(folder) as directory:
+            _put(directory, directory, name, data, lasting=lasting)
 
     def move(self, source: Folder, name: str, target: Folder, new_name: str) -> str:
         with self._opened(source) as here, self._kept(target) as there:
@@ -223,6 +208,31 @@ def _like(file: int, directory: int, bits: int = 0o666) -> None:
         os.fchown(file, about.st_uid, about.st_gid)
 
 
+def _put_from_aside(mailbox: int, name: str, data: bytes, *, lasting: bool) -> None:
+    opened = [os.open(Folder.INBOX, _FOLDER | _NOFOLLOW, dir_fd=mailbox)]
+    try:
+        for part in Folder.TAKING.split("/"):
+            opened.append(os.open(part, _FOLDER | _NOFOLLOW, dir_fd=opened[-1] if opened[1:] else mailbox))
+        _put(opened[-1], opened[0], name, data, lasting=lasting)
+    finally:
+        for each in opened:
+            os.close(each)
+
+
+def _put(aside: int, directory: int, name: str, data: bytes, *, lasting: bool) -> None:
+    """Make a file in one directory, and let it take its place in another one, or in the same."""
+    with _temporary(aside) as temporary:
+        file = os.open(temporary, _NEW, 0o600, dir_fd=aside)
+        try:
+            _fill(file, data)
+            _like(file, directory)
+            if lasting:
+                os.fsync(file)
+        finally:
+            os.close(file)
+        os.replace(temporary, _one(name), src_dir_fd=aside, dst_dir_fd=directory)
+
+
 def _stamp(about: os.stat_result) -> str:
     return f"{about.st_dev}.{about.st_ino}.{about.st_size}.{about.st_mtime_ns}"
 
@@ -233,7 +243,7 @@ def _check(about: os.stat_result, limit: int) -> None:
             "a link" if stat.S_ISLNK(about.st_mode) else "a directory" if stat.S_ISDIR(about.st_mode) else ""
         )
         raise InvalidLetter(f"it is {kind or 'no plain file'}")
-    if about.st_nlink != 1:
+    if about.st_nlink > 1:  # none: another has just taken its place, and it is still whole
         raise InvalidLetter("it is a file that has another name, too: it may be somebody else's")
     if about.st_size > limit:
         raise InvalidLetter(f"it has {about.st_size:,} bytes; the limit is {limit:,} (mailbox_file_bytes)")

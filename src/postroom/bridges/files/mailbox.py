@@ -6,7 +6,7 @@ import json
 import os
 import threading
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -43,8 +43,9 @@ class Mailbox:
     def __init__(
         self, data_dir: str | os.PathLike[str], session: str, *, ack_rung: str | None = None
     ) -> None:
+        wanted = ack_rung and config.checked("ack_rung", ack_rung)
         self._counter = served.find(os.fspath(data_dir), session)
-        self._rung = State(config.checked("ack_rung", ack_rung or self._counter.settings.ack_rung))
+        self._rung = State(wanted or self._counter.settings.ack_rung)
         self._pid = os.getpid()
         self._guard = threading.RLock()  # over what is in hand, and the number below
         self._hand: dict[str, tuple[int, str]] = {}  # by file: the thread that has it, and its id
@@ -150,27 +151,35 @@ class Mailbox:
             return []
         with self._guard:
             taken = self._holds.take(names, limit)
-        found, flaws, closed = list[Letter](), list[InvalidLetter](), [name for name, _ in taken]
         try:
-            for name, again in taken:
-                try:
-                    found += self._open(shelf, name, again)
-                    closed.remove(name)
-                except InvalidLetter as exc:
-                    flaws.append(exc)
-        except BridgeError:
-            if not found:
-                raise
-        finally:
-            self._put_back(closed)
+            return self._opened(shelf, taken)
+        except BaseException:
+            self._put_back(name for name, _ in taken)  # nobody gets any of them
+            raise
+
+    def _opened(self, shelf: Shelf, taken: list[tuple[str, bool]]) -> list[Letter]:
+        """What is no letter keeps no other from being read, and is told of when it is all there is."""
+        found, flaws = list[Letter](), list[str]()
+        for n, (name, again) in enumerate(taken):
+            try:
+                found += self._open(shelf, name, again)
+            except InvalidLetter as exc:
+                flaws.append(f"{name} in {shelf.place}/inbox is no letter: {exc}")
+                self._put_back([name])
+            except BridgeError:
+                if not found:
+                    raise
+                self._put_back(name for name, _ in taken[n:])
+                break
         if flaws and not found:
-            raise flaws[0]
+            raise InvalidLetter(flaws[0], hint="Look at it, and take it away.")
         return found
 
-    def _put_back(self, names: list[str]) -> None:
-        """What was taken to be opened, and was not."""
+    def _put_back(self, names: Iterable[str]) -> None:
+        """What was taken, and is not given to anybody."""
         with self._guard, contextlib.suppress(BridgeError):
             for name in names:
+                self._hand.pop(name, None)
                 self._holds.put_back(name)
 
     def _names(self, shelf: Shelf) -> list[str]:
@@ -185,12 +194,11 @@ class Mailbox:
         try:
             if again and shelf.has(Folder.READ, name):  # who moved it was killed before the old one was gone
                 shelf.remove(Folder.INBOX, name)
-            found = letter.read(letter.items(shelf.read(Folder.INBOX, name, _LARGEST).data)[0])
+            said = letter.items(shelf.read(Folder.INBOX, name, _LARGEST).data)
+            found = letter.read(said[0] if said else None)
         except FileNotFoundError:
             self._let_go(name)
             return []
-        except (InvalidLetter, IndexError) as exc:
-            raise InvalidLetter(f"{name} in {shelf.place}/inbox is no letter: {exc}") from None
         with self._guard:
             self._hand[name] = (self._me(), found.id)
         return [found._replace(may_be_repeat=again or found.may_be_repeat)]
@@ -250,7 +258,7 @@ class Mailbox:
             return self._is_enough({one["to"]: one for one in rungs})
         except FileNotFoundError:
             return False
-        except (KeyError, TypeError, IndexError, AttributeError):
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError):
             raise InvalidLetter(f"the receipt of {id} is none") from None
 
     def _is_enough(self, rungs: dict[str, Json]) -> bool:
@@ -284,7 +292,7 @@ class Mailbox:
                     raise offline
                 if left <= 0:
                     return None
-                self._sleep(shelf, min(left, pause if shelf.is_blind else self._counter.pause()))
+                self._sleep(shelf, min(left, self._counter.pause(), pause if shelf.is_blind else left))
                 pause = min(_BLIND, pause * 1.5)
 
     def _sleep(self, shelf: Shelf, seconds: float) -> None:

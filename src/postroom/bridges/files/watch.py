@@ -103,7 +103,8 @@ class Inotify:
                 continue
             found.add(folder)
             if mask & _IS_LOST:
-                self._disarm(watched)
+                for each in [watched] if folder else list(self._watched):  # with a mailbox go its folders
+                    self._disarm(each)
         return frozenset(Folder(each) for each in found | self._arm() if each)
 
     def _arm(self) -> set[str]:
