@@ -202,6 +202,15 @@ def test_so_many_questions_may_be_open_and_the_rest_is_no_yes(begin: Begin):
     assert agent.end().proves
 
 
+@pytest.mark.parametrize("script", ["[[ask much]]", "[[ask same]]"])
+def test_what_nobody_could_choose_from_is_no_yes(begin: Begin, script: str):
+    agent = begin()
+    agent.prompt(script)
+    assert agent.end().proves
+    assert agent.answers.texts()[1:] == ["c1 cancelled"]
+    assert not any(one.asks for one in agent.heard)
+
+
 @pytest.mark.parametrize(
     ("sessions", "done", "words"),
     [

@@ -10,6 +10,7 @@ from functools import partial
 from typing import NamedTuple
 
 from postroom.bridges.contract import Bridge, Heard, Option, Question
+from postroom.bridges.inquiry import answers, labels
 from postroom.daemon.log import note
 from postroom.errors import PostroomError, StoreError
 from postroom.model.message import Agent, Json, Mail, Message, Session
@@ -18,12 +19,6 @@ from postroom.room.local import LocalRoom
 from postroom.room.permission import Outcome
 
 _LOOK = 1.0  # seconds between two looks at what is open: who decides rings, but not who takes it back
-_WORDS = {
-    "allow_once": "approve",
-    "allow_always": "approve-always",
-    "reject_once": "deny",
-    "reject_always": "deny-always",
-}
 
 
 class _Asked(NamedTuple):
@@ -34,22 +29,15 @@ class _Asked(NamedTuple):
     gate: Message | None = None
 
 
-def labels(options: tuple[Option, ...]) -> dict[str, Option]:
-    """The options by what a person writes to choose one: our word for its kind, or else its own."""
-    found: dict[str, Option] = {}
-    for option in options:
-        word, n = _WORDS.get(option.kind) or option.name or option.id, 1
-        label = word
-        while label in found:
-            n += 1
-            label = f"{word}-{n}"
-        found[label] = option
-    return found
-
-
 def refusal(options: tuple[Option, ...]) -> str:
     """The id of what says no, this once; empty: the question is left without an answer."""
     return next((one.id for one in options if one.kind == "reject_once"), "")
+
+
+def _body(question: Question) -> str:
+    """What people are shown before they decide: its answers first, where no words of the agent's can be."""
+    offered = "\n".join(answers(question.options))
+    return f"{offered}\n\n{question.details or question.title}"
 
 
 class Questions:
@@ -121,7 +109,7 @@ class Questions:
         question = asked.question
         try:
             gate, people = permission.ask(
-                self._room, agent, question.title, question.details, [*labels(question.options)]
+                self._room, agent, question.title, _body(question), [*labels(question.options)]
             )
         except StoreError:
             raise

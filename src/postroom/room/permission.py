@@ -38,11 +38,11 @@ class Outcome(NamedTuple):
 
 
 def ask(
-    room: "LocalRoom", agent: Agent, title: str, details: str, options: Sequence[str]
+    room: "LocalRoom", agent: Agent, title: str, body: str, options: Sequence[str]
 ) -> tuple[Message | None, list[str]]:
     """Ask whoever may allow it, and who that is; None where there is nobody."""
     wanted = draft(
-        room.settings, _TO, details or title, type=GATE, subject=title, metadata=_MARK, priority="high",
+        room.settings, _TO, body, type=GATE, subject=title, metadata=_MARK, priority="high",
         payload={"options": [*options]}, home=room.home,
     )  # fmt: skip
     with room.write() as tx:

@@ -46,6 +46,7 @@ from postroom.bridges.contract import (
     Result,
     Text,
 )
+from postroom.bridges.inquiry import answers
 from postroom.bridges.process.child import Child
 from postroom.bridges.process.line import Cut, Splitter
 from postroom.bridges.process.nursery import let_go
@@ -61,6 +62,7 @@ _MOMENT = 1.0  # seconds in which the end of a process is known
 _STUCK = 900.0  # seconds without a word: one tool may take ten minutes
 _LINE = 1 << 24  # bytes of one line
 _QUESTIONS = 64  # that may be open at once
+_OPTIONS = 16  # of one question: nobody chooses among more
 _SAID = 16  # lines of people's that may wait for the end of a turn
 _HAD = ("end_turn", "max_tokens", "max_turn_requests")  # the model has answered
 
@@ -205,7 +207,7 @@ class Acp:
         """The id of the option that somebody chose; empty: nobody did."""
         known = self._calls.note(call)
         with self._changed:
-            if not options or len(self._questions) >= _QUESTIONS:
+            if not _can_be_chosen(options) or len(self._questions) >= _QUESTIONS:
                 return ""
             self._asked += 1
             asked = question(str(self._asked), known, options)
@@ -422,6 +424,11 @@ class Acp:
         return self.interrupt().words
 
 
+def _can_be_chosen(options: list[PermissionOption]) -> bool:
+    """Whether there is something to choose, and each choice is another."""
+    return 0 < len(options) <= _OPTIONS and len({one.option_id for one in options}) == len(options)
+
+
 def _judged(had: bool, doubts: str) -> Heard:
     return Heard(proves=Evidence.RUNTIME_ACK) if had else Heard(doubts=doubts)
 
@@ -433,5 +440,6 @@ def _facts(call: dict[str, Any]) -> dict[str, Any]:
 
 def _shown(opened: _Open) -> str:
     """A question as people see it in the console, its answers numbered."""
-    numbered = [f"  {opened.first + n}) {one.name}" for n, one in enumerate(opened.question.options)]
+    offered = answers(opened.question.options)
+    numbered = [f"  {opened.first + n}) {one}" for n, one in enumerate(offered)]
     return "\n".join(["[it asks]", opened.question.details or opened.question.title, *numbered])
