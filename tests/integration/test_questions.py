@@ -8,7 +8,7 @@ import pytest
 from postroom.bridges.contract import Heard, Option, Question
 from postroom.config import Settings
 from postroom.daemon.questions import Questions
-from postroom.errors import InvalidValue, StoreFull
+from postroom.errors import BridgeError, InvalidValue, StoreFull
 from postroom.model.ladder import State
 from postroom.model.message import Agent, Session
 from postroom.room import berth, permission
@@ -24,9 +24,11 @@ class Asking:
 
     def __init__(self) -> None:
         self.answers: list[tuple[str, str]] = []
-        self.is_over = False
+        self.is_over = self.is_deaf = False
 
     def answer(self, question: str, option: str) -> bool:
+        if self.is_deaf:
+            raise BridgeError("it does not listen")
         self.answers.append((question, option))
         return not self.is_over
 
@@ -132,6 +134,24 @@ def test_who_allows_something_once_has_not_allowed_it_for_ever(scene: Scene):
     scene.room.decide(scene.gate(), "Approve-Always", agent="human:ana")
     scene.step()
     assert scene.bridge.answers == [("1", "e")]
+
+
+@pytest.mark.promise("people-decide")
+def test_a_decision_that_does_not_get_through_is_passed_on_once_it_does(scene: Scene):
+    scene.ask()
+    scene.step()
+    scene.room.decide(scene.gate(), "approve", agent="human:ana")
+    scene.bridge.is_deaf = True
+    for _ in range(3):
+        assert scene.step() is not None, "it is tried again"
+    assert scene.questions.sift(scene.room.peek("builder")) == []
+    assert scene.letters() == [State.STORED], "it is neither shown as mail nor taken back"
+    scene.bridge.is_deaf = False
+    assert scene.step() is None
+    assert scene.bridge.answers == [("1", "y")]
+    assert scene.letters() == [State.SEEN]
+    told = [one.payload for one in scene.room.events() if one.type == "agent.pushed"]
+    assert [one["result"] for one in told if one] == ["uncertain", "handed"]
 
 
 def test_a_gate_of_the_agents_own_is_no_permission_and_its_answer_is_mail(scene: Scene):
