@@ -123,7 +123,8 @@ def _doing(seen: "Glance | None") -> str:
 
 
 def _dialog(seen: "Glance") -> str:
-    return seen.words.rpartition(": ")[2]
+    """What stands after our own words, all of it: an agent's title may have colons, too."""
+    return seen.words.partition(": ")[2] or seen.words
 
 
 def places(panes: list[str]) -> dict[str, str]:
