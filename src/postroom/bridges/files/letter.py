@@ -13,7 +13,7 @@ from postroom.clock import iso
 from postroom.errors import InvalidLetter, PostroomError
 from postroom.model.ladder import Priority
 from postroom.model.message import Delivery, Json, Mail, Message
-from postroom.text import encode
+from postroom.text import encode, storable
 
 if TYPE_CHECKING:
     from postroom.room.options import ReplyOptions
@@ -24,7 +24,7 @@ _KEY = "file:"  # before a writer's own id, as the room keeps it
 _LONGEST_ID = 200  # characters
 _MOST = 10_000  # letters in one file
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
-_NAME = re.compile(r"([0-3])-(\d{10,})-([0-9a-f]{8})\.json")
+_NAME = re.compile(r"([0-3])-([0-9]{10,18})-([0-9a-f]{8})\.json")
 
 
 class Letter(NamedTuple):
@@ -140,6 +140,8 @@ def _text(said: Json, field: str) -> str:
     found = said.get(field, "")
     if not isinstance(found, str):
         raise InvalidLetter(f"{field} must be text, not {_kind(found)}", field=field)
+    if storable(found) != found:
+        raise InvalidLetter(f"{field} has half a character, which nothing can hold", field=field)
     return found
 
 
