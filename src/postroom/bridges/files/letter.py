@@ -291,7 +291,20 @@ def refusal(id: str, file: str, why: PostroomError, now: int) -> bytes:
 
 def is_same(letter: Letter, message: Message) -> bool:
     """Whether what the room has under a letter's id is that letter. (What it says was compared before.)"""
-    return (message.subject, message.requires_ack) == (letter.subject, letter.requires_ack) and (
-        letter.priority.upper() not in Priority.__members__
-        or message.priority is Priority[letter.priority.upper()]
+    if message.redacted is not None:
+        return True  # what it was like cannot be told any more
+    return (
+        (message.subject, message.requires_ack) == (letter.subject, letter.requires_ack)
+        and (message.metadata or {}) == (letter.metadata or {})
+        and message.priority is Priority.__members__.get(letter.priority.upper(), message.priority)
+        and _is_as_long(letter, message)
     )
+
+
+def _is_as_long(letter: Letter, message: Message) -> bool:
+    """A gate expires, whether or not its letter says when."""
+    if letter.expires_at is None:
+        from postroom.room.draft import GATE  # noqa: PLC0415 - only for a letter that came twice
+
+        return message.expires_at is None or message.type == GATE
+    return message.expires_at == round(letter.expires_at.timestamp() * 1000)
