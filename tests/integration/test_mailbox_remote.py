@@ -14,9 +14,8 @@ import pytest
 from postroom import Mailbox, label
 from postroom.bridges.files import hold, remote, tree
 from postroom.bridges.files.carrier import Carrier
-from postroom.bridges.files.depot import Unreachable
 from postroom.bridges.files.remote import RemoteShelf
-from postroom.errors import BridgeError, InvalidValue, Refused
+from postroom.errors import BridgeError, InvalidValue, MailboxUnreachable, Refused
 from postroom.room.local import LocalRoom
 from tests.stores import S3, Site, Sshd
 
@@ -218,9 +217,9 @@ def test_a_store_that_is_away_is_told_as_such_and_mail_goes_on_when_it_is_back(
         seen = carrier.observe()
         assert seen.reason == "offline"
         assert "cannot be reached" in seen.words
-        with pytest.raises(Unreachable):
+        with pytest.raises(MailboxUnreachable):
             bob.receive(0.05)
-        with pytest.raises(Unreachable):
+        with pytest.raises(MailboxUnreachable):
             bob.send("planner", "hello?")
     finally:
         server.start()
@@ -249,7 +248,7 @@ def test_a_server_that_takes_calls_and_never_answers_is_out_of_reach(
         monkeypatch.setitem(objects._OPTIONS["s3"]["config_kwargs"], "read_timeout", 0.05)
         monkeypatch.setattr(sftp, "SECONDS", 0.05)
         url = "s3://silent/mail" if scheme == "s3" else f"sftp://127.0.0.1:{port}/mail"
-        with pytest.raises(Unreachable, match="cannot be reached"):
+        with pytest.raises(MailboxUnreachable, match="cannot be reached"):
             remote.members(url)
 
 
@@ -273,7 +272,7 @@ def test_a_server_that_nobody_knows_is_not_talked_to(site: Site, server: Sshd, t
     known = os.path.join(server.home, ".ssh", "known_hosts")
     os.rename(known, f"{known}.away")
     try:
-        with pytest.raises(Unreachable, match="not found in known_hosts"):
+        with pytest.raises(MailboxUnreachable, match="not found in known_hosts"):
             Mailbox(site.url, "bob")
     finally:
         os.rename(f"{known}.away", known)

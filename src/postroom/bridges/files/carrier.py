@@ -11,12 +11,12 @@ from collections.abc import Callable
 from postroom import host
 from postroom.bridges.contract import Delivered, Doing, Heard, Interrupted, Observation, Result
 from postroom.bridges.files.box import Box
-from postroom.bridges.files.inbox import Gone, Inbox
+from postroom.bridges.files.inbox import Inbox
 from postroom.bridges.files.outbox import Outbox
 from postroom.bridges.files.receipts import Receipts
 from postroom.bridges.files.shelf import Folder, Shelf
 from postroom.clock import wall
-from postroom.errors import BridgeError
+from postroom.errors import BridgeError, MailboxGone
 from postroom.model.ladder import Reason
 from postroom.room import glance
 from postroom.room.glance import Glance
@@ -57,7 +57,7 @@ class Carrier:
         try:
             pause = self._carry()
             self._trouble = ""
-        except Gone:
+        except MailboxGone:
             self._is_entered, pause = False, BLIND
             self._inbox.leave()
             self._trouble = "its inbox is not there"
@@ -93,7 +93,7 @@ class Carrier:
             self._inbox.enter()
             self._is_entered = True
         elif self._may_be_gone and not self._inbox.is_there():
-            raise Gone
+            raise MailboxGone
         more = self._inbox.put()
         pauses = [self._outbox.take_in(), self._inbox.settle(), self._receipts.update()]
         return min((pause for pause in pauses if pause is not None), default=_SLOW) if not more else 0.0

@@ -15,8 +15,8 @@ from contextlib import contextmanager
 from typing import Protocol
 
 from postroom import host
-from postroom.bridges.files.depot import Depot, Unreachable
-from postroom.errors import BridgeError
+from postroom.bridges.files.depot import Depot
+from postroom.errors import BridgeError, MailboxUnreachable
 
 try:
     import fcntl
@@ -256,7 +256,7 @@ class Elsewhere:
         beats = 0
         while not self._over.wait(_BEAT):
             beats += 1
-            with contextlib.suppress(Unreachable):
+            with contextlib.suppress(MailboxUnreachable):
                 self._pulse.write(self._sign(holder), str(beats).encode())
 
     def is_alive(self, holder: str) -> bool:
@@ -294,7 +294,7 @@ class Elsewhere:
         self._over.set()
         if self._thread is not None:
             self._thread.join()
-        with contextlib.suppress(Unreachable):  # then its silence will tell
+        with contextlib.suppress(MailboxUnreachable):  # then its silence will tell
             self._depot.remove(self._sign(holder))
 
     def forget(self) -> None:

@@ -13,12 +13,19 @@ from typing import Any, Self, TypeVar
 
 from postroom import config, label
 from postroom.bridges.files import counter, letter, served
-from postroom.bridges.files.depot import Unreachable
 from postroom.bridges.files.hold import Holds
 from postroom.bridges.files.letter import Letter
 from postroom.bridges.files.shelf import Folder, Shelf
 from postroom.clock import iso, wall
-from postroom.errors import BridgeError, InvalidLetter, InvalidValue, Refused, StaleClaim, StoreError
+from postroom.errors import (
+    BridgeError,
+    InvalidLetter,
+    InvalidValue,
+    MailboxUnreachable,
+    Refused,
+    StaleClaim,
+    StoreError,
+)
 from postroom.model.ids import uuid7
 from postroom.model.ladder import Reason, State, ended, reached
 from postroom.model.message import Json
@@ -285,7 +292,7 @@ class Mailbox:
                     self._counter.carry()
                     if found := look(shelf):
                         return found
-                except Unreachable as exc:
+                except MailboxUnreachable as exc:
                     offline = exc
                 left = deadline - time.monotonic()
                 if left <= 0 and offline is not None:
