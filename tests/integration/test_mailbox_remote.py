@@ -5,10 +5,12 @@ import json
 import logging
 import os
 import socket
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import Any
 
+import paramiko
 import pytest
 
 from postroom import Mailbox, label
@@ -17,6 +19,7 @@ from postroom.bridges.files.carrier import Carrier
 from postroom.bridges.files.remote import RemoteShelf
 from postroom.errors import BridgeError, InvalidValue, MailboxUnreachable, Refused
 from postroom.room.local import LocalRoom
+from tests.process import until
 from tests.stores import S3, Site, Sshd
 
 
@@ -84,6 +87,28 @@ def letter(**said: Any) -> bytes:
 
 
 # ------------------------------------------------------------------------------------- there and back
+
+
+def connections() -> list[threading.Thread]:
+    """Each connection over SSH has a thread of its own."""
+    return [one for one in threading.enumerate() if isinstance(one, paramiko.Transport)]
+
+
+def test_a_mailbox_that_is_closed_leaves_no_connection_open(
+    room: LocalRoom, sshd: Sshd, tmp_path: str, monkeypatch: pytest.MonkeyPatch
+):
+    sshd.reach(monkeypatch)
+    monkeypatch.setattr(hold, "_BEAT", 0.01)
+    site = sshd.site(os.path.join(tmp_path, "tree"))
+    remote.mark(site.url, b"{}")
+    post = Post(room, site, "bob")
+    room.send("bob", "hello")
+    post.carry()
+    until(lambda: not connections())
+    with Mailbox(site.url, "bob") as bob:
+        assert [one.text for one in bob.receive()] == ["hello"]
+        until(lambda: len(connections()) == 3)  # of the shelf, of the holds, and of their pulse
+    until(lambda: not connections())
 
 
 def test_mail_goes_there_and_back_and_each_rung_is_known(room: LocalRoom, post: Post, bob: Mailbox):

@@ -52,7 +52,11 @@ class Place(Protocol):
     def end(self, holder: str) -> None: ...
 
     def forget(self) -> None:
-        """In a process that was forked: who lives is its parent."""
+        """In a process that was forked: who lives is its parent, whose connections stay as they are."""
+        ...
+
+    def close(self) -> None:
+        """Nothing is asked of it any more."""
         ...
 
 
@@ -115,10 +119,13 @@ class Holds:
 
     def close(self) -> None:
         """What is still in hand is anybody's from now on, and will be said to have been read before."""
-        if self._begun:
-            self._begun = False
-            self._mine.clear()
-            self._place.end(self._me)
+        begun, self._begun = self._begun, False
+        self._mine.clear()
+        try:
+            if begun:
+                self._place.end(self._me)
+        finally:
+            self._place.close()
 
     def forget(self) -> None:
         """In a process that was forked from the holder's own."""
@@ -227,6 +234,9 @@ class Here:
         if lock >= 0:
             os.close(lock)
 
+    def close(self) -> None:
+        self.forget()
+
     def _sign(self, holder: str) -> str:
         return os.path.join(self._folder, f".{holder}")
 
@@ -299,6 +309,10 @@ class Elsewhere:
 
     def forget(self) -> None:
         self._thread = None
+
+    def close(self) -> None:
+        self._depot.close()
+        self._pulse.close()
 
     def _sign(self, holder: str) -> str:
         return f"{self._folder}/.{holder}"

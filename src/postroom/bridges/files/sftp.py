@@ -164,9 +164,8 @@ class Sftp:
             raise MailboxUnreachable(f"{self._host} forbids it: {exc}") from exc
         except (paramiko.SSHException, EOFError, OSError) as exc:
             self.close()
-            raise MailboxUnreachable(
-                f"{self._host} cannot be reached: {str(exc) or type(exc).__name__}"
-            ) from exc
+            why = getattr(exc, "strerror", None) or str(exc) or type(exc).__name__
+            raise MailboxUnreachable(f"{self._host} cannot be reached: {why}") from exc
 
 
 def _names(ftp: Any, path: bytes) -> list[str]:
