@@ -108,7 +108,9 @@ class Carrier:
         """How the mailbox is; whoever asks finds a note of it, too."""
         seen = self._observed()
         self._said = seen
-        note = Glance(seen.doing.value, seen.words, seen.reason, wall(), host.identity())
+        note = Glance(
+            seen.doing.value, seen.words, seen.reason, wall(), host.identity(), unsent=seen.unsent
+        )  # fmt: skip
         glance.put(self._box.room.home, self._box.id, note)
         return seen._replace(at=note.at)
 
@@ -116,7 +118,8 @@ class Carrier:
         if self._trouble:
             return Observation(Doing.GONE, self._trouble, Reason.OFFLINE.value)
         if self._outbox.why:
-            return Observation(Doing.UNKNOWN, f"letters wait in its outbox: {self._outbox.why}")
+            words = f"letters wait in its outbox: {self._outbox.why}"
+            return Observation(Doing.UNKNOWN, words, unsent=self._outbox.why)
         return Observation(Doing.UNKNOWN, "its mailbox is there, and does not say what it does")
 
     def _say(self) -> None:

@@ -199,7 +199,7 @@ def _described(manifest: "Manifest", seen: "dict[str, Any] | None") -> dict[str,
         "agent": manifest.address, "place": manifest.details["place"],
         "inbox": None, "outbox": None, "rejected": None, "why": "",
     }  # fmt: skip
-    if seen and (seen["reason"] or "wait" in seen["words"]):
+    if seen and (seen["reason"] or seen.get("unsent")):
         facts["why"] = seen["words"]
     try:
         with closing(places.shelf(str(manifest.details["tree"]), str(manifest.details["folder"]))) as shelf:
@@ -285,4 +285,6 @@ def _content(path: str) -> bytes:
         with open(path, "rb") as file:
             return file.read()
     except OSError as exc:
-        raise NotFound(f"{path} cannot be read: {exc.strerror}") from None
+        raise NotFound(
+            f"{path} cannot be read: {exc.strerror}", hint="Give the file of a letter, or -"
+        ) from None
