@@ -138,10 +138,11 @@ def objection(room: LocalRoom, tree: Tree, folder: str) -> str:
     """Why a directory in a tree is no mailbox by itself; empty: it may be."""
     if not is_name(folder) or name(folder) != folder:
         return "that is no name an agent can have"
-    look = room.store.look()
-    known = look.agent_named(tree.project, folder)
-    if known is not None or "." in folder:
-        return f"somebody has that name; if it is meant: postroom mailbox add {tree.place} {folder}"
+    meant = f"if it is meant: postroom mailbox add {tree.place} {folder}"
+    if room.store.look().agent_named(tree.project, folder) is not None:
+        return f"somebody has that name; {meant}"
+    if "." in folder:
+        return f"that name is under {folder.rpartition('.')[0]}'s; {meant}"
     return ""
 
 
