@@ -277,6 +277,14 @@ def test_a_server_that_takes_calls_and_never_answers_is_out_of_reach(
             remote.members(url)
 
 
+def test_a_server_that_is_not_there_is_told_in_words(sshd: Sshd, monkeypatch: pytest.MonkeyPatch):
+    sshd.reach(monkeypatch)
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+    with pytest.raises(MailboxUnreachable, match=f"cannot be reached: Unable to connect to port {port}"):
+        remote.members(f"sftp://127.0.0.1:{port}/mail")
+
+
 def test_a_tree_that_another_room_serves_is_refused(server: S3 | Sshd, room: LocalRoom, tmp_path: str):
     site = server.site(os.path.join(tmp_path, "anothers"))
     remote.mark(site.url, json.dumps({"served": True, "room": "another"}).encode())

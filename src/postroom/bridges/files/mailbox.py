@@ -142,7 +142,7 @@ class Mailbox:
         cannot be reached all that time, that is raised.
         """
         if limit < 1:
-            raise InvalidValue(f"a limit of {limit} is no limit")
+            raise InvalidValue(f"a limit of {limit} is no limit", hint="Ask for 1 letter or more.")
         me = self._me()
         before = [name for name, (thread, _) in self._in_hand() if thread == me]
 
@@ -266,7 +266,8 @@ class Mailbox:
         except FileNotFoundError:
             return False
         except (KeyError, TypeError, ValueError, IndexError, AttributeError):
-            raise InvalidLetter(f"the receipt of {id} is none") from None
+            hint = f"Look at it: {shelf.place}/{Folder.RECEIPTS}/{letter.receipt_name(id)}"
+            raise InvalidLetter(f"the receipt of {id} is none", hint=hint) from None
 
     def _is_enough(self, rungs: dict[str, Json]) -> bool:
         for to, one in rungs.items():
@@ -309,7 +310,7 @@ class Mailbox:
 
     def _check(self) -> None:
         if self._closed:
-            raise StaleClaim("this mailbox is closed")
+            raise StaleClaim("this mailbox is closed", hint="Open another: Mailbox(data_dir, session)")
         if self._pid != os.getpid():
             raise StaleClaim(
                 "this mailbox belongs to the process that this one was forked from",
