@@ -326,3 +326,22 @@ def test_a_child_that_was_started_is_told_of_with_its_program(yard: Yard, tmp_pa
     yard.ok("spawn", "worker", "--bridge", "lines", "--", *command)
     starts = [one["payload"] for one in told(yard) if one["type"] == "agent.started"]
     assert starts == [{"bridge": "lines", "program": os.path.basename(command[0])}]
+
+
+@pytest.mark.parametrize("is_stopped", [False, True])
+def test_of_a_child_that_has_ended_the_log_tells_what_it_said_and_how_it_ended(yard: Yard, is_stopped: bool):
+    script = "echo; echo no licence; echo buy one; exit 3"
+    done = yard("spawn", "worker", "--bridge", "lines", "--", "sh", "-c", script)
+    assert "See what it printed: postroom log p/worker" in done.err
+    eventually(lambda: ends(yard))
+    if is_stopped:
+        yard("stop", "worker")
+    log = yard.ok("log", "worker").out
+    lines = {line.split()[1]: line for line in log.splitlines()}
+    assert "sh by lines" in lines["agent.started"]
+    assert "no licence" in log
+    assert lines["agent.ended"].endswith("exit 3")
+    refused = yard("screen", "worker")
+    assert refused.code == 1
+    assert "is not running" in refused.err
+    assert "See what it printed: postroom log" in refused.err

@@ -287,7 +287,7 @@ def _last_words(manifest: "Manifest") -> str:
     from postroom.errors import BridgeError
 
     if not manifest.pane:
-        return "See what it printed: postroom log"
+        return f"See what it printed: postroom log {manifest.address}"
     look = f"See all of it: postroom screen {manifest.address}"
     where = target(manifest.pane)
     try:
