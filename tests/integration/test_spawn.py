@@ -214,6 +214,9 @@ def test_a_program_that_nobody_knows_may_be_given_its_looks_by_hand(yard: Yard):
 @pytest.mark.parametrize(
     ("words", "code", "says"),
     [
+        (["--bridge", "files", "--", "python3"], 2, "postroom mailbox add DIR NAME"),
+        (["--bridge", "claude-team", "--", "python3"], 2, "postroom teams adopt NAME"),
+        (["--open", "--", "python3"], 2, "no terminal here"),
         (["--bridge", "tmus", "--", "python3"], 2, "there is no bridge 'tmus'"),
         (["--runtime", "clod", "--", "python3"], 2, "there is no runtime 'clod'"),
         (["--profile", "none", "--", "python3"], 2, "there is no profile 'none'"),
@@ -345,3 +348,21 @@ def test_of_a_child_that_has_ended_the_log_tells_what_it_said_and_how_it_ended(y
     assert refused.code == 1
     assert "is not running" in refused.err
     assert "See what it printed: postroom log" in refused.err
+
+
+@pytest.mark.parametrize("was_here", [False, True])
+def test_who_could_not_be_started_has_an_address_only_if_it_had_one(yard: Yard, was_here: bool):
+    if was_here:
+        yard.line.ok("join", "writer")
+    words = ("--bridge", "acp", "--timeout", "1s", "--", "sh", "-c", "exec cat >/dev/null")
+    refused = yard("spawn", "writer", *words)
+    assert refused.code == 1
+    assert "it did not answer within 1 s" in refused.err
+    assert ("p/writer" in yard.ok("agents").out) is was_here
+
+
+def test_nobody_goes_to_an_agent_whose_start_is_told_in_json(yard: Yard):
+    refused = yard("spawn", "backend", "--open", "--json", "--", "cat")
+    assert refused.code == 2
+    assert "--open goes to the agent" in refused.err
+    assert manifests.every(yard.home) == []
