@@ -47,7 +47,7 @@ def _by_mailbox(seen: "Glance | None", name: str, *, is_kept: bool) -> str:
         return "by its mailbox; nobody carries: postroom up"
     if name:
         return f"by its mailbox; paused: postroom resume {name}"
-    waits = seen is not None and (seen.reason or "wait" in seen.words)
+    waits = seen is not None and (seen.reason or seen.unsent)
     return f"by its mailbox: {seen.words}" if seen and waits else "by its mailbox"
 
 

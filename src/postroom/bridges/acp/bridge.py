@@ -111,7 +111,7 @@ class Acp:
             self._wire = Wire(str(self._child.pid), self._child.lend_input(), self, self._wrote, self._unread)
             self._talk = Talk(self._note, self._console.show, self._wire.later)
             self._child.listen()
-            opened = self._open(launch.cwd, known)
+            opened = self._open(launch, known)
         except BaseException:
             self.close()
             raise
@@ -120,13 +120,14 @@ class Acp:
         self._wire.soon(self._talk.tell, facts, f"[{opened.words}]")
         self._is_open = True
 
-    def _open(self, cwd: str, known: str) -> Opened:
+    def _open(self, launch: Launch, known: str) -> Opened:
+        patience = float(launch.details.get("opens_in") or _OPENS)
         try:
-            return self._wire.call(open_session(self._wire.agent, self.address, cwd, known), _OPENS)
+            return self._wire.call(open_session(self._wire.agent, self.address, launch.cwd, known), patience)
         except BridgeError:
             raise
         except TimeoutError:
-            why = f"it did not answer within {_OPENS:g} s"
+            why = f"it did not answer within {patience:g} s"
         except Exception as exc:
             why = told(exc) if isinstance(exc, RequestError) else str(exc) or type(exc).__name__
         said = [line for line in self._console.page().split("\n") if line.startswith(AGENT)]

@@ -47,7 +47,6 @@ _STUCK = 900.0  # seconds without a word: one tool may take ten minutes
 
 
 def start(launch: Launch) -> Berth:
-    nursery.refuse_second(launch)
     spec = of(launch.runtime)
     if spec is None:
         raise BridgeError(
@@ -55,7 +54,8 @@ def start(launch: Launch) -> Berth:
             hint="Claude Code does; for another, use --bridge pty or lines",
         )
     missing = spec.missing(launch.command)
-    return nursery.keep(launch, Streamed(launch._replace(command=[*launch.command, *missing]), spec))
+    with nursery.reserved(launch):
+        return nursery.keep(launch, Streamed(launch._replace(command=[*launch.command, *missing]), spec))
 
 
 def open(berth: Berth) -> "Streamed":
