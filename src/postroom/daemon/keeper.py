@@ -273,7 +273,7 @@ class Keeper:
         while True:
             for heard in bridge.receive():
                 if heard.text:
-                    berth.said(self._room, self.manifest.agent, heard.stream, heard.text)
+                    berth.said(self._room, self.manifest.agent, (heard.stream, heard.text))
                 if heard.exit_code is not None:
                     return heard.exit_code
             if time.monotonic() >= until:
