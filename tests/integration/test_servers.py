@@ -91,6 +91,14 @@ def test_what_a_server_refuses_was_not_taken(child: Child):
     assert child.doubts() == []
 
 
+@pytest.mark.parametrize("text", ["[[taken]]", "[[broken]]"])
+def test_what_a_server_took_before_it_said_no_is_not_given_back(child: Child, text: str):
+    assert child.deliver(text) == (Result.HANDED, "")
+    until(child.proofs)
+    assert child.record.texts() == [text]
+    assert child.doubts() == []
+
+
 def test_a_call_that_is_never_answered_is_looked_up_in_the_conversation(child: Child):
     assert child.deliver("[[mute]]") == (Result.HANDED, "")
     until(child.proofs)

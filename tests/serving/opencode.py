@@ -106,6 +106,8 @@ class Opencode:
         if id not in self._busy:
             self._status(id, busy=True)
             self._later.append((id, text))
+        if "[[taken]]" in text or "[[broken]]" in text:
+            raise Wrong(400 if "[[taken]]" in text else 500, "it was taken all the same")
         return (0, None) if "[[mute]]" in text else (204, None)
 
     def _status(self, id: str, *, busy: bool) -> None:

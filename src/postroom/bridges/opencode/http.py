@@ -57,7 +57,7 @@ class Http:
         body: Json | None = None,
         query: dict[str, str] | None = None,
     ) -> Any:
-        """Raises `Refusal`, `Unsent` or `Silence`."""
+        """Raises `Refusal`, `Unsent` or `Silence`; what failed in the server may have been done there."""
         link = HTTPConnection(self._site.host, self._site.port, timeout=_ASK)
         try:
             try:
@@ -76,6 +76,8 @@ class Http:
             data = response.read(_MOST)
         except (OSError, HTTPException) as exc:
             raise Silence(f"its server did not answer to {method} {target}: {exc!r}") from None
+        if response.status >= 500:
+            raise Silence(_refused(response, data))
         if response.status >= 400:
             raise Refusal(_refused(response, data))
         return _parsed(data)

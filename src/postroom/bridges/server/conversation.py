@@ -53,6 +53,10 @@ class Conversation(ABC):
         """What became of these."""
 
     @abstractmethod
+    def _has(self, number: str) -> bool:
+        """Whether that text is anywhere in it."""
+
+    @abstractmethod
     def _turn(self) -> str:
         """The turn that it is in; empty: none."""
 
@@ -90,11 +94,24 @@ class Conversation(ABC):
             words = self._send(number, text.text, is_busy=seen.reason == "busy")
         except Silence as exc:
             return Delivered(Result.HANDED, words=f"{exc}; what became of it, the conversation will tell")
-        except (Refusal, Unsent) as exc:
+        except Unsent as exc:
             self._ledger.drop(number)
-            reason = "busy" if isinstance(exc, Refusal) else "offline"
-            return Delivered(Result.REFUSED, reason, words=f"not taken: {exc}")
+            return Delivered(Result.REFUSED, "offline", words=f"not taken: {exc}")
+        except Refusal as exc:
+            return self._refused(number, exc)
         return Delivered(Result.HANDED, words=words)
+
+    def _refused(self, number: str, exc: Refusal) -> Delivered:
+        """Given back only where the conversation has none of it: some say no after they have taken it."""
+        try:
+            is_there = self._has(number)
+        except UNANSWERED as silence:
+            words = f"refused ({exc}), and then it did not say whether it has it: {silence}"
+            return Delivered(Result.HANDED, words=words)
+        if is_there:
+            return Delivered(Result.HANDED, words=f"it is in the conversation, though its server said: {exc}")
+        self._ledger.drop(number)
+        return Delivered(Result.REFUSED, "busy", words=f"not taken: {exc}")
 
     def settled(self) -> list[Heard]:
         """What is known now of what was handed over."""
