@@ -89,9 +89,12 @@ class Conversation(ABC):
             number = self._new_number()
         except UNANSWERED as exc:
             return Delivered(Result.REFUSED, "offline", words=f"nothing was sent: {exc}")
+        return self._sent(number, text.text, is_busy=seen.reason == "busy")
+
+    def _sent(self, number: str, text: str, *, is_busy: bool) -> Delivered:
         self._ledger.add(number)
         try:
-            words = self._send(number, text.text, is_busy=seen.reason == "busy")
+            words = self._send(number, text, is_busy=is_busy)
         except Silence as exc:
             return Delivered(Result.HANDED, words=f"{exc}; what became of it, the conversation will tell")
         except Unsent as exc:
@@ -132,7 +135,7 @@ class Conversation(ABC):
         return Interrupted(True, f"it was told to stop, and {took:.1f} s later its turn ended")
 
     def _has_left(self, turn: str, until: float) -> bool:
-        """Whether that turn ends by then; the server is asked when the conversation goes on, or now and then."""
+        """Whether that turn ends by then. Asked when the conversation goes on, or now and then."""
         while True:
             moves = self._ledger.moves
             if self._turn() != turn:
