@@ -176,15 +176,16 @@ class Streamed(Piped):
     def answer(self, question: str, option: str) -> bool:
         with self._changed:
             asked = self._asks.get(question)
-        if asked is None or not self._pay(_STOP):
+        if asked is None:
             return False
         data = encode(self._spec.answer(asked[1], option == _ALLOW.id)).encode() + b"\n"
-        done = self._child.write(data, _STOP)
-        if done:
-            self._owed = data[done:]
-            with self._changed:
-                self._asks.pop(question, None)
-        return bool(done)
+        done = self._child.write(data, _STOP) if self._pay(_STOP) else 0
+        if not done:
+            raise BridgeError("it does not read what it is given")
+        self._owed = data[done:]
+        with self._changed:
+            self._asks.pop(question, None)
+        return True
 
     def interrupt(self) -> Interrupted:
         with self._changed:
