@@ -56,13 +56,17 @@ class Owned(Own):
 
     def answer(self, question: str, option: str) -> bool:
         with self._changed:
-            said = self._asks.pop(question, None)
-        if said is None:
+            said = self._asks.get(question)
+        if said is None or self.is_gone:
             return False
         try:
             self._talk.reply(said["id"], answer(said, option))
-        except (Unsent, Silence):
-            return False  # it has ended, or reads nothing: then it waits
+        except Unsent as exc:
+            raise BridgeError(str(exc)) from exc
+        except Silence:
+            pass  # the rest of it goes first, before anything else does
+        with self._changed:
+            self._asks.pop(question, None)
         return True
 
     def receive(self) -> list[Heard]:
