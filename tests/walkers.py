@@ -12,6 +12,7 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import acp
@@ -45,6 +46,7 @@ class Planner(Wired):
         self.start()
         self._turn(self.prompt("Good morning."))
         self._turn(self.stop())
+        Path("begun").touch()
         while True:
             self._turn(self.change())
 

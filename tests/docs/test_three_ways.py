@@ -45,6 +45,7 @@ def test_an_agent_with_files_one_over_acp_and_one_with_hooks_talk_in_one_thread(
         walk.type("postroom spawn")
         walk.type("postroom setup claude --allow")
         with walk.beside("POSTROOM_AGENT="):
+            walk.wait(Path(walk.project, "begun").exists)
             walk.talk()
             assert confined(place)
     walk.type("postroom stop")

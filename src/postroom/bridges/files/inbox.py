@@ -13,7 +13,7 @@ from postroom import host
 from postroom.bridges.files.box import HOLDER, ROUTE, Box, step
 from postroom.bridges.files.letter import inbox_name, letters, numbered, own_id, written
 from postroom.bridges.files.shelf import MARK, Folder
-from postroom.errors import InvalidLetter, MailboxGone, MailboxLeased
+from postroom.errors import BridgeError, InvalidLetter, MailboxGone, MailboxLeased
 from postroom.model.ladder import Evidence, Outcome, State
 from postroom.model.message import Mail, Message, Session
 from postroom.room import berth, push, turn
@@ -140,7 +140,7 @@ class Inbox:
             return False
         try:
             return self._put()
-        except (Gone, Moved):
+        except (MailboxGone, Moved):
             raise
         except BridgeError as exc:
             self.why, self._resumes = str(exc), time.monotonic() + _LATER
@@ -175,7 +175,7 @@ class Inbox:
             self._shelf.write(Folder.INBOX, _TRIAL, b" " * self._stuck, lasting=False)
             self._shelf.remove(Folder.INBOX, _TRIAL)
         except FileNotFoundError:
-            raise Gone from None
+            raise MailboxGone from None
         self.why = ""
 
     def _claimed(self) -> list[Mail]:
