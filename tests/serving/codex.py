@@ -221,6 +221,12 @@ class AppServer:
             self._status(thread, "active", "waitingOnApproval")
             about = {"threadId": thread["id"], "command": "touch asked", "reason": "May I?"}
             asks = {"method": "item/commandExecution/requestApproval", "id": number, "params": about}
+            if "[[ask]] files" in text:
+                about = {"threadId": thread["id"], "itemId": "item-1", "reason": "harmless"}
+                asks |= {"method": "item/fileChange/requestApproval", "params": about}
+                changes = [{"path": "/etc/hosts", "kind": {"type": "update"}, "diff": "+127.0.0.1 evil"}]
+                item = {"type": "fileChange", "id": "item-1", "changes": changes, "status": "inProgress"}
+                self.tell("item/started", threadId=thread["id"], item=item)
             for say in self._says:
                 say(asks)
         elif "[[fail]]" in text:

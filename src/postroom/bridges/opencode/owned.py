@@ -24,11 +24,10 @@ _AGAIN = 5.0  # seconds before what it tells is followed again
 _ASKED, _WONDERS = "permission.asked", "question.asked"
 _LISTENS = re.compile(r"listening on http://([\w.\[\]:]+):(\d+)")
 _REPLIES = ("once", "always", "reject")
-_OPTIONS = (
-    Option("once", "yes", "allow_once"),
-    Option("always", "yes, and all that is like it", "allow_always"),
-    Option("reject", "no", "reject_once"),
-)
+_ONCE = Option("once", "yes", "allow_once")
+_ALWAYS = Option("always", "yes, and from now on", "allow_always")
+_NEVER = Option("reject", "no", "reject_once")
+_IDS = ("id", "sessionID", "tool")  # of what it asks, what tells people nothing
 _PASSWORD, _USER = "OPENCODE_SERVER_PASSWORD", "OPENCODE_SERVER_USERNAME"
 
 
@@ -88,9 +87,12 @@ class Owned(Own):
 
     def _decline(self) -> None:
         """What it asks that is no matter of yes or no: nobody is there who could answer that."""
-        for number in [*self._wonders] if self._http and not self.is_gone else ():
+        http = self._http
+        if http is None or self.is_gone:
+            return
+        for number in [*self._wonders]:
             try:
-                self._http.post(_WONDERS.partition(".")[0], number, "reject", body={})
+                http.post(_WONDERS.partition(".")[0], number, "reject", body={})
             except Refusal:
                 pass  # it is not asked any more
             except (Unsent, Silence):
@@ -167,5 +169,6 @@ class Owned(Own):
 
 def _asked(about: Json) -> Question:
     title = f"{about.get('permission')}: {about.get('patterns')}"
-    shown = {name: about[name] for name in ("permission", "patterns", "metadata") if about.get(name)}
-    return question(str(about.get("id")), title, shown, _OPTIONS)
+    shown = {name: value for name, value in about.items() if name not in _IDS and value}
+    always = f"{_ALWAYS.name}: {', '.join(map(str, about.get('always') or ['it does not say what']))}"
+    return question(str(about.get("id")), title, shown, (_ONCE, _ALWAYS._replace(name=always), _NEVER))
