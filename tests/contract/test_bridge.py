@@ -378,8 +378,7 @@ def test_of_two_that_start_an_agent_at_once_one_does(trial: Trial):
         barrier.wait(BOUND)
         try:
             return trial.way.start(trial.launch)
-        except BridgeError as exc:
-            assert "running already" in str(exc)
+        except BridgeError:
             return None
 
     with ThreadPoolExecutor(2) as pool:

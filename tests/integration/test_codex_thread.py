@@ -8,7 +8,7 @@ import pytest
 
 from postroom.bridges.codex.talk import Talk
 from postroom.bridges.codex.thread import Thread
-from postroom.bridges.contract import Assent, Delivered, Text
+from postroom.bridges.contract import Assent, Delivered, Result, Text
 from postroom.bridges.server import conversation
 from tests.bridged import Record
 from tests.serving.codex import AppServer
@@ -21,15 +21,15 @@ class Served:
         self.record = Record(os.path.join(place, "record"))
         self.server = AppServer(self.record)
         self.told = self.server.start()
-        self._talk = Talk(self._send, lambda _: self.thread.moved())
-        self.thread = Thread(self._talk, self.told["id"], queued=False)
+        self.talk = Talk(self._send, lambda _: self.thread.moved())
+        self.thread = Thread(self.talk, self.told["id"], queued=False)
         self.server.connect(self._say)
 
     def _send(self, line: str) -> None:
         self.server.hear(json.loads(line), self._say)
 
     def _say(self, what: Any) -> None:
-        self._talk.hear(json.dumps(what))
+        self.talk.hear(json.dumps(what))
 
     def deliver(self, text: str, *, while_busy: bool = False) -> Delivered:
         assent = Assent(lambda: None, lambda: True)
@@ -51,3 +51,15 @@ def test_a_turn_that_does_not_end_is_asked_for_now_and_then_and_not_all_the_time
     assert not served.thread.interrupt().proven
     assert served.server.calls.count("turn/interrupt") == 1
     assert served.server.calls.count("thread/turns/list") <= 6
+
+
+def test_what_was_queued_before_the_server_said_no_is_not_given_back(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+):
+    served.thread = Thread(served.talk, served.told["id"], queued=True)
+    served.deliver("[[work]]")
+    monkeypatch.setattr(served.server, "refuses_after", {"thread/queue/add"})
+    idle = served.thread.observe()._replace(reason="")  # as it was a moment before
+    delivered = served.thread.deliver(Text("second"), Assent(lambda: None, lambda: True), idle)
+    assert delivered.result is Result.HANDED
+    assert "said" in delivered.words

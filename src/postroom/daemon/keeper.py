@@ -38,6 +38,7 @@ from postroom.room.local import LocalRoom
 _MOST = 64  # things asked for that may wait
 _FIRST, _LONGEST = 0.5, 60.0  # seconds before a crashed actor is started again
 _STEADY = 60.0  # seconds of life after which earlier crashes are forgotten
+_REFUSALS = 3  # in a row, after which mail goes by the next route
 _ANSWER = 60.0  # seconds for one thing that is asked for to begin
 _MOMENT, _PAUSE = 2.0, 0.02  # seconds in which the end of a child is known to who listens to it
 _LONGER = 25.0  # seconds for one that has begun by then to end
@@ -349,6 +350,9 @@ class Keeper:
                 return True
         if not self.manifest.routes or actor.has_open():
             return False
+        if isinstance(bridge, Answering) and actor.refusals >= _REFUSALS:
+            self._routes.fail(name, f"its server takes no mail: {actor.refused}")
+            return True
         if self._routes.is_stale(route):
             return True
         self._next = self._routes.better(name)
