@@ -228,7 +228,8 @@ def test_beyond_the_rate_files_wait_where_they_are_and_it_is_said(home: str, tmp
         assert bob.names("outbox") == ["3.json", "4.json"]
         assert pause is not None
         assert pause > 1.0
-        assert "mailbox_rate" in bob.carrier.observe().words
+        assert "mailbox_rate" in bob.carrier.observe().unsent
+        assert bob.carrier.observe().reason == "", "what is for it does not wait for that"
         bob.close()
 
 

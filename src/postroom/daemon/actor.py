@@ -326,9 +326,7 @@ class Actor:
         if heard.doubts:
             self._doubt(heard.doubts)
         if heard.text:
-            with self._room.write() as tx:
-                payload = {"stream": heard.stream, "text": heard.text}
-                tx.append("agent.output", self._manifest.agent, payload=payload, role="agent")
+            berth.said(self._room, self._manifest.agent, heard.stream, heard.text)
         self._questions.hear(heard)
         if heard.exit_code is not None:
             self.has_ended, self.exit_code = True, heard.exit_code

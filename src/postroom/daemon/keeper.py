@@ -39,6 +39,7 @@ _MOST = 64  # things asked for that may wait
 _FIRST, _LONGEST = 0.5, 60.0  # seconds before a crashed actor is started again
 _STEADY = 60.0  # seconds of life after which earlier crashes are forgotten
 _ANSWER = 60.0  # seconds for one thing that is asked for to begin
+_MOMENT, _PAUSE = 2.0, 0.02  # seconds in which the end of a child is known to who listens to it
 _LONGER = 25.0  # seconds for one that has begun by then to end
 
 
@@ -262,9 +263,22 @@ class Keeper:
         except PostroomError:
             return None
         try:
-            return next((one.exit_code for one in bridge.receive() if one.exit_code is not None), None)
+            return self._last_heard(bridge)
         finally:
             bridge.close()
+
+    def _last_heard(self, bridge: Bridge) -> int | None:
+        """How an agent ended; what it said before it could be listened to is noted."""
+        until = time.monotonic() + (_MOMENT if bridge.capabilities().owned else 0.0)
+        while True:
+            for heard in bridge.receive():
+                if heard.text:
+                    berth.said(self._room, self.manifest.agent, heard.stream, heard.text)
+                if heard.exit_code is not None:
+                    return heard.exit_code
+            if time.monotonic() >= until:
+                return None
+            time.sleep(_PAUSE)
 
     def _live(self) -> Attendant:
         """Step an actor until its agent has ended, or this is to end. A child of ours outlives its crash."""

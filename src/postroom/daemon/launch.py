@@ -3,6 +3,7 @@
 import os
 import signal
 import time
+from contextlib import closing
 from typing import NamedTuple
 
 from postroom import host
@@ -47,7 +48,8 @@ def launch(room: LocalRoom, agent: Agent, plan: Plan) -> tuple[Manifest, str]:
     if load(plan.bridge).BY_CALLER:
         return _start(room, agent, manifest, plan.env)
     instance.ensure(room.home)
-    said = control.ask(room.home, "start", manifest=manifest._asdict(), env=plan.env)
+    patience = control.PATIENCE + float(plan.details.get("opens_in") or 0.0)
+    said = control.ask(room.home, "start", patience=patience, manifest=manifest._asdict(), env=plan.env)
     return manifests.get(room.home, agent.id) or manifest, str(said["warning"])
 
 
@@ -82,7 +84,8 @@ def _clear(known: Manifest | None) -> None:
 def _set_up(manifest: Manifest) -> str:
     """What is missing for mail on an agent's way; it runs all the same."""
     try:
-        load(manifest.bridge).open(manifest.berth).setup()
+        with closing(load(manifest.bridge).open(manifest.berth)) as bridge:
+            bridge.setup()
     except PostroomError as exc:
         return str(exc)
     return ""

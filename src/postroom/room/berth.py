@@ -50,6 +50,12 @@ def started(room: "LocalRoom", agent: str, bridge: str, program: str) -> None:
         tx.append("agent.started", agent, payload={"bridge": bridge, "program": program})
 
 
+def said(room: "LocalRoom", agent: str, stream: str, text: str) -> None:
+    """Note what an agent has printed, or told by its protocol."""
+    with room.write() as tx:
+        tx.append("agent.output", agent, payload={"stream": stream, "text": text}, role="agent")
+
+
 def vacate(room: "LocalRoom", agent: Agent) -> None:
     """Nothing of it is reached by a bridge any more, whichever it was."""
     with room.write() as tx:

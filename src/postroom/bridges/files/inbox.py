@@ -13,7 +13,7 @@ from postroom import host
 from postroom.bridges.files.box import HOLDER, ROUTE, Box, step
 from postroom.bridges.files.letter import inbox_name, letters, numbered, own_id, written
 from postroom.bridges.files.shelf import MARK, Folder
-from postroom.errors import BridgeError, InvalidLetter, MailboxLeased
+from postroom.errors import BridgeError, InvalidLetter, MailboxGone, MailboxLeased
 from postroom.model.ladder import Evidence, Outcome, State
 from postroom.model.message import Mail, Message, Session
 from postroom.room import berth, push, turn
@@ -34,16 +34,12 @@ _TRIAL = ".trial"  # what is written into it first then: nothing is claimed that
 _SURE = 1.0  # seconds for which an inbox must outlive a letter in it that was removed: all of it may be going
 
 
-class Gone(BridgeError):
-    """The inbox is not there any more."""
-
-
 class Moved(BridgeError):
     """Another carrier has found the inbox gone, and begun a context in the next one."""
 
 
 class Inbox:
-    """One mailbox's. Every call may raise `Gone`, or another `BridgeError`."""
+    """One mailbox's. Every call may raise `MailboxGone`, or another `BridgeError`."""
 
     def __init__(self, box: Box) -> None:
         self._box, self._room, self._shelf = box, box.room, box.shelf
@@ -144,7 +140,7 @@ class Inbox:
             return False
         try:
             return self._put()
-        except (Gone, Moved):
+        except (MailboxGone, Moved):
             raise
         except BridgeError as exc:
             self.why, self._resumes = str(exc), time.monotonic() + _LATER
@@ -164,7 +160,7 @@ class Inbox:
                 done.append(mail)
                 step("inbox-written")
         except FileNotFoundError:
-            raise Gone from None
+            raise MailboxGone from None
         except BridgeError:
             self._stuck = len(self._written(mails[len(done)]))
             raise
@@ -179,7 +175,7 @@ class Inbox:
             self._shelf.write(Folder.INBOX, _TRIAL, b" " * self._stuck, lasting=False)
             self._shelf.remove(Folder.INBOX, _TRIAL)
         except FileNotFoundError:
-            raise Gone from None
+            raise MailboxGone from None
         self.why = ""
 
     def _claimed(self) -> list[Mail]:
@@ -217,7 +213,7 @@ class Inbox:
     @property
     def _session(self) -> Session:
         if self._box.session is None:
-            raise Gone
+            raise MailboxGone
         return self._box.session
 
     def _hand(self, done: list[Mail], others: list[Mail]) -> None:
@@ -256,7 +252,7 @@ class Inbox:
         names = set(self._names())
         missing = [mail for mail in lies if inbox_name(mail.message) not in names]
         if missing and not self.is_there():
-            raise Gone
+            raise MailboxGone
         was_full, self._lying = self._lying >= _MOST, len(lies) - self._see(missing)
         self._tidy(names - {inbox_name(mail.message) for mail in lies})
         if was_full and self._lying < _MOST:
@@ -269,7 +265,7 @@ class Inbox:
         try:
             return self._shelf.names(Folder.INBOX)
         except FileNotFoundError:
-            raise Gone from None
+            raise MailboxGone from None
 
     def _see(self, missing: list[Mail]) -> int:
         """How many of these were taken."""
