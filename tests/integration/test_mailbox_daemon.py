@@ -125,6 +125,15 @@ def test_looking_at_who_serves_a_tree_writes_nothing_there(tree: str) -> None:
     assert os.listdir(tree) == []
 
 
+def test_what_lies_in_a_tree_does_not_keep_who_serves_it_waiting(tree: str) -> None:
+    os.mkdir(os.path.join(tree, ".postroom"))
+    os.mkfifo(os.path.join(tree, ".postroom", f".{os.getpid()}"))
+    os.mkfifo(os.path.join(tree, ".postroom", "served"))
+    assert place.marked(tree) == b""
+    place.mark(tree, b"{}")
+    assert place.marked(tree) == b"{}"
+
+
 def test_only_a_person_says_whose_mail_is_read_from_files(cli: CommandLine, tree: str) -> None:
     assert cli("mailbox", "add", tree, "bob", "--as", "alice").code == 5
     assert os.listdir(tree) == []
