@@ -6,6 +6,7 @@ import json
 import os
 import threading
 import time
+import zlib
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from types import TracebackType
@@ -256,7 +257,7 @@ class Mailbox:
 
     def _has_arrived(self, shelf: Shelf, id: str) -> bool:
         try:
-            said: Any = letter.items(shelf.read(Folder.RECEIPTS, letter.receipt_name(id), _LARGEST).data)[0]
+            said: Any = letter.items(_receipt(shelf, letter.receipt_name(id)))[0]
             if not said["accepted"]:
                 error: Json = said["error"]
                 hint = error.get("hint") or f"See {said['file']} in outbox/rejected."
@@ -265,7 +266,7 @@ class Mailbox:
             return self._is_enough({one["to"]: one for one in rungs})
         except FileNotFoundError:
             return False
-        except (KeyError, TypeError, ValueError, IndexError, AttributeError):
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError, EOFError, zlib.error):
             hint = f"Look at it: {shelf.place}/{Folder.RECEIPTS}/{letter.receipt_name(id)}"
             raise InvalidLetter(f"the receipt of {id} is none", hint=hint) from None
 
@@ -366,3 +367,12 @@ class Mailbox:
             self.close()
         elif not self._closed:
             self._end()
+
+
+def _receipt(shelf: Shelf, name: str) -> bytes:
+    """Old ones are packed."""
+    try:
+        return shelf.read(Folder.RECEIPTS, name, _LARGEST).data
+    except FileNotFoundError:
+        packed = shelf.read(Folder.RECEIPTS, f"{name}.gz", _LARGEST).data
+        return zlib.decompressobj(wbits=31).decompress(packed, _LARGEST)
