@@ -385,6 +385,31 @@ def test_a_tree_that_cannot_be_made_is_told_as_such(tmp_path: str):
         Mailbox(os.path.join(tmp_path, "file", "tree"), "alice")
 
 
+def test_a_directory_that_may_not_be_read_keeps_no_letter_of_others(
+    box: Open, tree: str, monkeypatch: pytest.MonkeyPatch
+):
+    alice, bob, listdir = box("alice"), box("bob"), os.listdir
+    os.mkdir(os.path.join(tree, "closed"))
+
+    def forbidden(path: str) -> list[str]:
+        if str(path).endswith("closed"):
+            raise PermissionError(13, "Permission denied", path)
+        return listdir(path)
+
+    monkeypatch.setattr(os, "listdir", forbidden)
+    alice.send("bob", "hello")
+    assert texts(bob, BOUND) == ["hello"]
+
+
+def test_a_tree_that_is_gone_is_told_as_such(box: Open, tree: str):
+    alice = box("alice")
+    os.rename(tree, f"{tree}.away")
+    with pytest.raises(BridgeError, match="is gone") as told:
+        alice.send("bob", "hello")
+    assert told.value.hint
+    os.rename(f"{tree}.away", tree)
+
+
 def test_a_receipt_that_was_packed_still_tells(box: Open, tree: str):
     alice, bob = box("alice"), box("bob")
     id = alice.send("bob", "hello")

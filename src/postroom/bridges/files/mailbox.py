@@ -116,17 +116,24 @@ class Mailbox:
         said |= {"id": id or uuid7(), "timestamp": iso(wall())}  # whose it is, its place tells
         letter.read(said)  # what cannot be a letter is refused at once
         with self._shelf() as shelf:
-            shelf.write(Folder.OUTBOX, self._file(), json.dumps(said, ensure_ascii=False).encode())
+            self._write(shelf, json.dumps(said, ensure_ascii=False).encode())
         if label.armed:
             label.here("letter-written")
         self._carry()
         return said["id"]
 
+    def _write(self, shelf: Shelf, data: bytes) -> None:
+        try:
+            shelf.write(Folder.OUTBOX, self._file(), data)
+        except FileNotFoundError:
+            _make(shelf)  # it was taken away
+            shelf.write(Folder.OUTBOX, self._file(), data)
+
     def _carry(self) -> None:
         """What is in the way of that now will not be later: the letter is written."""
         try:
             self._counter.carry()
-        except StoreError:
+        except (StoreError, BridgeError):
             pass
 
     def _file(self) -> str:
@@ -194,7 +201,7 @@ class Mailbox:
         try:
             return shelf.names(Folder.INBOX)
         except FileNotFoundError:
-            shelf.make()  # it was taken away
+            _make(shelf)  # it was taken away
             return []
 
     def _open(self, shelf: Shelf, name: str, again: bool) -> list[Letter]:
@@ -367,6 +374,14 @@ class Mailbox:
             self.close()
         elif not self._closed:
             self._end()
+
+
+def _make(shelf: Shelf) -> None:
+    try:
+        shelf.make()
+    except FileNotFoundError as exc:
+        hint = "Has the tree been removed? Make it again, and open another Mailbox."
+        raise BridgeError(f"{shelf.place} is gone, and cannot be made", hint=hint) from exc
 
 
 def _receipt(shelf: Shelf, name: str) -> bytes:
