@@ -260,17 +260,20 @@ class Outbox:
                 wanted["reply_to"] = answered.id
             if letter.thread:
                 wanted["thread"] = self._named(letter.thread).id
-            sent = self._room.send(letter.to, letter.body, **wanted)
+            sent = self._sent(letter, wanted)
         self._check_same(letter, sent)
         if letter.requires_ack:
             self._receipts.follow(letter.id, sent)
 
+    def _sent(self, letter: Letter, wanted: "SendOptions") -> Sent:
+        try:
+            return self._room.send(letter.to, letter.body, **wanted)
+        except KeyConflict as exc:
+            raise _used(letter.id, str(exc.facts["message_ref"])) from None
+
     def _check_same(self, letter: Letter, sent: Sent) -> None:
         if sent.duplicate and not is_same(letter, sent.message):
-            raise KeyConflict(
-                f"the id {letter.id!r} was used before, for message {sent.message.handle}",
-                hint="Give each letter an id of its own.", message_ref=sent.message.id,
-            )  # fmt: skip
+            raise _used(letter.id, sent.message.id)
 
     def _is_answer(self, letter: Letter, answered: Message) -> bool:
         """Whether it goes back to who wrote what it answers."""
@@ -378,3 +381,9 @@ def _short(name: str) -> str:
     """A name to which something can be added."""
     raw = os.fsencode(name)
     return name if len(raw) <= _LONGEST else sha256(raw).hexdigest()[:32] + SUFFIX
+
+
+def _used(id: str, ref: str) -> KeyConflict:
+    return KeyConflict(
+        f"another letter had the id {id!r}", hint="Give each letter an id of its own.", message_ref=ref
+    )

@@ -144,7 +144,10 @@ def test_an_id_that_was_used_for_something_else_is_set_aside(
     bob.carry()
     assert bodies(room) == ["hi"]
     assert bob.names("outbox", "rejected") == ["b.json"]
-    assert bob.receipt("1")["error"]["code"] == "key_conflict"
+    told = bob.receipt("b.rejected")
+    assert (told["id"], told["error"]["code"]) == ("1", "key_conflict")
+    assert told["error"]["hint"] == "Give each letter an id of its own."
+    assert bob.receipt("1")["accepted"], "which is the first one's"
 
 
 def test_of_several_letters_in_a_file_each_counts_for_itself(room: LocalRoom, bob: Postal) -> None:
