@@ -59,7 +59,9 @@ def _show(gate: "Gate", context: "Context") -> int:
 
     context.put(whole(gate.message, context, asks=False))
     context.put(f"Digest: {gate.digest}\n")
-    if gate.decision is not None:
+    if gate.withdrawn:
+        context.put(f"Withdrawn: {one_line(gate.withdrawn)}.\n")
+    elif gate.decision is not None:
         note = f" ({one_line(gate.decision.note)})" if gate.decision.note else ""
         context.put(f"Decided by {gate.decision.by}: {one_line(gate.decision.option)}{note}\n")
     elif gate.message.expires_at is not None and gate.message.expires_at <= context.room().now():
