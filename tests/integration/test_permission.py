@@ -199,8 +199,12 @@ def test_where_there_is_nobody_to_ask_the_question_waits_for_somebody(home: str,
         desk.prompt("[[ask]]")
         eventually(lambda: "asks: Run command 1" in yard.ok("agents").out)
         assert desk.gates() == []
+        assert (
+            "p/builder: asks, and nobody is here to decide: postroom join" in yard.ok("gates").err
+        )
         yard.line.ok("join", "human:ana")
         [gate] = desk.asks()
+        assert f"postroom gates {gate[-8:]}" in yard.ok("agents").out
         assert desk.decide(gate, "deny") == 0
         desk.answered("c1 no")
 

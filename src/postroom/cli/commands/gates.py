@@ -44,8 +44,23 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
         head = ("ID", "FROM", "WHO DECIDES", "OPTIONS", "LEFT", "TEXT")
         context.put_table(rows, ("cyan", "bold", "", "", "yellow"), head)
     else:
-        context.note("Nothing waits for a decision.")
+        context.note(_unasked(context) or "Nothing waits for a decision.")
     return 0
+
+
+def _unasked(context: "Context") -> str:
+    """Who asks, where no person has joined who could be asked."""
+    from postroom.bridges.manifest import every
+    from postroom.bridges.registry import capabilities
+    from postroom.room.glance import get
+
+    home = context.room().home
+    kept = [one for one in every(home) if not capabilities(one.bridge).screen]
+    asking = [one.address for one in kept if (seen := get(home, one.agent)) and seen.doing == "asking"]
+    if not asking:
+        return ""
+    who, first = ", ".join(asking), asking[0]
+    return f"{who}: asks, and nobody is here to decide: postroom join human:NAME, or postroom attach {first}"
 
 
 def _show(gate: "Gate", context: "Context") -> int:
