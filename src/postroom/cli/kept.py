@@ -120,7 +120,7 @@ def does(facts: dict[str, Any]) -> str:
 
 def pause(words: str) -> str:
     """When an agent that has ended is started again, if that is what the daemon says of it."""
-    return words if words.startswith("starts again in ") else ""
+    return words if words.startswith(("starts again in ", "is being started again")) else ""
 
 
 def gets(facts: dict[str, Any]) -> str:
