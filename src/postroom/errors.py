@@ -22,6 +22,7 @@
     ├── CannotEdit              a user's file is left as it is
     ├── NotWoken                an idle session began no turn
     ├── BridgeError             an agent cannot be reached by its bridge
+    │   ├── MailboxUnreachable  └── MailboxGone
     └── StoreError              the room's file cannot serve
         ├── StoreBusy           ├── StoreFull          ├── StoreReadOnly
         ├── StoreCorrupt        ├── StoreNewer         ├── StoreForeign
@@ -156,6 +157,20 @@ class BridgeError(PostroomError):
     """The agent cannot be reached by its bridge."""
 
     code = "bridge"
+
+
+class MailboxUnreachable(BridgeError):
+    """The store of a mailbox cannot be reached."""
+
+    code = "mailbox_unreachable"
+    hint = "Nothing is lost: what waits there is looked for again."
+
+
+class MailboxGone(BridgeError):
+    """The inbox is not there any more."""
+
+    code = "mailbox_gone"
+    hint = "Make it again, and what lay in it comes back: postroom mailbox add DIR NAME"
 
 
 class NotWoken(PostroomError):

@@ -388,8 +388,9 @@ def test_a_mailbox_that_is_closed_says_so(tree: str):
     bob = Mailbox(tree, "bob")
     bob.close()
     bob.close()
-    with pytest.raises(StaleClaim, match="closed"):
+    with pytest.raises(StaleClaim, match="closed") as refusal:
         bob.receive()
+    assert "Mailbox(" in refusal.value.hint
 
 
 # ------------------------------------------------------------------------------------- who serves

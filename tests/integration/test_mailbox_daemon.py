@@ -11,6 +11,7 @@ import pytest
 
 from postroom import Mailbox, host
 from postroom.bridges import manifest as manifests
+from postroom.bridges.files import place
 from postroom.daemon import instance
 from postroom.errors import Refused
 from tests.commandline import CommandLine
@@ -88,6 +89,7 @@ def test_what_appears_in_a_tree_is_served_unless_somebody_has_that_name(cli: Com
     told = cli.ok("mailbox", "add", tree, "--json").json["left_out"]
     assert [one["name"] for one in told] == ["Carol", "alice", "bob.child"]
     assert f"postroom mailbox add {tree} alice" in told[1]["why"]
+    assert told[2]["why"].startswith("that name is under bob's;")
     cli.ok("mailbox", "add", tree, "alice")
     assert len(cli.ok("mailbox", "--json").json["mailboxes"]) == 2
 
@@ -115,6 +117,12 @@ def test_two_rooms_do_not_serve_the_same_tree(cli: CommandLine, tree: str, tmp_p
     cli.ok("mailbox", "remove", tree)
     other.ok("mailbox", "add", tree, "bob")
     end(other.home, signal.SIGTERM)
+
+
+def test_looking_at_who_serves_a_tree_writes_nothing_there(tree: str) -> None:
+    assert place.marked(tree) == b""
+    place.unmark(tree)
+    assert os.listdir(tree) == []
 
 
 def test_only_a_person_says_whose_mail_is_read_from_files(cli: CommandLine, tree: str) -> None:

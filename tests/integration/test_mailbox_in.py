@@ -4,6 +4,7 @@ import gzip
 import json
 import os
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
@@ -114,13 +115,30 @@ def test_the_same_letter_again_arrives_once(room: LocalRoom, bob: Postal) -> Non
     assert bob.names("outbox", "rejected") == []
 
 
-@pytest.mark.parametrize("other", [{"payload": "else"}, {"subject": "s"}, {"priority": "low"}, {"to": "bob"}])
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"payload": "else"},
+        {"subject": "s"},
+        {"priority": "low"},
+        {"to": "bob"},
+        {"metadata": {"run": 2}},
+        {"metadata": None},
+        {"expiresAt": "2999-01-01T00:00:01Z"},
+        {"expiresAt": None},
+    ],
+)
 def test_an_id_that_was_used_for_something_else_is_set_aside(
-    room: LocalRoom, bob: Postal, other: dict[str, str]
+    room: LocalRoom, bob: Postal, other: dict[str, Any]
 ) -> None:
-    letter = {"id": "1", "to": "alice", "payload": "hi", "requiresAck": True}
+    letter = {
+        "id": "1", "to": "alice", "payload": "hi", "requiresAck": True, "metadata": {"run": 1},
+        "expiresAt": "2999-01-01T00:00:00Z",
+    }  # fmt: skip
     bob.put("a.json", letter)
+    bob.put("again.json", {**letter, "expiresAt": "2999-01-01T01:00:00+01:00"})
     bob.carry()
+    assert bob.names("outbox", "rejected") == [], "it is the same letter"
     bob.put("b.json", {**letter, **other})
     bob.carry()
     assert bodies(room) == ["hi"]
@@ -209,7 +227,8 @@ def test_beyond_the_rate_files_wait_where_they_are_and_it_is_said(home: str, tmp
         assert bob.names("outbox") == ["3.json", "4.json"]
         assert pause is not None
         assert pause > 1.0
-        assert "mailbox_rate" in bob.carrier.observe().words
+        assert "mailbox_rate" in bob.carrier.observe().unsent
+        assert bob.carrier.observe().reason == "", "what is for it does not wait for that"
         bob.close()
 
 

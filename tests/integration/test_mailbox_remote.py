@@ -5,19 +5,21 @@ import json
 import logging
 import os
 import socket
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import Any
 
+import paramiko
 import pytest
 
 from postroom import Mailbox, label
 from postroom.bridges.files import hold, remote, tree
 from postroom.bridges.files.carrier import Carrier
-from postroom.bridges.files.depot import Unreachable
 from postroom.bridges.files.remote import RemoteShelf
-from postroom.errors import BridgeError, InvalidValue, Refused
+from postroom.errors import BridgeError, InvalidValue, MailboxUnreachable, Refused
 from postroom.room.local import LocalRoom
+from tests.process import until
 from tests.stores import S3, Site, Sshd
 
 
@@ -85,6 +87,28 @@ def letter(**said: Any) -> bytes:
 
 
 # ------------------------------------------------------------------------------------- there and back
+
+
+def connections() -> list[threading.Thread]:
+    """Each connection over SSH has a thread of its own."""
+    return [one for one in threading.enumerate() if isinstance(one, paramiko.Transport)]
+
+
+def test_a_mailbox_that_is_closed_leaves_no_connection_open(
+    room: LocalRoom, sshd: Sshd, tmp_path: str, monkeypatch: pytest.MonkeyPatch
+):
+    sshd.reach(monkeypatch)
+    monkeypatch.setattr(hold, "_BEAT", 0.01)
+    site = sshd.site(os.path.join(tmp_path, "tree"))
+    remote.mark(site.url, b"{}")
+    post = Post(room, site, "bob")
+    room.send("bob", "hello")
+    post.carry()
+    until(lambda: not connections())
+    with Mailbox(site.url, "bob") as bob:
+        assert [one.text for one in bob.receive()] == ["hello"]
+        until(lambda: len(connections()) == 3)  # of the shelf, of the holds, and of their pulse
+    until(lambda: not connections())
 
 
 def test_mail_goes_there_and_back_and_each_rung_is_known(room: LocalRoom, post: Post, bob: Mailbox):
@@ -218,9 +242,9 @@ def test_a_store_that_is_away_is_told_as_such_and_mail_goes_on_when_it_is_back(
         seen = carrier.observe()
         assert seen.reason == "offline"
         assert "cannot be reached" in seen.words
-        with pytest.raises(Unreachable):
+        with pytest.raises(MailboxUnreachable):
             bob.receive(0.05)
-        with pytest.raises(Unreachable):
+        with pytest.raises(MailboxUnreachable):
             bob.send("planner", "hello?")
     finally:
         server.start()
@@ -249,8 +273,16 @@ def test_a_server_that_takes_calls_and_never_answers_is_out_of_reach(
         monkeypatch.setitem(objects._OPTIONS["s3"]["config_kwargs"], "read_timeout", 0.05)
         monkeypatch.setattr(sftp, "SECONDS", 0.05)
         url = "s3://silent/mail" if scheme == "s3" else f"sftp://127.0.0.1:{port}/mail"
-        with pytest.raises(Unreachable, match="cannot be reached"):
+        with pytest.raises(MailboxUnreachable, match="cannot be reached"):
             remote.members(url)
+
+
+def test_a_server_that_is_not_there_is_told_in_words(sshd: Sshd, monkeypatch: pytest.MonkeyPatch):
+    sshd.reach(monkeypatch)
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+    with pytest.raises(MailboxUnreachable, match=f"cannot be reached: Unable to connect to port {port}"):
+        remote.members(f"sftp://127.0.0.1:{port}/mail")
 
 
 def test_a_tree_that_another_room_serves_is_refused(server: S3 | Sshd, room: LocalRoom, tmp_path: str):
@@ -273,7 +305,7 @@ def test_a_server_that_nobody_knows_is_not_talked_to(site: Site, server: Sshd, t
     known = os.path.join(server.home, ".ssh", "known_hosts")
     os.rename(known, f"{known}.away")
     try:
-        with pytest.raises(Unreachable, match="not found in known_hosts"):
+        with pytest.raises(MailboxUnreachable, match="not found in known_hosts"):
             Mailbox(site.url, "bob")
     finally:
         os.rename(f"{known}.away", known)

@@ -100,6 +100,18 @@ def test_what_a_person_decides_is_what_the_agent_is_answered(desk: Desk, option:
     assert desk.decide(gate, "approve") == 5
 
 
+@pytest.mark.promise("people-decide")
+def test_of_two_answers_of_a_kind_a_person_sees_which_is_which_and_chooses_by_number(desk: Desk):
+    desk.spawn()
+    desk.prompt("[[ask alike]]")
+    [gate] = desk.asks()
+    body = desk.line.ok("gates", gate, "--json").json["message"]["body"]
+    assert body.startswith("approve-1 = Yes, once\napprove-2 = Yes, and bypass all\ndeny = No\n\n")
+    assert desk.decide(gate, "approve") == 2
+    assert desk.decide(gate, "approve-1") == 0
+    desk.answered("c1 yes")
+
+
 def test_two_questions_are_two_gates_each_with_its_own_end(desk: Desk):
     desk.spawn()
     desk.prompt("[[ask twice]]")

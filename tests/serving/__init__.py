@@ -3,6 +3,6 @@
     python -m tests.serving codex|opencode RECORD
 
 What one took in, it notes in RECORD; its conversation lies beside that, and outlives it. In a text:
-`[[work]]` lets a turn go on until it is stopped, `[[noise]]` lets it print much, `[[fail]]` lets it fail,
+`[[work]]` lets a turn go on until it is stopped, `[[deaf]]` for ever, `[[noise]]` lets it print much, `[[fail]]` lets it fail,
 `[[mute]]` lets the call go unanswered, `[[no]]` lets it be refused, `[[ask]]` lets it ask a person first.
 """

@@ -167,7 +167,8 @@ class AppServer:
         turn = self._active(thread)
         if turn is None or turn["id"] != params["turnId"]:
             raise Wrong("no active turn to interrupt")
-        self._end(thread, "interrupted")
+        if "[[deaf]]" not in thread["said"]:
+            self._end(thread, "interrupted")
         return {}
 
     def _begin(self, thread: Any, params: Any) -> None:
@@ -207,7 +208,7 @@ class AppServer:
         elif "[[fail]]" in text:
             thread["turns"][-1]["error"] = {"message": "the model cannot be reached"}
             self._end(thread, "failed")
-        elif "[[work]]" not in text:
+        elif "[[work]]" not in text and "[[deaf]]" not in text:
             self._answer(thread)
 
     def _answer(self, thread: Any, text: str = "yes") -> None:

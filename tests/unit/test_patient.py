@@ -4,8 +4,9 @@ from typing import Any, cast
 
 import pytest
 
-from postroom.bridges.files.depot import Depot, Unreachable
+from postroom.bridges.files.depot import Depot
 from postroom.bridges.files.patient import Patient
+from postroom.errors import MailboxUnreachable
 
 
 class Away:
@@ -13,7 +14,7 @@ class Away:
 
     def __init__(self) -> None:
         self.asked = 0
-        self.answer: Exception | None = Unreachable("it is away")
+        self.answer: Exception | None = MailboxUnreachable("it is away")
 
     def __getattr__(self, _: str) -> Any:
         return self._ask
@@ -52,7 +53,7 @@ def patient(away: Away, clock: Hands) -> Patient:
 def asked_over(seconds: int, patient: Patient, clock: Hands) -> None:
     for _ in range(seconds):
         clock.now += 1
-        with pytest.raises(Unreachable, match="it is away"):
+        with pytest.raises(MailboxUnreachable, match="it is away"):
             patient.names("bob/outbox")
 
 

@@ -81,6 +81,7 @@ class Observation(NamedTuple):
     at: int = 0  # when, in milliseconds since the epoch
     room: int = 0  # characters that a text may have to be put before it whole; 0: as many as one likes
     still: float = 0.0  # seconds for which nothing has moved there, at least
+    unsent: str = ""  # why something that it has written waits, where that is known
 
 
 class Option(NamedTuple):
@@ -183,7 +184,8 @@ class Bridge(Protocol):
     def answer(self, question: str, option: str) -> bool:
         """Answer what it asked, by the id of an option; empty: nobody has, which is never a yes.
 
-        Whether it was still asked: a question takes one answer, whoever is first.
+        Whether it was still asked: a question takes one answer, whoever is first. Where that did not get
+        through, or nobody can tell, a `BridgeError` says why, and it is answered again.
         """
         ...
 

@@ -47,7 +47,7 @@ def _by_mailbox(seen: "Glance | None", name: str, *, is_kept: bool) -> str:
         return "by its mailbox; nobody carries: postroom up"
     if name:
         return f"by its mailbox; paused: postroom resume {name}"
-    waits = seen is not None and (seen.reason or "wait" in seen.words)
+    waits = seen is not None and (seen.reason or seen.unsent)
     return f"by its mailbox: {seen.words}" if seen and waits else "by its mailbox"
 
 
@@ -123,7 +123,8 @@ def _doing(seen: "Glance | None") -> str:
 
 
 def _dialog(seen: "Glance") -> str:
-    return seen.words.rpartition(": ")[2]
+    """What stands after our own words, all of it: an agent's title may have colons, too."""
+    return seen.words.partition(": ")[2] or seen.words
 
 
 def places(panes: list[str]) -> dict[str, str]:

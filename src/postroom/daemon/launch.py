@@ -3,6 +3,7 @@
 import os
 import signal
 import time
+from contextlib import closing
 from typing import NamedTuple
 
 from postroom import host
@@ -83,7 +84,8 @@ def _clear(known: Manifest | None) -> None:
 def _set_up(manifest: Manifest) -> str:
     """What is missing for mail on an agent's way; it runs all the same."""
     try:
-        load(manifest.bridge).open(manifest.berth).setup()
+        with closing(load(manifest.bridge).open(manifest.berth)) as bridge:
+            bridge.setup()
     except PostroomError as exc:
         return str(exc)
     return ""

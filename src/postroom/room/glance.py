@@ -22,6 +22,7 @@ class Glance(NamedTuple):
     at: int
     by: str  # the process that looked
     instead: str = ""  # why it is not reached by a better route
+    unsent: str = ""  # why something that it has written waits
 
 
 def put(home: str, agent: str, glance: Glance) -> None:

@@ -27,7 +27,7 @@ from acp.schema import (
 )
 
 from postroom.bridges.acp.ability import CAPABILITIES, NAME
-from postroom.bridges.acp.console import Console
+from postroom.bridges.acp.console import AGENT, Console
 from postroom.bridges.acp.opening import Opened, open_session, told
 from postroom.bridges.acp.question import Calls, question
 from postroom.bridges.acp.talk import Talk
@@ -46,6 +46,7 @@ from postroom.bridges.contract import (
     Result,
     Text,
 )
+from postroom.bridges.inquiry import answers
 from postroom.bridges.process.child import Child
 from postroom.bridges.process.line import Cut, Splitter
 from postroom.bridges.process.nursery import let_go
@@ -53,6 +54,7 @@ from postroom.bridges.process.tape import Tape, left_out
 from postroom.clock import wall
 from postroom.errors import BridgeError
 from postroom.model.ladder import Evidence
+from postroom.protocol.plain import one_line
 
 _OPENS = 60.0  # seconds for a session to be there
 _READY, _WRITE = 2.0, 5.0  # seconds in which it must have room for a byte, and have taken a request
@@ -61,7 +63,9 @@ _MOMENT = 1.0  # seconds in which the end of a process is known
 _STUCK = 900.0  # seconds without a word: one tool may take ten minutes
 _LINE = 1 << 24  # bytes of one line
 _QUESTIONS = 64  # that may be open at once
+_OPTIONS = 16  # of one question: nobody chooses among more
 _SAID = 16  # lines of people's that may wait for the end of a turn
+_TITLE = 200  # characters of what a tool is called
 _HAD = ("end_turn", "max_tokens", "max_turn_requests")  # the model has answered
 
 
@@ -158,7 +162,7 @@ class Acp:
             self._wire.feed(line.text)
         elif line.text:
             self._note(Heard(line.text, stream))
-            self._console.show(line.text)
+            self._console.show(line.text, AGENT)
         if line.missing:
             self._note(left_out(line.missing))
 
@@ -185,11 +189,11 @@ class Acp:
             case ToolCallStart():
                 self._has_acted = True
                 call = self._calls.note(update)
-                self._talk.tell(_facts(call), f"* {call.get('title') or call.get('kind') or 'a tool'}")
+                self._talk.tell(_facts(call), f"* {_title(call) or call.get('kind') or 'a tool'}")
             case ToolCallProgress():
                 call = self._calls.note(update)
                 if update.status in ("completed", "failed"):
-                    shown = f"  {call.get('title') or 'it'} has failed" if update.status == "failed" else ""
+                    shown = f"* {_title(call) or 'it'} has failed" if update.status == "failed" else ""
                     self._talk.tell(_facts(call), shown)
             case _:
                 pass
@@ -206,7 +210,7 @@ class Acp:
         """The id of the option that somebody chose; empty: nobody did."""
         known = self._calls.note(call)
         with self._changed:
-            if not options or len(self._questions) >= _QUESTIONS:
+            if not _can_be_chosen(options) or len(self._questions) >= _QUESTIONS:
                 return ""
             self._asked += 1
             asked = question(str(self._asked), known, options)
@@ -233,7 +237,7 @@ class Acp:
 
     async def _converse(self, number: int, text: str, written: "Future[None]") -> None:
         """One turn, from its text to its end."""
-        self._console.show("\n".join(f"> {line}" for line in text.splitlines()))
+        self._console.show(text.rstrip("\n"), "> ")
         try:
             answer = await self._wire.agent.prompt(self.session, [text_block(text)])
             end, why = answer.stop_reason, ""
@@ -242,7 +246,7 @@ class Acp:
         except ConnectionError as exc:
             end, why = "gone", str(exc)
         except ValueError as exc:  # of the library, where an answer is not as it must be
-            end, why = "error", f"its turn has ended, and nobody can tell how: {exc}"[:300]
+            end, why = "error", one_line(f"its turn has ended, and nobody can tell how: {exc}", 300)
         finally:
             if not written.done():
                 written.set_exception(ConnectionError("nobody took the request"))
@@ -423,8 +427,17 @@ class Acp:
         return self.interrupt().words
 
 
+def _can_be_chosen(options: list[PermissionOption]) -> bool:
+    """Whether there is something to choose, and each choice is another."""
+    return 0 < len(options) <= _OPTIONS and len({one.option_id for one in options}) == len(options)
+
+
 def _judged(had: bool, doubts: str) -> Heard:
     return Heard(proves=Evidence.RUNTIME_ACK) if had else Heard(doubts=doubts)
+
+
+def _title(call: dict[str, Any]) -> str:
+    return one_line(str(call.get("title") or ""), _TITLE)
 
 
 def _facts(call: dict[str, Any]) -> dict[str, Any]:
@@ -434,5 +447,7 @@ def _facts(call: dict[str, Any]) -> dict[str, Any]:
 
 def _shown(opened: _Open) -> str:
     """A question as people see it in the console, its answers numbered."""
-    numbered = [f"  {opened.first + n}) {one.name}" for n, one in enumerate(opened.question.options)]
-    return "\n".join(["[it asks]", opened.question.details or opened.question.title, *numbered])
+    offered = answers(opened.question.options)
+    numbered = [f"  {opened.first + n}) {one}" for n, one in enumerate(offered)]
+    asked = (opened.question.details or opened.question.title).split("\n")
+    return "\n".join(["[it asks]", *(f"{AGENT}{line}" for line in asked), *numbered])

@@ -8,6 +8,7 @@ inbox, too, as letters of the room.
 import json
 import os
 from collections.abc import Callable
+from contextlib import closing
 
 from postroom.bridges.contract import (
     Assent,
@@ -51,9 +52,8 @@ def start(launch: Launch) -> Berth:
     """Make a mailbox, in the directory of the program if none was said; and start the program, if any."""
     nursery.refuse_second(launch)
     details = _located(launch)
-    shelf = places.shelf(details["tree"], details["folder"])
-    shelf.make()
-    shelf.close()
+    with closing(places.shelf(details["tree"], details["folder"])) as shelf:
+        shelf.make()
     if not launch.command:
         return Berth(launch.agent, launch.address, "", details=details)
     env = {**launch.env, "POSTROOM_MAILBOX": str(details["place"])}

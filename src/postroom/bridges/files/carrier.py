@@ -11,12 +11,12 @@ from collections.abc import Callable
 from postroom import host
 from postroom.bridges.contract import Delivered, Doing, Heard, Interrupted, Observation, Result
 from postroom.bridges.files.box import Box
-from postroom.bridges.files.inbox import Gone, Inbox
+from postroom.bridges.files.inbox import Inbox, Moved
 from postroom.bridges.files.outbox import Outbox
 from postroom.bridges.files.receipts import Receipts
 from postroom.bridges.files.shelf import Folder, Shelf
 from postroom.clock import wall
-from postroom.errors import BridgeError
+from postroom.errors import BridgeError, MailboxGone
 from postroom.model.ladder import Reason
 from postroom.room import glance
 from postroom.room.glance import Glance
@@ -56,8 +56,10 @@ class Carrier:
         self._notice()
         try:
             pause = self._carry()
-            self._trouble = ""
-        except Gone:
+            self._trouble = self._inbox.why
+        except Moved:
+            self._is_entered, pause = False, 0.0
+        except MailboxGone:
             self._is_entered, pause = False, BLIND
             self._inbox.leave()
             self._trouble = "its inbox is not there"
@@ -93,8 +95,9 @@ class Carrier:
             self._inbox.enter()
             self._is_entered = True
         elif self._may_be_gone and not self._inbox.is_there():
-            raise Gone
+            raise MailboxGone
         more = self._inbox.put()
+        self._inbox.check_context()
         pauses = [self._outbox.take_in(), self._inbox.settle(), self._receipts.update()]
         return min((pause for pause in pauses if pause is not None), default=_SLOW) if not more else 0.0
 
@@ -108,7 +111,9 @@ class Carrier:
         """How the mailbox is; whoever asks finds a note of it, too."""
         seen = self._observed()
         self._said = seen
-        note = Glance(seen.doing.value, seen.words, seen.reason, wall(), host.identity())
+        note = Glance(
+            seen.doing.value, seen.words, seen.reason, wall(), host.identity(), unsent=seen.unsent
+        )  # fmt: skip
         glance.put(self._box.room.home, self._box.id, note)
         return seen._replace(at=note.at)
 
@@ -116,7 +121,8 @@ class Carrier:
         if self._trouble:
             return Observation(Doing.GONE, self._trouble, Reason.OFFLINE.value)
         if self._outbox.why:
-            return Observation(Doing.UNKNOWN, f"letters wait in its outbox: {self._outbox.why}")
+            words = f"letters wait in its outbox: {self._outbox.why}"
+            return Observation(Doing.UNKNOWN, words, unsent=self._outbox.why)
         return Observation(Doing.UNKNOWN, "its mailbox is there, and does not say what it does")
 
     def _say(self) -> None:

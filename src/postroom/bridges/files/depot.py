@@ -1,20 +1,12 @@
 """Where the files of remote mailboxes lie: what is asked of a store, be it of objects or of files.
 
 A depot knows whole files under paths, and nothing of mail. Every call has an end. What the store does not do,
-or does not answer, is `Unreachable`, with its words; what is not there is a `FileNotFoundError`.
+or does not answer, is `MailboxUnreachable`, with its words; what is not there is a `FileNotFoundError`.
 """
 
 from typing import NamedTuple, Protocol
 
-from postroom.errors import BridgeError
-
 SECONDS = 10.0  # for each answer of a store
-
-
-class Unreachable(BridgeError):
-    """The store of a mailbox cannot be reached."""
-
-    hint = "Nothing is lost: what waits there is looked for again."
 
 
 class About(NamedTuple):

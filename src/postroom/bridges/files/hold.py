@@ -15,8 +15,8 @@ from contextlib import contextmanager
 from typing import Protocol
 
 from postroom import host
-from postroom.bridges.files.depot import Depot, Unreachable
-from postroom.errors import BridgeError
+from postroom.bridges.files.depot import Depot
+from postroom.errors import BridgeError, MailboxUnreachable
 
 try:
     import fcntl
@@ -52,7 +52,11 @@ class Place(Protocol):
     def end(self, holder: str) -> None: ...
 
     def forget(self) -> None:
-        """In a process that was forked: who lives is its parent."""
+        """In a process that was forked: who lives is its parent, whose connections stay as they are."""
+        ...
+
+    def close(self) -> None:
+        """Nothing is asked of it any more."""
         ...
 
 
@@ -115,10 +119,13 @@ class Holds:
 
     def close(self) -> None:
         """What is still in hand is anybody's from now on, and will be said to have been read before."""
-        if self._begun:
-            self._begun = False
-            self._mine.clear()
-            self._place.end(self._me)
+        begun, self._begun = self._begun, False
+        self._mine.clear()
+        try:
+            if begun:
+                self._place.end(self._me)
+        finally:
+            self._place.close()
 
     def forget(self) -> None:
         """In a process that was forked from the holder's own."""
@@ -227,6 +234,9 @@ class Here:
         if lock >= 0:
             os.close(lock)
 
+    def close(self) -> None:
+        self.forget()
+
     def _sign(self, holder: str) -> str:
         return os.path.join(self._folder, f".{holder}")
 
@@ -256,7 +266,7 @@ class Elsewhere:
         beats = 0
         while not self._over.wait(_BEAT):
             beats += 1
-            with contextlib.suppress(Unreachable):
+            with contextlib.suppress(MailboxUnreachable):
                 self._pulse.write(self._sign(holder), str(beats).encode())
 
     def is_alive(self, holder: str) -> bool:
@@ -294,11 +304,15 @@ class Elsewhere:
         self._over.set()
         if self._thread is not None:
             self._thread.join()
-        with contextlib.suppress(Unreachable):  # then its silence will tell
+        with contextlib.suppress(MailboxUnreachable):  # then its silence will tell
             self._depot.remove(self._sign(holder))
 
     def forget(self) -> None:
         self._thread = None
+
+    def close(self) -> None:
+        self._depot.close()
+        self._pulse.close()
 
     def _sign(self, holder: str) -> str:
         return f"{self._folder}/.{holder}"

@@ -13,12 +13,19 @@ from typing import Any, Self, TypeVar
 
 from postroom import config, label
 from postroom.bridges.files import counter, letter, served
-from postroom.bridges.files.depot import Unreachable
 from postroom.bridges.files.hold import Holds
 from postroom.bridges.files.letter import Letter
 from postroom.bridges.files.shelf import Folder, Shelf
 from postroom.clock import iso, wall
-from postroom.errors import BridgeError, InvalidLetter, InvalidValue, Refused, StaleClaim, StoreError
+from postroom.errors import (
+    BridgeError,
+    InvalidLetter,
+    InvalidValue,
+    MailboxUnreachable,
+    Refused,
+    StaleClaim,
+    StoreError,
+)
 from postroom.model.ids import uuid7
 from postroom.model.ladder import Reason, State, ended, reached
 from postroom.model.message import Json
@@ -135,7 +142,7 @@ class Mailbox:
         cannot be reached all that time, that is raised.
         """
         if limit < 1:
-            raise InvalidValue(f"a limit of {limit} is no limit")
+            raise InvalidValue(f"a limit of {limit} is no limit", hint="Ask for 1 letter or more.")
         me = self._me()
         before = [name for name, (thread, _) in self._in_hand() if thread == me]
 
@@ -259,7 +266,8 @@ class Mailbox:
         except FileNotFoundError:
             return False
         except (KeyError, TypeError, ValueError, IndexError, AttributeError):
-            raise InvalidLetter(f"the receipt of {id} is none") from None
+            hint = f"Look at it: {shelf.place}/{Folder.RECEIPTS}/{letter.receipt_name(id)}"
+            raise InvalidLetter(f"the receipt of {id} is none", hint=hint) from None
 
     def _is_enough(self, rungs: dict[str, Json]) -> bool:
         for to, one in rungs.items():
@@ -285,7 +293,7 @@ class Mailbox:
                     self._counter.carry()
                     if found := look(shelf):
                         return found
-                except Unreachable as exc:
+                except MailboxUnreachable as exc:
                     offline = exc
                 left = deadline - time.monotonic()
                 if left <= 0 and offline is not None:
@@ -302,7 +310,7 @@ class Mailbox:
 
     def _check(self) -> None:
         if self._closed:
-            raise StaleClaim("this mailbox is closed")
+            raise StaleClaim("this mailbox is closed", hint="Open another: Mailbox(data_dir, session)")
         if self._pid != os.getpid():
             raise StaleClaim(
                 "this mailbox belongs to the process that this one was forked from",

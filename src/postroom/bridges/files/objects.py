@@ -12,7 +12,8 @@ import weakref
 from typing import Any
 
 from postroom import label
-from postroom.bridges.files.depot import SECONDS, About, Unreachable
+from postroom.bridges.files.depot import SECONDS, About
+from postroom.errors import MailboxUnreachable
 
 fsspec: Any = importlib.import_module("fsspec")  # which has no types
 _sync: Any = importlib.import_module("fsspec.asyn").sync
@@ -140,6 +141,8 @@ class Objects:
         except (FileNotFoundError, FileExistsError):
             raise
         except PermissionError as exc:
-            raise Unreachable(f"{self._url} forbids it: {exc}") from exc
+            raise MailboxUnreachable(f"{self._url} forbids it: {exc}") from exc
         except Exception as exc:  # each store has errors of its own, with no base that they share
-            raise Unreachable(f"{self._url} cannot be reached: {str(exc) or type(exc).__name__}") from exc
+            raise MailboxUnreachable(
+                f"{self._url} cannot be reached: {str(exc) or type(exc).__name__}"
+            ) from exc

@@ -198,12 +198,15 @@ class Outbox:
         for n, each in enumerate(found):
             try:
                 self._obey(each)
-            except (StoreError, RateLimited):
-                raise
+            except (StoreError, RateLimited, OSError, MemoryError):
+                raise  # it is none of the letter's doing
             except MailboxFull as exc:
                 full = str(exc)
             except PostroomError as exc:
                 refused.append((n, Flaw(each.id, exc)))
+            except Exception as exc:  # whatever it is about it, it must not come first again for ever
+                why = InvalidLetter(f"it cannot be sent as it is: {type(exc).__name__}: {exc}"[:300])
+                refused.append((n, Flaw(each.id, why)))
         step("outbox-sent")
         if full:
             self._put_off(taking, full)

@@ -7,7 +7,8 @@ import time
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
-from postroom.bridges.files.depot import About, Depot, Unreachable
+from postroom.bridges.files.depot import About, Depot
+from postroom.errors import MailboxUnreachable
 
 _FIRST, _LONGEST = 4.0, 60.0  # seconds
 _P = ParamSpec("_P")
@@ -20,7 +21,7 @@ class Patient:
     def __init__(self, depot: Depot, clock: Callable[[], float] = time.monotonic) -> None:
         self._depot, self._clock = depot, clock
         self._pause, self._until = _FIRST, 0.0
-        self._said: Unreachable | None = None
+        self._said: MailboxUnreachable | None = None
 
     def names(self, folder: str) -> list[str]:
         return self._ask(self._depot.names, folder)
@@ -54,7 +55,7 @@ class Patient:
             raise self._said
         try:
             answer = do(*args, **options)
-        except Unreachable as exc:
+        except MailboxUnreachable as exc:
             self._said, self._until = exc, self._clock() + self._pause
             self._pause = min(_LONGEST, self._pause * 2)
             raise

@@ -59,6 +59,7 @@ def mark(place: str, data: bytes) -> None:
         remote.mark(place, data)
         return
     try:
+        _make_base(place)
         base = _base(place)
         try:
             name = f".{os.getpid()}"
@@ -87,12 +88,15 @@ def unmark(place: str) -> None:
     os.close(base)
 
 
+def _make_base(place: str) -> None:
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(os.path.join(place, BASE), 0o755)
+
+
 def _base(place: str) -> int:
     """Our directory in a tree, and no link to one."""
     tree = os.open(place, _FOLDER)
     try:
-        with contextlib.suppress(FileExistsError):
-            os.mkdir(BASE, 0o755, dir_fd=tree)
         return os.open(BASE, _FOLDER | _NOFOLLOW, dir_fd=tree)
     finally:
         os.close(tree)

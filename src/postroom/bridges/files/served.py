@@ -5,6 +5,7 @@ and writes files. Where there is none, the programs of the tree carry their mail
 """
 
 import os
+from contextlib import closing
 
 from postroom import config
 from postroom.bridges.files import remote
@@ -46,7 +47,8 @@ class Served:
     def __init__(self, tree: str, name: str) -> None:
         self._tree, self._name = tree, name
         self.settings = config.settings(config.home())
-        self.shelf().make()
+        with closing(self.shelf()) as shelf:
+            shelf.make()
 
     def shelf(self) -> Shelf:
         return LocalShelf(self._tree, self._name, Side.AGENT)
@@ -77,11 +79,8 @@ class Away:
         if not remote.marked(self._url):
             hint = f"Where a room is, run: postroom mailbox add {self._url}"
             raise BridgeError(f"nobody serves {self._url}", hint=hint)
-        shelf = self.shelf()
-        try:
+        with closing(self.shelf()) as shelf:
             shelf.make()
-        finally:
-            shelf.close()
 
     def shelf(self) -> Shelf:
         return remote.RemoteShelf(self._url, self._name)

@@ -13,7 +13,8 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 from urllib.parse import unquote, urlsplit
 
-from postroom.bridges.files.depot import SECONDS, About, Unreachable
+from postroom.bridges.files.depot import SECONDS, About
+from postroom.errors import MailboxUnreachable
 
 paramiko: Any = importlib.import_module("paramiko")  # of which types tell less than half
 _commands: Any = importlib.import_module("paramiko.sftp")
@@ -148,7 +149,7 @@ class Sftp:
         if self._ftp is not None:
             try:
                 return self._try(do)
-            except Unreachable:
+            except MailboxUnreachable:
                 if self._ftp is not None:
                     raise
         return self._try(do)
@@ -160,10 +161,11 @@ class Sftp:
         except (FileNotFoundError, FileExistsError):
             raise
         except PermissionError as exc:
-            raise Unreachable(f"{self._host} forbids it: {exc}") from exc
+            raise MailboxUnreachable(f"{self._host} forbids it: {exc}") from exc
         except (paramiko.SSHException, EOFError, OSError) as exc:
             self.close()
-            raise Unreachable(f"{self._host} cannot be reached: {str(exc) or type(exc).__name__}") from exc
+            why = getattr(exc, "strerror", None) or str(exc) or type(exc).__name__
+            raise MailboxUnreachable(f"{self._host} cannot be reached: {why}") from exc
 
 
 def _names(ftp: Any, path: bytes) -> list[str]:

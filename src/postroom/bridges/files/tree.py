@@ -8,6 +8,7 @@ already, or one under it, becomes a mailbox only when a person says so.
 import json
 import os
 import platform
+from contextlib import closing
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -92,22 +93,25 @@ def add(room: LocalRoom, place: str, wanted: str, scope: Scope) -> tuple[Manifes
             hint=f"Let go of it first: postroom stop {agent.address}",
         )  # fmt: skip
     if known is not None and known.details.get("tree") == place:
-        places.shelf(place, folder).make()
+        _make(place, folder)
         return known, False
     return _serve(room, place, folder, agent), True
 
 
 def _serve(room: LocalRoom, place: str, folder: str, agent: Agent) -> Manifest:
     _check_alone(room, place)
-    shelf = places.shelf(place, folder)
-    shelf.make()
-    shelf.close()
+    _make(place, folder)
     note = {"served": True, "since": iso(room.now()), "room": _known_as(room)}
     places.mark(place, json.dumps(note).encode())
     details = {"tree": place, "folder": folder, "place": f"{place.rstrip('/')}/{folder}"}
     manifest = Manifest(agent.id, agent.address, ROUTE, details=details, cwd=room.home)
     manifests.put(room.home, manifest)
     return manifest
+
+
+def _make(place: str, folder: str) -> None:
+    with closing(places.shelf(place, folder)) as shelf:
+        shelf.make()
 
 
 def _known_as(room: LocalRoom) -> str:
@@ -134,10 +138,11 @@ def objection(room: LocalRoom, tree: Tree, folder: str) -> str:
     """Why a directory in a tree is no mailbox by itself; empty: it may be."""
     if not is_name(folder) or name(folder) != folder:
         return "that is no name an agent can have"
-    look = room.store.look()
-    known = look.agent_named(tree.project, folder)
-    if known is not None or "." in folder:
-        return f"somebody has that name; if it is meant: postroom mailbox add {tree.place} {folder}"
+    meant = f"if it is meant: postroom mailbox add {tree.place} {folder}"
+    if room.store.look().agent_named(tree.project, folder) is not None:
+        return f"somebody has that name; {meant}"
+    if "." in folder:
+        return f"that name is under {folder.rpartition('.')[0]}'s; {meant}"
     return ""
 
 

@@ -107,11 +107,19 @@ class Conversation(ABC):
                 return Interrupted(True, "nothing was done: it is in no turn")
             began = time.monotonic()
             self._stop(turn)
-            while self._turn() == turn:
-                if time.monotonic() - began > _STOP:
-                    return Interrupted(False, "it was told to stop, and its turn was not seen to end")
-                self._ledger.wait(_PAUSE)
+            if not self._has_left(turn, began + _STOP):
+                return Interrupted(False, "it was told to stop, and its turn was not seen to end")
         except UNANSWERED as exc:
             return Interrupted(False, str(exc))
         took = time.monotonic() - began
         return Interrupted(True, f"it was told to stop, and {took:.1f} s later its turn ended")
+
+    def _has_left(self, turn: str, until: float) -> bool:
+        """Whether that turn ends by then; the server is asked when the conversation goes on, or now and then."""
+        while True:
+            moves = self._ledger.moves
+            if self._turn() != turn:
+                return True
+            if time.monotonic() > until:
+                return False
+            self._ledger.wait(moves, _PAUSE)

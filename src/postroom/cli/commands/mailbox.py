@@ -189,6 +189,8 @@ def _left(one: "Tree", context: "Context") -> str:
 
 def _described(manifest: "Manifest", seen: "dict[str, Any] | None") -> dict[str, Any]:
     """What lies where, as far as it can be told now."""
+    from contextlib import closing
+
     from postroom.bridges.files import place as places
     from postroom.bridges.files.shelf import Folder
     from postroom.errors import PostroomError
@@ -197,12 +199,12 @@ def _described(manifest: "Manifest", seen: "dict[str, Any] | None") -> dict[str,
         "agent": manifest.address, "place": manifest.details["place"],
         "inbox": None, "outbox": None, "rejected": None, "why": "",
     }  # fmt: skip
-    if seen and (seen["reason"] or "wait" in seen["words"]):
+    if seen and (seen["reason"] or seen.get("unsent")):
         facts["why"] = seen["words"]
     try:
-        shelf = places.shelf(str(manifest.details["tree"]), str(manifest.details["folder"]))
-        for folder in (Folder.INBOX, Folder.OUTBOX, Folder.REJECTED):
-            facts[folder.rpartition("/")[2]] = _count(shelf.names(folder))
+        with closing(places.shelf(str(manifest.details["tree"]), str(manifest.details["folder"]))) as shelf:
+            for folder in (Folder.INBOX, Folder.OUTBOX, Folder.REJECTED):
+                facts[folder.rpartition("/")[2]] = _count(shelf.names(folder))
     except (PostroomError, OSError) as exc:
         facts["why"] = facts["why"] or str(exc)
     return facts
@@ -283,4 +285,6 @@ def _content(path: str) -> bytes:
         with open(path, "rb") as file:
             return file.read()
     except OSError as exc:
-        raise NotFound(f"{path} cannot be read: {exc.strerror}") from None
+        raise NotFound(
+            f"{path} cannot be read: {exc.strerror}", hint="Give the file of a letter, or -"
+        ) from None
