@@ -97,7 +97,7 @@ def _remedy(seen: "Glance | None", party: str, context: "Context") -> str:
         return ""
     pane = manifest.pane.partition("@")[0] or None
     facts = {"agent": manifest.address, "pane": pane, "doing": seen.doing, "reason": seen.reason}
-    return next_step(facts, manifest) or ""
+    return next_step(facts, manifest, context.room()) or ""
 
 
 def _by_bridge(seen: "Glance | None", spot: str, how: str, remedy: str) -> str:
