@@ -345,7 +345,8 @@ class Keeper:
         bridge, name = route.bridge, route.manifest.bridge
         if isinstance(bridge, Answering) and (actor.has_stumbled or bridge.is_lost()):
             actor.has_stumbled = False
-            if words := bridge.canary():
+            flaps = self._routes.lose() if bridge.is_lost() else ""
+            if words := flaps or bridge.canary():
                 self._routes.fail(name, words)
                 return True
         if not self.manifest.routes or actor.has_open():

@@ -10,6 +10,8 @@ from postroom.bridges.server.said import table
 from postroom.errors import BridgeError
 from postroom.model.message import Json
 
+_CANARY = 2.0  # seconds for a server to say that it is there: meanwhile mail waits that could be typed
+
 
 class Attached(Beside):
     """Its server tells everybody what each thread does; what it asks, it asks its terminals."""
@@ -32,7 +34,7 @@ class Attached(Beside):
     def _connected(self) -> Socket:
         found = Socket(place(self._home), self._told, self._end)
         try:
-            found.talk.begin()
+            found.talk.begin(_CANARY)
         except UNANSWERED as exc:
             found.close()
             raise BridgeError(f"the app-server of Codex did not answer: {exc}") from exc
