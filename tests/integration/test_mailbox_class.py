@@ -1,6 +1,7 @@
 """`Mailbox` in a tree that nobody serves: programs that share a directory carry their mail themselves."""
 
 import contextlib
+import gzip
 import os
 import queue
 import shutil
@@ -382,6 +383,44 @@ def test_a_tree_that_cannot_be_made_is_told_as_such(tmp_path: str):
         pass
     with pytest.raises(BridgeError, match="cannot be made"):
         Mailbox(os.path.join(tmp_path, "file", "tree"), "alice")
+
+
+def test_a_directory_that_may_not_be_read_keeps_no_letter_of_others(
+    box: Open, tree: str, monkeypatch: pytest.MonkeyPatch
+):
+    alice, bob, listdir = box("alice"), box("bob"), os.listdir
+    os.mkdir(os.path.join(tree, "closed"))
+
+    def forbidden(path: str) -> list[str]:
+        if str(path).endswith("closed"):
+            raise PermissionError(13, "Permission denied", path)
+        return listdir(path)
+
+    monkeypatch.setattr(os, "listdir", forbidden)
+    alice.send("bob", "hello")
+    assert texts(bob, BOUND) == ["hello"]
+
+
+def test_a_tree_that_is_gone_is_told_as_such(box: Open, tree: str):
+    alice = box("alice")
+    os.rename(tree, f"{tree}.away")
+    with pytest.raises(BridgeError, match="is gone") as told:
+        alice.send("bob", "hello")
+    assert told.value.hint
+    os.rename(f"{tree}.away", tree)
+
+
+def test_a_receipt_that_was_packed_still_tells(box: Open, tree: str):
+    alice, bob = box("alice"), box("bob")
+    id = alice.send("bob", "hello")
+    [found] = bob.receive()
+    bob.ack(found.id)
+    assert alice.wait_for_ack(id, BOUND)
+    receipt = os.path.join(tree, "alice", "receipts", f"{id}.json")
+    with open(receipt, "rb") as file, gzip.open(f"{receipt}.gz", "wb") as packed:
+        packed.write(file.read())
+    os.unlink(receipt)
+    assert alice.wait_for_ack(id, 0)
 
 
 def test_a_mailbox_that_is_closed_says_so(tree: str):

@@ -125,6 +125,46 @@ def test_looking_at_who_serves_a_tree_writes_nothing_there(tree: str) -> None:
     assert os.listdir(tree) == []
 
 
+def test_what_lies_in_a_tree_does_not_keep_who_serves_it_waiting(tree: str) -> None:
+    os.mkdir(os.path.join(tree, ".postroom"))
+    os.mkfifo(os.path.join(tree, ".postroom", f".{os.getpid()}"))
+    os.mkfifo(os.path.join(tree, ".postroom", "served"))
+    assert place.marked(tree) == b""
+    place.mark(tree, b"{}")
+    assert place.marked(tree) == b"{}"
+
+
+def test_a_tree_that_was_removed_is_served_again_as_it_was(cli: CommandLine, tree: str) -> None:
+    os.mkdir(os.path.join(tree, "bob"))
+    cli.ok("mailbox", "add", tree)
+    cli.ok("mailbox", "remove", tree)
+    again = cli.ok("mailbox", "add", tree, "--json").json
+    assert ([one["agent"] for one in again["added"]], again["left_out"]) == (["p/bob"], [])
+
+
+def test_a_tree_that_another_room_serves_as_a_whole_is_not_noted(
+    cli: CommandLine, tree: str, tmp_path
+) -> None:
+    cli.ok("mailbox", "add", tree)
+    other = CommandLine(os.path.join(tmp_path, "other"))
+    assert other("mailbox", "add", tree).code == 5
+    assert other.ok("mailbox", "--json").json["trees"] == []
+
+
+def test_what_could_not_be_made_gives_nobody_an_address_and_says_why(cli: CommandLine, tree: str) -> None:
+    with open(os.path.join(tree, "bob"), "w", encoding="ascii"):
+        pass
+    assert cli("mailbox", "add", tree, "bob").code == 1
+    os.mkdir(os.path.join(tree, "postroom"))
+    os.mkdir(os.path.join(tree, "carol"))
+    os.symlink("/nowhere", os.path.join(tree, "carol", "inbox"))
+    told = {one["name"]: one["why"] for one in cli.ok("mailbox", "add", tree, "--json").json["left_out"]}
+    assert sorted(told) == ["carol", "postroom"]
+    assert all(told.values())
+    assert "somebody has that name" not in told["carol"]
+    assert [one["name"] for one in cli.ok("agents", "--all", "--json").json["agents"]] == ["alice"]
+
+
 def test_only_a_person_says_whose_mail_is_read_from_files(cli: CommandLine, tree: str) -> None:
     assert cli("mailbox", "add", tree, "bob", "--as", "alice").code == 5
     assert os.listdir(tree) == []
@@ -220,3 +260,15 @@ def test_an_agent_in_a_container_that_shares_only_its_mailbox_holds_a_conversati
         finally:
             agent.kill()
     assert Agent(os.path.join(tree, "builder")).names("outbox", "rejected") == []
+
+
+def test_what_is_being_taken_in_is_counted_as_waiting(cli: CommandLine, tree: str) -> None:
+    bob = Agent(os.path.join(tree, "bob"))
+    os.mkdir(bob.place)
+    cli.ok("mailbox", "add", tree)
+    until(lambda: os.path.isdir(bob.path("outbox", ".taking")))
+    end(cli.home, signal.SIGTERM)
+    bob.put("a.json", {"id": "1", "to": "alice"})
+    os.rename(bob.path("outbox", "a.json"), bob.path("outbox", ".taking", "1.a.json"))
+    [listed] = cli.ok("mailbox", "--json").json["mailboxes"]
+    assert listed["outbox"] == 1

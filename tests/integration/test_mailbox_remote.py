@@ -17,6 +17,7 @@ from postroom import Mailbox, label
 from postroom.bridges.files import hold, remote, tree
 from postroom.bridges.files.carrier import Carrier
 from postroom.bridges.files.remote import RemoteShelf
+from postroom.bridges.files.shelf import Folder
 from postroom.errors import BridgeError, InvalidValue, MailboxUnreachable, Refused
 from postroom.room.local import LocalRoom
 from tests.process import until
@@ -275,6 +276,29 @@ def test_a_server_that_takes_calls_and_never_answers_is_out_of_reach(
         url = "s3://silent/mail" if scheme == "s3" else f"sftp://127.0.0.1:{port}/mail"
         with pytest.raises(MailboxUnreachable, match="cannot be reached"):
             remote.members(url)
+
+
+@pytest.mark.parametrize("server", ["sshd"], indirect=True)
+def test_a_folder_that_has_become_a_link_leads_nowhere(post: Post, site: Site, tmp_path: str):
+    elsewhere, folder = os.path.join(tmp_path, "elsewhere"), os.path.join(tmp_path, "tree", "bob", "receipts")
+    os.mkdir(elsewhere)
+    with open(os.path.join(elsewhere, "mine.json"), "w", encoding="ascii") as file:
+        file.write("mine")
+    os.rmdir(folder)
+    os.symlink(elsewhere, folder)
+    with contextlib.closing(RemoteShelf(site.url, "bob")) as shelf:
+        for attempt in (
+            lambda: shelf.write(Folder.RECEIPTS, "mine.json", b"ours"),
+            lambda: shelf.write(Folder.RECEIPTS, "new.json", b"ours"),
+            lambda: shelf.read(Folder.RECEIPTS, "mine.json", 100),
+            lambda: shelf.move(Folder.RECEIPTS, "mine.json", Folder.INBOX, "mine.json"),
+            lambda: shelf.remove(Folder.RECEIPTS, "mine.json"),
+        ):
+            with pytest.raises(BridgeError, match="is no directory"):
+                attempt()
+    with open(os.path.join(elsewhere, "mine.json"), encoding="ascii") as file:
+        assert file.read() == "mine"
+    assert os.listdir(elsewhere) == ["mine.json"]
 
 
 def test_a_server_that_is_not_there_is_told_in_words(sshd: Sshd, monkeypatch: pytest.MonkeyPatch):

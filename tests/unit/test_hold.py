@@ -5,6 +5,7 @@ import os
 import pytest
 
 from postroom.bridges.files.hold import FOLDER, Here, Holds
+from postroom.errors import BridgeError
 
 LETTERS = ["2-0000000001-aaaaaaaa.json", "2-0000000002-bbbbbbbb.json"]
 
@@ -64,3 +65,30 @@ def test_a_hold_that_nobody_can_read_is_nobodys(mailbox: str):
     one = holds(mailbox)
     assert one.take(LETTERS, 1) == [(LETTERS[0], True)]
     one.close()
+
+
+def test_no_link_in_a_mailbox_leads_to_what_lies_elsewhere(mailbox: str, tmp_path: str):
+    elsewhere = os.path.join(tmp_path, "elsewhere")
+    os.mkdir(elsewhere)
+    with open(os.path.join(elsewhere, "2-0000000009-cccccccc.json.0"), "w", encoding="ascii"):
+        pass
+    os.symlink(elsewhere, os.path.join(mailbox, FOLDER))
+    one = holds(mailbox)
+    with pytest.raises(BridgeError, match="cannot be used"):
+        one.take(LETTERS, 5)
+    one.close()
+    assert len(os.listdir(elsewhere)) == 1
+
+
+def test_what_is_no_hold_stays_where_it_is_and_is_not_waited_for(mailbox: str):
+    folder = os.path.join(mailbox, FOLDER)
+    os.mkdir(folder)
+    with open(os.path.join(folder, "notes.txt"), "w", encoding="ascii"):
+        pass
+    os.mkfifo(os.path.join(folder, "2-0000000009-cccccccc.json.0"))
+    os.mkfifo(os.path.join(folder, f"{LETTERS[0]}.0"))
+    one = holds(mailbox)
+    assert one.take(LETTERS[:1], 5) == [(LETTERS[0], True)]
+    one.done(LETTERS[0])
+    one.close()
+    assert os.listdir(folder) == ["notes.txt"]

@@ -16,8 +16,13 @@ def test_what_is_hidden_in_a_question_is_written_out():
 
 def test_a_long_question_says_how_much_of_it_is_not_shown():
     asked = inquiry("1", "t" * 999, "x" * (MOST + 1234), [Option("y", "n" * 999, "")])
-    assert asked.details.endswith("… and 1,234 characters more, which are not shown")
+    assert "\n… and 1,234 characters more, which are not shown (sha256 of all: " in asked.details
     assert len(asked.title) == len(asked.options[0].name) == 200
+
+
+def test_two_long_questions_that_differ_at_their_end_are_not_shown_alike():
+    one, other = (inquiry("1", "run", "x" * MOST + end, [YES]) for end in ("ls", "rm"))
+    assert one.details != other.details
 
 
 def test_each_answer_has_a_word_of_its_own():

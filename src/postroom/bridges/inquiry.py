@@ -1,5 +1,6 @@
 """A question of an agent's as people may be shown it: nothing hidden, and no longer than somebody reads."""
 
+import hashlib
 from collections import Counter
 from collections.abc import Iterable
 
@@ -49,5 +50,9 @@ def answers(options: Iterable[Option]) -> list[str]:
 
 
 def _cut(text: str) -> str:
+    """The hash of the whole makes what is shown, and so its digest, another where only the rest is."""
     missing = len(text) - MOST
-    return text if missing <= 0 else f"{text[:MOST]}\n… and {missing:,} characters more, which are not shown"
+    if missing <= 0:
+        return text
+    whole = hashlib.sha256(text.encode()).hexdigest()
+    return f"{text[:MOST]}\n… and {missing:,} characters more, which are not shown (sha256 of all: {whole})"

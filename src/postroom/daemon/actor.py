@@ -6,9 +6,10 @@ waits for it. Where the agent has hooks that carry mail, they do, and the bridge
 
 import time
 from collections import deque
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from functools import partial
+from itertools import groupby
 
 from postroom import host
 from postroom.bridges.adoption import occupy
@@ -96,7 +97,7 @@ class Actor:
         """Do what can be done now; in how many seconds to look again, or None: when something rings."""
         is_gone = self._is_gone()
         self._do()
-        self._do(*(partial(Actor._hear, heard=one) for one in self._bridge.receive()))
+        self._do(*self._deeds(self._bridge.receive()))
         self.has_ended = self.has_ended or is_gone
         if self.has_ended:
             return None
@@ -340,16 +341,29 @@ class Actor:
 
     # what comes out of it
 
+    def _deeds(self, heard: list[Heard]) -> "Iterator[Deed]":
+        """What is to be done about each, in order. What was only said is written down together."""
+        for is_said, some in groupby(
+            heard, lambda one: bool(one.text) and one == Heard(one.text, one.stream)
+        ):
+            if is_said:
+                yield partial(Actor._write_down, some=[*some])
+            else:
+                yield from [partial(Actor._hear, heard=one) for one in some]
+
     def _hear(self, heard: Heard) -> None:
         if heard.proves is not None:
             push.prove(self._room, self.session, self._route, heard.proves)
         if heard.doubts:
             self._doubt(heard.doubts)
         if heard.text:
-            berth.said(self._room, self._manifest.agent, heard.stream, heard.text)
+            self._write_down([heard])
         self._questions.hear(heard)
         if heard.exit_code is not None:
             self.has_ended, self.exit_code = True, heard.exit_code
+
+    def _write_down(self, some: list[Heard]) -> None:
+        berth.said(self._room, self._manifest.agent, *((one.stream, one.text) for one in some))
 
 
 Deed = Callable[[Actor], None]

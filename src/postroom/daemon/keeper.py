@@ -73,7 +73,8 @@ class _Break(NamedTuple):
         left, (code, signal) = max(0.0, self.until - time.monotonic()), _end(self.code).values()
         times = "once" if self.ends == 1 else f"{self.ends} times"
         how = f", {signal}" if signal else "" if code is None else f", exit {code}"
-        return f"starts again in {left:.0f} s; ended {times}{how}"
+        when = f"starts again in {left:.0f} s" if left else "is being started again"
+        return f"{when}; ended {times}{how}"
 
 
 class Keeper:
@@ -274,7 +275,7 @@ class Keeper:
         while True:
             for heard in bridge.receive():
                 if heard.text:
-                    berth.said(self._room, self.manifest.agent, heard.stream, heard.text)
+                    berth.said(self._room, self.manifest.agent, (heard.stream, heard.text))
                 if heard.exit_code is not None:
                     return heard.exit_code
             if time.monotonic() >= until:
@@ -419,13 +420,13 @@ class Keeper:
             return
         self._break = _Break(time.monotonic() + pause, self._tries, code)
         self._rest(pause, self._not_running)
-        self._break = None
         try:
             if not self._stopping:
                 self._start_again()
         except NotFound as exc:  # where it ran is no more
             self._note_end(code, None, reason=str(exc))
             self._over = True
+        self._break = None  # and not where that has failed: it is tried again
 
     def _note_end(self, code: int | None, again_in: float | None, **more: str) -> None:
         known = self.manifest

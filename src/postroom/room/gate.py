@@ -115,6 +115,9 @@ def _still_open(tx: "WriteTx", message: Message) -> None:
     if message.redacted is not None:
         raise AlreadyDecided(f"{message.handle} is redacted", message_ref=message.id, option=None)
     decision = tx.decision(message.seq)
+    if decision is not None and decision.option not in options(message):
+        words = f"{message.handle} was withdrawn: {decision.note}"
+        raise AlreadyDecided(words, message_ref=message.id, option=None)
     if decision is not None:
         by = tx.agent(decision.by)
         raise AlreadyDecided(

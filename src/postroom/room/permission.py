@@ -101,7 +101,7 @@ def _close(tx: "WriteTx", gate: Message, reason: str) -> None:
         withdraw(tx, gate, delivery, reason)
     withdraw_denial(tx, gate, reason)
     facts = {"option": _NO_LONGER, "note": reason, "answer": gate.seq + 1}
-    tx.append("gate.decided", gate.sender_id, about=gate, payload=facts, role="system", status="decided")
+    tx.append("gate.withdrawn", gate.sender_id, about=gate, payload=facts, role="system", status="withdrawn")
 
 
 def clear(room: "LocalRoom", agent: str, reason: str) -> None:

@@ -1,14 +1,17 @@
 """A bridge to one agent that speaks ACP. One turn at a time: who begins a second one may end the first.
 
 A text is handed over when the request was written, and proven when its turn has ended with a reason that says
-that the model had it. What ends in another way is doubted; the death of the agent leaves it unproven.
+that the model had it. What ends in another way is doubted; the death of the agent leaves it unproven. The end
+of its input or its output is the end of the agent: if it lives on, it is ended.
 """
 
 import asyncio
+import signal
 import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
+from functools import partial
 from threading import Condition
 from typing import Any, NamedTuple
 
@@ -47,6 +50,7 @@ from postroom.bridges.contract import (
     Text,
 )
 from postroom.bridges.inquiry import answers
+from postroom.bridges.process import brood
 from postroom.bridges.process.child import Child
 from postroom.bridges.process.line import Cut, Splitter
 from postroom.bridges.process.nursery import let_go
@@ -60,6 +64,7 @@ _OPENS = 60.0  # seconds for a session to be there
 _READY, _WRITE = 2.0, 5.0  # seconds in which it must have room for a byte, and have taken a request
 _STOP = 5.0  # seconds for a turn to end
 _MOMENT = 1.0  # seconds in which the end of a process is known
+_LEAVE = 2.0  # seconds that one whose pipes have ended may take for each step of its own end
 _STUCK = 900.0  # seconds without a word: one tool may take ten minutes
 _LINE = 1 << 24  # bytes of one line
 _QUESTIONS = 64  # that may be open at once
@@ -125,7 +130,8 @@ class Acp:
             why = f"it did not answer within {patience:g} s"
         except Exception as exc:
             why = told(exc) if isinstance(exc, RequestError) else str(exc) or type(exc).__name__
-        shown = self._console.page().strip().rpartition("\n")[2]
+        said = [line for line in self._console.page().split("\n") if line.startswith(AGENT)]
+        shown = said[-1].removeprefix(AGENT) if said else ""
         raise BridgeError(
             f"{self.address} does not speak ACP: {why}{f': {shown}' if shown else ''}",
             hint="Does its command begin it? gemini --acp, opencode acp, claude-agent-acp …",
@@ -150,6 +156,8 @@ class Acp:
     def heard(self, stream: str, data: bytes) -> None:
         for line in self._splitters[stream].feed(data):
             self._take(stream, line)
+        if stream == "output" and not data:
+            self._wire.soon(self._part, "it says nothing any more: its output has ended")
 
     def _note(self, heard: Heard) -> None:
         self._tape.add(heard)
@@ -225,15 +233,26 @@ class Acp:
             self._written.set_result(None)
 
     def _unread(self) -> None:
-        """Nobody reads its input: it has ended, as will be told in a moment, or is lost though it lives."""
-        self._wire.later(_MOMENT, lambda: self._lose("it reads nothing any more"))
+        self._part("it reads nothing any more: its input has ended")
+
+    def _part(self, why: str) -> None:
+        """A pipe has ended: so has the agent, as will be told in a moment, or it is lost though it lives."""
+        self._wire.later(_MOMENT, lambda: self._lose(why))
 
     def _lose(self, why: str) -> None:
         with self._changed:
+            if self.is_gone or self._is_lost:
+                return
+            self._is_lost, self._last = True, why
             self._end(self._turn, "gone", why)
-            if not self.is_gone:
-                self._is_lost, self._last = True, why
-                self._wire.hang_up()
+        self._talk.tell({"postroom": "lost", "words": why}, f"[{why}]")
+        self._wire.hang_up()
+        for steps, number in enumerate((signal.SIGTERM, signal.SIGKILL), 1):
+            self._wire.later(steps * _LEAVE, partial(self._tell_to_end, number))
+
+    def _tell_to_end(self, number: int) -> None:
+        if not self.is_gone:
+            brood.tell(self._child.pid, number)
 
     async def _converse(self, number: int, text: str, written: "Future[None]") -> None:
         """One turn, from its text to its end."""
@@ -251,7 +270,7 @@ class Acp:
             if not written.done():
                 written.set_exception(ConnectionError("nobody took the request"))
         if end == "gone" and not self.is_gone:
-            self._wire.later(_MOMENT, lambda: self._lose(why))
+            self._part(why)
         else:
             self._end(number, end, why)
 
@@ -261,7 +280,7 @@ class Acp:
                 return
             had = end in _HAD or (end == "cancelled" and self._has_acted)
             self._last = why or f"its last turn has ended: {end}"
-            doubts = "" if had or self.is_gone else why or f"its turn has ended: {end}"
+            doubts = "" if had or end == "gone" else why or f"its turn has ended: {end}"
             if not self.is_gone:
                 self._close_questions()
             self._talk.tell({"turn": end}, f"[{why or end}]", _judged(had, doubts))
@@ -311,7 +330,7 @@ class Acp:
         if self.is_gone:
             return Doing.GONE, "its process has ended", "offline"
         if self._is_lost:
-            return Doing.UNKNOWN, f"the connection to it was lost ({self._last}): start it anew", "offline"
+            return Doing.UNKNOWN, f"it is being ended: {self._last}", "offline"
         if self._questions:
             asked = "; ".join(one.question.title for one in self._questions.values())
             return Doing.ASKING, f"it asks for a permission: {asked}"[:500], "approval"

@@ -7,6 +7,7 @@ makes the next, `n + 1`, and knows from that number that the letter may have bee
 
 import contextlib
 import os
+import stat
 import threading
 import time
 import weakref
@@ -16,6 +17,7 @@ from typing import Protocol
 
 from postroom import host
 from postroom.bridges.files.depot import Depot
+from postroom.bridges.files.letter import numbered
 from postroom.errors import BridgeError, MailboxUnreachable
 
 try:
@@ -26,6 +28,9 @@ except ImportError:  # as on Windows
 FOLDER = "inbox/.held"
 _LONGEST = 200  # bytes of what a holder says of itself
 _PLAIN = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
+_DIRECTORY = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
+_READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | _PLAIN
+_NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | _PLAIN
 _BEAT = 15.0  # seconds between two signs of life of a holder elsewhere
 _SILENT = 60.0  # seconds after which one that gave none is gone
 
@@ -102,7 +107,7 @@ class Holds:
             letter, _, number = name.rpartition(".")
             if letter in here and number.isdecimal():
                 found[letter] = max(found.get(letter, 0), int(number) + 1)
-            elif letter not in here and not self._lives(self._place.read(name)):
+            elif _is_hold(name) and letter not in here and not self._lives(self._place.read(name)):
                 self._place.remove(name)
         return found
 
@@ -134,6 +139,12 @@ class Holds:
         self._place.forget()
 
 
+def _is_hold(name: str) -> bool:
+    """What has another name is nobody's that we know."""
+    letter, _, number = name.rpartition(".")
+    return numbered(letter) is not None and number.isdecimal()
+
+
 _every: "weakref.WeakSet[Holds]" = weakref.WeakSet()
 
 
@@ -147,86 +158,125 @@ if hasattr(os, "register_at_fork"):
 
 
 class Here:
-    """On this machine. A holder lives while it has a lock on a file, which ends with its process."""
+    """On this machine. A holder lives while it has a lock on a file, which ends with its process.
+
+    Whoever has the mailbox may turn anything in it into anything: so no link in it is followed.
+    """
 
     def __init__(self, mailbox: str) -> None:
+        self._tree, self._name = os.path.split(mailbox)
         self._folder = os.path.join(mailbox, FOLDER)
         self._lock = -1
 
-    def begin(self, holder: str) -> None:
-        self.forget()
-        with self._said():
-            with contextlib.suppress(FileExistsError):
-                os.mkdir(self._folder, os.stat(os.path.dirname(self._folder)).st_mode & 0o777)
-            self._lock = os.open(self._sign(holder), os.O_RDWR | os.O_CREAT | os.O_EXCL | _PLAIN, 0o644)
-            os.write(self._lock, host.identity().encode())
-            if fcntl is not None:
-                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
     @contextmanager
-    def _said(self) -> Generator[None]:
+    def _opened(self, folder: str = FOLDER) -> Generator[int]:
+        """The folder of the holds, or one above it; what is wrong there is told as a bridge's error."""
         try:
-            yield
-        except FileExistsError:
+            directory = self._descend(folder)
+            try:
+                yield directory
+            finally:
+                os.close(directory)
+        except (FileExistsError, FileNotFoundError):
             raise
         except OSError as exc:
+            hint = "Look at it; what is no directory of ours there may be taken away."
+            raise BridgeError(f"{self._folder} cannot be used: {exc.strerror}", hint=hint) from exc
+
+    def _descend(self, folder: str) -> int:
+        directory = os.open(self._tree or ".", _DIRECTORY)
+        for part in (self._name, *folder.split("/")):
+            above = directory
+            try:
+                directory = os.open(part, _DIRECTORY | _PLAIN, dir_fd=above)
+            finally:
+                os.close(above)
+        return directory
+
+    def begin(self, holder: str) -> None:
+        self.forget()
+        try:
+            self._make()
+            with self._opened() as folder:
+                self._lock = os.open(f".{holder}", _NEW, 0o644, dir_fd=folder)
+                os.write(self._lock, host.identity().encode())
+                if fcntl is not None:
+                    fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except FileNotFoundError as exc:
             raise BridgeError(f"{self._folder} cannot be used: {exc.strerror}") from exc
+
+    def _make(self) -> None:
+        above, _, name = FOLDER.rpartition("/")
+        with self._opened(above) as inbox, contextlib.suppress(FileExistsError):
+            os.mkdir(name, os.fstat(inbox).st_mode & 0o777, dir_fd=inbox)
 
     def is_alive(self, holder: str) -> bool:
         try:
-            sign = os.open(self._sign(holder), os.O_RDONLY | _PLAIN)
+            with self._opened() as folder:
+                return self._is_locked(folder, f".{holder}")
         except FileNotFoundError:
             return False
-        except OSError:
+        except BridgeError:
             return True  # it cannot be told
+
+    def _is_locked(self, folder: int, sign: str) -> bool:
+        """Whether somebody has that lock; the file of one that nobody has is removed."""
+        file = os.open(sign, _READ, dir_fd=folder)
         try:
             if fcntl is None:
-                return not host.is_gone(os.read(sign, _LONGEST).decode("ascii", "replace"))
-            fcntl.flock(sign, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                return not host.is_gone(os.read(file, _LONGEST).decode("ascii", "replace"))
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except OSError:
             return True
         finally:
-            os.close(sign)
+            os.close(file)
         with contextlib.suppress(OSError):
-            os.unlink(self._sign(holder))
+            os.unlink(sign, dir_fd=folder)
         return False
 
     def names(self) -> list[str]:
         try:
-            return [name for name in os.listdir(self._folder) if name[0] != "."]
+            with self._opened() as folder:
+                return [name for name in os.listdir(folder) if name[0] != "."]
         except FileNotFoundError:
             return []  # the inbox was taken away
 
     def read(self, name: str) -> str:
         try:
-            with open(os.path.join(self._folder, name), "rb") as file:
-                return file.read(_LONGEST).decode("ascii", "replace")
-        except OSError:
+            with self._opened() as folder:
+                file = os.open(name, _READ, dir_fd=folder)
+                try:
+                    is_plain = stat.S_ISREG(os.fstat(file).st_mode)
+                    return os.read(file, _LONGEST).decode("ascii", "replace") if is_plain else ""
+                finally:
+                    os.close(file)
+        except (BridgeError, FileNotFoundError):
             return ""
 
     def create(self, name: str, holder: str) -> bool:
-        if not os.path.exists(self._sign(holder)):
+        if not self._has(f".{holder}"):
             self.begin(holder)  # it went with the inbox
-        temporary = os.path.join(self._folder, f".{os.urandom(8).hex()}")
         try:
-            with self._said():
-                with open(temporary, "x", encoding="ascii") as file:
-                    file.write(holder)
-                os.link(temporary, os.path.join(self._folder, name))
-        except FileExistsError:
+            with self._opened() as folder:
+                return _link(folder, name, holder.encode())
+        except FileNotFoundError as exc:
+            raise BridgeError(f"{self._folder} cannot be used: {exc.strerror}") from exc
+
+    def _has(self, name: str) -> bool:
+        try:
+            with self._opened() as folder:
+                os.stat(name, dir_fd=folder, follow_symlinks=False)
+        except FileNotFoundError:
             return False
-        finally:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
         return True
 
     def remove(self, name: str) -> None:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(os.path.join(self._folder, name))
+        with contextlib.suppress(FileNotFoundError), self._opened() as folder:
+            os.unlink(name, dir_fd=folder)
 
     def end(self, holder: str) -> None:
-        with contextlib.suppress(OSError):
-            os.unlink(self._sign(holder))
+        with contextlib.suppress(BridgeError):
+            self.remove(f".{holder}")
         self.forget()
 
     def forget(self) -> None:
@@ -237,8 +287,23 @@ class Here:
     def close(self) -> None:
         self.forget()
 
-    def _sign(self, holder: str) -> str:
-        return os.path.join(self._folder, f".{holder}")
+
+def _link(folder: int, name: str, data: bytes) -> bool:
+    """Make a file, whole, unless there is one; whether it was made."""
+    temporary = f".{os.urandom(8).hex()}"
+    try:
+        file = os.open(temporary, _NEW, 0o644, dir_fd=folder)
+        try:
+            os.write(file, data)
+        finally:
+            os.close(file)
+        os.link(temporary, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
+    except FileExistsError:
+        return False
+    finally:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary, dir_fd=folder)
+    return True
 
 
 class Elsewhere:
@@ -266,7 +331,7 @@ class Elsewhere:
         beats = 0
         while not self._over.wait(_BEAT):
             beats += 1
-            with contextlib.suppress(MailboxUnreachable):
+            with contextlib.suppress(MailboxUnreachable, FileNotFoundError):
                 self._pulse.write(self._sign(holder), str(beats).encode())
 
     def is_alive(self, holder: str) -> bool:
@@ -295,7 +360,14 @@ class Elsewhere:
 
     def create(self, name: str, holder: str) -> bool:
         """A store may have made it, and been asked again because its answer was lost."""
-        return self._depot.create(f"{self._folder}/{name}", holder.encode()) or self.read(name) == holder
+        path = f"{self._folder}/{name}"
+        try:
+            made = self._depot.create(path, holder.encode())
+        except FileNotFoundError:  # all of it went with the inbox
+            self._depot.make(self._folder)
+            self._depot.write(self._sign(holder), b"0")
+            made = self._depot.create(path, holder.encode())
+        return made or self.read(name) == holder
 
     def remove(self, name: str) -> None:
         self._depot.remove(f"{self._folder}/{name}")

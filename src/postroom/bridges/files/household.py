@@ -126,7 +126,7 @@ class Household:
                     self._strangers.add(name)
                     continue
                 self._members[name] = _Member(self._room, self._tree, name)
-            except (BridgeError, FileNotFoundError):  # it is gone again
+            except (BridgeError, OSError):  # it is gone again, or is closed to us
                 self._strangers.add(name)
 
     def _is_mailbox(self, name: str) -> bool:

@@ -6,6 +6,7 @@ import json
 import os
 import threading
 import time
+import zlib
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from types import TracebackType
@@ -115,17 +116,24 @@ class Mailbox:
         said |= {"id": id or uuid7(), "timestamp": iso(wall())}  # whose it is, its place tells
         letter.read(said)  # what cannot be a letter is refused at once
         with self._shelf() as shelf:
-            shelf.write(Folder.OUTBOX, self._file(), json.dumps(said, ensure_ascii=False).encode())
+            self._write(shelf, json.dumps(said, ensure_ascii=False).encode())
         if label.armed:
             label.here("letter-written")
         self._carry()
         return said["id"]
 
+    def _write(self, shelf: Shelf, data: bytes) -> None:
+        try:
+            shelf.write(Folder.OUTBOX, self._file(), data)
+        except FileNotFoundError:
+            _make(shelf)  # it was taken away
+            shelf.write(Folder.OUTBOX, self._file(), data)
+
     def _carry(self) -> None:
         """What is in the way of that now will not be later: the letter is written."""
         try:
             self._counter.carry()
-        except StoreError:
+        except (StoreError, BridgeError):
             pass
 
     def _file(self) -> str:
@@ -193,7 +201,7 @@ class Mailbox:
         try:
             return shelf.names(Folder.INBOX)
         except FileNotFoundError:
-            shelf.make()  # it was taken away
+            _make(shelf)  # it was taken away
             return []
 
     def _open(self, shelf: Shelf, name: str, again: bool) -> list[Letter]:
@@ -256,7 +264,7 @@ class Mailbox:
 
     def _has_arrived(self, shelf: Shelf, id: str) -> bool:
         try:
-            said: Any = letter.items(shelf.read(Folder.RECEIPTS, letter.receipt_name(id), _LARGEST).data)[0]
+            said: Any = letter.items(_receipt(shelf, letter.receipt_name(id)))[0]
             if not said["accepted"]:
                 error: Json = said["error"]
                 hint = error.get("hint") or f"See {said['file']} in outbox/rejected."
@@ -265,7 +273,7 @@ class Mailbox:
             return self._is_enough({one["to"]: one for one in rungs})
         except FileNotFoundError:
             return False
-        except (KeyError, TypeError, ValueError, IndexError, AttributeError):
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError, EOFError, zlib.error):
             hint = f"Look at it: {shelf.place}/{Folder.RECEIPTS}/{letter.receipt_name(id)}"
             raise InvalidLetter(f"the receipt of {id} is none", hint=hint) from None
 
@@ -366,3 +374,20 @@ class Mailbox:
             self.close()
         elif not self._closed:
             self._end()
+
+
+def _make(shelf: Shelf) -> None:
+    try:
+        shelf.make()
+    except FileNotFoundError as exc:
+        hint = "Has the tree been removed? Make it again, and open another Mailbox."
+        raise BridgeError(f"{shelf.place} is gone, and cannot be made", hint=hint) from exc
+
+
+def _receipt(shelf: Shelf, name: str) -> bytes:
+    """Old ones are packed."""
+    try:
+        return shelf.read(Folder.RECEIPTS, name, _LARGEST).data
+    except FileNotFoundError:
+        packed = shelf.read(Folder.RECEIPTS, f"{name}.gz", _LARGEST).data
+        return zlib.decompressobj(wbits=31).decompress(packed, _LARGEST)

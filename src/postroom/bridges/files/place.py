@@ -62,8 +62,8 @@ def mark(place: str, data: bytes) -> None:
         _make_base(place)
         base = _base(place)
         try:
-            name = f".{os.getpid()}"
-            file = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _NOFOLLOW, 0o644, dir_fd=base)
+            name = f".{os.urandom(8).hex()}"
+            file = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NOFOLLOW, 0o644, dir_fd=base)
             with open(file, "wb") as note:
                 os.fchmod(file, 0o644)  # whoever uses a mailbox there may see it
                 note.write(data)

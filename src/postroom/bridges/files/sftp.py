@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from postroom.bridges.files.depot import SECONDS, About
-from postroom.errors import MailboxUnreachable
+from postroom.errors import BridgeError, MailboxUnreachable
 
 paramiko: Any = importlib.import_module("paramiko")  # of which types tell less than half
 _commands: Any = importlib.import_module("paramiko.sftp")
@@ -38,6 +38,7 @@ class Sftp:
 
     def names(self, folder: str) -> list[str]:
         def look(ftp: Any) -> list[str]:
+            self._check(ftp, folder)
             if not stat.S_ISDIR(ftp.lstat(self._path(folder)).st_mode):
                 raise FileNotFoundError(errno.ENOTDIR, "it is no directory any more", folder)
             return _names(ftp, self._path(folder))
@@ -46,6 +47,7 @@ class Sftp:
 
     def about(self, path: str) -> About:
         def ask(ftp: Any) -> About:
+            self._check(ftp, path)
             found = ftp.lstat(self._path(path))
             stamp = f"{found.st_size}.{found.st_mtime}.{found.st_mode}"
             return About(found.st_size or 0, stamp, stat.S_ISREG(found.st_mode))
@@ -54,6 +56,7 @@ class Sftp:
 
     def read(self, path: str, limit: int) -> bytes:
         def read(ftp: Any) -> bytes:
+            self._check(ftp, path)
             if not stat.S_ISREG(ftp.lstat(self._path(path)).st_mode):  # to open a pipe would not end
                 raise FileNotFoundError(errno.ENOENT, "it is no plain file", path)
             with ftp.open(self._path(path), "rb") as file:
@@ -90,6 +93,7 @@ class Sftp:
         def put(ftp: Any) -> None:
             folder, _, name = path.rpartition("/")
             temporary = self._path(f"{folder}/.{os.urandom(8).hex()}.{name[:64]}")
+            self._check(ftp, path)
             try:
                 with ftp.open(temporary, "wbx") as file:
                     file.write(data)
@@ -103,12 +107,18 @@ class Sftp:
         self._call(put)
 
     def move(self, old: str, new: str) -> str:
-        self._call(lambda ftp: self._rename(ftp, self._path(old), self._path(new)))
+        def move(ftp: Any) -> None:
+            self._check(ftp, old)
+            self._check(ftp, new)
+            self._rename(ftp, self._path(old), self._path(new))
+
+        self._call(move)
         return self.about(new).stamp
 
     def remove(self, path: str) -> None:
         def remove(ftp: Any) -> None:
             try:
+                self._check(ftp, path)
                 ftp.remove(self._path(path))
             except FileNotFoundError:
                 pass
@@ -117,6 +127,7 @@ class Sftp:
 
     def make(self, folder: str) -> None:
         def make(ftp: Any) -> None:
+            self._check(ftp, folder)
             steps = self._path(folder).split(b"/")
             for count in range(2, len(steps) + 1):
                 path = b"/".join(steps[:count])
@@ -143,6 +154,18 @@ class Sftp:
 
     def _path(self, path: str) -> bytes:
         return os.fsencode(f"{self._base}/{path}" if path else self._base)
+
+    def _check(self, ftp: Any, path: str) -> None:
+        """No folder above a path, below the tree, may be a link: it would lead to what is somebody else's."""
+        steps = path.split("/")[:-1]
+        for count in range(1, len(steps) + 1):
+            folder = "/".join(steps[:count])
+            try:
+                found = ftp.lstat(self._path(folder))
+            except FileNotFoundError:
+                return
+            if not stat.S_ISDIR(found.st_mode):
+                raise BridgeError(f"{folder} at {self._host} is no directory", hint="Has it become a link?")
 
     def _call(self, do: Callable[[Any], _T]) -> _T:
         """Do something over the connection there is; if that is found to be lost, over a new one."""

@@ -20,12 +20,12 @@ from postroom.bridges.manifest import Manifest
 from postroom.clock import iso
 from postroom.errors import NameTaken, PostroomError, Refused
 from postroom.model.address import is_name, name
-from postroom.model.message import Agent
+from postroom.model.message import Agent, Json
 from postroom.room import berth, directory
 from postroom.room.directory import Scope
 from postroom.room.local import LocalRoom
 
-_FOLDER = "trees"
+_FOLDER, _BEFORE = "trees", "trees-before"
 
 
 class Tree(NamedTuple):
@@ -35,9 +35,16 @@ class Tree(NamedTuple):
     project: str
 
 
-def put(home: str, tree: Tree) -> None:
-    host.private_directory(config.beside(home, _FOLDER))
-    host.replace(_path(home, tree.place), json.dumps(tree._asdict()).encode())
+def put(room: LocalRoom, tree: Tree) -> None:
+    """Serve a tree as a whole. Nothing is noted of one that another room serves, or that is out of reach."""
+    _check_alone(room, tree.place)
+    _mark(room, tree.place)
+    _keep(room.home, _FOLDER, tree.place, tree._asdict())
+
+
+def _keep(home: str, folder: str, place: str, facts: Json) -> None:
+    host.private_directory(config.beside(home, folder))
+    host.replace(_path(home, folder, place), json.dumps(facts).encode())
 
 
 def every(home: str) -> list[Tree]:
@@ -57,16 +64,26 @@ def _get(path: str) -> Tree | None:
 
 
 def remove(home: str, place: str) -> bool:
-    """Whether that was one."""
+    """Whether that was one. Whose the directories in it were is remembered, if it is served again."""
+    _keep(home, _BEFORE, place, {str(one.details.get("folder")): one.agent for one in served(home, place)})
     try:
-        os.unlink(_path(home, place))
+        os.unlink(_path(home, _FOLDER, place))
     except FileNotFoundError:
         return False
     return True
 
 
-def _path(home: str, place: str) -> str:
-    return config.beside(home, _FOLDER, sha256(os.fsencode(place)).hexdigest()[:16])
+def _was(home: str, place: str, folder: str) -> str:
+    """The id of the agent whose that directory was when the tree was removed; empty: nobody's."""
+    try:
+        with open(_path(home, _BEFORE, place), encoding="utf-8") as file:
+            return str(json.load(file).get(folder) or "")
+    except (OSError, ValueError, AttributeError):
+        return ""
+
+
+def _path(home: str, folder: str, place: str) -> str:
+    return config.beside(home, folder, sha256(os.fsencode(place)).hexdigest()[:16])
 
 
 # who has a mailbox
@@ -80,29 +97,33 @@ def served(home: str, place: str = "") -> list[Manifest]:
 
 def add(room: LocalRoom, place: str, wanted: str, scope: Scope) -> tuple[Manifest, bool]:
     """Serve one mailbox, which a person has named; and whether that is new."""
-    folder = directory.agents_own(wanted).name
-    with room.write() as tx:
-        agent = directory.join(tx, wanted, scope, {})
+    address, look = directory.agents_own(wanted), room.store.look()
+    folder, agent = address.name, directory.find(look, address, scope.find(look))
+    known = manifests.get(room.home, agent.id) if agent is not None else None
     for other in served(room.home, place):
-        if other.details.get("folder") == folder and other.agent != agent.id:
+        if other.details.get("folder") == folder and (agent is None or other.agent != agent.id):
             raise NameTaken(f"that is the mailbox of {other.address}", name=folder)
-    known = manifests.get(room.home, agent.id)
     if known is not None and known.bridge != ROUTE and not host.is_gone(known.process):
         raise NameTaken(
-            f"{agent.address} is reached by {known.bridge} already", name=agent.address,
-            hint=f"Let go of it first: postroom stop {agent.address}",
+            f"{known.address} is reached by {known.bridge} already", name=known.address,
+            hint=f"Let go of it first: postroom stop {known.address}",
         )  # fmt: skip
+    _check_alone(room, place)
+    _make(place, folder)
     if known is not None and known.details.get("tree") == place:
-        _make(place, folder)
         return known, False
+    _mark(room, place)
+    with room.write() as tx:  # last: what could not be made leaves nobody behind
+        agent = directory.join(tx, wanted, scope, {})
     return _serve(room, place, folder, agent), True
 
 
-def _serve(room: LocalRoom, place: str, folder: str, agent: Agent) -> Manifest:
-    _check_alone(room, place)
-    _make(place, folder)
+def _mark(room: LocalRoom, place: str) -> None:
     note = {"served": True, "since": iso(room.now()), "room": _known_as(room)}
     places.mark(place, json.dumps(note).encode())
+
+
+def _serve(room: LocalRoom, place: str, folder: str, agent: Agent) -> Manifest:
     details = {"tree": place, "folder": folder, "place": f"{place.rstrip('/')}/{folder}"}
     manifest = Manifest(agent.id, agent.address, ROUTE, details=details, cwd=room.home)
     manifests.put(room.home, manifest)
@@ -139,23 +160,38 @@ def objection(room: LocalRoom, tree: Tree, folder: str) -> str:
     if not is_name(folder) or name(folder) != folder:
         return "that is no name an agent can have"
     meant = f"if it is meant: postroom mailbox add {tree.place} {folder}"
-    if room.store.look().agent_named(tree.project, folder) is not None:
+    known = room.store.look().agent_named(tree.project, folder)
+    if known is not None and _is_back(room, tree, folder, known):
+        return ""
+    if known is not None:
         return f"somebody has that name; {meant}"
     if "." in folder:
         return f"that name is under {folder.rpartition('.')[0]}'s; {meant}"
     return ""
 
 
+def _is_back(room: LocalRoom, tree: Tree, folder: str, agent: Agent) -> bool:
+    """Whether that directory was this agent's before the tree was removed, and nothing else reaches it."""
+    is_carried = berth.carrier(room.store.look(), agent.id) is not None
+    is_reached = is_carried or manifests.get(room.home, agent.id) is not None
+    return not is_reached and _was(room.home, tree.place, folder) == agent.id
+
+
 def appear(room: LocalRoom, tree: Tree) -> list[Manifest]:
     """Serve what is new in a tree, and nobody objects to; what that is."""
+    return [made for _, made in attempts(room, tree) if isinstance(made, Manifest)]
+
+
+def attempts(room: LocalRoom, tree: Tree) -> list[tuple[str, Manifest | PostroomError]]:
+    """The same, with what could not be served, and why."""
     known = {one.details.get("folder") for one in served(room.home, tree.place)}
     new = [one for one in places.members(tree.place) if one not in known and not objection(room, tree, one)]
-    made: list[Manifest] = []
+    made: list[tuple[str, Manifest | PostroomError]] = []
     for folder in new:
         try:
-            made.append(add(room, tree.place, folder, Scope(tree.project))[0])
-        except PostroomError:
-            continue  # the next look will tell
+            made.append((folder, add(room, tree.place, folder, Scope(tree.project))[0]))
+        except PostroomError as exc:
+            made.append((folder, exc))  # the next look may find it otherwise
     return made
 
 
@@ -166,5 +202,5 @@ def release(room: LocalRoom, manifest: Manifest) -> None:
     if agent is not None:
         berth.vacate(room, agent)
     place = str(manifest.details.get("tree"))
-    if not served(room.home, place):
+    if not served(room.home, place) and not os.path.exists(_path(room.home, _FOLDER, place)):
         places.unmark(place)

@@ -156,9 +156,15 @@ def _undo(args: "argparse.Namespace", context: "Context") -> int:
 
 
 def _mail(found: "Mail", args: "argparse.Namespace", context: "Context") -> dict[str, Any]:
+    from postroom.imports import called
     from postroom.room.imported import Standing, take_in
 
-    what = take_in(context.room(), found.pieces) if args.apply else _foreseen(found, context)
+    if args.apply:
+        called.check(context.room(), found)
+        called.note(context.room(), found)
+        what = take_in(context.room(), found.pieces)
+    else:
+        what = _foreseen(found, context)
     counts = {one.value: what.count(one) for one in Standing}
     return {
         "kind": "mailbox",
@@ -171,9 +177,11 @@ def _mail(found: "Mail", args: "argparse.Namespace", context: "Context") -> dict
 
 def _foreseen(found: "Mail", context: "Context") -> "list[Standing]":
     from postroom.errors import NoRoom
+    from postroom.imports import called
     from postroom.room.imported import Standing, standing
 
     try:
+        called.check(context.room(), found)
         return standing(context.room(), found.pieces)
     except NoRoom:
         return [Standing.NEW for _ in found.pieces]

@@ -166,4 +166,5 @@ _TOLD: "dict[str, Callable[[Json], str]]" = {
     "agent.ended": _ended,
     "agent.started": _started,
     "gate.decided": _decided,
+    "gate.withdrawn": lambda payload: str(payload.get("note")),
 }

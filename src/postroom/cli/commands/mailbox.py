@@ -90,16 +90,19 @@ def _all(where: str, context: "Context") -> "tuple[list[tuple[Manifest, bool]], 
     """Serve a tree as a whole, also what appears in it later; what is served now, and what is not."""
     from postroom.bridges.files import place as places
     from postroom.bridges.files import tree
+    from postroom.errors import PostroomError
 
     room = context.room()
     with room.write() as tx:
         whole = tree.Tree(where, room.scope.ensure(tx))
-    tree.put(room.home, whole)
+    tree.put(room, whole)
     before = [(one, False) for one in tree.served(room.home, where)]
-    new = [(one, True) for one in tree.appear(room, whole)]
+    tried = tree.attempts(room, whole)
+    new = [(one, True) for _, one in tried if not isinstance(one, PostroomError)]
+    failed = {name: str(one) for name, one in tried if isinstance(one, PostroomError)}
     known = {one.details["folder"] for one, _ in (*before, *new)}
     others = [name for name in places.members(where) if name not in known]
-    return [*before, *new], [(name, tree.objection(room, whole, name)) for name in others]
+    return [*before, *new], [(name, failed.get(name) or tree.objection(room, whole, name)) for name in others]
 
 
 def _remove(args: "argparse.Namespace", context: "Context") -> int:
@@ -189,7 +192,7 @@ def _left(one: "Tree", context: "Context") -> str:
 
 def _described(manifest: "Manifest", seen: "dict[str, Any] | None") -> dict[str, Any]:
     """What lies where, as far as it can be told now."""
-    from contextlib import closing
+    from contextlib import closing, suppress
 
     from postroom.bridges.files import place as places
     from postroom.bridges.files.shelf import Folder
@@ -205,6 +208,8 @@ def _described(manifest: "Manifest", seen: "dict[str, Any] | None") -> dict[str,
         with closing(places.shelf(str(manifest.details["tree"]), str(manifest.details["folder"]))) as shelf:
             for folder in (Folder.INBOX, Folder.OUTBOX, Folder.REJECTED):
                 facts[folder.rpartition("/")[2]] = _count(shelf.names(folder))
+            with suppress(FileNotFoundError):
+                facts["outbox"] += _count(shelf.names(Folder.TAKING))  # that waits, too
     except (PostroomError, OSError) as exc:
         facts["why"] = facts["why"] or str(exc)
     return facts

@@ -41,7 +41,7 @@ def add_arguments(parser: "Parser") -> None:
     from postroom.cli import profile
 
     parser.add_argument("name", metavar="NAME", help="the agent; given an address if it has none")
-    parser.add_argument("command", metavar="CMD", nargs="+", help="what to run, after --")
+    parser.add_argument("command", metavar="-- CMD", nargs="+", help="what to run")
     parser.add_argument("--prompt", metavar="FILE", help="a file to type as its first prompt")
     parser.add_argument("--prompt-text", metavar="TEXT", help="a text to type as its first prompt")
     parser.add_argument(

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from postroom.bridges.files import inbox, outbox
+from postroom.bridges.files import inbox, outbox, receipts
+from postroom.bridges.files.shelf import Folder
 from postroom.config import Settings
 from postroom.errors import StoreBusy
 from postroom.room.local import LocalRoom
@@ -143,7 +144,10 @@ def test_an_id_that_was_used_for_something_else_is_set_aside(
     bob.carry()
     assert bodies(room) == ["hi"]
     assert bob.names("outbox", "rejected") == ["b.json"]
-    assert bob.receipt("1")["error"]["code"] == "key_conflict"
+    told = bob.receipt("b.rejected")
+    assert (told["id"], told["error"]["code"]) == ("1", "key_conflict")
+    assert told["error"]["hint"] == "Give each letter an id of its own."
+    assert bob.receipt("1")["accepted"], "which is the first one's"
 
 
 def test_of_several_letters_in_a_file_each_counts_for_itself(room: LocalRoom, bob: Postal) -> None:
@@ -311,3 +315,41 @@ def test_the_history_of_a_mailbox_is_gzipped_by_age(room: LocalRoom, bob: Postal
     assert bob.names("outbox", "processed") == ["a.json.gz"]
     with gzip.open(bob.path("outbox", "processed", "a.json.gz")) as file:
         assert json.load(file)["id"] == "1"
+
+
+@pytest.mark.promise("mailbox-once")
+def test_history_of_the_same_name_is_kept_when_it_is_gzipped(room: LocalRoom, bob: Postal) -> None:
+    for n in range(3):
+        bob.put("a.json", {"id": str(n), "to": "alice", "payload": "hi"})
+        bob.carry()
+        until(lambda: bob.shelf.pack(0.0) == 1)
+    ids: list[str] = []
+    for name in bob.names("outbox", "processed"):
+        with gzip.open(bob.path("outbox", "processed", name)) as file:
+            ids.append(json.load(file)["id"])
+    assert sorted(ids) == ["0", "1", "2"]
+
+
+def test_a_name_that_cannot_become_longer_keeps_no_other_from_being_gzipped(bob: Postal) -> None:
+    names = [f"{each * 250}.json" for each in "abcdef"] + ["g.json"]
+    for name in names:
+        bob.shelf.write(Folder.TAKEN, name, b"{}")
+    until(lambda: bob.shelf.pack(0.0) == 1)
+    assert bob.names("outbox", "processed") == [*names[:-1], "g.json.gz"]
+
+
+def test_the_receipts_of_all_open_letters_climb_after_a_restart(
+    room: LocalRoom, bob: Postal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(receipts, "_PAGE", 2)
+    for n in range(5):
+        bob.put(f"{n}.json", {"id": str(n), "to": "alice", "payload": str(n), "requiresAck": True})
+    bob.carry()
+    bob.again()
+    for mail in room.peek("alice"):
+        room.ack(mail.id, agent="alice")
+
+    def states() -> set[str]:
+        return {bob.receipt(str(n))["recipients"][0]["state"] for n in range(5)}
+
+    until(lambda: bob.carry() is not None and states() == {"acked"})
