@@ -9,7 +9,7 @@ from postroom.bridges.contract import Berth, Way
 from postroom.bridges.manifest import Manifest
 from postroom.daemon import route as routes
 from postroom.daemon.route import Routes
-from postroom.errors import BridgeError
+from postroom.errors import BridgeError, NoServer
 from postroom.model.context import session_id
 from postroom.model.message import Session
 from postroom.room.local import LocalRoom
@@ -77,14 +77,14 @@ def test_a_pane_leads_to_whatever_it_shows(agent: Agent):
 
 
 def test_a_server_that_does_not_answer_is_told_of_and_one_that_is_not_there_is_not(agent: Agent):
-    agent.server.error = BridgeError("not there", absent=True)
+    agent.server.error = NoServer("not there")
     route = agent.open()
     assert (route.manifest.bridge, route.instead) == ("tmux", "")
     agent.now = 1000.0
     agent.server.error = BridgeError("no answer")
     assert agent.open().instead == "no answer"
     agent.now = 2000.0
-    agent.server.error = BridgeError("not there", absent=True)
+    agent.server.error = NoServer("not there")
     assert agent.open().instead == "no answer", "why it was left, nobody has forgotten"
     agent.now, agent.server.error = 3000.0, None
     route = agent.open()

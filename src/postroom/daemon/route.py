@@ -11,7 +11,7 @@ from typing import NamedTuple
 from postroom.bridges.contract import Bridge, Way
 from postroom.bridges.manifest import Manifest
 from postroom.bridges.registry import load
-from postroom.errors import BridgeError
+from postroom.errors import BridgeError, NoServer
 from postroom.model.context import own_id
 from postroom.room import berth
 from postroom.room.local import LocalRoom
@@ -91,7 +91,7 @@ class Routes:
                 try:
                     return self._open(name)
                 except BridgeError as exc:
-                    self.fail(name, "" if exc.facts.get("absent") else str(exc))
+                    self.fail(name, "" if isinstance(exc, NoServer) else str(exc))
         return None
 
     def _is_due(self, name: str) -> bool:

@@ -17,7 +17,7 @@ class Attached(Beside):
     """Its server tells everybody what each thread does; what it asks, it asks its terminals."""
 
     def __init__(self, berth: Berth, name: str, can: Capabilities) -> None:
-        """Opened only where its canary holds: `BridgeError`, with `absent` where there is no such server."""
+        """Opened only where its canary holds: `BridgeError`, and `NoServer` where there is none."""
         super().__init__(name, can, berth.process)
         self._finder = Finder(berth)
         self._home = home(berth.process)
