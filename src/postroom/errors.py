@@ -22,7 +22,8 @@
     ├── CannotEdit              a user's file is left as it is
     ├── NotWoken                an idle session began no turn
     ├── BridgeError             an agent cannot be reached by its bridge
-    │   ├── MailboxUnreachable  └── MailboxGone
+    │   ├── MailboxUnreachable  ├── MailboxGone        ├── NoServer
+    │   └── Orphaned
     └── StoreError              the room's file cannot serve
         ├── StoreBusy           ├── StoreFull          ├── StoreReadOnly
         ├── StoreCorrupt        ├── StoreNewer         ├── StoreForeign
@@ -171,6 +172,19 @@ class MailboxGone(BridgeError):
 
     code = "mailbox_gone"
     hint = "Make it again, and what lay in it comes back: postroom mailbox add DIR NAME"
+
+
+class NoServer(BridgeError):
+    """The agent has no server of its own that could be meant."""
+
+    code = "no_server"
+
+
+class Orphaned(BridgeError):
+    """The agent is no child of this process."""
+
+    code = "orphaned"
+    hint = "Whoever started it has ended, and it with them. Start it anew: postroom spawn"
 
 
 class NotWoken(PostroomError):

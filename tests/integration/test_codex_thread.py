@@ -63,3 +63,30 @@ def test_what_was_queued_before_the_server_said_no_is_not_given_back(
     delivered = served.thread.deliver(Text("second"), Assent(lambda: None, lambda: True), idle)
     assert delivered.result is Result.HANDED
     assert "said" in delivered.words
+
+
+def test_mail_goes_into_the_turn_that_has_begun_since_it_was_asked_which_that_is(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+):
+    served.deliver("[[work]]")
+    asked, told = served.thread.talk.call, iter(["a turn that has ended"])
+
+    def call(method: str, params: Any, patience: float) -> Any:
+        """As if the turn were another one when it was asked for first."""
+        found = asked(method, params, patience)
+        if params.get("itemsView") == "notLoaded" and (before := next(told, "")):
+            return {"data": [{**found["data"][0], "id": before}]}
+        return found
+
+    monkeypatch.setattr(served.thread.talk, "call", call)
+    assert served.deliver("mail", while_busy=True).result is Result.HANDED
+    assert served.server.calls.count("turn/steer") == 2
+    assert served.record.texts() == ["[[work]]", "mail"]
+
+
+def test_a_turn_that_takes_nothing_is_asked_once_and_the_mail_waits(served: Served):
+    served.deliver("[[work]]")
+    served.server.refuses = {"turn/steer"}
+    delivered = served.deliver("mail", while_busy=True)
+    assert (delivered.result, delivered.reason) == (Result.REFUSED, "busy")
+    assert served.server.calls.count("turn/steer") == 1

@@ -1,5 +1,6 @@
 """The routes of one agent: which is taken, for which conversation, when a failed one is tried again."""
 
+from itertools import pairwise
 from typing import cast
 
 import pytest
@@ -8,7 +9,7 @@ from postroom.bridges.contract import Berth, Way
 from postroom.bridges.manifest import Manifest
 from postroom.daemon import route as routes
 from postroom.daemon.route import Routes
-from postroom.errors import BridgeError
+from postroom.errors import BridgeError, NoServer
 from postroom.model.context import session_id
 from postroom.model.message import Session
 from postroom.room.local import LocalRoom
@@ -76,18 +77,44 @@ def test_a_pane_leads_to_whatever_it_shows(agent: Agent):
 
 
 def test_a_server_that_does_not_answer_is_told_of_and_one_that_is_not_there_is_not(agent: Agent):
-    agent.server.error = BridgeError("not there", absent=True)
+    agent.server.error = NoServer("not there")
     route = agent.open()
     assert (route.manifest.bridge, route.instead) == ("tmux", "")
     agent.now = 1000.0
     agent.server.error = BridgeError("no answer")
     assert agent.open().instead == "no answer"
     agent.now = 2000.0
-    agent.server.error = BridgeError("not there", absent=True)
+    agent.server.error = NoServer("not there")
     assert agent.open().instead == "no answer", "why it was left, nobody has forgotten"
     agent.now, agent.server.error = 3000.0, None
     route = agent.open()
     assert (route.manifest.bridge, route.instead, agent.routes.instead) == ("codex", "", "")
+
+
+def test_one_that_answers_and_takes_no_mail_is_tried_less_and_less_often(agent: Agent):
+    tried: list[float] = []
+    while agent.now < 100.0:
+        agent.now += 1.0
+        if agent.open().manifest.bridge == "codex":
+            tried.append(agent.now)
+            agent.routes.fail("codex", "it takes no mail")
+    assert [later - before for before, later in pairwise(tried)] == [2.0, 4.0, 8.0, 16.0, 32.0]
+    agent.now += 1000.0
+    agent.routes.fail("codex", "it takes no mail")
+    agent.now += 2.0
+    assert agent.open().manifest.bridge == "codex", "what was long ago does not count"
+
+
+def test_a_connection_that_breaks_now_and_then_is_made_again_and_one_that_keeps_breaking_is_not(agent: Agent):
+    def losses(pause: float) -> list[str]:
+        said: list[str] = []
+        for _ in range(5):
+            agent.now += pause
+            said.append(agent.routes.lose())
+        return said
+
+    assert losses(60.0) == [""] * 5
+    assert any(losses(0.1))
 
 
 def test_one_that_failed_is_tried_again_less_and_less_often(agent: Agent):

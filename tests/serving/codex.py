@@ -162,6 +162,8 @@ class AppServer:
         text = params["input"][0]["text"]
         if "[[no]]" in text:
             raise Wrong("it does not want to")
+        if "[[lose]]" in text:
+            return {"turn": {"id": str(uuid.uuid4()), "status": "inProgress", "items": []}}
         if self._active(thread):
             self._take(thread, params)
         else:

@@ -102,6 +102,8 @@ class Opencode:
         text = body["parts"][0]["text"]
         if "[[no]]" in text:
             raise Wrong(400, "it does not want to")
+        if "[[lose]]" in text:
+            return 204, None
         number = body.get("messageID") or f"msg_{uuid.uuid4().hex}"
         self._record.note(text)
         info = {"id": number, "role": "user", "sessionID": id, "time": {"created": 1}}

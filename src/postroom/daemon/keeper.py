@@ -28,7 +28,7 @@ from postroom.daemon.doorbell import Doorbell
 from postroom.daemon.log import note
 from postroom.daemon.questions import Questions
 from postroom.daemon.route import Route, Routes
-from postroom.errors import BridgeError, NotFound, PostroomError, TimedOut
+from postroom.errors import BridgeError, NotFound, Orphaned, PostroomError, TimedOut
 from postroom.model.ladder import Reason
 from postroom.model.message import Json
 from postroom.room import berth, glance
@@ -246,8 +246,8 @@ class Keeper:
             return
         try:
             actor = self._live()
-        except BridgeError as exc:
-            if self._bridge is not None or not exc.facts.get("orphan"):
+        except Orphaned:
+            if self._bridge is not None:
                 raise
             self._end_orphan()
             self._has_ended(-signal.SIGKILL)
@@ -346,7 +346,8 @@ class Keeper:
         bridge, name = route.bridge, route.manifest.bridge
         if isinstance(bridge, Answering) and (actor.has_stumbled or bridge.is_lost()):
             actor.has_stumbled = False
-            if words := bridge.canary():
+            flaps = self._routes.lose() if bridge.is_lost() else ""
+            if words := flaps or bridge.canary():
                 self._routes.fail(name, words)
                 return True
         if not self.manifest.routes or actor.has_open():

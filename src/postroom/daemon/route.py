@@ -5,17 +5,19 @@ there is no such route (no server runs there) is nothing to tell; that one does 
 """
 
 import time
+from collections import deque
 from typing import NamedTuple
 
 from postroom.bridges.contract import Bridge, Way
 from postroom.bridges.manifest import Manifest
 from postroom.bridges.registry import load
-from postroom.errors import BridgeError
+from postroom.errors import BridgeError, NoServer
 from postroom.model.context import own_id
 from postroom.room import berth
 from postroom.room.local import LocalRoom
 
 _SESSION = "session"  # in the details of a berth
+_LOSSES, _OFTEN = 4, 10.0  # connections that broke within so many seconds are too many
 _FIRST, _LONGEST = 2.0, 60.0  # seconds before a route is tried again
 
 
@@ -42,6 +44,7 @@ class Routes:
         self._room = room
         self._manifest = manifest
         self._failures: dict[str, _Failure] = {}
+        self._losses: deque[float] = deque(maxlen=_LOSSES)  # when connections broke that were made again
 
     def open(self, manifest: Manifest, way: Way) -> Route:
         """The best that works now, for an agent that is where its manifest says; at worst, `way`."""
@@ -75,13 +78,20 @@ class Routes:
         pause = min(_LONGEST, known.pause * 2) if known and is_known else _FIRST
         self._failures[name] = _Failure(words or (known.words if known else ""), pause, now)
 
+    def lose(self) -> str:
+        """A connection broke; why it is not to be made again at once. Empty: it may be."""
+        now = time.monotonic()
+        self._losses.append(now)
+        is_often = len(self._losses) == _LOSSES and now - self._losses[0] <= _OFTEN
+        return "the connection to its server breaks again and again" if is_often else ""
+
     def _open_best(self, names: list[str]) -> Route | None:
         for name in names:
             if self._is_due(name):
                 try:
                     return self._open(name)
                 except BridgeError as exc:
-                    self.fail(name, "" if exc.facts.get("absent") else str(exc))
+                    self.fail(name, "" if isinstance(exc, NoServer) else str(exc))
         return None
 
     def _is_due(self, name: str) -> bool:

@@ -10,12 +10,14 @@ from postroom.bridges.server.said import table
 from postroom.errors import BridgeError
 from postroom.model.message import Json
 
+_CANARY = 2.0  # seconds for a server to say that it is there: meanwhile mail waits that could be typed
+
 
 class Attached(Beside):
     """Its server tells everybody what each thread does; what it asks, it asks its terminals."""
 
     def __init__(self, berth: Berth, name: str, can: Capabilities) -> None:
-        """Opened only where its canary holds: `BridgeError`, with `absent` where there is no such server."""
+        """Opened only where its canary holds: `BridgeError`, and `NoServer` where there is none."""
         super().__init__(name, can, berth.process)
         self._finder = Finder(berth)
         self._home = home(berth.process)
@@ -32,7 +34,7 @@ class Attached(Beside):
     def _connected(self) -> Socket:
         found = Socket(place(self._home), self._told, self._end)
         try:
-            found.talk.begin()
+            found.talk.begin(_CANARY)
         except UNANSWERED as exc:
             found.close()
             raise BridgeError(f"the app-server of Codex did not answer: {exc}") from exc

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from postroom import host
 from postroom.bridges.codex.talk import Talk
 from postroom.bridges.server.answer import Silence, Unsent
-from postroom.errors import BridgeError
+from postroom.errors import BridgeError, NoServer
 from postroom.model.message import Json
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def place(home: str) -> str:
     """Where the server of that Codex home listens. The file may be a link: its own path is often too long."""
     path = os.path.realpath(os.path.join(home, *_PLACE))
     if not os.path.exists(path):
-        raise BridgeError("no app-server of Codex runs there", absent=True)
+        raise NoServer("no app-server of Codex runs there")
     if host.owner_is_other(path):
         raise BridgeError("the app-server of Codex there is another user's")
     return path
@@ -68,10 +68,10 @@ def _connected(path: str) -> "ClientConnection":
     try:
         from websockets.sync.client import unix_connect  # noqa: PLC0415 - an extra
     except ImportError:
-        raise BridgeError(
+        raise NoServer(
             "the app-server of Codex is reached with a library that is not installed",
-            hint="Install it: pip install 'postroom[codex]'", absent=True,
-        ) from None  # fmt: skip
+            hint="Install it: pip install 'postroom[codex]'",
+        ) from None
     try:
         return unix_connect(
             path, "ws://localhost/", compression=None, open_timeout=_CONNECT, close_timeout=1.0,

@@ -11,7 +11,7 @@ from postroom.bridges.codex.talk import Talk
 from postroom.bridges.contract import Berth
 from postroom.bridges.server.answer import UNANSWERED
 from postroom.bridges.server.said import table
-from postroom.errors import BridgeError
+from postroom.errors import BridgeError, NoServer
 from postroom.model.message import Json
 from postroom.runtimes.codex import RUNTIME, shows
 
@@ -25,7 +25,7 @@ def home(process: str) -> str:
     env = host.environment(host.pid_of(process))
     found = env.get(_HOME) or (os.path.join(env["HOME"], ".codex") if env.get("HOME") else "")
     if not found:
-        raise BridgeError("nobody can tell whose app-server that Codex uses", absent=True)
+        raise NoServer("nobody can tell whose app-server that Codex uses")
     return found
 
 
@@ -49,9 +49,9 @@ class Finder:
         read = {one: _call(talk, "thread/read", {"threadId": one}) for one in threads}
         shown = [one for one, said in read.items() if self._is_shown(one, said, here)]
         if not shown:
-            raise BridgeError("its app-server has no thread of that terminal", absent=True)
+            raise NoServer("its app-server has no thread of that terminal")
         if len(shown) > 1:
-            raise BridgeError(f"{len(shown)} threads of its app-server could be that terminal's", absent=True)
+            raise NoServer(f"{len(shown)} threads of its app-server could be that terminal's")
         return shown[0]
 
     def _is_shown(self, id: str, said: Json, here: str) -> bool:
@@ -66,10 +66,10 @@ class Finder:
         places = {pid: where for pid in host.processes() if (where := self._place(pid))}
         ours = [pid for pid in places if self._is_ours(pid)]
         if len(ours) != 1:
-            raise BridgeError("no terminal of Codex is found there", absent=True)
+            raise NoServer("no terminal of Codex is found there")
         here = places[ours[0]]
         if list(places.values()).count(here) > 1:
-            raise BridgeError("several terminals of Codex work in that directory", absent=True)
+            raise NoServer("several terminals of Codex work in that directory")
         return here
 
     def _is_ours(self, pid: int) -> bool:

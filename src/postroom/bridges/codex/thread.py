@@ -44,13 +44,23 @@ class Thread(Conversation):
     def _send(self, number: str, text: str, *, is_busy: bool) -> str:
         where = {"clientUserMessageId": number, "input": [{"type": "text", "text": text}]}
         if is_busy:
-            self._ask("turn/steer", {"expectedTurnId": self._steered(), **where})
+            self._steer(where)
             return "its app-server has added it to the turn"
         if self._queued:
             self._ask("thread/queue/add", where)
             return "its app-server has queued it"
         self._ask("turn/start", where)
         return "its app-server has begun a turn with it"
+
+    def _steer(self, where: Json) -> None:
+        """Into the turn that it is in; the next one may have begun since it was asked which that is."""
+        turn = self._steered()
+        try:
+            self._ask("turn/steer", {"expectedTurnId": turn, **where})
+        except Refusal:
+            if (now := self._steered()) == turn:
+                raise  # it takes nothing: a review, or a compaction
+            self._ask("turn/steer", {"expectedTurnId": now, **where})
 
     def _steered(self) -> str:
         """The turn that is to be steered. Of the text nothing was sent yet, whatever goes wrong here."""

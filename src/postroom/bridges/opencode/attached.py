@@ -14,7 +14,7 @@ class Attached(Beside):
     """Its terminal shows what comes in; what its model asks, it asks there."""
 
     def __init__(self, berth: Berth, name: str, can: Capabilities) -> None:
-        """Opened only where its canary holds: `BridgeError`, with `absent` where there is no such server."""
+        """Opened only where its canary holds: `BridgeError`, and `NoServer` where there is none."""
         super().__init__(name, can, berth.process)
         self._finder = Finder(berth)
         self._http = Http(site(berth.process))

@@ -12,7 +12,7 @@ from postroom.bridges.contract import Berth
 from postroom.bridges.opencode.http import Http, Site
 from postroom.bridges.server.answer import UNANSWERED
 from postroom.bridges.server.said import rows, table
-from postroom.errors import BridgeError
+from postroom.errors import BridgeError, NoServer
 from postroom.model.message import Json
 from postroom.runtimes.opencode import RUNTIME
 
@@ -23,9 +23,9 @@ def site(process: str) -> Site:
     pids = [own, *(pid for pid in host.processes() if _is_opencode(pid) and own in host.ancestors(pid))]
     ports = sorted({port for pid in pids for port in host.listens(pid)})
     if not ports:
-        raise BridgeError("that opencode has no server: it was started without --port", absent=True)
+        raise NoServer("that opencode has no server: it was started without --port")
     if len(ports) > 1:
-        raise BridgeError("that opencode listens at more than one port", absent=True)
+        raise NoServer("that opencode listens at more than one port")
     env = host.environment(own)
     password, user = env.get("OPENCODE_SERVER_PASSWORD", ""), env.get("OPENCODE_SERVER_USERNAME", "")
     return Site(ports[0], password=password, user=user)
@@ -61,9 +61,9 @@ class Finder:
             one for one in rows(http.get("session")) if _is_shown(one, here) and _updated_at(one) >= began
         ]
         if not shown:
-            raise BridgeError("nothing was said in that opencode yet", absent=True)
+            raise NoServer("nothing was said in that opencode yet")
         if len(shown) > 1:
-            raise BridgeError(f"{len(shown)} sessions could be that terminal's", absent=True)
+            raise NoServer(f"{len(shown)} sessions could be that terminal's")
         return str(shown[0]["id"])
 
     def _directory(self) -> str:
@@ -80,7 +80,7 @@ class Finder:
             and pid not in host.ancestors(own)
         ]
         if others:
-            raise BridgeError("several opencodes work in that directory", absent=True)
+            raise NoServer("several opencodes work in that directory")
         return os.path.realpath(here)
 
 

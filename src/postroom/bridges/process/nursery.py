@@ -7,7 +7,7 @@ from typing import Protocol, TypeVar
 
 from postroom.bridges.contract import Berth, Launch
 from postroom.bridges.process import brood
-from postroom.errors import BridgeError
+from postroom.errors import BridgeError, Orphaned
 
 
 class Owned(Protocol):
@@ -83,11 +83,7 @@ def find(berth: Berth, kind: type[_Owned]) -> _Owned:
     with _guard:
         owned = _kept.get(berth.agent)
     if not isinstance(owned, kind) or (berth.process and owned.process != berth.process):
-        raise BridgeError(
-            f"{berth.address} is no child of this process",
-            hint="Whoever started it has ended, and it with them. Start it anew: postroom spawn",
-            orphan=True,
-        )
+        raise Orphaned(f"{berth.address} is no child of this process")
     return owned
 
 
