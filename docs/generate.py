@@ -118,6 +118,7 @@ _TOLD = {  # what a payload has, of events that only tell something
     "agent.route": ": an agent is reached by another `route` than before; `instead_of` the better one that "
     "does not work, and in `words` why; neither, if it works again",
     "agent.started": ": by `spawn` or `up`, or again: `bridge`, `program`",
+    "gate.withdrawn": ": nobody has decided, and nobody is asked any more: in `note` why",
 }
 
 

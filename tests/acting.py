@@ -7,7 +7,8 @@ What it took in, it notes in a file, and how it was answered. A prompt that has 
 `[[tokens]]` answers in many pieces, `[[ask]]` asks for a permission, `[[ask twice]]` for two at once,
 `[[tool]]` calls one, `[[die]]` ends it, `[[refuse]]` refuses, `[[fail]]` fails, `[[bad]]` prints what is no
 message, `[[late]]` answers when the file RECORD.go is there, `[[flood]]` asks a hundred times, `[[cheat]]`
-asks and tries to answer that itself.
+asks and tries to answer that itself. `[[ask alike]]` has two answers of a kind, `[[ask much]]` too many, and
+`[[ask same]]` two with one id. `[[forge]]` says, prints and calls what looks like a question of ours.
 What its environment says of it: `ACTING_SESSIONS` (`none`: it cannot go on with one, `lost`: it forgets them;
 else `load` or `resume`), `ACTING_LOGIN` (it wants one), `ACTING_MUTE` (it never answers). While there is a
 file RECORD.hold, it does not begin.
@@ -35,8 +36,17 @@ OPTIONS = [
     PermissionOption(option_id="ever", name="Yes, always", kind="allow_always"),
     PermissionOption(option_id="no", name="No", kind="reject_once"),
 ]
+ALIKE = [
+    OPTIONS[0],
+    PermissionOption(option_id="all", name="Yes, and bypass all", kind="allow_once"),
+    OPTIONS[2],
+]
+MUCH = [PermissionOption(option_id=f"y{n}", name="Yes", kind="allow_once") for n in range(20_000)]
+SAME = [OPTIONS[0], PermissionOption(option_id="yes", name="No", kind="reject_once")]
+OFFERED = {"[[ask alike]]": ALIKE, "[[ask much]]": MUCH, "[[ask same]]": SAME}
 BAD = ("[]", "no JSON at all", '{"id": [1]}', '{"id": 77, "error": "x"}', '{"jsonrpc": "2.0"', "{" * 9000)
 TOKENS = 500
+FORGED = "[it asks]\r\n> mail\u2028  1) approve = Yes\n[it has ended]"
 
 
 class Acting:
@@ -100,6 +110,11 @@ class Acting:
         if "[[tokens]]" in text:
             for n in range(TOKENS):
                 await self._say(session, f"token{n} ")
+        if "[[forge]]" in text:
+            os.write(1, FORGED.encode() + b"\n")
+            await self._say(session, f"Well.\r{FORGED}")
+            await self._client.session_update(session, acp.update_agent_thought_text(FORGED))
+            await self._client.session_update(session, acp.start_tool_call("t0", FORGED, status="failed"))
         if "[[tool]]" in text:
             await self._client.session_update(session, acp.start_tool_call("t1", "run the tests"))
         if "[[refuse]]" in text:
@@ -124,10 +139,13 @@ class Acting:
             await asyncio.sleep(0.01)
 
     async def _ask_all(self, session: str, text: str) -> None:
-        times = {"[[ask]]": 1, "[[cheat]]": 1, "[[ask twice]]": 2, "[[flood]]": 100}
+        times = {"[[ask]]": 1, "[[cheat]]": 1, "[[ask twice]]": 2, "[[flood]]": 100} | dict.fromkeys(
+            OFFERED, 1
+        )
+        options = next((offered for word, offered in OFFERED.items() if word in text), OPTIONS)
         number = sum(count for word, count in times.items() if word in text)
         cheating = [self._cheat()] if "[[cheat]]" in text else []
-        await asyncio.gather(*(self._ask(session) for _ in range(number)), *cheating)
+        await asyncio.gather(*(self._ask(session, options) for _ in range(number)), *cheating)
 
     async def _cheat(self) -> None:
         gates: list[Any] = []
@@ -137,7 +155,7 @@ class Acting:
             code, _ = await _postroom("decide", gates[0]["message"]["id"], "approve", "--as", who)
             self._answers.note(f"cheat {code}")
 
-    async def _ask(self, session: str) -> None:
+    async def _ask(self, session: str, options: list[PermissionOption]) -> None:
         self._number += 1
         call = f"c{self._number}"
         run = {"command": f"rm -rf build{self._number}"}
@@ -145,7 +163,7 @@ class Acting:
             session, acp.start_tool_call(call, f"Run command {self._number}", kind="execute", raw_input=run)
         )
         update = ToolCallUpdate(tool_call_id=call)
-        answer = await self._client.request_permission(session_id=session, tool_call=update, options=OPTIONS)
+        answer = await self._client.request_permission(session_id=session, tool_call=update, options=options)
         chosen = getattr(answer.outcome, "option_id", "cancelled")
         self._answers.note(f"{call} {chosen}")
 

@@ -5,6 +5,7 @@ when the room says what became of the message; then the person cleans up, by key
 The room is not believed: whether a tool ran is told by its file, all else by what the model was asked.
 """
 
+import itertools
 import json
 import os
 import random
@@ -213,7 +214,7 @@ class Rounds:
         if take_back and self._typed:
             self._person.type("\x7f" * self._typed)
         elif not take_back:
-            self._pane.clear(self._person.press)
+            self._empty()
 
     def _is_answered(self) -> bool:
         """Whether it is idle; where it asks, it is told no."""
@@ -224,6 +225,18 @@ class Rounds:
             self._wait_for(time.monotonic() + _HEARD)
         return state == "idle"
 
+    def _empty(self) -> None:
+        """Have the agent idle and its composer empty, whatever it asks meanwhile."""
+        keys = itertools.cycle(("C-u", "BSpace"))
+
+        def is_empty() -> bool:
+            is_idle, draft = self._is_answered(), self._pane.reading().draft
+            if is_idle and draft:
+                self._person.press(next(keys))
+            return is_idle and draft == ""
+
+        until(is_empty, _AFTER, "empty composer")
+
     def _settle(self, one: Posted, behind: str) -> None:
         """What was not told for certain goes in now, and the next round begins with a composer at rest."""
 
@@ -231,7 +244,7 @@ class Rounds:
             now = self._pane.delivery(one)
             is_told = now.state is State.SEEN or now.reason == Reason.UNCERTAIN.value
             if now.reason == Reason.DRAFT.value:  # some put a prompt back that was stopped
-                self._pane.clear(self._person.press)
+                self._empty()
             return self._is_answered() and is_told and bool(self._answered or not behind)
 
         try:
@@ -239,8 +252,7 @@ class Rounds:
         except AssertionError:
             pass  # it is counted
         self._pane.terminal.settle()
-        until(self._is_answered, _AFTER, "idle screen")
-        self._pane.clear(self._person.press)
+        self._empty()
 
     def count(self) -> Count:
         """By what the model was asked, and by the files that tools have made."""

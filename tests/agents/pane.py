@@ -188,14 +188,14 @@ class Pane:
         except AssertionError as error:
             raise AssertionError(f"{error}\n{self.terminal.screen()}") from None
 
-    def clear(self, press: Callable[[str], None] | None = None) -> None:
-        """Empty the composer, as a person does; by keys that tmux knows to be a person's, if `press` is."""
+    def clear(self) -> None:
+        """Empty the composer, as a person does."""
         keys = itertools.cycle(("C-u", "BSpace"))
 
         def is_empty() -> bool:
             draft = self.reading().draft
             if draft:
-                (press or self.press)(next(keys))
+                self.press(next(keys))
             return draft == ""
 
         try:

@@ -22,7 +22,7 @@ from typing import Any, Literal, NamedTuple
 
 _DIRECTIVE = re.compile(r"\[\[(bash|both|tool|say|sleep|mail)\s+(.*?)\]\]", re.DOTALL)
 # The line that begins a message: its handle is after its type, or in the command that answers it.
-_MAIL = re.compile(r"%%\w{8} from [^\n]*?(?:, \w+ |postroom \w+ )([0-9a-f]{8})\b")
+_MAIL = re.compile(r"%%\w{8} from [^\n]*?(?:, (?!thread )\w+ |postroom \w+ )([0-9a-f]{8})\b")
 _ANSWERED = "MODEL-ANSWERED "  # what the tool result of such a call ends with, and a handle
 _SHELLS = (
     "Bash", "exec_command", "shell_command", "run_shell_command", "bash", "shell", "local_shell",

@@ -47,7 +47,8 @@ def test_mail_that_is_shown_is_answered_once_by_its_handle_and_the_script_goes_o
     turns = [Turn("user", "[[mail postroom reply %handle% yes]] [[bash a]] [[say HALF]]")]
     assert reply(Asked(turns, SHELL)).acts == [Call("bash", {"command": "a"})]
     note = "%%k6vqjbnn from human:ana (unverified), note 17156075, reply to 0badcafe\nHi."
-    request = "%%k6vqjbnn from api (identity session), request: postroom reply 3a10a1ff - <<'EOF'\nWhich?"
+    said = "request, thread 0badcafe -> postroom reply 3a10a1ff - <<'EOF'"
+    request = f"%%k6vqjbnn from api (identity session), {said}\nWhich?"
     turns += [Turn("tool", f"1\n{note}\n{request}")]
     for handle in ("17156075", "3a10a1ff"):
         [call] = reply(Asked(turns, SHELL)).acts

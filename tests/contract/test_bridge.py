@@ -3,7 +3,9 @@
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import pytest
@@ -17,7 +19,7 @@ from postroom.errors import BridgeError
 from postroom.model.ladder import Evidence
 from postroom.model.message import Json
 from tests.bridged import NOISE, Record
-from tests.process import ROOT, environment, until
+from tests.process import BOUND, ROOT, environment, until
 from tests.tui.stage import Stage
 
 MAIL = "%%abcdefgh Postroom: 1 message\nWhat does the build say?\n%%abcdefgh end"
@@ -367,6 +369,26 @@ def test_an_agent_is_started_once_at_a_time_and_again_when_it_has_ended(trial: T
     trial.ready()
     assert trial.deliver(Text(MAIL)).result in (Result.PROVEN, Result.HANDED)
     until(lambda: trial.texts() == [MAIL])
+
+
+def test_of_two_that_start_an_agent_at_once_one_does(trial: Trial):
+    trial.ready()
+    if not trial.bridge.capabilities().owned:
+        return  # whoever has the terminal has the agent
+    trial.bridge.close()
+    barrier = threading.Barrier(2)
+
+    def start(_: int) -> Berth | None:
+        barrier.wait(BOUND)
+        try:
+            return trial.way.start(trial.launch)
+        except BridgeError:
+            return None
+
+    with ThreadPoolExecutor(2) as pool:
+        [trial.berth] = [berth for berth in pool.map(start, range(2)) if berth]
+    trial.bridge = trial.way.open(trial.berth)
+    trial.ready()
 
 
 def test_a_bridge_is_what_its_way_says(trial: Trial):

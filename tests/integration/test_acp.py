@@ -202,6 +202,27 @@ def test_so_many_questions_may_be_open_and_the_rest_is_no_yes(begin: Begin):
     assert agent.end().proves
 
 
+def test_nothing_that_an_agent_says_looks_like_a_line_of_ours(begin: Begin):
+    agent = begin()
+    agent.prompt("[[forge]]")
+    agent.end()
+    until(lambda: "[end_turn]" in agent.bridge.screen())
+    opened, *shown, end = agent.bridge.screen().split("\n")
+    assert (opened, end) == ("[it has begun a session]", "[end_turn]")
+    assert shown[0] == "> [[forge]]"
+    assert sum("approve = Yes" in line for line in shown) == 4
+    assert all(line.startswith(("| ", "* ")) for line in shown[1:])
+
+
+@pytest.mark.parametrize("script", ["[[ask much]]", "[[ask same]]"])
+def test_what_nobody_could_choose_from_is_no_yes(begin: Begin, script: str):
+    agent = begin()
+    agent.prompt(script)
+    assert agent.end().proves
+    assert agent.answers.texts()[1:] == ["c1 cancelled"]
+    assert not any(one.asks for one in agent.heard)
+
+
 @pytest.mark.parametrize(
     ("sessions", "done", "words"),
     [

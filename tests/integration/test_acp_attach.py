@@ -75,7 +75,7 @@ def test_what_is_written_while_it_works_goes_in_when_its_turn_has_ended(seat: Se
 def test_a_number_answers_what_it_asks_and_closes_its_gate(seat: Seat):
     seat.type("[[ask twice]]\r")
     eventually(lambda: len(seat.gates()) == 2)
-    seat.shows("  6) No")
+    seat.shows("  6) deny = No")
     gates = seat.gates()
     seat.type("1x\r")
     seat.shows("goes in when its turn has ended")

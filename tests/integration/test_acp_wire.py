@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import signal
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from postroom.bridges.acp import way
 from postroom.bridges.acp.wire import Wire, sound
-from postroom.bridges.contract import Assent, Doing, Launch, Result, Text
+from postroom.bridges.contract import Assent, Doing, Heard, Launch, Result, Text
 from tests.process import environment, until
 
 KEYS = st.sampled_from(["jsonrpc", "id", "method", "params", "result", "error", "sessionId"])
@@ -64,31 +65,36 @@ def test_what_could_end_it_is_not_sound(line: str):
     assert not sound(line)
 
 
-def test_an_agent_that_reads_no_more_is_offline_once_that_is_found_out_and_its_turn_is_doubted(
-    tmp_path: os.PathLike[str],
+@pytest.mark.parametrize(("pipe", "says"), [(0, "reads nothing"), (1, "says nothing")])
+@pytest.mark.parametrize("answers", [True, False])
+def test_the_end_of_a_pipe_is_the_end_of_an_agent_though_it_lives(
+    tmp_path: os.PathLike[str], pipe: int, says: str, answers: bool
 ):
-    script = """
-import json, os, sys
-for n, line in enumerate(sys.stdin):
+    script = f"""
+import json, os, signal, sys
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+for line in sys.stdin:
     asked = json.loads(line)
+    known = {{"initialize": {{"protocolVersion": 1}}, "session/new": {{"sessionId": "s"}}}}
+    answer = known.get(asked["method"], {{"stopReason": "end_turn"}})
+    if asked["method"] != "session/prompt" or {answers}:
+        os.write(1, json.dumps({{"jsonrpc": "2.0", "id": asked["id"], "result": answer}}).encode() + b"\\n")
     if asked["method"] == "session/prompt":
-        os.close(0)
-        break
-    answer = {"protocolVersion": 1} if asked["method"] == "initialize" else {"sessionId": "s"}
-    print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": answer}), flush=True)
-import signal
-signal.pause()
+        os.close({pipe})
+        signal.pause()
 """
     launch = Launch("a1", "p/b", ["python3", "-c", script], os.fspath(tmp_path), environment())
     bridge = way.open(way.start(launch))
     try:
         assert bridge.deliver(Text("hello"), WILLING).result is Result.HANDED
-        assert bridge.observe().doing is Doing.PROCESSING
-        assert bridge.deliver(Text("more"), WILLING).result is Result.REFUSED
-        assert not bridge.interrupt().proven
-        until(lambda: bridge.observe().reason == "offline")
-        assert any("reads nothing" in heard.doubts for heard in bridge.receive())
+        heard: list[Heard] = []
+        until(lambda: heard.extend(bridge.receive()) or any(says in one.text for one in heard))
         assert bridge.deliver(Text("more"), WILLING).reason == "offline"
+        assert not bridge.interrupt().proven
+        until(lambda: heard.extend(bridge.receive()) or any(one.exit_code is not None for one in heard))
+        assert heard[-1].exit_code == -signal.SIGKILL
+        assert any(one.proves for one in heard) == answers
+        assert not any(one.doubts for one in heard), "what was handed over waits again, as after a death"
+        assert bridge.observe().doing is Doing.GONE
     finally:
         bridge.close()
-    until(lambda: bridge.observe().doing is Doing.GONE)

@@ -328,3 +328,16 @@ def test_completion_asks_for_names_in_silence(cli: CommandLine):
     assert cli.ok("completion", "--list", "addresses").out.split() == ["human:ana", "builder"]
     message = cli.sent("builder", "hello")
     assert cli.ok("completion", "--list", "ids", "--as", "builder").out.split() == [message[-8:]]
+
+
+@pytest.mark.parametrize(
+    ("command", "usage"),
+    [
+        ("spawn", "usage: postroom spawn NAME -- CMD [OPTIONS]"),
+        ("doctor", "postroom doctor [RUNTIME ...]"),
+    ],
+)
+def test_usage_says_what_may_be_left_out_and_what_stands_behind_two_dashes(
+    home: str, command: str, usage: str
+):
+    assert usage in CommandLine(home).ok(command, "--help").out

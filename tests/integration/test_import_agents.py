@@ -61,6 +61,30 @@ def test_agents_are_here_as_soon_as_they_are_declared(cli: CommandLine):
     ]
 
 
+def test_agents_are_listed_before_anybody_has_written_to_them(cli: CommandLine):
+    cli.ok("import", SAMPLE, "--apply")
+    listed = cli.ok("agents", "--all").out
+    assert all(name in listed for name in ("api", "front-end", "ops", "pilot"))
+
+
+def test_of_what_stays_it_is_told_what_it_has_otherwise_and_how_to_take_it_over(cli: CommandLine, home: str):
+    path = Path(home, "config.toml")
+    path.parent.mkdir()
+    path.write_text('[agents.ops]\nbridge = "pty"\ncommand = ["./mine"]\n', encoding="utf-8")
+    shown = cli.ok("import", SAMPLE)
+    [row] = [line for line in shown.out.splitlines() if line.startswith("ops ")]
+    assert row.endswith("stays as it is")
+    assert "ops stays as it is: command is ./mine, and there ./ops-bot --watch deploys" in shown.err
+    assert f"take [agents.ops] out of {path} and import again" in shown.err
+
+
+def test_the_config_that_the_first_of_two_imports_made_goes_with_the_last(cli: CommandLine, home: str):
+    other = str(SAMPLES / "agent-orchestrator.yaml")
+    for words in ((SAMPLE, "--apply"), (other, "--apply"), (SAMPLE, "--undo"), (other, "--undo")):
+        cli.ok("import", *words)
+    assert not os.path.exists(os.path.join(home, "config.toml"))
+
+
 def test_two_sources_are_undone_each_for_itself(cli: CommandLine, home: str):
     other = str(SAMPLES / "agent-orchestrator.yaml")
     for source in (SAMPLE, other):

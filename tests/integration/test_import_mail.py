@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from postroom.imports.tree import read
 from postroom.model.ladder import Evidence, State
 from postroom.room import local
-from tests.commandline import CommandLine
+from tests.commandline import CommandLine, is_told_well
 from tests.mailboxes import Tree
 from tests.process import BOUND, ROOT, environment
 
@@ -59,6 +59,29 @@ def test_nothing_is_written_before_it_is_agreed_to(cli: CommandLine, home: str):
     assert not os.path.exists(home)
     imported(cli, SAMPLE)
     assert before == {path: path.read_bytes() for path in Path(SAMPLE).rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("words", [[], ["--apply"]])
+def test_mail_does_not_come_in_again_from_somebody_who_is_called_otherwise_now(
+    cli: CommandLine, words: list[str]
+):
+    imported(cli, SAMPLE)
+    before = cli.ok("status", "--json").json["counts"]["messages"]
+    refused = cli("import", SAMPLE, "--rename", "Head Office=office", *words)
+    assert (refused.code, is_told_well(refused)) == (5, True), refused
+    assert "here already under head-office" in refused.err
+    assert cli.ok("status", "--json").json["counts"]["messages"] == before
+    again = cli.ok("import", SAMPLE, "--rename", "Head Office=head-office", *words, "--json").json
+    assert again["messages"]["new"] == 0
+
+
+def test_that_mail_is_not_taken_out_again_is_told_before_and_after(cli: CommandLine):
+    assert "It cannot be undone; make a backup before: postroom backup" in cli.ok("import", SAMPLE).err
+    imported(cli, SAMPLE)
+    refused = cli("import", SAMPLE, "--undo")
+    assert (refused.code, is_told_well(refused)) == (2, True)
+    assert "not taken out again" in refused.err
+    assert "postroom restore" in refused.err
 
 
 @pytest.mark.promise("import")

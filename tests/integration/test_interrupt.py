@@ -202,7 +202,9 @@ def test_what_is_uncertain_is_listed_and_typed_again_only_by_a_persons_word(kept
     look, again = "postroom screen backend", f"postroom dead retry {ref[-8:]}"
     assert f"look: {look}; have it typed again: {again}\n" in told
     assert "1 (1 uncertain)" in kept.cli.ok("agents").out
-    assert "uncertain, and not typed again: 1; see: postroom dead list" in kept.cli.ok("status").out
+    told = kept.cli.ok("status").out
+    assert "uncertain, and not handed over again: 1; see: postroom dead list" in told
+    assert "0, and 1 uncertain" in told
     assert "is paused" in kept.cli("interrupt", "backend", "--kind", "pause", "--as", "human:ana").out
     assert kept.delivery(ref)["reason"] == "paused"
     kept.cli.ok("resume", "backend", "--as", "human:ana")

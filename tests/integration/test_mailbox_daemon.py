@@ -272,3 +272,15 @@ def test_an_agent_in_a_container_that_shares_only_its_mailbox_holds_a_conversati
         finally:
             agent.kill()
     assert Agent(os.path.join(tree, "builder")).names("outbox", "rejected") == []
+
+
+def test_what_is_being_taken_in_is_counted_as_waiting(cli: CommandLine, tree: str) -> None:
+    bob = Agent(os.path.join(tree, "bob"))
+    os.mkdir(bob.place)
+    cli.ok("mailbox", "add", tree)
+    until(lambda: os.path.isdir(bob.path("outbox", ".taking")))
+    end(cli.home, signal.SIGTERM)
+    bob.put("a.json", {"id": "1", "to": "alice"})
+    os.rename(bob.path("outbox", "a.json"), bob.path("outbox", ".taking", "1.a.json"))
+    [listed] = cli.ok("mailbox", "--json").json["mailboxes"]
+    assert listed["outbox"] == 1

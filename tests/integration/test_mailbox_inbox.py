@@ -8,6 +8,8 @@ import pytest
 
 from postroom import host
 from postroom.bridges.files import inbox
+from postroom.bridges.files.carrier import Carrier
+from postroom.bridges.files.local import LocalShelf
 from postroom.bridges.files.outbox import Outbox
 from postroom.bridges.files.shelf import MARK, Folder
 from postroom.config import Settings
@@ -231,18 +233,96 @@ def test_two_carriers_at_once_deliver_each_letter_once(room: LocalRoom, bob: Pos
 def test_a_disk_that_is_full_costs_nothing(
     room: LocalRoom, bob: Postal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(inbox, "_LATER", 0.05)
     sent = room.send("bob", "one")
-
-    def full(*_: object, **__: object) -> None:
-        raise BridgeError("no space left on device")
-
     with monkeypatch.context() as patch:
         patch.setattr(bob.shelf, "write", full)
         bob.carry()
         assert bob.state(sent.id) == "stored"
         assert "no space left" in bob.carrier.observe().words
-    bob.carry()
+    until(lambda: bob.carry() is not None and bob.inbox())
     assert "mayBeRepeat" not in bob.inbox()[0], "nothing of it had been written"
+    assert "no space left" not in bob.carrier.observe().words
+
+
+def full(*_: object, **__: object) -> None:
+    raise BridgeError("no space left on device")
+
+
+def test_while_an_inbox_cannot_be_written_nothing_is_claimed_for_it(
+    room: LocalRoom, bob: Postal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inbox, "_LATER", 0.01)
+    tries: list[str] = []
+
+    def count(_: Folder, name: str, *__: object, **___: object) -> None:
+        tries.append(name)
+        full()
+
+    sent = room.send("bob", "one")
+    monkeypatch.setattr(bob.shelf, "write", count)
+    bob.carrier.step()
+    until(lambda: bob.carrier.step() is not None and len(tries) > 3)
+    assert bob.delivery(sent.id).attempts == 1
+    assert set(tries[1:]) == {".trial"}
+
+
+def test_a_failure_to_write_is_waited_out_whatever_rings(
+    room: LocalRoom, bob: Postal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    room.send("bob", "one")
+    tries: list[object] = []
+    monkeypatch.setattr(bob.shelf, "write", lambda *given, **__: (tries.append(given), full()))
+    bob.put("a.json", {"id": "1", "to": "alice", "payload": "out"})
+    for _ in range(20):
+        assert bob.carrier.step() != 0.0
+    assert len(tries) == 1
+    assert "no space left" in bob.carrier.observe().words
+    assert [mail.body for mail in room.peek("alice")] == ["out"], "what it sends need not wait for that"
+
+
+@pytest.mark.promise("mailbox-seen")
+def test_a_carrier_follows_when_another_begins_the_next_context(
+    room: LocalRoom, bob: Postal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inbox, "_SURE", 0.0)
+    other = Carrier(room, bob.id, LocalShelf(bob.tree, "bob"))
+    room.send("bob", "first")
+    bob.carry()
+    other.step()
+    shutil.rmtree(bob.path("inbox"))
+    other.step()
+    os.makedirs(bob.path("inbox", "processed"))
+    while other.step() == 0.0:
+        pass
+    second = room.send("bob", "second")
+    bob.carry()
+    bob.close()
+    bob.put_away()
+    while other.step() == 0.0:
+        pass
+    assert bob.state(second.id) == "seen"
+    other.close()
+
+
+def test_what_was_put_there_in_a_context_that_is_over_comes_again(room: LocalRoom, bob: Postal) -> None:
+    other = Carrier(room, bob.id, LocalShelf(bob.tree, "bob"))
+    other.step()
+    sent = room.send("bob", "one")
+    agent = room.known("bob")
+
+    def move_on(step: str) -> None:
+        if step == "inbox-claimed":
+            other._inbox._anew(other._inbox._session)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(inbox, "step", move_on)
+        bob.carry()
+    [lies] = room.store.look().offered(agent.id, inbox.HOLDER)
+    assert lies.message.id == sent.id
+    assert lies.delivery.context == inbox.context(room.store.look().sessions(agent.id)[0])
+    assert bob.inbox()[0]["mayBeRepeat"]
+    other.close()
 
 
 def test_a_program_of_the_agents_own_that_listens_has_its_mail(room: LocalRoom, bob: Postal) -> None:

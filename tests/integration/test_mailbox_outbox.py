@@ -4,10 +4,12 @@ import gzip
 import json
 import os
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
-from postroom.bridges.files import inbox, outbox
+from postroom.bridges.files import inbox, outbox, receipts
+from postroom.bridges.files.shelf import Folder
 from postroom.config import Settings
 from postroom.errors import StoreBusy
 from postroom.room.local import LocalRoom
@@ -114,13 +116,30 @@ def test_the_same_letter_again_arrives_once(room: LocalRoom, bob: Postal) -> Non
     assert bob.names("outbox", "rejected") == []
 
 
-@pytest.mark.parametrize("other", [{"payload": "else"}, {"subject": "s"}, {"priority": "low"}, {"to": "bob"}])
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"payload": "else"},
+        {"subject": "s"},
+        {"priority": "low"},
+        {"to": "bob"},
+        {"metadata": {"run": 2}},
+        {"metadata": None},
+        {"expiresAt": "2999-01-01T00:00:01Z"},
+        {"expiresAt": None},
+    ],
+)
 def test_an_id_that_was_used_for_something_else_is_set_aside(
-    room: LocalRoom, bob: Postal, other: dict[str, str]
+    room: LocalRoom, bob: Postal, other: dict[str, Any]
 ) -> None:
-    letter = {"id": "1", "to": "alice", "payload": "hi", "requiresAck": True}
+    letter = {
+        "id": "1", "to": "alice", "payload": "hi", "requiresAck": True, "metadata": {"run": 1},
+        "expiresAt": "2999-01-01T00:00:00Z",
+    }  # fmt: skip
     bob.put("a.json", letter)
+    bob.put("again.json", {**letter, "expiresAt": "2999-01-01T01:00:00+01:00"})
     bob.carry()
+    assert bob.names("outbox", "rejected") == [], "it is the same letter"
     bob.put("b.json", {**letter, **other})
     bob.carry()
     assert bodies(room) == ["hi"]
@@ -296,3 +315,41 @@ def test_the_history_of_a_mailbox_is_gzipped_by_age(room: LocalRoom, bob: Postal
     assert bob.names("outbox", "processed") == ["a.json.gz"]
     with gzip.open(bob.path("outbox", "processed", "a.json.gz")) as file:
         assert json.load(file)["id"] == "1"
+
+
+@pytest.mark.promise("mailbox-once")
+def test_history_of_the_same_name_is_kept_when_it_is_gzipped(room: LocalRoom, bob: Postal) -> None:
+    for n in range(3):
+        bob.put("a.json", {"id": str(n), "to": "alice", "payload": "hi"})
+        bob.carry()
+        until(lambda: bob.shelf.pack(0.0) == 1)
+    ids: list[str] = []
+    for name in bob.names("outbox", "processed"):
+        with gzip.open(bob.path("outbox", "processed", name)) as file:
+            ids.append(json.load(file)["id"])
+    assert sorted(ids) == ["0", "1", "2"]
+
+
+def test_a_name_that_cannot_become_longer_keeps_no_other_from_being_gzipped(bob: Postal) -> None:
+    names = [f"{each * 250}.json" for each in "abcdef"] + ["g.json"]
+    for name in names:
+        bob.shelf.write(Folder.TAKEN, name, b"{}")
+    until(lambda: bob.shelf.pack(0.0) == 1)
+    assert bob.names("outbox", "processed") == [*names[:-1], "g.json.gz"]
+
+
+def test_the_receipts_of_all_open_letters_climb_after_a_restart(
+    room: LocalRoom, bob: Postal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(receipts, "_PAGE", 2)
+    for n in range(5):
+        bob.put(f"{n}.json", {"id": str(n), "to": "alice", "payload": str(n), "requiresAck": True})
+    bob.carry()
+    bob.again()
+    for mail in room.peek("alice"):
+        room.ack(mail.id, agent="alice")
+
+    def states() -> set[str]:
+        return {bob.receipt(str(n))["recipients"][0]["state"] for n in range(5)}
+
+    until(lambda: bob.carry() is not None and states() == {"acked"})

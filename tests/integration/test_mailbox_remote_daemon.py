@@ -107,7 +107,7 @@ def test_a_daemon_that_is_killed_on_the_way_to_a_bucket_loses_nothing_and_repeat
 
 def test_a_mailbox_that_appears_in_a_tree_is_served(room: LocalRoom, site: Site, daemons: ExitStack):
     where = place.checked(site.url)
-    tree.put(room.home, Tree(where, room.project()))
+    tree.put(room, Tree(where, room.project()))
     begin(room, daemons)
     site.put("carol/outbox/1.json", json.dumps({"id": "1", "to": "planner", "payload": "I am new"}).encode())
     until(lambda: room.peek("planner"))

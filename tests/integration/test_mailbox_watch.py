@@ -107,3 +107,22 @@ def test_a_machine_that_has_no_watch_left_is_looked_at(
         os.mkdir(os.path.join(shelf.place, "outbox"))
         shelf.changes()
         assert shelf.is_blind
+
+
+def test_a_tree_that_was_replaced_is_watched_where_it_is_now(tmp_path: os.PathLike[str]) -> None:
+    tree = os.path.join(tmp_path, "tree")
+    os.mkdir(tree)
+    shelf = LocalShelf(tree, "bob")
+    shelf.make()
+    shelf.changes()
+    os.rename(tree, tree + ".away")
+    os.mkdir(tree)
+    fresh = LocalShelf(tree, "bob")
+    fresh.make()
+    fresh.close()
+    assert shelf.changes() == {Folder.INBOX, Folder.OUTBOX}, "they may have changed before"
+    assert shelf.changes() == frozenset()
+    Agent(shelf.place).put("a.json", {"id": "1"})
+    assert wakes(shelf.fileno())
+    assert shelf.changes() == {Folder.OUTBOX}
+    shelf.close()

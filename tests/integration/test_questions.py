@@ -8,7 +8,7 @@ import pytest
 from postroom.bridges.contract import Heard, Option, Question
 from postroom.config import Settings
 from postroom.daemon.questions import Questions
-from postroom.errors import StoreFull
+from postroom.errors import BridgeError, InvalidValue, StoreFull
 from postroom.model.ladder import State
 from postroom.model.message import Agent, Session
 from postroom.room import berth, permission
@@ -24,9 +24,11 @@ class Asking:
 
     def __init__(self) -> None:
         self.answers: list[tuple[str, str]] = []
-        self.is_over = False
+        self.is_over = self.is_deaf = False
 
     def answer(self, question: str, option: str) -> bool:
+        if self.is_deaf:
+            raise BridgeError("it does not listen")
         self.answers.append((question, option))
         return not self.is_over
 
@@ -41,8 +43,8 @@ class Scene:
         self.session: Session = berth.occupy(room, self.agent, "acp", process)
         self.questions = Questions(room, self.bridge)  # pyright: ignore[reportArgumentType] - all that is used
 
-    def ask(self, number: str = "1") -> None:
-        question = Question(number, f"run {number}", "rm -rf build", OPTIONS)
+    def ask(self, number: str = "1", options: tuple[Option, ...] = OPTIONS) -> None:
+        question = Question(number, f"run {number}", "rm -rf build", options)
         self.questions.hear(Heard(asks=question))
 
     def step(self) -> float | None:
@@ -122,6 +124,34 @@ def test_a_decision_that_comes_when_nobody_asks_any_more_is_taken_back(scene: Sc
     assert scene.questions.sift(waits) == []
     assert scene.letters() == [State.WITHDRAWN]
     assert scene.room.peek("builder") == []
+
+
+def test_who_allows_something_once_has_not_allowed_it_for_ever(scene: Scene):
+    scene.ask(options=(Option("e", "Always", "allow_always"), OPTIONS[1]))
+    scene.step()
+    with pytest.raises(InvalidValue, match="none of the options: approve-always, deny"):
+        scene.room.decide(scene.gate(), "approve", agent="human:ana")
+    scene.room.decide(scene.gate(), "Approve-Always", agent="human:ana")
+    scene.step()
+    assert scene.bridge.answers == [("1", "e")]
+
+
+@pytest.mark.promise("people-decide")
+def test_a_decision_that_does_not_get_through_is_passed_on_once_it_does(scene: Scene):
+    scene.ask()
+    scene.step()
+    scene.room.decide(scene.gate(), "approve", agent="human:ana")
+    scene.bridge.is_deaf = True
+    for _ in range(3):
+        assert scene.step() is not None, "it is tried again"
+    assert scene.questions.sift(scene.room.peek("builder")) == []
+    assert scene.letters() == [State.STORED], "it is neither shown as mail nor taken back"
+    scene.bridge.is_deaf = False
+    assert scene.step() is None
+    assert scene.bridge.answers == [("1", "y")]
+    assert scene.letters() == [State.SEEN]
+    told = [one.payload for one in scene.room.events() if one.type == "agent.pushed"]
+    assert [one["result"] for one in told if one] == ["uncertain", "handed"]
 
 
 def test_a_gate_of_the_agents_own_is_no_permission_and_its_answer_is_mail(scene: Scene):

@@ -23,7 +23,7 @@ from tests.process import ROOT, Child, environment
 # Steps of other protocols, which have kill tests of their own.
 ELSEWHERE = (
     "journal-", "snapshot-", "prune-", "redact-", "backup-", "restore-", "attachment-", "blob-", "spill-",
-    "migrating", "hook-", "before-typing", "typed", "submitted",
+    "migrating", "hook-", "before-typing", "typed", "submitted", "letter-", "copied", "after-import",
 )  # fmt: skip
 
 

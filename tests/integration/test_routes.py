@@ -12,6 +12,7 @@ from postroom.model.ladder import Evidence, State
 from postroom.room import berth, glance
 from postroom.room.local import LocalRoom
 from tests.bridged import Record
+from tests.process import until
 from tests.serving.codex import AppServer, Listening
 from tests.tui.house import House
 from tests.tui.stage import Pane, Stage, patiently
@@ -109,10 +110,16 @@ def test_a_server_that_answers_again_is_used_again(house: House, codex: Codex):
     house.seen(first.id, Evidence.TERMINAL)
     codex.begin()
     n = 0
-    while codex.route() != "codex":  # it is tried when there is something to do
+
+    def is_back() -> bool:
+        """It is tried when there is something to do."""
+        nonlocal n
         sent = house.room.send("builder", f"message {n}")
-        patiently(lambda ref=sent.id: house.delivery(ref).state is State.SEEN)
+        patiently(lambda: house.delivery(sent.id).state is State.SEEN)
         n += 1
+        return codex.route() == "codex"
+
+    until(is_back)
     last = house.room.send("builder", "last")
     house.seen(last.id, Evidence.RUNTIME_ACK)
     texts = "\n".join([*codex.record.texts(), *codex.pane.submitted()])
@@ -198,3 +205,15 @@ def test_an_operators_command_is_typed_into_the_terminal_and_not_handed_to_the_s
     assert done["result"] == "proven", done
     assert codex.pane.submitted() == ["/compact"]
     assert codex.record.texts() == []
+
+
+@pytest.mark.promise("next-route")
+def test_a_server_that_takes_no_mail_is_left_for_the_pane_after_a_few_tries(house: House, codex: Codex):
+    codex.server.refuses = {"thread/queue/add"}
+    house.daemon(SEAMS=LATE)
+    sent = house.room.send("builder", "hello")
+    house.seen(sent.id, Evidence.TERMINAL)
+    assert codex.server.calls.count("thread/queue/add") == 3
+    [(route, _, words)] = codex.routes()
+    assert route == "tmux"
+    assert "takes no mail" in words

@@ -12,6 +12,7 @@ from postroom import host
 from postroom.bridges import registry
 from postroom.bridges.codex import terminal as codex_terminal
 from postroom.bridges.codex import thread as codex
+from postroom.bridges.codex.approval import asked
 from postroom.bridges.codex.talk import Talk
 from postroom.bridges.contract import Assent, Bridge, Doing, Heard, Launch, Result, Text
 from postroom.bridges.opencode import http as opencode_http
@@ -88,6 +89,14 @@ def test_what_a_server_refuses_was_not_taken(child: Child):
     assert child.record.texts() == []
     assert child.deliver("next") == (Result.HANDED, "")
     until(child.proofs)
+    assert child.doubts() == []
+
+
+@pytest.mark.parametrize("text", ["[[taken]]", "[[broken]]"])
+def test_what_a_server_took_before_it_said_no_is_not_given_back(child: Child, text: str):
+    assert child.deliver(text) == (Result.HANDED, "")
+    until(child.proofs)
+    assert child.record.texts() == [text]
     assert child.doubts() == []
 
 
@@ -208,6 +217,41 @@ def test_what_codex_asks_is_passed_on_and_only_a_yes_is_a_yes(
         until(child.proofs)
     finally:
         child.bridge.close()
+
+
+def test_of_files_that_codex_wants_to_change_people_see_which_and_how(tmp_path: os.PathLike[str]):
+    child = Child("codex", os.fspath(tmp_path))
+    try:
+        child.deliver("[[ask]] files")
+        until(child.questions)
+        [question] = child.questions()
+        assert question.title == "change files: /etc/hosts (harmless)"
+        assert "+127.0.0.1 evil" in question.details
+    finally:
+        child.bridge.close()
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "title"),
+    [
+        ("item/fileChange/requestApproval", {}, "change files: its app-server has not said which"),
+        ("applyPatchApproval", {"fileChanges": {"a.py": {}, "b.py": {}}}, "change files: a.py, b.py"),
+        ("execCommandApproval", {"command": ["rm", "-rf", "a b"]}, "rm -rf 'a b'"),
+        (
+            "item/commandExecution/requestApproval",
+            {"networkApprovalContext": {"host": "example.org"}, "command": "curl x"},
+            "reach example.org: curl x",
+        ),
+        ("item/commandExecution/requestApproval", {"command": "ls", "reason": "why"}, "ls (why)"),
+        ("item/commandExecution/requestApproval", {}, "do something that its app-server does not name"),
+    ],
+)
+def test_what_codex_asks_begins_with_what_it_wants_to_do(method: str, params: Any, title: str):
+    question = asked("1", {"method": method, "params": {"threadId": "t", "surprise": "shown", **params}})
+    assert question is not None
+    assert question.title == title
+    assert "surprise" in question.details
+    assert "threadId" not in question.details
 
 
 # what is said, and what is nonsense

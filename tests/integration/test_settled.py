@@ -1,4 +1,4 @@
-"""How long an agent must have been idle before something is typed, and who knows that it was."""
+"""How long an agent must have been idle before something is typed, who knows that it was, what it said."""
 
 from collections.abc import Callable
 
@@ -30,6 +30,7 @@ class Screen:
     def __init__(self, still: float) -> None:
         self._still = still
         self.typed: list[str] = []
+        self.said: list[Heard] = []
 
     def capabilities(self) -> Capabilities:
         return Capabilities(screen=True, proves=(Evidence.TERMINAL,))
@@ -37,7 +38,8 @@ class Screen:
     def attend(self, ring: Callable[[], None]) -> None: ...
 
     def receive(self) -> list[Heard]:
-        return []
+        taken, self.said = self.said, []
+        return taken
 
     def observe(self) -> Observation:
         return Observation(Doing.IDLE, "its composer is empty", still=self._still)
@@ -73,3 +75,20 @@ def test_one_that_has_just_moved_must_be_idle_for_a_while(actor: Callable[[Scree
     assert screen.typed == []
     assert wait
     assert 0 < wait <= 0.25
+
+
+def test_what_it_says_at_once_is_written_down_at_once_and_in_order(
+    actor: Callable[[Screen], Actor], room: LocalRoom, monkeypatch: pytest.MonkeyPatch
+):
+    screen, begun = Screen(still=0.0), list[int]()
+    acting = actor(screen)
+    usual = room.write
+    monkeypatch.setattr(room, "write", lambda: (begun.append(1), usual())[1])
+    acting.step()
+    quiet = len(begun)
+    many = [Heard(f"line {n}", "event") for n in range(200)]
+    screen.said = [*many, Heard("proof", proves=Evidence.TERMINAL), Heard("after")]
+    acting.step()
+    assert len(begun) - 2 * quiet <= 4
+    told = [one.payload for one in room.events() if one.type == "agent.output"]
+    assert [one["text"] for one in told if one] == [*(one.text for one in many), "proof", "after"]

@@ -214,6 +214,9 @@ def test_a_program_that_nobody_knows_may_be_given_its_looks_by_hand(yard: Yard):
 @pytest.mark.parametrize(
     ("words", "code", "says"),
     [
+        (["--bridge", "files", "--", "python3"], 2, "postroom mailbox add DIR NAME"),
+        (["--bridge", "claude-team", "--", "python3"], 2, "postroom teams adopt NAME"),
+        (["--open", "--", "python3"], 2, "no terminal here"),
         (["--bridge", "tmus", "--", "python3"], 2, "there is no bridge 'tmus'"),
         (["--runtime", "clod", "--", "python3"], 2, "there is no runtime 'clod'"),
         (["--profile", "none", "--", "python3"], 2, "there is no profile 'none'"),
@@ -326,3 +329,40 @@ def test_a_child_that_was_started_is_told_of_with_its_program(yard: Yard, tmp_pa
     yard.ok("spawn", "worker", "--bridge", "lines", "--", *command)
     starts = [one["payload"] for one in told(yard) if one["type"] == "agent.started"]
     assert starts == [{"bridge": "lines", "program": os.path.basename(command[0])}]
+
+
+@pytest.mark.parametrize("is_stopped", [False, True])
+def test_of_a_child_that_has_ended_the_log_tells_what_it_said_and_how_it_ended(yard: Yard, is_stopped: bool):
+    script = "echo; echo no licence; echo buy one; exit 3"
+    done = yard("spawn", "worker", "--bridge", "lines", "--", "sh", "-c", script)
+    assert "See what it printed: postroom log p/worker" in done.err
+    eventually(lambda: ends(yard))
+    if is_stopped:
+        yard("stop", "worker")
+    log = yard.ok("log", "worker").out
+    lines = {line.split()[1]: line for line in log.splitlines()}
+    assert "sh by lines" in lines["agent.started"]
+    assert "no licence" in log
+    assert lines["agent.ended"].endswith("exit 3")
+    refused = yard("screen", "worker")
+    assert refused.code == 1
+    assert "is not running" in refused.err
+    assert "See what it printed: postroom log" in refused.err
+
+
+@pytest.mark.parametrize("was_here", [False, True])
+def test_who_could_not_be_started_has_an_address_only_if_it_had_one(yard: Yard, was_here: bool):
+    if was_here:
+        yard.line.ok("join", "writer")
+    words = ("--bridge", "acp", "--timeout", "1s", "--", "sh", "-c", "exec cat >/dev/null")
+    refused = yard("spawn", "writer", *words)
+    assert refused.code == 1
+    assert "it did not answer within 1 s" in refused.err
+    assert ("p/writer" in yard.ok("agents").out) is was_here
+
+
+def test_nobody_goes_to_an_agent_whose_start_is_told_in_json(yard: Yard):
+    refused = yard("spawn", "backend", "--open", "--json", "--", "cat")
+    assert refused.code == 2
+    assert "--open goes to the agent" in refused.err
+    assert manifests.every(yard.home) == []

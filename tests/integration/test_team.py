@@ -213,12 +213,14 @@ def test_having_a_member_reached_is_off_and_needs_one_that_runs(crew: Crew, home
     cli, whom = CommandLine(home), f"{crew.name}/team-lead"
     refused = cli("teams", "adopt", whom, "--as", "lead", "--json")
     assert refused.error["error"] == "refused"
-    assert "claude_teams" in refused.error["hint"]
+    assert f'write into {os.path.join(home, "config.toml")}: claude_teams = "on"' in refused.error["hint"]
     on = {"POSTROOM_CLAUDE_TEAMS": "on"}
     for word in ("team-lead", f"{crew.name}/nobody", f"{crew.name}/../x", "other/team-lead"):
         assert is_told_well(cli("teams", "adopt", word, env=on)), word
     crew.end()
-    assert cli("teams", "adopt", whom, "--json", env=on).error["error"] == "not_found"
+    ended = cli("teams", "adopt", whom, "--json", env=on).error
+    assert ended["error"] == "not_found"
+    assert f"the lead of {crew.name} has ended" in ended["message"]
 
 
 def test_what_is_no_team_is_none(crew: Crew):

@@ -17,6 +17,10 @@ CWD = "/srv/shop"
 class Wrong(Exception):
     """What is answered with an error."""
 
+    def __init__(self, message: str, code: int = -32600) -> None:
+        super().__init__(message)
+        self.code = code
+
 
 class AppServer:
     """All threads of one server; each connection has a `say`."""
@@ -30,6 +34,8 @@ class AppServer:
         self._asked: dict[str, tuple[str, Any]] = {}
         self.loaded: dict[str, Any] = {}
         self.mute: set[str] = set()  # methods that are never answered
+        self.refuses: set[str] = set()  # methods that it does not know
+        self.refuses_after: set[str] = set()  # methods that are answered with an error, once they are done
         self.calls: list[str] = []
 
     # the wire
@@ -47,9 +53,9 @@ class AppServer:
             if "id" not in said or said["method"] in self.mute:
                 return
             try:
-                answer = {"result": self._do(said["method"], said["params"])}
+                answer = {"result": self._done(said["method"], said["params"])}
             except Wrong as exc:
-                answer = {"error": {"code": -32600, "message": str(exc)}}
+                answer = {"error": {"code": exc.code, "message": str(exc)}}
             if answer.get("result") is not None or "error" in answer:
                 say({"id": said["id"], **answer})
             self._play()
@@ -62,6 +68,14 @@ class AppServer:
                 continue  # it has left
 
     # what it does
+
+    def _done(self, method: str, params: Any) -> Any:
+        if method in self.refuses:
+            raise Wrong(f"unknown method {method}")
+        found = self._do(method, params)
+        if method in self.refuses_after:
+            raise Wrong("it was taken all the same")
+        return found
 
     def _do(self, method: str, params: Any) -> Any:
         match method:
@@ -152,6 +166,10 @@ class AppServer:
             self._take(thread, params)
         else:
             self._begin(thread, params)
+        if "[[taken]]" in text:
+            raise Wrong("it was taken all the same")
+        if "[[broken]]" in text:
+            raise Wrong("internal error", -32603)
         return None if "[[mute]]" in text else {"turn": {**thread["turns"][-1], "items": []}}
 
     def _steer(self, thread: Any, params: Any) -> Any:
@@ -167,7 +185,8 @@ class AppServer:
         turn = self._active(thread)
         if turn is None or turn["id"] != params["turnId"]:
             raise Wrong("no active turn to interrupt")
-        self._end(thread, "interrupted")
+        if "[[deaf]]" not in thread["said"]:
+            self._end(thread, "interrupted")
         return {}
 
     def _begin(self, thread: Any, params: Any) -> None:
@@ -202,12 +221,18 @@ class AppServer:
             self._status(thread, "active", "waitingOnApproval")
             about = {"threadId": thread["id"], "command": "touch asked", "reason": "May I?"}
             asks = {"method": "item/commandExecution/requestApproval", "id": number, "params": about}
+            if "[[ask]] files" in text:
+                about = {"threadId": thread["id"], "itemId": "item-1", "reason": "harmless"}
+                asks |= {"method": "item/fileChange/requestApproval", "params": about}
+                changes = [{"path": "/etc/hosts", "kind": {"type": "update"}, "diff": "+127.0.0.1 evil"}]
+                item = {"type": "fileChange", "id": "item-1", "changes": changes, "status": "inProgress"}
+                self.tell("item/started", threadId=thread["id"], item=item)
             for say in self._says:
                 say(asks)
         elif "[[fail]]" in text:
             thread["turns"][-1]["error"] = {"message": "the model cannot be reached"}
             self._end(thread, "failed")
-        elif "[[work]]" not in text:
+        elif "[[work]]" not in text and "[[deaf]]" not in text:
             self._answer(thread)
 
     def _answer(self, thread: Any, text: str = "yes") -> None:

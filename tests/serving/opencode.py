@@ -33,6 +33,8 @@ class Opencode:
         self.streams: list[queue.Queue[Any]] = []
         self.sessions: dict[str, Any] = {}
         self._busy: set[str] = set()
+        self.asked: dict[str, Any] = {}
+        self.failures = 0  # answers to questions that do not get through
         self._later: list[tuple[str, str]] = []
         if os.path.exists(self._path):
             with open(self._path, encoding="utf-8") as file:
@@ -56,8 +58,10 @@ class Opencode:
                     return 200, [one["info"] for one in self.sessions.values()]
                 case "GET", ["session", "status"]:
                     return 200, {id: {"type": "busy"} for id in self._busy}
-                case "GET", ["permission" | "question"]:
-                    return 200, []
+                case "GET", ["permission" | "question" as kind]:
+                    return 200, [one for one in self.asked.values() if one["asks"] == kind]
+                case "POST", ["permission" | "question", number, "reply" | "reject" as how]:
+                    return self._decided(number, body.get("reply") or how)
                 case _, ["session", id, *rest]:
                     if id not in self.sessions:
                         raise Wrong(404, f"Session not found: {id}")
@@ -106,6 +110,8 @@ class Opencode:
         if id not in self._busy:
             self._status(id, busy=True)
             self._later.append((id, text))
+        if "[[taken]]" in text or "[[broken]]" in text:
+            raise Wrong(400 if "[[taken]]" in text else 500, "it was taken all the same")
         return (0, None) if "[[mute]]" in text else (204, None)
 
     def _status(self, id: str, *, busy: bool) -> None:
@@ -119,12 +125,34 @@ class Opencode:
             for id, text in later:
                 if "[[noise]]" in text:
                     noise()
-                if "[[fail]]" in text:
+                if "[[ask]]" in text or "[[wonder]]" in text:
+                    self._ask(id, "permission" if "[[ask]]" in text else "question")
+                elif "[[fail]]" in text:
                     self._say(id, error={"name": "APIError", "data": {}})
                     self._status(id, busy=False)
                 elif "[[work]]" not in text:
                     self._say(id)
                     self._status(id, busy=False)
+
+    def _ask(self, id: str, kind: str) -> None:
+        """As a subagent does: in a session of its own."""
+        number = f"{kind[:3]}_{len(self.asked)}"
+        sub = self.start(parentID=id)["id"]
+        self.asked[number] = {"id": number, "asks": kind, "sessionID": sub, "of": id, "permission": "bash"}
+        self.failures = 1 if kind == "permission" else 0
+        self.tell(f"{kind}.asked", **self.asked[number])
+
+    def _decided(self, number: str, how: str) -> tuple[int, Any]:
+        if self.failures:
+            self.failures -= 1
+            raise Wrong(503, "in a moment")
+        if number not in self.asked:
+            raise Wrong(404, "no such question")
+        id = self.asked.pop(number)["of"]
+        self._record.note(f"decision: {how}")
+        self._say(id)
+        self._status(id, busy=False)
+        return 200, True
 
     def _abort(self, id: str) -> None:
         if id in self._busy:

@@ -184,7 +184,8 @@ class Bridge(Protocol):
     def answer(self, question: str, option: str) -> bool:
         """Answer what it asked, by the id of an option; empty: nobody has, which is never a yes.
 
-        Whether it was still asked: a question takes one answer, whoever is first.
+        Whether it was still asked: a question takes one answer, whoever is first. Where that did not get
+        through, or nobody can tell, a `BridgeError` says why, and it is answered again.
         """
         ...
 

@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from postroom.room.glance import Glance
 
 _DOING = {"idle": "idle", "busy": "at work", "permission": "asks: permission"}  # as its hooks tell it
+_MAILBOX = "files"  # by its name: what bridges can do is loaded with them, and a send has no time for that
 _WAITS = ("draft", "copy_mode", "synchronised", "background", "typing", "unknown_screen", "uncertain")
 
 
 def text(party: str, session: "Session", sight: "Sight", context: "Context", place: str = "") -> str:
     """What it does, in which terminal, and how mail gets in; `session` is that of its bridge."""
-    from postroom.bridges.registry import capabilities
     from postroom.daemon.place import running
     from postroom.room.berth import carrier
     from postroom.room.glance import get
@@ -27,7 +27,7 @@ def text(party: str, session: "Session", sight: "Sight", context: "Context", pla
     spot, carried = _spot(session, place), carrier(room.store.look(), party) is not None
     is_kept = bool(running(room.home))
     name = _paused(party, context)
-    if capabilities(str(session.details[BRIDGE])).mailbox and not carried:
+    if session.details[BRIDGE] == _MAILBOX and not carried:
         return _by_mailbox(get(room.home, party), name, is_kept=is_kept)
     if carried and name:
         return f"{_DOING.get(sight.presence.value, 'running')} in {spot}; paused: postroom resume {name}"
@@ -97,7 +97,7 @@ def _remedy(seen: "Glance | None", party: str, context: "Context") -> str:
         return ""
     pane = manifest.pane.partition("@")[0] or None
     facts = {"agent": manifest.address, "pane": pane, "doing": seen.doing, "reason": seen.reason}
-    return next_step(facts, manifest) or ""
+    return next_step(facts, manifest, context.room()) or ""
 
 
 def _by_bridge(seen: "Glance | None", spot: str, how: str, remedy: str) -> str:
@@ -123,7 +123,8 @@ def _doing(seen: "Glance | None") -> str:
 
 
 def _dialog(seen: "Glance") -> str:
-    return seen.words.rpartition(": ")[2]
+    """What stands after our own words, all of it: an agent's title may have colons, too."""
+    return seen.words.partition(": ")[2] or seen.words
 
 
 def places(panes: list[str]) -> dict[str, str]:

@@ -54,7 +54,7 @@ def document(room: "LocalRoom", manifest: "Manifest", seen: "Json | None") -> di
         "mail": "hooks" if by_hooks else typed(now), "route": now,
         "instead": (glance.instead if glance else "") or None,
     }  # fmt: skip
-    return facts | {"next": next_step(facts, manifest)}
+    return facts | {"next": next_step(facts, manifest, room)}
 
 
 def typed(bridge: str) -> str:
@@ -76,10 +76,19 @@ def title(manifest: "Manifest") -> str:
     return manifest.runtime or words[0].rpartition("/")[2]
 
 
-def next_step(facts: dict[str, Any], manifest: "Manifest") -> str | None:
+def gate(room: "LocalRoom", agent: str) -> str:
+    """The handle of what a running agent asks people to decide; empty: nothing, or there is nobody."""
+    found = room.store.look().gates(room.now())
+    open_now = [one for one in found if one.sender_id == agent and (one.metadata or {}).get("permission")]
+    return open_now[0].handle if open_now else ""
+
+
+def next_step(facts: dict[str, Any], manifest: "Manifest", room: "LocalRoom") -> str | None:
     """The command that helps, where mail cannot get in."""
     name = facts["agent"]
     reason = str(facts["reason"])
+    if facts["doing"] == "asking" and (asked := gate(room, manifest.agent)):
+        return f"postroom gates {asked}"
     if reason.startswith("launch_blocked:") or reason == "uncertain" or facts["doing"] == "asking":
         return f"postroom attach {name}"
     if facts["reason"] == "unknown_screen" and _lacks_profile(manifest):
@@ -111,7 +120,7 @@ def does(facts: dict[str, Any]) -> str:
 
 def pause(words: str) -> str:
     """When an agent that has ended is started again, if that is what the daemon says of it."""
-    return words if words.startswith("starts again in ") else ""
+    return words if words.startswith(("starts again in ", "is being started again")) else ""
 
 
 def gets(facts: dict[str, Any]) -> str:

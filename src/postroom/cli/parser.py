@@ -153,6 +153,8 @@ class Parser(argparse.ArgumentParser):
 
 def _usage(action: argparse.Action) -> str:
     word = str(action.metavar)
+    if action.nargs == "*":
+        return f"[{word} ...]"
     return word if action.required else f"[{word}]"
 
 

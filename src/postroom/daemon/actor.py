@@ -6,9 +6,10 @@ waits for it. Where the agent has hooks that carry mail, they do, and the bridge
 
 import time
 from collections import deque
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from functools import partial
+from itertools import groupby
 
 from postroom import host
 from postroom.bridges.adoption import occupy
@@ -38,6 +39,7 @@ from postroom.runtimes.contract import NUDGE
 _BUDGET = 6_000  # characters of a text that is typed
 _SETTLED = 0.25  # seconds for which an agent must have been idle
 _SOON, _LATE = 0.25, 2.0  # seconds between two looks while something is in the way, at first and at last
+_LONGEST = 60.0  # seconds before what was refused again and again is tried again
 _OPEN = 1.0  # seconds between two looks for the proof of what was handed over
 
 
@@ -69,6 +71,9 @@ class Actor:
         self._manifest = manifest
         self._route = bridge.name
         self._pause = _SOON
+        self._rests_until = 0.0
+        self.refusals = 0  # in a row, of mail that was on its way
+        self.refused = ""  # in words, the last of them
         self._idle_since: float | None = None
         self._announced: set[int] = set()  # messages that are too long to be typed, and were told of
         self._alone = 0  # the message that is tried by itself: with others it was too long
@@ -92,7 +97,7 @@ class Actor:
         """Do what can be done now; in how many seconds to look again, or None: when something rings."""
         is_gone = self._is_gone()
         self._do()
-        self._do(*(partial(Actor._hear, heard=one) for one in self._bridge.receive()))
+        self._do(*self._deeds(self._bridge.receive()))
         self.has_ended = self.has_ended or is_gone
         if self.has_ended:
             return None
@@ -153,6 +158,8 @@ class Actor:
         waits = [mail for mail in waits if mail.delivery.seq not in self._announced]
         if not waits:
             return None
+        if (left := self._rests_until - time.monotonic()) > 0:
+            return left
         seen = self.observe()
         works = seen.reason == Reason.BUSY.value and self._may_go_into_work(waits)
         if seen.reason and not works:
@@ -178,22 +185,36 @@ class Actor:
         return wanted
 
     def _type(self, offering: turn.Offering, works: bool) -> float:
+        begun: list[bool] = []
+
+        def begin() -> None:
+            push.begun(self._room, offering, self.session)
+            begun.append(not works)
+
         try:
-            delivered = self._deliver(
-                Text(offering.frame.text, while_busy=works),
-                lambda: push.begun(self._room, offering, self.session),
-            )
+            delivered = self._deliver(Text(offering.frame.text, while_busy=works), begin)
         except Exception:  # then not a byte was written
             self._due.append(lambda actor: push.give_up(actor._room, offering))
             raise
         self._idle_since = None
         self._do(partial(Actor._settle, offering=offering, delivered=delivered))
-        if delivered.result is not Result.REFUSED:
-            self._pause = _SOON
         if delivered.reason == Reason.TOO_LONG.value:
             return self._announce(offering.mails)
         self._alone = 0
-        return self._again() if delivered.result is Result.REFUSED else 0.0
+        if delivered.result is Result.REFUSED:
+            return self._rest(delivered.words, counts=any(begun))
+        self._pause, self.refusals = _SOON, 0
+        return 0.0
+
+    def _rest(self, words: str, *, counts: bool) -> float:
+        """For how long nothing is tried after a refusal, whoever rings: each try is written into the room,
+        and what is given back rings for its agent. `counts`: it was refused by who had it before them.
+        """
+        if counts:
+            self.refusals, self.refused = self.refusals + 1, words
+        pause = min(_LONGEST, self._again() * 2**self.refusals)
+        self._rests_until = time.monotonic() + pause
+        return pause
 
     def _announce(self, mails: list[Mail]) -> float:
         """What a terminal cannot show at once is not typed: the first alone, or a line on where it is."""
@@ -320,18 +341,29 @@ class Actor:
 
     # what comes out of it
 
+    def _deeds(self, heard: list[Heard]) -> "Iterator[Deed]":
+        """What is to be done about each, in order. What was only said is written down together."""
+        for is_said, some in groupby(
+            heard, lambda one: bool(one.text) and one == Heard(one.text, one.stream)
+        ):
+            if is_said:
+                yield partial(Actor._write_down, some=[*some])
+            else:
+                yield from [partial(Actor._hear, heard=one) for one in some]
+
     def _hear(self, heard: Heard) -> None:
         if heard.proves is not None:
             push.prove(self._room, self.session, self._route, heard.proves)
         if heard.doubts:
             self._doubt(heard.doubts)
         if heard.text:
-            with self._room.write() as tx:
-                payload = {"stream": heard.stream, "text": heard.text}
-                tx.append("agent.output", self._manifest.agent, payload=payload, role="agent")
+            self._write_down([heard])
         self._questions.hear(heard)
         if heard.exit_code is not None:
             self.has_ended, self.exit_code = True, heard.exit_code
+
+    def _write_down(self, some: list[Heard]) -> None:
+        berth.said(self._room, self._manifest.agent, *((one.stream, one.text) for one in some))
 
 
 Deed = Callable[[Actor], None]

@@ -21,7 +21,7 @@ from postroom.model.message import Json
 _NAME = "daemon.sock"
 _SOL_LOCAL, _LOCAL_PEERPID = 0, 0x002  # as macOS numbers them; Python names neither
 _MOST = 1 << 22  # bytes of one line
-_PATIENCE = 90.0  # seconds
+PATIENCE = 90.0  # seconds
 _LINE = 5.0  # seconds for a line to come in, all of it
 _AT_ONCE, _QUEUE = 64, 512  # connections that are answered at a time; that may wait for it
 _PAUSE = 0.05
@@ -93,7 +93,7 @@ class Server:
         except Exception as exc:
             said = BridgeError(f"{type(exc).__name__}: {exc}").as_json()
         try:
-            link.settimeout(_PATIENCE)
+            link.settimeout(PATIENCE)
             link.sendall(json.dumps(said, default=str).encode() + b"\n")
         except OSError:
             return None  # who asked has gone
@@ -110,7 +110,7 @@ class Server:
         self._socket.close()
 
 
-def ask(home: str, verb: str, *, patience: float = _PATIENCE, **words: Any) -> Any:
+def ask(home: str, verb: str, *, patience: float = PATIENCE, **words: Any) -> Any:
     """What the daemon answers; its errors are raised here."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as link:
         return _asked(link, home, patience, {"verb": verb, **words})
@@ -120,7 +120,7 @@ def take_over(home: str, verb: str, **words: Any) -> tuple[socket.socket, Any]:
     """As `ask`, and the connection, which goes on in a language of the verb's own."""
     link = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        return link, _asked(link, home, _PATIENCE, {"verb": verb, **words})
+        return link, _asked(link, home, PATIENCE, {"verb": verb, **words})
     except BaseException:
         link.close()
         raise

@@ -38,7 +38,9 @@ from postroom.room.local import LocalRoom
 _MOST = 64  # things asked for that may wait
 _FIRST, _LONGEST = 0.5, 60.0  # seconds before a crashed actor is started again
 _STEADY = 60.0  # seconds of life after which earlier crashes are forgotten
+_REFUSALS = 3  # in a row, after which mail goes by the next route
 _ANSWER = 60.0  # seconds for one thing that is asked for to begin
+_MOMENT, _PAUSE = 2.0, 0.02  # seconds in which the end of a child is known to who listens to it
 _LONGER = 25.0  # seconds for one that has begun by then to end
 
 
@@ -71,7 +73,8 @@ class _Break(NamedTuple):
         left, (code, signal) = max(0.0, self.until - time.monotonic()), _end(self.code).values()
         times = "once" if self.ends == 1 else f"{self.ends} times"
         how = f", {signal}" if signal else "" if code is None else f", exit {code}"
-        return f"starts again in {left:.0f} s; ended {times}{how}"
+        when = f"starts again in {left:.0f} s" if left else "is being started again"
+        return f"{when}; ended {times}{how}"
 
 
 class Keeper:
@@ -262,9 +265,22 @@ class Keeper:
         except PostroomError:
             return None
         try:
-            return next((one.exit_code for one in bridge.receive() if one.exit_code is not None), None)
+            return self._last_heard(bridge)
         finally:
             bridge.close()
+
+    def _last_heard(self, bridge: Bridge) -> int | None:
+        """How an agent ended; what it said before it could be listened to is noted."""
+        until = time.monotonic() + (_MOMENT if bridge.capabilities().owned else 0.0)
+        while True:
+            for heard in bridge.receive():
+                if heard.text:
+                    berth.said(self._room, self.manifest.agent, (heard.stream, heard.text))
+                if heard.exit_code is not None:
+                    return heard.exit_code
+            if time.monotonic() >= until:
+                return None
+            time.sleep(_PAUSE)
 
     def _live(self) -> Attendant:
         """Step an actor until its agent has ended, or this is to end. A child of ours outlives its crash."""
@@ -335,6 +351,9 @@ class Keeper:
                 return True
         if not self.manifest.routes or actor.has_open():
             return False
+        if isinstance(bridge, Answering) and actor.refusals >= _REFUSALS:
+            self._routes.fail(name, f"its server takes no mail: {actor.refused}")
+            return True
         if self._routes.is_stale(route):
             return True
         self._next = self._routes.better(name)
@@ -400,13 +419,13 @@ class Keeper:
             return
         self._break = _Break(time.monotonic() + pause, self._tries, code)
         self._rest(pause, self._not_running)
-        self._break = None
         try:
             if not self._stopping:
                 self._start_again()
         except NotFound as exc:  # where it ran is no more
             self._note_end(code, None, reason=str(exc))
             self._over = True
+        self._break = None  # and not where that has failed: it is tried again
 
     def _note_end(self, code: int | None, again_in: float | None, **more: str) -> None:
         known = self.manifest

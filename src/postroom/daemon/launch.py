@@ -48,7 +48,8 @@ def launch(room: LocalRoom, agent: Agent, plan: Plan) -> tuple[Manifest, str]:
     if load(plan.bridge).BY_CALLER:
         return _start(room, agent, manifest, plan.env)
     instance.ensure(room.home)
-    said = control.ask(room.home, "start", manifest=manifest._asdict(), env=plan.env)
+    patience = control.PATIENCE + float(plan.details.get("opens_in") or 0.0)
+    said = control.ask(room.home, "start", patience=patience, manifest=manifest._asdict(), env=plan.env)
     return manifests.get(room.home, agent.id) or manifest, str(said["warning"])
 
 

@@ -10,20 +10,15 @@ from functools import partial
 from typing import NamedTuple
 
 from postroom.bridges.contract import Bridge, Heard, Option, Question
+from postroom.bridges.inquiry import answers, labels
 from postroom.daemon.log import note
-from postroom.errors import PostroomError, StoreError
+from postroom.errors import BridgeError, PostroomError, StoreError
 from postroom.model.message import Agent, Json, Mail, Message, Session
 from postroom.room import permission
 from postroom.room.local import LocalRoom
 from postroom.room.permission import Outcome
 
 _LOOK = 1.0  # seconds between two looks at what is open: who decides rings, but not who takes it back
-_WORDS = {
-    "allow_once": "approve",
-    "allow_always": "approve-always",
-    "reject_once": "deny",
-    "reject_always": "deny-always",
-}
 
 
 class _Asked(NamedTuple):
@@ -32,24 +27,26 @@ class _Asked(NamedTuple):
     question: Question
     since: int
     gate: Message | None = None
-
-
-def labels(options: tuple[Option, ...]) -> dict[str, Option]:
-    """The options by what a person writes to choose one: our word for its kind, or else its own."""
-    found: dict[str, Option] = {}
-    for option in options:
-        word, n = _WORDS.get(option.kind) or option.name or option.id, 1
-        label = word
-        while label in found:
-            n += 1
-            label = f"{word}-{n}"
-        found[label] = option
-    return found
+    is_late: bool = False  # what was decided did not get through at once, which has been told
 
 
 def refusal(options: tuple[Option, ...]) -> str:
     """The id of what says no, this once; empty: the question is left without an answer."""
     return next((one.id for one in options if one.kind == "reject_once"), "")
+
+
+def _body(question: Question) -> str:
+    """What people are shown before they decide: its answers first, where no words of the agent's can be."""
+    offered = "\n".join(answers(question.options))
+    return f"{offered}\n\n{question.details or question.title}"
+
+
+def _facts(route: str, asked: _Asked, end: Outcome, result: str, but: str) -> Json:
+    return {
+        "what": "answer", "route": route, "result": result,
+        "words": f"{end.words}, but {but}" if but else end.words,
+        "option": end.option or None, "messages": [asked.gate.id] if asked.gate else [],
+    }  # fmt: skip
 
 
 class Questions:
@@ -121,7 +118,7 @@ class Questions:
         question = asked.question
         try:
             gate, people = permission.ask(
-                self._room, agent, question.title, question.details, [*labels(question.options)]
+                self._room, agent, question.title, _body(question), [*labels(question.options)]
             )
         except StoreError:
             raise
@@ -142,19 +139,27 @@ class Questions:
         question = asked.question
         chosen = labels(question.options).get(end.option)
         option = chosen.id if chosen else refusal(question.options)
-        was_asked = self._bridge.answer(question.id, option)
+        try:
+            was_asked = self._bridge.answer(question.id, option)
+        except BridgeError as exc:
+            self._be_late(agent, asked, end, str(exc))
+            return
         self._open.pop(question.id, None)
-        facts: Json = {
-            "what": "answer", "route": self._bridge.name, "result": "handed" if was_asked else "refused",
-            "words": end.words if was_asked else f"{end.words}, but it was no longer asked",
-            "option": end.option or None, "messages": [asked.gate.id] if asked.gate else [],
-        }  # fmt: skip
-        self._due.append(partial(self._tell, agent.id, facts))
+        result, but = ("handed", "") if was_asked else ("refused", "it was no longer asked")
+        self._due.append(partial(self._tell, agent.id, _facts(self._bridge.name, asked, end, result, but)))
         if asked.gate is not None and not end.letter:
             self._due.append(partial(permission.close, self._room, asked.gate, end.words))
         if end.letter and was_asked:
             answered = (agent.id, end.letter, session, self._bridge.name)
             self._due.append(partial(permission.passed_on, self._room, *answered))
+
+    def _be_late(self, agent: Agent, asked: _Asked, end: Outcome, why: str) -> None:
+        """What is decided stays so, and is passed on with a later step, for as long as it is asked."""
+        if not asked.is_late:
+            self._open[asked.question.id] = asked._replace(is_late=True)
+            but = f"it has not got through yet: {why}"
+            facts = _facts(self._bridge.name, asked, end, "uncertain", but)
+            self._due.append(partial(self._tell, agent.id, facts))
 
     def _tell(self, agent: str, facts: Json) -> None:
         with self._room.write() as tx:

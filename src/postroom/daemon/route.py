@@ -70,9 +70,10 @@ class Routes:
 
     def fail(self, name: str, words: str) -> None:
         """That route does not work; `words` say why, where that is worth telling."""
-        known = self._failures.get(name)
-        pause = min(_LONGEST, known.pause * 2) if known else _FIRST
-        self._failures[name] = _Failure(words or (known.words if known else ""), pause, time.monotonic())
+        known, now = self._failures.get(name), time.monotonic()
+        is_known = known is not None and now <= known.at + known.pause + _LONGEST
+        pause = min(_LONGEST, known.pause * 2) if known and is_known else _FIRST
+        self._failures[name] = _Failure(words or (known.words if known else ""), pause, now)
 
     def _open_best(self, names: list[str]) -> Route | None:
         for name in names:
@@ -91,7 +92,8 @@ class Routes:
         known = self._manifest
         there = known._replace(bridge=name, details={**known.details, **self._told()})
         bridge = load(name).open(there.berth)
-        self._failures.pop(name, None)
+        if failure := self._failures.get(name):  # it answers; whether it takes mail is not known yet
+            self._failures[name] = failure._replace(words="")
         return Route(there, bridge)
 
     def _told(self) -> dict[str, str]:

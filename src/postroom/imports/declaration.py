@@ -32,7 +32,7 @@ class Additions(NamedTuple):
     change: Change
     added: dict[str, Json]
     same: list[str]  # are there, just so
-    kept: list[str]  # are there, otherwise; and stay so
+    kept: dict[str, Json]  # are there, otherwise; and stay so
 
 
 def additions(home: str, agents: Agents) -> Additions:
@@ -47,7 +47,7 @@ def additions(home: str, agents: Agents) -> Additions:
     block = _block(added, agents.source, text)
     _check(path, text + block, there | added)
     same = [name for name in agents.tables if name in known and known[name] == agents.tables[name]]
-    kept = [name for name in agents.tables if name in known and known[name] != agents.tables[name]]
+    kept = {name: known[name] for name in agents.tables if name in known and name not in same}
     change = Change(
         path, before, file.encoded(text + block, before) if added else before, agents.kind.value, block
     )
@@ -111,7 +111,7 @@ def write(home: str, agents: Agents) -> Additions:
             record = _load(path) or {
                 "source": agents.source,
                 "config": change.path,
-                "made": change.before is None,
+                "made": change.before is None or _is_made(home, change.path),
                 "blocks": [],
             }
             record["blocks"].append(change.content)
@@ -179,6 +179,14 @@ def _alone(home: str) -> Generator[None]:
 def _record_path(home: str, source: str) -> str:
     name = hashlib.sha256(source.encode(errors="backslashreplace")).hexdigest()[:16]
     return config.beside(home, _FOLDER, f"{name}.json")
+
+
+def _is_made(home: str, path: str) -> bool:
+    """Whether an earlier import has made a config."""
+    folder = config.beside(home, _FOLDER)
+    names = [name for name in os.listdir(folder) if name.endswith(".json")]
+    records = [_load(os.path.join(folder, name)) for name in names]
+    return any(record and record.get("made") and record["config"] == path for record in records)
 
 
 def _load(path: str) -> Json | None:

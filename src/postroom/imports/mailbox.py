@@ -75,7 +75,12 @@ def plan(tree: Tree, source: str, settings: Settings, home: str, renamed: Mappin
             Piece(copy.sender, copy.to, wanted, rung, why, answered and answered.ref, begun and begun.ref)
         )
     return Mail(
-        source, [names[owner] for owner in tree.owners], _before_answers(pieces), naming.changed(names), left
+        source,
+        [names[owner] for owner in tree.owners],
+        _before_answers(pieces),
+        naming.changed(names),
+        left,
+        dict(names),
     )
 
 

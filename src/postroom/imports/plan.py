@@ -38,5 +38,6 @@ class Mail(NamedTuple):
     source: str
     mailboxes: list[str]  # the addresses of their owners
     pieces: list[Piece]  # in the order in which they were written
-    names: dict[str, str]
+    names: dict[str, str]  # those that are called otherwise here
     left: list[LeftOut]
+    called: dict[str, str]  # everybody, by the word for them there

@@ -49,6 +49,12 @@ class Gate(NamedTuple):
     asked: list[str]  # who may decide
     decision: Decision | None
 
+    @property
+    def withdrawn(self) -> str:
+        """Why nobody is asked any more, though nobody has decided; empty: it is not so."""
+        ended = self.decision
+        return ended.note if ended is not None and ended.option not in self.options else ""
+
     def is_open(self, now: int) -> bool:
         """Whether it can still be decided."""
         over = self.message.expires_at is not None and self.message.expires_at <= now

@@ -213,7 +213,7 @@ def topic(t: "Topic") -> Document:
 
 
 def gate(g: "Gate") -> Document:
-    decision = g.decision
+    decision = None if g.withdrawn else g.decision
     return {
         "message": message(g.message),
         "options": g.options,
@@ -222,6 +222,7 @@ def gate(g: "Gate") -> Document:
         "expires_at": iso(g.message.expires_at),
         "decision": decision and {"option": decision.option, "note": decision.note, "by": decision.by,
                                   "at": iso(decision.at)},
+        "withdrawn": g.withdrawn or None,
     }  # fmt: skip
 
 

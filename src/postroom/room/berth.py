@@ -50,6 +50,13 @@ def started(room: "LocalRoom", agent: str, bridge: str, program: str) -> None:
         tx.append("agent.started", agent, payload={"bridge": bridge, "program": program})
 
 
+def said(room: "LocalRoom", agent: str, *pieces: tuple[str, str]) -> None:
+    """Note what an agent has printed, or told by its protocol: each a stream, and a text."""
+    with room.write() as tx:
+        for stream, text in pieces:
+            tx.append("agent.output", agent, payload={"stream": stream, "text": text}, role="agent")
+
+
 def vacate(room: "LocalRoom", agent: Agent) -> None:
     """Nothing of it is reached by a bridge any more, whichever it was."""
     with room.write() as tx:

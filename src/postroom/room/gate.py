@@ -28,6 +28,11 @@ def options(message: Message) -> list[str]:
     return list(dict.fromkeys((message.payload or {}).get("options") or OPTIONS))
 
 
+def is_permission(message: Message) -> bool:
+    """Whether it is what a running agent asks to be allowed."""
+    return message.type == GATE and bool((message.metadata or {}).get("permission"))
+
+
 def digest(message: Message) -> str:
     """What is asked, in a few digits: whoever approves can tell that it is what was shown."""
     import hashlib  # noqa: PLC0415 - only where gates are looked at
@@ -110,6 +115,9 @@ def _still_open(tx: "WriteTx", message: Message) -> None:
     if message.redacted is not None:
         raise AlreadyDecided(f"{message.handle} is redacted", message_ref=message.id, option=None)
     decision = tx.decision(message.seq)
+    if decision is not None and decision.option not in options(message):
+        words = f"{message.handle} was withdrawn: {decision.note}"
+        raise AlreadyDecided(words, message_ref=message.id, option=None)
     if decision is not None:
         by = tx.agent(decision.by)
         raise AlreadyDecided(
@@ -130,13 +138,15 @@ def _not_asked(tx: "ReadTx", message: Message, address: str) -> NotAsked:
 
 
 def _choice(message: Message, wanted: str) -> str:
-    """One of the options, as the gate writes it; its beginning will do if no other begins so."""
+    """One of the options, as the gate writes it; its beginning will do if no other begins so, but where an
+    agent is allowed something: `approve` is not `approve-always`.
+    """
     known = options(message)
     if wanted in known:
         return wanted
-    found = [o for o in known if o.casefold() == wanted.casefold()] or [
-        o for o in known if wanted and o.casefold().startswith(wanted.casefold())
-    ]
+    found = [o for o in known if o.casefold() == wanted.casefold()]
+    if not found and wanted and not is_permission(message):
+        found = [o for o in known if o.casefold().startswith(wanted.casefold())]
     if len(found) != 1:
         import shlex  # noqa: PLC0415 - only where a command is told
 

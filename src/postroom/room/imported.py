@@ -140,6 +140,10 @@ def _is_behind(here: Delivery, there: Rung) -> bool:
     return here.state is State.SEEN and there in (Rung.ACKED, Rung.REFUSED)
 
 
+def is_here(room: "LocalRoom", ref: Ref) -> bool:
+    return _known(room.store.look(), room, ref) is not None
+
+
 def _known(tx: "ReadTx", room: "LocalRoom", ref: Ref) -> Message | None:
     author = _found(tx, room, ref.sender)
     return tx.message_by_key(author.id, ref.key) if author else None

@@ -13,7 +13,7 @@ from postroom.model.message import Agent, Mail, Message, Session
 from postroom.room import directory
 from postroom.room.denial import withdraw, withdraw_denial
 from postroom.room.draft import GATE, draft
-from postroom.room.gate import OVER
+from postroom.room.gate import OVER, is_permission
 from postroom.room.group import present
 from postroom.room.offer import claim
 from postroom.room.send import post
@@ -38,11 +38,11 @@ class Outcome(NamedTuple):
 
 
 def ask(
-    room: "LocalRoom", agent: Agent, title: str, details: str, options: Sequence[str]
+    room: "LocalRoom", agent: Agent, title: str, body: str, options: Sequence[str]
 ) -> tuple[Message | None, list[str]]:
     """Ask whoever may allow it, and who that is; None where there is nobody."""
     wanted = draft(
-        room.settings, _TO, details or title, type=GATE, subject=title, metadata=_MARK, priority="high",
+        room.settings, _TO, body, type=GATE, subject=title, metadata=_MARK, priority="high",
         payload={"options": [*options]}, home=room.home,
     )  # fmt: skip
     with room.write() as tx:
@@ -101,13 +101,13 @@ def _close(tx: "WriteTx", gate: Message, reason: str) -> None:
         withdraw(tx, gate, delivery, reason)
     withdraw_denial(tx, gate, reason)
     facts = {"option": _NO_LONGER, "note": reason, "answer": gate.seq + 1}
-    tx.append("gate.decided", gate.sender_id, about=gate, payload=facts, role="system", status="decided")
+    tx.append("gate.withdrawn", gate.sender_id, about=gate, payload=facts, role="system", status="withdrawn")
 
 
 def clear(room: "LocalRoom", agent: str, reason: str) -> None:
     """Close all that an earlier run of an agent has left open."""
     with room.store.read() as tx:
-        left = [one for one in tx.gates(room.now()) if one.sender_id == agent and _is_permission(one)]
+        left = [one for one in tx.gates(room.now()) if one.sender_id == agent and is_permission(one)]
     for gate in left:
         close(room, gate, reason)
 
@@ -120,7 +120,7 @@ def letters(tx: "ReadTx", mails: Collection[Mail]) -> list[Mail]:
 def _decides(tx: "ReadTx", mail: Mail) -> bool:
     decision = (mail.payload or {}).get("decision")
     gate = tx.message(str(decision["gate"])) if decision else None
-    return gate is not None and gate.sender_id == mail.delivery.recipient_id and _is_permission(gate)
+    return gate is not None and gate.sender_id == mail.delivery.recipient_id and is_permission(gate)
 
 
 def drop(room: "LocalRoom", mail: Mail, reason: str) -> None:
@@ -129,7 +129,3 @@ def drop(room: "LocalRoom", mail: Mail, reason: str) -> None:
         now = tx.mail(mail.delivery.seq, mail.delivery.recipient_id)
         if now is not None:
             withdraw(tx, now.message, now.delivery, reason)
-
-
-def _is_permission(gate: Message) -> bool:
-    return gate.type == GATE and bool((gate.metadata or {}).get("permission"))

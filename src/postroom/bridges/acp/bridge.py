@@ -1,14 +1,17 @@
 """A bridge to one agent that speaks ACP. One turn at a time: who begins a second one may end the first.
 
 A text is handed over when the request was written, and proven when its turn has ended with a reason that says
-that the model had it. What ends in another way is doubted; the death of the agent leaves it unproven.
+that the model had it. What ends in another way is doubted; the death of the agent leaves it unproven. The end
+of its input or its output is the end of the agent: if it lives on, it is ended.
 """
 
 import asyncio
+import signal
 import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
+from functools import partial
 from threading import Condition
 from typing import Any, NamedTuple
 
@@ -27,7 +30,7 @@ from acp.schema import (
 )
 
 from postroom.bridges.acp.ability import CAPABILITIES, NAME
-from postroom.bridges.acp.console import Console
+from postroom.bridges.acp.console import AGENT, Console
 from postroom.bridges.acp.opening import Opened, open_session, told
 from postroom.bridges.acp.question import Calls, question
 from postroom.bridges.acp.talk import Talk
@@ -46,6 +49,8 @@ from postroom.bridges.contract import (
     Result,
     Text,
 )
+from postroom.bridges.inquiry import answers
+from postroom.bridges.process import brood
 from postroom.bridges.process.child import Child
 from postroom.bridges.process.line import Cut, Splitter
 from postroom.bridges.process.nursery import let_go
@@ -53,15 +58,19 @@ from postroom.bridges.process.tape import Tape, left_out
 from postroom.clock import wall
 from postroom.errors import BridgeError
 from postroom.model.ladder import Evidence
+from postroom.protocol.plain import one_line
 
 _OPENS = 60.0  # seconds for a session to be there
 _READY, _WRITE = 2.0, 5.0  # seconds in which it must have room for a byte, and have taken a request
 _STOP = 5.0  # seconds for a turn to end
 _MOMENT = 1.0  # seconds in which the end of a process is known
+_LEAVE = 2.0  # seconds that one whose pipes have ended may take for each step of its own end
 _STUCK = 900.0  # seconds without a word: one tool may take ten minutes
 _LINE = 1 << 24  # bytes of one line
 _QUESTIONS = 64  # that may be open at once
+_OPTIONS = 16  # of one question: nobody chooses among more
 _SAID = 16  # lines of people's that may wait for the end of a turn
+_TITLE = 200  # characters of what a tool is called
 _HAD = ("end_turn", "max_tokens", "max_turn_requests")  # the model has answered
 
 
@@ -102,7 +111,7 @@ class Acp:
             self._wire = Wire(str(self._child.pid), self._child.lend_input(), self, self._wrote, self._unread)
             self._talk = Talk(self._note, self._console.show, self._wire.later)
             self._child.listen()
-            opened = self._open(launch.cwd, known)
+            opened = self._open(launch, known)
         except BaseException:
             self.close()
             raise
@@ -111,16 +120,18 @@ class Acp:
         self._wire.soon(self._talk.tell, facts, f"[{opened.words}]")
         self._is_open = True
 
-    def _open(self, cwd: str, known: str) -> Opened:
+    def _open(self, launch: Launch, known: str) -> Opened:
+        patience = float(launch.details.get("opens_in") or _OPENS)
         try:
-            return self._wire.call(open_session(self._wire.agent, self.address, cwd, known), _OPENS)
+            return self._wire.call(open_session(self._wire.agent, self.address, launch.cwd, known), patience)
         except BridgeError:
             raise
         except TimeoutError:
-            why = f"it did not answer within {_OPENS:g} s"
+            why = f"it did not answer within {patience:g} s"
         except Exception as exc:
             why = told(exc) if isinstance(exc, RequestError) else str(exc) or type(exc).__name__
-        shown = self._console.page().strip().rpartition("\n")[2]
+        said = [line for line in self._console.page().split("\n") if line.startswith(AGENT)]
+        shown = said[-1].removeprefix(AGENT) if said else ""
         raise BridgeError(
             f"{self.address} does not speak ACP: {why}{f': {shown}' if shown else ''}",
             hint="Does its command begin it? gemini --acp, opencode acp, claude-agent-acp …",
@@ -145,6 +156,8 @@ class Acp:
     def heard(self, stream: str, data: bytes) -> None:
         for line in self._splitters[stream].feed(data):
             self._take(stream, line)
+        if stream == "output" and not data:
+            self._wire.soon(self._part, "it says nothing any more: its output has ended")
 
     def _note(self, heard: Heard) -> None:
         self._tape.add(heard)
@@ -157,7 +170,7 @@ class Acp:
             self._wire.feed(line.text)
         elif line.text:
             self._note(Heard(line.text, stream))
-            self._console.show(line.text)
+            self._console.show(line.text, AGENT)
         if line.missing:
             self._note(left_out(line.missing))
 
@@ -184,11 +197,11 @@ class Acp:
             case ToolCallStart():
                 self._has_acted = True
                 call = self._calls.note(update)
-                self._talk.tell(_facts(call), f"* {call.get('title') or call.get('kind') or 'a tool'}")
+                self._talk.tell(_facts(call), f"* {_title(call) or call.get('kind') or 'a tool'}")
             case ToolCallProgress():
                 call = self._calls.note(update)
                 if update.status in ("completed", "failed"):
-                    shown = f"  {call.get('title') or 'it'} has failed" if update.status == "failed" else ""
+                    shown = f"* {_title(call) or 'it'} has failed" if update.status == "failed" else ""
                     self._talk.tell(_facts(call), shown)
             case _:
                 pass
@@ -205,7 +218,7 @@ class Acp:
         """The id of the option that somebody chose; empty: nobody did."""
         known = self._calls.note(call)
         with self._changed:
-            if not options or len(self._questions) >= _QUESTIONS:
+            if not _can_be_chosen(options) or len(self._questions) >= _QUESTIONS:
                 return ""
             self._asked += 1
             asked = question(str(self._asked), known, options)
@@ -220,19 +233,30 @@ class Acp:
             self._written.set_result(None)
 
     def _unread(self) -> None:
-        """Nobody reads its input: it has ended, as will be told in a moment, or is lost though it lives."""
-        self._wire.later(_MOMENT, lambda: self._lose("it reads nothing any more"))
+        self._part("it reads nothing any more: its input has ended")
+
+    def _part(self, why: str) -> None:
+        """A pipe has ended: so has the agent, as will be told in a moment, or it is lost though it lives."""
+        self._wire.later(_MOMENT, lambda: self._lose(why))
 
     def _lose(self, why: str) -> None:
         with self._changed:
+            if self.is_gone or self._is_lost:
+                return
+            self._is_lost, self._last = True, why
             self._end(self._turn, "gone", why)
-            if not self.is_gone:
-                self._is_lost, self._last = True, why
-                self._wire.hang_up()
+        self._talk.tell({"postroom": "lost", "words": why}, f"[{why}]")
+        self._wire.hang_up()
+        for steps, number in enumerate((signal.SIGTERM, signal.SIGKILL), 1):
+            self._wire.later(steps * _LEAVE, partial(self._tell_to_end, number))
+
+    def _tell_to_end(self, number: int) -> None:
+        if not self.is_gone:
+            brood.tell(self._child.pid, number)
 
     async def _converse(self, number: int, text: str, written: "Future[None]") -> None:
         """One turn, from its text to its end."""
-        self._console.show("\n".join(f"> {line}" for line in text.splitlines()))
+        self._console.show(text.rstrip("\n"), "> ")
         try:
             answer = await self._wire.agent.prompt(self.session, [text_block(text)])
             end, why = answer.stop_reason, ""
@@ -241,12 +265,12 @@ class Acp:
         except ConnectionError as exc:
             end, why = "gone", str(exc)
         except ValueError as exc:  # of the library, where an answer is not as it must be
-            end, why = "error", f"its turn has ended, and nobody can tell how: {exc}"[:300]
+            end, why = "error", one_line(f"its turn has ended, and nobody can tell how: {exc}", 300)
         finally:
             if not written.done():
                 written.set_exception(ConnectionError("nobody took the request"))
         if end == "gone" and not self.is_gone:
-            self._wire.later(_MOMENT, lambda: self._lose(why))
+            self._part(why)
         else:
             self._end(number, end, why)
 
@@ -256,7 +280,7 @@ class Acp:
                 return
             had = end in _HAD or (end == "cancelled" and self._has_acted)
             self._last = why or f"its last turn has ended: {end}"
-            doubts = "" if had or self.is_gone else why or f"its turn has ended: {end}"
+            doubts = "" if had or end == "gone" else why or f"its turn has ended: {end}"
             if not self.is_gone:
                 self._close_questions()
             self._talk.tell({"turn": end}, f"[{why or end}]", _judged(had, doubts))
@@ -306,7 +330,7 @@ class Acp:
         if self.is_gone:
             return Doing.GONE, "its process has ended", "offline"
         if self._is_lost:
-            return Doing.UNKNOWN, f"the connection to it was lost ({self._last}): start it anew", "offline"
+            return Doing.UNKNOWN, f"it is being ended: {self._last}", "offline"
         if self._questions:
             asked = "; ".join(one.question.title for one in self._questions.values())
             return Doing.ASKING, f"it asks for a permission: {asked}"[:500], "approval"
@@ -422,8 +446,17 @@ class Acp:
         return self.interrupt().words
 
 
+def _can_be_chosen(options: list[PermissionOption]) -> bool:
+    """Whether there is something to choose, and each choice is another."""
+    return 0 < len(options) <= _OPTIONS and len({one.option_id for one in options}) == len(options)
+
+
 def _judged(had: bool, doubts: str) -> Heard:
     return Heard(proves=Evidence.RUNTIME_ACK) if had else Heard(doubts=doubts)
+
+
+def _title(call: dict[str, Any]) -> str:
+    return one_line(str(call.get("title") or ""), _TITLE)
 
 
 def _facts(call: dict[str, Any]) -> dict[str, Any]:
@@ -433,5 +466,7 @@ def _facts(call: dict[str, Any]) -> dict[str, Any]:
 
 def _shown(opened: _Open) -> str:
     """A question as people see it in the console, its answers numbered."""
-    numbered = [f"  {opened.first + n}) {one.name}" for n, one in enumerate(opened.question.options)]
-    return "\n".join(["[it asks]", opened.question.details or opened.question.title, *numbered])
+    offered = answers(opened.question.options)
+    numbered = [f"  {opened.first + n}) {one}" for n, one in enumerate(offered)]
+    asked = (opened.question.details or opened.question.title).split("\n")
+    return "\n".join(["[it asks]", *(f"{AGENT}{line}" for line in asked), *numbered])

@@ -1,7 +1,8 @@
 """A conversation as a terminal: what is said scrolls by, and below it stands the line that people write.
 
-Nothing of an agent's reaches it but text. A question's answers have numbers that are never used again, so a
-number that is typed too late means nothing, and not the next question's answer.
+Nothing of an agent's reaches it but text, each line behind a mark that no line of ours begins with, so it can
+pass for no question. A question's answers have numbers that are never used again, so a number that is typed
+too late means nothing, and not the next question's answer.
 """
 
 import codecs
@@ -17,6 +18,7 @@ _LARGEST, _WIDEST = 1 << 18, 4_000  # characters that are shown at once, and of 
 _PAGE = 50
 _LONGEST = 10_000  # characters of a line that a person writes
 _PROMPT = "> "
+AGENT = "| "  # before each line of the agent's own words
 _KEYS = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|O.|.)?")  # arrows and the like, which do nothing here
 _ENTER, _BACK, _KILL, _STOP = "\r\n", "\x7f\b", "\x15", "\x03"
 
@@ -38,9 +40,10 @@ class Console:
         self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
         self._guard = threading.RLock()
 
-    def show(self, text: str) -> None:
-        """Lines that are added to the conversation."""
-        lines = [_cut(line) for line in clean(text[:_LARGEST]).replace("\t", "    ").split("\n")]
+    def show(self, text: str, mark: str = "") -> None:
+        """Lines that are added to the conversation, each behind a mark."""
+        cleaned = clean(text[:_LARGEST]).replace("\t", "    ")
+        lines = [_cut(f"{mark}{line}") for line in cleaned.split("\n")]
         with self._guard:
             self._lines.extend(lines)
             self._paint("".join(f"{line}\r\n" for line in lines))

@@ -7,6 +7,7 @@ from acp.client import ClientSideConnection
 from acp.schema import AgentCapabilities, ClientCapabilities, FileSystemCapabilities, Implementation
 
 from postroom.errors import BridgeError
+from postroom.protocol.plain import one_line
 
 _LOGIN = -32000  # as the protocol numbers it
 _OFFERED = ClientCapabilities(
@@ -67,4 +68,4 @@ def _refused(address: str, exc: RequestError) -> BridgeError:
 
 def told(exc: RequestError) -> str:
     """An agent's error in its own words, as many of them as a line has room for."""
-    return f"{exc}{f', {exc.data}' if exc.data else ''}"[:300]
+    return one_line(f"{exc}{f', {exc.data}' if exc.data else ''}", 300)

@@ -44,7 +44,7 @@ def _details(call: Json) -> str:
     parts += [f"in {one['path']}" for one in places]
     parts += [text for one in contents if (text := _content(one))]
     if call.get("raw_input"):
-        parts.append(json.dumps(call["raw_input"], ensure_ascii=False, indent=1))
+        parts.append(_written(call["raw_input"]))
     return "\n".join(dict.fromkeys(parts))
 
 
@@ -56,8 +56,11 @@ def _content(one: Json) -> str:
                 [f"{sign} {line}" for line in text.splitlines()] for sign, text in (("-", old), ("+", new))
             )
             return "\n".join([f"in {one.get('path')}:", *removed, *added])
-        case "content":
-            inner: Json = one.get("content") or {}
-            return str(inner.get("text") or "")
+        case "content" if one.get("content", {}).get("type") == "text":
+            return str(one["content"]["text"])
         case _:
-            return ""
+            return _written(one)
+
+
+def _written(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=1)

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from postroom.bridges.acp.console import AGENT
 from postroom.bridges.contract import Heard
 from postroom.text import encode
 
@@ -17,12 +18,14 @@ class Timer(Protocol):
 
 
 class Talk:
-    """Used on one loop. `tell` gets each piece, `show` what people are shown of it, in whole lines."""
+    """Used on one loop. `tell` gets each piece, `show` what people are shown of it, in whole lines, and the
+    mark that stands before each.
+    """
 
     def __init__(
         self,
         tell: Callable[[Heard], None],
-        show: Callable[[str], None],
+        show: Callable[[str, str], None],
         later: Callable[[float, Callable[[], None]], Timer],
     ) -> None:
         self._tell, self._show, self._later = tell, show, later
@@ -39,7 +42,7 @@ class Talk:
         lines, end, rest = (self._unshown + text).rpartition("\n")
         self._unshown = rest
         if end:
-            self._show(_shown(kind, lines))
+            self._show(lines, _mark(kind))
         if len(self._said) >= _LARGEST:
             self.flush()
         elif self._timer is None:
@@ -50,14 +53,14 @@ class Talk:
         self.flush()
         self._tell((heard or Heard())._replace(text=encode(facts), stream="event"))
         if shown:
-            self._show(shown)
+            self._show(shown, "")
 
     def flush(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
         if self._unshown:
-            self._show(_shown(self._kind, self._unshown))
+            self._show(self._unshown, _mark(self._kind))
         if self._said:
             prose = self._kind == "message"
             text = self._said if prose else encode({self._kind: self._said})
@@ -65,5 +68,5 @@ class Talk:
         self._said = self._unshown = ""
 
 
-def _shown(kind: str, lines: str) -> str:
-    return lines if kind == "message" else "\n".join(f"  ({line})" for line in lines.splitlines())
+def _mark(kind: str) -> str:
+    return AGENT if kind == "message" else f"{AGENT}~ "

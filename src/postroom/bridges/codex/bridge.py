@@ -26,15 +26,15 @@ _SERVER = "app-server"
 
 def start(launch: Launch) -> Berth:
     """An app-server of its own. The thread that it had before goes on, if it is still there."""
-    nursery.refuse_second(launch)
     if launch.runtime != RUNTIME.name:
         raise BridgeError(
             f"{os.path.basename(launch.command[0])} is no Codex",
             hint="Start one so: postroom spawn NAME --bridge codex -- codex",
         )
     command = launch.command if _SERVER in launch.command else [*launch.command, _SERVER]
-    owned = Owned(launch._replace(command=command), NAME, CAPABILITIES)
-    berth = nursery.keep(launch, owned)
+    with nursery.reserved(launch):
+        owned = Owned(launch._replace(command=command), NAME, CAPABILITIES)
+        berth = nursery.keep(launch, owned)
     return berth._replace(details={**berth.details, "thread": owned.thread})
 
 

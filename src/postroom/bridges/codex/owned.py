@@ -3,6 +3,8 @@
 After a restart the same thread goes on. What its model asks, people decide.
 """
 
+from typing import Any
+
 from postroom.bridges.codex.approval import answer, asked
 from postroom.bridges.codex.talk import Talk
 from postroom.bridges.codex.thread import Thread
@@ -27,6 +29,7 @@ class Owned(Own):
     def __init__(self, launch: Launch, name: str, can: Capabilities) -> None:
         self._talk = Talk(self._send, self._told)
         self._asks: dict[str, Json] = {}  # what nobody has answered, by its id
+        self._changes: dict[str, Any] = {}  # to files, which it is about to make, by the id of the item
         super().__init__(launch, name, can)
         try:
             self.thread = self._begun(launch)
@@ -56,13 +59,17 @@ class Owned(Own):
 
     def answer(self, question: str, option: str) -> bool:
         with self._changed:
-            said = self._asks.pop(question, None)
-        if said is None:
+            said = self._asks.get(question)
+        if said is None or self.is_gone:
             return False
         try:
             self._talk.reply(said["id"], answer(said, option))
-        except (Unsent, Silence):
-            return False  # it has ended, or reads nothing: then it waits
+        except Unsent as exc:
+            raise BridgeError(str(exc)) from exc
+        except Silence:
+            pass  # the rest of it goes first, before anything else does
+        with self._changed:
+            self._asks.pop(question, None)
         return True
 
     def receive(self) -> list[Heard]:
@@ -103,7 +110,8 @@ class Owned(Own):
         if said is None:
             return super()._meant(stream, line)
         if _is_question(said):
-            return Heard(line.text, "event", asks=asked(_number(said), said)), ""
+            changes = self._changes.get(str(table(said.get("params")).get("itemId")))
+            return Heard(line.text, "event", asks=asked(_number(said), said, changes)), ""
         if said.get("method") == _RESOLVED:
             return self._resolved(said), ""
         if said.get("method") not in _TELLS:
@@ -116,10 +124,19 @@ class Owned(Own):
         return Heard(asked=number)
 
     def _told(self, said: Json) -> None:
+        self._note_changes(str(said.get("method")), table(table(said.get("params")).get("item")))
         if _is_question(said):
             self._asks[_number(said)] = said
         elif self._conversation is not None:
             self._conversation.moved()
+
+    def _note_changes(self, method: str, item: Json) -> None:
+        if item.get("type") != "fileChange":
+            return
+        if method == "item/completed":
+            self._changes.pop(str(item.get("id")), None)
+        else:
+            self._changes[str(item.get("id"))] = item.get("changes")
 
 
 def _number(said: Json) -> str:

@@ -13,6 +13,7 @@ from postroom.bridges.server.said import table
 from postroom.model.message import Json
 from postroom.text import encode
 
+_INTERNAL = -32603  # an error that came on the way: what was asked for may be done
 _INITIALIZE = 15.0  # seconds for a server to begin
 _CLIENT = {"name": "postroom", "title": "Postroom", "version": "1"}
 _NOT_WANTED = (  # what is said again as a whole, when it is complete
@@ -70,7 +71,8 @@ class Talk:
         if said is None:
             raise Silence(f"its app-server did not answer to {method} within {patience:g} s")
         if "error" in said:
-            raise Refusal(_words(said["error"]))
+            error = said["error"]
+            raise (Silence if table(error).get("code") == _INTERNAL else Refusal)(_words(error))
         return table(said.get("result"))
 
     def reply(self, number: Any, result: Json) -> None:

@@ -68,9 +68,13 @@ class Thread(Conversation):
 
     def _verdict(self, turns: list[Json], number: str) -> Verdict:
         found = verdict(turns, number)
-        if found.fate is not Fate.ABSENT or not self._ledger.is_old(number) or self._is_queued(number):
+        if found.fate is not Fate.ABSENT or not self._ledger.is_old(number) or self._has(number):
             return found
         return Verdict(Fate.BROKEN, "it is in none of its turns, and not in its queue")
+
+    def _has(self, number: str) -> bool:
+        """What leaves the queue is in a turn by then, so it is looked for in this order."""
+        return self._is_queued(number) or verdict(self._turns(_PAGE, "full"), number).fate is not Fate.ABSENT
 
     def _is_queued(self, number: str) -> bool:
         waits = rows(self._ask("thread/queue/list", {}).get("data")) if self._queued else []

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from postroom import host
 from postroom.bridges.contract import Delivered, Doing, Heard, Interrupted, Observation, Result
 from postroom.bridges.files.box import Box
-from postroom.bridges.files.inbox import Inbox
+from postroom.bridges.files.inbox import Inbox, Moved
 from postroom.bridges.files.outbox import Outbox
 from postroom.bridges.files.receipts import Receipts
 from postroom.bridges.files.shelf import Folder, Shelf
@@ -56,7 +56,9 @@ class Carrier:
         self._notice()
         try:
             pause = self._carry()
-            self._trouble = ""
+            self._trouble = self._inbox.why
+        except Moved:
+            self._is_entered, pause = False, 0.0
         except MailboxGone:
             self._is_entered, pause = False, BLIND
             self._inbox.leave()
@@ -95,6 +97,7 @@ class Carrier:
         elif self._may_be_gone and not self._inbox.is_there():
             raise MailboxGone
         more = self._inbox.put()
+        self._inbox.check_context()
         pauses = [self._outbox.take_in(), self._inbox.settle(), self._receipts.update()]
         return min((pause for pause in pauses if pause is not None), default=_SLOW) if not more else 0.0
 

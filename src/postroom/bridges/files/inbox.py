@@ -13,7 +13,7 @@ from postroom import host
 from postroom.bridges.files.box import HOLDER, ROUTE, Box, step
 from postroom.bridges.files.letter import inbox_name, letters, numbered, own_id, written
 from postroom.bridges.files.shelf import MARK, Folder
-from postroom.errors import InvalidLetter, MailboxGone, MailboxLeased
+from postroom.errors import BridgeError, InvalidLetter, MailboxGone, MailboxLeased
 from postroom.model.ladder import Evidence, Outcome, State
 from postroom.model.message import Mail, Message, Session
 from postroom.room import berth, push, turn
@@ -23,13 +23,19 @@ from postroom.room.session import context, return_unproven, start
 from postroom.room.settle import see
 from postroom.room.sweep import act_on_due, give_back, is_due, is_offered, reap
 from postroom.room.unit import Unit
-from postroom.store.contract import WriteTx
+from postroom.store.contract import ReadTx, WriteTx
 
 _MOST = 400  # letters that lie in an inbox unread; the others wait in the room
 _BATCH = 50  # of them are written at a time
 _SPARE = 4096  # bytes by which a letter may be longer than it would be now
 _TIDY = 5.0  # seconds after which we put away what the agent has acknowledged, and left
+_LATER = 5.0  # seconds after which an inbox that could not be written is tried again
+_TRIAL = ".trial"  # what is written into it first then: nothing is claimed that cannot be put there
 _SURE = 1.0  # seconds for which an inbox must outlive a letter in it that was removed: all of it may be going
+
+
+class Moved(BridgeError):
+    """Another carrier has found the inbox gone, and begun a context in the next one."""
 
 
 class Inbox:
@@ -40,6 +46,9 @@ class Inbox:
         self._missed: dict[int, float] = {}  # letters that are not there, and since when, by their numbers
         self._lying = 0  # letters in it, as of the last look
         self._done: dict[str, float] = {}  # letters that are acknowledged and still there, and since when
+        self._stuck = 0  # bytes of the letter that could not be written
+        self._resumes = 0.0  # when that is tried again, on the monotonic clock
+        self.why = ""  # why nothing can be written, for people
 
     # its context
 
@@ -47,6 +56,7 @@ class Inbox:
         """Begin to use it; whether it is the one that was used before is told by the mark in it."""
         boot = self._mark()
         session = berth.occupy(self._room, self._box.agent, ROUTE, HOLDER, cwd=self._room.home)
+        self._take_over(session)
         lies = push.handed(self._room, session, ROUTE)
         if boot is None and lies:
             session = self._anew(session)
@@ -55,6 +65,27 @@ class Inbox:
         if boot != host.boot():
             self._shelf.write(Folder.INBOX, MARK, host.boot().encode())
         self._box.session = session
+
+    def _take_over(self, session: Session) -> None:
+        """What lies in a context that is over nobody looks after."""
+        where = context(session)
+        stale = [
+            mail
+            for mail in self._room.store.look().offered(self._box.id, HOLDER)
+            if mail.delivery.route == ROUTE and mail.delivery.context != where
+        ]
+        if stale:
+            self._give_back(stale, Outcome.UNCERTAIN)
+
+    def check_context(self) -> None:
+        """`Moved` if another one has begun; it may have while we wrote."""
+        self._check_context(self._room.store.look())
+
+    def _check_context(self, tx: ReadTx | WriteTx) -> None:
+        known = tx.session(self._session.id)
+        if known is None or known.epoch != self._session.epoch:
+            self._missed.clear()
+            raise Moved
 
     def leave(self) -> None:
         """It is gone, and with it what lay in it: that waits again, labelled, for the next one."""
@@ -90,9 +121,7 @@ class Inbox:
                 self._write(mail)
             elif not self._is_whole(mail):
                 lost.append(mail)
-        with Unit(self._room, prompt=False) as tx:
-            for mail in _still(tx, lost):
-                give_back(tx, mail, self._room.settings, Outcome.UNCERTAIN)
+        self._give_back(lost, Outcome.UNCERTAIN)
 
     def _is_whole(self, mail: Mail) -> bool:
         """Whether what was put away as read is what had been written."""
@@ -106,7 +135,20 @@ class Inbox:
     # out of the room
 
     def put(self) -> bool:
-        """Write the next letters; whether there may be more."""
+        """Write the next letters; whether there may be more. `why` tells what is in the way."""
+        if time.monotonic() < self._resumes:
+            return False
+        try:
+            return self._put()
+        except (MailboxGone, Moved):
+            raise
+        except BridgeError as exc:
+            self.why, self._resumes = str(exc), time.monotonic() + _LATER
+            return False
+
+    def _put(self) -> bool:
+        if self.why:
+            self._try()
         mails = self._claimed()
         if not mails:
             return False
@@ -119,10 +161,22 @@ class Inbox:
                 step("inbox-written")
         except FileNotFoundError:
             raise MailboxGone from None
+        except BridgeError:
+            self._stuck = len(self._written(mails[len(done)]))
+            raise
         finally:
             self._hand(done, mails[len(done) :])
         step("inbox-handed")
         return len(mails) == _BATCH
+
+    def _try(self) -> None:
+        """Whether the letter could be written by now that could not."""
+        try:
+            self._shelf.write(Folder.INBOX, _TRIAL, b" " * self._stuck, lasting=False)
+            self._shelf.remove(Folder.INBOX, _TRIAL)
+        except FileNotFoundError:
+            raise MailboxGone from None
+        self.why = ""
 
     def _claimed(self) -> list[Mail]:
         agent, settings = self._box.agent, self._room.settings
@@ -132,6 +186,7 @@ class Inbox:
             return []
         where = context(self._session)
         with Unit(self._room, prompt=False, lasting=False) as tx:  # it is not told before it is written
+            self._check_context(tx)
             standing, first = tx.next(agent.id, HOLDER, agent.called)
             mails = [first] if first is not None else []
             if standing.holder is not None or standing.others or is_due(standing.due, tx.now):
@@ -167,9 +222,12 @@ class Inbox:
             turn.hand_all(self._room, done, self._session)
             self._lying += len(done)
         if others:
-            with Unit(self._room, prompt=False) as tx:
-                for mail in _still(tx, others):
-                    give_back(tx, mail, self._room.settings, Outcome.REFUSED)
+            self._give_back(others, Outcome.REFUSED)
+
+    def _give_back(self, mails: list[Mail], outcome: Outcome) -> None:
+        with Unit(self._room, prompt=False) as tx:
+            for mail in _still(tx, mails):
+                give_back(tx, mail, self._room.settings, outcome)
 
     def _write(self, mail: Mail) -> None:
         is_lasting = self._room.settings.durability == "full"
@@ -200,6 +258,7 @@ class Inbox:
         if was_full and self._lying < _MOST:
             return 0.0  # there may be more that waits for the space
         due = [at + _SURE for at in self._missed.values()] + [at + _TIDY for at in self._done.values()]
+        due += [self._resumes] if self.why else []
         return max(0.0, min(due) - time.monotonic()) if due else None
 
     def _names(self) -> list[str]:

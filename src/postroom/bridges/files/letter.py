@@ -13,7 +13,7 @@ from postroom.clock import iso
 from postroom.errors import InvalidLetter, PostroomError
 from postroom.model.ladder import Priority
 from postroom.model.message import Delivery, Json, Mail, Message
-from postroom.text import encode
+from postroom.text import encode, storable
 
 if TYPE_CHECKING:
     from postroom.room.options import ReplyOptions
@@ -24,7 +24,7 @@ _KEY = "file:"  # before a writer's own id, as the room keeps it
 _LONGEST_ID = 200  # characters
 _MOST = 10_000  # letters in one file
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
-_NAME = re.compile(r"([0-3])-(\d{10,})-([0-9a-f]{8})\.json")
+_NAME = re.compile(r"([0-3])-([0-9]{10,18})-([0-9a-f]{8})\.json")
 
 
 class Letter(NamedTuple):
@@ -140,6 +140,8 @@ def _text(said: Json, field: str) -> str:
     found = said.get(field, "")
     if not isinstance(found, str):
         raise InvalidLetter(f"{field} must be text, not {_kind(found)}", field=field)
+    if storable(found) != found:
+        raise InvalidLetter(f"{field} has half a character, which nothing can hold", field=field)
     return found
 
 
@@ -289,7 +291,20 @@ def refusal(id: str, file: str, why: PostroomError, now: int) -> bytes:
 
 def is_same(letter: Letter, message: Message) -> bool:
     """Whether what the room has under a letter's id is that letter. (What it says was compared before.)"""
-    return (message.subject, message.requires_ack) == (letter.subject, letter.requires_ack) and (
-        letter.priority.upper() not in Priority.__members__
-        or message.priority is Priority[letter.priority.upper()]
+    if message.redacted is not None:
+        return True  # what it was like cannot be told any more
+    return (
+        (message.subject, message.requires_ack) == (letter.subject, letter.requires_ack)
+        and (message.metadata or {}) == (letter.metadata or {})
+        and message.priority is Priority.__members__.get(letter.priority.upper(), message.priority)
+        and _is_as_long(letter, message)
     )
+
+
+def _is_as_long(letter: Letter, message: Message) -> bool:
+    """A gate expires, whether or not its letter says when."""
+    if letter.expires_at is None:
+        from postroom.room.draft import GATE  # noqa: PLC0415 - only for a letter that came twice
+
+        return message.expires_at is None or message.type == GATE
+    return message.expires_at == round(letter.expires_at.timestamp() * 1000)

@@ -26,6 +26,7 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NOFOLLOW | _CLOEXEC
 _PACKED = (Folder.READ, Folder.TAKEN, Folder.RECEIPTS)
 _MOST_PACKED = 500  # at a time
 _LARGEST_PACKED = 64 << 20  # bytes
+_LONGEST_PACKED = 220  # bytes of a name, to which something is added
 _AS_EVER = (FileNotFoundError, FileExistsError, InvalidLetter)  # what a shelf's user knows what to do with
 
 
@@ -158,7 +159,8 @@ class LocalShelf:
                 for name in os.listdir(directory):
                     if packed == _MOST_PACKED:
                         return packed
-                    packed += name[0] != "." and name.endswith(SUFFIX) and _pack(directory, name, before)
+                    if name[0] != "." and name.endswith(SUFFIX):
+                        packed += _pack(directory, name, before, is_renewed=folder is Folder.RECEIPTS)
         return packed
 
     # changes
@@ -293,11 +295,23 @@ def _is_there(name: str, directory: int) -> bool:
     return True
 
 
-def _pack(directory: int, name: str, before: float) -> bool:
-    """Gzip one file that has not changed since; its place is taken by what was made of it."""
+def _free(name: str, directory: int) -> str:
+    """What to call it when it is packed, if another of its name was before."""
+    if not _is_there(f"{name}.gz", directory):
+        return name
+    return f"{name.removesuffix(SUFFIX)}.{time.time_ns()}{SUFFIX}"
+
+
+def _pack(directory: int, name: str, before: float, *, is_renewed: bool) -> bool:
+    """Gzip one file that has not changed since; its place is taken by what was made of it.
+
+    `is_renewed`: a later one of that name says all that an earlier one did.
+    """
     import gzip  # noqa: PLC0415 - now and then
     import shutil  # noqa: PLC0415
 
+    if len(os.fsencode(name)) > _LONGEST_PACKED:
+        return False
     about = os.stat(name, dir_fd=directory, follow_symlinks=False)
     if max(about.st_mtime, about.st_ctime) > before or not stat.S_ISREG(about.st_mode):
         return False
@@ -317,6 +331,7 @@ def _pack(directory: int, name: str, before: float) -> bool:
         if not is_same:
             os.unlink(temporary, dir_fd=directory)
             return False
-        os.replace(temporary, f"{name}.gz", src_dir_fd=directory, dst_dir_fd=directory)
+        target_name = name if is_renewed else _free(name, directory)
+        os.replace(temporary, f"{target_name}.gz", src_dir_fd=directory, dst_dir_fd=directory)
     os.unlink(name, dir_fd=directory)
     return True

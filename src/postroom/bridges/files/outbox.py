@@ -99,8 +99,10 @@ class Outbox:
                 self._waits.popleft()
             self.why = next((why for _, why in self._later.values()), "")
         except RateLimited as exc:
-            self.why = str(exc)
+            self.why = str(exc).replace("(sender_rate)", "(mailbox_rate)")  # which is the one for mailboxes
             self._resumes = time.monotonic() + float(exc.facts.get("retry_after") or 1.0)
+            self._waits.clear()  # what it stopped at may be where it is taken in by now
+            self._must_look = True
         finally:
             self._tell()
         if self._resumes > now:
@@ -134,14 +136,18 @@ class Outbox:
         self._later.pop(name, None)
         self._check_rate()
         try:
-            if folder is Folder.TAKING:
-                self._finish(name, self._read(folder, name)[0])
-            else:
-                self._claim(name)
+            self._take_or_reject(folder, name)
         except FileNotFoundError:
             pass
         except BridgeError as exc:
             self._put_off(name, str(exc))
+
+    def _take_or_reject(self, folder: Folder, name: str) -> None:
+        try:
+            if folder is Folder.TAKING:
+                self._finish(name, self._read(folder, name)[0])
+            else:
+                self._claim(name)
         except InvalidLetter as exc:
             self._reject(folder, name, "", exc)
 
@@ -198,12 +204,15 @@ class Outbox:
         for n, each in enumerate(found):
             try:
                 self._obey(each)
-            except (StoreError, RateLimited):
-                raise
+            except (StoreError, RateLimited, OSError, MemoryError):
+                raise  # it is none of the letter's doing
             except MailboxFull as exc:
                 full = str(exc)
             except PostroomError as exc:
                 refused.append((n, Flaw(each.id, exc)))
+            except Exception as exc:  # whatever it is about it, it must not come first again for ever
+                why = InvalidLetter(f"it cannot be sent as it is: {type(exc).__name__}: {exc}"[:300])
+                refused.append((n, Flaw(each.id, why)))
         step("outbox-sent")
         if full:
             self._put_off(taking, full)
@@ -211,9 +220,9 @@ class Outbox:
         if refused and len(found) == 1:
             self._reject(Folder.TAKING, taking, refused[0][1].id, refused[0][1].why)
             return
-        for n, flaw in refused:
-            self._keep_part(taking, n, flaw)
+        parts = self._keep_parts(taking, refused) if refused else []
         self._put_away(Folder.TAKING, taking, Folder.TAKEN)
+        self._note(*parts)
         step("outbox-moved")
 
     # what a letter asks for
@@ -293,30 +302,50 @@ class Outbox:
     # where files go
 
     def _reject(self, folder: Folder, name: str, id: str, why: PostroomError) -> None:
-        """Set a file aside; its writer is told before it is gone from where it was."""
-        self._note(_Aside(_original(name) if folder is Folder.TAKING else name, id, why))
+        """Set a file aside. Its receipt is there first; the letter about it comes when it has been moved."""
+        aside = _Aside(_original(name) if folder is Folder.TAKING else name, id, why)
+        self._refuse(aside)
         self._put_away(folder, name, Folder.REJECTED)
+        self._note(aside)
 
-    def _keep_part(self, taking: str, n: int, flaw: Flaw) -> None:
-        """One of several in a file is set aside in a file of its own."""
+    def _keep_parts(self, taking: str, refused: list[tuple[int, Flaw]]) -> list[_Aside]:
+        """Some of several in a file are set aside, each in a file of its own."""
         name = _original(taking)
-        part = f"{_short(name).removesuffix(SUFFIX)}.{n + 1}{SUFFIX}"
-        sheet = self._shelf.read(Folder.TAKING, taking, self._room.settings.mailbox_file_bytes)
-        self._shelf.write(Folder.REJECTED, part, json.dumps(items(sheet.data)[n]).encode(), lasting=False)
-        self._note(_Aside(part, flaw.id, flaw.why))
+        found = items(self._shelf.read(Folder.TAKING, taking, self._room.settings.mailbox_file_bytes).data)
+        parts: list[_Aside] = []
+        for n, flaw in refused:
+            part = f"{_short(name).removesuffix(SUFFIX)}.{n + 1}{SUFFIX}"
+            part = self._keep_part(part, json.dumps(found[n]).encode())
+            parts.append(_Aside(part, flaw.id, flaw.why))
+            self._refuse(parts[-1])
+        return parts
+
+    def _keep_part(self, name: str, data: bytes) -> str:
+        """What it is called there: another of that name stays; what was kept before is not kept twice."""
+        try:
+            if self._shelf.read(Folder.REJECTED, name, len(data)).data == data:
+                return name
+            name = _another(name)
+        except FileNotFoundError:
+            pass
+        except InvalidLetter:
+            name = _another(name)
+        self._shelf.write(Folder.REJECTED, name, data, lasting=False)
+        return name
 
     def _put_away(self, folder: Folder, name: str, target: Folder) -> None:
         plain = _original(name) if folder is Folder.TAKING else name
         try:
             self._shelf.move(folder, name, target, plain)
         except FileExistsError:
-            another = f"{_short(plain).removesuffix(SUFFIX)}.{time.time_ns()}{SUFFIX}"
-            self._shelf.move(folder, name, target, another)
+            self._shelf.move(folder, name, target, _another(plain))
 
-    def _note(self, aside: _Aside) -> None:
+    def _refuse(self, aside: _Aside) -> None:
         self._receipts.refuse(storable(aside.id), storable(aside.file), aside.why)
-        if not aside.why.facts.get("is_untold"):  # who answers every letter would answer that one, too
-            self._aside.append(aside)
+
+    def _note(self, *aside: _Aside) -> None:
+        """Those are to be told of. Who answers every letter would answer that one, too."""
+        self._aside += [each for each in aside if not each.why.facts.get("is_untold")]
 
     def _tell(self) -> None:
         """One letter of the room to the agent, of all that was set aside just now."""
@@ -341,6 +370,11 @@ def _original(taking: str) -> str:
     """What its writer called a file that is being taken in."""
     name = taking.partition(".")[2]
     return name if name.endswith(SUFFIX) and name[0] != "." else taking
+
+
+def _another(name: str) -> str:
+    """A name that is free, for what would be called so."""
+    return f"{_short(name).removesuffix(SUFFIX)}.{time.time_ns()}{SUFFIX}"
 
 
 def _short(name: str) -> str:

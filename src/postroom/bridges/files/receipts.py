@@ -11,6 +11,7 @@ from postroom.model.message import Delivery, Message, Sent
 
 _SHARE = 10  # of the time at most one in so many goes into looking
 _SOONEST = 0.002  # seconds
+_PAGE = 500  # of what was sent earlier are looked at in a step
 
 
 class Receipts:
@@ -21,6 +22,7 @@ class Receipts:
         self._open: dict[str, tuple[Message, str]] = {}  # by the writer's id; what its receipt says
         self._next = 0.0  # when to look, on the monotonic clock
         self._has_looked_back = False
+        self._back = 0  # how far, as the number of a message; 0: nowhere yet
 
     def follow(self, id: str, sent: Sent) -> None:
         """Tell from now on what becomes of a letter."""
@@ -39,7 +41,9 @@ class Receipts:
 
     def update(self) -> float | None:
         """Write what has changed; in how many seconds to look again, if something is open and was not."""
-        self._look_back()
+        if not self._has_looked_back:
+            self._look_back()
+            return 0.0
         if not self._open:
             return None
         began = time.monotonic()
@@ -54,14 +58,15 @@ class Receipts:
         return None
 
     def _look_back(self) -> None:
-        """What was open when an earlier process of ours ended, as far back as a page goes."""
-        if self._has_looked_back:
-            return
-        self._has_looked_back = True
-        for message, _ in self._box.room.sent(limit=500):
+        """A page of what was sent, newest first: some was open when an earlier process of ours ended."""
+        page = self._box.room.sent(limit=_PAGE, before=self._back or None)
+        for message, _ in page:
             id = own_id(message)
             if id is not None and message.requires_ack and not _is_final(self._deliveries(message)):
-                self._open[id] = message, ""
+                self._open.setdefault(id, (message, ""))
+        self._has_looked_back = len(page) < _PAGE
+        if page:
+            self._back = page[-1][0].seq
 
     def _deliveries(self, message: Message) -> list[Delivery]:
         return self._box.room.store.look().deliveries(message.seq)

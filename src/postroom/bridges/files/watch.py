@@ -86,7 +86,9 @@ class Inotify:
         self._folders = frozenset(side.value)
         self._fd = _call(_libc().inotify_init1, os.O_NONBLOCK | os.O_CLOEXEC)
         self._watched: dict[int, str] = {}  # by the number of its watch
+        self._mailbox = ""  # which directory it is that is watched
         self.is_blind = False
+        self._check_place()
         self._arm()
 
     def fileno(self) -> int:
@@ -105,7 +107,21 @@ class Inotify:
             if mask & _IS_LOST:
                 for each in [watched] if folder else list(self._watched):  # with a mailbox go its folders
                     self._disarm(each)
+        self._check_place()
         return frozenset(Folder(each) for each in found | self._arm() if each)
+
+    def _check_place(self) -> None:
+        """Nobody tells of a directory further up that was replaced: what is watched lies elsewhere then."""
+        try:
+            with self._opened("") as directory:
+                about = os.fstat(directory)
+        except (OSError, BridgeError):  # it is gone; whatever comes in its place is another one
+            return
+        here = f"{about.st_dev}.{about.st_ino}"
+        if here != self._mailbox:
+            for each in list(self._watched) if self._mailbox else ():
+                self._disarm(each)
+            self._mailbox = here
 
     def _arm(self) -> set[str]:
         """Watch what is not watched yet; what that is."""

@@ -23,8 +23,16 @@ class Attached(Beside):
         seen = self._dialogue.observe()
         if seen.reason == "offline":
             raise BridgeError(seen.words)
-        self._is_followed = True
-        self._stream: Stream = self._http.follow(self._told, self._left)
+        self._stream: Stream | None = None
+        self._follow()
+
+    def _follow(self) -> None:
+        self._is_followed = True  # before its thread runs, which may end at once
+        try:
+            self._stream = self._http.follow(self._told, self._left)
+        except BridgeError:
+            self._is_followed = False
+            raise
 
     @property
     def conversation(self) -> Dialogue:
@@ -36,8 +44,7 @@ class Attached(Beside):
     def canary(self) -> str:
         try:
             if self.is_lost():
-                self._stream = self._http.follow(self._told, self._left)
-                self._is_followed = True
+                self._follow()
             if self._finder.find(self._http) != self._id:
                 return "its terminal shows another session"
         except BridgeError as exc:
@@ -46,7 +53,8 @@ class Attached(Beside):
         return seen.words if seen.reason == "offline" else ""
 
     def close(self) -> None:
-        self._stream.close()
+        if self._stream is not None:
+            self._stream.close()
 
     # --------------------------------------------------------------------------- by the stream's thread
 

@@ -26,15 +26,15 @@ _SERVE = ("serve", "--hostname", "127.0.0.1", "--port", "0")
 
 def start(launch: Launch) -> Berth:
     """A server of its own. The session that it had before goes on, if it is still there."""
-    nursery.refuse_second(launch)
     if launch.runtime != RUNTIME.name:
         raise BridgeError(
             f"{os.path.basename(launch.command[0])} is no opencode",
             hint="Start one so: postroom spawn NAME --bridge opencode -- opencode",
         )
     command = launch.command if _SERVE[0] in launch.command else [*launch.command, *_SERVE]
-    owned = Owned(launch._replace(command=command), NAME, CAPABILITIES)
-    berth = nursery.keep(launch, owned)
+    with nursery.reserved(launch):
+        owned = Owned(launch._replace(command=command), NAME, CAPABILITIES)
+        berth = nursery.keep(launch, owned)
     return berth._replace(details={**berth.details, "conversation": owned.session})
 
 

@@ -57,7 +57,7 @@ class Http:
         body: Json | None = None,
         query: dict[str, str] | None = None,
     ) -> Any:
-        """Raises `Refusal`, `Unsent` or `Silence`."""
+        """Raises `Refusal`, `Unsent` or `Silence`; what failed in the server may have been done there."""
         link = HTTPConnection(self._site.host, self._site.port, timeout=_ASK)
         try:
             try:
@@ -70,19 +70,47 @@ class Http:
 
     def _answer(self, link: HTTPConnection, method: str, target: str, body: Json | None) -> Any:
         sent = None if body is None else encode(body).encode(errors="replace")
+        limit = _Limit(link.sock, _ASK)
         try:
             link.request(method, target, sent, {"Content-Type": "application/json", **self._site.headers()})
             response = link.getresponse()
             data = response.read(_MOST)
         except (OSError, HTTPException) as exc:
             raise Silence(f"its server did not answer to {method} {target}: {exc!r}") from None
+        finally:
+            limit.end()
+        if limit.is_over:
+            raise Silence(f"its server did not answer to {method} {target} within {_ASK:g} s")
+        if response.status >= 500:
+            raise Silence(_refused(response, data))
         if response.status >= 400:
             raise Refusal(_refused(response, data))
-        return _parsed(data)
+        found = _parsed(data)
+        if data and found is None:
+            raise Silence(f"what answered to {method} {target} is no server of opencode")
+        return found
 
     def follow(self, told: Callable[[Json], None], ended: Callable[[], None]) -> "Stream":
         """Have what the server tells everybody told, by a thread of its own."""
         return Stream(self._site, told, ended)
+
+
+class _Limit:
+    """Closes a connection at the end of its time: what comes drop by drop ends, too."""
+
+    def __init__(self, link: socket, seconds: float) -> None:
+        self._link = link
+        self.is_over = False
+        self._timer = threading.Timer(seconds, self._cut)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def _cut(self) -> None:
+        self.is_over = True
+        _shut(self._link)
+
+    def end(self) -> None:
+        self._timer.cancel()
 
 
 class Stream:
@@ -97,6 +125,8 @@ class Stream:
             self._socket: socket = self._link.sock
             self._link.request("GET", "/event", headers=site.headers())
             self._response = self._link.getresponse()
+            if self._response.status != 200:
+                raise HTTPException(f"it said {self._response.status}")
         except (OSError, HTTPException) as exc:
             self._link.close()
             raise BridgeError(f"the server of opencode does not tell what it does: {exc!r}") from exc
@@ -116,10 +146,14 @@ class Stream:
 
     def close(self) -> None:
         """Its thread ends by that."""
-        try:
-            self._socket.shutdown(SHUT_RDWR)
-        except OSError:
-            pass
+        _shut(self._socket)
+
+
+def _shut(link: socket) -> None:
+    try:
+        link.shutdown(SHUT_RDWR)
+    except OSError:
+        pass
 
 
 def _target(path: tuple[str, ...], query: dict[str, str]) -> str:

@@ -11,7 +11,7 @@ from postroom.bridges.contract import Capabilities, Heard, Launch, Option, Quest
 from postroom.bridges.opencode.http import Http, Site, Stream
 from postroom.bridges.opencode.session import Dialogue
 from postroom.bridges.process.line import Cut
-from postroom.bridges.server.answer import UNANSWERED, Refusal
+from postroom.bridges.server.answer import UNANSWERED, Refusal, Silence, Unsent
 from postroom.bridges.server.own import Own
 from postroom.bridges.server.question import question
 from postroom.bridges.server.said import rows, table
@@ -21,14 +21,13 @@ from postroom.text import encode
 
 _BEGIN = 60.0  # seconds for it to listen
 _AGAIN = 5.0  # seconds before what it tells is followed again
-_ASKED = "permission.asked"
+_ASKED, _WONDERS = "permission.asked", "question.asked"
 _LISTENS = re.compile(r"listening on http://([\w.\[\]:]+):(\d+)")
 _REPLIES = ("once", "always", "reject")
-_OPTIONS = (
-    Option("once", "yes", "allow_once"),
-    Option("always", "yes, and all that is like it", "allow_always"),
-    Option("reject", "no", "reject_once"),
-)
+_ONCE = Option("once", "yes", "allow_once")
+_ALWAYS = Option("always", "yes, and from now on", "allow_always")
+_NEVER = Option("reject", "no", "reject_once")
+_IDS = ("id", "sessionID", "tool")  # of what it asks, what tells people nothing
 _PASSWORD, _USER = "OPENCODE_SERVER_PASSWORD", "OPENCODE_SERVER_USERNAME"
 
 
@@ -43,6 +42,7 @@ class Owned(Own):
         self._followed_at = 0.0
         self._is_followed = False
         self._questions: set[str] = set()  # those that were passed on
+        self._wonders: set[str] = set()  # those that nobody can answer
         self._password = secrets.token_urlsafe(24)
         env = {key: value for key, value in launch.env.items() if key != _USER}
         super().__init__(launch._replace(env=env | {_PASSWORD: self._password}), name, can)
@@ -61,15 +61,20 @@ class Owned(Own):
                 raise BridgeError("it does not say where it listens")
             self._http = http = Http(self._site)
         self.session = self._session(http, launch)
-        self._conversation = Dialogue(http, self.session)
+        self._conversation = Dialogue(http, self.session, alone=True)
         self._follow(http)
 
     def _follow(self, http: Http) -> None:
         """Hear what it tells from now on, and what it asks already."""
         self._followed_at, self._is_followed = time.monotonic(), True
-        self._stream = http.follow(self._told, self._left)
-        for asked in rows(http.get("permission")):
-            self._told({"type": _ASKED, "properties": asked})
+        try:
+            self._stream = http.follow(self._told, self._left)
+        except BridgeError:
+            self._is_followed = False
+            raise
+        for kind in (_ASKED, _WONDERS):
+            for asked in rows(http.get(kind.partition(".")[0])):
+                self._told({"type": kind, "properties": asked})
 
     def receive(self) -> list[Heard]:
         if self._http and not self._is_followed and time.monotonic() - self._followed_at > _AGAIN:
@@ -77,7 +82,22 @@ class Owned(Own):
                 self._follow(self._http)
             except (*UNANSWERED, BridgeError):
                 self._is_followed = False  # it has ended, or will answer later
+        self._decline()
         return super().receive()
+
+    def _decline(self) -> None:
+        """What it asks that is no matter of yes or no: nobody is there who could answer that."""
+        http = self._http
+        if http is None or self.is_gone:
+            return
+        for number in [*self._wonders]:
+            try:
+                http.post(_WONDERS.partition(".")[0], number, "reject", body={})
+            except Refusal:
+                pass  # it is not asked any more
+            except (Unsent, Silence):
+                continue  # later
+            self._wonders.discard(number)
 
     def _session(self, http: Http, launch: Launch) -> str:
         """The one that it had before, or a new one."""
@@ -91,13 +111,15 @@ class Owned(Own):
         return str(http.post("session", body={"title": launch.address})["id"])
 
     def answer(self, question: str, option: str) -> bool:
-        if self._http is None:
+        if self._http is None or self.is_gone:
             return False
         reply = option if option in _REPLIES else _REPLIES[-1]
         try:
             self._http.post("permission", question, "reply", body={"reply": reply})
-        except UNANSWERED:
+        except Refusal:
             return False
+        except (Unsent, Silence) as exc:
+            raise BridgeError(str(exc)) from exc
         return True
 
     def close(self) -> None:
@@ -115,9 +137,11 @@ class Owned(Own):
 
     def _told(self, said: Json) -> None:
         about = table(said.get("properties"))
-        if self._conversation is None or about.get("sessionID") != self.session:
+        kind = str(said.get("type"))
+        is_ours = about.get("sessionID") == self.session or kind.startswith(("permission.", "question."))
+        if self._conversation is None or not is_ours:
             return
-        if heard := self._heard(str(said.get("type")), about):
+        if heard := self._heard(kind, about):
             self._tape.add(heard)
         self._conversation.moved()
         self._ring()
@@ -128,6 +152,9 @@ class Owned(Own):
             case "permission.asked" if (number := str(about.get("id"))) not in self._questions:
                 self._questions.add(number)
                 return Heard(encode({"type": kind, **about}), "event", asks=_asked(about))
+            case "question.asked":
+                self._wonders.add(str(about.get("id")))
+                return Heard(encode({"type": kind, **about}), "event")
             case "permission.replied":
                 return Heard(asked=str(about.get("requestID")))
             case "message.part.updated" if part.get("type") == "text" and table(part.get("time")).get("end"):
@@ -142,5 +169,6 @@ class Owned(Own):
 
 def _asked(about: Json) -> Question:
     title = f"{about.get('permission')}: {about.get('patterns')}"
-    shown = {name: about[name] for name in ("permission", "patterns", "metadata") if about.get(name)}
-    return question(str(about.get("id")), title, shown, _OPTIONS)
+    shown = {name: value for name, value in about.items() if name not in _IDS and value}
+    always = f"{_ALWAYS.name}: {', '.join(map(str, about.get('always') or ['it does not say what']))}"
+    return question(str(about.get("id")), title, shown, (_ONCE, _ALWAYS._replace(name=always), _NEVER))

@@ -6,7 +6,7 @@ import time
 
 from postroom.bridges.contract import Doing
 from postroom.bridges.opencode.http import Http
-from postroom.bridges.server.answer import UNANSWERED, Refusal
+from postroom.bridges.server.answer import UNANSWERED, Refusal, Silence
 from postroom.bridges.server.conversation import Conversation
 from postroom.bridges.server.ledger import Fate, Verdict
 from postroom.bridges.server.said import rows, table
@@ -19,15 +19,17 @@ _LETTERS = string.digits + string.ascii_letters
 class Dialogue(Conversation):
     """A conversation of opencode."""
 
-    def __init__(self, http: Http, id: str) -> None:
+    def __init__(self, http: Http, id: str, *, alone: bool = False) -> None:
+        """`alone`: the server has no other conversation, but those of its subagents."""
         super().__init__()
         self._http = http
         self._id = id
+        self._alone = alone
 
     def _doing(self) -> tuple[Doing, str, str]:
         status = self._status()
         for kind in ("permission", "question"):
-            asked = [one for one in rows(self._http.get(kind)) if one.get("sessionID") == self._id]
+            asked = [one for one in rows(self._http.get(kind)) if self._alone or self._is_ours(one)]
             if asked:
                 about = asked[0].get("permission") or kind
                 return Doing.ASKING, f"its server says that it asks: {about}", "approval"
@@ -35,9 +37,15 @@ class Dialogue(Conversation):
             return Doing.IDLE, "its server says so", ""
         return Doing.PROCESSING, f"its server says so: {status.get('type')}", "busy"
 
+    def _is_ours(self, asked: Json) -> bool:
+        return asked.get("sessionID") == self._id
+
     def _status(self) -> Json:
         """Empty: it is idle."""
-        return table(table(self._http.get("session", "status")).get(self._id))
+        found = self._http.get("session", "status")
+        if not isinstance(found, dict):
+            raise Silence("its server does not say what its sessions do")
+        return table(table(found).get(self._id))
 
     def _new_number(self) -> str:
         """As opencode makes them, by the time: later ones sort later, and it relies on that. So do we, for

@@ -5,6 +5,8 @@ since the terminal was opened, in a directory where no other opencode works. Whe
 is.
 """
 
+import os
+
 from postroom import host
 from postroom.bridges.contract import Berth
 from postroom.bridges.opencode.http import Http, Site
@@ -18,7 +20,7 @@ from postroom.runtimes.opencode import RUNTIME
 def site(process: str) -> Site:
     """Where the server of a terminal listens, on loopback; with the password that it was started with."""
     own = host.pid_of(process)
-    pids = [own, *(pid for pid in host.processes() if own in host.ancestors(pid))]
+    pids = [own, *(pid for pid in host.processes() if _is_opencode(pid) and own in host.ancestors(pid))]
     ports = sorted({port for pid in pids for port in host.listens(pid)})
     if not ports:
         raise BridgeError("that opencode has no server: it was started without --port", absent=True)
@@ -27,6 +29,11 @@ def site(process: str) -> Site:
     env = host.environment(own)
     password, user = env.get("OPENCODE_SERVER_PASSWORD", ""), env.get("OPENCODE_SERVER_USERNAME", "")
     return Site(ports[0], password=password, user=user)
+
+
+def _is_opencode(pid: int) -> bool:
+    """What its model has started may listen, too."""
+    return host.program(pid) in RUNTIME.programs
 
 
 class Finder:
@@ -45,12 +52,13 @@ class Finder:
 
     def _found(self, http: Http) -> str:
         if self._told:
-            http.get("session", self._told)
+            if table(http.get("session", self._told)).get("id") != self._told:
+                raise BridgeError("the server of opencode has not the session that its plugin tells of")
             return self._told
-        self._refuse_others()
+        here = self._directory()
         began = host.began_at(self._process)
         shown = [
-            one for one in rows(http.get("session")) if not one.get("parentID") and _updated_at(one) >= began
+            one for one in rows(http.get("session")) if _is_shown(one, here) and _updated_at(one) >= began
         ]
         if not shown:
             raise BridgeError("nothing was said in that opencode yet", absent=True)
@@ -58,13 +66,14 @@ class Finder:
             raise BridgeError(f"{len(shown)} sessions could be that terminal's", absent=True)
         return str(shown[0]["id"])
 
-    def _refuse_others(self) -> None:
+    def _directory(self) -> str:
+        """Where this one works, and no other does."""
         own = host.pid_of(self._process)
         here = host.started_with(self._process)[1]
         others = [
             pid
             for pid in host.processes()
-            if host.program(pid) in RUNTIME.programs
+            if _is_opencode(pid)
             and host.started_with(str(pid))[1] == here
             and pid != own
             and own not in host.ancestors(pid)
@@ -72,6 +81,12 @@ class Finder:
         ]
         if others:
             raise BridgeError("several opencodes work in that directory", absent=True)
+        return os.path.realpath(here)
+
+
+def _is_shown(session: Json, here: str) -> bool:
+    """Whether it may be: its project's other directories have sessions, and so have subagents."""
+    return not session.get("parentID") and os.path.realpath(str(session.get("directory") or "")) == here
 
 
 def _updated_at(session: Json) -> int:

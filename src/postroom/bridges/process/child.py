@@ -39,7 +39,9 @@ class Size(NamedTuple):
 class Listener(Protocol):
     """Who hears a child. Called by the child's own thread only."""
 
-    def heard(self, stream: str, data: bytes) -> None: ...
+    def heard(self, stream: str, data: bytes) -> None:
+        """What it printed; nothing: a pipe has ended, and nothing more will come from there."""
+        ...
 
     def ended(self, code: int) -> None:
         """Once, after the last output; the negative number of a signal, if that ended it."""
@@ -227,8 +229,7 @@ class Child:
             return True
         except OSError:  # a terminal that nobody has open
             return False
-        if data:
-            self._listener.heard(self._streams[descriptor], data)
+        self._listener.heard(self._streams[descriptor], data)
         return bool(data)
 
     def _read_tails(self, descriptors: set[int]) -> None:

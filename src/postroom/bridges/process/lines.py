@@ -38,8 +38,8 @@ BY_CALLER = False
 
 
 def start(launch: Launch) -> Berth:
-    nursery.refuse_second(launch)
-    return nursery.keep(launch, Lines(launch))
+    with nursery.reserved(launch):
+        return nursery.keep(launch, Lines(launch))
 
 
 def open(berth: Berth) -> "Lines":

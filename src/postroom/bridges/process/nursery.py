@@ -29,22 +29,29 @@ _guard = threading.Lock()
 
 
 def refuse_second(launch: Launch) -> None:
-    """An agent runs once."""
+    """An agent runs once. Of two that get past this at once, `keep` ends the second."""
     with _guard:
         _refuse_second(launch)
 
 
 def _refuse_second(launch: Launch) -> None:
-    earlier = _kept.get(launch.agent)
-    if launch.agent in _starting or (earlier is not None and not earlier.is_gone):
-        raise BridgeError(
-            f"{launch.address} is running already", hint=f"End it first: postroom stop {launch.address}"
-        )
+    if launch.agent in _starting or _runs(_kept.get(launch.agent)):
+        raise _second(launch)
+
+
+def _runs(owned: Owned | None) -> bool:
+    return owned is not None and not owned.is_gone
+
+
+def _second(launch: Launch) -> BridgeError:
+    return BridgeError(
+        f"{launch.address} is running already", hint=f"End it first: postroom stop {launch.address}"
+    )
 
 
 @contextmanager
 def reserved(launch: Launch) -> Generator[None]:
-    """As `refuse_second`, for one that takes its time to start: nobody else starts it meanwhile."""
+    """An agent runs once: nobody else starts it meanwhile, however long that takes."""
     with _guard:
         _refuse_second(launch)
         _starting.add(launch.agent)
@@ -58,7 +65,13 @@ def reserved(launch: Launch) -> Generator[None]:
 def keep(launch: Launch, owned: Owned) -> Berth:
     """Remember a child for whoever opens the bridge to it, in place of one that has ended. Where it runs."""
     with _guard:
-        earlier, _kept[launch.agent] = _kept.get(launch.agent), owned
+        earlier = _kept.get(launch.agent)
+        is_second = _runs(earlier)
+        if not is_second:
+            _kept[launch.agent] = owned
+    if is_second:
+        owned.close()
+        raise _second(launch)
     if earlier is not None:
         earlier.close()
     return Berth(

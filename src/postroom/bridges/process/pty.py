@@ -53,9 +53,9 @@ _FOREIGN = (
 
 
 def start(launch: Launch) -> Berth:
-    nursery.refuse_second(launch)
     env = {name: value for name, value in launch.env.items() if name not in _FOREIGN} | {"TERM": _TERM}
-    return nursery.keep(launch, Pty(launch._replace(env=env), _size(launch)))
+    with nursery.reserved(launch):
+        return nursery.keep(launch, Pty(launch._replace(env=env), _size(launch)))
 
 
 def open(berth: Berth) -> "PtyBridge":

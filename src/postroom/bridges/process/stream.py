@@ -47,7 +47,6 @@ _STUCK = 900.0  # seconds without a word: one tool may take ten minutes
 
 
 def start(launch: Launch) -> Berth:
-    nursery.refuse_second(launch)
     spec = of(launch.runtime)
     if spec is None:
         raise BridgeError(
@@ -55,7 +54,8 @@ def start(launch: Launch) -> Berth:
             hint="Claude Code does; for another, use --bridge pty or lines",
         )
     missing = spec.missing(launch.command)
-    return nursery.keep(launch, Streamed(launch._replace(command=[*launch.command, *missing]), spec))
+    with nursery.reserved(launch):
+        return nursery.keep(launch, Streamed(launch._replace(command=[*launch.command, *missing]), spec))
 
 
 def open(berth: Berth) -> "Streamed":
@@ -176,15 +176,16 @@ class Streamed(Piped):
     def answer(self, question: str, option: str) -> bool:
         with self._changed:
             asked = self._asks.get(question)
-        if asked is None or not self._pay(_STOP):
+        if asked is None:
             return False
         data = encode(self._spec.answer(asked[1], option == _ALLOW.id)).encode() + b"\n"
-        done = self._child.write(data, _STOP)
-        if done:
-            self._owed = data[done:]
-            with self._changed:
-                self._asks.pop(question, None)
-        return bool(done)
+        done = self._child.write(data, _STOP) if self._pay(_STOP) else 0
+        if not done:
+            raise BridgeError("it does not read what it is given")
+        self._owed = data[done:]
+        with self._changed:
+            self._asks.pop(question, None)
+        return True
 
     def interrupt(self) -> Interrupted:
         with self._changed:

@@ -53,6 +53,10 @@ class Conversation(ABC):
         """What became of these."""
 
     @abstractmethod
+    def _has(self, number: str) -> bool:
+        """Whether that text is anywhere in it."""
+
+    @abstractmethod
     def _turn(self) -> str:
         """The turn that it is in; empty: none."""
 
@@ -85,16 +89,32 @@ class Conversation(ABC):
             number = self._new_number()
         except UNANSWERED as exc:
             return Delivered(Result.REFUSED, "offline", words=f"nothing was sent: {exc}")
+        return self._sent(number, text.text, is_busy=seen.reason == "busy")
+
+    def _sent(self, number: str, text: str, *, is_busy: bool) -> Delivered:
         self._ledger.add(number)
         try:
-            words = self._send(number, text.text, is_busy=seen.reason == "busy")
+            words = self._send(number, text, is_busy=is_busy)
         except Silence as exc:
             return Delivered(Result.HANDED, words=f"{exc}; what became of it, the conversation will tell")
-        except (Refusal, Unsent) as exc:
+        except Unsent as exc:
             self._ledger.drop(number)
-            reason = "busy" if isinstance(exc, Refusal) else "offline"
-            return Delivered(Result.REFUSED, reason, words=f"not taken: {exc}")
+            return Delivered(Result.REFUSED, "offline", words=f"not taken: {exc}")
+        except Refusal as exc:
+            return self._refused(number, exc)
         return Delivered(Result.HANDED, words=words)
+
+    def _refused(self, number: str, exc: Refusal) -> Delivered:
+        """Given back only where the conversation has none of it: some say no after they have taken it."""
+        try:
+            is_there = self._has(number)
+        except UNANSWERED as silence:
+            words = f"refused ({exc}), and then it did not say whether it has it: {silence}"
+            return Delivered(Result.HANDED, words=words)
+        if is_there:
+            return Delivered(Result.HANDED, words=f"it is in the conversation, though its server said: {exc}")
+        self._ledger.drop(number)
+        return Delivered(Result.REFUSED, "busy", words=f"not taken: {exc}")
 
     def settled(self) -> list[Heard]:
         """What is known now of what was handed over."""
@@ -107,11 +127,19 @@ class Conversation(ABC):
                 return Interrupted(True, "nothing was done: it is in no turn")
             began = time.monotonic()
             self._stop(turn)
-            while self._turn() == turn:
-                if time.monotonic() - began > _STOP:
-                    return Interrupted(False, "it was told to stop, and its turn was not seen to end")
-                self._ledger.wait(_PAUSE)
+            if not self._has_left(turn, began + _STOP):
+                return Interrupted(False, "it was told to stop, and its turn was not seen to end")
         except UNANSWERED as exc:
             return Interrupted(False, str(exc))
         took = time.monotonic() - began
         return Interrupted(True, f"it was told to stop, and {took:.1f} s later its turn ended")
+
+    def _has_left(self, turn: str, until: float) -> bool:
+        """Whether that turn ends by then. Asked when the conversation goes on, or now and then."""
+        while True:
+            moves = self._ledger.moves
+            if self._turn() != turn:
+                return True
+            if time.monotonic() > until:
+                return False
+            self._ledger.wait(moves, _PAUSE)

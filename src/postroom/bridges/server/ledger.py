@@ -35,16 +35,25 @@ class Ledger:
 
     def __init__(self) -> None:
         self._since: dict[str, float] = {}  # by the id of a text
-        self._moved = threading.Event()
+        self._changed = threading.Condition()
+        self._moves, self._seen_moves = 0, 0  # how often it went on, and how often before the last look
         self._looked_at, self._pause = 0.0, _SOON
+
+    @property
+    def moves(self) -> int:
+        """How often the conversation went on."""
+        return self._moves
 
     def move(self) -> None:
         """The conversation goes on."""
-        self._moved.set()
+        with self._changed:
+            self._moves += 1
+            self._changed.notify_all()
 
-    def wait(self, seconds: float) -> None:
-        """Until it goes on, at most so long."""
-        self._moved.wait(seconds)
+    def wait(self, since: int, seconds: float) -> None:
+        """Until it has gone on since it had `since` moves, at most so long."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._moves != since, seconds)
 
     def add(self, text: str) -> None:
         self._since[text] = time.monotonic()
@@ -60,10 +69,10 @@ class Ledger:
 
     def settle(self, judge: Callable[[list[str]], dict[str, Verdict]]) -> list[Heard]:
         """What is known now: all of it is proven, or some of it never will be. `judge` may be unanswered."""
-        now = time.monotonic()
-        if not self._since or not (self._moved.is_set() or now - self._looked_at >= self._pause):
+        now, moves = time.monotonic(), self._moves
+        if not self._since or not (moves != self._seen_moves or now - self._looked_at >= self._pause):
             return []
-        self._moved.clear()
+        self._seen_moves = moves
         self._looked_at, self._pause = now, min(_LATE, self._pause * 1.5)
         try:
             found = judge([*self._since])

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 HELP = """\
 Dead letters: what was offered again and again and never proven to have been seen. Their senders have been
 told. `retry` puts one back into the queue, `purge` removes it for good. Listed with them is what is
-uncertain: it was typed into a terminal once, and nobody can tell what became of it. It still waits, and is
-shown by hooks and commands; `retry` lets it be typed again, which only a person may say."""
+uncertain: it was handed over once, and nobody can tell what became of it. It still waits, and is shown by
+hooks and commands; `retry` lets it be handed over again, which only a person may say."""
 EXAMPLES = """\
   postroom dead
   postroom dead show 5f0c9a1e

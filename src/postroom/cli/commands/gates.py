@@ -44,8 +44,23 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
         head = ("ID", "FROM", "WHO DECIDES", "OPTIONS", "LEFT", "TEXT")
         context.put_table(rows, ("cyan", "bold", "", "", "yellow"), head)
     else:
-        context.note("Nothing waits for a decision.")
+        context.note(_unasked(context) or "Nothing waits for a decision.")
     return 0
+
+
+def _unasked(context: "Context") -> str:
+    """Who asks, where no person has joined who could be asked."""
+    from postroom.bridges.manifest import every
+    from postroom.bridges.registry import capabilities
+    from postroom.room.glance import get
+
+    home = context.room().home
+    kept = [one for one in every(home) if not capabilities(one.bridge).screen]
+    asking = [one.address for one in kept if (seen := get(home, one.agent)) and seen.doing == "asking"]
+    if not asking:
+        return ""
+    who, first = ", ".join(asking), asking[0]
+    return f"{who}: asks, and nobody is here to decide: postroom join human:NAME, or postroom attach {first}"
 
 
 def _show(gate: "Gate", context: "Context") -> int:
@@ -59,7 +74,9 @@ def _show(gate: "Gate", context: "Context") -> int:
 
     context.put(whole(gate.message, context, asks=False))
     context.put(f"Digest: {gate.digest}\n")
-    if gate.decision is not None:
+    if gate.withdrawn:
+        context.put(f"Withdrawn: {one_line(gate.withdrawn)}.\n")
+    elif gate.decision is not None:
         note = f" ({one_line(gate.decision.note)})" if gate.decision.note else ""
         context.put(f"Decided by {gate.decision.by}: {one_line(gate.decision.option)}{note}\n")
     elif gate.message.expires_at is not None and gate.message.expires_at <= context.room().now():

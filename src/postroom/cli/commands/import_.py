@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from postroom.cli.context import Context
     from postroom.cli.parser import Parser
     from postroom.imports.plan import Agents, Mail
+    from postroom.model.message import Json
     from postroom.room.imported import Standing
 
 HELP = """\
@@ -25,6 +26,7 @@ EXAMPLES = """\
   postroom import ~/.agentcomms/config.yaml --undo"""
 
 _KINDS = ("agentcomms", "agent-orchestrator", "mailbox")
+_BACKUP, _RESTORE = "postroom backup PATH", "postroom restore PATH"
 _SHOWN = 20  # of what is left out, without --all
 
 
@@ -90,16 +92,34 @@ def _agents(found: "Agents", args: "argparse.Namespace") -> dict[str, Any]:
 
     home = config.home(args.home)
     wanted = (declaration.write if args.apply else declaration.additions)(home, found)
+    if args.apply:
+        _introduce(args)
     return {
         "kind": found.kind.value,
         "state": _state(bool(wanted.added), args),
         "agents": found.tables,
         "added": list(wanted.added),
         "here": wanted.same,
-        "kept": wanted.kept,
+        "kept": list(wanted.kept),
+        "differs": {name: _differs(table, found.tables[name]) for name, table in wanted.kept.items()},
         "config": wanted.change.path,
         "diff": wanted.change.diff() if wanted.added else "",
     }
+
+
+def _introduce(args: "argparse.Namespace") -> None:
+    """Whoever is declared now has an address, before anybody writes to it."""
+    from postroom.room import declared
+    from postroom.room.local import open_room
+
+    with open_room(args.home, project=args.project, create=False) as room, room.write() as tx:
+        declared.introduce(room, tx, declared.missing(room, tx, here=True))
+
+
+def _differs(here: "Json", there: "Json") -> "dict[str, Json]":
+    """What the config says otherwise than what is imported."""
+    keys = [key for key in {**here, **there} if here.get(key) != there.get(key)]
+    return {key: {"here": here.get(key), "there": there.get(key)} for key in keys}
 
 
 def _state(is_any: bool, args: "argparse.Namespace") -> str:
@@ -110,11 +130,19 @@ def _undo(args: "argparse.Namespace", context: "Context") -> int:
     import os
 
     from postroom import config
+    from postroom.errors import UsageError
     from postroom.imports import declaration
     from postroom.imports.recognition import config_at
+    from postroom.imports.tree import is_tree
 
+    path = os.path.expanduser(args.path)
+    if args.kind == "mailbox" or (not args.kind and os.path.isdir(path) and is_tree(path)):
+        raise UsageError(
+            "mail that was imported is not taken out again",
+            hint=f"Go back to a backup that was made before: {_RESTORE}",
+        )
     _check_person(context)
-    path = config_at(os.path.expanduser(args.path))
+    path = config_at(path)
     change = declaration.undo(config.home(args.home), path)
     if context.json:
         context.put_json({"source": path, "state": "undone", "config": change.path, "diff": change.diff()})
@@ -128,9 +156,15 @@ def _undo(args: "argparse.Namespace", context: "Context") -> int:
 
 
 def _mail(found: "Mail", args: "argparse.Namespace", context: "Context") -> dict[str, Any]:
+    from postroom.imports import called
     from postroom.room.imported import Standing, take_in
 
-    what = take_in(context.room(), found.pieces) if args.apply else _foreseen(found, context)
+    if args.apply:
+        called.check(context.room(), found)
+        called.note(context.room(), found)
+        what = take_in(context.room(), found.pieces)
+    else:
+        what = _foreseen(found, context)
     counts = {one.value: what.count(one) for one in Standing}
     return {
         "kind": "mailbox",
@@ -143,9 +177,11 @@ def _mail(found: "Mail", args: "argparse.Namespace", context: "Context") -> dict
 
 def _foreseen(found: "Mail", context: "Context") -> "list[Standing]":
     from postroom.errors import NoRoom
+    from postroom.imports import called
     from postroom.room.imported import Standing, standing
 
     try:
+        called.check(context.room(), found)
         return standing(context.room(), found.pieces)
     except NoRoom:
         return [Standing.NEW for _ in found.pieces]
@@ -174,6 +210,7 @@ def _tell(
     else:
         _put_agents(done, context)
         _put_diff(done["diff"], context)
+        _tell_kept(done, context)
     _tell_left(done["left_out"], args, context)
     _tell_end(done, args, context)
 
@@ -189,11 +226,30 @@ def _put_agents(done: dict[str, Any], context: "Context") -> None:
     from postroom.cli.output import one_line
 
     rows = [
-        (name, _how(name, done), one_line(_reached(table)))
+        (name, _how(name, done), "" if name in done["kept"] else one_line(_reached(table)))
         for name, table in done["agents"].items()
     ]  # fmt: skip
     if rows:
         context.put_table(rows, ("bold", "", "dim"), ("AGENT", "", "REACHED BY"))
+
+
+def _tell_kept(done: dict[str, Any], context: "Context") -> None:
+    """Of each that stays, what it has otherwise, and how to have it as it is there."""
+    from postroom.cli.output import one_line
+
+    for name, differs in done["differs"].items():
+        for key, values in differs.items():
+            here, there = (_said(values[side]) for side in ("here", "there"))
+            context.note(f"{name} stays as it is: {key} is {one_line(here)}, and there {one_line(there)}")
+    if done["kept"]:
+        names = ", ".join(f"[agents.{name}]" for name in done["kept"])
+        context.note(f"To take over what is there, take {names} out of {done['config']} and import again.")
+
+
+def _said(value: Any) -> str:
+    import shlex
+
+    return "not said" if value is None else shlex.join(value) if isinstance(value, list) else repr(value)  # pyright: ignore[reportUnknownArgumentType] - of texts
 
 
 def _how(name: str, done: dict[str, Any]) -> str:
@@ -243,6 +299,8 @@ def _tell_end(done: dict[str, Any], args: "argparse.Namespace", context: "Contex
     if state == "nothing_to_do":
         context.note("Nothing to do.")
     elif state == "dry_run":
+        if "messages" in done:
+            context.note(f"It cannot be undone; make a backup before: {_BACKUP}")
         context.note("Nothing was written. To do it:")
         context.note(f"  {_command(args, '--apply')}", whole=True)
     elif "config" in done:

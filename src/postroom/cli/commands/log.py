@@ -9,11 +9,11 @@ from postroom.text import width
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from postroom.cli.context import Context
     from postroom.cli.parser import Parser
-    from postroom.model.message import Event
+    from postroom.model.message import Event, Json
     from postroom.room.local import LocalRoom
 
 HELP = """\
@@ -127,6 +127,8 @@ def _detail(event: "Event", room: "LocalRoom") -> str:
         return f"→ {message.to}  {message.type}: {gist(message, 80)}"
     if event.type == "delivery.offered":
         return f"attempt {payload.get('n')} by {payload.get('route')}"
+    if event.type in _TOLD:
+        return _TOLD[event.type](payload)
     if payload.get("reason") == payload.get("outcome"):
         payload = {**payload, "reason": None}
     facts = [
@@ -135,3 +137,34 @@ def _detail(event: "Event", room: "LocalRoom") -> str:
         if payload.get(key)
     ]
     return ", ".join(facts)
+
+
+def _output(payload: "Json") -> str:
+    """The first line that says anything."""
+    lines = [line for line in str(payload.get("text")).splitlines() if line.strip()]
+    more = f" (and {len(lines) - 1:,} more)" if len(lines) > 1 else ""
+    return f"{lines[0].strip()}{more}" if lines else ""
+
+
+def _ended(payload: "Json") -> str:
+    code, again = payload.get("exit_code"), payload.get("again_in")
+    how = payload.get("signal") or ("" if code is None else f"exit {code}")
+    starts = "" if again is None else f"starts again in {again:.0f} s"
+    return ", ".join(filter(None, (how, starts, payload.get("reason"))))
+
+
+def _started(payload: "Json") -> str:
+    return f"{payload.get('program')} by {payload.get('bridge')}"
+
+
+def _decided(payload: "Json") -> str:
+    return ": ".join(filter(None, (payload.get("option"), payload.get("note"))))
+
+
+_TOLD: "dict[str, Callable[[Json], str]]" = {
+    "agent.output": _output,
+    "agent.ended": _ended,
+    "agent.started": _started,
+    "gate.decided": _decided,
+    "gate.withdrawn": lambda payload: str(payload.get("note")),
+}

@@ -204,7 +204,7 @@ def _not_served(one: "Tree", context: "Context") -> dict[str, Any]:
 
 def _described(manifest: "Manifest", seen: "dict[str, Any] | None") -> dict[str, Any]:
     """What lies where, as far as it can be told now."""
-    from contextlib import closing
+    from contextlib import closing, suppress
 
     from postroom.bridges.files import place as places
     from postroom.bridges.files.shelf import Folder
@@ -220,6 +220,8 @@ def _described(manifest: "Manifest", seen: "dict[str, Any] | None") -> dict[str,
         with closing(places.shelf(str(manifest.details["tree"]), str(manifest.details["folder"]))) as shelf:
             for folder in (Folder.INBOX, Folder.OUTBOX, Folder.REJECTED):
                 facts[folder.rpartition("/")[2]] = _count(shelf.names(folder))
+            with suppress(FileNotFoundError):
+                facts["outbox"] += _count(shelf.names(Folder.TAKING))  # that waits, too
     except (PostroomError, OSError) as exc:
         facts["why"] = facts["why"] or str(exc)
     return facts

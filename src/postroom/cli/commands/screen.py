@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from postroom.cli.context import Context
     from postroom.cli.parser import Parser
     from postroom.cli.terminal import Named
+    from postroom.errors import BridgeError
 
 HELP = """\
 What an agent's terminal shows now, or any pane of tmux: by the daemon for agents that a bridge reaches, else
@@ -17,6 +18,9 @@ EXAMPLES = """\
   postroom screen backend -n 100     # and 100 lines that have scrolled away
   postroom screen %3 --colour
   postroom screen work:1.0 --json"""
+
+
+_RECENT = 500  # events
 
 
 def add_arguments(parser: "Parser") -> None:
@@ -63,6 +67,7 @@ def _shown(found: "Named", lines: int, colour: bool, context: "Context") -> tupl
     """What is shown, and who told: the daemon, which alone sees its own children, or tmux."""
     from postroom.bridges.tmux.place import captured
     from postroom.errors import BridgeError, TimedOut, UnknownAgent
+    from postroom.host import is_gone
 
     if found.agent is not None and found.manifest is not None and not (colour and found.pane):
         from postroom.cli.kept import pause
@@ -72,7 +77,21 @@ def _shown(found: "Named", lines: int, colour: bool, context: "Context") -> tupl
             return ask(context.room().home, "screen", agent=found.agent.id, lines=lines), "daemon"
         except (BridgeError, TimedOut, UnknownAgent) as exc:
             if found.pane is None:
-                raise
+                raise _ended(found, exc) if is_gone(found.manifest.process) else exc from None
             if pause(str(exc).partition(": it ")[2]):
                 context.note(str(exc))
+    elif found.agent is not None and found.pane is None and _has_run(found.agent.id, context):
+        raise _ended(found, f"{found.name} is not running")
     return captured(found.there, lines, colour=colour), "tmux"
+
+
+def _has_run(agent: str, context: "Context") -> bool:
+    """Whether somebody has started it here, not long ago."""
+    recent = context.room().store.look().events_before("", _RECENT, agent)
+    return any(event.type in ("agent.started", "agent.output") for event in recent)
+
+
+def _ended(found: "Named", what: object) -> "BridgeError":
+    from postroom.errors import BridgeError
+
+    return BridgeError(str(what), hint=f"See what it printed: postroom log {found.name}")

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from postroom.cli.parser import Parser
     from postroom.daemon.launch import Plan
     from postroom.model.message import Json
+    from postroom.room.local import LocalRoom
 
 HELP = """\
 Start an agent under a bridge, so that its mail gets in: by default in a pane of tmux, in a session of its own
@@ -29,6 +30,10 @@ EXAMPLES = """\
 
 _WAIT = 60.0  # seconds
 _PAUSE = 0.25
+_INSTEAD = {  # of bridges by which nothing is started
+    "files": "Give it a mailbox, and start it yourself: postroom mailbox add DIR NAME",
+    "claude-team": "Have one that runs reached: postroom teams adopt NAME",
+}
 _PASSING = ("busy", "typing", "unknown_screen")  # what may be gone in a moment
 
 
@@ -36,7 +41,7 @@ def add_arguments(parser: "Parser") -> None:
     from postroom.cli import profile
 
     parser.add_argument("name", metavar="NAME", help="the agent; given an address if it has none")
-    parser.add_argument("command", metavar="CMD", nargs="+", help="what to run, after --")
+    parser.add_argument("command", metavar="-- CMD", nargs="+", help="what to run")
     parser.add_argument("--prompt", metavar="FILE", help="a file to type as its first prompt")
     parser.add_argument("--prompt-text", metavar="TEXT", help="a text to type as its first prompt")
     parser.add_argument(
@@ -59,6 +64,7 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
     from postroom.cli import profile
 
     prompt = _prompt(args)
+    _check_open(args, context)
     context.room(create=True)
     profile.check(args, context, "spawn")
     manifest = start(args.name, _plan(args, context), context)
@@ -76,6 +82,19 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
 
         return go(manifest, context)
     return code
+
+
+def _check_open(args: "argparse.Namespace", context: "Context") -> None:
+    """Nobody goes where there is no terminal to go with."""
+    import sys
+
+    from postroom.errors import UsageError
+
+    if args.open and (context.json or not (sys.stdin.isatty() and sys.stdout.isatty())):
+        why = "--json" if context.json else "no terminal here"
+        raise UsageError(
+            f"--open goes to the agent, and there is {why}", hint=f"Go later: postroom attach {args.name}"
+        )
 
 
 def _prompt(args: "argparse.Namespace") -> str:
@@ -96,6 +115,7 @@ def _plan(args: "argparse.Namespace", context: "Context") -> "Plan":
     from postroom.bridges.registry import usual
     from postroom.bridges.roster import programs
     from postroom.bridges.tmux.candidate import meant
+    from postroom.cli.moment import span
     from postroom.cli.profile import said
     from postroom.daemon.launch import Plan
 
@@ -104,6 +124,8 @@ def _plan(args: "argparse.Namespace", context: "Context") -> "Plan":
     details: Json = {key: value for key in ("session", "socket") if (value := getattr(args, key))}
     if table:
         details["profile"] = table
+    if args.timeout:
+        details["opens_in"] = span(args.timeout)
     bridge = args.bridge or usual()
     where = os.path.abspath(os.path.expanduser(args.cwd or os.getcwd()))
     return Plan(bridge, args.command, where, dict(os.environ), runtime or found, details, args.restart)
@@ -112,7 +134,6 @@ def _plan(args: "argparse.Namespace", context: "Context") -> "Plan":
 def start(name: str, plan: "Plan", context: "Context") -> "Manifest":
     """Start an agent; raises `AlreadyRunning` where it runs. What its mail lacks is said."""
     from postroom.cli import daemon
-    from postroom.daemon.launch import launch
     from postroom.room.authority import person
 
     room = context.room()
@@ -120,12 +141,28 @@ def start(name: str, plan: "Plan", context: "Context") -> "Manifest":
     _check_name(name, context)
     _check(plan)
     daemon.start(context)
-    agent = room.join(name)  # last: what fails leaves no address behind
-    manifest, warning = launch(room, agent, plan)
+    manifest, warning = _launched(name, plan, room)
     for text in (warning, _unknown(manifest), _unwired(plan, room.home)):
         if text:
             context.note(f"warning: {text}")
     return manifest
+
+
+def _launched(name: str, plan: "Plan", room: "LocalRoom") -> "tuple[Manifest, str]":
+    """Who was not here before is not here either if it cannot be started."""
+    from postroom.daemon.launch import launch
+    from postroom.errors import PostroomError
+    from postroom.room.directory import agents_own, find
+
+    look = room.store.look()
+    before = find(look, agents_own(name), room.scope.find(look))
+    agent = room.join(name)
+    try:
+        return launch(room, agent, plan)
+    except PostroomError as exc:
+        if (before is None or before.left_at is not None) and not exc.facts.get("silent"):
+            room.leave(agent.address)
+        raise
 
 
 def _unknown(manifest: "Manifest") -> str:
@@ -156,6 +193,8 @@ def _check(plan: "Plan") -> None:
         if "bridge" in exc.facts:  # there is none of that name
             raise InvalidValue(str(exc), hint=exc.hint) from None
         raise
+    if plan.bridge in _INSTEAD:
+        raise UsageError(f"nothing is started by the bridge {plan.bridge}", hint=_INSTEAD[plan.bridge])
     if not os.path.isdir(plan.cwd):
         raise UsageError(f"there is no directory {plan.cwd}", hint="Name one that is there: --cwd DIR")
     if shutil.which(plan.command[0], path=plan.env.get("PATH")) is None:
@@ -287,7 +326,7 @@ def _last_words(manifest: "Manifest") -> str:
     from postroom.errors import BridgeError
 
     if not manifest.pane:
-        return "See what it printed: postroom log"
+        return f"See what it printed: postroom log {manifest.address}"
     look = f"See all of it: postroom screen {manifest.address}"
     where = target(manifest.pane)
     try:

@@ -144,7 +144,7 @@ def _warnings(report: dict[str, Any]) -> list[str]:
     for agent, words in report["daemon"].get("instead", {}).items():
         found.append(f"{agent} is not reached by the best route: {words}; see: postroom agents")
     if counts["uncertain"]:
-        found.append(f"uncertain, and not typed again: {counts['uncertain']}; see: postroom dead list")
+        found.append(f"uncertain, and not handed over again: {counts['uncertain']}; see: postroom dead list")
     if counts["dead"]:
         found.append(f"dead letters: {counts['dead']}; see: postroom dead")
     return found
@@ -164,7 +164,7 @@ def _text(report: dict[str, Any], context: "Context") -> str:
         ("room", f"{report['room']}, schema {store['schema']}, durability {store['durability']}"),
         ("here", f"{count(counts['agents'], 'agent')} in {count(counts['projects'], 'project')}"),
         ("mail", f"{count(counts['messages'], 'message')}, {_open(counts)}"),
-        ("dead letters", f"{counts['dead']:,}"),
+        ("dead letters", f"{counts['dead']:,}, and {counts['uncertain']:,} uncertain"),
         ("events", f"{counts['events'] + counts['messages']:,}"),
         ("journal", f"{count(report['journal']['behind'], 'event')} behind, in {report['journal']['path']}"),
         ("bell", "rings by Unix sockets" if bell["kind"] != "polling" else polls),

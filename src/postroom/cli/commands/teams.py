@@ -53,6 +53,7 @@ def _facts(team: "Team") -> dict[str, Any]:
 
 def _adopt(args: "argparse.Namespace", context: "Context") -> int:
     from postroom.bridges.team import bridge
+    from postroom.config import config_path
     from postroom.errors import Refused
     from postroom.room.authority import person
 
@@ -60,7 +61,8 @@ def _adopt(args: "argparse.Namespace", context: "Context") -> int:
     room = context.room(create=True)
     person(room, "adopt a member of a team")
     if not bridge.is_on(room.home):
-        raise Refused(bridge.OFF, hint=bridge.HINT)
+        where = config_path(room.home)
+        raise Refused(bridge.OFF, hint=bridge.HINT.replace("the config", where))
     team, member = _found(args.member or "")
     manifest = _manifest(name or member, team, member, context)
     if context.json:
@@ -80,6 +82,10 @@ def _found(word: str) -> "tuple[Team, str]":
     for team in teams():
         if team.name == name and member in team.members and team.is_live:
             return team, member
+        if team.name == name and member in team.members:
+            raise NotFound(
+                f"the lead of {name} has ended, so nobody reads that inbox", hint="See them: postroom teams"
+            )
     raise NotFound(f"there is no {word} in a team that runs", hint="See them: postroom teams")
 
 

@@ -246,6 +246,7 @@ APPLY: dict[str, Callable[["WriteTx", Event], None]] = {
     "agent.started": _noted,
     "agent.updated": _agent_updated,
     "gate.decided": _gate_decided,
+    "gate.withdrawn": _gate_decided,  # so that nobody decides it later
     "lease.ended": _lease_ended,
     "lease.taken": _lease_taken,
     "message.redacted": _message_redacted,
