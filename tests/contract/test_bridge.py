@@ -127,6 +127,9 @@ class Trial:
         return self
 
     def deliver(self, text: Text, holds: Callable[[], bool] = lambda: True):
+        if self.bridge.capabilities().mailbox:
+            pytest.skip("its mail is carried; see tests/integration/test_mailbox_inbox.py")
+
         def begin() -> None:
             self.begun += 1
 
@@ -159,12 +162,6 @@ def stop(trial: Trial) -> None:
     until(lambda: trial.deliver(Text("x" * 4096)).result is Result.REFUSED)
 
 
-def fill(trial: Trial) -> None:
-    """Let it read nothing, until its inbox is full."""
-    os.kill(trial.pid, signal.SIGSTOP)
-    until(lambda: trial.deliver(Text("x")).result is Result.REFUSED)
-
-
 CASES = {
     "tmux": Case(staged, "claude", draft),
     "pty": Case(bridged("tui"), "claude", draft),
@@ -173,7 +170,10 @@ CASES = {
     "codex": Case(serving("codex", "app-server"), "codex", work),
     "opencode": Case(serving("opencode", "serve"), "opencode", work),
     "acp": Case(acting, hinder=work),
-    "files": Case(bridged("files"), hinder=fill),
+    "files": Case(bridged("files"), hinder=work),
+}
+NOT_STARTED = {
+    "claude-team": "Claude Code starts it by itself; see tests/integration/test_teams.py",
 }
 
 
@@ -185,6 +185,10 @@ def trial(
     trial = Trial(request.param, CASES[request.param], os.fspath(tmp_path))
     yield trial
     trial.end()
+
+
+def test_every_kind_of_bridge_is_tried_or_it_is_said_why_not():
+    assert {*CASES, *NOT_STARTED} == set(registry.names())
 
 
 def test_what_is_handed_to_an_idle_agent_reaches_it_once_and_is_proven(trial: Trial):
@@ -414,3 +418,20 @@ def test_what_is_left_of_a_run_is_cleared_and_twice_does_no_harm(trial: Trial):
     trial.way.end(earlier)
     assert not host.is_gone(trial.berth.process)
     assert trial.ready().deliver(Text(MAIL)).result in (Result.PROVEN, Result.HANDED)
+
+
+@pytest.mark.parametrize("trial", ["files"], indirect=True)
+def test_a_mailbox_is_handed_nothing_and_the_end_of_its_program_is_told_once(trial: Trial):
+    delivered = trial.bridge.deliver(Text(MAIL), Assent(lambda: pytest.fail("it has begun"), lambda: True))
+    assert (delivered.result, trial.texts()) == (Result.REFUSED, [])
+    rung: list[int] = []
+    trial.bridge.attend(lambda: rung.append(1))
+    with pytest.raises(BridgeError, match="running already"):
+        trial.way.start(trial.launch)
+    os.kill(trial.pid, signal.SIGKILL)
+    until(lambda: trial.bridge.observe().doing is Doing.GONE)
+    until(lambda: trial.ends() == [-signal.SIGKILL])
+    assert rung
+    assert trial.bridge.receive() == []
+    trial.again()
+    assert not host.is_gone(trial.berth.process)

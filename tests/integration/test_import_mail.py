@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from postroom.imports.tree import read
 from postroom.model.ladder import Evidence, State
 from postroom.room import local
 from tests.commandline import CommandLine, is_told_well
@@ -186,6 +187,24 @@ def test_what_has_got_further_there_since_gets_as_far_here(cli: CommandLine, tre
     ]  # fmt: skip
     assert imported(cli, tree.root)["state"] == "nothing_to_do"
     checked(cli)
+
+
+def test_a_refusal_whose_reason_no_store_can_hold_is_spelt_out(cli: CommandLine, tree: Tree):
+    letter = tree.put("b/inbox", from_="a")
+    tree.put(
+        "b/outbox", to="a", type="nack", replyTo=json.loads(letter.read_text())["id"],
+        payload={"reason": "no \ud800"},
+    )  # fmt: skip
+    imported(cli, tree.root)
+    assert [one["reason"] for one in sent(cli, "a").values()] == ["no \\ud800"]
+
+
+def test_whatever_is_not_looked_into_is_named(tree: Tree):
+    for folder in ("b/inbox", "b/inbox/processed/1/2/3/4", "b/sent"):
+        tree.put(folder, from_="a")
+    tree.write("", "loose.json", {})
+    left = {one.what for one in read(str(tree.root)).left}
+    assert left == {"b/inbox/processed/1/2/3/4", "b/sent", "loose.json"}
 
 
 def test_a_long_conversation_can_be_gone_on_with(cli: CommandLine, tree: Tree):

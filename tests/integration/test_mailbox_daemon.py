@@ -86,6 +86,9 @@ def test_what_appears_in_a_tree_is_served_unless_somebody_has_that_name(cli: Com
     listed = cli.ok("mailbox", "--json").json
     assert [one["agent"] for one in listed["mailboxes"]] == ["p/bob"]
     assert os.listdir(os.path.join(tree, "alice")) == []
+    [whole] = listed["trees"]
+    assert [one["name"] for one in whole["not_served"]] == ["Carol", "alice", "bob.child"]
+    assert all(one["why"] for one in whole["not_served"])
     told = cli.ok("mailbox", "add", tree, "--json").json["left_out"]
     assert [one["name"] for one in told] == ["Carol", "alice", "bob.child"]
     assert f"postroom mailbox add {tree} alice" in told[1]["why"]
@@ -199,6 +202,14 @@ def test_a_letter_can_be_tried_before_it_is_sent(home: str, letter: object, code
     assert said in tried.out
 
 
+def test_what_is_no_file_is_neither_waited_for_nor_taken_for_a_tree(home: str, tmp_path) -> None:
+    cli, pipe = CommandLine(home), os.path.join(tmp_path, "pipe")
+    os.mkfifo(pipe)
+    assert "is no plain file" in cli("mailbox", "check", pipe).err
+    refused = cli("mailbox", "add", pipe)
+    assert (refused.code, "mkdir" in refused.err) == (2, False)
+
+
 @pytest.mark.promise("mailbox-ids")
 @pytest.mark.promise("mailbox-once")
 def test_twenty_mailboxes_with_the_same_names_and_ids_and_a_daemon_that_is_killed(
@@ -213,8 +224,9 @@ def test_twenty_mailboxes_with_the_same_names_and_ids_and_a_daemon_that_is_kille
     monkeypatch.setenv("POSTROOM_RECIPIENT_QUOTA", "0")
     for share in (200, 900):
         cli.ok("up")
-        until(lambda share=share: waiting(cli) > share)
+        until(lambda share=share: sum(len(box.names("outbox", "processed")) for box in boxes) > share)
         end(cli.home, signal.SIGKILL)
+        assert any(box.names("outbox") for box in boxes), "it was killed at work"
     cli.ok("up")
     until(lambda: not any(box.names("outbox") or os.listdir(box.path("outbox", ".taking")) for box in boxes))
     assert waiting(cli) == 2000

@@ -14,7 +14,7 @@ from postroom.bridges.files.watch import Inotify, Notices, Side
 from postroom.config import Settings
 from postroom.room.local import LocalRoom
 from tests.postal import Agent, Postal
-from tests.process import BOUND
+from tests.process import BOUND, until
 
 
 @pytest.fixture
@@ -67,8 +67,12 @@ def test_where_nothing_tells_one_looks_now_and_then(
         bob = Postal(room, os.path.join(tmp_path, "tree"))
         assert (bob.shelf.is_blind, bob.shelf.fileno()) == (True, -1)
         bob.put("a.json", {"id": "1", "to": "alice", "payload": "hi"})
-        while not room.peek("alice"):
+
+        def has_come() -> bool:
             assert (bob.carrier.step() or 0.0) <= 0.01
+            return bool(room.peek("alice"))
+
+        until(has_come)
         bob.close()
 
 

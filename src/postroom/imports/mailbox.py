@@ -21,7 +21,7 @@ from postroom.model.message import Json
 from postroom.room.draft import Draft, draft
 from postroom.room.guard import IMPORT
 from postroom.room.imported import Piece, Ref, Rung
-from postroom.text import encode
+from postroom.text import encode, storable
 
 _AS_NOTES = (
     "",
@@ -196,7 +196,8 @@ def _said(
         answered = index.answered(copy)
         if answered is not None and answered.to == copy.sender:
             refuses = copy.letter.type == NACK
-            found[answered.ref] = (Rung.REFUSED, reason(copy.letter)) if refuses else (Rung.ACKED, "")
+            why = storable(reason(copy.letter)) if refuses else ""
+            found[answered.ref] = (Rung.REFUSED if refuses else Rung.ACKED, why)
         elif is_word:
             left.append(
                 LeftOut(copy.found.where, f"it is about {copy.letter.reply_to!r}, which is not there")

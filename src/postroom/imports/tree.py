@@ -26,6 +26,7 @@ _DEEPEST = 3  # folders below `processed`: by the day, say
 _DONE = ("processed", "archive", "archived", "done", "read", "seen")
 _SENT = ("processed", "archive", "archived", "done", "sent")
 _PACKED, _PLAIN = ".json.gz", ".json"
+_UNKNOWN = "what a folder of that name holds is not known"
 
 
 class Box(StrEnum):
@@ -93,6 +94,12 @@ def read(path: str) -> Tree:
         for name, _ in (() if _is_mailbox(path) else _folders(path))
         if name not in boxes
     ]
+    if not _is_mailbox(path):
+        left += [
+            LeftOut(storable(entry.name), "it lies in no mailbox")
+            for entry in _entries(path)
+            if not entry.name.startswith(".") and not entry.is_dir(follow_symlinks=False)
+        ]
     return Tree(sorted(boxes), found, left)
 
 
@@ -133,22 +140,29 @@ def _files(directory: str, left: list[LeftOut], root: str) -> Iterator[tuple[Box
                 if _is_folder(done := os.path.join(path, name)):
                     yield from _in(done, below, left, root, _DEEPEST)
             left += [
-                LeftOut(_relative(each, root), "what a folder of that name holds is not known")
-                for name, each in _folders(path)
-                if name not in inner
+                LeftOut(_relative(each, root), _UNKNOWN) for name, each in _folders(path) if name not in inner
             ]
     if _is_folder(done := os.path.join(directory, "processed")):
         yield from _in(done, Box.DONE, left, root, _DEEPEST)
+    left += [
+        LeftOut(_relative(each, root), _UNKNOWN)
+        for name, each in _folders(directory)
+        if name not in (INBOX, OUTBOX, "processed", "receipts")
+    ]
 
 
-def _in(path: str, box: Box, left: list[LeftOut], root: str, deep: int = 0) -> Iterator[tuple[Box, str, str]]:
+def _in(
+    path: str, box: Box, left: list[LeftOut], root: str, deep: int = -1
+) -> Iterator[tuple[Box, str, str]]:
     for entry in _entries(path):
         if entry.name.startswith("."):
             continue
         suffix = next((end for end in (_PACKED, _PLAIN) if entry.name.endswith(end)), "")
         if entry.is_dir(follow_symlinks=False):
-            if deep:
+            if deep > 0:
                 yield from _in(entry.path, box, left, root, deep - 1)
+            elif deep == 0:
+                left.append(LeftOut(_relative(entry.path, root), "it lies too deep"))
         elif suffix:
             yield box, entry.path, entry.name.removesuffix(suffix)
         else:

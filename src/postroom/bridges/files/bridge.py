@@ -1,11 +1,10 @@
 """An agent that reads and writes nothing but files. It may run anywhere; one that we start is our child, and
 finds the path of its mailbox in POSTROOM_MAILBOX.
 
-The daemon carries its mail both ways (`carrier.py`). What this bridge is handed by itself it leaves in the
-inbox, too, as letters of the room.
+Its mail is carried both ways, as letters (`carrier.py`): a bridge is only what finds the shelf for that, and
+keeps the program, if there is one.
 """
 
-import json
 import os
 from collections.abc import Callable
 from contextlib import closing
@@ -26,12 +25,10 @@ from postroom.bridges.contract import (
 )
 from postroom.bridges.files import place as places
 from postroom.bridges.files.box import ROUTE
-from postroom.bridges.files.shelf import Folder, Shelf
+from postroom.bridges.files.shelf import Shelf
 from postroom.bridges.process import nursery
 from postroom.bridges.process.piped import Piped
-from postroom.clock import iso, wall
-from postroom.errors import BridgeError
-from postroom.model.ids import uuid7
+from postroom.clock import wall
 from postroom.model.ladder import Evidence
 from postroom.model.message import Json
 
@@ -39,7 +36,6 @@ NAME = ROUTE
 ABOUT = "an agent that reads its mail from files, in a container or anywhere else"
 CAPABILITIES = Capabilities(output=True, busy=True, proves=(Evidence.AGENT,), owned=True, mailbox=True)
 BY_CALLER = False
-_MOST = 100  # of what this bridge was handed, unread
 
 
 class Program(Piped):
@@ -88,8 +84,6 @@ class Files:
     def __init__(self, shelf: Shelf, program: Program | None) -> None:
         self.shelf = shelf
         self._program = program
-        self._handed: list[str] = []  # files, the oldest first
-        self._count = 0
 
     def capabilities(self) -> Capabilities:
         return CAPABILITIES
@@ -107,29 +101,8 @@ class Files:
         return self._program is not None and self._program.is_gone
 
     def deliver(self, text: Text, assent: Assent) -> Delivered:
-        if self._is_gone:
-            return Delivered(Result.REFUSED, "offline", words="its process has ended")
-        if len(self._left()) >= _MOST:
-            return Delivered(Result.REFUSED, "busy", words="it does not read what lies in its inbox")
-        if not assent.holds():
-            return Delivered(Result.REFUSED, "busy", words="somebody else was quicker")
-        assent.begun()
-        self._count += 1
-        name = f"2-{wall():014d}{self._count:06d}.json"
-        try:
-            self.shelf.write(Folder.INBOX, name, _letter(text.text))
-        except (BridgeError, FileNotFoundError) as exc:
-            return Delivered(Result.REFUSED, "offline", words=f"it could not be written: {exc}")
-        self._handed.append(name)
-        return Delivered(Result.HANDED, words="it was put into its inbox")
-
-    def _left(self) -> list[str]:
-        """What still lies there. If all of it is gone with its inbox, nobody need have read it."""
-        try:
-            names = set(self.shelf.names(Folder.INBOX))
-        except (BridgeError, FileNotFoundError):
-            return self._handed
-        return [name for name in self._handed if name in names]
+        """Nothing is handed over by this bridge: its mail is carried."""
+        return Delivered(Result.REFUSED, words="its mail is carried, as letters")
 
     def attend(self, ring: Callable[[], None]) -> None:
         """For what a program prints; what becomes of its mail the carrier notices by itself."""
@@ -137,11 +110,7 @@ class Files:
             self._program.attend(ring)
 
     def receive(self) -> list[Heard]:
-        heard = self._program.receive() if self._program is not None else []
-        if self._handed and not self._left():
-            self._handed.clear()
-            heard.append(Heard(proves=Evidence.AGENT))
-        return heard
+        return self._program.receive() if self._program is not None else []
 
     def interrupt(self) -> Interrupted:
         return Interrupted(False, "nothing was done: there is no word for it in a mailbox")
@@ -161,11 +130,3 @@ class Files:
         self.shelf.close()
         if self._program is not None:
             self._program.close()
-
-
-def _letter(text: str) -> bytes:
-    letter: Json = {
-        "id": uuid7(), "from": "postroom", "to": "", "timestamp": iso(wall()), "type": "system",
-        "priority": "normal", "payload": {"text": text}, "requiresAck": False, "replyTo": None,
-    }  # fmt: skip
-    return json.dumps(letter, ensure_ascii=False, indent=1).encode(errors="replace")

@@ -18,6 +18,8 @@ def checked(place: str) -> str:
     if remote.is_remote(place):
         return remote.checked(place)
     real = os.path.realpath(os.path.expanduser(place))
+    if os.path.lexists(real) and not os.path.isdir(real):
+        raise InvalidValue(f"{place} is no directory", hint="Give the directory with the mailboxes in it.")
     if not os.path.isdir(real):
         raise InvalidValue(f"there is no directory {place}", hint=f"Make it: mkdir -p {place}")
     return real

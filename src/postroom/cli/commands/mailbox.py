@@ -153,7 +153,7 @@ def _list(context: "Context") -> int:
     seen = observed(room.home, [one.agent for one in served])
     found = [_described(one, seen.get(one.agent)) for one in served]
     if context.json:
-        whole = [{"tree": one.place, "project": one.project} for one in trees]
+        whole = [{"tree": one.place, "project": one.project} | _not_served(one, context) for one in trees]
         context.put_json({"mailboxes": found, "trees": whole, "daemon": bool(running(room.home))})
         return 0
     if found:
@@ -175,19 +175,31 @@ def _row(one: dict[str, Any]) -> tuple[str, ...]:
 
 def _left(one: "Tree", context: "Context") -> str:
     """Those that are not, and must be named."""
+    from postroom.cli.output import one_line
+
+    found = _not_served(one, context)
+    if found["why"]:
+        return f"; it cannot be looked at now: {one_line(found['why'])}"
+    names = [one_line(each["name"]) for each in found["not_served"]]
+    return f"; not served: {', '.join(names[:5])}" if names else ""
+
+
+def _not_served(one: "Tree", context: "Context") -> dict[str, Any]:
+    """The directories of a tree that are no mailboxes, and why; or why it cannot be looked at."""
     from postroom.bridges.files import place as places
     from postroom.bridges.files import tree
-    from postroom.cli.output import one_line
     from postroom.errors import BridgeError
 
     room = context.room()
     known = {each.details["folder"] for each in tree.served(room.home, one.place)}
     try:
-        members = places.members(one.place)
+        others = [name for name in places.members(one.place) if name not in known]
     except BridgeError as exc:
-        return f"; it cannot be looked at now: {one_line(str(exc))}"
-    names = [one_line(name) for name in members if name not in known]
-    return f"; not served: {', '.join(names[:5])}" if names else ""
+        return {"not_served": [], "why": str(exc)}
+    return {
+        "not_served": [{"name": name, "why": tree.objection(room, one, name)} for name in others],
+        "why": "",
+    }
 
 
 def _described(manifest: "Manifest", seen: "dict[str, Any] | None") -> dict[str, Any]:
@@ -280,16 +292,19 @@ def _problem(letter: Any) -> Any:
 
 
 def _content(path: str) -> bytes:
+    import os
+    import stat
     import sys
 
     from postroom.errors import NotFound
 
+    hint = "Give the file of a letter, or -"
     if path == "-":
         return sys.stdin.buffer.read()
     try:
+        if not stat.S_ISREG(os.stat(path).st_mode):  # to read from a pipe might not end
+            raise NotFound(f"{path} is no plain file", hint=hint)
         with open(path, "rb") as file:
             return file.read()
     except OSError as exc:
-        raise NotFound(
-            f"{path} cannot be read: {exc.strerror}", hint="Give the file of a letter, or -"
-        ) from None
+        raise NotFound(f"{path} cannot be read: {exc.strerror}", hint=hint) from None
