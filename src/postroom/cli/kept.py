@@ -78,9 +78,10 @@ def title(manifest: "Manifest") -> str:
 
 def gate(room: "LocalRoom", agent: str) -> str:
     """The handle of what a running agent asks people to decide; empty: nothing, or there is nobody."""
+    from postroom.room.gate import is_permission
+
     found = room.store.look().gates(room.now())
-    open_now = [one for one in found if one.sender_id == agent and (one.metadata or {}).get("permission")]
-    return open_now[0].handle if open_now else ""
+    return next((one.handle for one in found if one.sender_id == agent and is_permission(one)), "")
 
 
 def next_step(facts: dict[str, Any], manifest: "Manifest", room: "LocalRoom") -> str | None:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 HELP = """\
 End the daemon of this room. Agents in panes run on, and their mail waits; agents that are the daemon's own
-children (by all other bridges but file mailboxes and teams) end with it."""
+children (the bridges pty, lines, stream, acp, codex and opencode) end with it."""
 EXAMPLES = """\
   postroom down"""
 
