@@ -35,8 +35,8 @@ def test_a_file_mailbox_comes_in_as_its_guide_says(cli: CommandLine, tmp_path: P
     brought, renamed = blocks("coming-from-file-mailbox.md", "sh")
     shown = blocks("coming-from-file-mailbox.md", "")[1]
     assert shown in cli.ok("import", str(SAMPLES / "mailboxes")).out
-    assert "Nothing to do." in typed(cli, brought, tmp_path).err
     assert "Head Office is called human:ana here" in typed(cli, renamed, tmp_path).out
+    assert "Nothing to do." in typed(cli, brought, tmp_path).err
     assert len(cli.ok("inbox", "--as", "builder", "--json").json["messages"]) == 3
 
 
