@@ -56,7 +56,7 @@ def test_a_directory_is_an_agents_mailbox_from_then_on(cli: CommandLine, tree: s
     assert (answer["body"], answer["verified"]) == ("hi", "mailbox")
     assert cli.receipt(ref)["state"] == "acked"
     cli.ok("ack", answer["id"], "--as", "alice")
-    until(lambda: bob.receipt("1")["recipients"][0]["state"] == "acked")
+    until(lambda: bob.names("receipts") and bob.receipt("1")["recipients"][0]["state"] == "acked")
 
 
 def test_a_program_in_a_served_tree_talks_to_the_room_by_its_files_alone(cli: CommandLine, tree: str) -> None:

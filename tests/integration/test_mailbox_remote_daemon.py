@@ -118,7 +118,11 @@ def test_a_mailbox_that_appears_in_a_tree_is_served(room: LocalRoom, site: Site,
     until(lambda: json.loads(site.get(".postroom/served"))["served"])
 
 
+AWAY = 90.0  # seconds: who was away for long is asked once a minute
+
+
 @pytest.mark.promise("mailbox-elsewhere")
+@pytest.mark.timeout(240)
 def test_a_store_that_goes_away_is_told_and_what_waits_goes_on_when_it_is_back(
     room: LocalRoom, site: Site, server: S3 | Sshd, daemons: ExitStack
 ):
@@ -130,8 +134,8 @@ def test_a_store_that_goes_away_is_told_and_what_waits_goes_on_when_it_is_back(
         server.cut()
     server.stop()
     second = room.send("bob", "second")
-    until(lambda: (seen := glance.get(room.home, bob)) is not None and seen.reason == "offline")
+    until(lambda: (seen := glance.get(room.home, bob)) is not None and seen.reason == "offline", AWAY)
     assert delivery(room, second.id).state is State.STORED
     server.start()
-    until(lambda: delivery(room, second.id).state is State.OFFERED)
+    until(lambda: delivery(room, second.id).state is State.OFFERED, AWAY)
     assert delivery(room, first.id).state is State.OFFERED
