@@ -28,6 +28,12 @@ define have
 	echo "No$$wanted here, and no way to install it: $(2)"
 endef
 
+# What failed beside others is tried once more by itself: a loaded machine is no fault, and is told.
+define unsteady
+{ [ $$? -eq 1 ] && $(BIN)/pytest --last-failed --last-failed-no-failures none -m 'not alone' $(ARGS) && \
+	echo 'UNSTEADY: what failed above has passed by itself.'; }
+endef
+
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
 	@echo
@@ -37,7 +43,7 @@ demo: $(BIN)/.synced ## watch four agents exchange mail, one of them killed on t
 	@$(BIN)/postroom demo $(ARGS)
 
 test: check parts ## everything that must hold before a commit
-	$(BIN)/pytest -n 2 -m 'not alone' --cov --cov-report=term $(ARGS)
+	$(BIN)/pytest -n 2 -m 'not alone' --cov --cov-report=term $(ARGS) || $(unsteady)
 	$(BIN)/pytest -m alone $(ARGS) || [ $$? -eq 5 ] # 5: none was selected
 
 check: $(BIN)/.synced ## style, types and layers, without running anything

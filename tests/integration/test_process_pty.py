@@ -156,6 +156,7 @@ def test_what_a_person_who_is_attached_has_cleared_proves_nothing(tmp_path: os.P
 
         try:
             role.until("mounted")
+            until(lambda: terminal._emulator.takes_pastes)
             until(lambda: read(terminal.look().screen, PROFILE).draft == "")
             delivered = Typist(Attended(terminal), PROFILE).deliver(Text("hello"), WILLING)
         finally:

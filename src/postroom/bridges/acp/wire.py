@@ -9,7 +9,7 @@ import json
 import os
 import threading
 from collections.abc import Callable, Coroutine
-from concurrent.futures import Future
+from concurrent.futures import CancelledError, Future
 from typing import Any, TypeVar, cast
 
 from acp import connect_to_agent
@@ -105,6 +105,8 @@ class Wire:
         answer = self.submit(coroutine)
         try:
             return answer.result(seconds)
+        except CancelledError:  # the loop was stopped meanwhile
+            raise ConnectionError("it was let go of") from None
         except BaseException:
             answer.cancel()
             raise
