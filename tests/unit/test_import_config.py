@@ -75,7 +75,7 @@ def test_a_config_in_json_is_read_as_one_in_yaml():
 def test_each_project_of_an_orchestrator_has_one_agent_and_all_else_is_named():
     found = planned(SAMPLES / "agent-orchestrator.yaml")
     assert found.tables["bakery-site/orchestrator"] == {
-        "role": "orchestrator", "directory": "~/work/bakery-site", "runtime": "claude", "bridge": "tmux",
+        "role": "orchestrator", "directory": "~/code/bakery-site", "runtime": "claude", "bridge": "tmux",
         "command": ["claude", "--model", "opus"],
     }  # fmt: skip
     assert found.tables["mill/orchestrator"]["bridge"] == "pty"

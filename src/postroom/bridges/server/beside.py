@@ -1,5 +1,6 @@
 """An agent in a terminal of somebody else's, reached by the server that has its conversation."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 
 from postroom import host
@@ -21,7 +22,7 @@ from postroom.clock import wall
 _LINES = 50
 
 
-class Beside:
+class Beside(ABC):
     """See `postroom.bridges.contract.Bridge`. What people have typed in the terminal stays there."""
 
     def __init__(self, name: str, can: Capabilities, process: str) -> None:
@@ -33,24 +34,24 @@ class Beside:
     # ------------------------------------------------------------------------------- of each kind its own
 
     @property
-    def conversation(self) -> Conversation:
-        raise NotImplementedError
+    @abstractmethod
+    def conversation(self) -> Conversation: ...
 
-    def is_lost(self) -> bool:
-        raise NotImplementedError
+    @abstractmethod
+    def is_lost(self) -> bool: ...
 
-    def canary(self) -> str:
-        raise NotImplementedError
+    @abstractmethod
+    def canary(self) -> str: ...
 
-    def close(self) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def close(self) -> None: ...
 
     # ------------------------------------------------------------------------------------- for all of them
 
     def capabilities(self) -> Capabilities:
         return self._can
 
-    def setup(self) -> None:
+    def setup(self) -> None:  # noqa: B027 - for all of them there is nothing to do
         """Nothing is missing."""
 
     def observe(self) -> Observation:
