@@ -86,6 +86,7 @@ class Rounds:
         self._clock = threading.Event()
         self.ends: Counter[str] = Counter()
         self.lost: list[str] = []  # as in `Count`
+        self.notes: list[str] = []  # a line a round
 
     def play(self, plan: Plan) -> None:
         self._typed = self._answered = 0
@@ -102,8 +103,15 @@ class Rounds:
         self.ends[f"{plan.deed}: {end}"] += 1
         self._clean_up(take_back=plan.number % 8 > 0)
         self._settle(one, self._behind if plan.deed == "behind" else "")
-        if self._pane.delivery(one).state is State.SEEN and not self._pane.times(one.mark):
-            told = f"{plan}: {self._pane.words()[-1]}; {len(self._pane.rig.log.requests())} requests"
+        self._note(plan, one, end)
+
+    def _note(self, plan: Plan, one: Posted, end: str) -> None:
+        """How a round ended, for whoever has to explain a count."""
+        now, times = self._pane.delivery(one), self._pane.times(one.mark)
+        asked = f"{times} times in {len(self._pane.rig.log.requests())} requests"
+        self.notes.append(f"{plan.number} {plan.deed}: {end}, then {now.state} {now.reason}; {asked}")
+        if now.state is State.SEEN and not times:
+            told = f"{plan}: {self._pane.words()[-1]}\n" + "\n".join(self.notes[-3:])
             raise AssertionError(f"seen, and in no request: {told}\n{self._pane.terminal.screen()}")
 
     def _prepare(self, plan: Plan) -> None:

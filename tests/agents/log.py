@@ -2,45 +2,64 @@
 
 import json
 import os
+import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from functools import cached_property
+from typing import Any
 
 PAUSE = 0.05  # seconds between two looks at what gives no signal
 BOUND = 60.0
 
 
-class Request(NamedTuple):
+class Request:
     """One request, and when it arrived (seconds since the epoch)."""
 
-    time: float
-    path: str
-    body: dict[str, Any]
+    def __init__(self, time: float, path: str, body: dict[str, Any]) -> None:
+        self.time = time
+        self.path = path
+        self.body = body
 
     @property
     def has_tools(self) -> bool:
         """Whether it belongs to a conversation; titles, summaries and checks declare no tools."""
         return bool(self.body.get("tools"))
 
-    @property
+    @cached_property
     def text(self) -> str:
         """All that the model can read in it, but for the tools' own descriptions."""
         return "\n".join(_strings({key: value for key, value in self.body.items() if key != "tools"}))
 
 
 class Log:
-    """The requests in a file that a model writes. Reading it again sees what came since."""
+    """The requests in a file that a model writes. Reading it again sees what came since.
+
+    What was read once is not read again: a long conversation is sent whole with each of its requests.
+    """
 
     def __init__(self, path: str) -> None:
         self.path = path
+        self._read: list[Request] = []
+        self._end = 0  # of what was read, in bytes
+        self._guard = threading.Lock()
 
     def requests(self) -> list[Request]:
         """All requests so far, in order of arrival."""
-        if not os.path.exists(self.path):
-            return []
-        with open(self.path, encoding="utf-8") as file:
-            lines = [line for line in file if line.endswith("\n")]
-        return [Request(**json.loads(line)) for line in lines]
+        with self._guard:
+            if os.path.exists(self.path):
+                self._read_on()
+            return list(self._read)
+
+    def _read_on(self) -> None:
+        with open(self.path, "rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            assert size >= self._end, f"the log of requests has shrunk from {self._end} to {size} bytes"
+            file.seek(self._end)
+            for line in file:
+                if not line.endswith(b"\n"):
+                    break  # the rest of it is still to come
+                self._read.append(Request(**json.loads(line)))
+                self._end += len(line)
 
     def conversation(self, about: str = "") -> list[Request]:
         """The requests that declare tools, and have `about` in their text."""

@@ -31,6 +31,7 @@ from tests.agents.terminal import Terminal
 from tests.machine import unshare
 
 RUN_BOUND = 120.0  # seconds for a headless run
+_KEEPS = "POSTROOM_KEEP_RIGS" in os.environ  # whether scratch directories stay, to be looked at
 
 
 class Done(NamedTuple):
@@ -53,6 +54,7 @@ class Rig:
         self._model = ModelProcess(os.path.join(root, "requests.jsonl"), prefix=unshare("-n"))
         self.place = Place(root, f"http://{HOST}:{self._model.port}")
         self._terminals: list[Terminal] = []
+        self._is_closed = False
         for directory in (self.place.home, self.place.project, self.place.tmp):
             os.mkdir(directory, 0o700)
         subprocess.run(["git", "init", "-q", self.place.project], check=True, timeout=BOUND)
@@ -133,8 +135,9 @@ class Rig:
 
     def close(self) -> None:
         """End all that runs here, then the model, and remove the scratch directory; twice does no harm."""
-        if not os.path.exists(self.place.root):
+        if self._is_closed:
             return
+        self._is_closed = True
         for terminal in self._terminals:
             terminal.close()
         for number in (signal.SIGTERM, signal.SIGKILL):
@@ -149,7 +152,8 @@ class Rig:
         self._model.__exit__(None, None, None)
         for path in _linked_away(self.place):
             os.unlink(path)
-        shutil.rmtree(self.place.root, ignore_errors=True)
+        if not _KEEPS:
+            shutil.rmtree(self.place.root, ignore_errors=True)
 
     def __enter__(self) -> Self:
         return self

@@ -191,6 +191,7 @@ def test_a_hundred_hostile_rounds_approve_nothing_and_send_no_draft(
     assert (count.approvals, count.drafts, count.doubles, count.lost) == (0, 0, 0, 0), (
         count,
         rounds.lost,
+        rounds.notes,
         pane.words(),
     )
     assert "MAIL-" not in pane.terminal.tmux("capture-pane", "-p", "-S", "-", "-t", "{bottom}")
