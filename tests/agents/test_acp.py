@@ -74,6 +74,11 @@ class Spoken:
         """A person's own words."""
         self("command", NAME, text)
 
+    def answer(self, word: str) -> str:
+        """What a person writes to say yes or no this once; of two of a kind, the first."""
+        [gate] = self.desk.room.gates()
+        return next(option for option in gate.options if option in (word, f"{word}-1"))
+
     def gate(self) -> str:
         """Wait until it asks; the gate."""
         until(self.desk.room.gates, BOUND, "gate")
@@ -130,7 +135,7 @@ def check_permission(spoken: Spoken) -> None:
         waiting = spoken.desk.send("It asks.")
         until(lambda mail=waiting: spoken.desk.delivery(mail.id).reason == "approval", BOUND, "reason")
         assert not os.path.exists(asked)
-        spoken("decide", gate, option, "--as", ANA)
+        spoken("decide", gate, spoken.answer(option), "--as", ANA)
         spoken.desk.wait_seen(waiting.id)
         assert os.path.exists(asked) is runs
         assert not spoken.desk.room.gates()
