@@ -34,6 +34,7 @@ from tests.process import ROOT
 
 HOST = "127.0.0.1"
 _DIALECTS = {"/messages": anthropic, "/responses": responses, "/chat/completions": chat}
+_LEAST = 0.03  # seconds: every model takes longer than the tick by which the starts of processes are told
 _MODELS = ("scripted-1", "claude-sonnet-4-5", "gpt-5", "gemini-2.5-pro")
 
 
@@ -91,7 +92,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _play(self, dialect: ModuleType, body: dict[str, Any], *, streamed: bool) -> None:
         answer = reply(dialect.read(body))
-        self.server.stopping.wait(answer.delay)
+        self.server.stopping.wait(max(answer.delay, _LEAST))
         document = dialect.document(body, answer.acts)
         if not streamed:
             return self._answer(document)

@@ -6,7 +6,7 @@ import pytest
 
 from tests.agents.conftest import MakeDesk
 from tests.agents.desk import NAME, TOOL, Desk
-from tests.agents.test_delivery import MOMENT, check
+from tests.agents.test_delivery import check
 
 FORKING = ("claude", "codex", "opencode")
 FORK = "[[bash echo FOR''KED]] [[say BYE]]"
@@ -58,7 +58,6 @@ def test_a_fork_of_a_session_that_has_ended_has_its_address_and_its_mail(
 def test_mail_for_a_subagent_is_shown_to_it_and_not_to_its_parent(make_desk: MakeDesk, name: str) -> None:
     desk = make_desk(name)
     script = desk.rig.cli.subagent.replace("echo sub", f"{TOOL}; echo sub")
-    script = script.replace("⟦say", f"⟦{MOMENT[2:-2]}⟧ ⟦say")
     with desk.starting(f"PARENT {script} [[bash echo outer]] [[say GOODBYE]]") as running:
         desk.wait_tool()
         [child] = [one.agent.name for one in desk.room.agents() if one.agent.name.startswith(f"{NAME}.")]
