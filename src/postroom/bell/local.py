@@ -59,28 +59,25 @@ class LocalBell:
         """Ring who is known to wait there; then those who have come since, if any have: they will look."""
         reached: dict[str, int] = {}
         known: dict[str, _Sockets] = {}  # as it is now: another thread may learn more meanwhile
+        has_woken = False
         for party in parties:
             if (sockets := self._known.get(party)) is not None:
                 known[party] = sockets
+                has_woken |= bool(sockets[1])
                 if rung := self._ring_all(sockets[1], enclosures.get(party, b"")):
                     reached[party] = rung
-        if reached:
+        if has_woken:
             self._give_way()
         for party in self._names().intersection(parties):  # where anybody ever waited
             reached[party] = reached.get(party, 0) + self._ring_newcomers(party, known.get(party))
         return reached
 
     def _give_way(self) -> None:
-        """Let those who were woken run now, unless this is one ring of many.
-
-        The kernel expects a process that wakes another to go to sleep, and on a virtual machine, where a
-        halted processor does not count as idle, it puts the other behind it. There it would wait for as long
-        as the ringer had something else to do.
-        """
+        """Let those who were woken run now, unless this is one ring of many."""
         now, was = time.monotonic(), self._rang
         self._rang = now
-        if now - was > _BURST and hasattr(os, "sched_yield"):
-            os.sched_yield()
+        if now - was > _BURST:
+            host.give_way()
 
     def _names(self) -> frozenset[str]:
         """Who has a directory."""
