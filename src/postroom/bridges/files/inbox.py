@@ -156,7 +156,8 @@ class Inbox:
         done: list[Mail] = []
         try:
             for mail in mails:
-                self._write(mail)
+                is_known = bool(done) and self._shelf.is_blind  # elsewhere each question takes its time
+                self._write(mail, beside="" if is_known else MARK)
                 done.append(mail)
                 step("inbox-written")
             host.give_way()
@@ -230,10 +231,10 @@ class Inbox:
             for mail in _still(tx, mails):
                 give_back(tx, mail, self._room.settings, outcome)
 
-    def _write(self, mail: Mail) -> None:
+    def _write(self, mail: Mail, beside: str = MARK) -> None:
         is_lasting = self._room.settings.durability == "full"
         name, data = inbox_name(mail.message), self._written(mail)
-        self._shelf.write(Folder.INBOX, name, data, lasting=is_lasting, beside=MARK)
+        self._shelf.write(Folder.INBOX, name, data, lasting=is_lasting, beside=beside)
 
     def _written(self, mail: Mail) -> bytes:
         message = mail.message
