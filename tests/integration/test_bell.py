@@ -47,9 +47,8 @@ def test_a_waiting_process_is_woken_by_a_ring(room: LocalRoom, home: str):
     assert room.send("builder", "again").reach == ["stored"]
 
 
-@pytest.mark.parametrize("aside", [False, True])
 def test_who_is_woken_gets_the_processor_unless_there_are_more_to_ring(
-    room: LocalRoom, home: str, monkeypatch: pytest.MonkeyPatch, aside: bool
+    room: LocalRoom, home: str, monkeypatch: pytest.MonkeyPatch
 ):
     given: list[float] = []
     clock = [100.0]
@@ -57,12 +56,12 @@ def test_who_is_woken_gets_the_processor_unless_there_are_more_to_ring(
     monkeypatch.setattr(os, "sched_yield", lambda: given.append(clock[0]), raising=False)
     bell = LocalBell(os.path.join(room.home, "run", "bell"))
     monkeypatch.setattr("postroom.bell.local._AT_REST", -1)  # as if the directories had long been there
-    waiter = bell.waiter("somebody", aside=aside)
+    waiter = bell.waiter("somebody")
     bell.ring(("somebody",))  # who is not known yet
     assert given == []
     for moment in (100.0, 100.0005, 100.0008, 200.0):
         clock[0] = moment
-        assert bell.ring(("nobody", "somebody")) == {"somebody": 0 if aside else 1}
+        assert bell.ring(("nobody", "somebody")) == {"somebody": 1}
     assert given == [100.0, 200.0]
     assert waiter.drain()
     assert not waiter.drain()

@@ -59,14 +59,12 @@ class LocalBell:
         """Ring who is known to wait there; then those who have come since, if any have: they will look."""
         reached: dict[str, int] = {}
         known: dict[str, _Sockets] = {}  # as it is now: another thread may learn more meanwhile
-        has_woken = False
         for party in parties:
             if (sockets := self._known.get(party)) is not None:
                 known[party] = sockets
-                has_woken |= bool(sockets[1])
                 if rung := self._ring_all(sockets[1], enclosures.get(party, b"")):
                     reached[party] = rung
-        if has_woken:
+        if reached:
             self._give_way()
         for party in self._names().intersection(parties):  # where anybody ever waited
             reached[party] = reached.get(party, 0) + self._ring_newcomers(party, known.get(party))
