@@ -301,6 +301,17 @@ def _pid_exists(pid: int) -> bool:
     return True
 
 
+def give_way() -> None:
+    """Let those run now whom this process has just woken.
+
+    The kernel expects a process that wakes another to go to sleep, and on a virtual machine, where a halted
+    processor does not count as idle, it puts the other behind it. There it would wait for as long as the one
+    who woke it had something else to do.
+    """
+    if hasattr(os, "sched_yield"):
+        os.sched_yield()
+
+
 def user() -> int:
     """The number of the user of this process; 0 where users have none."""
     return os.getuid() if hasattr(os, "getuid") else 0

@@ -23,6 +23,18 @@ def take(room: LocalRoom, **options) -> Mail:
     return mail
 
 
+def test_what_could_be_offered_is_counted_as_far_as_it_matters(room: LocalRoom):
+    builder, look = room.who("builder").id, room.store.look()
+    assert look.count_ready(builder, 2) == 0
+    room.send("builder", "later", after=3600.0)
+    assert look.count_ready(builder, 2) == 0, "it is not due yet"
+    for number in range(3):
+        room.send("builder", str(number))
+    assert [look.count_ready(builder, most) for most in (1, 2, 5)] == [1, 2, 3]
+    take(room)
+    assert look.count_ready(builder, 5) == 2
+
+
 @pytest.mark.promise("exclusive")
 def test_what_one_takes_no_other_can(room: LocalRoom, enter: Enter, others: Others):
     first = room.send("builder", "one").id

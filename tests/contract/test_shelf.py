@@ -102,6 +102,15 @@ def test_what_is_written_is_there_for_another_and_replaces_what_was(case: Case, 
     assert shelf.names(Folder.RECEIPTS) == ["a.json"]
 
 
+def test_what_is_to_lie_beside_another_file_is_written_only_where_that_is(shelf: Shelf):
+    with pytest.raises(FileNotFoundError):
+        shelf.write(Folder.INBOX, "a.json", b"{}", beside=".mark")
+    assert not shelf.has(Folder.INBOX, "a.json")
+    shelf.write(Folder.INBOX, ".mark", b"")
+    shelf.write(Folder.INBOX, "a.json", b"{}", beside=".mark")
+    assert shelf.has(Folder.INBOX, "a.json")
+
+
 def test_who_reads_while_others_write_finds_all_of_one_of_them(case: Case, shelf: Shelf):
     other, over = case.open(), threading.Event()
     shelf.write(Folder.RECEIPTS, "a.json", b"a" * 500)

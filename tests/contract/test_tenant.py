@@ -77,6 +77,7 @@ QUESTIONS: dict[str, Ask] = {
     "subscribers": lambda tx, it: tx.subscribers("p", "news"),
     "held": lambda tx, it: tx.held(it["hermit"]),
     "held_counts": lambda tx, it: tx.held_counts(it["hermit"]),
+    "count_ready": lambda tx, it: tx.count_ready(it["builder"], 1),
     "unread": lambda tx, it: tx.unread(it["hermit"], 1),
     "waiting": lambda tx, it: tx.waiting(it["builder"]),
     "taken": lambda tx, it: tx.taken(it["reviewer"], it["claimer"]),

@@ -101,6 +101,33 @@ def test_an_inbox_that_another_took_the_place_of_is_another_one(room: LocalRoom,
     assert [one["mayBeRepeat"] for one in bob.inbox()] == [True]
 
 
+@pytest.mark.parametrize("is_told", [False, True])
+def test_nothing_new_is_put_into_an_inbox_that_another_took_the_place_of(
+    room: LocalRoom, bob: Postal, monkeypatch: pytest.MonkeyPatch, is_told: bool
+) -> None:
+    os.rename(bob.path("inbox"), bob.path("old"))
+    os.mkdir(bob.path("inbox"))
+    if not is_told:
+        monkeypatch.setattr(LocalShelf, "changes", lambda _: frozenset[Folder]())
+    sent = room.send("bob", "one")
+    bob.carrier.step()
+    assert (bob.names("inbox"), bob.names("old")) == ([], [])
+    assert (bob.state(sent.id), bob.delivery(sent.id).shown_before) == ("stored", False)
+    bob.carry()
+    assert ["mayBeRepeat" in one for one in bob.inbox()] == [False]
+
+
+def test_who_waits_for_a_letter_gets_the_processor_before_more_is_done(
+    room: LocalRoom, bob: Postal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: list[tuple[list[str], int | None]] = []
+    sent = room.send("bob", "one")
+    look = lambda: found.append((bob.names("inbox"), bob.delivery(sent.id).handed_at))  # noqa: E731 - once
+    monkeypatch.setattr(host, "give_way", look)
+    bob.carrier.step()
+    assert (bob.names("inbox"), None) in found
+
+
 def test_an_inbox_that_goes_while_it_is_looked_at_was_not_read(
     room: LocalRoom, bob: Postal, monkeypatch: pytest.MonkeyPatch
 ) -> None:

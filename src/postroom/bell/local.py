@@ -71,16 +71,11 @@ class LocalBell:
         return reached
 
     def _give_way(self) -> None:
-        """Let those who were woken run now, unless this is one ring of many.
-
-        The kernel expects a process that wakes another to go to sleep, and on a virtual machine, where a
-        halted processor does not count as idle, it puts the other behind it. There it would wait for as long
-        as the ringer had something else to do.
-        """
+        """Let those who were woken run now, unless this is one ring of many."""
         now, was = time.monotonic(), self._rang
         self._rang = now
-        if now - was > _BURST and hasattr(os, "sched_yield"):
-            os.sched_yield()
+        if now - was > _BURST:
+            host.give_way()
 
     def _names(self) -> frozenset[str]:
         """Who has a directory."""

@@ -1,7 +1,7 @@
 """What wakes one keeper: its own process by a pair of sockets, all others by the room's bell; and what its
 agent's mailbox tells, if it has one.
 
-What rings in this process needs no file. Where the bell's place was removed, it is bound anew (`drain`).
+What rings in this process needs no file. Where the bell's place was removed, it is bound anew (`wait`).
 """
 
 import contextlib
@@ -49,24 +49,21 @@ class Doorbell:
         """Whether others cannot ring it any more; whoever waits should be rung then."""
         return self._waiter.is_lost()
 
-    def wait(self, seconds: float | None) -> None:
-        """Until it is rung, or so long; the rings are forgotten."""
+    def wait(self, seconds: float | None) -> bool:
+        """Until it is rung, or so long; whether it was. The rings are forgotten: look in the room then."""
         most = _LONGEST if self._waiter.fileno() >= 0 else SECONDS
-        self._poll.poll(1000 * min(most, most if seconds is None else max(0.0, seconds)))
-        self._forget()
-
-    def drain(self) -> None:
-        """Forget the rings so far; those of others reach it from now on. Look in the room after this."""
-        if self._waiter.is_lost():
+        told = self._poll.poll(1000 * min(most, most if seconds is None else max(0.0, seconds)))
+        rung = [descriptor for descriptor, _ in told]
+        if self._waiter.fileno() in rung:
+            self._waiter.drain()
+        elif self._waiter.is_lost():
             self._waiter.close()
             self._bind()
-        self._forget()
-
-    def _forget(self) -> None:
-        self._waiter.drain()
-        with contextlib.suppress(OSError):
-            while self._gong.recv(4096):
-                pass
+        if self._gong.fileno() in rung:
+            with contextlib.suppress(OSError):
+                while self._gong.recv(4096):
+                    pass
+        return bool(rung)
 
     def close(self) -> None:
         self._waiter.close()

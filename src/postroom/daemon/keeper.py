@@ -330,7 +330,6 @@ class Keeper:
         self, actor: Attendant, bridge: Bridge, leaves: Callable[[], bool] = lambda: False
     ) -> Attendant:
         while not self._stopping and not actor.has_ended and not leaves():
-            self._bell.drain()
             self._answer(actor, bridge)
             pause = actor.step()
             if not actor.has_ended and self._jobs.empty():

@@ -53,7 +53,6 @@ class Carrier:
     def step(self) -> float | None:
         """Do what can be done now; in how many seconds to look again, at the latest."""
         self._hear()
-        self._notice()
         try:
             pause = self._carry()
             self._trouble = self._inbox.why
@@ -91,12 +90,16 @@ class Carrier:
                 shelf.pack(age)
 
     def _carry(self) -> float:
-        if not self._is_entered:
+        if self._is_entered:
+            more = self._inbox.put()  # before all else: somebody waits for it
+            self._notice()
+            if self._may_be_gone and not self._inbox.is_there():
+                raise MailboxGone
+        else:
+            self._notice()
             self._inbox.enter()
             self._is_entered = True
-        elif self._may_be_gone and not self._inbox.is_there():
-            raise MailboxGone
-        more = self._inbox.put()
+            more = self._inbox.put()
         self._inbox.check_context()
         pauses = [self._outbox.take_in(), self._inbox.settle(), self._receipts.update()]
         return min((pause for pause in pauses if pause is not None), default=_SLOW) if not more else 0.0

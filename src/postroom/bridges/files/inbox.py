@@ -156,9 +156,11 @@ class Inbox:
         done: list[Mail] = []
         try:
             for mail in mails:
-                self._write(mail)
+                is_known = bool(done) and self._shelf.is_blind  # elsewhere each question takes its time
+                self._write(mail, beside="" if is_known else MARK)
                 done.append(mail)
                 step("inbox-written")
+            host.give_way()
         except FileNotFoundError:
             raise MailboxGone from None
         except BridgeError:
@@ -179,24 +181,24 @@ class Inbox:
         self.why = ""
 
     def _claimed(self) -> list[Mail]:
-        agent, settings = self._box.agent, self._room.settings
+        party, settings = self._box.id, self._room.settings
         space = min(_BATCH, _MOST - self._lying)
-        waits = self._room.store.look().ready(agent.id, space, agent.called) if space > 0 else []
+        waits = self._room.store.look().count_ready(party, 2) if space > 0 else 0
         if not waits:
             return []
         where = context(self._session)
         with Unit(self._room, prompt=False, lasting=False) as tx:  # it is not told before it is written
             self._check_context(tx)
-            standing, first = tx.next(agent.id, HOLDER, agent.called)
+            standing, first = tx.next(party, HOLDER)
             mails = [first] if first is not None else []
             if standing.holder is not None or standing.others or is_due(standing.due, tx.now):
                 act_on_due(tx, settings)
-                reap(tx, agent.id, settings)
+                reap(tx, party, settings)
                 if self._is_listened_to(tx):
                     return []  # a program of the agent's own has the next one
-                mails = tx.ready(agent.id, space, agent.called)
-            elif len(waits) > 1:
-                mails = tx.ready(agent.id, space, agent.called)
+                mails = tx.ready(party, space)
+            elif waits > 1:
+                mails = tx.ready(party, space)
             return [
                 claim(tx, mail, route=ROUTE, context=where, handed=False, lease=settings.lease_seconds)
                 for mail in mails
@@ -229,9 +231,10 @@ class Inbox:
             for mail in _still(tx, mails):
                 give_back(tx, mail, self._room.settings, outcome)
 
-    def _write(self, mail: Mail) -> None:
+    def _write(self, mail: Mail, beside: str = MARK) -> None:
         is_lasting = self._room.settings.durability == "full"
-        self._shelf.write(Folder.INBOX, inbox_name(mail.message), self._written(mail), lasting=is_lasting)
+        name, data = inbox_name(mail.message), self._written(mail)
+        self._shelf.write(Folder.INBOX, name, data, lasting=is_lasting, beside=beside)
 
     def _written(self, mail: Mail) -> bytes:
         message = mail.message

@@ -131,14 +131,16 @@ class LocalShelf:
                 _check(about, limit)
                 return Sheet(_all(file.fileno(), limit), _stamp(about))
 
-    def write(self, folder: Folder, name: str, data: bytes, *, lasting: bool = True) -> None:
+    def write(
+        self, folder: Folder, name: str, data: bytes, *, lasting: bool = True, beside: str = ""
+    ) -> None:
         """Into an inbox it comes from elsewhere, so that we do not wake ourselves."""
         if folder is Folder.INBOX:
             with contextlib.suppress(FileNotFoundError, BridgeError), self._opened("") as mailbox:
-                _put_from_aside(mailbox, name, data, lasting=lasting)
+                _put_from_aside(mailbox, name, data, lasting=lasting, beside=beside)
                 return
         with self._kept(folder) as directory:
-            _put(directory, directory, name, data, lasting=lasting)
+            _put(directory, directory, name, data, lasting=lasting, beside=beside)
 
     def move(self, source: Folder, name: str, target: Folder, new_name: str) -> str:
         with self._opened(source) as here, self._kept(target) as there:
@@ -210,18 +212,18 @@ def _like(file: int, directory: int, bits: int = 0o666) -> None:
         os.fchown(file, about.st_uid, about.st_gid)
 
 
-def _put_from_aside(mailbox: int, name: str, data: bytes, *, lasting: bool) -> None:
+def _put_from_aside(mailbox: int, name: str, data: bytes, *, lasting: bool, beside: str) -> None:
     opened = [os.open(Folder.INBOX, _FOLDER | _NOFOLLOW, dir_fd=mailbox)]
     try:
         for part in Folder.TAKING.split("/"):
             opened.append(os.open(part, _FOLDER | _NOFOLLOW, dir_fd=opened[-1] if opened[1:] else mailbox))
-        _put(opened[-1], opened[0], name, data, lasting=lasting)
+        _put(opened[-1], opened[0], name, data, lasting=lasting, beside=beside)
     finally:
         for each in opened:
             os.close(each)
 
 
-def _put(aside: int, directory: int, name: str, data: bytes, *, lasting: bool) -> None:
+def _put(aside: int, directory: int, name: str, data: bytes, *, lasting: bool, beside: str) -> None:
     """Make a file in one directory, and let it take its place in another one, or in the same."""
     with _temporary(aside) as temporary:
         file = os.open(temporary, _NEW, 0o600, dir_fd=aside)
@@ -232,6 +234,8 @@ def _put(aside: int, directory: int, name: str, data: bytes, *, lasting: bool) -
                 os.fsync(file)
         finally:
             os.close(file)
+        if beside:
+            os.stat(beside, dir_fd=directory, follow_symlinks=False)
         os.replace(temporary, _one(name), src_dir_fd=aside, dst_dir_fd=directory)
 
 

@@ -149,7 +149,11 @@ class RemoteShelf:
             raise InvalidLetter(f"it is larger than {limit:,} bytes")
         return Sheet(data, about.stamp)
 
-    def write(self, folder: Folder, name: str, data: bytes, *, lasting: bool = True) -> None:
+    def write(
+        self, folder: Folder, name: str, data: bytes, *, lasting: bool = True, beside: str = ""
+    ) -> None:
+        if beside:
+            self._depot.about(self._path(folder, beside))
         self._depot.write(self._path(folder, name), data)
 
     def move(self, source: Folder, name: str, target: Folder, new_name: str) -> str:

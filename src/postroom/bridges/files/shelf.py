@@ -61,8 +61,13 @@ class Shelf(Protocol):
         """A plain file of at most so many bytes; anything else is an `InvalidLetter`."""
         ...
 
-    def write(self, folder: Folder, name: str, data: bytes, *, lasting: bool = True) -> None:
-        """Put a file in its place, whole or not at all. `lasting`: it survives a power cut from then on."""
+    def write(
+        self, folder: Folder, name: str, data: bytes, *, lasting: bool = True, beside: str = ""
+    ) -> None:
+        """Put a file in its place, whole or not at all. `lasting`: it survives a power cut from then on.
+
+        `beside`: only into a folder in which there is that file, too; else `FileNotFoundError`.
+        """
         ...
 
     def move(self, source: Folder, name: str, target: Folder, new_name: str) -> str:

@@ -300,6 +300,10 @@ class ReadTx:
         assert mail is not None, "it was there a moment ago"
         return mail
 
+    def count_ready(self, recipient: str, most: int) -> int:
+        """How many could be offered now; counted no further than to `most`."""
+        return self.row(SQL["ready_count"], (self.tenant, recipient, most))[0]
+
     def unlabelled(self, recipient: str, limit: int = PAGE) -> list[Mail]:
         """What can be offered now and, as far as is known, nobody has been shown."""
         rows = self.rows(SQL["mail_unlabelled"], (self.tenant, recipient, _page(limit)))
@@ -370,7 +374,7 @@ class ReadTx:
     def standing(self, recipient: str, me: str) -> Standing:
         return to_standing(self.row(SQL["standing"], (self.tenant, recipient, me)))
 
-    def next(self, recipient: str, me: str, address: str) -> tuple[Standing, Mail | None]:
+    def next(self, recipient: str, me: str, address: str = "") -> tuple[Standing, Mail | None]:
         """How a mailbox stands, and what would be offered next."""
         row = self.row(_NEXT, (self.tenant, recipient, me))
         standing = to_standing(row[PLACE_AT + 2 :])

@@ -39,6 +39,9 @@ VALUES (?1, ?2, ?3, ?4, 'stored', ?5, 0, 0, 0, ?6, ?7, ?8);
 SELECT {message}, {spot} FROM delivery d CROSS JOIN message m ON m.seq = d.seq
 WHERE d.tenant = ?1 AND d.recipient = ?2 AND d.place {waiting} ORDER BY d.place, d.seq LIMIT ?3;
 
+-- name: ready_count
+SELECT count(*) FROM (SELECT 1 FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND place {waiting} LIMIT ?3);
+
 -- name: mail_next
 -- `standing` and the first that is ready, in one: the way of every message that is taken.
 SELECT {message}, {spot}, {standing}
