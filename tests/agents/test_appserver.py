@@ -186,3 +186,35 @@ def check_resumed(own: Own, first: Posted) -> None:
     assert first.mark in own.rig.log.last(one.mark), "what was said before is gone"
     assert own.manifest().details == before.details
     own.desk.note("server resumed")
+
+
+@pytest.mark.parametrize("name", BOTH)
+def test_one_without_hooks_is_told_its_address_once_without_a_turn(
+    make_bare_desk: MakeDesk, name: str
+) -> None:
+    own = Own(make_bare_desk(name))
+    own("spawn", NAME, "--bridge", name, "--restart", "always", "--", own.rig.program)
+    until(lambda: introductions(own), BOUND, "introduction")
+    assert own.rig.log.requests() == [], "it has set the model to work"
+    one = own.desk.send("It is idle.")
+    wait_handed(own.desk, one)
+    check_introduced(own, one, 1)
+    before = own.manifest()
+    os.kill(host.pid_of(before.process), signal.SIGKILL)
+    until(lambda: own.manifest().process != before.process, BOUND, "restart")
+    two = own.desk.send("It goes on.")
+    wait_handed(own.desk, two)
+    check_introduced(own, two, 1)
+    assert len(introductions(own)) == 1, "it was told twice in one conversation"
+
+
+def introductions(own: Own) -> list[dict[str, Any]]:
+    pushed = [event.payload for event in own.desk.room.events() if event.type == "agent.pushed"]
+    return [one for one in pushed if one["what"] == "introduction"]
+
+
+def check_introduced(own: Own, one: Posted, times: int) -> None:
+    """Before the mail, as often as that, in what the model was asked."""
+    text = own.rig.log.last(one.mark)
+    assert text.count(f"Your address in Postroom is {NAME} (project shop)") == times
+    assert text.index("Your address in Postroom is") < text.index(one.mark)
