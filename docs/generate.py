@@ -112,9 +112,10 @@ _TOLD = {  # what a payload has, of events that only tell something
     "nobody knows), `again_in` (seconds, if it is restarted), `reason`, if it cannot be",
     "agent.interrupted": ": `kind`, `by`, `proven`, `words`",
     "agent.output": ": what a child printed: `stream`, `text`",
-    "agent.pushed": ": something was put before an agent: `what` (mail, wake, notice, command, answer), "
-    "`route`, `result`, `words`, `messages`; of a command `text` and `by` before, and what came of it after; "
-    "of an answer to what it asked `option` (none: nobody allowed it), and the gate among `messages`",
+    "agent.pushed": ": something was put before an agent: `what` (mail, wake, notice, command, answer, "
+    "introduction), `route`, `result`, `words`, `messages`; of a command `text` and `by` before, and what "
+    "came of it after; of an answer to what it asked `option` (none: nobody allowed it), and the gate "
+    "among `messages`",
     "agent.route": ": an agent is reached by another `route` than before; `instead_of` the better one that "
     "does not work, and in `words` why; neither, if it works again",
     "agent.started": ": by `spawn` or `up`, or again: `bridge`, `program`",

@@ -12,6 +12,7 @@ import pytest
 
 from postroom import host
 from postroom.bridges import manifest as manifests
+from postroom.bridges.opencode.terminal import _is_shown
 from postroom.model.ladder import Evidence, State
 from postroom.room import berth
 from tests.agents.beginning import BEGINNINGS
@@ -186,3 +187,75 @@ def check_resumed(own: Own, first: Posted) -> None:
     assert first.mark in own.rig.log.last(one.mark), "what was said before is gone"
     assert own.manifest().details == before.details
     own.desk.note("server resumed")
+
+
+@pytest.mark.parametrize("name", BOTH)
+def test_one_without_hooks_is_told_its_address_once_without_a_turn(
+    make_bare_desk: MakeDesk, name: str
+) -> None:
+    own = Own(make_bare_desk(name))
+    own("spawn", NAME, "--bridge", name, "--restart", "always", "--", own.rig.program)
+    until(lambda: introductions(own), BOUND, "introduction")
+    assert own.rig.log.requests() == [], "it has set the model to work"
+    one = own.desk.send("It is idle.")
+    wait_handed(own.desk, one)
+    check_introduced(own, one, 1)
+    before = own.manifest()
+    os.kill(host.pid_of(before.process), signal.SIGKILL)
+    until(lambda: own.manifest().process != before.process, BOUND, "restart")
+    two = own.desk.send("It goes on.")
+    wait_handed(own.desk, two)
+    check_introduced(own, two, 1)
+    assert len(introductions(own)) == 1, "it was told twice in one conversation"
+
+
+def introductions(own: Own) -> list[dict[str, Any]]:
+    pushed = [event.payload for event in own.desk.room.events() if event.type == "agent.pushed"]
+    return [one for one in pushed if one["what"] == "introduction"]
+
+
+def check_introduced(own: Own, one: Posted, times: int) -> None:
+    """Before the mail, as often as that, in what the model was asked."""
+    text = own.rig.log.last(one.mark)
+    assert text.count(f"Your address in Postroom is {NAME} (project shop)") == times
+    assert text.index("Your address in Postroom is") < text.index(one.mark)
+
+
+def test_what_opencode_asks_that_is_no_matter_of_yes_or_no_is_rejected_and_its_mail_goes_on(
+    make_bare_desk: MakeDesk,
+) -> None:
+    own = Own(make_bare_desk("opencode"))
+    own("spawn", NAME, "--bridge", "opencode", "--", own.rig.program)
+    choice = {"question": "Which?", "header": "Pick", "options": [{"label": "a", "description": "the first"}]}
+    own("command", NAME, f"[[tool question {json.dumps({'questions': [choice]})}]] [[say PICKED]]")
+    until(lambda: "question.asked" in said(own), BOUND, "question")
+    one = own.desk.send("It was asked something.")
+    wait_handed(own.desk, one)
+    assert "dismissed" in own.rig.log.last(one.mark), "the model was not told that nobody answers"
+    assert own.desk.room.gates() == []
+
+
+def said(own: Own) -> str:
+    """What the log has of what it told."""
+    told = [event.payload["text"] for event in own.desk.room.events() if event.type == "agent.output"]
+    return "\n".join(told)
+
+
+def test_an_opencode_whose_directory_is_reached_by_a_link_is_found_by_the_directory_itself(
+    make_bare_desk: MakeDesk,
+) -> None:
+    """Its sessions name the directory that the link leads to."""
+    desk = make_bare_desk("opencode")
+    link = os.path.join(desk.rig.place.root, "link")
+    os.symlink(desk.rig.place.project, link)
+    started = desk.rig.start("sh", "-c", f'cd "{link}" && exec "{desk.rig.program}" serve --port 4567')
+    assert started.stdout is not None
+    try:
+        assert any("listening" in line for line in started.stdout)
+        done = desk.rig.command("curl", "-s", "-X", "POST", "http://127.0.0.1:4567/session")
+        session = json.loads(done.out)
+        here = os.path.realpath(host.started_with(str(started.pid))[1])
+        assert _is_shown(session, here), (session, here)
+    finally:
+        os.killpg(started.pid, signal.SIGKILL)
+        started.communicate()

@@ -1,5 +1,6 @@
 """What every bridge must do. A new one is added to `CASES`, and to nothing else."""
 
+import json
 import os
 import signal
 import sys
@@ -82,8 +83,9 @@ class Case(NamedTuple):
 class Trial:
     """A bridge to a program, and what that took in."""
 
-    def __init__(self, name: str, case: Case, place: str) -> None:
+    def __init__(self, name: str, case: Case, place: str, test: str) -> None:
         self.case = case
+        self._test = test
         self.program = case.begin(place)
         self.way = registry.load(name)
         env = environment(PYTHONPATH=ROOT)
@@ -127,13 +129,17 @@ class Trial:
         return self
 
     def deliver(self, text: Text, holds: Callable[[], bool] = lambda: True):
-        if self.bridge.capabilities().mailbox:
-            pytest.skip("its mail is carried; see tests/integration/test_mailbox_inbox.py")
+        if self.is_mailbox:
+            pytest.skip(f"its mail is carried; see {CARRIED[self._test]}")
 
         def begin() -> None:
             self.begun += 1
 
         return self.bridge.deliver(text, Assent(begin, holds))
+
+    @property
+    def is_mailbox(self) -> bool:
+        return self.bridge.capabilities().mailbox
 
     def receive(self) -> list[Heard]:
         self.heard += self.bridge.receive()
@@ -173,7 +179,42 @@ CASES = {
     "files": Case(bridged("files"), hinder=work),
 }
 NOT_STARTED = {
-    "claude-team": "Claude Code starts it by itself; see tests/integration/test_teams.py",
+    "claude-team": "Claude Code starts it by itself; see tests/integration/test_team.py",
+}
+# What is handed to others is carried to a mailbox: for each property of that, the test that shows it there.
+_INBOX, _HERE = "tests/integration/test_mailbox_inbox.py", "tests/contract/test_bridge.py"
+CARRIED = {
+    "test_what_is_handed_to_an_idle_agent_reaches_it_once_and_is_proven": (
+        (_INBOX, "test_what_was_put_away_is_seen_and_the_rest_is_not"),
+        (_INBOX, "test_two_carriers_at_once_deliver_each_letter_once"),
+    ),
+    "test_one_text_after_the_other_reaches_the_agent_in_order": (
+        (_INBOX, "test_letters_of_one_priority_are_read_as_they_were_sent"),
+        (_INBOX, "test_the_urgent_is_read_first"),
+    ),
+    "test_where_nothing_may_be_handed_over_not_a_byte_is_written": (
+        (_INBOX, "test_while_an_inbox_cannot_be_written_nothing_is_claimed_for_it"),
+    ),
+    "test_without_the_assent_of_whoever_hands_over_nothing_is_written": (
+        (_INBOX, "test_a_program_of_the_agents_own_that_listens_has_its_mail"),
+    ),
+    "test_an_assent_that_is_withdrawn_before_the_text_is_submitted_keeps_it_from_being": (
+        (_INBOX, "test_a_carrier_follows_when_another_begins_the_next_context"),
+        (_INBOX, "test_what_is_withdrawn_is_taken_out_of_the_inbox_again"),
+    ),
+    "test_an_interrupt_says_what_was_proven": (
+        (_HERE, "test_a_mailbox_is_handed_nothing_whatever_its_program_does"),
+    ),
+    "test_a_text_goes_to_an_agent_at_work_only_by_a_bridge_that_says_so": (
+        (_INBOX, "test_mail_lies_in_the_inbox_and_is_offered"),
+        (_HERE, "test_a_mailbox_is_handed_nothing_whatever_its_program_does"),
+    ),
+    "test_what_comes_out_is_received_in_bounded_pieces_and_nothing_is_lost_unsaid": (
+        (_HERE, "test_what_the_program_of_a_mailbox_prints_is_received_in_bounded_pieces"),
+    ),
+    "test_a_proof_from_before_proves_nothing_that_was_handed_over_after_it": (
+        (_INBOX, "test_what_was_put_away_is_seen_and_the_rest_is_not"),
+    ),
 }
 
 
@@ -182,7 +223,7 @@ def trial(
     request: pytest.FixtureRequest, tmp_path: os.PathLike[str], monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Trial]:
     monkeypatch.setattr(typist, "_PATIENCE", 1.0)
-    trial = Trial(request.param, CASES[request.param], os.fspath(tmp_path))
+    trial = Trial(request.param, CASES[request.param], os.fspath(tmp_path), request.function.__name__)
     yield trial
     trial.end()
 
@@ -257,9 +298,10 @@ def test_an_agent_that_was_killed_is_gone_and_gets_nothing(trial: Trial):
     os.kill(trial.pid, signal.SIGKILL)
     until(lambda: trial.bridge.observe().doing is Doing.GONE)
     assert trial.bridge.observe().reason == "offline"
-    delivered = trial.deliver(Text(MAIL))
-    assert (delivered.result, delivered.reason) == (Result.REFUSED, "offline")
-    assert trial.begun == 0
+    if not trial.is_mailbox:
+        delivered = trial.deliver(Text(MAIL))
+        assert (delivered.result, delivered.reason) == (Result.REFUSED, "offline")
+        assert trial.begun == 0
     assert not trial.bridge.interrupt().proven
     until(lambda: trial.ends() == [-signal.SIGKILL])
     assert trial.bridge.receive() == [], "it is told once"
@@ -269,7 +311,7 @@ def test_whoever_attends_is_rung_for_when_something_is_to_be_received(trial: Tri
     trial.ready()
     rung: list[int] = []
     trial.bridge.attend(lambda: rung.append(1))
-    if trial.bridge.capabilities().output:
+    if trial.bridge.capabilities().output and not trial.is_mailbox:
         trial.deliver(Text(MAIL))
         until(lambda: rung)
         until(trial.receive)
@@ -367,8 +409,9 @@ def test_an_agent_is_started_once_at_a_time_and_again_when_it_has_ended(trial: T
     until(lambda: trial.bridge.observe().doing is Doing.GONE)
     trial.again()
     trial.ready()
-    assert trial.deliver(Text(MAIL)).result in (Result.PROVEN, Result.HANDED)
-    until(lambda: trial.texts() == [MAIL])
+    if not trial.is_mailbox:
+        assert trial.deliver(Text(MAIL)).result in (Result.PROVEN, Result.HANDED)
+        until(lambda: trial.texts() == [MAIL])
 
 
 def test_of_two_that_start_an_agent_at_once_one_does(trial: Trial):
@@ -401,7 +444,8 @@ def test_a_bridge_is_what_its_way_says(trial: Trial):
     assert not (can.owned and trial.way.BY_CALLER), "a child is its starter's, and the command that asks ends"
     assert not (can.owned and can.screen) or trial.bridge.terminal(), "nobody else could show it"
     trial.bridge.setup()
-    trial.deliver(Text("a text that may be shown"))
+    if not trial.is_mailbox:
+        trial.deliver(Text("a text that may be shown"))
     assert isinstance(trial.bridge.screen(), str)
     assert isinstance(trial.bridge.screen(20), str)
     observed = trial.bridge.observe()
@@ -417,7 +461,44 @@ def test_what_is_left_of_a_run_is_cleared_and_twice_does_no_harm(trial: Trial):
     trial.again()
     trial.way.end(earlier)
     assert not host.is_gone(trial.berth.process)
-    assert trial.ready().deliver(Text(MAIL)).result in (Result.PROVEN, Result.HANDED)
+    trial.ready()
+    assert trial.is_mailbox or trial.deliver(Text(MAIL)).result in (Result.PROVEN, Result.HANDED)
+
+
+def test_each_property_that_is_not_tried_with_a_mailbox_has_a_test_of_its_own():
+    for test, others in CARRIED.items():
+        assert test in globals(), test
+        for path, name in others:
+            with open(os.path.join(ROOT, path), encoding="utf-8") as file:
+                assert f"\ndef {name}(" in file.read(), (path, name)
+
+
+@pytest.mark.parametrize("trial", ["files"], indirect=True)
+def test_a_mailbox_is_handed_nothing_whatever_its_program_does(trial: Trial):
+    assert not trial.bridge.capabilities().interrupts
+    for text in (Text(MAIL), Text(MAIL, while_busy=True)):
+        done = trial.bridge.deliver(text, Assent(lambda: pytest.fail("it has begun"), lambda: True))
+        assert done.result is Result.REFUSED
+    interrupted = trial.bridge.interrupt()
+    assert (interrupted.proven, bool(interrupted.words)) == (False, True)
+    assert not host.is_gone(trial.berth.process)
+    assert trial.texts() == []
+
+
+@pytest.mark.parametrize("trial", ["files"], indirect=True)
+def test_what_the_program_of_a_mailbox_prints_is_received_in_bounded_pieces(trial: Trial):
+    """It is given a letter by its directory, as a carrier does."""
+    inbox = os.path.join(str(trial.berth.details["place"]), "inbox")
+    with open(os.path.join(inbox, ".new"), "w", encoding="utf-8") as file:
+        json.dump({"id": "1", "payload": {"text": "[[noise]]"}}, file)
+    os.rename(file.name, os.path.join(inbox, "1.json"))
+    pieces: list[list[Heard]] = []
+    until(lambda: pieces.append(trial.bridge.receive()) or "left_out" in str(pieces) or _is_whole(pieces))
+    assert all(len(piece) <= 300 for piece in pieces)
+
+
+def _is_whole(pieces: list[list[Heard]]) -> bool:
+    return sum(heard.text.startswith("noise") for piece in pieces for heard in piece) == NOISE
 
 
 @pytest.mark.parametrize("trial", ["files"], indirect=True)

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -105,9 +106,45 @@ def test_a_tree_that_is_removed_is_served_no_longer_and_keeps_its_files(cli: Com
     cli.ok("mailbox", "remove", tree)
     assert manifests.every(cli.home) == []
     assert not os.path.exists(os.path.join(tree, ".postroom", "served"))
-    assert len(bob.names("inbox")) == 1
-    assert cli.receipt(ref)["state"] == "stored"
+    delivery = cli.receipt(ref)
+    assert (delivery["state"], delivery["reason"]) == ("stored", "unproven")
+    assert bob.names("inbox") == [], "it would be read there, and then again elsewhere"
+    taken = cli.ok("read", "--as", "bob", "--frame").out
+    assert "hello" in taken
+    assert "may have been shown before" in taken
     assert cli("mailbox", "remove", tree).code == 3
+
+
+def test_what_was_read_before_a_tree_is_removed_is_seen_and_what_nobody_can_tell_of_is_uncertain(
+    cli: CommandLine, tree: str
+) -> None:
+    bob = Agent(os.path.join(tree, "bob"))
+    cli.ok("mailbox", "add", tree, "bob")
+    read, lost, unread = (cli.sent("bob", text, sender="alice") for text in ("read", "lost", "unread"))
+    until(lambda: len(bob.inbox()) == 3)
+    end(cli.home, signal.SIGTERM)
+    first, second, _ = bob.names("inbox")
+    bob.put_away(first)
+    os.unlink(os.path.join(bob.place, "inbox", second))
+    cli.ok("mailbox", "remove", tree)
+    assert (cli.receipt(read)["state"], cli.receipt(read)["evidence"]) == ("seen", "agent")
+    assert (cli.receipt(lost)["state"], cli.receipt(lost)["reason"]) == ("stored", "uncertain")
+    assert (cli.receipt(unread)["state"], cli.receipt(unread)["reason"]) == ("stored", "unproven")
+    assert bob.names("inbox") == []
+
+
+def test_a_tree_that_is_gone_or_out_of_reach_is_removed_and_nothing_is_said_to_be_seen(
+    cli: CommandLine, tree: str
+) -> None:
+    bob = Agent(os.path.join(tree, "bob"))
+    cli.ok("mailbox", "add", tree, "bob")
+    ref = cli.sent("bob", "hello", sender="alice")
+    until(bob.inbox)
+    end(cli.home, signal.SIGTERM)
+    shutil.rmtree(tree)
+    cli.ok("mailbox", "remove", tree)
+    assert cli.receipt(ref)["state"] == "stored"
+    assert "seen_at" not in cli.receipt(ref)
 
 
 def test_two_rooms_do_not_serve_the_same_tree(cli: CommandLine, tree: str, tmp_path) -> None:

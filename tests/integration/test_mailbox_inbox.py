@@ -52,6 +52,17 @@ def test_the_urgent_is_read_first(room: LocalRoom, bob: Postal) -> None:
     assert [one["body"] for one in bob.inbox()] == ["urgent", "high", "normal", "normal", "low"]
 
 
+def test_letters_of_one_priority_are_read_as_they_were_sent(room: LocalRoom, bob: Postal) -> None:
+    texts = [f"letter {number}" for number in range(12)]
+    for text in texts[:4]:
+        room.send("bob", text)
+        bob.carry()
+    for text in texts[4:]:
+        room.send("bob", text)
+    bob.carry()
+    assert [one["body"] for one in bob.inbox()] == texts
+
+
 @pytest.mark.promise("mailbox-seen")
 def test_what_was_put_away_is_seen_and_the_rest_is_not(room: LocalRoom, bob: Postal) -> None:
     first, second = room.send("bob", "one"), room.send("bob", "two")

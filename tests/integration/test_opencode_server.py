@@ -53,6 +53,27 @@ def served(kind: type[BaseHTTPRequestHandler]) -> tuple[ThreadingHTTPServer, Htt
     return server, Http(Site(server.server_address[1]))
 
 
+@pytest.mark.parametrize("version", ["0.14.2", "", "1.18.33"])
+def test_what_begins_no_turn_is_added_only_where_the_server_knows_that(
+    tmp_path: os.PathLike[str], version: str
+):
+    site = Opencode(Record(os.path.join(tmp_path, "record")))
+    id = site.start(version=version)["id"]
+    server, link = served(handler(site, ""))
+    try:
+        dialogue = Dialogue(link, id)
+        if version.startswith("1."):
+            assert "added" in dialogue.inform("hello")
+        else:
+            with pytest.raises(BridgeError, match=r"not of 1\.0"):
+                dialogue.inform("hello")
+        assert site.injected.texts() == (["hello"] if version.startswith("1.") else [])
+        assert dialogue.last_words(50) == [], "nobody has said it"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
 def test_a_server_that_speaks_something_else_is_none_of_opencode(tmp_path: os.PathLike[str]):
     class Page(BaseHTTPRequestHandler):
         def do_GET(self) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from postroom.daemon import control
+from postroom.daemon.place import log_path
 from postroom.model.ladder import Evidence, State
 from postroom.room import berth, glance
 from postroom.room.local import LocalRoom
@@ -217,3 +218,26 @@ def test_a_server_that_takes_no_mail_is_left_for_the_pane_after_a_few_tries(hous
     [(route, _, words)] = codex.routes()
     assert route == "tmux"
     assert "takes no mail" in words
+
+
+def test_an_agent_beside_a_terminal_is_told_its_address_without_a_turn_unless_its_hooks_do(
+    house: House, codex: Codex
+):
+    house.daemon(SOON)
+    patiently(codex.server.injected.texts)
+    [text] = codex.server.injected.texts()
+    assert "Your address in Postroom is builder" in text
+    assert codex.record.texts() == codex.pane.submitted() == []
+    sent = house.room.send("builder", "hello")
+    house.seen(sent.id, Evidence.RUNTIME_ACK)
+    assert len(codex.server.injected.texts()) == 1
+
+
+def test_a_server_that_knows_no_such_call_gets_its_mail_all_the_same(house: House, codex: Codex):
+    codex.server.refuses = {"thread/inject_items"}
+    house.daemon(SOON)
+    sent = house.room.send("builder", "hello")
+    house.seen(sent.id, Evidence.RUNTIME_ACK)
+    assert codex.server.calls.count("thread/inject_items") == 1
+    with open(log_path(house.home), encoding="utf-8") as file:
+        assert "not introduced" in file.read()

@@ -8,10 +8,12 @@ from contextlib import closing
 import pytest
 
 from postroom.config import Settings
-from postroom.errors import NoRoom, StoreCorrupt
+from postroom.errors import NoRoom, StoreCorrupt, StoreNewer
+from postroom.model.ladder import Evidence
 from postroom.room.local import LocalRoom
+from postroom.room.settle import see
 from postroom.room.verify import verify
-from postroom.store.sqlite import migrate
+from postroom.store.sqlite import migrate, row
 from postroom.store.sqlite.store import SqliteStore
 from tests.clockwork import START, Clock
 from tests.conftest import OpenRoom
@@ -219,3 +221,36 @@ def test_a_room_of_version_1_is_brought_up_to_date_and_keeps_all_its_mail(home: 
     assert verify(room).problems == []
     room.manners("builder", mute=True)
     assert room.send("builder", "hello").deliveries[0].reason == "muted"
+
+
+EVIDENCE = {9: "transcript runtime_ack boundary terminal agent inbox imported"}  # known to all that may read
+
+
+def test_a_word_that_older_versions_take_for_damage_closes_the_room_to_them():
+    """Whoever adds one raises `MIN_READER` with it, by a migration that may be empty."""
+    assert set(EVIDENCE[migrate.MIN_READER].split()) == {str(word) for word in Evidence}
+    assert migrate.MIN_WRITER >= migrate.MIN_READER
+
+
+def test_a_process_of_the_version_before_is_told_that_the_room_is_newer_and_not_that_it_is_damaged(
+    open_room: OpenRoom, monkeypatch: pytest.MonkeyPatch
+):
+    room = open_room("planner")
+    room.join("builder")
+    sent = room.send("builder", "one")
+    taken = room.take("builder")
+    assert taken is not None
+    with room.write() as tx:
+        mail = tx.mail(taken.delivery.seq, taken.delivery.recipient_id)
+        assert mail is not None
+        see(tx, mail, evidence=Evidence.INBOX)
+    known = {str(word): word for word in Evidence if word not in (Evidence.INBOX, Evidence.IMPORTED)}
+    monkeypatch.setattr(row, "_EVIDENCE", row._Words(known))
+    with pytest.raises(StoreCorrupt, match="'inbox'") as damage:
+        room.receipts(sent.id)
+    assert "restart" in damage.value.hint
+    monkeypatch.setattr(migrate, "VERSION", 8)
+    with pytest.raises(StoreNewer):
+        open_room("planner").receipts(sent.id)
+    with pytest.raises(StoreNewer):
+        room.send("builder", "two")

@@ -29,6 +29,7 @@ class AppServer:
         self._record = record
         self._cwd = cwd
         self._path = f"{record.path}.threads"
+        self.injected = Record(f"{record.path}.injected")
         self._guard = threading.RLock()
         self._says: list[Say] = []
         self._asked: dict[str, tuple[str, Any]] = {}
@@ -94,8 +95,14 @@ class AppServer:
         match method:
             case "thread/read":
                 return {"thread": {key: value for key, value in thread.items() if key != "queue"}}
+            case "thread/turns/list" if not thread["turns"] and not self.injected.texts():
+                raise Wrong("thread is not materialized yet")
             case "thread/turns/list":
                 return {"data": [*reversed(thread["turns"])][: params["limit"]]}
+            case "thread/inject_items":
+                self.injected.note(params["items"][0]["content"][0]["text"])
+                self._keep()
+                return {}
             case "thread/queue/list":
                 return {"data": thread["queue"]}
             case "thread/queue/add":
@@ -217,6 +224,8 @@ class AppServer:
     def _model(self, thread: Any, text: str) -> None:
         if "[[noise]]" in text:
             noise()
+        if "[[compact]]" in text:
+            thread["turns"][-1]["items"].append({"type": "contextCompaction", "id": str(uuid.uuid4())})
         if "[[ask]]" in text:
             number = f"ask-{len(self._asked)}"
             self._asked[number] = thread["id"], text

@@ -1,4 +1,4 @@
-"""The server of opencode 1.18.33, as far as bridges speak with it."""
+"""The server of opencode, as far as bridges speak with it."""
 
 import base64
 import json
@@ -29,6 +29,7 @@ class Opencode:
     def __init__(self, record: Record) -> None:
         self._record = record
         self._path = f"{record.path}.sessions"
+        self.injected = Record(f"{record.path}.injected")
         self._guard = threading.RLock()
         self.streams: list[queue.Queue[Any]] = []
         self.sessions: dict[str, Any] = {}
@@ -81,6 +82,10 @@ class Opencode:
                 if not found:
                     raise Wrong(404, "Message not found")
                 return 200, found[0]
+            case "POST", ["message"] if body.get("noReply"):
+                self._add(id, body)
+                self.injected.note(body["parts"][0]["text"])
+                return 200, session["messages"][-1]
             case "POST", ["prompt_async"]:
                 return self._prompt(id, body)
             case "POST", ["abort"]:
@@ -93,7 +98,8 @@ class Opencode:
         """A new session."""
         now = time.time_ns() // 1_000_000
         times = {"created": now, "updated": now}
-        info = {"id": f"ses_{uuid.uuid4().hex}", "title": title, "time": times, **more}
+        info = {"id": f"ses_{uuid.uuid4().hex}", "title": title, "version": "1.18.33", "time": times}
+        info |= more
         self.sessions[info["id"]] = {"info": info, "messages": []}
         self._keep()
         return info
@@ -104,17 +110,21 @@ class Opencode:
             raise Wrong(400, "it does not want to")
         if "[[lose]]" in text:
             return 204, None
-        number = body.get("messageID") or f"msg_{uuid.uuid4().hex}"
         self._record.note(text)
-        info = {"id": number, "role": "user", "sessionID": id, "time": {"created": 1}}
-        self.sessions[id]["messages"].append({"info": info, "parts": body["parts"]})
-        self._keep()
+        self._add(id, body)
         if id not in self._busy:
             self._status(id, busy=True)
             self._later.append((id, text))
         if "[[taken]]" in text or "[[broken]]" in text:
             raise Wrong(400 if "[[taken]]" in text else 500, "it was taken all the same")
         return (0, None) if "[[mute]]" in text else (204, None)
+
+    def _add(self, id: str, body: Any) -> None:
+        number = body.get("messageID") or f"msg_{uuid.uuid4().hex}"
+        info = {"id": number, "role": "user", "sessionID": id, "time": {"created": 1}}
+        compaction = [{"type": "compaction"}] if "[[compact]]" in body["parts"][0]["text"] else []
+        self.sessions[id]["messages"].append({"info": info, "parts": [*body["parts"], *compaction]})
+        self._keep()
 
     def _status(self, id: str, *, busy: bool) -> None:
         self._busy = self._busy | {id} if busy else self._busy - {id}

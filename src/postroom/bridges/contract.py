@@ -218,6 +218,29 @@ class Answering(Protocol):
         ...
 
 
+class Context(NamedTuple):
+    """What a model has before it when its next turn begins."""
+
+    conversation: str  # its id
+    epoch: str  # another one after each compaction: what was said before may be gone
+    has_turned: bool  # whether a turn has ended in it
+
+
+@runtime_checkable
+class Informing(Protocol):
+    """A bridge that can add to a conversation what begins no turn: its next one has it. Never mail, of which
+    nobody could tell when it is seen.
+    """
+
+    def context(self) -> Context | None:
+        """What may be added to now; None: nothing, or nobody can tell. Costs little while nothing moves."""
+        ...
+
+    def inform(self, text: str) -> str:
+        """Add a text; in words, how it was taken. `BridgeError` where it was not, or nobody can tell."""
+        ...
+
+
 class Berth(NamedTuple):
     """Where an agent runs, so that a bridge to it can be opened again: what its session's row has of it."""
 

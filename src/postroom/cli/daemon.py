@@ -12,6 +12,16 @@ def start(context: "Context") -> None:
 
     if ensure(context.room().home):
         context.note("the daemon was started")
+    else:
+        warn(context)
+
+
+def warn(context: "Context") -> None:
+    """Say so where the daemon that runs is of another version: it may not know what it is asked for."""
+    from postroom.daemon.control import ask, objection
+
+    if words := objection(ask(context.room().home, "ping").get("edition")):
+        context.note(f"warning: {words}")
 
 
 def must_run(home: str) -> None:

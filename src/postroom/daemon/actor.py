@@ -25,6 +25,7 @@ from postroom.bridges.contract import (
     Text,
 )
 from postroom.bridges.manifest import Manifest
+from postroom.daemon.introduction import Introduction
 from postroom.daemon.questions import Questions
 from postroom.daemon.waking import Waking
 from postroom.errors import StoreError, TerminalTaken, UnknownAgent
@@ -79,6 +80,8 @@ class Actor:
         self._alone = 0  # the message that is tried by itself: with others it was too long
         self.session = occupy(room, self._agent(), manifest)
         self._waking = Waking(room)
+        self._introduction = Introduction(room, bridge, manifest.runtime)
+        self._has_begun = False
         self._questions = questions or Questions(room, bridge)
         self.has_ended = False
         self.exit_code: int | None = None  # of an agent that has ended; None: nobody knows
@@ -103,6 +106,9 @@ class Actor:
             return None
         agent = self._agent()
         look = self._questions.step(agent, self.session)
+        if not self._has_begun:
+            self._has_begun = True
+            self._introduce(agent)
         pauses = [pause for pause in (look, self._bring(agent)) if pause is not None]
         return min(pauses, default=None)
 
@@ -116,6 +122,12 @@ class Actor:
         if carrier is not None:
             return self._wake(carrier, waits)
         return self._push(agent, waits)
+
+    def _introduce(self, agent: Agent) -> None:
+        """At first, so that it knows before anybody writes; and before its mail, if that is no longer so."""
+        told = self._introduction.step(agent, self.session)
+        if told is not None:
+            self._do(lambda _: told())
 
     def _is_gone(self) -> bool:
         """Whether an agent has ended that is nobody's child here. Of a child's end its bridge tells, and how
@@ -167,6 +179,7 @@ class Actor:
             return self._again()
         if (left := self._unsettled(seen)) > 0:
             return left
+        self._introduce(agent)
         offering = push.claim(
             self._room, agent, self.session, route=self._route, budget=min(_BUDGET, seen.room or _BUDGET),
             wanted=self._wanted(works),

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from postroom import config, errors, host
+from postroom import __version__, config, errors, host
 from postroom.errors import BridgeError, PostroomError, UsageError
 from postroom.model.message import Json
 
@@ -26,6 +26,8 @@ _LINE = 5.0  # seconds for a line to come in, all of it
 _AT_ONCE, _QUEUE = 64, 512  # connections that are answered at a time; that may wait for it
 _PAUSE = 0.05
 _HINT = "Start it: postroom up"
+_TALK = 1  # raised with each verb and bridge, and with all else that a daemon must know to do as it is asked
+EDITION = f"{__version__}+{_TALK}"  # another one may not know what is asked of it
 
 Answer = Callable[[str, Json, int], Any]  # a verb, its words, and the caller's pid
 
@@ -92,6 +94,7 @@ class Server:
             said = exc.as_json()
         except Exception as exc:
             said = BridgeError(f"{type(exc).__name__}: {exc}").as_json()
+        said |= {"edition": EDITION}
         try:
             link.settimeout(PATIENCE)
             link.sendall(json.dumps(said, default=str).encode() + b"\n")
@@ -136,9 +139,28 @@ def _asked(link: socket.socket, home: str, patience: float, words: Json) -> Any:
         said: Json = json.loads(_line(link, until - time.monotonic()))
     except (OSError, ValueError) as exc:
         raise BridgeError(f"the daemon does not answer: {exc}", hint=_HINT, silent=True) from None
+    edition = str(said.pop("edition", ""))
     if "error" in said:
-        raise errors.told(said, BridgeError)
+        raise _told(said, edition)
     return said["ok"]
+
+
+def _told(said: Json, edition: str) -> PostroomError:
+    """The daemon's error. One of another edition may not know what it is asked: that is no wrong usage."""
+    told = errors.told(said, BridgeError)
+    words = objection(edition)
+    if not words:
+        return told
+    kind = BridgeError if isinstance(told, UsageError) else type(told)
+    return kind(str(told), hint=words, **told.facts)
+
+
+def objection(edition: str | None) -> str:
+    """That a daemon of that edition, which runs, is another one's, and what to do; empty: it is ours."""
+    if edition == EDITION:
+        return ""
+    which = f"{edition}, and this is {EDITION}" if edition else f"older than this, which is {EDITION}"
+    return f"The daemon that runs is of another version ({which}). Restart it: postroom down && postroom up"
 
 
 def _connect(link: socket.socket, path: str, until: float) -> None:

@@ -6,7 +6,7 @@ import time
 from contextlib import closing
 from typing import NamedTuple
 
-from postroom import host
+from postroom import config, host
 from postroom.bridges import manifest as manifests
 from postroom.bridges.adoption import better, occupy, release
 from postroom.bridges.manifest import Manifest
@@ -40,7 +40,11 @@ def keep(home: str) -> None:
 
 
 def launch(room: LocalRoom, agent: Agent, plan: Plan) -> tuple[Manifest, str]:
-    """Start an agent; how it is reached now, and what is missing for its mail."""
+    """Start an agent; how it is reached now, and what is missing for its mail. Its own commands find this
+    room, though whoever starts it has named it on the command line.
+    """
+    if config.home() != room.home:
+        plan = plan._replace(env={**plan.env, "POSTROOM_HOME": room.home})
     manifest = Manifest(
         agent.id, agent.address, plan.bridge, runtime=plan.runtime, details=plan.details,
         command=plan.command, cwd=plan.cwd, restart=plan.restart, routes=_routes(plan),

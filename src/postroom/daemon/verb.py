@@ -11,7 +11,7 @@ from postroom.bridges.manifest import Manifest
 from postroom.bridges.registry import load
 from postroom.daemon import watch as watches
 from postroom.daemon.attachment import attach
-from postroom.daemon.control import Takeover
+from postroom.daemon.control import EDITION, Takeover
 from postroom.daemon.watch import Watch
 from postroom.errors import BridgeError, PostroomError, UsageError
 from postroom.model.message import Json
@@ -30,7 +30,7 @@ def run(daemon: "Daemon", name: str, words: Json, pid: int) -> Any:
     """Do what a caller asks."""
     verb = _VERBS.get(name)
     if verb is None:
-        raise UsageError(f"the daemon knows no {name!r}", hint="Is it of another version? postroom down")
+        raise BridgeError(f"the daemon knows no {name!r}", hint="")
     if name not in _FOR_ANYBODY:
         look = daemon.room.store.look()
         steered = look.agent(_text(words, "agent")) if name == "interrupt" else None
@@ -63,7 +63,7 @@ def _record(kind: Callable[..., Record], words: Json, name: str) -> Record:
 
 def _ping(daemon: "Daemon", _: Json) -> Json:
     return {
-        "process": host.identity(), "since": daemon.since, "agents": len(daemon.keepers),
+        "process": host.identity(), "edition": EDITION, "since": daemon.since, "agents": len(daemon.keepers),
         "crashes": sum(keeper.crashes for keeper in daemon.keepers.values()),
         "paused": {one.manifest.address: one.pause for one in daemon.keepers.values() if one.pause},
         "instead": {one.manifest.address: one.instead for one in daemon.keepers.values() if one.instead},

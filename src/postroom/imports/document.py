@@ -10,6 +10,7 @@ import os
 import stat
 from typing import Any, cast
 
+from postroom import extra
 from postroom.errors import InvalidValue, NotFound
 from postroom.model.message import Json
 
@@ -69,7 +70,7 @@ def _yaml(text: str) -> Any:
     except ImportError:
         raise InvalidValue(
             "reading YAML takes a package that is not installed",
-            hint="Install it: pip install 'postroom[import]'",
+            hint=extra.hint("import"),
         ) from None
     try:
         node = cast("Any", yaml.compose(text, Loader=yaml.SafeLoader))  # pyright: ignore[reportUnknownMemberType]

@@ -5,6 +5,7 @@ The library takes a second to import: only the daemon does, when it starts such 
 
 from typing import TYPE_CHECKING
 
+from postroom import extra
 from postroom.bridges.acp.ability import CAPABILITIES, NAME
 from postroom.bridges.contract import Berth, Launch
 from postroom.bridges.process import nursery
@@ -43,7 +44,7 @@ def _bridge() -> "type[Acp]":
     except ImportError as exc:
         raise BridgeError(
             "agents that speak ACP need the library agent-client-protocol",
-            hint="Install it: pip install 'postroom[acp]'",
+            hint=extra.hint("acp"),
         ) from exc
     return Acp
 

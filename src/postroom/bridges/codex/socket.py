@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from postroom import host
+from postroom import extra, host
 from postroom.bridges.codex.talk import Talk
 from postroom.bridges.server.answer import Silence, Unsent
 from postroom.errors import BridgeError, NoServer
@@ -70,7 +70,7 @@ def _connected(path: str) -> "ClientConnection":
     except ImportError:
         raise NoServer(
             "the app-server of Codex is reached with a library that is not installed",
-            hint="Install it: pip install 'postroom[codex]'",
+            hint=extra.hint("codex"),
         ) from None
     try:
         return unix_connect(

@@ -3,7 +3,7 @@
 import uuid
 
 from postroom.bridges.codex.talk import Talk
-from postroom.bridges.contract import Doing
+from postroom.bridges.contract import Context, Doing
 from postroom.bridges.server.answer import UNANSWERED, Refusal, Silence, Unsent
 from postroom.bridges.server.conversation import Conversation
 from postroom.bridges.server.ledger import Fate, Verdict
@@ -12,6 +12,7 @@ from postroom.model.message import Json
 
 _ASK = 5.0  # seconds for one answer
 _PAGE = 20  # turns that are looked through
+_COMPACTED = "contextCompaction"
 
 
 class Thread(Conversation):
@@ -98,6 +99,26 @@ class Thread(Conversation):
 
     def _stop(self, turn: str) -> None:
         self._ask("turn/interrupt", {"turnId": turn})
+
+    def _context(self) -> Context | None:
+        doing, _, _ = self._doing()
+        if doing is not Doing.IDLE:
+            return None
+        try:
+            turns = self._turns(_PAGE, "full")
+        except Refusal:
+            turns = []  # so it answers before the first one
+        items = [item for turn in turns for item in rows(turn.get("items"))]
+        compacted = [str(item.get("id")) for item in items if item.get("type") == _COMPACTED]
+        return Context(self.id, compacted[0] if compacted else "", bool(turns))
+
+    def _inform(self, text: str) -> str:
+        """As a developer's words, as those of its hooks are: they are none of its user's. A compaction drops
+        them, which its turns tell.
+        """
+        item = {"type": "message", "role": "developer", "content": [{"type": "input_text", "text": text}]}
+        self._ask("thread/inject_items", {"items": [item]})
+        return "its app-server has added it to the thread"
 
     def last_words(self, most: int) -> list[str]:
         try:

@@ -10,6 +10,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from urllib.parse import urlsplit
 
+from postroom import extra
 from postroom.bridges.files.depot import Depot
 from postroom.bridges.files.patient import Patient
 from postroom.bridges.files.shelf import Folder, Sheet
@@ -59,8 +60,8 @@ def connect(url: str) -> Depot:
 
         return shared(url)
     except ImportError as exc:
-        what = _NEEDS.get(scheme, "'postroom[remote]'")
-        raise BridgeError(f"{scheme}:// needs a library: {exc}", hint=f"Run: pip install {what}") from exc
+        hint = extra.library(_NEEDS[scheme]) if scheme in _NEEDS else extra.hint("remote")
+        raise BridgeError(f"{scheme}:// needs a library: {exc}", hint=hint) from exc
 
 
 def shelf(url: str, name: str) -> "RemoteShelf":

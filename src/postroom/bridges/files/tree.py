@@ -16,9 +16,10 @@ from postroom import config, host
 from postroom.bridges import manifest as manifests
 from postroom.bridges.files import place as places
 from postroom.bridges.files.box import ROUTE
+from postroom.bridges.files.withdrawal import withdraw
 from postroom.bridges.manifest import Manifest
 from postroom.clock import iso
-from postroom.errors import NameTaken, PostroomError, Refused
+from postroom.errors import BridgeError, NameTaken, PostroomError, Refused
 from postroom.model.address import is_name, name
 from postroom.model.message import Agent, Json
 from postroom.room import berth, directory
@@ -130,6 +131,15 @@ def _serve(room: LocalRoom, place: str, folder: str, agent: Agent) -> Manifest:
     return manifest
 
 
+def _withdraw(room: LocalRoom, agent: Agent, place: str, folder: str) -> None:
+    """A store that cannot be reached keeps what lies there, and then nobody can tell what becomes of it."""
+    try:
+        with closing(places.shelf(place, folder)) as shelf:
+            withdraw(room, agent, shelf)
+    except BridgeError:
+        pass
+
+
 def _make(place: str, folder: str) -> None:
     with closing(places.shelf(place, folder)) as shelf:
         shelf.make()
@@ -196,11 +206,14 @@ def attempts(room: LocalRoom, tree: Tree) -> list[tuple[str, Manifest | Postroom
 
 
 def release(room: LocalRoom, manifest: Manifest) -> None:
-    """Serve a mailbox no longer: its agent keeps its address and its mail, and the files stay."""
+    """Serve a mailbox no longer: its agent keeps its address and its mail. What lay unread in its inbox waits
+    in the room again, and all other files stay.
+    """
     manifests.remove(room.home, manifest.agent)
     agent = room.store.look().agent(manifest.agent)
-    if agent is not None:
-        berth.vacate(room, agent)
     place = str(manifest.details.get("tree"))
+    if agent is not None:
+        _withdraw(room, agent, place, str(manifest.details.get("folder")))
+        berth.vacate(room, agent)
     if not served(room.home, place) and not os.path.exists(_path(room.home, _FOLDER, place)):
         places.unmark(place)

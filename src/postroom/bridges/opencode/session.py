@@ -4,7 +4,7 @@ import secrets
 import string
 import time
 
-from postroom.bridges.contract import Doing
+from postroom.bridges.contract import Context, Doing
 from postroom.bridges.opencode.http import Http
 from postroom.bridges.server.answer import UNANSWERED, Refusal, Silence
 from postroom.bridges.server.conversation import Conversation
@@ -86,6 +86,24 @@ class Dialogue(Conversation):
     def _stop(self, turn: str) -> None:
         self._http.post("session", turn, "abort", body={})
 
+    def _context(self) -> Context | None:
+        said = self._messages()
+        if self._turn():
+            return None
+        compacted = [_info(one).get("id") for one in said if _is_compaction(one)]
+        has_turned = any(_info(one).get("role") == "assistant" for one in said)
+        return Context(self._id, str(compacted[-1]) if compacted else "", has_turned)
+
+    def _inform(self, text: str) -> str:
+        """Its terminal does not show what is marked so. Before 1.0 it would begin a turn with it."""
+        version = str(table(self._http.get("session", self._id)).get("version") or "")
+        if not version.partition(".")[0].isdecimal() or version.startswith("0."):
+            raise Refusal(f"its server is of version {version or 'unknown'}, and not of 1.0 or later")
+        part = {"type": "text", "text": text, "synthetic": True}
+        body: Json = {"messageID": self._new_number(), "noReply": True, "parts": [part]}
+        self._http.post("session", self._id, "message", body=body)
+        return "its server has added it to the session"
+
     def last_words(self, most: int) -> list[str]:
         try:
             said = self._messages()
@@ -134,5 +152,10 @@ def _lines(message: Json) -> list[str]:
     return [f"{lead}{line}" for line in said.splitlines()]
 
 
+def _is_compaction(message: Json) -> bool:
+    return any(part.get("type") == "compaction" for part in rows(message.get("parts")))
+
+
 def _is_text(part: Json) -> bool:
-    return part.get("type") == "text"
+    """What was said by its user or its model, and is shown."""
+    return part.get("type") == "text" and not part.get("synthetic")

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from postroom import extra
 from postroom.bridges.contract import (
     Assent,
     Berth,
@@ -87,7 +88,7 @@ def _emulator(size: Size, answer: Callable[[str], None]) -> "Emulator":
     except ImportError as exc:
         raise BridgeError(
             "agents in a terminal of ours need the library pyte",
-            hint="Install it: pip install 'postroom[pty]'",
+            hint=extra.hint("pty"),
         ) from exc
     return Emulator(size.columns, size.lines, answer)
 

@@ -8,6 +8,7 @@ from postroom.bridges.contract import (
     Assent,
     Attachable,
     Capabilities,
+    Context,
     Delivered,
     Doing,
     Heard,
@@ -18,6 +19,7 @@ from postroom.bridges.contract import (
 )
 from postroom.bridges.server.conversation import Conversation
 from postroom.clock import wall
+from postroom.errors import BridgeError
 
 _LINES = 50
 
@@ -72,6 +74,15 @@ class Beside(ABC):
 
     def receive(self) -> list[Heard]:
         return self.conversation.settled()
+
+    def context(self) -> Context | None:
+        return None if host.is_gone(self._process) else self.conversation.context()
+
+    def inform(self, text: str) -> str:
+        """To the conversation that its terminal shows now, and to no other."""
+        if wrong := self.canary():
+            raise BridgeError(wrong)
+        return self.conversation.inform(text)
 
     def interrupt(self) -> Interrupted:
         if host.is_gone(self._process):

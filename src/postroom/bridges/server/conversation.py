@@ -5,6 +5,7 @@ from abc import ABC, abstractmethod
 
 from postroom.bridges.contract import (
     Assent,
+    Context,
     Delivered,
     Doing,
     Heard,
@@ -16,6 +17,7 @@ from postroom.bridges.contract import (
 from postroom.bridges.server.answer import UNANSWERED, Refusal, Silence, Unsent
 from postroom.bridges.server.ledger import Ledger, Verdict
 from postroom.clock import wall
+from postroom.errors import BridgeError
 
 _STOP = 5.0  # seconds for a turn to end
 _PAUSE = 0.1
@@ -29,6 +31,7 @@ class Conversation(ABC):
 
     def __init__(self) -> None:
         self._ledger = Ledger()
+        self._known: tuple[int, Context] | None = None  # after how many moves it was asked for
 
     def moved(self) -> None:
         """It goes on; from any thread."""
@@ -63,6 +66,14 @@ class Conversation(ABC):
     @abstractmethod
     def _stop(self, turn: str) -> None:
         """Have that turn ended."""
+
+    @abstractmethod
+    def _context(self) -> Context | None:
+        """What its next turn will have before it; None: it is in one."""
+
+    @abstractmethod
+    def _inform(self, text: str) -> str:
+        """Add a text without a turn; in words, how."""
 
     @abstractmethod
     def last_words(self, most: int) -> list[str]:
@@ -115,6 +126,25 @@ class Conversation(ABC):
             return Delivered(Result.HANDED, words=f"it is in the conversation, though its server said: {exc}")
         self._ledger.drop(number)
         return Delivered(Result.REFUSED, "busy", words=f"not taken: {exc}")
+
+    def context(self) -> Context | None:
+        """As `postroom.bridges.contract.Informing` says; asked for again when it has gone on."""
+        moves = self._ledger.moves
+        if self._known is not None and self._known[0] == moves:
+            return self._known[1]
+        try:
+            found = self._context()
+        except UNANSWERED:
+            return None
+        self._known = (moves, found) if found is not None else None
+        return found
+
+    def inform(self, text: str) -> str:
+        """As there."""
+        try:
+            return self._inform(text)
+        except UNANSWERED as exc:
+            raise BridgeError(f"its server did not take it: {exc}") from exc
 
     def settled(self) -> list[Heard]:
         """What is known now of what was handed over."""

@@ -3,6 +3,7 @@
 from postroom.bridges.contract import (
     Assent,
     Capabilities,
+    Context,
     Delivered,
     Doing,
     Heard,
@@ -15,6 +16,7 @@ from postroom.bridges.contract import (
 from postroom.bridges.process.piped import Piped
 from postroom.bridges.server.conversation import Conversation
 from postroom.clock import wall
+from postroom.errors import BridgeError
 
 _LINES = 50
 
@@ -45,6 +47,14 @@ class Own(Piped):
     def receive(self) -> list[Heard]:
         settled = self._conversation.settled() if self._conversation and not self.is_gone else []
         return [*super().receive(), *settled]
+
+    def context(self) -> Context | None:
+        return self._conversation.context() if self._conversation and not self.is_gone else None
+
+    def inform(self, text: str) -> str:
+        if self.is_gone or self._conversation is None:
+            raise BridgeError("its process has ended")
+        return self._conversation.inform(text)
 
     def interrupt(self) -> Interrupted:
         if self.is_gone or self._conversation is None:

@@ -129,7 +129,7 @@ def _remove(args: "argparse.Namespace", context: "Context") -> int:
         context.put_json({"tree": where, "removed": [one.address for one in going]})
     elif not context.quiet:
         names = ", ".join(context.out.paint(one.address, "bold") for one in going) or where
-        context.put(f"{names}: served no longer; the files stay\n")
+        context.put(f"{names}: served no longer; unread letters wait in the room again, other files stay\n")
     return 0
 
 

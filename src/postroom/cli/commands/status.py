@@ -89,7 +89,7 @@ def _daemon(home: str) -> dict[str, Any]:
     facts: dict[str, Any] = {"running": False, "log": log_path(home), "wanted": len(every(home))}
     if not (process := running(home)):
         return facts
-    from postroom.daemon.control import ask
+    from postroom.daemon.control import ask, objection
     from postroom.errors import PostroomError
 
     facts["process"] = host.pid_of(process)
@@ -99,7 +99,7 @@ def _daemon(home: str) -> dict[str, Any]:
         return facts | {"error": str(exc)}
     since = iso(said["since"])
     kept = {name: said[name] for name in ("agents", "crashes", "instead")}
-    return facts | {"running": True, "since": since, **kept}
+    return facts | {"running": True, "since": since, "other": objection(said.get("edition")) or None, **kept}
 
 
 def _about_daemon(facts: dict[str, Any]) -> str:
@@ -141,6 +141,8 @@ def _warnings(report: dict[str, Any]) -> list[str]:
             found.append(f"put aside as no letters: {one['rejected']} in {where}; see: postroom doctor")
     if report["daemon"]["wanted"] and not report["daemon"]["running"]:
         found.append("no daemon runs, so nothing is typed into the terminals of agents; see: postroom up")
+    if report["daemon"].get("other"):
+        found.append(report["daemon"]["other"])
     for agent, words in report["daemon"].get("instead", {}).items():
         found.append(f"{agent} is not reached by the best route: {words}; see: postroom agents")
     if counts["uncertain"]:

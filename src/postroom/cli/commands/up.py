@@ -46,6 +46,10 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
     from postroom.daemon.instance import ensure
 
     started = ensure(room.home)
+    if not started:
+        from postroom.cli.daemon import warn
+
+        warn(context)
     done = bring_up(wanted, context)
     _put(started, done, context)
     return 1 if any("error" in one for one in done) else 0

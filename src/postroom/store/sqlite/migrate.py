@@ -7,9 +7,9 @@ from postroom import errors, label
 from postroom.model.ids import uuid7
 from postroom.store.sqlite import connection as link
 
-VERSION = 8
-MIN_READER = 4  # an older one would not find what is held because another has it
-MIN_WRITER = 8  # an older one would show mail to an agent that is paused
+VERSION = 9
+MIN_READER = 9  # an older one would take the evidence `inbox` and `imported` for damage
+MIN_WRITER = 9  # so would an older one that has the room open, before it writes
 APPLICATION_ID = 0x706F7374  # "post"
 
 _HERE = os.path.join(os.path.dirname(__file__), "migrations")

@@ -19,13 +19,14 @@ from postroom.model.message import (
 )
 
 T = TypeVar("T")
+_HINT = f"If a newer Postroom uses this room now, restart this program. Else: {StoreCorrupt.hint}"
 
 
 class _Words(dict[str | None, T]):
     """The words a column may hold. Any other is damage."""
 
     def __missing__(self, word: str | None) -> T:
-        raise StoreCorrupt(f"the room is damaged: {word!r} stands where it cannot")
+        raise StoreCorrupt(f"the room is damaged: {word!r} stands where it cannot", hint=_HINT)
 
 
 _STATE = _Words({str(state): state for state in State})

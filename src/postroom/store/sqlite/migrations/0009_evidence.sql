@@ -1,0 +1,1 @@
+-- Nothing is made anew: deliveries may be seen by the evidence `inbox` and `imported`, which older versions take for damage.
