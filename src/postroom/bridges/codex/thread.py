@@ -13,6 +13,7 @@ from postroom.model.message import Json
 _ASK = 5.0  # seconds for one answer
 _PAGE = 20  # turns that are looked through
 _COMPACTED = "contextCompaction"
+_NEW = "is not materialized yet"  # a thread in which nothing was said
 
 
 class Thread(Conversation):
@@ -104,10 +105,7 @@ class Thread(Conversation):
         doing, _, _ = self._doing()
         if doing is not Doing.IDLE:
             return None
-        try:
-            turns = self._turns(_PAGE, "full")
-        except Refusal:
-            turns = []  # so it answers before the first one
+        turns = self._turns(_PAGE, "full")
         items = [item for turn in turns for item in rows(turn.get("items"))]
         compacted = [str(item.get("id")) for item in items if item.get("type") == _COMPACTED]
         return Context(self.id, compacted[0] if compacted else "", bool(turns))
@@ -129,8 +127,15 @@ class Thread(Conversation):
         return [line for item in items for line in _lines(item)][-most:]
 
     def _turns(self, most: int, view: str) -> list[Json]:
-        """The newest first."""
-        found = self._ask("thread/turns/list", {"limit": most, "itemsView": view, "sortDirection": "desc"})
+        """The newest first. Before the first one, its server has none to list, and says so by an error."""
+        try:
+            found = self._ask(
+                "thread/turns/list", {"limit": most, "itemsView": view, "sortDirection": "desc"}
+            )
+        except Refusal as exc:
+            if _NEW not in str(exc):
+                raise
+            return []
         return rows(found.get("data"))
 
     def _ask(self, method: str, params: Json) -> Json:
