@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
+from postroom.bridges.codex import thread
 from postroom.bridges.codex.talk import Talk
 from postroom.bridges.codex.thread import Thread
 from postroom.bridges.contract import Assent, Delivered, Result, Text
-from postroom.bridges.server import conversation
+from postroom.bridges.server import conversation, ledger
 from tests.bridged import Record
 from tests.serving.codex import AppServer
 
@@ -90,3 +91,24 @@ def test_a_turn_that_takes_nothing_is_asked_once_and_the_mail_waits(served: Serv
     delivered = served.deliver("mail", while_busy=True)
     assert (delivered.result, delivered.reason) == (Result.REFUSED, "busy")
     assert served.server.calls.count("turn/steer") == 1
+
+
+def test_a_turn_that_is_told_as_interrupted_for_a_moment_only_is_not_doubted(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+):
+    """As Codex 0.166.0 does with one that has just begun."""
+    monkeypatch.setattr(ledger, "_SOON", 0.0)
+    served.deliver("[[work]]")
+    [turn] = served.told["turns"]
+    turn["status"] = "interrupted"
+    assert served.thread.settled() == []
+    turn["status"] = "inProgress"
+    served.thread.moved()
+    assert served.thread.settled() == []
+    turn["status"] = "interrupted"
+    served.thread.moved()
+    assert served.thread.settled() == [], "it counts from anew"
+    monkeypatch.setattr(thread, "_SURE", 0.0)
+    served.thread.moved()
+    [heard] = served.thread.settled()
+    assert "interrupted" in heard.doubts

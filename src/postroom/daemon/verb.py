@@ -30,7 +30,7 @@ def run(daemon: "Daemon", name: str, words: Json, pid: int) -> Any:
     """Do what a caller asks."""
     verb = _VERBS.get(name)
     if verb is None:
-        raise BridgeError(f"the daemon knows no {name!r}", hint="")
+        raise UsageError(f"the daemon knows no {name!r}")
     if name not in _FOR_ANYBODY:
         look = daemon.room.store.look()
         steered = look.agent(_text(words, "agent")) if name == "interrupt" else None

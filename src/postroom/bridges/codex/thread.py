@@ -1,5 +1,6 @@
 """One thread of an app-server, and what its turns tell of a text."""
 
+import time
 import uuid
 
 from postroom.bridges.codex.talk import Talk
@@ -12,7 +13,9 @@ from postroom.model.message import Json
 
 _ASK = 5.0  # seconds for one answer
 _PAGE = 20  # turns that are looked through
+_SURE = 1.0  # seconds for which a turn must be told as broken: one that has just begun is, for a moment
 _COMPACTED = "contextCompaction"
+_NEW = "is not materialized yet"  # a thread in which nothing was said
 
 
 class Thread(Conversation):
@@ -24,6 +27,7 @@ class Thread(Conversation):
         self.talk = talk
         self.id = id
         self._queued = queued
+        self._broken: dict[str, float] = {}  # texts whose turns seem to have ended so, and since when
 
     def _doing(self) -> tuple[Doing, str, str]:
         status = table(table(self._ask("thread/read", {}).get("thread")).get("status"))
@@ -79,6 +83,10 @@ class Thread(Conversation):
 
     def _verdict(self, turns: list[Json], number: str) -> Verdict:
         found = verdict(turns, number)
+        if found.fate is Fate.BROKEN:
+            since = self._broken.setdefault(number, time.monotonic())
+            return found if time.monotonic() - since >= _SURE else Verdict(Fate.TAKEN)
+        self._broken.pop(number, None)
         if found.fate is not Fate.ABSENT or not self._ledger.is_old(number) or self._has(number):
             return found
         return Verdict(Fate.BROKEN, "it is in none of its turns, and not in its queue")
@@ -104,10 +112,7 @@ class Thread(Conversation):
         doing, _, _ = self._doing()
         if doing is not Doing.IDLE:
             return None
-        try:
-            turns = self._turns(_PAGE, "full")
-        except Refusal:
-            turns = []  # so it answers before the first one
+        turns = self._turns(_PAGE, "full")
         items = [item for turn in turns for item in rows(turn.get("items"))]
         compacted = [str(item.get("id")) for item in items if item.get("type") == _COMPACTED]
         return Context(self.id, compacted[0] if compacted else "", bool(turns))
@@ -129,8 +134,15 @@ class Thread(Conversation):
         return [line for item in items for line in _lines(item)][-most:]
 
     def _turns(self, most: int, view: str) -> list[Json]:
-        """The newest first."""
-        found = self._ask("thread/turns/list", {"limit": most, "itemsView": view, "sortDirection": "desc"})
+        """The newest first. Before the first one, its server has none to list, and says so by an error."""
+        try:
+            found = self._ask(
+                "thread/turns/list", {"limit": most, "itemsView": view, "sortDirection": "desc"}
+            )
+        except Refusal as exc:
+            if _NEW not in str(exc):
+                raise
+            return []
         return rows(found.get("data"))
 
     def _ask(self, method: str, params: Json) -> Json:
