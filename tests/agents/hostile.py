@@ -23,7 +23,7 @@ from tests.agents.rig import Rig
 
 _LASTING = {  # what waits for a person
     Reason.APPROVAL.value, Reason.DRAFT.value, Reason.COPY_MODE.value, Reason.SYNCHRONISED.value,
-    Reason.UNKNOWN_SCREEN.value, Reason.UNCERTAIN.value,
+    Reason.UNKNOWN_SCREEN.value, Reason.UNCERTAIN.value, Reason.LEFT_TEXT.value,
 }  # fmt: skip
 _TOLD = 3.0  # seconds after which a person does not wait for the room any more
 _AFTER = 25.0  # seconds for it to go in when nothing is in its way any more
@@ -251,7 +251,7 @@ class Rounds:
         def is_over() -> bool:
             now = self._pane.delivery(one)
             is_told = now.state is State.SEEN or now.reason == Reason.UNCERTAIN.value
-            if now.reason == Reason.DRAFT.value:  # some put a prompt back that was stopped
+            if now.reason in (Reason.DRAFT.value, Reason.LEFT_TEXT.value):  # some put back what was stopped
                 self._empty()
             return self._is_answered() and is_told and bool(self._answered or not behind)
 

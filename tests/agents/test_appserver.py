@@ -31,7 +31,7 @@ def wait_handed(desk: Desk, one: Posted) -> float:
     """Wait until mail was taken by a server and proven; how long it took until the model was asked."""
     done = desk.wait_seen(one.id)
     assert (done.route, done.evidence) == (desk.rig.cli.name, Evidence.RUNTIME_ACK)
-    assert desk.rig.log.count(one.mark) == 1
+    assert desk.rig.log.count(one.mark, about=one.mark) == 1
     return desk.latency(one)
 
 

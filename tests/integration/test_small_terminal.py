@@ -22,6 +22,7 @@ from postroom.model.ladder import Evidence, State
 from postroom.room.local import LocalRoom
 
 SMALL = 700  # characters that it can show
+_LOOK = 5.0  # seconds between two looks where nothing that waits fits
 
 
 class SmallTerminal:
@@ -31,6 +32,8 @@ class SmallTerminal:
 
     def __init__(self) -> None:
         self.typed: list[str] = []
+        self.size = SMALL
+        self.tries = 0
 
     def capabilities(self) -> Capabilities:
         return Capabilities(screen=True, proves=(Evidence.TERMINAL,))
@@ -38,10 +41,11 @@ class SmallTerminal:
     def setup(self) -> None: ...
 
     def observe(self) -> Observation:
-        return Observation(Doing.IDLE, "its composer is empty", room=SMALL)
+        return Observation(Doing.IDLE, "its composer is empty", room=self.size, size=(self.size, 1))
 
     def deliver(self, text: Text, assent: Assent) -> Delivered:
-        if len(text.text) > SMALL:
+        self.tries += 1
+        if len(text.text) > self.size:
             return Delivered(Result.REFUSED, "too_long")
         assent.begun()
         self.typed.append(text.text)
@@ -80,7 +84,8 @@ def actor(room: LocalRoom, terminal: SmallTerminal, monkeypatch: pytest.MonkeyPa
 
 def steps(actor: Actor) -> None:
     for _ in range(50):
-        if actor.step() is None:
+        pause = actor.step()
+        if pause is None or pause >= _LOOK:
             return
     raise AssertionError("it never comes to rest")
 
@@ -107,3 +112,38 @@ def test_of_what_is_too_long_by_itself_its_agent_is_told_once_and_others_go_in(
     waiting = room.receipts(long.id).deliveries[0]
     assert (waiting.state, waiting.reason) == (State.STORED, "too_long")
     assert room.receipts(short.id).deliveries[0].state is State.SEEN
+
+
+def test_a_terminal_too_small_even_for_a_line_is_tried_once_and_again_when_it_has_grown(
+    room: LocalRoom, actor: Actor, terminal: SmallTerminal
+):
+    terminal.size = 10
+    one, another = room.send("builder", "one"), room.send("builder", "another")
+    steps(actor)
+    tries = terminal.tries
+    steps(actor)
+    assert (terminal.tries, terminal.typed) == (tries, [])
+    waits = [room.receipts(each.id).deliveries[0] for each in (one, another)]
+    assert [(each.state, each.reason) for each in waits] == [(State.STORED, "too_long")] * 2
+    terminal.size = SMALL
+    steps(actor)
+    assert [room.receipts(each.id).deliveries[0].state for each in (one, another)] == [State.SEEN] * 2
+
+
+def test_what_did_not_fit_and_was_read_elsewhere_holds_up_nobody(
+    room: LocalRoom, actor: Actor, terminal: SmallTerminal
+):
+    together = [room.send("builder", f"message {n}: {'x' * 300}") for n in range(2)]
+    actor.step()  # together they are too long
+    room.ack(together[0].id, agent="builder")
+    steps(actor)
+    assert room.receipts(together[1].id).deliveries[0].state is State.SEEN
+
+
+def test_a_receipt_says_what_an_agent_was_not_shown(room: LocalRoom, actor: Actor, terminal: SmallTerminal):
+    terminal.size = 2_000
+    sent = room.send("builder", "Z" * 9_000)
+    steps(actor)
+    [attempt] = room.receipts(sent.id).attempts
+    shown = "".join(terminal.typed).count("Z")
+    assert attempt.missing == 9_000 - shown > 0

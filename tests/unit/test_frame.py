@@ -324,7 +324,7 @@ def test_those_left_out_are_counted_and_named():
 
 
 def test_nothing_is_framed_as_nothing_and_a_budget_has_a_least():
-    assert frame([]) == ("", [], [], "", [])
+    assert frame([]) == ("", [], [], "", [], [])
     with pytest.raises(InvalidValue):
         frame([mail()], budget=SMALLEST - 1)
 

@@ -125,5 +125,5 @@ def test_a_shell_is_never_typed_into_though_it_shows_what_is_known():
     ],
 )
 def test_an_earlier_text_of_ours_in_the_composer_is_told_as_that(draft: str):
-    assert reason(view(), Reading(State.IDLE, draft)) == "uncertain"
+    assert reason(view(), Reading(State.IDLE, draft)) == "left_text"
     assert reason(view(), Reading(State.IDLE, draft), held=draft) == ""

@@ -80,6 +80,7 @@ class Observation(NamedTuple):
     dialog: str = ""  # the name of the one that is open
     at: int = 0  # when, in milliseconds since the epoch
     room: int = 0  # characters that a text may have to be put before it whole; 0: as many as one likes
+    size: tuple[int, int] = (0, 0)  # columns and rows of its terminal
     still: float = 0.0  # seconds for which nothing has moved there, at least
     unsent: str = ""  # why something that it has written waits, where that is known
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 _DOING = {"idle": "idle", "busy": "at work", "permission": "asks: permission"}  # as its hooks tell it
 _MAILBOX = "files"  # by its name: what bridges can do is loaded with them, and a send has no time for that
-_WAITS = ("draft", "copy_mode", "synchronised", "background", "typing", "unknown_screen", "uncertain")
+_WAITS = ("draft", "left_text", "copy_mode", "synchronised", "background", "typing", "unknown_screen")
 
 
 def text(party: str, session: "Session", sight: "Sight", context: "Context", place: str = "") -> str:

@@ -37,6 +37,8 @@ def picture(receipts: "Receipts", out: "Output") -> str:
     for delivery in receipts.deliveries:
         attempts = [a for a in receipts.attempts if a.recipient_id == delivery.recipient_id]
         parts.append(_delivery(delivery, attempts, out))
+        if cut := next((a.missing for a in reversed(attempts) if a.missing), 0):
+            parts[-1] += " " * 10 + out.fold(_cut(receipts.message, cut), 12) + "\n"
     return "\n".join(parts)
 
 
@@ -116,15 +118,23 @@ _WAITS = {
     Reason.APPROVAL.value: "its agent waits for a person's permission",
     Reason.OFFLINE.value: "nothing of its agent runs",
     Reason.WAKING.value: "its agent is idle, and being woken",
+    Reason.LEFT_TEXT.value: "in its agent's terminal an earlier text of ours stands, and was not sent off:"
+    " postroom attach NAME",
     Reason.DRAFT.value: "in its agent's terminal somebody has written something and not sent it",
     Reason.TYPING.value: "somebody is typing in its agent's terminal",
     Reason.COPY_MODE.value: "its agent's terminal is scrolled back (copy mode)",
     Reason.SYNCHRONISED.value: "its agent's pane is synchronised with others",
     Reason.BACKGROUND.value: "another program has its agent's terminal",
-    Reason.TOO_LONG.value: "its agent's terminal is too small to show it; it was told where to read it",
+    Reason.TOO_LONG.value: "its agent's terminal is too small to show it: make it larger",
     Reason.UNKNOWN_SCREEN.value: "its agent's screen shows nothing that we know: postroom screen NAME",
     Reason.STOP_CAP.value: "its agent has gone on for mail three times; now a person's word, or ten minutes",
 }
+
+
+def _cut(message: "Message", missing: int) -> str:
+    """What an agent was not shown of what it was shown."""
+    size = len(message.body)
+    return f"in part: {missing:,} of {size:,} characters were left out, and it was told how to read them"
 
 
 def _uncertain(delivery: "Delivery", attempts: "list[Attempt]") -> list[str]:

@@ -41,6 +41,7 @@ _BUDGET = 6_000  # characters of a text that is typed
 _SETTLED = 0.25  # seconds for which an agent must have been idle
 _SOON, _LATE = 0.25, 2.0  # seconds between two looks while something is in the way, at first and at last
 _LONGEST = 60.0  # seconds before what was refused again and again is tried again
+_SMALL = 5.0  # seconds between two looks at a terminal that is too small for all that waits
 _OPEN = 1.0  # seconds between two looks for the proof of what was handed over
 
 
@@ -76,7 +77,7 @@ class Actor:
         self.refusals = 0  # in a row, of mail that was on its way
         self.refused = ""  # in words, the last of them
         self._idle_since: float | None = None
-        self._announced: set[int] = set()  # messages that are too long to be typed, and were told of
+        self._too_long: dict[int, tuple[int, int]] = {}  # messages that did not fit, by the terminal's size
         self._alone = 0  # the message that is tried by itself: with others it was too long
         self.session = occupy(room, self._agent(), manifest)
         self._waking = Waking(room)
@@ -167,12 +168,13 @@ class Actor:
     # without hooks, typed
 
     def _push(self, agent: Agent, waits: list[Mail]) -> float | None:
-        waits = [mail for mail in waits if mail.delivery.seq not in self._announced]
-        if not waits:
-            return None
         if (left := self._rests_until - time.monotonic()) > 0:
             return left
         seen = self.observe()
+        self._forget(waits)
+        waits = [mail for mail in waits if self._may_fit(mail, seen.size)]
+        if not waits:
+            return _SMALL
         works = seen.reason == Reason.BUSY.value and self._may_go_into_work(waits)
         if seen.reason and not works:
             self._idle_since = None
@@ -182,22 +184,31 @@ class Actor:
         self._introduce(agent)
         offering = push.claim(
             self._room, agent, self.session, route=self._route, budget=min(_BUDGET, seen.room or _BUDGET),
-            wanted=self._wanted(works),
+            wanted=self._wanted(works, seen.size),
         )  # fmt: skip
         if offering is None:
             return _LATE  # a program of the agent's own listens, and has the next one
-        return self._type(offering, works)
+        return self._type(offering, works, seen.size)
 
-    def _wanted(self, works: bool) -> Callable[[Mail], bool]:
+    def _wanted(self, works: bool, size: tuple[int, int]) -> Callable[[Mail], bool]:
         may_be = push.may_be_pushed_into_work if works else push.may_be_pushed
 
         def wanted(mail: Mail) -> bool:
-            seq = mail.delivery.seq
-            return may_be(mail) and seq not in self._announced and self._alone in (0, seq)
+            return may_be(mail) and self._may_fit(mail, size) and self._alone in (0, mail.delivery.seq)
 
         return wanted
 
-    def _type(self, offering: turn.Offering, works: bool) -> float:
+    def _may_fit(self, mail: Mail, size: tuple[int, int]) -> bool:
+        """Whether it may fit into a terminal of that size: what did not is not tried there again."""
+        return self._too_long.get(mail.delivery.seq) != size
+
+    def _forget(self, waits: list[Mail]) -> None:
+        """What did not fit, and waits no longer: somebody has read it elsewhere."""
+        left = {mail.delivery.seq for mail in waits}
+        self._too_long = {seq: size for seq, size in self._too_long.items() if seq in left}
+        self._alone = self._alone if self._alone in left else 0
+
+    def _type(self, offering: turn.Offering, works: bool, size: tuple[int, int]) -> float:
         begun: list[bool] = []
 
         def begin() -> None:
@@ -212,7 +223,7 @@ class Actor:
         self._idle_since = None
         self._do(partial(Actor._settle, offering=offering, delivered=delivered))
         if delivered.reason == Reason.TOO_LONG.value:
-            return self._announce(offering.mails)
+            return self._announce(offering.mails, size)
         self._alone = 0
         if delivered.result is Result.REFUSED:
             return self._rest(delivered.words, counts=any(begun))
@@ -229,18 +240,21 @@ class Actor:
         self._rests_until = time.monotonic() + pause
         return pause
 
-    def _announce(self, mails: list[Mail]) -> float:
-        """What a terminal cannot show at once is not typed: the first alone, or a line on where it is."""
+    def _announce(self, mails: list[Mail], size: tuple[int, int]) -> float:
+        """What a terminal cannot show at once is not typed: the first alone, or a line on where it is. Where
+        even that does not fit, it waits until the terminal has another size.
+        """
         first = mails[0]
         self._alone = first.delivery.seq if len(mails) > 1 else 0
         if self._alone:
             return 0.0
         line = f"{NUDGE} It is too long for this terminal. Run: postroom read {first.handle}"
-        delivered = self._deliver(Text(line, Kind.WAKE), lambda: self._announced.add(first.delivery.seq))
+        self._too_long[first.delivery.seq] = size
+        delivered = self._deliver(Text(line, Kind.WAKE), lambda: None)
         self._do(partial(Actor._tell, delivered=delivered, what="notice", mails=[first]))
-        if delivered.result is Result.REFUSED:
-            self._announced.discard(first.delivery.seq)
-            return self._again()
+        if delivered.result is Result.REFUSED and delivered.reason != Reason.TOO_LONG.value:
+            del self._too_long[first.delivery.seq]
+            return self._rest(delivered.words, counts=False)
         return 0.0
 
     def _may_go_into_work(self, waits: list[Mail]) -> bool:

@@ -94,6 +94,7 @@ class Reason(StrEnum):
     APPROVAL = "approval"
     DRAFT = "draft"
     UNKNOWN_SCREEN = "unknown_screen"
+    LEFT_TEXT = "left_text"  # an earlier text of ours stands in its composer
     TYPING = "typing"  # a person is, in the agent's terminal
     COPY_MODE = "copy_mode"  # its terminal is scrolled back
     SYNCHRONISED = "synchronised"  # what is typed there goes into other terminals, too

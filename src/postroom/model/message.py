@@ -148,6 +148,7 @@ class Attempt(NamedTuple):
     outcome: Outcome
     evidence: Evidence | None
     ended_at: int | None
+    missing: int = 0  # characters of the body that it did not show
 
 
 class Mail(NamedTuple):

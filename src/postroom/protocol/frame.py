@@ -46,6 +46,7 @@ class Frame(NamedTuple):
     left_out: list[Mail]
     mark: str  # at the beginning of each line of ours, and of no other
     lengths: list[int]  # how many characters each of those shown takes
+    missing: list[int]  # of the body of each of those shown: how many were left out
 
 
 def frame(
@@ -73,20 +74,21 @@ def frame(
         first.setdefault(mail.id, mail)
     every = list(first.values())
     if not every:
-        return Frame("", [], [], "", [])
+        return Frame("", [], [], "", [], [])
     mark = mark_of(_fence(draw))
     writer = _Writer(mark, here, wall() if now is None else now, paths or {})
     room = f" Give each command --home {one_line(home, 400)}." if home else ""
-    entries = _fill(writer, every, waiting, budget - len(room))
+    filled = _fill(writer, every, waiting, budget - len(room))
+    entries = [entry for entry, _ in filled]
     shown, left_out = every[: len(entries)], every[len(entries) :]
     closing = _closing(mark, left_out, waiting)
     text = "".join([_opening(mark, shown, room=room), *entries, closing])
-    return Frame(text, shown, left_out, mark, [len(entry) for entry in entries])
+    return Frame(text, shown, left_out, mark, [len(entry) for entry in entries], [cut for _, cut in filled])
 
 
-def _fill(writer: "_Writer", mails: list[Mail], waiting: Sequence[str], budget: int) -> list[str]:
-    """The first messages, as far as they fit between the first line and the last."""
-    entries: list[str] = []
+def _fill(writer: "_Writer", mails: list[Mail], waiting: Sequence[str], budget: int) -> list[tuple[str, int]]:
+    """The first messages, as far as they fit between the first line and the last, and what each lacks."""
+    entries: list[tuple[str, int]] = []
     left = budget - len(_opening(writer.mark, mails, longest=True))
     for n, mail in enumerate(mails, 1):
         space = left - len(_closing(writer.mark, mails[n:], waiting))
@@ -94,7 +96,7 @@ def _fill(writer: "_Writer", mails: list[Mail], waiting: Sequence[str], budget: 
         if entry is None:
             break
         entries.append(entry)
-        left -= len(entry)
+        left -= len(entry[0])
     return entries
 
 
@@ -174,8 +176,8 @@ class _Writer(NamedTuple):
     now: int
     paths: Mapping[str, str]
 
-    def entry(self, mail: Mail, space: int, *, cut: bool) -> str | None:
-        """A whole message, if it fits; if not, a cut one, or nothing."""
+    def entry(self, mail: Mail, space: int, *, cut: bool) -> tuple[str, int] | None:
+        """A whole message, if it fits; if not, a cut one, and how much its body lacks; or nothing."""
         m, body = mail.message, clean(mail.body)
         lines = [*self._head(mail), *self._payload(m), *self._attached(m)]
         if m.redacted is not None:
@@ -185,10 +187,11 @@ class _Writer(NamedTuple):
         if _length(lines) > space:
             if not cut:
                 return None
-            lines = self._cut(mail, body, space)
-        return "".join(f"{line}\n" for line in lines)
+            lines, missing = self._cut(mail, body, space)
+            return "".join(f"{line}\n" for line in lines), missing
+        return "".join(f"{line}\n" for line in lines), 0
 
-    def _cut(self, mail: Mail, body: str, space: int) -> list[str]:
+    def _cut(self, mail: Mail, body: str, space: int) -> tuple[list[str], int]:
         """As much of a message as so many characters hold, and a line that says what is missing."""
         m, lines = mail.message, self._head(mail)
         # That line is never longer than when everything is missing.
@@ -203,7 +206,7 @@ class _Writer(NamedTuple):
         lines += [escape(kept)] if kept else []
         if kept != body:
             lines.append(self._missing(m, len(body) - len(kept), len(body), space // 4))
-        return lines
+        return lines, len(body) - len(kept)
 
     def _missing(self, message: Message, missing: int, size: int, longest: int) -> str:
         path = one_line(self.paths.get(message.id, ""), 4096)

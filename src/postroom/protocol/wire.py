@@ -118,6 +118,7 @@ def attempt(a: Attempt) -> Document:
         "outcome": a.outcome.value,
         "evidence": a.evidence.value if a.evidence else None,
         "ended_at": iso(a.ended_at),
+        "missing": a.missing,
     }
 
 

@@ -26,7 +26,7 @@ def _opened(delivery: Delivery, event: Event) -> Attempt:
 def _continued(attempt: Attempt, event: Event) -> Attempt:
     at = event.timestamp
     if event.type == "delivery.handed":
-        return attempt._replace(handed_at=at)
+        return attempt._replace(handed_at=at, missing=event.payload.get("missing", 0))
     if event.type in ("delivery.seen", "delivery.acked"):
         evidence = Evidence(event.payload["evidence"])
         handed = attempt.handed_at or at

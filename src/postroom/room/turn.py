@@ -5,12 +5,13 @@ are claimed as one bundle, whose mark is their nonce, so that the conversation i
 it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from itertools import repeat
 from typing import TYPE_CHECKING, NamedTuple
 
 from postroom.errors import MailboxLeased
 from postroom.model.ladder import Evidence, Outcome, Priority
-from postroom.model.message import Agent, Mail, Session
+from postroom.model.message import Agent, Json, Mail, Session
 from postroom.protocol.frame import nonce_of
 from postroom.room.offer import claim, guard_lease
 from postroom.room.session import context
@@ -122,16 +123,20 @@ def offer(
 
 def hand_over(room: "LocalRoom", offering: Offering, session: Session) -> None:
     """The whole text was written: from here on the session holds what it was shown."""
-    hand_all(room, offering.mails, session)
+    hand_all(room, offering.mails, session, offering.frame.missing)
 
 
-def hand_all(room: "LocalRoom", mails: list[Mail], session: Session) -> None:
-    """The same, where each was written by itself."""
+def hand_all(
+    room: "LocalRoom", mails: list[Mail], session: Session, missing: Iterable[int] = repeat(0)
+) -> None:
+    """The same, where each was written by itself; `missing`: how many characters of each body were not."""
     with Unit(room, prompt=False) as tx:
-        for mail in mails:
+        for mail, cut in zip(mails, missing, strict=False):
             now = tx.mail(mail.delivery.seq, mail.delivery.recipient_id)
             if now is not None and is_offered(now) and now.delivery.nonce == mail.delivery.nonce:
-                payload = {"n": now.delivery.attempts, "holder": session.process}
+                payload: Json = {"n": now.delivery.attempts, "holder": session.process}
+                if cut:
+                    payload["missing"] = cut
                 tx.append(
                     "delivery.handed", now.delivery.recipient_id, about=now.message, payload=payload,
                     status="offered",

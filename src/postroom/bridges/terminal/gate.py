@@ -75,6 +75,6 @@ def _of_person(view: View, reading: Reading, held: str) -> Refusal | None:
         return Refusal(Reason.TYPING.value, f"somebody typed there {view.typed_ago:.0f} s ago")
     if reading.draft and reading.draft != held:
         if is_ours(reading.draft):
-            return Refusal(Reason.UNCERTAIN.value, OURS)
+            return Refusal(Reason.LEFT_TEXT.value, OURS)
         return Refusal(Reason.DRAFT.value, "its composer holds something that is not ours")
     return None

@@ -79,9 +79,10 @@ class Typist:
         doing, words = self._doing(view, reading)
         self._was_ready = self._was_ready or doing is Doing.IDLE
         reason = refused.reason if refused else ""
-        room = measure.room(self._profile, view.screen.width, len(view.screen.lines))
+        size = view.screen.width, len(view.screen.lines)
+        room = measure.room(self._profile, *size)
         still = max(0.0, (view.moved_ago or 0.0) - _WHOLE)
-        return Observation(doing, words, reason, reading.dialog, wall(), room, still)
+        return Observation(doing, words, reason, reading.dialog, wall(), room, size, still)
 
     def _doing(self, view: View, reading: Reading) -> tuple[Doing, str]:
         if not view.alive:
