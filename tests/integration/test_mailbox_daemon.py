@@ -107,7 +107,7 @@ def test_a_tree_that_is_removed_is_served_no_longer_and_keeps_its_files(cli: Com
     assert manifests.every(cli.home) == []
     assert not os.path.exists(os.path.join(tree, ".postroom", "served"))
     delivery = cli.receipt(ref)
-    assert (delivery["state"], delivery["reason"]) == ("stored", "unproven")
+    assert (delivery["state"], delivery["reason"]) == ("stored", "offline")
     assert bob.names("inbox") == [], "it would be read there, and then again elsewhere"
     taken = cli.ok("read", "--as", "bob", "--frame").out
     assert "hello" in taken
@@ -129,7 +129,7 @@ def test_what_was_read_before_a_tree_is_removed_is_seen_and_what_nobody_can_tell
     cli.ok("mailbox", "remove", tree)
     assert (cli.receipt(read)["state"], cli.receipt(read)["evidence"]) == ("seen", "agent")
     assert (cli.receipt(lost)["state"], cli.receipt(lost)["reason"]) == ("stored", "uncertain")
-    assert (cli.receipt(unread)["state"], cli.receipt(unread)["reason"]) == ("stored", "unproven")
+    assert (cli.receipt(unread)["state"], cli.receipt(unread)["reason"]) == ("stored", "offline")
     assert bob.names("inbox") == []
 
 
