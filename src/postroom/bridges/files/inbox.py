@@ -58,12 +58,15 @@ class Inbox:
         session = berth.occupy(self._room, self._box.agent, ROUTE, HOLDER, cwd=self._room.home)
         self._take_over(session)
         lies = push.handed(self._room, session, ROUTE)
-        if boot is None and lies:
-            session = self._anew(session)
-        elif boot != host.boot() and lies:
-            self._recover(lies)
-        if boot != host.boot():
-            self._shelf.write(Folder.INBOX, MARK, host.boot().encode())
+        try:
+            if boot is None and lies:
+                session = self._anew(session)
+            elif boot != host.boot() and lies:
+                self._recover(lies)
+            if boot != host.boot():
+                self._shelf.write(Folder.INBOX, MARK, host.boot().encode())
+        except FileNotFoundError:
+            raise MailboxGone from None
         self._box.session = session
 
     def _take_over(self, session: Session) -> None:
