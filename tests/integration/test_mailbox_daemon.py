@@ -275,8 +275,10 @@ def test_twenty_mailboxes_with_the_same_names_and_ids_and_a_daemon_that_is_kille
 
 
 def holds(box: Agent) -> bool:
-    """Whether something in its outbox is not in the room yet."""
-    return bool(box.names("outbox") or os.listdir(box.path("outbox", ".taking")))
+    """Whether something in its outbox is not in the room yet. What was written there when somebody was killed
+    has no name, and is none.
+    """
+    return bool(box.names("outbox") or box.names("outbox", ".taking"))
 
 
 def waiting(cli: CommandLine) -> int:
