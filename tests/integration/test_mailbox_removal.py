@@ -78,6 +78,23 @@ def test_a_letter_that_waits_in_the_room_by_now_does_not_stay_in_the_inbox(
     assert bob.names("inbox") == []
 
 
+@pytest.mark.parametrize("has_folder", [False, True])
+def test_what_went_with_its_inbox_was_not_read_whatever_is_in_its_place(
+    room: LocalRoom, bob: Postal, has_folder: bool
+) -> None:
+    manifest, lost, read = served(bob), room.send("bob", "one").id, room.send("bob", "two").id
+    bob.carry()
+    os.rename(bob.path("inbox"), bob.path("old"))
+    os.mkdir(bob.path("inbox"))
+    if has_folder:
+        os.mkdir(bob.path("inbox", "processed"))
+        name = bob.names("old")[1]
+        os.rename(bob.path("old", name), bob.path("inbox", "processed", name))
+    tree.release(room, manifest)
+    assert (is_labelled(bob, lost), bob.delivery(lost).reason) == (("stored", True), None)
+    assert bob.state(read) == ("seen" if has_folder else "stored")
+
+
 def test_one_that_cannot_be_removed_keeps_no_other_in_the_inbox(room: LocalRoom, bob: Postal) -> None:
     manifest, refs = served(bob), [room.send("bob", f"{n}").id for n in range(3)]
     bob.carry()

@@ -31,7 +31,7 @@ def withdraw(room: LocalRoom, agent: Agent, shelf: Shelf) -> int:
     lies = push.handed(room, session, ROUTE) if session is not None and session.ended_at is None else []
     try:
         names = _names(shelf)
-        unread, read = _sorted(shelf, lies, names)
+        unread, read = _sorted(shelf, lies, set(names))
     except (BridgeError, OSError):
         return 0
     with Unit(room, prompt=False) as tx:
@@ -40,27 +40,25 @@ def withdraw(room: LocalRoom, agent: Agent, shelf: Shelf) -> int:
             see(tx, mail, evidence=Evidence.AGENT)
         for mail in still(tx, unread):
             give_back(tx, mail, room.settings, Outcome.UNCERTAIN)
-    _clear(room.store.look(), agent, shelf, names or [])
+    _clear(room.store.look(), agent, shelf, names)
     return len(unread)
 
 
-def _names(shelf: Shelf) -> list[str] | None:
-    """What lies in the inbox; None: it is gone, or another has taken its place."""
+def _names(shelf: Shelf) -> list[str]:
     try:
-        names = shelf.names(Folder.INBOX)
+        return shelf.names(Folder.INBOX)
     except FileNotFoundError:
-        return None
-    return names if names or shelf.has(Folder.INBOX, MARK) else None
+        return []
 
 
-def _sorted(shelf: Shelf, lies: list[Mail], names: list[str] | None) -> tuple[list[Mail], list[Mail]]:
-    """What lies there unread, and what was read. With an inbox that is gone all of it is gone unread."""
-    if names is None:
-        return lies, []
-    there = set(names)
-    unread = [mail for mail in lies if inbox_name(mail.message) in there]
-    others = [mail for mail in lies if inbox_name(mail.message) not in there]
-    return unread, [mail for mail in others if is_read(shelf, inbox_name(mail.message))]
+def _sorted(shelf: Shelf, lies: list[Mail], names: set[str]) -> tuple[list[Mail], list[Mail]]:
+    """What nobody has read, and what was read. With an inbox that is gone, or whose place another has taken,
+    all that lay in it is gone unread.
+    """
+    missing = [mail for mail in lies if inbox_name(mail.message) not in names]
+    read = [mail for mail in missing if is_read(shelf, inbox_name(mail.message))]
+    lost = [] if shelf.has(Folder.INBOX, MARK) else [mail for mail in missing if mail not in read]
+    return [mail for mail in lies if mail not in missing or mail in lost], read
 
 
 def _clear(look: ReadTx, agent: Agent, shelf: Shelf, names: list[str]) -> None:
