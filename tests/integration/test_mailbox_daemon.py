@@ -13,6 +13,7 @@ import pytest
 from postroom import Mailbox, host
 from postroom.bridges import manifest as manifests
 from postroom.bridges.files import place
+from postroom.bridges.files import tree as trees
 from postroom.daemon import instance
 from postroom.errors import Refused
 from tests.commandline import CommandLine
@@ -131,6 +132,27 @@ def test_what_was_read_before_a_tree_is_removed_is_seen_and_what_nobody_can_tell
     assert (cli.receipt(lost)["state"], cli.receipt(lost)["reason"]) == ("stored", "uncertain")
     assert (cli.receipt(unread)["state"], cli.receipt(unread)["reason"]) == ("stored", "offline")
     assert bob.names("inbox") == []
+
+
+@pytest.mark.parametrize("names", [(), ("bob",)])
+def test_a_removal_that_was_cut_short_is_finished_by_the_next_one(
+    cli: CommandLine, tree: str, names: tuple[str, ...]
+) -> None:
+    bob = Agent(os.path.join(tree, "bob"))
+    os.mkdir(bob.place)
+    cli.ok("mailbox", "add", tree)
+    ref = cli.sent("bob", "hello", sender="alice")
+    until(bob.inbox)
+    end(cli.home, signal.SIGTERM)
+    [served] = manifests.every(cli.home)
+    if not names:
+        trees.remove(cli.home, tree)
+    manifests.remove(cli.home, served.agent)
+    assert cli.receipt(ref)["state"] == "offered"
+    cli.ok("mailbox", "remove", tree, *names)
+    assert cli.receipt(ref)["state"] == "stored"
+    assert bob.names("inbox") == []
+    assert cli("mailbox", "remove", tree, "bob").code == 3
 
 
 def test_a_tree_that_is_gone_or_out_of_reach_is_removed_and_nothing_is_said_to_be_seen(

@@ -21,6 +21,7 @@ from postroom.bridges.manifest import Manifest
 from postroom.clock import iso
 from postroom.errors import BridgeError, NameTaken, PostroomError, Refused
 from postroom.model.address import is_name, name
+from postroom.model.context import session_id
 from postroom.model.message import Agent, Json
 from postroom.room import berth, directory
 from postroom.room.directory import Scope
@@ -125,11 +126,15 @@ def _mark(room: LocalRoom, place: str) -> None:
 
 
 def _serve(room: LocalRoom, place: str, folder: str, agent: Agent) -> Manifest:
-    details = {"tree": place, "folder": folder, "place": f"{place.rstrip('/')}/{folder}"}
-    manifest = Manifest(agent.id, agent.address, ROUTE, details=details, cwd=room.home)
+    manifest = _manifest(room, place, folder, agent)
     manifests.put(room.home, manifest)
     _keep(room.home, _BEFORE, place, {**_before(room.home, place), folder: ""})
     return manifest
+
+
+def _manifest(room: LocalRoom, place: str, folder: str, agent: Agent) -> Manifest:
+    details = {"tree": place, "folder": folder, "place": f"{place.rstrip('/')}/{folder}"}
+    return Manifest(agent.id, agent.address, ROUTE, details=details, cwd=room.home)
 
 
 def _withdraw(room: LocalRoom, agent: Agent, place: str, folder: str) -> None:
@@ -220,3 +225,19 @@ def release(room: LocalRoom, manifest: Manifest) -> None:
             berth.vacate(room, agent)
     if not served(room.home, place) and not os.path.exists(_path(room.home, _FOLDER, place)):
         places.unmark(place)
+
+
+def unfinished(room: LocalRoom, place: str, named: set[str]) -> list[Manifest]:
+    """Mailboxes of a tree whose removal was cut short: nobody serves them, and what lies there is offered for
+    ever. `named`: the ids of the agents that are meant; none: all that were there when the tree was removed.
+    """
+    look, before = room.store.look(), _before(room.home, place)
+    folders = {str(agent): folder for folder, agent in before.items()}
+    agents = [agent for one in named or folders if (agent := look.agent(one))]
+    return [
+        _manifest(room, place, folders.get(agent.id, agent.name), agent)
+        for agent in agents
+        if manifests.get(room.home, agent.id) is None
+        and (session := look.session(session_id(ROUTE, agent.id))) is not None
+        and session.ended_at is None
+    ]
