@@ -3,8 +3,9 @@
 import json
 import os
 import socket
-import threading
+import sys
 from collections.abc import Iterator
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -13,8 +14,8 @@ from postroom import config, host
 from postroom.bridges import registry
 from postroom.daemon import control, verb
 from postroom.daemon.place import lock_path
-from postroom.errors import BridgeError, NotFound
-from tests.commandline import CommandLine
+from postroom.errors import BridgeError, NotFound, StoreNewer
+from tests.commandline import CommandLine, Running
 
 RESTART = "postroom down && postroom up"
 PING = {"process": "1", "since": 0, "agents": 0, "crashes": 0, "paused": {}, "instead": {}}
@@ -39,7 +40,7 @@ class Daemon:
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._listener.bind(config.beside(home, "daemon.sock"))
         self._listener.listen()
-        threading.Thread(target=self._serve, daemon=True).start()
+        Thread(target=self._serve, daemon=True).start()
 
     def _serve(self) -> None:
         while True:
@@ -98,6 +99,19 @@ def test_who_adds_a_mailbox_to_one_that_does_not_know_any_is_told(
     [warning] = [one for one in " ".join(done.err.split()).split("warning: ") if RESTART in one]
     assert "another version" in warning
     assert any(RESTART in one for one in line.ok("status", "--json").json["warnings"])
+
+
+def test_one_that_cannot_read_the_room_any_more_is_ended_all_the_same(
+    home: str, line: CommandLine, daemon: Daemon
+):
+    """What is said to restart it must do so: nothing else ends it."""
+    line.ok("join", "planner")
+    daemon.answers["down"] = StoreNewer().as_json()
+    with Running([sys.executable, "-c", "import signal; signal.pause()"]) as process:
+        Thread(target=process.wait, daemon=True).start()  # a zombie would be there still
+        with open(lock_path(home), "w", encoding="ascii") as file:
+            file.write(host.identity_of(process.pid))
+        assert f"the daemon has ended (process {process.pid})" in line.ok("down").out
 
 
 def test_of_one_of_the_same_version_nothing_is_said(home: str, line: CommandLine, daemon: Daemon):

@@ -189,6 +189,8 @@ def test_a_server_that_refuses_is_asked_once_in_a_context_and_mail_goes_on(room:
     told = Told(room)
     told.bridge.why = "unknown method"
     assert [told.step(), told.step()] == [1, 1]
+    told.bridge.now = Context("t1", "", True)
+    assert told.step() == 1, "a turn has ended since, which is no other context"
     told.bridge.now = Context("t1", "compacted", True)
     assert told.step() == 2
     assert not any(event.type == "agent.pushed" for event in room.events())

@@ -13,6 +13,7 @@ import pytest
 from postroom import Mailbox, host
 from postroom.bridges import manifest as manifests
 from postroom.bridges.files import place
+from postroom.bridges.files import tree as trees
 from postroom.daemon import instance
 from postroom.errors import Refused
 from tests.commandline import CommandLine
@@ -107,7 +108,7 @@ def test_a_tree_that_is_removed_is_served_no_longer_and_keeps_its_files(cli: Com
     assert manifests.every(cli.home) == []
     assert not os.path.exists(os.path.join(tree, ".postroom", "served"))
     delivery = cli.receipt(ref)
-    assert (delivery["state"], delivery["reason"]) == ("stored", "unproven")
+    assert (delivery["state"], delivery["reason"]) == ("stored", "offline")
     assert bob.names("inbox") == [], "it would be read there, and then again elsewhere"
     taken = cli.ok("read", "--as", "bob", "--frame").out
     assert "hello" in taken
@@ -129,8 +130,29 @@ def test_what_was_read_before_a_tree_is_removed_is_seen_and_what_nobody_can_tell
     cli.ok("mailbox", "remove", tree)
     assert (cli.receipt(read)["state"], cli.receipt(read)["evidence"]) == ("seen", "agent")
     assert (cli.receipt(lost)["state"], cli.receipt(lost)["reason"]) == ("stored", "uncertain")
-    assert (cli.receipt(unread)["state"], cli.receipt(unread)["reason"]) == ("stored", "unproven")
+    assert (cli.receipt(unread)["state"], cli.receipt(unread)["reason"]) == ("stored", "offline")
     assert bob.names("inbox") == []
+
+
+@pytest.mark.parametrize("names", [(), ("bob",)])
+def test_a_removal_that_was_cut_short_is_finished_by_the_next_one(
+    cli: CommandLine, tree: str, names: tuple[str, ...]
+) -> None:
+    bob = Agent(os.path.join(tree, "bob"))
+    os.mkdir(bob.place)
+    cli.ok("mailbox", "add", tree)
+    ref = cli.sent("bob", "hello", sender="alice")
+    until(bob.inbox)
+    end(cli.home, signal.SIGTERM)
+    [served] = manifests.every(cli.home)
+    if not names:
+        trees.remove(cli.home, tree)
+    manifests.remove(cli.home, served.agent)
+    assert cli.receipt(ref)["state"] == "offered"
+    cli.ok("mailbox", "remove", tree, *names)
+    assert cli.receipt(ref)["state"] == "stored"
+    assert bob.names("inbox") == []
+    assert cli("mailbox", "remove", tree, "bob").code == 3
 
 
 def test_a_tree_that_is_gone_or_out_of_reach_is_removed_and_nothing_is_said_to_be_seen(
@@ -275,8 +297,10 @@ def test_twenty_mailboxes_with_the_same_names_and_ids_and_a_daemon_that_is_kille
 
 
 def holds(box: Agent) -> bool:
-    """Whether something in its outbox is not in the room yet."""
-    return bool(box.names("outbox") or os.listdir(box.path("outbox", ".taking")))
+    """Whether something in its outbox is not in the room yet. What was written there when somebody was killed
+    has no name, and is none.
+    """
+    return bool(box.names("outbox") or box.names("outbox", ".taking"))
 
 
 def waiting(cli: CommandLine) -> int:

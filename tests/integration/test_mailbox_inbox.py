@@ -3,6 +3,7 @@
 import os
 import shutil
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -126,6 +127,31 @@ def test_nothing_new_is_put_into_an_inbox_that_another_took_the_place_of(
     assert (bob.state(sent.id), bob.delivery(sent.id).shown_before) == ("stored", False)
     bob.carry()
     assert ["mayBeRepeat" in one for one in bob.inbox()] == [False]
+
+
+@pytest.mark.parametrize("is_rebooted", [False, True])
+def test_an_inbox_that_goes_while_it_is_entered_is_gone_and_nothing_crashes(
+    room: LocalRoom, bob: Postal, monkeypatch: pytest.MonkeyPatch, is_rebooted: bool
+) -> None:
+    sent = room.send("bob", "one")
+    bob.carry()
+    if is_rebooted:
+        monkeypatch.setattr(host, "boot", lambda: "another")
+    else:
+        os.unlink(bob.path("inbox", MARK))
+    write = LocalShelf.write
+
+    def late(*words: Any, **options: Any) -> None:
+        shutil.rmtree(bob.path("inbox"), ignore_errors=True)
+        write(*words, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LocalShelf, "write", late)
+        bob.again()
+    assert bob.carrier.observe().reason == "offline"
+    os.makedirs(bob.path("inbox", "processed"))
+    bob.carry()
+    assert [(one["id"], one["mayBeRepeat"]) for one in bob.inbox()] == [(sent.id, True)]
 
 
 def test_who_waits_for_a_letter_gets_the_processor_before_more_is_done(

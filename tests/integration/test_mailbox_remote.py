@@ -18,6 +18,7 @@ from postroom.bridges.files import hold, remote, tree
 from postroom.bridges.files.carrier import Carrier
 from postroom.bridges.files.remote import RemoteShelf
 from postroom.bridges.files.shelf import Folder
+from postroom.bridges.manifest import Manifest
 from postroom.errors import BridgeError, InvalidValue, MailboxUnreachable, Refused
 from postroom.room.local import LocalRoom
 from tests.process import until
@@ -229,7 +230,44 @@ def test_several_programs_receive_each_letter_once_and_what_one_died_over_again(
         ]  # fmt: skip
 
 
+def lies(room: LocalRoom, post: Post, site: Site, *texts: str) -> tuple[Manifest, list[str]]:
+    """Such letters lie in bob's inbox, which is served; their ids."""
+    manifest, _ = tree.add(room, site.url, "bob", room.scope)
+    refs = [room.send("bob", text).id for text in texts]
+    post.carry()
+    return manifest, refs
+
+
+def test_letters_of_a_mailbox_that_is_removed_are_taken_back_unless_they_were_read(
+    room: LocalRoom, post: Post, site: Site
+):
+    manifest, refs = lies(room, post, site, "read", "lost", "unread")
+    with contextlib.closing(RemoteShelf(site.url, "bob")) as shelf:
+        read, lost, _ = (name for name in shelf.names(Folder.INBOX) if name.endswith(".json"))
+        shelf.move(Folder.INBOX, read, Folder.READ, read)
+        shelf.remove(Folder.INBOX, lost)
+        tree.release(room, manifest)
+        assert [name for name in shelf.names(Folder.INBOX) if name.endswith(".json")] == []
+    found = [room.receipts(ref).deliveries[0] for ref in refs]
+    assert [one.state for one in found] == ["seen", "stored", "stored"]
+    assert [one.reason for one in found[1:]] == ["uncertain", "offline"]
+    assert found[2].shown_before
+
+
 # ------------------------------------------------------------------------------------ out of reach
+
+
+def test_of_a_store_that_is_away_when_its_mailbox_is_removed_nobody_can_tell(
+    room: LocalRoom, post: Post, site: Site, server: S3 | Sshd
+):
+    manifest, [ref] = lies(room, post, site, "hello")
+    _away(server)
+    try:
+        tree.release(room, manifest)
+    finally:
+        server.start()
+    delivery = room.receipts(ref).deliveries[0]
+    assert (delivery.state, delivery.reason) == ("stored", "uncertain")
 
 
 def test_a_store_that_is_away_is_told_as_such_and_mail_goes_on_when_it_is_back(

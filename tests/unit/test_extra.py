@@ -7,6 +7,7 @@ import os
 import shlex
 import sys
 import tomllib
+from typing import Any
 
 import pytest
 
@@ -16,19 +17,37 @@ from tests.process import ROOT
 EXTRAS = ("codex", "pty", "acp", "import", "remote")  # that hints name
 
 
-class Installed:
-    """Of a distribution only what tells where it came from."""
+REQUIRES = [
+    'websockets>=15; extra == "codex"', 'fsspec>=2025.3 ; extra == "remote"', "s3fs; extra == 'remote'",
+    'pyte>=0.8.2; python_version > "3" and extra == "pty"',
+]  # fmt: skip
 
-    def __init__(self, url: str | None) -> None:
-        self._url = url
+
+class Installed:
+    """Of a distribution only what tells where it came from, and what its extras need."""
+
+    requires = REQUIRES
+
+    def __init__(self, origin: dict[str, Any] | None) -> None:
+        self._origin = origin
 
     def read_text(self, name: str) -> str | None:
         assert name == "direct_url.json"
-        return self._url and json.dumps({"url": self._url})
+        return json.dumps(self._origin) if self._origin else None
 
 
-def install(monkeypatch: pytest.MonkeyPatch, url: str | None, prefix: str, *, pip: bool = True) -> None:
-    monkeypatch.setattr(importlib.metadata, "distribution", lambda _: Installed(url))
+def install(
+    monkeypatch: pytest.MonkeyPatch, url: str | None, prefix: str, *, pip: bool = True, libraries: str = "",
+    **origin: Any,
+) -> None:  # fmt: skip
+    """`origin`: what else `direct_url.json` says (PEP 610); `libraries`: what is installed beside us."""
+
+    def distribution(name: str) -> Installed:
+        if name not in ["postroom", *libraries.split()]:
+            raise importlib.metadata.PackageNotFoundError(name)
+        return Installed({"url": url, **origin} if url else None)
+
+    monkeypatch.setattr(importlib.metadata, "distribution", distribution)
     monkeypatch.setattr(sys, "prefix", prefix)
     monkeypatch.setattr(sys, "executable", f"{prefix}/bin/python")
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: object() if pip else None)
@@ -62,10 +81,35 @@ def test_a_clone_that_is_gone_is_meant_by_where_you_stand(monkeypatch: pytest.Mo
     assert extra.hint("pty") == "Install the extra pty in the clone: /venv/bin/python -m pip install '.[pty]'"
 
 
-def test_what_came_from_elsewhere_is_named_so(monkeypatch: pytest.MonkeyPatch):
-    install(monkeypatch, "git+https://example.org/postroom", "/venv")
-    assert "'postroom @ git+https://example.org/postroom[pty]'" not in extra.hint("pty")
-    assert "'postroom[pty] @ git+https://example.org/postroom'" in extra.hint("pty")
+@pytest.mark.parametrize(
+    ("revision", "end"), [({}, ""), ({"requested_revision": "v1.2"}, "@v1.2"), ({"commit_id": "8fe7202"}, "")]
+)
+def test_what_came_from_a_repository_is_named_so(
+    monkeypatch: pytest.MonkeyPatch, revision: dict[str, str], end: str
+):
+    """Its address alone, as PEP 610 has it, would be taken for that of an archive."""
+    install(monkeypatch, "https://example.org/postroom", "/venv", vcs_info={"vcs": "git", **revision})
+    assert extra.hint("pty").endswith(f"install 'postroom[pty] @ git+https://example.org/postroom{end}'")
+
+
+def test_what_came_from_an_archive_is_named_so(monkeypatch: pytest.MonkeyPatch):
+    install(monkeypatch, "https://example.org/postroom.whl", "/venv", archive_info={})
+    assert extra.hint("pty").endswith("install 'postroom[pty] @ https://example.org/postroom.whl'")
+
+
+def test_a_clone_in_which_somebody_works_stays_the_one_that_is_used(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: os.PathLike[str]
+):
+    install(monkeypatch, f"file://{os.fspath(tmp_path)}", "/venv", dir_info={"editable": True})
+    assert extra.hint("pty").endswith(f"pip install -e '{os.fspath(tmp_path)}[pty]'")
+
+
+@pytest.mark.parametrize("prefix", ["/x/uv/tools/postroom", "/x/pipx/venvs/postroom"])
+def test_extras_that_are_there_are_still_there_when_an_environment_was_made_anew(
+    monkeypatch: pytest.MonkeyPatch, prefix: str
+):
+    install(monkeypatch, None, prefix, libraries="websockets fsspec pyte")
+    assert extra.hint("acp").endswith(" install --force 'postroom[acp,codex,pty]'")
 
 
 @pytest.mark.parametrize(

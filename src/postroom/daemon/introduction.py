@@ -30,7 +30,7 @@ class Introduction:
         self._bridge = bridge if isinstance(bridge, Informing) else None
         self._route = bridge.name
         self._runtime = runtime
-        self._seen_to: tuple[str, Context] | None = None  # for which address, and where
+        self._seen_to = ""  # for which address, and where
 
     def step(self, agent: Agent, session: Session) -> Told | None:
         """Tell it, if it does not know; what is to be noted then.
@@ -38,27 +38,27 @@ class Introduction:
         A server that does not take it is asked no more for the same context: its mail says how to answer.
         """
         context = self._bridge.context() if self._bridge else None
-        if self._bridge is None or context is None or (agent.address, context) == self._seen_to:
+        if self._bridge is None or context is None or (key := _key(agent, context)) == self._seen_to:
             return None
-        if not self._is_known(agent, context):
-            if self._is_for_hooks(agent, context):
-                return None
-            text = greeting(self._room.home, agent, session, is_child=False)
-            try:
-                words = self._bridge.inform(text)
-            except BridgeError as exc:
-                note("not introduced", agent=agent.address, error=str(exc))
-            else:
-                self._seen_to = agent.address, context
-                return lambda: self._note(agent, context, words)
-        self._seen_to = agent.address, context
-        return None
+        if self._is_known(key):
+            self._seen_to = key
+            return None
+        if self._is_for_hooks(agent, context):
+            return None
+        self._seen_to = key
+        text = greeting(self._room.home, agent, session, is_child=False)
+        try:
+            words = self._bridge.inform(text)
+        except BridgeError as exc:
+            note("not introduced", agent=agent.address, error=str(exc))
+            return None
+        return lambda: self._note(agent, context, words)
 
-    def _is_known(self, agent: Agent, context: Context) -> bool:
+    def _is_known(self, key: str) -> bool:
         """Whether it was told so here, and that was not compacted since. A compaction that happened long ago
         is out of sight, and was seen before.
         """
-        return bool(self._room.store.look().position(_key(agent, context)))
+        return bool(self._room.store.look().position(key))
 
     def _is_for_hooks(self, agent: Agent, context: Context) -> bool:
         """Whether its hooks tell it, or may yet do so in its first turn."""

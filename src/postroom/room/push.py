@@ -13,7 +13,7 @@ from postroom.protocol.frame import SMALLEST
 from postroom.room import turn
 from postroom.room.session import context
 from postroom.room.settle import see
-from postroom.room.sweep import give_back, is_offered
+from postroom.room.sweep import give_back, still
 from postroom.room.unit import Unit
 
 if TYPE_CHECKING:
@@ -64,10 +64,8 @@ def prove(room: "LocalRoom", session: Session, route: str, evidence: Evidence) -
 def give_up(room: "LocalRoom", offering: turn.Offering, reason: Reason | None = None) -> None:
     """Not a byte of it was written; `reason`: why it waits from now on."""
     with Unit(room, prompt=False) as tx:
-        for mail in offering.mails:
-            now = tx.mail(mail.delivery.seq, mail.delivery.recipient_id)
-            if now is not None and is_offered(now) and now.delivery.nonce == mail.delivery.nonce:
-                give_back(tx, now, room.settings, Outcome.REFUSED, reason)
+        for mail in still(tx, offering.mails):
+            give_back(tx, mail, room.settings, Outcome.REFUSED, reason)
 
 
 def doubt(room: "LocalRoom", session: Session, route: str) -> int:

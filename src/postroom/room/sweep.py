@@ -61,6 +61,12 @@ def is_offered(mail: Mail) -> bool:
     return mail.delivery.state is State.OFFERED
 
 
+def still(tx: "WriteTx", mails: list[Mail]) -> list[Mail]:
+    """Those of them that are offered as they were claimed: others may have been settled meanwhile."""
+    now = [(mail, tx.refresh(mail)) for mail in mails]
+    return [one for mail, one in now if one and is_offered(one) and one.delivery.nonce == mail.delivery.nonce]
+
+
 def give_back(
     tx: "WriteTx",
     mail: Mail,

@@ -12,7 +12,7 @@ import time
 from postroom import host
 from postroom.bridges.files.box import HOLDER, ROUTE, Box, step
 from postroom.bridges.files.letter import inbox_name, letters, numbered, own_id, written
-from postroom.bridges.files.shelf import MARK, Folder
+from postroom.bridges.files.shelf import MARK, Folder, is_read
 from postroom.errors import BridgeError, InvalidLetter, MailboxGone, MailboxLeased
 from postroom.model.ladder import Evidence, Outcome, State
 from postroom.model.message import Mail, Message, Session
@@ -21,7 +21,7 @@ from postroom.room.offer import claim, guard_lease
 from postroom.room.seat import Seat
 from postroom.room.session import context, return_unproven, start
 from postroom.room.settle import see
-from postroom.room.sweep import act_on_due, give_back, is_due, is_offered, reap
+from postroom.room.sweep import act_on_due, give_back, is_due, reap, still
 from postroom.room.unit import Unit
 from postroom.store.contract import ReadTx, WriteTx
 
@@ -58,12 +58,15 @@ class Inbox:
         session = berth.occupy(self._room, self._box.agent, ROUTE, HOLDER, cwd=self._room.home)
         self._take_over(session)
         lies = push.handed(self._room, session, ROUTE)
-        if boot is None and lies:
-            session = self._anew(session)
-        elif boot != host.boot() and lies:
-            self._recover(lies)
-        if boot != host.boot():
-            self._shelf.write(Folder.INBOX, MARK, host.boot().encode())
+        try:
+            if boot is None and lies:
+                session = self._anew(session)
+            elif boot != host.boot() and lies:
+                self._recover(lies)
+            if boot != host.boot():
+                self._shelf.write(Folder.INBOX, MARK, host.boot().encode())
+        except FileNotFoundError:
+            raise MailboxGone from None
         self._box.session = session
 
     def _take_over(self, session: Session) -> None:
@@ -228,7 +231,7 @@ class Inbox:
 
     def _give_back(self, mails: list[Mail], outcome: Outcome) -> None:
         with Unit(self._room, prompt=False) as tx:
-            for mail in _still(tx, mails):
+            for mail in still(tx, mails):
                 give_back(tx, mail, self._room.settings, outcome)
 
     def _write(self, mail: Mail, beside: str = MARK) -> None:
@@ -278,7 +281,7 @@ class Inbox:
         if not taken:
             return 0
         with Unit(self._room, prompt=False) as tx:
-            for mail in _still(tx, taken):
+            for mail in still(tx, taken):
                 see(tx, mail, evidence=Evidence.AGENT)
         for mail in taken:
             del self._missed[mail.delivery.seq]
@@ -286,10 +289,7 @@ class Inbox:
 
     def _is_taken(self, mail: Mail, now: float) -> bool:
         long_ago = now - self._missed[mail.delivery.seq] >= _SURE
-        return long_ago or self._is_read(inbox_name(mail.message))
-
-    def _is_read(self, name: str) -> bool:
-        return self._shelf.has(Folder.READ, name) or self._shelf.has(Folder.READ, f"{name}.gz")
+        return long_ago or is_read(self._shelf, inbox_name(mail.message))
 
     def _tidy(self, names: set[str]) -> None:
         """Take away what the agent has acknowledged otherwise, or what is not for it any more."""
@@ -315,13 +315,3 @@ class Inbox:
             self._shelf.remove(Folder.INBOX, name)
         except FileNotFoundError:
             pass  # the agent was quicker
-
-
-def _still(tx: "WriteTx", mails: list[Mail]) -> list[Mail]:
-    """Those that are as they were claimed."""
-    now = [(mail, tx.refresh(mail)) for mail in mails]
-    return [
-        current
-        for mail, current in now
-        if current is not None and is_offered(current) and current.delivery.nonce == mail.delivery.nonce
-    ]

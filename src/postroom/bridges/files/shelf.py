@@ -94,3 +94,8 @@ class Shelf(Protocol):
         ...
 
     def close(self) -> None: ...
+
+
+def is_read(shelf: Shelf, name: str) -> bool:
+    """Whether a letter was put away as read; it may have been packed since."""
+    return shelf.has(Folder.READ, name) or shelf.has(Folder.READ, f"{name}.gz")

@@ -21,6 +21,7 @@ from postroom.bridges.manifest import Manifest
 from postroom.clock import iso
 from postroom.errors import BridgeError, NameTaken, PostroomError, Refused
 from postroom.model.address import is_name, name
+from postroom.model.context import session_id
 from postroom.model.message import Agent, Json
 from postroom.room import berth, directory
 from postroom.room.directory import Scope
@@ -74,13 +75,13 @@ def remove(home: str, place: str) -> bool:
     return True
 
 
-def _was(home: str, place: str, folder: str) -> str:
-    """The id of the agent whose that directory was when the tree was removed; empty: nobody's."""
+def _before(home: str, place: str) -> Json:
+    """The ids of the agents whose its directories were when a tree was removed, and have not been since."""
     try:
         with open(_path(home, _BEFORE, place), encoding="utf-8") as file:
-            return str(json.load(file).get(folder) or "")
-    except (OSError, ValueError, AttributeError):
-        return ""
+            return dict(json.load(file))
+    except (OSError, ValueError, TypeError):
+        return {}
 
 
 def _path(home: str, folder: str, place: str) -> str:
@@ -125,10 +126,15 @@ def _mark(room: LocalRoom, place: str) -> None:
 
 
 def _serve(room: LocalRoom, place: str, folder: str, agent: Agent) -> Manifest:
-    details = {"tree": place, "folder": folder, "place": f"{place.rstrip('/')}/{folder}"}
-    manifest = Manifest(agent.id, agent.address, ROUTE, details=details, cwd=room.home)
+    manifest = _manifest(room, place, folder, agent)
     manifests.put(room.home, manifest)
+    _keep(room.home, _BEFORE, place, {**_before(room.home, place), folder: ""})
     return manifest
+
+
+def _manifest(room: LocalRoom, place: str, folder: str, agent: Agent) -> Manifest:
+    details = {"tree": place, "folder": folder, "place": f"{place.rstrip('/')}/{folder}"}
+    return Manifest(agent.id, agent.address, ROUTE, details=details, cwd=room.home)
 
 
 def _withdraw(room: LocalRoom, agent: Agent, place: str, folder: str) -> None:
@@ -184,7 +190,7 @@ def _is_back(room: LocalRoom, tree: Tree, folder: str, agent: Agent) -> bool:
     """Whether that directory was this agent's before the tree was removed, and nothing else reaches it."""
     is_carried = berth.carrier(room.store.look(), agent.id) is not None
     is_reached = is_carried or manifests.get(room.home, agent.id) is not None
-    return not is_reached and _was(room.home, tree.place, folder) == agent.id
+    return not is_reached and _before(room.home, tree.place).get(folder) == agent.id
 
 
 def appear(room: LocalRoom, tree: Tree) -> list[Manifest]:
@@ -213,7 +219,25 @@ def release(room: LocalRoom, manifest: Manifest) -> None:
     agent = room.store.look().agent(manifest.agent)
     place = str(manifest.details.get("tree"))
     if agent is not None:
-        _withdraw(room, agent, place, str(manifest.details.get("folder")))
-        berth.vacate(room, agent)
+        try:
+            _withdraw(room, agent, place, str(manifest.details.get("folder")))
+        finally:  # a person may not want to wait for a store that is slow
+            berth.vacate(room, agent)
     if not served(room.home, place) and not os.path.exists(_path(room.home, _FOLDER, place)):
         places.unmark(place)
+
+
+def unfinished(room: LocalRoom, place: str, named: set[str]) -> list[Manifest]:
+    """Mailboxes of a tree whose removal was cut short: nobody serves them, and what lies there is offered for
+    ever. `named`: the ids of the agents that are meant; none: all that were there when the tree was removed.
+    """
+    look, before = room.store.look(), _before(room.home, place)
+    folders = {str(agent): folder for folder, agent in before.items()}
+    agents = [agent for one in named or folders if (agent := look.agent(one))]
+    return [
+        _manifest(room, place, folders.get(agent.id, agent.name), agent)
+        for agent in agents
+        if manifests.get(room.home, agent.id) is None
+        and (session := look.session(session_id(ROUTE, agent.id))) is not None
+        and session.ended_at is None
+    ]

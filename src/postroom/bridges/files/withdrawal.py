@@ -5,64 +5,74 @@ be reached, nobody can tell: that stays `uncertain`, as for every other way to a
 """
 
 from postroom.bridges.files.box import ROUTE
-from postroom.bridges.files.letter import inbox_name
-from postroom.bridges.files.shelf import MARK, Folder, Shelf
-from postroom.errors import BridgeError
+from postroom.bridges.files.letter import inbox_name, numbered
+from postroom.bridges.files.shelf import MARK, Folder, Shelf, is_read
+from postroom.errors import BridgeError, MailboxUnreachable
 from postroom.model.context import session_id
-from postroom.model.ladder import Evidence
+from postroom.model.ladder import Evidence, Outcome, State
 from postroom.model.message import Agent, Mail
 from postroom.room import push
 from postroom.room.local import LocalRoom
 from postroom.room.settle import see
-from postroom.room.sweep import give_back, is_offered
+from postroom.room.sweep import give_back, reap, still
 from postroom.room.unit import Unit
-from postroom.store.contract import WriteTx
+from postroom.store.contract import ReadTx
+
+_OPEN = (State.OFFERED, State.SEEN, State.ACKED)  # whatever is in any other state lies there for nobody
 
 
 def withdraw(room: LocalRoom, agent: Agent, shelf: Shelf) -> int:
-    """How many letters wait again. They are labelled: who looks at a file need not have moved it yet.
+    """How many letters wait again. They are labelled: who looks at a file need not have moved it yet. But
+    nothing has failed, so no such attempt brings a message nearer to its death.
 
     The room knows before a letter is removed: one that was removed by us must never count as taken.
     """
     session = room.store.look().session(session_id(ROUTE, agent.id))
     lies = push.handed(room, session, ROUTE) if session is not None and session.ended_at is None else []
-    if not lies:
-        return 0
     try:
-        unread, read = _sorted(shelf, lies)
+        names = _names(shelf)
+        unread, read = _sorted(shelf, lies, set(names))
     except (BridgeError, OSError):
         return 0
     with Unit(room, prompt=False) as tx:
-        for mail in _still(tx, read):
+        reap(tx, agent.id, room.settings)  # of who was killed, and did not note any more what it had written
+        for mail in still(tx, read):
             see(tx, mail, evidence=Evidence.AGENT)
-        for mail in _still(tx, unread):
-            give_back(tx, mail, room.settings)
-    for mail in unread:
-        try:
-            shelf.remove(Folder.INBOX, inbox_name(mail.message))
-        except (BridgeError, OSError):
-            break  # it may be read there, too; the next one that is shown it is told
+        for mail in still(tx, unread):
+            give_back(tx, mail, room.settings, Outcome.UNCERTAIN)
+    _clear(room.store.look(), agent, shelf, names)
     return len(unread)
 
 
-def _sorted(shelf: Shelf, lies: list[Mail]) -> tuple[list[Mail], list[Mail]]:
-    """What lies there unread, and what was read. With an inbox that is gone all of it is gone unread."""
+def _names(shelf: Shelf) -> list[str]:
     try:
-        names = set(shelf.names(Folder.INBOX))
+        return shelf.names(Folder.INBOX)
     except FileNotFoundError:
-        return lies, []
-    if not names and not shelf.has(Folder.INBOX, MARK):
-        return lies, []
+        return []
+
+
+def _sorted(shelf: Shelf, lies: list[Mail], names: set[str]) -> tuple[list[Mail], list[Mail]]:
+    """What nobody has read, and what was read. With an inbox that is gone, or whose place another has taken,
+    all that lay in it is gone unread.
+    """
     missing = [mail for mail in lies if inbox_name(mail.message) not in names]
-    return [mail for mail in lies if mail not in missing], [mail for mail in missing if _is_read(shelf, mail)]
+    read = [mail for mail in missing if is_read(shelf, inbox_name(mail.message))]
+    lost = [] if shelf.has(Folder.INBOX, MARK) else [mail for mail in missing if mail not in read]
+    return [mail for mail in lies if mail not in missing or mail in lost], read
 
 
-def _still(tx: WriteTx, mails: list[Mail]) -> list[Mail]:
-    """Those that lie there still: some may have been acknowledged just now."""
-    now = [(mail, tx.refresh(mail)) for mail in mails]
-    return [one for mail, one in now if one and is_offered(one) and one.delivery.nonce == mail.delivery.nonce]
-
-
-def _is_read(shelf: Shelf, mail: Mail) -> bool:
-    name = inbox_name(mail.message)
-    return shelf.has(Folder.READ, name) or shelf.has(Folder.READ, f"{name}.gz")
+def _clear(look: ReadTx, agent: Agent, shelf: Shelf, names: list[str]) -> None:
+    """Remove the letters that wait in the room, or are for nobody any more. One that cannot be removed may be
+    read there, too: the next one that is shown it is told.
+    """
+    for name in names:
+        number = numbered(name)
+        mail = look.mail(number, agent.id) if number is not None else None
+        if mail is None or inbox_name(mail.message) != name or mail.delivery.state in _OPEN:
+            continue
+        try:
+            shelf.remove(Folder.INBOX, name)
+        except MailboxUnreachable:
+            return  # each of the others would take as long
+        except (BridgeError, OSError):
+            pass  # somebody made a directory of it, say

@@ -62,18 +62,20 @@ def _ended(children: "list[Manifest]") -> list[str]:
 
 
 def _tell(home: str, process: str) -> None:
-    """Ask it to end; by a signal, where it does not answer."""
+    """Ask it to end; by a signal, where it does not answer, or cannot tell who asks: an older one does not
+    read a room that a newer version has opened.
+    """
     import os
     import signal
 
     from postroom import host
     from postroom.daemon.control import ask
-    from postroom.errors import BridgeError
+    from postroom.errors import BridgeError, StoreError
 
     try:
         ask(home, "down", patience=_ANSWERS)
-    except BridgeError as exc:
-        if not exc.facts.get("silent"):
+    except (BridgeError, StoreError) as exc:
+        if not isinstance(exc, StoreError) and not exc.facts.get("silent"):
             raise
         if not host.is_gone(process):
             os.kill(int(process.partition(".")[0]), signal.SIGTERM)

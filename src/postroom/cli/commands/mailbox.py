@@ -118,6 +118,7 @@ def _remove(args: "argparse.Namespace", context: "Context") -> int:
     served = tree.served(room.home, where)
     wanted = {room.known(name).id for name in args.names}
     going = [one for one in served if not wanted or one.agent in wanted]
+    going += tree.unfinished(room, where, wanted)
     was_whole = not args.names and tree.remove(room.home, where)
     if not going and not was_whole:
         raise NotFound(f"{args.place} is not served", hint="See what is: postroom mailbox")

@@ -1,0 +1,166 @@
+"""What becomes of the letters of a mailbox that is served no longer, whoever was in the midst of what."""
+
+import os
+import signal
+from collections.abc import Iterator
+
+import pytest
+
+from postroom import label
+from postroom.bridges.files import tree
+from postroom.bridges.files.local import LocalShelf
+from postroom.bridges.files.shelf import Folder
+from postroom.bridges.files.tree import Tree
+from postroom.bridges.manifest import Manifest
+from postroom.config import Settings
+from postroom.errors import BridgeError, MailboxUnreachable
+from postroom.room.local import LocalRoom
+from postroom.room.sweep import reap
+from tests.postal import Postal
+
+LIMITS = Settings(sender_rate=0, mailbox_rate=0)
+
+
+@pytest.fixture
+def room(home: str) -> Iterator[LocalRoom]:
+    with LocalRoom(home, LIMITS, agent="alice", project="p") as room:
+        room.join("alice")
+        yield room
+
+
+@pytest.fixture
+def bob(room: LocalRoom, tmp_path: os.PathLike[str]) -> Iterator[Postal]:
+    found = Postal(room, os.path.join(tmp_path, "tree"))
+    yield found
+    found.close()
+
+
+def served(bob: Postal) -> Manifest:
+    return tree.add(bob.room, bob.tree, "bob", bob.room.scope)[0]
+
+
+def is_labelled(bob: Postal, ref: str) -> tuple[str, bool]:
+    """Whether it waits again, and whoever is shown it next is told."""
+    return bob.state(ref), bob.delivery(ref).shown_before
+
+
+def die_at(bob: Postal, step: str) -> None:
+    """Another process carries, and is killed there."""
+    if (pid := os.fork()) == 0:
+        label.armed = True
+        label.here = lambda name: os.kill(os.getpid(), signal.SIGKILL) if name == step else None
+        with LocalRoom(bob.room.home, LIMITS, agent="alice", project="p") as room:
+            Postal(room, bob.tree)
+        os._exit(1)
+    assert os.waitpid(pid, 0)[1] == signal.SIGKILL
+
+
+@pytest.mark.parametrize("step", ["inbox-claimed", "inbox-written", "inbox-handed"])
+def test_a_letter_of_a_carrier_that_was_killed_is_taken_back_too(
+    room: LocalRoom, bob: Postal, step: str
+) -> None:
+    manifest, ref = served(bob), room.send("bob", "one").id
+    die_at(bob, step)
+    tree.release(room, manifest)
+    assert is_labelled(bob, ref) == ("stored", True)
+    assert bob.names("inbox") == []
+
+
+def test_a_letter_that_waits_in_the_room_by_now_does_not_stay_in_the_inbox(
+    room: LocalRoom, bob: Postal
+) -> None:
+    manifest, ref = served(bob), room.send("bob", "one").id
+    die_at(bob, "inbox-written")
+    with room.write() as tx:
+        assert reap(tx, bob.id, room.settings) == 1
+    tree.release(room, manifest)
+    assert is_labelled(bob, ref) == ("stored", True)
+    assert bob.names("inbox") == []
+
+
+@pytest.mark.parametrize("has_folder", [False, True])
+def test_what_went_with_its_inbox_was_not_read_whatever_is_in_its_place(
+    room: LocalRoom, bob: Postal, has_folder: bool
+) -> None:
+    manifest, lost, read = served(bob), room.send("bob", "one").id, room.send("bob", "two").id
+    bob.carry()
+    os.rename(bob.path("inbox"), bob.path("old"))
+    os.mkdir(bob.path("inbox"))
+    if has_folder:
+        os.mkdir(bob.path("inbox", "processed"))
+        name = bob.names("old")[1]
+        os.rename(bob.path("old", name), bob.path("inbox", "processed", name))
+    tree.release(room, manifest)
+    assert (is_labelled(bob, lost), bob.delivery(lost).reason) == (("stored", True), None)
+    assert bob.state(read) == ("seen" if has_folder else "stored")
+
+
+def test_one_that_cannot_be_removed_keeps_no_other_in_the_inbox(room: LocalRoom, bob: Postal) -> None:
+    manifest, refs = served(bob), [room.send("bob", f"{n}").id for n in range(3)]
+    bob.carry()
+    first = bob.path("inbox", bob.names("inbox")[0])
+    os.unlink(first)
+    os.mkdir(first)
+    tree.release(room, manifest)
+    assert [is_labelled(bob, ref) for ref in refs] == [("stored", True)] * 3
+    assert bob.names("inbox") == [os.path.basename(first)]
+
+
+def test_a_store_that_goes_away_meanwhile_is_not_asked_for_every_letter(
+    room: LocalRoom, bob: Postal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    manifest, refs = served(bob), [room.send("bob", f"{n}").id for n in range(3)]
+    bob.carry()
+    asked: list[str] = []
+
+    def remove(_: object, folder: Folder, name: str) -> None:
+        asked.append(name)
+        raise MailboxUnreachable
+
+    monkeypatch.setattr(LocalShelf, "remove", remove)
+    tree.release(room, manifest)
+    assert [is_labelled(bob, ref) for ref in refs] == [("stored", True)] * 3
+    assert len(asked) == 1
+
+
+def test_however_often_a_mailbox_is_removed_its_unread_letters_live(room: LocalRoom, bob: Postal) -> None:
+    ref = room.send("bob", "one").id
+    for _ in range(room.settings.max_unproven + 1):
+        manifest = served(bob)
+        bob.again()
+        assert bob.state(ref) == "offered"
+        tree.release(room, manifest)
+        assert is_labelled(bob, ref) == ("stored", True)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, BridgeError])
+def test_nothing_stays_offered_where_nobody_carries_any_more(
+    room: LocalRoom, bob: Postal, monkeypatch: pytest.MonkeyPatch, error: type[BaseException]
+) -> None:
+    manifest, ref = served(bob), room.send("bob", "one").id
+    bob.carry()
+
+    def names(*_: object) -> list[str]:
+        raise error
+
+    monkeypatch.setattr(LocalShelf, "names", names)
+    try:
+        tree.release(room, manifest)
+    except KeyboardInterrupt:
+        pass
+    assert (bob.state(ref), bob.delivery(ref).reason) == ("stored", "uncertain")
+
+
+def test_one_that_was_removed_by_its_name_does_not_come_back_with_its_tree(
+    room: LocalRoom, bob: Postal
+) -> None:
+    with room.write() as tx:
+        whole = Tree(bob.tree, room.scope.ensure(tx))
+    tree.put(room, whole)
+    manifest = served(bob)
+    assert tree.remove(room.home, bob.tree)
+    tree.release(room, manifest)
+    tree.put(room, whole)
+    [manifest] = tree.appear(room, whole)
+    tree.release(room, manifest)
+    assert tree.appear(room, whole) == []
