@@ -1,0 +1,194 @@
+/** What the page knows of the room: whole small tables, and of each message what a line of the log shows. */
+
+import { get } from "./api.js";
+import { gist } from "./text.js";
+
+/** @typedef {import("./wire.js").Agent} Agent */
+/** @typedef {import("./wire.js").Delivery} Delivery */
+/** @typedef {import("./wire.js").Gate} Gate */
+/** @typedef {import("./wire.js").Happening} Happening */
+/** @typedef {import("./wire.js").Me} Me */
+/** @typedef {import("./wire.js").Message} Message */
+/** @typedef {import("./wire.js").Topic} Topic */
+/** @typedef {import("./wire.js").DeadLetter} DeadLetter */
+
+/**
+ * A message as a line of the log has it: a body may be a megabyte, and there may be 100,000 of them.
+ * @typedef {Omit<Message, "body"|"payload"|"metadata"> & {excerpt: string}} Brief
+ */
+
+const SETTLE = 250; // milliseconds: a burst of events asks once
+const LOOK = 5000; // what sessions do is no event
+
+/** @param {Message} message @returns {Brief} */
+export function briefly(message) {
+  const { body, payload, metadata, ...rest } = message;
+  return { ...rest, deliveries: message.deliveries ?? [], excerpt: gist(message.snippet || body) };
+}
+
+/** Fires `change` when anything is new, and `mail` (a Brief) for a message that was just sent. */
+export class Store extends EventTarget {
+  /** @type {Me} */
+  me = { address: "", scopes: [] };
+  /** @type {Map<string, Agent>} */
+  agents = new Map();
+  /** @type {string[]} */
+  projects = [];
+  /** @type {Topic[]} */
+  topics = [];
+  /** @type {Record<string, unknown>} */
+  groups = {};
+  /** @type {Gate[]} */
+  gates = [];
+  /** @type {DeadLetter[]} */
+  dead = [];
+  /** @type {DeadLetter[]} */
+  uncertain = [];
+  isReady = false;
+
+  /** @type {Map<string, Brief>} */
+  #messages = new Map();
+  /** @type {Set<string>} */
+  #stale = new Set();
+  /** @type {ReturnType<typeof setTimeout>|undefined} */
+  #timer;
+  #isFetching = false;
+
+  /** May the person do that? @param {string} scope */
+  may(scope) {
+    return this.me.scopes.includes(scope);
+  }
+
+  /** @param {string} id */
+  agent = (id) => this.agents.get(id);
+
+  /** By address, or by a name that only one has. @param {string} name @param {string|null} [project] */
+  named(name, project) {
+    const all = [...this.agents.values()];
+    const found = all.find((one) => one.address === name) ?? all.find((one) => one.name === name && one.project === project);
+    return found ?? all.find((one) => one.name === name);
+  }
+
+  /** A line of the log, the same object for the same message. @param {Message} message */
+  keep(message) {
+    const fresh = briefly(message);
+    const kept = this.#messages.get(message.id);
+    if (!kept) {
+      this.#messages.set(message.id, fresh);
+      return fresh;
+    }
+    if (!fresh.deliveries.length) fresh.deliveries = kept.deliveries;
+    return Object.assign(kept, fresh);
+  }
+
+  /** @param {string} id */
+  message(id) {
+    return this.#messages.get(id);
+  }
+
+  async begin() {
+    this.me = await get("/me");
+    this.invalidate("agents", "projects", "topics", "groups", "gates", "dead");
+    setInterval(() => document.hidden || this.invalidate("agents"), LOOK);
+    document.addEventListener("visibilitychange", () => document.hidden || this.invalidate("agents", "gates", "dead"));
+    await this.#fetch();
+  }
+
+  /** Say that a table is out of date; it is fetched soon. @param {...string} tables */
+  invalidate(...tables) {
+    for (const table of tables) this.#stale.add(table);
+    this.#timer ??= setTimeout(() => void this.#fetch(), SETTLE);
+  }
+
+  async #fetch() {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    if (this.#isFetching) {
+      this.#timer = setTimeout(() => void this.#fetch(), SETTLE);
+      return;
+    }
+    this.#isFetching = true;
+    const tables = [...this.#stale];
+    this.#stale.clear();
+    const done = await Promise.allSettled(tables.map((table) => this.#table(table)));
+    this.#isFetching = false;
+    const isAny = done.some((one) => one.status === "fulfilled");
+    this.isReady ||= isAny;
+    if (isAny) this.#changed();
+  }
+
+  /** @param {string} table */
+  async #table(table) {
+    switch (table) {
+      case "agents": {
+        const { agents } = await get("/agents", { everyone: true });
+        this.agents = new Map(agents.map((/** @type {Agent} */ one) => [one.id, one]));
+        break;
+      }
+      case "projects": {
+        const { projects } = await get("/projects");
+        this.projects = projects.map((/** @type {{name: string}} */ one) => one.name);
+        break;
+      }
+      case "topics":
+        this.topics = (await get("/topics")).topics;
+        break;
+      case "groups":
+        this.groups = (await get("/groups")).groups ?? {};
+        break;
+      case "gates":
+        this.gates = (await get("/gates")).gates;
+        break;
+      case "dead": {
+        const found = await get("/dead");
+        this.dead = found.dead;
+        this.uncertain = found.uncertain ?? [];
+        break;
+      }
+    }
+  }
+
+  /** Something happened. @param {Happening} happening */
+  apply(happening) {
+    const { type, payload, delivery } = happening;
+    if (type === "message.sent" && payload.message) this.#sent(payload.message, payload.recipients ?? [], happening);
+    else if (delivery) this.#moved(delivery);
+    if (type.startsWith("gate.") || payload.message?.type === "decision_gate") this.invalidate("gates");
+    if (/dead|retried|returned|bounced|expired|purged/.test(type)) this.invalidate("dead");
+    if (type.startsWith("topic.")) this.invalidate("topics");
+    if (type.startsWith("project.") || type === "agent.joined") this.invalidate("projects", "topics", "groups");
+    this.invalidate("agents");
+    this.#changed();
+  }
+
+  /**
+   * @param {Message} message
+   * @param {string[]} recipients their ids
+   * @param {Happening} happening
+   */
+  #sent(message, recipients, happening) {
+    if (this.#messages.has(message.id)) return;
+    const deliveries = recipients.map((id) => ({
+      message: message.id,
+      recipient: this.agents.get(id)?.name ?? "…",
+      recipient_id: id,
+      state: /** @type {const} */ ("stored"),
+      stored_at: message.created_at,
+    }));
+    const brief = this.keep({ ...message, seq: message.seq ?? happening.refs?.seq ?? happening.seq, deliveries });
+    this.dispatchEvent(new CustomEvent("mail", { detail: brief }));
+  }
+
+  /** @param {Delivery} delivery */
+  #moved(delivery) {
+    const brief = this.#messages.get(delivery.message);
+    if (!brief) return;
+    const others = brief.deliveries.filter((one) => one.recipient_id !== delivery.recipient_id);
+    const place = brief.deliveries.findIndex((one) => one.recipient_id === delivery.recipient_id);
+    brief.deliveries = place < 0 ? [...others, delivery] : brief.deliveries.with(place, delivery);
+  }
+
+  #changed() {
+    this.dispatchEvent(new CustomEvent("change"));
+  }
+}
