@@ -1,6 +1,6 @@
 /** Elements, made and brought up to date. Whatever is said goes in as text; nothing here parses markup. */
 
-/** @typedef {Node|string|number|null|undefined|false|readonly Child[]} Child */
+/** @typedef {Node|string|number|null|undefined|false|readonly unknown[]} Child what is in an array is a Child again */
 /** @typedef {Record<string, string|number|boolean|null|undefined>} Attributes */
 
 const SVG = "http://www.w3.org/2000/svg";
@@ -53,7 +53,7 @@ function nodes(children) {
   /** @type {Node[]} */
   const found = [];
   for (const child of children) {
-    if (Array.isArray(child)) found.push(...nodes(child));
+    if (Array.isArray(child)) found.push(...nodes(/** @type {Child[]} */ (child)));
     else if (child instanceof Node) found.push(child);
     else if (child !== null && child !== undefined && child !== false && child !== "") {
       found.push(document.createTextNode(String(child)));

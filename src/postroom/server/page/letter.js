@@ -25,13 +25,16 @@ export class LetterBody {
     return h(
       "div.letter",
       { "data-key": "letter" },
-      body ? h(`div.body${isCode(body) ? ".code" : ""}`, { dir: "auto" }, plain(shown), isLong ? "…" : "") : null,
+      body ? passages(isLong ? `${shown}…` : shown).map((text) => h(`div.body${isCode(text) ? ".code" : ""}`, { dir: "auto" }, plain(text))) : null,
       isLong ? h("p.cut", null, button(`Show all ${many(body.length, "character")}`, "whole")) : null,
       payload && Object.keys(payload).length ? h("details.payload", null, h("summary", null, "Payload"), h("pre", { tabindex: 0 }, plain(JSON.stringify(payload, null, 2)))) : null,
       attachments?.length ? files(message) : null,
     );
   }
 }
+
+/** Prose, and what stands between fences, each by itself; nothing is left out but the empty lines between them. @param {string} body */
+const passages = (body) => body.split(/(?:^|\n)(```[^\n]*\n[\s\S]*?\n```)(?=\n|$)/).map((text) => text.replace(/^\s*\n|\s+$/g, "")).filter(Boolean);
 
 /** @param {Message} message */
 function files(message) {

@@ -3,12 +3,14 @@
 import { fill, h } from "./element.js";
 
 const SPARE = 8; // rows made beyond each edge
+const POINTED = 1500; // milliseconds that a row stays under a pointer that came to it
 
 /** @template {{id: string}} Row */
 export class VirtualList {
   /** @type {readonly Row[]} */
   #rows = [];
   #height = 0;
+  #pointed = 0;
   #isWhole = false;
   /** @type {string|null} the row that has the focus, or would get it */
   current = null;
@@ -28,6 +30,7 @@ export class VirtualList {
     scroller.addEventListener("scroll", () => this.render(), { passive: true });
     this.#watch = new ResizeObserver(() => this.#measure());
     this.#watch.observe(scroller);
+    this.list.addEventListener("pointermove", () => (this.#pointed = Date.now()), { passive: true });
     this.list.addEventListener("focusin", (event) => this.#focused(event));
   }
 
@@ -40,7 +43,7 @@ export class VirtualList {
   /** What there is now. The rows that are looked at stay where they are. @param {readonly Row[]} rows @param {boolean} isWhole */
   show(rows, isWhole) {
     this.#isWhole = isWhole;
-    const isTop = this.scroller.scrollTop < 4;
+    const isTop = this.isAtTop;
     const anchor = this.#rows[this.#first()];
     const was = anchor ? this.#first() : -1;
     this.#rows = rows;
@@ -57,8 +60,9 @@ export class VirtualList {
     return from;
   }
 
+  /** New rows push the others down only then: not while somebody is about to click on one. */
   get isAtTop() {
-    return this.scroller.scrollTop < 4;
+    return this.scroller.scrollTop < 4 && Date.now() - this.#pointed > POINTED;
   }
 
   #first() {

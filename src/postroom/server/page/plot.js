@@ -84,7 +84,7 @@ export function spreads(rows, label) {
   const tall = head + rows.length * each;
   const ticks = TICKS.filter((tick) => tick >= low && tick <= high).map((tick) => [
     s("line.rule", { x1: x(tick), x2: x(tick), y1: head - 6, y2: tall }),
-    s("text.tick", { x: x(tick), y: 12, "text-anchor": tick === high ? "end" : "middle" }, span(tick).replace(".0", "")),
+    s("text.tick", { x: x(tick), y: 12, "text-anchor": tick === high ? "end" : "middle" }, tick === 3_600_000 ? "1 h" : tick === 60_000 ? "1 min" : span(tick).replace(".0", "")),
   ]);
   const drawn = rows.map((one, n) => {
     const y = head + n * each + each / 2;

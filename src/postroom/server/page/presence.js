@@ -12,6 +12,7 @@ import { many } from "./text.js";
  * @property {string} word
  * @property {string} evidence how that is known
  * @property {string} trouble what somebody should look at; empty: nothing
+ * @property {string} until what its mail waits for; empty: nothing that lasts
  */
 
 /** @type {Record<string, string>} */
@@ -26,24 +27,24 @@ export const session = (agent) => agent.sessions.find((one) => one.presence !== 
 /** @param {Agent} agent @returns {Doing} */
 export function doing(agent) {
   const one = session(agent);
-  if (agent.left_at) return { state: "left", word: "has left", evidence: `since ${ago(agent.left_at)}`, trouble: "" };
-  if (agent.kind === "human") return { state: "person", word: "a person", evidence: "", trouble: "" };
+  if (agent.left_at) return { state: "left", word: "has left", evidence: `since ${ago(agent.left_at)}`, trouble: "", until: "" };
+  if (agent.kind === "human") return { state: "person", word: "a person", evidence: "", trouble: "", until: "" };
   const waits = agent.waiting ? `${many(agent.waiting, "message")} ${agent.waiting === 1 ? "waits" : "wait"}` : "";
   const doubt = agent.uncertain ? `of ${many(agent.uncertain, "message")} nobody can tell what became of it` : "";
-  if (agent.manners?.paused) return { state: "paused", word: "paused", evidence: one ? known(one) : "", trouble: waits && `${waits} until it is resumed` };
+  if (agent.manners?.paused) return { state: "paused", word: "paused", evidence: one ? known(one) : "", trouble: waits && `${waits} until it is resumed`, until: "until it is resumed" };
   if (!one) {
-    if (agent.reach === "live") return { state: "idle", word: "listening", evidence: "a program of its own listens", trouble: doubt };
-    return { state: waits ? "stuck" : "off", word: "not running", evidence: agent.pause ?? "", trouble: waits || doubt };
+    if (agent.reach === "live") return { state: "idle", word: "listening", evidence: "a program of its own listens", trouble: doubt, until: "" };
+    return { state: waits ? "stuck" : "off", word: "not running", evidence: agent.pause ?? "", trouble: waits || doubt, until: "until it is started" };
   }
   switch (one.presence) {
     case "permission":
-      return { state: "stuck", word: "needs a person", evidence: known(one), trouble: ["it waits for a person’s permission", waits].filter(Boolean).join("; ") };
+      return { state: "stuck", word: "needs a person", evidence: known(one), trouble: ["it waits for a person’s permission", waits].filter(Boolean).join("; "), until: "until a person has answered" };
     case "busy":
-      return { state: "busy", word: "working", evidence: known(one), trouble: doubt };
+      return { state: "busy", word: "working", evidence: known(one), trouble: doubt, until: "" };
     case "idle":
-      return { state: "idle", word: "idle", evidence: known(one), trouble: doubt };
+      return { state: "idle", word: "idle", evidence: known(one), trouble: doubt, until: "" };
     default:
-      return { state: waits ? "stuck" : "off", word: "no sign of life", evidence: known(one), trouble: waits || doubt };
+      return { state: waits ? "stuck" : "off", word: "no sign of life", evidence: known(one), trouble: waits || doubt, until: "until it shows a sign" };
   }
 }
 

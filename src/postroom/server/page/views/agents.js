@@ -59,9 +59,9 @@ export class AgentsView {
         h("span.dim", null, [agent.role, where].filter(Boolean).map((each) => plain(String(each))).join(" · ")),
       ),
       h("div.doing", null, h(`span.word.${found.trouble ? "trouble" : "fine"}`, null, found.word), h("span.dim", null, found.evidence)),
-      h("div.waits", null, h("a", { href: href("mail", { with: agent.address, state: "stored" }) }, waiting(agent)), found.trouble ? h("span.trouble", null, found.trouble) : null),
+      h("div.waits", null, h("a", { href: href("mail", { with: agent.address, state: "stored" }) }, waiting(agent)), agent.waiting && found.until ? h("span.trouble", null, found.until) : null),
       h("div.reach.dim", null, reached(agent)),
-      agent.kind === "agent" && !agent.left_at && this.desk.store.may("operate") ? h("div.acts", null, agent.manners?.paused ? button("Resume", "resume", { "data-agent": agent.id }) : button("Stop …", "stop", { "data-agent": agent.id, "aria-label": `Stop ${agent.name}` })) : h("div.acts"),
+      agent.kind === "agent" && !agent.left_at && this.desk.store.may("operate") ? h("div.acts", null, agent.manners?.paused ? button("Resume", "resume", { "data-agent": agent.id }) : (one || agent.reach === "live") && button("Stop …", "stop", { "data-agent": agent.id, "aria-label": `Stop ${agent.name}` })) : h("div.acts"),
     );
   }
 

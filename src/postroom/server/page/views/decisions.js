@@ -61,7 +61,7 @@ export class DecisionsView {
         "form.decide",
         null,
         h("label.note", null, "Note", h("input", { name: "note", type: "text", autocomplete: "off", placeholder: "optional; goes with the answer" })),
-        h("div.acts", null, options.map((option, n) => button(plain(option), "decide", { class: n === 0 ? "main" : "", "data-option": option, "data-gate": id }))),
+        h("div.acts", null, options.map((option) => button(plain(option), "decide", { "data-option": option, "data-gate": id }))),
         isMine ? null : h("p.dim", null, "It was not put to you; the room may refuse your answer."),
       ),
       trouble(this.#faults.get(id) ?? null),

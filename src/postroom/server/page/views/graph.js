@@ -17,7 +17,7 @@ import { many, plain } from "../text.js";
 const AGAIN = 10_000;
 const MOST = 40; // names that can be read
 const SPANS = /** @type {const} */ ([["", "All time"], ["1", "An hour"], ["24", "A day"], ["168", "A week"]]);
-const EACH = 34;
+const EACH = 40;
 
 export class GraphView {
   title = "Who talks to whom";
@@ -88,7 +88,8 @@ export class GraphView {
     const longest = Math.max(...names.map((name) => short(name).length));
     const half = Math.max(46, Math.min(110, longest * 4.3 + 16));
     const reach = Math.max(1, ...edges.map((one) => Math.abs(names.indexOf(one.sender) - names.indexOf(one.recipient))));
-    const bow = Math.min(210, 40 + reach * 22);
+    const room = (this.element.clientWidth || 800) - 48;
+    const bow = Math.max(40, Math.min(250, 50 + reach * 26, room / 2 - half - 8)); // so that the names are never made smaller
     const middle = half + bow + 8;
     const tall = names.length * EACH + 16;
     const most = Math.max(1, ...edges.map((one) => one.messages));
@@ -102,7 +103,7 @@ export class GraphView {
         const side = to > from ? 1 : -1;
         const [x, y1, y2] = [middle + side * half, y(one.sender) + side * 3, y(one.recipient) - side * 3];
         const out = x + side * (14 + (Math.abs(to - from) / reach) * (bow - 20)) * 1.25;
-        const weight = 1 + (Math.log1p(one.messages) / Math.log1p(most)) * 4.5;
+        const weight = 1 + Math.sqrt(one.messages / most) * 5;
         const isOf = one.sender === this.#focus || one.recipient === this.#focus;
         return s(
           `g.arc${isAny ? (isOf ? ".near" : ".far") : ""}`,

@@ -142,7 +142,7 @@ export class LogView {
       "form.filters",
       { "data-key": "filters", role: "search" },
       h("input.search", { type: "search", name: "q", placeholder: "Search", "aria-label": "Search the mail", "aria-keyshortcuts": "/", autocomplete: "off", spellcheck: "false", value: params.q ?? "" }),
-      h("div.selects", null, select("with", "Everybody", people, params.with), select("type", "All types", TYPES, params.type), select("state", "All states", STATES, params.state)),
+      h("div.selects", null, store.projects.length > 1 ? select("project", "All projects", store.projects, params.project, "narrow") : null, select("with", "Everybody", people, params.with), select("type", "All types", TYPES, params.type), select("state", "All states", STATES, params.state)),
       Object.keys(JSON.parse(this.#filter)).length ? h("a.clear", { href: href("mail") }, "Clear") : null,
     );
   }
@@ -207,12 +207,13 @@ export class LogView {
  * @param {string} all
  * @param {string[]} values
  * @param {string|undefined} chosen
+ * @param {string} [kind]
  */
-function select(name, all, values, chosen) {
+function select(name, all, values, chosen, kind) {
   const each = chosen && !values.includes(chosen) ? [chosen, ...values] : values;
   return h(
     "select",
-    { name, "aria-label": all, "data-on": chosen ? "" : null },
+    { name, class: kind, "aria-label": all, "data-on": chosen ? "" : null },
     h("option", { value: "", selected: !chosen }, all),
     each.map((value) => h("option", { value, selected: value === chosen }, value.replaceAll("_", " "))),
   );

@@ -4,7 +4,7 @@ import { get, post, segment } from "../api.js";
 import { fill, h } from "../element.js";
 import { RUNGS, height, isExit, reachedAt, standing } from "../ladder.js";
 import { LetterBody } from "../letter.js";
-import { button, empty, bdi, marks, moment, standingOf, target, trouble } from "../piece.js";
+import { button, empty, bdi, marks, moment, target, trouble } from "../piece.js";
 import { rail } from "../rail.js";
 import { opened } from "../router.js";
 import { gist, many, plain } from "../text.js";
