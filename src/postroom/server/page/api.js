@@ -74,8 +74,8 @@ function parse(text) {
 /** @param {string} path @param {Query} [query] @param {AbortSignal} [signal] */
 export const get = (path, query, signal) => call("GET", address(path, query), undefined, signal);
 
-/** @param {string} path @param {unknown} [body] */
-export const post = (path, body = {}) => call("POST", address(path), body);
+/** @param {string} path @param {unknown} [body] @param {Query} [query] */
+export const post = (path, body = {}, query) => call("POST", address(path, query), body);
 
 /** @param {string} path @param {Query} [query] */
 export const remove = (path, query) => call("DELETE", address(path, query));

@@ -4,6 +4,7 @@ import { post } from "./api.js";
 import { fill, h } from "./element.js";
 import { bdi, button, trouble } from "./piece.js";
 import { doing } from "./presence.js";
+import { here } from "./router.js";
 import { gist, plain } from "./text.js";
 
 /** @typedef {{to?: string, subject?: string, body?: string}} Draft */
@@ -169,7 +170,7 @@ export class Compose {
         type: this.#field("type")?.value,
         priority: this.#field("priority")?.value,
         requires_ack: this.#field("requires_ack")?.checked ?? false,
-      });
+      }, { project: here().params.project });
       sessionStorage.removeItem(KEPT);
       this.dialog.close();
       this.say(told(sent));

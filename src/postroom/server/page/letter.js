@@ -42,7 +42,7 @@ function files(message) {
     "ul.files",
     { "aria-label": "Attachments" },
     (message.attachments ?? []).map((one, n) =>
-      h("li", null, h("a", { href: address(`/messages/${segment(message.id)}/attachments/${n + 1}`), download: one.name ?? "" }, plain(one.name ?? `attachment ${n + 1}`)), h("span.dim", null, one.bytes === undefined ? "" : ` ${one.bytes.toLocaleString("en")} bytes`)),
+      h("li", null, h("a", { href: address(`/messages/${segment(message.id)}/attachments/${n + 1}`), download: one.name ?? "" }, plain(one.name ?? `attachment ${n + 1}`)), h("span.dim", null, one.size === undefined ? "" : ` ${one.size.toLocaleString("en")} bytes`)),
     ),
   );
 }

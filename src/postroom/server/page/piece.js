@@ -44,6 +44,18 @@ export function standingOf(message, store) {
   };
 }
 
+/** The beginning of a body, or of a message that was searched for the place where it was found. @param {Brief} message */
+function excerpt({ snippet, excerpt: text }) {
+  if (!snippet || snippet.field === "subject") return h("span", null, text);
+  const parts = [];
+  let at = 0;
+  for (const [from, to] of snippet.marks) {
+    parts.push(plain(snippet.text.slice(at, from)), h("mark", null, plain(snippet.text.slice(from, to))));
+    at = to;
+  }
+  return h("span", null, parts, plain(snippet.text.slice(at)));
+}
+
 /** A line of a list of messages. @param {Brief} message @param {Store} store @param {{isCurrent?: boolean, isOpen?: boolean}} [how] */
 export function row(message, store, how = {}) {
   const { drawn, word } = standingOf(message, store);
@@ -55,7 +67,7 @@ export function row(message, store, how = {}) {
       { href: opened({ message: message.id }), tabindex: how.isCurrent === false ? -1 : 0, "aria-current": how.isOpen ? "true" : null },
       h("span.when", null, moment(message.created_at)),
       h("span.head", null, parties(message), marks(message)),
-      h("span.gist", { dir: "auto" }, message.subject && h("b", null, gist(message.subject, 120), " "), h("span", null, message.excerpt)),
+      h("span.gist", { dir: "auto" }, message.subject && h("b", null, gist(message.subject, 120), " "), excerpt(message)),
       h("span.stand", null, drawn, word),
     ),
   );

@@ -24,17 +24,21 @@ export const runtimeName = (runtime) => (runtime ? (TITLE[runtime] ?? runtime) :
 /** The session that is reached soonest. @param {Agent} agent */
 export const session = (agent) => agent.sessions.find((one) => one.presence !== "gone") ?? null;
 
+/** What waits for it, held or not. @param {Agent} agent */
+export const inbox = (agent) => agent.waiting + agent.held;
+
 /** @param {Agent} agent @returns {Doing} */
 export function doing(agent) {
   const one = session(agent);
   if (agent.left_at) return { state: "left", word: "has left", evidence: `since ${ago(agent.left_at)}`, trouble: "", until: "" };
   if (agent.kind === "human") return { state: "person", word: "a person", evidence: "", trouble: "", until: "" };
-  const waits = agent.waiting ? `${many(agent.waiting, "message")} ${agent.waiting === 1 ? "waits" : "wait"}` : "";
+  const count = inbox(agent);
+  const waits = count ? `${many(count, "message")} ${count === 1 ? "waits" : "wait"}` : "";
   const doubt = agent.uncertain ? `of ${many(agent.uncertain, "message")} nobody can tell what became of it` : "";
   if (agent.manners?.paused) return { state: "paused", word: "paused", evidence: one ? known(one) : "", trouble: waits && `${waits} until it is resumed`, until: "until it is resumed" };
   if (!one) {
     if (agent.reach === "live") return { state: "idle", word: "listening", evidence: "a program of its own listens", trouble: doubt, until: "" };
-    return { state: waits ? "stuck" : "off", word: "not running", evidence: agent.pause ?? "", trouble: waits || doubt, until: "until it is started" };
+    return { state: waits ? "stuck" : "off", word: "not running", evidence: agent.bridge?.because ?? "", trouble: waits || doubt, until: "until it is started" };
   }
   switch (one.presence) {
     case "permission":

@@ -2,7 +2,7 @@
 
 import { fill, h } from "./element.js";
 import { button } from "./piece.js";
-import { sorted } from "./presence.js";
+import { inbox, sorted } from "./presence.js";
 import { here, href, turned } from "./router.js";
 import { many, plain } from "./text.js";
 
@@ -51,7 +51,7 @@ export function drawSide(store, theme) {
         h(
           "li",
           { "data-key": agent.id },
-          h("a", { href: turned({ agent: agent.address, message: null, thread: null }), "aria-current": params.agent === agent.address ? "true" : null, title: [doing.word, doing.trouble || doing.evidence].filter(Boolean).join(": ") }, h("i.dot", { "data-state": doing.state, "aria-hidden": "true" }), h("bdi", null, plain(agent.name)), h("span.hidden", null, `, ${doing.word}`), agent.waiting ? h("span.count", { title: `${many(agent.waiting, "message")} waiting` }, agent.waiting) : null),
+          h("a", { href: turned({ agent: agent.address, message: null, thread: null }), "aria-current": params.agent === agent.address ? "true" : null, title: [doing.word, doing.trouble || doing.evidence].filter(Boolean).join(": ") }, h("i.dot", { "data-state": doing.state, "aria-hidden": "true" }), h("bdi", null, plain(agent.name)), h("span.hidden", null, `, ${doing.word}`), inbox(agent) ? h("span.count", { title: `${many(inbox(agent), "message")} waiting` }, inbox(agent)) : null),
         ),
       ),
       found.length > shown.length && !params.project ? h("li", { "data-key": "more" }, h("a", { href: href("agents") }, `and ${found.length - shown.length} more`)) : null,

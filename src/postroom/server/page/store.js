@@ -23,7 +23,7 @@ const LOOK = 5000; // what sessions do is no event
 /** @param {Message} message @returns {Brief} */
 export function briefly(message) {
   const { body, payload, metadata, ...rest } = message;
-  return { ...rest, deliveries: message.deliveries ?? [], excerpt: gist(message.snippet || body) };
+  return { ...rest, deliveries: message.deliveries ?? [], excerpt: gist(body) };
 }
 
 /** Fires `change` when anything is new, and `mail` (a Brief) for a message that was just sent. */
@@ -86,9 +86,12 @@ export class Store extends EventTarget {
     return this.#messages.get(id);
   }
 
+  /** Who calls, then everything; the projects first, for others are asked of each. */
   async begin() {
-    this.me = await get("/me");
-    this.invalidate("agents", "projects", "topics", "groups", "gates", "dead");
+    const { agent, scopes } = await get("/me");
+    this.me = { address: agent ?? "", scopes };
+    await this.#table("projects");
+    this.invalidate("agents", "topics", "groups", "gates", "dead");
     setInterval(() => document.hidden || this.invalidate("agents"), LOOK);
     document.addEventListener("visibilitychange", () => document.hidden || this.invalidate("agents", "gates", "dead"));
     await this.#fetch();
@@ -131,10 +134,10 @@ export class Store extends EventTarget {
         break;
       }
       case "topics":
-        this.topics = (await get("/topics")).topics;
+        this.topics = (await Promise.all(this.projects.map((project) => get("/topics", { project })))).flatMap((one) => one.topics);
         break;
       case "groups":
-        this.groups = (await get("/groups")).groups ?? {};
+        this.groups = Object.assign({}, ...(await Promise.all(this.projects.map((project) => get("/groups", { project })))).map((one) => one.groups));
         break;
       case "gates":
         this.gates = (await get("/gates")).gates;
@@ -151,31 +154,20 @@ export class Store extends EventTarget {
   /** Something happened. @param {Happening} happening */
   apply(happening) {
     const { type, payload, delivery } = happening;
-    if (type === "message.sent" && payload.message) this.#sent(payload.message, payload.recipients ?? [], happening);
+    if (type === "message.sent" && payload.message) this.#sent(payload.message, happening.deliveries ?? []);
     else if (delivery) this.#moved(delivery);
     if (type.startsWith("gate.") || payload.message?.type === "decision_gate") this.invalidate("gates");
-    if (/dead|retried|returned|bounced|expired|purged/.test(type)) this.invalidate("dead");
+    if (/dead|retried|returned|bounced|expired|pruned/.test(type)) this.invalidate("dead");
     if (type.startsWith("topic.")) this.invalidate("topics");
-    if (type.startsWith("project.") || type === "agent.joined") this.invalidate("projects", "topics", "groups");
+    if (type.startsWith("project.") || type === "agent.joined") this.invalidate("projects", "topics", "groups"); // of a new project those come with the next change
     this.invalidate("agents");
     this.#changed();
   }
 
-  /**
-   * @param {Message} message
-   * @param {string[]} recipients their ids
-   * @param {Happening} happening
-   */
-  #sent(message, recipients, happening) {
+  /** @param {Message} message @param {Delivery[]} deliveries */
+  #sent(message, deliveries) {
     if (this.#messages.has(message.id)) return;
-    const deliveries = recipients.map((id) => ({
-      message: message.id,
-      recipient: this.agents.get(id)?.name ?? "…",
-      recipient_id: id,
-      state: /** @type {const} */ ("stored"),
-      stored_at: message.created_at,
-    }));
-    const brief = this.keep({ ...message, seq: message.seq ?? happening.refs?.seq ?? happening.seq, deliveries });
+    const brief = this.keep({ ...message, deliveries });
     this.dispatchEvent(new CustomEvent("mail", { detail: brief }));
   }
 

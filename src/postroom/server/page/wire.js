@@ -34,8 +34,9 @@
  *
  * @typedef {object} Attachment
  * @property {string} [name]
- * @property {string} [media]
- * @property {number} [bytes]
+ * @property {number} [size]
+ *
+ * @typedef {{field: string, text: string, marks: [number, number][]}} Snippet
  *
  * @typedef {object} Message
  * @property {string} id
@@ -50,7 +51,6 @@
  * @property {string} priority
  * @property {string|null} subject
  * @property {string} body
- * @property {number} [body_chars] how long the body is where only its beginning was sent
  * @property {Record<string, unknown>|null} [payload]
  * @property {Record<string, unknown>|null} [metadata]
  * @property {string} thread
@@ -61,7 +61,7 @@
  * @property {string|null} [expires_at]
  * @property {string} [verified]
  * @property {string} created_at
- * @property {string} [snippet]
+ * @property {Snippet} [snippet] of what was searched for
  * @property {number} [seq]
  * @property {Delivery[]} deliveries
  *
@@ -103,7 +103,8 @@
  * @property {number} offered
  * @property {string} reach
  * @property {Session[]} sessions
- * @property {string|null} [pause]
+ * @property {{reason: string, messages: number, due_at: string|null}[]} [why] of what is held
+ * @property {{because: string, instead: string|null, reason: string|null}|null} [bridge]
  *
  * @typedef {object} Gate
  * @property {Message} message
@@ -131,8 +132,9 @@
  * @property {Record<string, any>} refs
  * @property {string|null} status
  * @property {Delivery} [delivery]
+ * @property {Delivery[]} [deliveries]
  *
- * @typedef {Message & {recipient: string, reason: string|null}} DeadLetter
+ * @typedef {Message & {delivery: Delivery}} DeadLetter
  *
  * @typedef {object} Me
  * @property {string} address

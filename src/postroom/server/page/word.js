@@ -67,6 +67,7 @@ const ROUTE = {
   websocket: "its connection",
   http: "HTTP",
   import: "an import",
+  none: "its own act",
 };
 
 /** @param {string|null|undefined} route */

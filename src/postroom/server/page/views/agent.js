@@ -6,7 +6,8 @@ import { summary } from "../ladder.js";
 import { button, row, trouble } from "../piece.js";
 import { doing, known, reached, runtimeName } from "../presence.js";
 import { href } from "../router.js";
-import { plain } from "../text.js";
+import { many, plain } from "../text.js";
+import { waitLong } from "../word.js";
 import { waiting } from "./agents.js";
 
 /** @typedef {import("../wire.js").Agent} Agent */
@@ -94,7 +95,7 @@ export class AgentView {
       h("p.state", { "data-key": "state" }, h(`span.word.${found.trouble ? "trouble" : "fine"}`, null, found.word), found.evidence ? h("span.dim", null, ` ${found.evidence}`) : null),
       this.#acts(agent),
       trouble(this.#fault),
-      h("dl.facts", { "data-key": "facts" }, h("dt", null, "Waits"), h("dd", null, waiting(agent), this.#why(agent)), h("dt", null, "Reached"), h("dd", null, reached(agent)), this.#sessions(agent)),
+      h("dl.facts", { "data-key": "facts" }, h("dt", null, "Waits"), h("dd", null, waiting(agent), this.#why(agent)), h("dt", null, "Reached"), h("dd", null, reached(agent), agent.bridge?.instead ? h("p.trouble", null, plain(agent.bridge.instead)) : null), this.#sessions(agent)),
       this.#screen ? h("pre.screen", { "data-key": "screen", tabindex: 0, "aria-label": "Its screen" }, this.#screen) : null,
       h("section", { "data-key": "recent" }, h("h3.small", null, "Latest mail"), this.#recent.length ? h("ol.rows.still", { role: "list" }, this.#recent.map((one) => row(one, this.desk.store))) : h("p.quiet", null, "None."), h("p", null, h("a", { href: href("mail", { with: agent.address }) }, "All its mail"))),
     );
@@ -117,7 +118,7 @@ export class AgentView {
 
   /** Why what waits does so: each reason once. @param {Agent} agent */
   #why(agent) {
-    const reasons = new Map();
+    const reasons = new Map((agent.why ?? []).map((one) => [`${many(one.messages, "message")} held: ${waitLong(one.reason)}`, 1]));
     for (const message of this.#recent) {
       for (const one of message.deliveries) {
         if (one.recipient_id !== agent.id || (one.state !== "stored" && one.state !== "offered")) continue;
@@ -150,9 +151,8 @@ export class AgentView {
   /** @param {Agent} agent */
   async #look(agent) {
     try {
-      const found = await get(`/agents/${segment(agent.address)}/screen`, { lines: 40 });
-      const text = Array.isArray(found.lines) ? found.lines.join("\n") : (found.screen ?? found.text ?? "");
-      this.#screen = plain(String(text)) || "(empty)";
+      const found = await get(`/agents/${segment(agent.address)}/screen`);
+      this.#screen = plain(String(found.text)) || "(empty)";
       this.#fault = null;
     } catch (error) {
       this.#fault = /** @type {Error} */ (error);

@@ -2,7 +2,7 @@
 
 import { fill, h } from "../element.js";
 import { button, empty } from "../piece.js";
-import { doing, reached, runtimeName, session, sorted } from "../presence.js";
+import { doing, inbox, reached, runtimeName, session, sorted } from "../presence.js";
 import { here, href, opened } from "../router.js";
 import { many, plain } from "../text.js";
 
@@ -59,7 +59,7 @@ export class AgentsView {
         h("span.dim", null, [agent.role, where].filter(Boolean).map((each) => plain(String(each))).join(" · ")),
       ),
       h("div.doing", null, h(`span.word.${found.trouble ? "trouble" : "fine"}`, null, found.word), h("span.dim", null, found.evidence)),
-      h("div.waits", null, h("a", { href: href("mail", { with: agent.address, state: "stored" }) }, waiting(agent)), agent.waiting && found.until ? h("span.trouble", null, found.until) : null),
+      h("div.waits", null, h("a", { href: href("mail", { with: agent.address, state: "stored" }) }, waiting(agent)), inbox(agent) && found.until ? h("span.trouble", null, found.until) : null),
       h("div.reach.dim", null, reached(agent)),
       agent.kind === "agent" && !agent.left_at && this.desk.store.may("operate") ? h("div.acts", null, agent.manners?.paused ? button("Resume", "resume", { "data-agent": agent.id }) : (one || agent.reach === "live") && button("Stop …", "stop", { "data-agent": agent.id, "aria-label": `Stop ${agent.name}` })) : h("div.acts"),
     );
@@ -93,6 +93,6 @@ export class AgentsView {
 
 /** @param {Agent} agent */
 export function waiting(agent) {
-  const said = [agent.waiting ? `${agent.waiting} waiting` : "nothing waits", agent.held ? `${agent.held} held` : "", agent.offered ? `${agent.offered} in hand` : "", agent.uncertain ? `${agent.uncertain} uncertain` : ""];
+  const said = [agent.waiting ? `${agent.waiting} waiting` : inbox(agent) ? "" : "nothing waits", agent.held ? `${agent.held} held` : "", agent.offered ? `${agent.offered} in hand` : "", agent.uncertain ? `${agent.uncertain} uncertain` : ""];
   return said.filter(Boolean).join(", ");
 }

@@ -40,13 +40,13 @@ export class DeadView {
 
   /** @param {DeadLetter} letter @param {boolean} isDead */
   #letter(letter, isDead) {
-    const about = { "data-ref": letter.id, "data-to": letter.recipient };
+    const about = { "data-ref": letter.id, "data-to": letter.delivery.recipient };
     return h(
       "li.lost",
-      { "data-key": `${letter.id} ${letter.recipient}` },
+      { "data-key": `${letter.id} ${letter.delivery.recipient_id}` },
       h("h2", null, h("a", { href: opened({ message: letter.id }), dir: "auto" }, gist(letter.subject || letter.body, 120) || letter.handle)),
-      h("p.meta", null, bdi(letter.sender), h("span.arrow", { "aria-label": "to" }, " → "), bdi(letter.recipient), h("span.dim", null, " · ", moment(letter.created_at, true))),
-      h("p.why", null, isDead ? `Given up: ${plain(letter.reason || "never proven to be seen")}.` : "It may have been shown already."),
+      h("p.meta", null, bdi(letter.sender), h("span.arrow", { "aria-label": "to" }, " → "), bdi(letter.delivery.recipient), h("span.dim", null, " · ", moment(letter.created_at, true))),
+      h("p.why", null, isDead ? `Given up: ${plain(letter.delivery.reason || "never proven to be seen")}.` : "It may have been shown already."),
       this.desk.store.may("operate") ? h("div.acts", null, button("Try again", "retry", { class: "main", ...about }), isDead ? button("Remove …", "purge", about) : null) : null,
     );
   }

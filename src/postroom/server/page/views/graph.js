@@ -57,7 +57,7 @@ export class GraphView {
     const since = hours ? new Date(Date.now() - Number(hours) * 3_600_000).toISOString() : null;
     try {
       const found = await get("/graph", { since }, this.#abort.signal);
-      this.#edges = found.edges.map((/** @type {any} */ one) => ({ sender: String(one.sender ?? one.from), recipient: String(one.recipient ?? one.to), messages: Number(one.messages ?? one.count) }));
+      this.#edges = found.edges.map((/** @type {any} */ one) => ({ sender: String(one.sender), recipient: String(one.recipient), messages: Number(one.messages) }));
       this.#fault = null;
       this.#isLoaded = true;
     } catch (error) {

@@ -13,12 +13,15 @@ import { routeName } from "../word.js";
 /** @typedef {Record<string, any>} Numbers */
 
 const AGAIN = 15_000;
+const MOST = 20; // names in one plot
 const SPANS = /** @type {const} */ ([["24", "A day"], ["72", "Three days"], ["168", "A week"]]);
 
 export class MetricsView {
   title = "Metrics";
   /** @type {Numbers|null} */
   #numbers = null;
+  /** @type {{address: string, received: number, acked: number}[]} */
+  #agents = [];
   /** @type {Error|null} */
   #fault = null;
   #timer;
@@ -48,7 +51,11 @@ export class MetricsView {
 
   async #load() {
     try {
-      this.#numbers = await get("/metrics", { hours: here().params.hours ?? 24 }, this.#abort.signal);
+      const hours = Number(here().params.hours ?? 24);
+      const since = new Date(Date.now() - hours * 3_600_000).toISOString();
+      const [numbers, stats] = await Promise.all([get("/metrics", { hours }, this.#abort.signal), get("/stats", { since }, this.#abort.signal)]);
+      this.#numbers = numbers;
+      this.#agents = stats.agents;
       this.#fault = null;
     } catch (error) {
       if (this.#abort.signal.aborted) return;
@@ -71,7 +78,7 @@ export class MetricsView {
 
   /** @param {Numbers} n */
   #figures(n) {
-    const failures = total(n.delivery_failures);
+    const failures = Object.values(/** @type {Record<string, number>} */ (n.delivery_failures)).reduce((sum, each) => sum + each, 0);
     /** @param {string} name @param {string} value @param {string} [to] @param {boolean} [isBad] */
     const one = (name, value, to, isBad) => h("div", null, h("dt", null, name), h(`dd${isBad ? ".trouble" : ""}`, null, to ? h("a", { href: to }, value) : value));
     return h(
@@ -79,6 +86,7 @@ export class MetricsView {
       { "data-key": "figures" },
       one("messages", Number(n.total_messages ?? 0).toLocaleString("en"), href("mail")),
       one("not acknowledged", Number(n.unacknowledged ?? 0).toLocaleString("en")),
+      one("of what was seen is acknowledged", n.ack_rate == null ? "–" : `${Math.round(n.ack_rate * 100)} %`),
       one("seen after, on average", n.avg_latency == null ? "–" : span(n.avg_latency)),
       one("seen after, p95", n.p95_latency == null ? "–" : span(n.p95_latency)),
       one("failures", failures.toLocaleString("en"), href("dead"), failures > 0),
@@ -87,11 +95,13 @@ export class MetricsView {
 
   /** @param {Numbers} n */
   #plots(n) {
-    const perHour = hourly(n.messages_per_hour);
-    const routes = latency(n);
-    const acks = ackRates(n);
-    const inboxes = inboxSizes(n.inbox_sizes);
-    const failures = Object.entries(n.delivery_failures ?? {}).filter(([key, count]) => key !== "total" && typeof count === "number");
+    /** @type {{at: string, count: number}[]} */
+    const perHour = n.messages_per_hour.map((/** @type {any} */ one) => ({ at: one.hour, count: one.messages }));
+    /** @type {import("../plot.js").Spread[]} */
+    const routes = n.routes.map((/** @type {any} */ one) => ({ ...one, name: routeName(one.route), count: one.seen }));
+    const acks = this.#agents.filter((one) => one.received).sort((a, b) => b.received - a.received).slice(0, MOST).map((one) => ({ name: one.address, got: one.received, acked: one.acked }));
+    const inboxes = /** @type {[string, number][]} */ (Object.entries(n.inbox_sizes)).filter(([, count]) => count).sort((a, b) => b[1] - a[1]).slice(0, MOST);
+    const failures = Object.entries(n.delivery_failures);
     const health = watchers(n.watcher_health);
     return [
       perHour.length ? figure("Messages per hour", "What was sent, by the hour it was stored.", bars(perHour, `Messages per hour, at most ${Math.max(...perHour.map((one) => one.count))}`), ["Hour", "Messages"], perHour.map((one) => [clock(one.at), one.count])) : null,
@@ -109,53 +119,14 @@ export class MetricsView {
   }
 }
 
-/** @param {unknown} failures */
-function total(failures) {
-  if (typeof failures === "number") return failures;
-  if (!failures || typeof failures !== "object") return 0;
-  const kinds = /** @type {Record<string, unknown>} */ (failures);
-  if (typeof kinds.total === "number") return kinds.total;
-  return Object.values(kinds).reduce((/** @type {number} */ sum, each) => sum + (typeof each === "number" ? each : 0), 0);
-}
-
-/** @param {any} found @returns {{at: string, count: number}[]} */
-function hourly(found) {
-  const rows = Array.isArray(found) ? found : Object.entries(found ?? {}).map(([at, count]) => ({ hour: at, messages: count }));
-  return rows.map((/** @type {any} */ one) => ({ at: String(one.hour ?? one.at), count: Number(one.messages ?? one.count ?? 0) }));
-}
-
-/** @param {Numbers} n @returns {import("../plot.js").Spread[]} */
-function latency(n) {
-  const found = n.latency_by_route ?? n.latency ?? [];
-  const rows = Array.isArray(found) ? found : Object.entries(found).map(([route, one]) => ({ route, .../** @type {object} */ (one) }));
-  return rows.filter((/** @type {any} */ one) => one.p50 != null).map((/** @type {any} */ one) => ({ name: routeName(one.route), count: Number(one.count ?? one.times ?? 0), p50: one.p50, p95: one.p95, p99: one.p99 ?? one.p95 }));
-}
-
-/** @param {Numbers} n @returns {{name: string, got: number, acked: number}[]} */
-function ackRates(n) {
-  const found = n.ack_rates ?? [];
-  const rows = Array.isArray(found) ? found : Object.entries(found).map(([agent, one]) => ({ agent, .../** @type {object} */ (one) }));
-  return rows
-    .map((/** @type {any} */ one) => ({ name: String(one.agent ?? one.address), got: Number(one.received ?? one.deliveries ?? 0), acked: Number(one.acked ?? 0) }))
-    .filter((one) => one.got)
-    .sort((a, b) => b.got - a.got)
-    .slice(0, 20);
-}
-
-/** @param {unknown} found @returns {[string, number][]} */
-function inboxSizes(found) {
-  return Object.entries(found ?? {})
-    .map(([name, count]) => /** @type {[string, number]} */ ([name, Number(count)]))
-    .filter(([, count]) => count)
-    .sort((a, b) => b[1] - a[1])
-    .slice(0, 20);
-}
-
-/** @param {unknown} found @returns {{name: string, state: string, words: string, isWell: boolean}[]} */
+/**
+ * What the daemon says of itself: names, each with what is to be said of it.
+ * @param {Record<string, any>} found
+ */
 function watchers(found) {
-  const rows = Array.isArray(found) ? found : Object.entries(found ?? {}).map(([name, state]) => (state && typeof state === "object" ? { name, ...state } : { name, state }));
-  return rows.map((/** @type {any} */ one) => {
-    const state = String(one.state ?? one.status ?? "");
-    return { name: String(one.name ?? one.watcher ?? ""), state, words: String(one.words ?? one.detail ?? ""), isWell: one.healthy ?? /^(ok|healthy|running|true|up)$/i.test(state) };
+  return Object.entries(found ?? {}).map(([name, fact]) => {
+    const state = fact !== null && typeof fact === "object" ? String(fact.state ?? fact.doing ?? "") : String(fact);
+    const words = fact !== null && typeof fact === "object" ? String(fact.words ?? fact.because ?? "") : "";
+    return { name: name.replaceAll("_", " "), state, words, isWell: !/fail|error|gone|false|down|stuck/i.test(state) };
   });
 }
