@@ -18,7 +18,7 @@ from tests.clockwork import Clock
 from tests.player import Player
 
 PROJECT, OTHER, PERSON = "shop", "infra", "human:ana"
-ROUTES = ("claude", "claude", "claude", "acp", "codex", "tmux")
+ROUTES = ("hook:PostToolBatch", "hook:PostToolBatch", "hook:Stop", "acp", "codex", "tmux")
 AGENTS = (
     ("planner", "planner", "Plans the release and hands out the work."),
     ("backend", "builder", "The API and what it stores."),
@@ -80,10 +80,10 @@ class Scripted:
 
     def work(self, count: int = 60) -> None:
         """Talk through the day, the most of it in the afternoon, all of it read."""
-        left = (wall() - self._clock.now) / 1000 - 900
+        left = (wall() - self._clock.now) / 1000 - 1800
         for n in range(count):
             self._clock.advance(left / count * self._chance.uniform(0.2, 1.8) if n else 0)
-            self._clock.now = min(self._clock.now, wall() - 900_000)
+            self._clock.now = min(self._clock.now, wall() - 1_800_000)
             sender, to, subject, kind, body = TALK[self._chance.randrange(len(TALK))]
             sent = self.send(sender, to, subject, body, type="note" if kind in WORK else kind)
             self._read(sent, self._chance.choice(ROUTES))
@@ -101,15 +101,15 @@ class Scripted:
 
     def end_of_day(self) -> None:
         """What the last quarter of an hour has brought: a thread, a question, a dead letter, and mail that waits."""
-        self._clock.now = max(self._clock.now, wall() - 700_000)
+        self._clock.now = max(self._clock.now, wall() - 1_500_000)
         asked = self.send("planner", "backend", "Refund endpoint", TALK[0][4], requires_ack=True, type="request")
-        self._read(asked, "claude", ack=False)
+        self._read(asked, "hook:PostToolBatch", ack=False)
         self._clock.advance(60)
         done = self.room.reply(
             asked.id, "Done on `feat/refunds`. Two decisions of mine that you may want to see: amounts are integers in cents, and "
             "a second refund with the same key answers 200 with the first one’s id.", agent="backend",
         )  # fmt: skip
-        self._read(done, "claude", ack=True)
+        self._read(done, "hook:Stop", ack=True)
         look = self.send("planner", "reviewer", "Review, please", TALK[6][4], type="request", thread=asked.id)
         self._read(look, "acp", ack=False)
         self._clock.advance(90)
@@ -118,7 +118,7 @@ class Scripted:
             "second read is what the test mocks.\n2. The error for a currency mismatch says “invalid”. Say which two.\n\n"
             '```\nraise CurrencyMismatch(paid="EUR", asked="USD")\n```\n\nMerge when you have looked.', agent="reviewer",
         )  # fmt: skip
-        self._read(remarks, "claude", ack=True)
+        self._read(remarks, "hook:PostToolBatch", ack=True)
         self._clock.advance(40)
         self.lose("planner", "tester", "Long suite", "Run the long suite on feat/refunds, and tell me only what fails.")
         self._clock.advance(30)

@@ -30,7 +30,6 @@ export function marks(message) {
     message.type !== "note" && h("span.mark", null, message.type.replaceAll("_", " ")),
     message.priority !== "normal" && h(`span.mark${message.priority === "urgent" ? ".strong" : ""}`, null, message.priority),
     message.requires_ack && h("span.mark", null, "asks for an ack"),
-    message.verified === "unverified" && h("span.mark", { title: "Nothing proves who sent this." }, "unverified"),
   ];
 }
 

@@ -55,7 +55,8 @@ export const waitLong = (reason) => WAIT[reason]?.[1] ?? reason.replaceAll("_", 
 
 /** @type {Record<string, string>} */
 const ROUTE = {
-  hook: "its hooks",
+  api: "a program",
+  ask: "its own question",
   cli: "the command line",
   acp: "ACP",
   codex: "its app-server",
@@ -71,7 +72,10 @@ const ROUTE = {
 };
 
 /** @param {string|null|undefined} route */
-export const routeName = (route) => (route ? (ROUTE[route] ?? route) : "");
+export function routeName(route) {
+  if (!route) return "";
+  return route.startsWith("hook:") ? `its hook at ${route.slice(5)}` : (ROUTE[route] ?? route);
+}
 
 /** What each event means, for a timeline. @type {Record<string, string>} */
 export const HAPPENED = {

@@ -106,7 +106,7 @@ export class MessageView {
       { "data-key": "head" },
       h("h2", { tabindex: -1, dir: "auto" }, gist(message.subject, 300) || `${plain(message.sender)} to ${target(message.to)}`),
       h("p.meta", null, bdi(message.sender), message.sender_role && message.sender_role !== message.sender ? h("span.dim", null, `, ${plain(message.sender_role)}`) : null, h("span.arrow", { "aria-label": "to" }, " → "), bdi(target(message.to)), h("span.dim", null, " · ", moment(message.created_at, true), message.project ? ` · ${plain(message.project)}` : "")),
-      h("p.marks", null, marks(message), message.expires_at ? h("span.mark", null, `expires: ${left(message.expires_at)}`) : null, h("code.handle", { title: message.id }, message.handle)),
+      h("p.marks", null, marks(message), message.verified ? h("span.mark", { title: message.verified === "unverified" ? "Nothing proves who sent this." : "How it is known who sent this." }, message.verified === "unverified" ? "sender unverified" : `sender known by ${message.verified.replaceAll("_", " ")}`) : null, message.expires_at ? h("span.mark", null, `expires: ${left(message.expires_at)}`) : null, h("code.handle", { title: message.id }, message.handle)),
     );
   }
 

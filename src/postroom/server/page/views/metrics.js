@@ -5,7 +5,7 @@ import { fill, h } from "../element.js";
 import { empty, trouble } from "../piece.js";
 import { bars, figure, rates, spreads, table } from "../plot.js";
 import { go, here, href, turned } from "../router.js";
-import { plain } from "../text.js";
+import { many, plain } from "../text.js";
 import { clock, span } from "../time.js";
 import { routeName } from "../word.js";
 
@@ -85,8 +85,8 @@ export class MetricsView {
       "dl.figures",
       { "data-key": "figures" },
       one("messages", Number(n.total_messages ?? 0).toLocaleString("en"), href("mail")),
-      one("not acknowledged", Number(n.unacknowledged ?? 0).toLocaleString("en")),
-      one("of what was seen is acknowledged", n.ack_rate == null ? "–" : `${Math.round(n.ack_rate * 100)} %`),
+      one("acknowledgements missing", Number(n.unacknowledged ?? 0).toLocaleString("en")),
+      one("of what was seen, acknowledged", n.ack_rate == null ? "–" : `${Math.round(n.ack_rate * 100)} %`),
       one("seen after, on average", n.avg_latency == null ? "–" : span(n.avg_latency)),
       one("seen after, p95", n.p95_latency == null ? "–" : span(n.p95_latency)),
       one("failures", failures.toLocaleString("en"), href("dead"), failures > 0),
@@ -120,13 +120,20 @@ export class MetricsView {
 }
 
 /**
- * What the daemon says of itself: names, each with what is to be said of it.
+ * What the daemon says of itself, and of those whom it looks after.
  * @param {Record<string, any>} found
+ * @returns {{name: string, state: string, words: string, isWell: boolean}[]}
  */
 function watchers(found) {
-  return Object.entries(found ?? {}).map(([name, fact]) => {
-    const state = fact !== null && typeof fact === "object" ? String(fact.state ?? fact.doing ?? "") : String(fact);
-    const words = fact !== null && typeof fact === "object" ? String(fact.words ?? fact.because ?? "") : "";
-    return { name: name.replaceAll("_", " "), state, words, isWell: !/fail|error|gone|false|down|stuck/i.test(state) };
-  });
+  /** @param {string} name @param {string} state @param {string} words @param {boolean} isWell */
+  const line = (name, state, words, isWell) => ({ name, state, words, isWell });
+  const { since, agents = 0, crashes = 0, paused = {}, instead = {}, web } = found ?? {};
+  if (since === undefined) return [];
+  return [
+    line("daemon", "running", `for ${span(Date.now() - Number(since))}, looks after ${many(agents, "agent")}`, true),
+    ...(crashes ? [line("bridges", `${many(crashes, "crash", "crashes")}`, "each was started again", false)] : []),
+    ...(web ? [line("page", web.problem ? "not served" : "served", web.problem ?? web.url ?? "", !web.problem)] : []),
+    ...Object.entries(paused).map(([address, words]) => line(address, "waits", String(words), false)),
+    ...Object.entries(instead).map(([address, words]) => line(address, "by another route", String(words), false)),
+  ];
 }
