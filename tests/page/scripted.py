@@ -14,7 +14,6 @@ from postroom.model.message import Sent
 from postroom.room.authority import Operator
 from postroom.room.local import LocalRoom
 from postroom.room.manners import pause
-from tests.clockwork import Clock
 from tests.player import Player
 
 PROJECT, OTHER, PERSON = "shop", "infra", "human:ana"
@@ -51,12 +50,30 @@ WORK = {
 }
 
 
+class Past:
+    """A clock that goes as all do, some time behind."""
+
+    def __init__(self, seconds: float) -> None:
+        self._behind = 0
+        self.behind(seconds)
+
+    def __call__(self) -> int:
+        return wall() - self._behind
+
+    def behind(self, seconds: float) -> None:
+        self._behind = max(0, int(seconds * 1000))
+
+    def advance(self, seconds: float) -> None:
+        """Come nearer to now, and not further."""
+        self._behind = max(0, self._behind - int(seconds * 1000))
+
+
 class Scripted:
     """A room of many hands; ends what it started."""
 
-    def __init__(self, home: str, place: str, *, hours: float = 20.0) -> None:
+    def __init__(self, home: str, place: str, *, hours: float = 0.0) -> None:
         self.home, self._place = home, place
-        self._clock = Clock(wall() - int(hours * 3_600_000))
+        self._clock = Past(hours * 3600)
         self._chance = random.Random(7)
         self._players: list[Player] = []
         self.room = LocalRoom(home, Settings(sender_rate=0), project=PROJECT, clock=self._clock)
@@ -78,15 +95,14 @@ class Scripted:
     def send(self, sender: str, to: str, subject: str, body: str, **options: Any) -> Sent:
         return self.room.send(to, body, sender=sender, subject=subject, **options)
 
-    def work(self, count: int = 60) -> None:
-        """Talk through the day, the most of it in the afternoon, all of it read."""
-        left = (wall() - self._clock.now) / 1000 - 1800
+    def work(self, count: int = 60, hours: float = 20.0) -> None:
+        """Talk through the day until half an hour ago; all of it is read."""
         for n in range(count):
-            self._clock.advance(left / count * self._chance.uniform(0.2, 1.8) if n else 0)
-            self._clock.now = min(self._clock.now, wall() - 1_800_000)
+            self._clock.behind(1800 + (hours * 3600 - 1800) * (1 - (n + self._chance.uniform(-0.4, 0.4)) / count))
             sender, to, subject, kind, body = TALK[self._chance.randrange(len(TALK))]
             sent = self.send(sender, to, subject, body, type="note" if kind in WORK else kind)
             self._read(sent, self._chance.choice(ROUTES))
+        self._clock.behind(0)
 
     def _read(self, sent: Sent, route: str, *, ack: bool | None = None) -> None:
         for delivery in sent.deliveries:
@@ -101,7 +117,7 @@ class Scripted:
 
     def end_of_day(self) -> None:
         """What the last quarter of an hour has brought: a thread, a question, a dead letter, and mail that waits."""
-        self._clock.now = max(self._clock.now, wall() - 1_500_000)
+        self._clock.behind(1500)
         asked = self.send("planner", "backend", "Refund endpoint", TALK[0][4], requires_ack=True, type="request")
         self._read(asked, "hook:PostToolBatch", ack=False)
         self._clock.advance(60)
@@ -126,7 +142,7 @@ class Scripted:
                   type="request", priority="high")  # fmt: skip
         self.send("planner", "docs", "Changelog for 1.4", "Please write the entry for refunds. Two sentences.")
         self.ask("backend", "Deploy 1.4?", "All checks are green on 9f31c02. May I deploy 1.4 to production?", ["now", "tonight", "no"])
-        self._clock.now = wall()
+        self._clock.behind(0)
 
     def ask(self, sender: str, subject: str, body: str, options: list[str]) -> Sent:
         return self.send(sender, PERSON, subject, body, type="decision_gate", payload={"options": options}, expires=3000)
@@ -142,7 +158,6 @@ class Scripted:
 
     def people(self) -> None:
         """Who is there now: one works, one waits for leave, one is idle; one is paused, and the others do not run."""
-        self._clock.now = wall()
         for name, event in (("planner", "Stop"), ("backend", "PostToolBatch"), ("frontend", "Notification")):
             self.begin(name, event)
         pause(self.room, self.room.known("docs"), Operator(PERSON, "human"), paused=True)

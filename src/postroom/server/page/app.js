@@ -74,7 +74,7 @@ class App {
     this.store.addEventListener("mail", (event) => this.#mail(/** @type {CustomEvent} */ (event).detail));
     this.stream.addEventListener("event", (event) => this.#happened(/** @type {CustomEvent} */ (event).detail));
     this.stream.addEventListener("link", () => this.#banner());
-    this.stream.addEventListener("gap", () => this.#caughtUp());
+    this.stream.addEventListener("gap", (event) => this.#caughtUp(/** @type {CustomEvent} */ (event).detail.isFirst));
     addEventListener("hashchange", () => void this.turn());
     document.addEventListener("click", (event) => this.#clicked(event));
     part("skip").addEventListener("click", (event) => {
@@ -88,11 +88,11 @@ class App {
     void this.turn();
     this.#drawSide();
     try {
-      await this.store.begin();
+      await this.store.begin(() => this.stream.open());
     } catch (error) {
-      if (error instanceof Fault && (error.status === 401 || error.status === 403)) return this.#refused();
+      if (error instanceof Fault && (error.status === 401 || error.status === 403)) this.#refused();
+      else this.stream.open(); // which says that the line is down, and comes back
     }
-    return this.stream.open();
   }
 
   /** The address has changed, or is looked at for the first time. */
@@ -199,11 +199,12 @@ class App {
     }, NEWS);
   }
 
-  #caughtUp() {
-    this.store.invalidate("agents", "projects", "topics", "groups", "gates", "dead");
+  /** What happened between the first look and the first word of the stream is looked at again. @param {boolean} isFirst */
+  #caughtUp(isFirst) {
+    this.store.invalidate("agents", "gates", "dead", ...(isFirst ? [] : ["projects", "topics", "groups"]));
     this.view?.caughtUp?.();
     this.beside?.caughtUp?.();
-    this.say("Connected again.");
+    if (!isFirst) this.say("Connected again.");
   }
 
   #banner() {

@@ -87,9 +87,10 @@ export class Store extends EventTarget {
   }
 
   /** Who calls, then everything; the projects first, for others are asked of each. */
-  async begin() {
+  async begin(/** @type {() => void} */ admitted) {
     const { agent, scopes } = await get("/me");
     this.me = { address: agent ?? "", scopes };
+    admitted();
     await this.#table("projects");
     this.invalidate("agents", "topics", "groups", "gates", "dead");
     setInterval(() => document.hidden || this.invalidate("agents"), LOOK);

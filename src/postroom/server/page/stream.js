@@ -9,7 +9,7 @@ const FIRST = 500; // milliseconds
 const MOST = 15_000;
 const SILENCE = 45_000; // the server says something every 15 s
 
-/** Fires `event` (a Happening), `link` (a Link) and `gap` (what happened meanwhile is not known: ask anew). */
+/** Fires `event` (a Happening), `link` (a Link) and `gap` (what happened until now is not known: ask anew). */
 export class Stream extends EventTarget {
   /** @type {EventSource|null} */
   #source = null;
@@ -62,7 +62,7 @@ export class Stream extends EventTarget {
     if (isFirst) this.#cursor = event.lastEventId || String(hello.cursor ?? "");
     this.#wait = FIRST;
     this.#say({ state: "open", again: 0 });
-    if (!isFirst) this.dispatchEvent(new CustomEvent("gap"));
+    this.dispatchEvent(new CustomEvent("gap", { detail: { isFirst } })); // what happened before that hello
   }
 
   /** @param {MessageEvent} event */

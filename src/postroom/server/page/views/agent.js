@@ -78,7 +78,7 @@ export class AgentView {
   update() {
     const agent = this.#agent;
     if (!agent) {
-      fill(this.element, h("header.letter-head", null, h("h2", { tabindex: -1 }, plain(this.#name))), this.desk.store.isReady ? h("p.quiet", null, "Nobody of that name is here.") : h("p.quiet", null, "Looking …"));
+      fill(this.element, h("header.letter-head", { "data-key": "head" }, h("h2", { tabindex: -1 }, plain(this.#name))), this.desk.store.isReady ? h("p.quiet", null, "Nobody of that name is here.") : h("p.quiet", null, "Looking …"));
       return;
     }
     this.title = agent.name;

@@ -40,7 +40,7 @@ export class DeadView {
 
   /** @param {DeadLetter} letter @param {boolean} isDead */
   #letter(letter, isDead) {
-    const about = { "data-ref": letter.id, "data-to": letter.delivery.recipient };
+    const about = { "data-ref": letter.id, "data-to": this.desk.store.agent(letter.delivery.recipient_id)?.address ?? letter.delivery.recipient };
     return h(
       "li.lost",
       { "data-key": `${letter.id} ${letter.delivery.recipient_id}` },

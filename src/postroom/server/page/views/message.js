@@ -84,7 +84,7 @@ export class MessageView {
     const message = this.#message;
     if (!message) {
       const brief = this.desk.store.message(this.#ref);
-      fill(this.element, h("header.letter-head", null, h("h2", { tabindex: -1 }, brief ? gist(brief.subject || brief.excerpt, 90) : "Message")), this.#fault ? trouble(this.#fault) : h("p.quiet", null, "Opening …"));
+      fill(this.element, h("header.letter-head", { "data-key": "head" }, h("h2", { tabindex: -1 }, brief ? gist(brief.subject || brief.excerpt, 90) : "Message")), this.#fault ? trouble(this.#fault) : h("p.quiet", null, "Opening …"));
       return;
     }
     this.title = gist(message.subject || message.body, 60);
