@@ -41,6 +41,11 @@ class Settings(NamedTuple):
     mailbox_file_bytes: int = 8_388_608
     mailbox_gzip_seconds: float = 86_400.0
     ack_rung: str = "seen"
+    http_port: int = 7678
+    http_host: str = "127.0.0.1"
+    http_rate: int = 200
+    tls_cert: str = ""
+    tls_key: str = ""
 
     @property
     def is_limiting(self) -> bool:
@@ -82,6 +87,11 @@ HELP = {
     "mailbox_file_bytes": "the largest file that is taken out of a file mailbox",
     "mailbox_gzip_seconds": "when what was done with in a file mailbox is gzipped; 0: never",
     "ack_rung": "the rung at which `Mailbox.wait_for_ack` is content: `stored`, `offered`, `seen` or `acked`",
+    "http_port": "the port at which the daemon serves the page and the API; 0: at none",
+    "http_host": "the address it serves at; another than that of this machine itself needs `tls_cert`",
+    "http_rate": "how many requests one caller may make each second, five times as many at once; 0: any",
+    "tls_cert": "the path of a certificate (PEM): the page and the API are then served by HTTPS",
+    "tls_key": "the path of its key; empty: it is in the same file",
 }
 
 # What is set in the environment alone.
@@ -110,6 +120,7 @@ _SMALLEST = {
     "journal_rotate_bytes": 1,
     "mailbox_file_bytes": 1,
 }
+_LARGEST = {"http_port": 1 << 16}
 
 
 def environment_name(key: str) -> str:
@@ -123,6 +134,10 @@ def checked(key: str, value: Any) -> Any:
         if value not in _CHOICES[key]:
             raise InvalidValue(f"{key} must be one of {', '.join(_CHOICES[key])}, not {value!r}", key=key)
         return value
+    if isinstance(default, str):
+        if not isinstance(value, str) or not value.isprintable():
+            raise InvalidValue(f"{key} must be text, not {_shown(value)}", key=key)
+        return value
     kind = int if isinstance(default, int) else float
     try:
         number = kind(value)
@@ -131,7 +146,7 @@ def checked(key: str, value: Any) -> Any:
     except (TypeError, ValueError, OverflowError):
         what = "a whole number" if kind is int else "a number"
         raise InvalidValue(f"{key} must be {what}, not {_shown(value)}", key=key) from None
-    if not _SMALLEST.get(key, 0) <= number < 1 << 53:
+    if not _SMALLEST.get(key, 0) <= number < _LARGEST.get(key, 1 << 53):
         raise InvalidValue(f"{key} is out of range: {_shown(value)}", key=key)
     return number
 

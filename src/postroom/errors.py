@@ -5,7 +5,7 @@
     │   ├── InvalidAddress      ├── InvalidBody        ├── InvalidPayload
     │   ├── InvalidName         ├── InvalidValue       ├── InvalidSchema
     │   ├── InvalidAttachment   ├── InvalidQuery       ├── UnknownType
-    │   ├── NoIdentity          └── InvalidLetter
+    │   ├── NoIdentity          ├── InvalidLetter      └── TooLarge
     ├── NotFound                what was named does not exist
     │   ├── UnknownRecipient    ├── UnknownAgent       ├── UnknownMessage
     │   ├── UnknownProject      ├── UnknownAttachment  ├── UnknownRuntime
@@ -17,8 +17,9 @@
     │   ├── AlreadyDecided      ├── LoopGuard          ├── NoAnswer
     │   ├── WaitingInCircle     ├── BroadcastGuard     ├── RouteClosed
     │   ├── RateLimited         ├── MailboxFull        ├── AlreadySetUp
-    │   ├── NotYourName         ├── AlreadyRunning
-    │   ├── UnknownToken        └── TerminalTaken
+    │   ├── NotYourName         ├── AlreadyRunning     ├── NotLoggedIn
+    │   ├── UnknownToken        ├── TerminalTaken      ├── LacksScope
+    │   └── ForeignPage
     ├── CannotEdit              a user's file is left as it is
     ├── NotWoken                an idle session began no turn
     ├── BridgeError             an agent cannot be reached by its bridge
@@ -125,6 +126,12 @@ class InvalidLetter(UsageError):
 
     code = "invalid_letter"
     hint = "See what is wrong with a file, before it is sent: postroom mailbox check FILE"
+
+
+class TooLarge(UsageError):
+    """That is more than one request may hold."""
+
+    code = "too_large"
 
 
 class NoIdentity(UsageError):
@@ -381,6 +388,27 @@ class UnknownToken(Refused):
 
     code = "unknown_token"
     hint = "It was revoked, or is another room's. Make one: postroom tokens issue NAME"
+
+
+class NotLoggedIn(Refused):
+    """It is not known who asks."""
+
+    code = "not_logged_in"
+    hint = "A browser: postroom dashboard. A program: Authorization: Bearer TOKEN; see postroom tokens"
+
+
+class LacksScope(Refused):
+    """The token does not reach that far."""
+
+    code = "lacks_scope"
+    hint = "Make one that does: postroom tokens issue NAME --scope SCOPE"
+
+
+class ForeignPage(Refused):
+    """Another page, or another name of this machine, is asking."""
+
+    code = "foreign_page"
+    hint = "Open the page itself: postroom dashboard"
 
 
 class StoreError(PostroomError):

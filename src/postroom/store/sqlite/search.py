@@ -57,6 +57,11 @@ class Search:
             above = number * _WIDTH + 1
         return found
 
+    def browse(self, wanted: Filter, limit: int, before: int | None, after: int | None) -> list[int]:
+        statement = SQL["browse_back" if after is None else "browse_on"]
+        rows = self._look.rows(statement, (self._look.tenant, after or 0, *wanted, before or _END, limit))
+        return sorted((row[0] for row in rows), reverse=True)
+
     def sweep(self) -> None:
         """Remove every file from whose stretch something was taken out since it was made."""
         try:
