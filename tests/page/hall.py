@@ -87,7 +87,7 @@ class Hall:
         page.goto(self.link())
         page.wait_for_url(f"{self.origin}/**")
         page.goto(f"{self.origin}/{where}")
-        page.locator("main h1").wait_for()
+        page.locator("body[data-link=open] main h1").wait_for()
         return page
 
 

@@ -95,7 +95,7 @@ def test_on_a_telephone_nothing_is_wider_than_the_screen(hall: Hall, page: Page)
         page.goto(f"{hall.origin}/#/{where}")
         page.locator("main h1, #beside h2").first.wait_for()
         assert page.evaluate("document.documentElement.scrollWidth") <= 375, where
-    page.get_by_role("link", name="Mail").click()
+    page.get_by_role("navigation", name="Views").get_by_role("link", name="Mail").click()
     page.locator(".row a").first.click()
     expect(page.locator("#beside")).to_be_visible()
     expect(page.locator("main")).to_be_hidden()
@@ -159,7 +159,7 @@ def test_everything_that_can_be_used_has_a_name_and_the_page_its_landmarks(hall:
 NAMELESS = """
 () => [...document.querySelectorAll("a, button, input, select, textarea")]
   .filter((one) => one.checkVisibility())
-  .filter((one) => !(one.textContent.trim() || one.getAttribute("aria-label") || one.labels?.length))
+  .filter((one) => !(one.innerText?.trim() || one.textContent.trim() && one.closest("svg") || one.getAttribute("aria-label") || one.labels?.length))
   .map((one) => one.outerHTML)
 """
 

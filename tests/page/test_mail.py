@@ -52,7 +52,7 @@ def test_what_was_written_in_the_page_is_mail_and_its_address_is_completed(hall:
     hall.up().open(page)
     page.get_by_role("button", name="Write").click()
     page.get_by_label("To", exact=True).press_sequentially("back")
-    page.get_by_role("option", name="shop/backend").click()
+    page.get_by_role("dialog").get_by_role("option", name="shop/backend").click()
     page.get_by_label("Subject").fill("From the page")
     page.get_by_label("Message").fill("Hello, backend.")
     page.get_by_role("button", name="Send").click()

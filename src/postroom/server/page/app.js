@@ -201,7 +201,7 @@ class App {
 
   /** What happened between the first look and the first word of the stream is looked at again. @param {boolean} isFirst */
   #caughtUp(isFirst) {
-    this.store.invalidate("agents", "gates", "dead", ...(isFirst ? [] : ["projects", "topics", "groups"]));
+    this.store.invalidate("agents", "gates", "dead", ...(isFirst ? [] : ["me", "projects", "topics", "groups"]));
     this.view?.caughtUp?.();
     this.beside?.caughtUp?.();
     if (!isFirst) this.say("Connected again.");
@@ -211,6 +211,7 @@ class App {
     const banner = part("banner");
     const { state, again } = this.stream.link;
     banner.hidden = state !== "lost";
+    document.body.setAttribute("data-link", state);
     if (state !== "lost") return;
     const wait = Math.max(0, Math.ceil((again - Date.now()) / 1000));
     const when = h("span", { "aria-hidden": "true" }, wait ? ` Trying again in ${wait} s.` : " Trying again …");

@@ -36,6 +36,9 @@ export class Compose {
     dialog.addEventListener("input", (event) => this.#typed(event));
     dialog.addEventListener("keydown", (event) => this.#pressed(event));
     dialog.addEventListener("click", (event) => this.#clicked(event));
+    dialog.addEventListener("mousedown", (event) => {
+      if (event.target instanceof Element && event.target.closest("[data-offer]")) event.preventDefault(); // the field keeps the focus
+    });
     dialog.addEventListener("focusout", (event) => {
       if (event.target === this.#field("to")) this.#offer("");
     });

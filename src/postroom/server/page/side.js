@@ -35,7 +35,7 @@ export function drawSide(store, theme) {
       "ul",
       { role: "list" },
       VIEWS.map(([id, name, brief]) =>
-        h("li", null, h("a", { href: href(id, id === "mail" || id === "agents" ? { project: params.project } : {}), "aria-current": id === view ? "page" : null }, h("span.long", null, name), h("span.short", { "aria-hidden": "true" }, brief), counts[id] ? h("span.count", { title: id === "agents" ? "need somebody" : "wait" }, counts[id]) : null)),
+        h("li", null, h("a", { href: href(id, id === "mail" || id === "agents" ? { project: params.project } : {}), "aria-current": id === view ? "page" : null }, h("span.long", null, name), h("span.short", null, brief), counts[id] ? h("span.count", { title: id === "agents" ? "need somebody" : "wait" }, counts[id]) : null)),
       ),
     ),
   );

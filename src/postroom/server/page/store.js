@@ -88,13 +88,12 @@ export class Store extends EventTarget {
 
   /** Who calls, then everything; the projects first, for others are asked of each. */
   async begin(/** @type {() => void} */ admitted) {
-    const { agent, scopes } = await get("/me");
-    this.me = { address: agent ?? "", scopes };
+    setInterval(() => document.hidden || this.invalidate("agents"), LOOK);
+    document.addEventListener("visibilitychange", () => document.hidden || this.invalidate("agents", "gates", "dead"));
+    await this.#table("me");
     admitted();
     await this.#table("projects");
     this.invalidate("agents", "topics", "groups", "gates", "dead");
-    setInterval(() => document.hidden || this.invalidate("agents"), LOOK);
-    document.addEventListener("visibilitychange", () => document.hidden || this.invalidate("agents", "gates", "dead"));
     await this.#fetch();
   }
 
@@ -124,6 +123,11 @@ export class Store extends EventTarget {
   /** @param {string} table */
   async #table(table) {
     switch (table) {
+      case "me": {
+        const { agent, scopes } = await get("/me");
+        this.me = { address: agent ?? "", scopes };
+        break;
+      }
       case "agents": {
         const { agents } = await get("/agents", { everyone: true });
         this.agents = new Map(agents.map((/** @type {Agent} */ one) => [one.id, one]));
