@@ -172,4 +172,10 @@ PROMISES: dict[str, str] = {
     # for programs
     "exports": "A dozen exported names are there, and stay.",
     "examples": "The documented examples run as they stand.",
+    # the page
+    "page-live": "What happens in the room shows in the page by itself, also after the line was down.",
+    "page-text": "Whatever a body holds, the page shows it as text.",
+    "page-keys": "All that the page can do is done with the keyboard alone.",
+    "page-steers": "An agent is interrupted from the page once that was confirmed, and says what was proven.",
+    "page-origin": "A page of another origin gets nothing from the server, and does nothing there.",
 }

@@ -1,4 +1,4 @@
-"""A browser for each module of tests: while one runs, its thread has an event loop that others must not meet."""
+"""A browser for each module of tests: while one runs, its thread has an event loop of its own."""
 
 import os
 from collections.abc import Iterator
@@ -39,7 +39,9 @@ def page(browser: Browser) -> Iterator[Page]:
     page = context.new_page()
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(str(error)))
-    page.on("console", lambda said: errors.append(said.text) if "Content Security Policy" in said.text else None)
+    page.on(
+        "console", lambda said: errors.append(said.text) if "Content Security Policy" in said.text else None
+    )
     yield page
     context.close()
     assert errors == []

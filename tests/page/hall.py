@@ -1,6 +1,5 @@
 """A room with its daemon, and the page of it in a real browser."""
 
-import os
 import shutil
 import socket
 import subprocess
@@ -15,8 +14,13 @@ from tests.page.scripted import PERSON, PROJECT, Scripted
 from tests.process import BOUND, ROOT, environment, until
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
-# Nothing of the machine is asked for but the page: no updates, no sandbox (tests may run as root), no first run.
-ARGUMENTS = ("--no-sandbox", "--disable-background-networking", "--disable-component-update", "--no-first-run")
+# Nothing is asked for but the page: no updates, no first run; and tests may run as root.
+ARGUMENTS = (
+    "--no-sandbox",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--no-first-run",
+)
 
 
 def chromium() -> str | None:
@@ -37,7 +41,11 @@ class Terminal(CommandLine):
 
     @property
     def environment(self) -> dict[str, str]:
-        return {"POSTROOM_HOME": self.home, "POSTROOM_PROJECT": PROJECT, "POSTROOM_HTTP_PORT": str(self._port)}
+        return {
+            "POSTROOM_HOME": self.home,
+            "POSTROOM_PROJECT": PROJECT,
+            "POSTROOM_HTTP_PORT": str(self._port),
+        }
 
 
 class Hall:
@@ -95,5 +103,3 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
-
-

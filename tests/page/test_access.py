@@ -1,4 +1,4 @@
-"""For everybody, and for nobody else: keys, small screens, other readers; a page of another origin is refused."""
+"""For everybody, and for nobody else: keys, small screens, other readers, other origins."""
 
 import contextlib
 import http.server
@@ -27,6 +27,15 @@ async (target) => {
   } catch { said.push("blocked"); }
   return said;
 }
+"""
+
+
+SOCKET = """
+(target) => new Promise((done) => {
+  const socket = new WebSocket(target.replace("http", "ws") + "/ws/projects/shop");
+  socket.onopen = () => done("open");
+  socket.onerror = () => done("refused");
+})
 """
 
 
@@ -128,13 +137,18 @@ CONTRAST = """
 () => {
   const style = getComputedStyle(document.documentElement);
   const light = (name) => {
-    const [r, g, b] = style.getPropertyValue(name).trim().match(/[0-9a-f]{2}/gi).map((x) => parseInt(x, 16) / 255)
+    const [r, g, b] = style.getPropertyValue(name).trim().match(/[0-9a-f]{2}/gi)
+      .map((x) => parseInt(x, 16) / 255)
       .map((c) => (c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
     return 0.2126 * r + 0.7152 * g + 0.0722 * b;
   };
-  const pairs = [["--ink", "--paper"], ["--ink", "--shade"], ["--ink", "--accent-soft"], ["--dim", "--paper"], ["--dim", "--shade"],
-    ["--dim", "--accent-soft"], ["--accent", "--paper"], ["--trouble", "--paper"], ["--trouble", "--trouble-soft"], ["--trouble", "--shade"],
-    ["--paper", "--accent"], ["--paper", "--trouble"], ["--trouble", "--accent-soft"]];
+  const pairs = [
+    ["--ink", "--paper"], ["--ink", "--shade"], ["--ink", "--accent-soft"],
+    ["--dim", "--paper"], ["--dim", "--shade"], ["--dim", "--accent-soft"],
+    ["--accent", "--paper"], ["--paper", "--accent"], ["--paper", "--trouble"],
+    ["--trouble", "--paper"], ["--trouble", "--shade"], ["--trouble", "--trouble-soft"],
+    ["--trouble", "--accent-soft"],
+  ];
   return pairs.map(([a, b]) => {
     const [hi, lo] = [light(a), light(b)].sort((x, y) => y - x);
     return [a, b, (hi + 0.05) / (lo + 0.05)];
@@ -159,7 +173,8 @@ def test_everything_that_can_be_used_has_a_name_and_the_page_its_landmarks(hall:
 NAMELESS = """
 () => [...document.querySelectorAll("a, button, input, select, textarea")]
   .filter((one) => one.checkVisibility())
-  .filter((one) => !(one.innerText?.trim() || one.textContent.trim() && one.closest("svg") || one.getAttribute("aria-label") || one.labels?.length))
+  .filter((one) => !(one.innerText?.trim() || one.closest("svg")?.textContent.trim()))
+  .filter((one) => !(one.getAttribute("aria-label") || one.labels?.length))
   .map((one) => one.outerHTML)
 """
 
@@ -171,10 +186,7 @@ def test_a_page_of_another_origin_gets_nothing_and_does_nothing(hall: Hall, page
         tab = page.context.new_page()
         tab.goto(other)
         assert set(tab.evaluate(ATTACK, hall.origin)) <= {"blocked", 403}
-        refused = tab.evaluate(
-            "target => new Promise(done => { const s = new WebSocket(target.replace('http', 'ws') + '/ws/projects/shop');"
-            " s.onopen = () => done('open'); s.onerror = () => done('refused'); })", hall.origin,
-        )  # fmt: skip
+        refused = tab.evaluate(SOCKET, hall.origin)
         assert refused == "refused"
     assert hall.room.peek("backend") == []
 

@@ -125,7 +125,9 @@ def test_filters_and_search_show_what_fits_and_the_address_keeps_them(hall: Hall
 @pytest.mark.promise("page-text")
 def test_a_hostile_body_is_shown_as_text_and_breaks_nothing(hall: Hall, page: Page):
     markup = "<img src=x onerror=\"document.title='pwned'\"><script>document.title='pwned'</script>"
-    hall.script.send("planner", "backend", "<b>bold</b> \u202eturned", f"{markup}\x1b[31m\u2066{'A' * 200_000}")
+    hall.script.send(
+        "planner", "backend", "<b>bold</b> \u202eturned", f"{markup}\x1b[31m\u2066{'A' * 200_000}"
+    )
     hall.up().open(page)
     line = row(page, "<b>bold</b>")
     expect(line).to_contain_text("‹202E›turned")
@@ -143,7 +145,9 @@ def test_a_hostile_body_is_shown_as_text_and_breaks_nothing(hall: Hall, page: Pa
 
 
 @pytest.mark.promise("page-live")
-def test_the_page_comes_back_by_itself_after_the_daemon_was_killed_and_has_missed_nothing(hall: Hall, page: Page):
+def test_the_page_comes_back_by_itself_after_the_daemon_was_killed_and_has_missed_nothing(
+    hall: Hall, page: Page
+):
     hall.script.send("planner", "backend", "Before", "One.")
     hall.up().open(page)
     expect(row(page, "Before")).to_be_visible()
