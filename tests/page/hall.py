@@ -95,7 +95,7 @@ class Hall:
         page.goto(self.link())
         page.wait_for_url(f"{self.origin}/**")
         page.goto(f"{self.origin}/{where}")
-        page.locator("body[data-link=open] main h1").wait_for()
+        page.locator("body[data-link=open] main h1").wait_for(state="attached")
         return page
 
 

@@ -14,7 +14,7 @@ def test_who_is_stuck_is_the_first_thing_to_see(hall: Hall, page: Page):
     hall.up().open(page)
     attention = page.get_by_role("region", name="Needs somebody")
     expect(attention).to_contain_text("frontend")
-    expect(attention).to_contain_text("it waits for a person’s permission; 1 message waits")
+    expect(attention).to_contain_text("needs a person’s permission to go on; 1 message waits")
     expect(attention).to_contain_text("1 message waits until it is resumed")
     expect(page.locator(".row", has_text="Checkout").locator(".word")).to_have_text("waits: needs a person")
     page.get_by_role("link", name="Agents").first.click()

@@ -31,7 +31,7 @@ export const table = (head, rows) =>
 function ceiling(most) {
   if (most <= 4) return 4;
   const size = 10 ** Math.floor(Math.log10(most));
-  return [1, 2, 4, 5, 10].map((each) => each * size).find((each) => each >= most) ?? most;
+  return [1, 2, 4, 6, 8, 10].map((each) => each * size).find((each) => each >= most) ?? most;
 }
 
 /**
@@ -74,7 +74,8 @@ const TICKS = [1, 10, 100, 1000, 10_000, 60_000, 600_000, 3_600_000, 36_000_000,
  * @param {string} label
  */
 export function spreads(rows, label) {
-  const [wide, from, each, head] = [720, 132, 34, 26];
+  const longest = Math.max(...rows.map((one) => one.name.length));
+  const [wide, from, each, head] = [720, Math.min(260, Math.max(110, longest * 7.6 + 24)), 34, 26];
   const times = rows.flatMap((one) => [one.p50, one.p99]).map((ms) => Math.max(1, ms));
   const low = TICKS.findLast((tick) => tick <= Math.min(...times)) ?? 1;
   const high = TICKS.find((tick) => tick > low && tick >= Math.max(...times)) ?? Math.max(...times);

@@ -35,20 +35,20 @@ export function doing(agent) {
   const count = inbox(agent);
   const waits = count ? `${many(count, "message")} ${count === 1 ? "waits" : "wait"}` : "";
   const doubt = agent.uncertain ? `of ${many(agent.uncertain, "message")} nobody can tell what became of it` : "";
-  if (agent.manners?.paused) return { state: "paused", word: "paused", evidence: one ? known(one) : "", trouble: waits && `${waits} until it is resumed`, until: "until it is resumed" };
+  if (agent.manners?.paused) return { state: "paused", word: "paused", evidence: one ? known(one) : "", trouble: waits && `is paused; ${waits} until it is resumed`, until: "until it is resumed" };
   if (!one) {
     if (agent.reach === "live") return { state: "idle", word: "listening", evidence: "a program of its own listens", trouble: doubt, until: "" };
-    return { state: waits ? "stuck" : "off", word: "not running", evidence: agent.bridge?.because ?? "", trouble: waits || doubt, until: "until it is started" };
+    return { state: waits ? "stuck" : "off", word: "not running", evidence: agent.bridge?.because ?? "", trouble: waits ? `does not run; ${waits}` : doubt, until: "until it is started" };
   }
   switch (one.presence) {
     case "permission":
-      return { state: "stuck", word: "needs a person", evidence: known(one), trouble: ["it waits for a person’s permission", waits].filter(Boolean).join("; "), until: "until a person has answered" };
+      return { state: "stuck", word: "needs a person", evidence: known(one), trouble: ["needs a person’s permission to go on", waits].filter(Boolean).join("; "), until: "until a person has answered" };
     case "busy":
       return { state: "busy", word: "working", evidence: known(one), trouble: doubt, until: "" };
     case "idle":
       return { state: "idle", word: "idle", evidence: known(one), trouble: doubt, until: "" };
     default:
-      return { state: waits ? "stuck" : "off", word: "no sign of life", evidence: known(one), trouble: waits || doubt, until: "until it shows a sign" };
+      return { state: waits ? "stuck" : "off", word: "no sign of life", evidence: known(one), trouble: waits ? `runs, and shows no sign of life; ${waits}` : doubt, until: "until it shows a sign" };
   }
 }
 

@@ -124,7 +124,7 @@ export class LogView {
         "li",
         { "data-key": agent.id },
         h("a.who", { href: turned({ agent: agent.address, message: null, thread: null }) }, h("i.dot", { "data-state": doing.state, "aria-hidden": "true" }), h("bdi", null, agent.name)),
-        h("span.what", null, `${doing.word}: `, doing.trouble),
+        h("span.what", null, doing.trouble),
       ),
     );
     if (stuck.length > 4) lines.push(h("li", { "data-key": "more" }, h("a", { href: href("agents") }, `and ${many(stuck.length - 4, "other")}`)));

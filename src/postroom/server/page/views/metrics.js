@@ -85,10 +85,10 @@ export class MetricsView {
       "dl.figures",
       { "data-key": "figures" },
       one("messages", Number(n.total_messages ?? 0).toLocaleString("en"), href("mail")),
-      one("acknowledgements missing", Number(n.unacknowledged ?? 0).toLocaleString("en")),
-      one("of what was seen, acknowledged", n.ack_rate == null ? "–" : `${Math.round(n.ack_rate * 100)} %`),
-      one("seen after, on average", n.avg_latency == null ? "–" : span(n.avg_latency)),
-      one("seen after, p95", n.p95_latency == null ? "–" : span(n.p95_latency)),
+      one("missing acks", Number(n.unacknowledged ?? 0).toLocaleString("en")),
+      one("acked of seen", n.ack_rate == null ? "–" : `${Math.round(n.ack_rate * 100)} %`),
+      one("to seen, mean", n.avg_latency == null ? "–" : span(n.avg_latency)),
+      one("to seen, p95", n.p95_latency == null ? "–" : span(n.p95_latency)),
       one("failures", failures.toLocaleString("en"), href("dead"), failures > 0),
     );
   }
