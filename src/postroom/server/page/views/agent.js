@@ -133,7 +133,7 @@ export class AgentView {
   #sessions(agent) {
     return agent.sessions.map((one) => [
       h("dt", null, agent.sessions.length > 1 ? "A session" : "Session"),
-      h("dd", null, [runtimeName(one.runtime), one.branch && `branch ${one.branch}`, one.pane && `pane ${one.pane}`].filter(Boolean).map((each) => plain(String(each))).join(", "), h("p.dim", null, known(one)), one.worktree ? h("p.dim.path", null, plain(one.worktree)) : null),
+      h("dd", null, [runtimeName(one.runtime), one.branch && `branch ${one.branch}`, one.pane && `pane ${one.pane}`].filter(Boolean).map((each) => plain(String(each))).join(", "), h("p.dim", null, known(one)), one.worktree ? h("p.dim", { title: one.worktree }, plain(one.worktree.split("/").slice(-2).join("/"))) : null),
     ]);
   }
 
