@@ -169,6 +169,11 @@ PROMISES: dict[str, str] = {
     "plain": "A runtime that only shows a command's output gets its mail once, seen when it asks again.",
     "doctor": "A runtime that is set up and does not work is told, with what to do.",
     "doctor-sandbox": "What becomes of mail from inside a sandbox is tried in there, or said to be untried.",
+    # over the network
+    "web-identity": "Over HTTP one is whom a token, a page or a process proves, and speaks as nobody else.",
+    "web-refuses": "A foreign page, a foreign name of the machine and a wrong token get and change nothing.",
+    "web-lease": "What is taken over HTTP and not settled in its lease is offered again, labelled.",
+    "web-api": "The API's document is all that is served; whatever is asked, it is answered as it says.",
     # for programs
     "exports": "A dozen exported names are there, and stay.",
     "examples": "The documented examples run as they stand.",

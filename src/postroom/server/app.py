@@ -7,11 +7,11 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp
 
 from postroom.errors import NotFound, PostroomError, UsageError
-from postroom.server import page, problem, rest, stream
+from postroom.server import openapi, page, problem, prometheus, rest, stream
 from postroom.server.desk import Desk
 from postroom.server.feed import Feed
 from postroom.server.guard import Guard, Premises
@@ -21,17 +21,23 @@ _log = logging.getLogger("postroom.daemon")
 
 def application(desk: Desk, premises: Premises) -> ASGIApp:
     """Serves a desk; `premises` says under which names."""
-    feed = Feed(desk)
-    routes = [
-        Route("/healthz", _health, methods=["GET"], name="healthz"),
-        stream.route(desk, feed),
-        *rest.routes(desk),
-        *page.routes(desk, premises.cookie),
-    ]
     handlers: dict[Any, Any] = {
         PostroomError: _told, HTTPException: _astray, Exception: _unexpected,
     }  # fmt: skip
-    return Guard(Starlette(routes=routes, exception_handlers=handlers), premises)
+    return Guard(Starlette(routes=routes(desk, premises.cookie), exception_handlers=handlers), premises)
+
+
+def routes(desk: Desk, cookie: str) -> list[BaseRoute]:
+    """All of them; the page takes what is left."""
+    feed = Feed(desk)
+    return [
+        Route("/healthz", _health, methods=["GET"], name="healthz"),
+        prometheus.route(desk),
+        Route(openapi.PATH, _described, methods=["GET"], name="openapi"),
+        stream.route(desk, feed),
+        *rest.routes(desk),
+        *page.routes(desk, cookie),
+    ]
 
 
 async def _health(_: Request) -> Response:
@@ -39,10 +45,14 @@ async def _health(_: Request) -> Response:
     return rest.answer({"status": "ok"})
 
 
+async def _described(_: Request) -> Response:
+    return rest.answer(openapi.openapi())
+
+
 async def _told(_: Request, exc: PostroomError) -> Response:
     if problem.status(exc) >= 500:
         _log.error("%s", exc, extra={"facts": exc.facts})
-    return rest.answer(exc.as_json(), problem.status(exc))
+    return rest.answer(exc.as_json(), problem.status(exc), problem.advice(exc))
 
 
 async def _astray(request: Request, exc: HTTPException) -> Response:

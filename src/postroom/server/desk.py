@@ -15,6 +15,7 @@ from postroom.room.aio import AsyncRoom
 from postroom.room.directory import DEFAULT_PROJECT
 from postroom.room.identity import is_of
 from postroom.room.local import LocalRoom
+from postroom.room.metrics import Metrics, measure
 from postroom.room.offer import offer
 from postroom.server.login import Links
 from postroom.server.port import Bridges
@@ -24,6 +25,7 @@ T = TypeVar("T")
 
 _THREADS = 8
 _MOST = 500  # rooms as callers have them
+_FRESH = 5.0  # seconds
 
 
 class Desk:
@@ -36,6 +38,7 @@ class Desk:
         self.began = time.monotonic()
         self.pool = ThreadPoolExecutor(_THREADS, "http")
         self._views: OrderedDict[tuple[str, ...], LocalRoom] = OrderedDict()
+        self._measured: dict[int, tuple[Metrics, float]] = {}
         self._guard = threading.Lock()
 
     async def do(self, function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
@@ -62,6 +65,14 @@ class Desk:
         """Where a person stands who does not say so: in the room's project, if it has one and not several."""
         found = self.room.projects()
         return found[0].name if len(found) == 1 else DEFAULT_PROJECT
+
+    def measured(self, hours: int) -> Metrics:
+        """How the room does; who asks often is told what was so a moment ago."""
+        found, at = self._measured.get(hours, (None, 0.0))
+        if found is None or time.monotonic() - at > _FRESH:
+            found = measure(self.room, hours)
+            self._measured[hours] = found, time.monotonic()
+        return found
 
     def close(self) -> None:
         self.pool.shutdown(wait=False, cancel_futures=True)

@@ -5,14 +5,13 @@ the Host must be one of ours (else a foreign name could be pointed at this machi
 come from our own. Cookies are no defence against that: they do not tell ports apart.
 """
 
-from collections.abc import Mapping
 from http.cookies import CookieError, SimpleCookie
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from postroom.errors import ForeignPage, NotLoggedIn, PostroomError, RateLimited, TooLarge
+from postroom.errors import ForeignPage, PostroomError, RateLimited, TooLarge
 from postroom.protocol.operation import PREFIX
 from postroom.server import problem
 from postroom.server.principal import Credentials
@@ -184,14 +183,8 @@ async def refuse(scope: Scope, send: Send, exc: PostroomError) -> None:
     """Say why not: a WebSocket is refused before it is one."""
     prefix = "websocket.http.response" if scope["type"] == "websocket" else "http.response"
     headers = [(b"content-type", b"application/json")]
-    headers += [(name.encode(), value.encode()) for name, value in _advice(exc).items()]
+    headers += [(name.encode(), value.encode()) for name, value in problem.advice(exc).items()]
     body = encode(exc.as_json()).encode()
     headers.append((b"content-length", str(len(body)).encode()))
     await send({"type": f"{prefix}.start", "status": problem.status(exc), "headers": headers})
     await send({"type": f"{prefix}.body", "body": body})
-
-
-def _advice(exc: PostroomError) -> Mapping[str, Any]:
-    if isinstance(exc, RateLimited):
-        return {"retry-after": str(max(1, round(exc.facts.get("retry_after", 1))))}
-    return {"www-authenticate": 'Bearer realm="postroom"'} if isinstance(exc, NotLoggedIn) else {}

@@ -33,6 +33,15 @@ def status(exc: PostroomError) -> int:
     return next((status for kind, status in _STATUSES if isinstance(exc, kind)), 500)
 
 
+def advice(exc: PostroomError) -> dict[str, str]:
+    """What the headers say of it."""
+    if isinstance(exc, errors.RateLimited):
+        return {"retry-after": str(max(1, round(exc.facts.get("retry_after") or 1)))}
+    if isinstance(exc, (errors.NotLoggedIn, errors.UnknownToken)):
+        return {"www-authenticate": 'Bearer realm="postroom"'}
+    return {"retry-after": "1"} if isinstance(exc, errors.StoreBusy) else {}
+
+
 def unexpected(exc: Exception) -> PostroomError:
     """What nobody has foreseen; the log has the rest."""
     return PostroomError(

@@ -49,8 +49,8 @@ def _endpoint(desk: Desk, operation: Operation) -> Endpoint:
     return endpoint
 
 
-def answer(document: Any, status: int = 200) -> Response:
-    return Response(encode(document), status, media_type="application/json")
+def answer(document: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    return Response(encode(document), status, headers, media_type="application/json")
 
 
 def _file(name: str, content: bytes) -> Response:

@@ -99,7 +99,7 @@ def _daemon(home: str) -> dict[str, Any]:
         return facts | {"error": str(exc)}
     since = iso(said["since"])
     kept = {name: said[name] for name in ("agents", "crashes", "instead")}
-    return facts | {"running": True, "since": since, **kept}
+    return facts | {"running": True, "since": since, **kept, "page": said["web"]}
 
 
 def _about_daemon(facts: dict[str, Any]) -> str:
@@ -110,7 +110,8 @@ def _about_daemon(facts: dict[str, Any]) -> str:
         return f"process {facts['process']} does not answer; see {facts['log']}"
     crashes = f", {count(facts['crashes'], 'crash').replace('crashs', 'crashes')}" if facts["crashes"] else ""
     kept = f"keeps {count(facts['agents'], 'agent')}{crashes}"
-    return f"process {facts['process']} since {facts['since']}, {kept}; log {facts['log']}"
+    page = f"; the page: {url}" if (url := facts["page"]["url"]) else ""
+    return f"process {facts['process']} since {facts['since']}, {kept}{page}; log {facts['log']}"
 
 
 def _size(path: str) -> int:

@@ -2,14 +2,14 @@
 
 from postroom.clock import iso
 from postroom.model.message import Json
-from postroom.room.metrics import OfHour, measure
+from postroom.room.metrics import OfHour
 from postroom.server.desk import Call
 
 _HOURS = 24
 
 
 def metrics(call: Call) -> Json:
-    found = measure(call.room, call.get("hours", _HOURS))
+    found = call.desk.measured(call.get("hours", _HOURS))
     return {
         "since": iso(found.since),
         "total_messages": found.messages,
