@@ -71,17 +71,20 @@ def main() -> int:
         del os.environ[name]
     os.makedirs(PICTURES, exist_ok=True)
     wanted = sys.argv[1:]
-    with tempfile.TemporaryDirectory() as place, sync_playwright() as playwright:
-        with Hall(os.path.join(place, "home"), os.path.join(place, "shop")) as hall:
-            hall.script.work()
-            hall.script.people()
-            hall.script.end_of_day()
-            hall.up()
-            browser = launch(playwright, path)
-            for picture in SHOWN:
-                if not wanted or picture.name in wanted:
-                    _take(browser, hall, picture)
-            browser.close()
+    with (
+        tempfile.TemporaryDirectory() as place,
+        sync_playwright() as playwright,
+        Hall(os.path.join(place, "home"), os.path.join(place, "shop")) as hall,
+    ):
+        hall.script.work()
+        hall.script.people()
+        hall.script.end_of_day()
+        hall.up()
+        browser = launch(playwright, path)
+        for picture in SHOWN:
+            if not wanted or picture.name in wanted:
+                _take(browser, hall, picture)
+        browser.close()
     return 0
 
 

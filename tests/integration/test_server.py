@@ -206,6 +206,14 @@ def test_the_log_of_messages_is_paged_and_filtered(web: Served):
     assert web.get("/messages?state=dead", token=token).json["messages"] == []
 
 
+def test_a_list_may_have_the_beginnings_of_bodies_alone(web: Served):
+    web.room.send("builder", "x" * 100_000, sender="planner", payload={"text": "much"})
+    token = web.token("human:ana")
+    for query in ("chars=10", "chars=10&q=much"):
+        [one] = web.get(f"/messages?{query}", token=token).json["messages"]
+        assert (one["body"], one["body_chars"], one["payload"]) == ("x" * 10, 100_000, None)
+
+
 def test_one_messages_timeline_tells_every_step(web: Served):
     sent = web.room.send("builder", "hi")
     web.room.take("builder")

@@ -102,7 +102,7 @@ def test_on_a_telephone_nothing_is_wider_than_the_screen(hall: Hall, page: Page)
     hall.up().open(page)
     for where in ("mail", "agents", "decisions", "dead", "metrics", "graph", "agents?agent=shop/frontend"):
         page.goto(f"{hall.origin}/#/{where}")
-        page.locator("main h1, #beside h2").first.wait_for()
+        page.locator("main h1:visible, #beside h2:visible").first.wait_for()
         assert page.evaluate("document.documentElement.scrollWidth") <= 375, where
     page.get_by_role("navigation", name="Views").get_by_role("link", name="Mail").click()
     page.locator(".row a").first.click()
@@ -216,6 +216,13 @@ def test_a_browser_without_a_session_is_told_how_to_get_one(hall: Hall, browser:
     page.goto(hall.origin)
     expect(page.get_by_role("heading", name="This browser is not let in")).to_be_visible()
     expect(page.get_by_text("postroom dashboard")).to_be_visible()
+
+
+def test_a_browser_that_is_logged_out_meanwhile_is_told_so(hall: Hall, page: Page):
+    hall.up().open(page)
+    hall.terminal.ok("dashboard", "--forget", "--as", PERSON)
+    hall.script.send("planner", "backend", "Something", "It asks anew.")
+    expect(page.get_by_role("heading", name="This browser is not let in")).to_be_visible()
 
 
 def test_a_link_works_once(hall: Hall, browser: Browser, page: Page):

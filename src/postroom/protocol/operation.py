@@ -145,7 +145,9 @@ OPERATIONS: tuple[Operation, ...] = (
               "What was written, newest first; who may not observe sees its own.", MAIL, (
         *_SIEVE, _query("q", TEXT, "words to find"), _LIMIT,
         _query("before", NUMBER, "the `seq` of the last one of the page before"),
-        _query("after", NUMBER, "the `seq` of the newest one that is known: those next to it")), _PAGE),
+        _query("after", NUMBER, "the `seq` of the newest one that is known: those next to it"),
+        _query("chars", {"type": "integer", "minimum": 0, "maximum": 1_000_000},
+               "so much of each body, and no payload; `body_chars` says how long it is")), _PAGE),
     Operation("search", "GET", "/search", "Messages that say something, newest first.", MAIL, (
         _query("q", TEXT, 'words, "a phrase", begin*, -without, this OR that', required=True), *_SIEVE,
         _SINCE, _query("until", TEXT, "a moment"), _LIMIT,

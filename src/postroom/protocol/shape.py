@@ -66,7 +66,7 @@ SHAPES: dict[str, Json] = {
         {"id": TEXT, "handle": TEXT, "thread": TEXT, "duplicate": YES, "held_back": YES, "note": MAYBE,
          "deliveries": listed(ref("Delivery")), "message": ref("Message")},
     ),
-    "Posted": also("Message", {"deliveries": listed(ref("Delivery"))}, snippet=document(
+    "Posted": also("Message", {"deliveries": listed(ref("Delivery"))}, body_chars=NUMBER, snippet=document(
         {"field": TEXT, "text": TEXT, "marks": listed(listed(NUMBER))})),
     "Attempt": _ATTEMPT,
     "Receipts": document(

@@ -33,6 +33,7 @@ const VIEWS = {
 };
 const TYPES = [...Object.keys(HAPPENED), "agent.ended", "agent.interrupted", "agent.joined", "agent.left", "agent.manners", "agent.pushed", "agent.renamed", "agent.route", "agent.started", "agent.updated", "lease.ended", "lease.taken", "project.created", "project.deleted", "room.pruned", "session.ended", "session.started", "topic.subscribed", "topic.unsubscribed"];
 const SAID = 7000; // milliseconds a line at the foot stays
+const FRAME = 80; // milliseconds between two drawings, however much happens
 const NEWS = 1500; // what comes in that time is read out together
 
 /** @param {string} id */
@@ -50,6 +51,7 @@ class App {
   #names = { view: "", beside: "" };
   #turns = 0;
   #isDue = false;
+  #drawn = 0;
   #news = { count: 0, last: "" };
   /** @type {ReturnType<typeof setTimeout>|undefined} */
   #saying;
@@ -75,6 +77,7 @@ class App {
     this.stream.addEventListener("event", (event) => this.#happened(/** @type {CustomEvent} */ (event).detail));
     this.stream.addEventListener("link", () => this.#banner());
     this.stream.addEventListener("gap", (event) => this.#caughtUp(/** @type {CustomEvent} */ (event).detail.isFirst));
+    this.store.addEventListener("refused", () => this.#refused());
     addEventListener("hashchange", () => void this.turn());
     document.addEventListener("click", (event) => this.#clicked(event));
     part("skip").addEventListener("click", (event) => {
@@ -97,6 +100,7 @@ class App {
 
   /** The address has changed, or is looked at for the first time. */
   async turn() {
+    if (document.body.hasAttribute("data-refused")) return;
     const turn = (this.#turns += 1);
     const { view, params } = here();
     const name = view in VIEWS && !OPEN.includes(/** @type {any} */ (view)) ? view : "mail";
@@ -166,13 +170,16 @@ class App {
   #soon() {
     if (this.#isDue) return;
     this.#isDue = true;
-    requestAnimationFrame(() => {
-      this.#isDue = false;
-      this.view?.update();
-      this.beside?.update();
-      this.#drawSide();
-      this.#entitle();
-    });
+    setTimeout(() => requestAnimationFrame(() => this.#draw()), Math.max(0, this.#drawn + FRAME - performance.now()));
+  }
+
+  #draw() {
+    this.#isDue = false;
+    this.#drawn = performance.now();
+    this.view?.update();
+    this.beside?.update();
+    this.#drawSide();
+    this.#entitle();
   }
 
   #drawSide() {
@@ -219,6 +226,14 @@ class App {
   }
 
   #refused() {
+    this.stream.close();
+    this.view?.close();
+    this.view = null;
+    this.beside?.close();
+    this.beside = null;
+    part("banner").hidden = true;
+    part("beside").hidden = true;
+    document.body.removeAttribute("data-beside");
     document.body.setAttribute("data-refused", "");
     part("view").replaceChildren(h("div.page", null, empty("This browser is not let in", "Its session is over, or it never had one. Ask for a new link in a terminal:", "postroom dashboard")));
   }

@@ -8,6 +8,8 @@ import { get } from "./api.js";
 
 const FIRST = 60; // what a screen shows, quickly
 const PAGE = 300;
+const MOST = 4000; // rows that are kept while nobody has scrolled down
+const CHARACTERS = 400; // of each body
 
 export class Feed {
   /** @type {Brief[]} */
@@ -40,7 +42,7 @@ export class Feed {
     this.isLoading = true;
     this.fault = null;
     try {
-      const query = { ...this.filter, before: this.#next, limit: this.isStarted ? PAGE : FIRST };
+      const query = { ...this.filter, before: this.#next, limit: this.isStarted ? PAGE : FIRST, chars: CHARACTERS };
       const page = await get("/messages", query, this.#abort.signal);
       for (const message of page.messages) this.#put(this.store.keep(message), false);
       this.#next = page.next ?? null;
@@ -59,7 +61,7 @@ export class Feed {
   async catchUp() {
     if (!this.isStarted) return this.more();
     try {
-      const page = await get("/messages", { ...this.filter, limit: FIRST }, this.#abort.signal);
+      const page = await get("/messages", { ...this.filter, limit: FIRST, chars: CHARACTERS }, this.#abort.signal);
       const isJoined = page.messages.some((/** @type {{id: string}} */ one) => this.#ids.has(one.id));
       if (!isJoined && page.messages.length) {
         this.rows = []; // too much came: begin again
@@ -78,6 +80,17 @@ export class Feed {
   add(brief) {
     if (!this.isStarted || !this.#fits(brief)) return false;
     return this.#put(brief, true);
+  }
+
+  /** A page that is left open for days holds what is looked at, and fetches the rest again. */
+  trim() {
+    if (this.rows.length < MOST * 1.25) return;
+    for (const brief of this.rows.splice(MOST)) {
+      this.#ids.delete(brief.id);
+      this.store.forget(brief.id);
+    }
+    this.#next = String(this.rows.at(-1)?.seq ?? "");
+    this.isWhole = false;
   }
 
   close() {

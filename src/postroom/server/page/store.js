@@ -1,6 +1,6 @@
 /** What the page knows of the room: whole small tables, and of each message what a line of the log shows. */
 
-import { get } from "./api.js";
+import { Fault, get } from "./api.js";
 import { gist } from "./text.js";
 
 /** @typedef {import("./wire.js").Agent} Agent */
@@ -19,6 +19,8 @@ import { gist } from "./text.js";
 
 const SETTLE = 250; // milliseconds: a burst of events asks once
 const LOOK = 5000; // what sessions do is no event
+const OFTEN = 1000; // nothing is asked for more often, whatever happens
+const KEPT = 150_000; // messages that are kept up to date
 
 /** @param {Message} message @returns {Brief} */
 export function briefly(message) {
@@ -26,7 +28,7 @@ export function briefly(message) {
   return { ...rest, deliveries: message.deliveries ?? [], excerpt: gist(body) };
 }
 
-/** Fires `change` when anything is new, and `mail` (a Brief) for a message that was just sent. */
+/** Fires `change` when anything is new, `mail` (a Brief) for a message that was just sent, and `refused` when the session is over. */
 export class Store extends EventTarget {
   /** @type {Me} */
   me = { address: "", scopes: [] };
@@ -53,6 +55,7 @@ export class Store extends EventTarget {
   /** @type {ReturnType<typeof setTimeout>|undefined} */
   #timer;
   #isFetching = false;
+  #fetched = 0;
 
   /** May the person do that? @param {string} scope */
   may(scope) {
@@ -75,10 +78,16 @@ export class Store extends EventTarget {
     const kept = this.#messages.get(message.id);
     if (!kept) {
       this.#messages.set(message.id, fresh);
+      if (this.#messages.size > KEPT) this.forget(/** @type {string} */ (this.#messages.keys().next().value));
       return fresh;
     }
     if (!fresh.deliveries.length) fresh.deliveries = kept.deliveries;
     return Object.assign(kept, fresh);
+  }
+
+  /** It is shown nowhere any more. @param {string} id */
+  forget(id) {
+    this.#messages.delete(id);
   }
 
   /** @param {string} id */
@@ -100,7 +109,8 @@ export class Store extends EventTarget {
   /** Say that a table is out of date; it is fetched soon. @param {...string} tables */
   invalidate(...tables) {
     for (const table of tables) this.#stale.add(table);
-    this.#timer ??= setTimeout(() => void this.#fetch(), SETTLE);
+    const wait = Math.max(SETTLE, this.#fetched + OFTEN - Date.now());
+    this.#timer ??= setTimeout(() => void this.#fetch(), wait);
   }
 
   async #fetch() {
@@ -111,10 +121,12 @@ export class Store extends EventTarget {
       return;
     }
     this.#isFetching = true;
+    this.#fetched = Date.now();
     const tables = [...this.#stale];
     this.#stale.clear();
     const done = await Promise.allSettled(tables.map((table) => this.#table(table)));
     this.#isFetching = false;
+    if (done.some((one) => one.status === "rejected" && one.reason instanceof Fault && one.reason.status === 401)) this.dispatchEvent(new CustomEvent("refused"));
     const isAny = done.some((one) => one.status === "fulfilled");
     this.isReady ||= isAny;
     if (isAny) this.#changed();

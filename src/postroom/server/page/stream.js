@@ -41,6 +41,14 @@ export class Stream extends EventTarget {
     this.#open();
   }
 
+  /** For good. */
+  close() {
+    clearTimeout(this.#timer);
+    clearTimeout(this.#silence);
+    this.#source?.close();
+    this.#source = null;
+  }
+
   #open() {
     clearTimeout(this.#timer);
     this.#source?.close();

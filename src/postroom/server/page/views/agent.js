@@ -53,7 +53,7 @@ export class AgentView {
   async #load() {
     const name = this.#name;
     try {
-      const page = await get("/messages", { with: name, limit: 12 }, this.#abort.signal);
+      const page = await get("/messages", { with: name, limit: 12, chars: 400 }, this.#abort.signal);
       if (name !== this.#name) return;
       this.#recent = page.messages.map((/** @type {import("../wire.js").Message} */ one) => this.desk.store.keep(one));
     } catch (error) {

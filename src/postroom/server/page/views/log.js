@@ -69,7 +69,7 @@ export class LogView {
   add(brief) {
     const isAway = !this.list.isAtTop;
     if (this.#feed.add(brief) && isAway) this.#unseen += 1;
-    this.update();
+    if (!isAway) this.#feed.trim();
   }
 
   caughtUp() {
