@@ -169,7 +169,7 @@ def test_ten_thousand_messages_are_scrolled_through_with_few_elements(hall: Hall
     log = page.locator(".log")
     for _ in range(3):
         log.evaluate("one => one.scrollTop = one.scrollHeight")
-        page.wait_for_function("document.querySelector('.space').offsetHeight > innerHeight * 3")
+        page.wait_for_function("() => document.querySelector('.space').offsetHeight > innerHeight * 3")
     assert page.locator(".row").count() < 60
     page.keyboard.press("j")
     page.keyboard.press("Home")

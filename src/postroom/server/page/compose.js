@@ -10,7 +10,8 @@ import { gist, plain } from "./text.js";
 /** @typedef {{to?: string, subject?: string, body?: string}} Draft */
 /** @typedef {import("./store.js").Store} Store */
 
-const TYPES = ["note", "request", "status", "dispatch", "coordination", "discovery", "escalation"];
+// Types that a person does not write: the room and its bridges do, or there is a better place.
+const OTHERS = new Set(["agent_message", "checkpoint", "decision_gate", "handoff", "health_check", "human_message", "interrupt", "response", "system", "tool_call", "tool_result", "voice_transcript"]);
 const PRIORITIES = ["low", "normal", "high", "urgent"];
 const KEPT = "postroom.draft"; // what was written outlives a reload
 const SHOWN = 8;
@@ -82,7 +83,7 @@ export class Compose {
         ),
         h("div.field", null, h("label", { for: "compose-subject" }, "Subject"), h("input", { id: "compose-subject", name: "subject", autocomplete: "off" })),
         h("div.field.grow", null, h("label", { for: "compose-body" }, "Message"), h("textarea", { id: "compose-body", name: "body", rows: 8, required: true })),
-        h("div.choices", null, choice("type", "Type", TYPES, "note"), choice("priority", "Priority", PRIORITIES, "normal"), h("label.check", null, h("input", { type: "checkbox", name: "requires_ack" }), "Ask for an acknowledgement")),
+        h("div.choices", null, choice("type", "Type", this.#types(), "note"), choice("priority", "Priority", PRIORITIES, "normal"), h("label.check", null, h("input", { type: "checkbox", name: "requires_ack" }), "Ask for an acknowledgement")),
         trouble(this.#fault),
         h("div.acts", null, h("button.main", { type: "submit", title: "Ctrl Enter", disabled: this.#isSending }, this.#isSending ? "Sending …" : "Send"), button("Close", "close")),
       ),
@@ -107,6 +108,11 @@ export class Compose {
     this.#offers = word ? this.#all().filter((one) => one.value.toLowerCase().includes(word) && one.value.toLowerCase() !== word).sort((a, b) => rank(a.value, word) - rank(b.value, word)).slice(0, SHOWN) : [];
     this.#chosen = -1;
     this.#draw();
+  }
+
+  #types() {
+    const plain = this.store.types.filter((one) => one.isPlain && !OTHERS.has(one.name)).map((one) => one.name);
+    return plain.length ? plain.sort() : ["note"];
   }
 
   #all() {

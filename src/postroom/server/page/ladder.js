@@ -70,7 +70,7 @@ export function standing(delivery, agent) {
     return { word: state, detail: proof ? `Evidence: ${proof}.` : state, tone: "fine" };
   }
   const why = reason(delivery, agent);
-  if (!why) return { word: state, detail: state === "stored" ? "It is stored, and not offered yet." : "It was offered; nothing proves yet that it was read.", tone: "waits" };
+  if (!why) return { word: state, detail: state === "stored" ? (agent?.kind === "human" ? "It is stored, for a person to read here or with postroom read." : "It is stored, and not offered yet.") : "It was offered; nothing proves yet that it was read.", tone: "waits" };
   return {
     word: state === "offered" && why === "unproven" ? "offered" : `waits: ${waitBrief(why)}`,
     detail: waitLong(why),

@@ -38,7 +38,7 @@ export function standingOf(message, store) {
   const found = summary(message.deliveries, store.agent);
   return {
     found,
-    drawn: rail(message.deliveries, found.word),
+    drawn: rail(message.deliveries),
     word: h(`span.word.${found.tone}`, { title: found.detail }, found.word),
   };
 }

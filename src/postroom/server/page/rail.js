@@ -1,4 +1,4 @@
-/** The ladder as a small rail that fills in as evidence comes. A side exit leaves it downwards. */
+/** The ladder as a small rail that fills in as evidence comes. A side exit leaves it downwards. What it shows is also said in words beside it. */
 
 import { s } from "./element.js";
 import { RUNGS, height, isExit } from "./ladder.js";
@@ -14,9 +14,8 @@ const x = (rung) => EDGE + rung * GAP;
 
 /**
  * @param {Delivery[]} deliveries of one message; of several recipients each rung is as strong as many are there
- * @param {string} label what it says, for those who do not see it
  */
-export function rail(deliveries, label) {
+export function rail(deliveries) {
   const count = Math.max(1, deliveries.length);
   const lost = deliveries.filter((one) => isExit(one.state));
   const isLost = lost.length > 0 && lost.length === deliveries.length;
@@ -37,7 +36,7 @@ export function rail(deliveries, label) {
     );
   }
   if (lost.length) marks.push(exit(isLost ? last : top, lost[0]?.state === "withdrawn"));
-  return s("svg.rail", { viewBox: "0 0 90 16", width: 90, height: 16, role: "img", "aria-label": label }, marks);
+  return s("svg.rail", { viewBox: "0 0 90 16", width: 90, height: 16, "aria-hidden": "true" }, marks);
 }
 
 /** @param {number|undefined} share */

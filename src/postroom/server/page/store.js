@@ -40,6 +40,8 @@ export class Store extends EventTarget {
   topics = [];
   /** @type {Record<string, unknown>} */
   groups = {};
+  /** Types of messages: their names, and whether they can be sent without a payload. @type {{name: string, isPlain: boolean}[]} */
+  types = [];
   /** @type {Gate[]} */
   gates = [];
   /** @type {DeadLetter[]} */
@@ -102,7 +104,7 @@ export class Store extends EventTarget {
     await this.#table("me");
     admitted();
     await this.#table("projects");
-    this.invalidate("agents", "topics", "groups", "gates", "dead");
+    this.invalidate("agents", "topics", "groups", "gates", "dead", "types");
     await this.#fetch();
   }
 
@@ -156,6 +158,11 @@ export class Store extends EventTarget {
       case "groups":
         this.groups = Object.assign({}, ...(await Promise.all(this.projects.map((project) => get("/groups", { project })))).map((one) => one.groups));
         break;
+      case "types": {
+        const { types } = await get("/types");
+        this.types = types.map((/** @type {any} */ one) => ({ name: one.name, isPlain: !one.schema?.required?.length }));
+        break;
+      }
       case "gates":
         this.gates = (await get("/gates")).gates;
         break;

@@ -12,7 +12,6 @@ import { many } from "../text.js";
 /** @typedef {import("../desk.js").Desk} Desk */
 
 const STATES = ["stored", "offered", "seen", "acked", "bounced", "expired", "withdrawn", "dead"];
-const TYPES = ["note", "request", "response", "status", "dispatch", "assign", "worker_done", "decision_gate", "escalation", "handoff", "interrupt", "coordination", "discovery", "system"];
 const FILTERS = /** @type {const} */ (["project", "topic", "with", "type", "state", "q"]);
 const TYPED = 250; // milliseconds after the last key
 
@@ -142,7 +141,7 @@ export class LogView {
       "form.filters",
       { "data-key": "filters", role: "search" },
       h("input.search", { type: "search", name: "q", placeholder: "Search", "aria-label": "Search the mail", "aria-keyshortcuts": "/", autocomplete: "off", spellcheck: "false", value: params.q ?? "" }),
-      h("div.selects", null, store.projects.length > 1 ? select("project", "All projects", store.projects, params.project, "narrow") : null, select("with", "Everybody", people, params.with), select("type", "All types", TYPES, params.type), select("state", "All states", STATES, params.state)),
+      h("div.selects", null, store.projects.length > 1 ? select("project", "All projects", store.projects, params.project, "narrow") : null, select("with", "Everybody", people, params.with), select("type", "All types", store.types.map((one) => one.name).sort(), params.type), select("state", "All states", STATES, params.state)),
       Object.keys(JSON.parse(this.#filter)).length ? h("a.clear", { href: href("mail") }, "Clear") : null,
     );
   }

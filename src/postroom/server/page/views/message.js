@@ -5,7 +5,6 @@ import { fill, h } from "../element.js";
 import { RUNGS, height, isExit, reachedAt, standing } from "../ladder.js";
 import { LetterBody } from "../letter.js";
 import { button, empty, bdi, marks, moment, target, trouble } from "../piece.js";
-import { rail } from "../rail.js";
 import { opened } from "../router.js";
 import { gist, many, plain } from "../text.js";
 import { between, clock, left } from "../time.js";
@@ -154,7 +153,7 @@ export class MessageView {
       "div.delivery",
       { "data-key": delivery.recipient_id },
       h("h3", null, h("a", { href: opened({ agent: agent?.address ?? delivery.recipient }) }, bdi(delivery.recipient)), h(`span.word.${found.tone}`, null, found.word)),
-      h("div.ladder", null, rail([delivery], found.word), h("ol.steps", { role: "list" }, steps)),
+      h("ol.steps", { role: "list" }, steps),
       h("p.why", null, isLost ? `Because: ${plain(delivery.reason || delivery.state)}.`.replace("..", ".") : found.tone === "fine" ? [delivery.evidence ? `Evidence: ${EVIDENCE[delivery.evidence] ?? delivery.evidence}` : "", took ? `${delivery.evidence ? ", " : "Seen "}${took} after it was stored` : "", "."] : found.detail),
       delivery.shown_before ? h("p.why", null, "An earlier attempt may have shown it already.") : null,
       this.#attempts(delivery),
