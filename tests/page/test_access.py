@@ -108,7 +108,7 @@ def test_on_a_telephone_nothing_is_wider_than_the_screen(hall: Hall, page: Page)
     page.locator(".row a").first.click()
     expect(page.locator("#beside")).to_be_visible()
     expect(page.locator("main")).to_be_hidden()
-    page.get_by_role("link", name="Close").click()
+    page.locator("#beside").get_by_role("button", name="Close").click()
     expect(page.locator("main")).to_be_visible()
 
 

@@ -162,6 +162,36 @@ def test_the_page_comes_back_by_itself_after_the_daemon_was_killed_and_has_misse
     expect(page.locator(".row")).to_have_count(3)
 
 
+def test_new_mail_does_not_move_what_is_being_read(hall: Hall, page: Page):
+    fill(hall, 100)
+    hall.up().open(page)
+    expect(page.locator(".row").first).to_contain_text("number 99")
+    page.locator(".log").evaluate("one => { one.scrollTop = 2000 }")
+    looked_at = row(page, "number 70")
+    expect(looked_at).to_be_visible()
+    before = looked_at.bounding_box()
+    hall.script.send("planner", "backend", "News", "Just in.")
+    expect(page.get_by_role("button", name="1 new message above")).to_be_visible()
+    assert looked_at.bounding_box() == before
+    page.get_by_role("button", name="1 new message above").click()
+    expect(page.locator(".row").first).to_contain_text("News")
+    expect(row(page, "News")).to_be_in_viewport()
+
+
+def test_what_is_closed_leads_back_to_where_one_was(hall: Hall, page: Page):
+    fill(hall, 100)
+    page.set_viewport_size({"width": 800, "height": 700})
+    hall.up().open(page)
+    expect(page.locator(".row").first).to_contain_text("number 99")
+    page.locator(".log").evaluate("one => { one.scrollTop = 2000 }")
+    row(page, "number 70").get_by_role("link").click()
+    expect(page.locator("main")).to_be_hidden()
+    page.go_back()
+    expect(page.locator("#beside")).to_be_hidden()
+    assert page.locator(".log").evaluate("one => one.scrollTop") == 2000
+    expect(row(page, "number 70").get_by_role("link")).to_be_focused()
+
+
 def test_ten_thousand_messages_are_scrolled_through_with_few_elements(hall: Hall, page: Page):
     fill(hall, 10_000)
     hall.up().open(page)

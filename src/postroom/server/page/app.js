@@ -141,7 +141,7 @@ class App {
     else {
       this.beside?.close();
       this.beside = new Beside(this.desk, params);
-      aside.replaceChildren(h("div.shut", null, h("a.close", { href: "#", "data-act": "shut", "aria-label": "Close" }, "Close")), this.beside.element);
+      aside.replaceChildren(h("div.shut", null, button("Close", "shut", { class: "plain", "aria-keyshortcuts": "Escape" })), this.beside.element);
     }
     if (aside.getAttribute("data-open") !== `${name} ${ref}`) {
       aside.setAttribute("data-open", `${name} ${ref}`);
@@ -274,10 +274,7 @@ class App {
     if (act === "theme") this.#turnTheme();
     if (act === "help") this.keyboard.help();
     if (act === "reconnect") this.stream.now();
-    if (act === "shut") {
-      event.preventDefault();
-      this.act("close");
-    }
+    if (act === "shut") this.act("close");
   }
 
   #turnTheme() {

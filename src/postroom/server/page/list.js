@@ -11,6 +11,8 @@ export class VirtualList {
   #rows = [];
   #height = 0;
   #pointed = 0;
+  /** The first row on the screen: which it was, and where in the list. */
+  #anchor = { id: "", n: 0 };
   #isWhole = false;
   /** @type {string|null} the row that has the focus, or would get it */
   current = null;
@@ -40,16 +42,22 @@ export class VirtualList {
     this.#watch.disconnect();
   }
 
+  /** Other rows will be shown, from the first one on. */
+  reset() {
+    this.#anchor = { id: "", n: 0 };
+    this.current = null;
+    this.scroller.scrollTop = 0;
+  }
+
   /** What there is now. The rows that are looked at stay where they are. @param {readonly Row[]} rows @param {boolean} isWhole */
   show(rows, isWhole) {
     this.#isWhole = isWhole;
-    const isTop = this.isAtTop;
-    const anchor = this.#rows[this.#first()];
-    const was = anchor ? this.#first() : -1;
     this.#rows = rows;
-    if (!isTop && anchor) {
-      const now = this.#near(anchor.id, was);
-      if (now > was) this.scroller.scrollTop += (now - was) * this.#height;
+    const { id, n } = this.#anchor;
+    const moved = id && !this.isAtTop ? this.#near(id, n) - n : 0;
+    if (moved > 0) {
+      this.space.style.height = `${rows.length * this.#height}px`; // else there may be nothing to scroll to
+      this.scroller.scrollTop += moved * this.#height;
     }
     this.render();
   }
@@ -82,7 +90,9 @@ export class VirtualList {
   render() {
     if (!this.#height) return this.#measure();
     const count = this.#rows.length;
-    const start = Math.max(0, this.#first() - SPARE);
+    const first = Math.min(this.#first(), Math.max(0, count - 1));
+    this.#anchor = { id: this.#rows[first]?.id ?? "", n: first };
+    const start = Math.max(0, first - SPARE);
     const seen = Math.ceil(this.scroller.clientHeight / this.#height) + SPARE * 2;
     const end = Math.min(count, start + seen);
     this.space.style.height = `${count * this.#height}px`;

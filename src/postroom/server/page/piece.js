@@ -21,8 +21,11 @@ export const bdi = (name) => h("bdi", null, plain(name));
 /** Where a message goes, as people say it. @param {string} to */
 export const target = (to) => (to.startsWith("topic:") ? `#${to.slice(6)}` : to);
 
+/** Between who wrote and who is written to; read out as a word. */
+export const arrow = () => [" ", h("span.arrow", { "aria-hidden": "true" }, "→"), h("span.hidden", null, " to "), " "];
+
 /** Who wrote to whom. @param {{sender: string, to: string}} message */
-export const parties = (message) => h("span.parties", null, bdi(message.sender), h("span.arrow", { "aria-label": "to" }, " → "), bdi(target(message.to)));
+export const parties = (message) => h("span.parties", null, bdi(message.sender), arrow(), bdi(target(message.to)));
 
 /** What is out of the ordinary about a message. @param {Brief|Message} message */
 export function marks(message) {

@@ -2,7 +2,7 @@
 
 import { post, remove, segment } from "../api.js";
 import { fill, h } from "../element.js";
-import { bdi, button, empty, moment, trouble } from "../piece.js";
+import { arrow, bdi, button, empty, moment, trouble } from "../piece.js";
 import { opened } from "../router.js";
 import { gist, many, plain } from "../text.js";
 
@@ -45,7 +45,7 @@ export class DeadView {
       "li.lost",
       { "data-key": `${letter.id} ${letter.delivery.recipient_id}` },
       h("h2", null, h("a", { href: opened({ message: letter.id }), dir: "auto" }, gist(letter.subject || letter.body, 120) || letter.handle)),
-      h("p.meta", null, bdi(letter.sender), h("span.arrow", { "aria-label": "to" }, " → "), bdi(letter.delivery.recipient), h("span.dim", null, " · ", moment(letter.created_at, true))),
+      h("p.meta", null, bdi(letter.sender), arrow(), bdi(letter.delivery.recipient), h("span.dim", null, " · ", moment(letter.created_at, true))),
       h("p.why", null, isDead ? `Given up: ${plain(letter.delivery.reason || "never proven to be seen")}.` : "It may have been shown already."),
       this.desk.store.may("operate") ? h("div.acts", null, button("Try again", "retry", { class: "main", ...about }), isDead ? button("Remove …", "purge", about) : null) : null,
     );

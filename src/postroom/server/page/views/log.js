@@ -35,7 +35,7 @@ export class LogView {
     /** @type {VirtualList<Brief>} */
     this.list = new VirtualList(this.element, (message, isCurrent) => this.#row(message, isCurrent), () => void this.#feed.more());
     this.fresh = button("", "top", { class: "fresh", hidden: true });
-    this.element.append(this.head, this.fresh, this.list.space, this.foot);
+    this.element.append(this.head, h("div.news", null, this.fresh), this.list.space, this.foot);
     this.element.addEventListener("input", (event) => this.#typed(event));
     this.element.addEventListener("submit", (event) => event.preventDefault());
     this.element.addEventListener("click", (event) => this.#clicked(event));
@@ -47,7 +47,10 @@ export class LogView {
   #begin(params) {
     const filter = Object.fromEntries(FILTERS.map((key) => [key, params[key]]).filter(([, value]) => value));
     this.#filter = JSON.stringify(filter);
-    this.#feed?.close();
+    if (this.#feed) {
+      this.#feed.close();
+      this.list.reset();
+    }
     this.#isDrawn = false;
     const feed = new Feed(this.desk.store, filter, () => this.update());
     this.#feed = feed;

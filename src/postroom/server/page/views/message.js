@@ -4,7 +4,7 @@ import { get, post, segment } from "../api.js";
 import { fill, h } from "../element.js";
 import { RUNGS, height, isExit, reachedAt, standing } from "../ladder.js";
 import { LetterBody } from "../letter.js";
-import { button, empty, bdi, marks, moment, target, trouble } from "../piece.js";
+import { arrow, button, empty, bdi, marks, moment, target, trouble } from "../piece.js";
 import { opened } from "../router.js";
 import { gist, many, plain } from "../text.js";
 import { between, clock, left } from "../time.js";
@@ -104,7 +104,7 @@ export class MessageView {
       "header.letter-head",
       { "data-key": "head" },
       h("h2", { tabindex: -1, dir: "auto" }, gist(message.subject, 300) || `${plain(message.sender)} to ${target(message.to)}`),
-      h("p.meta", null, bdi(message.sender), message.sender_role && message.sender_role !== message.sender ? h("span.dim", null, `, ${plain(message.sender_role)}`) : null, h("span.arrow", { "aria-label": "to" }, " → "), bdi(target(message.to)), h("span.dim", null, " · ", moment(message.created_at, true), message.project ? ` · ${plain(message.project)}` : "")),
+      h("p.meta", null, bdi(message.sender), message.sender_role && message.sender_role !== message.sender ? h("span.dim", null, `, ${plain(message.sender_role)}`) : null, arrow(), bdi(target(message.to)), h("span.dim", null, " · ", moment(message.created_at, true), message.project ? ` · ${plain(message.project)}` : "")),
       h("p.marks", null, marks(message), message.verified ? h("span.mark", { title: message.verified === "unverified" ? "Nothing proves who sent this." : "How it is known who sent this." }, message.verified === "unverified" ? "sender unverified" : `sender known by ${message.verified.replaceAll("_", " ")}`) : null, message.expires_at ? h("span.mark", null, `expires: ${left(message.expires_at)}`) : null, h("code.handle", { title: message.id }, message.handle)),
     );
   }
@@ -145,7 +145,7 @@ export class MessageView {
     const top = height(delivery);
     const isLost = isExit(delivery.state);
     const steps = RUNGS.filter((_, n) => !isLost || n <= top).map((rung, n) =>
-      h(`li${n <= top ? ".on" : ""}`, null, h("b", null, rung), h("span", null, n <= top && reachedAt(delivery, rung) ? clock(/** @type {string} */ (reachedAt(delivery, rung))) : "")),
+      h(`li${n <= top ? ".on" : ""}`, null, h("b", null, rung), h("span", null, n <= top && reachedAt(delivery, rung) ? clock(/** @type {string} */ (reachedAt(delivery, rung))) : n > top ? h("span.hidden", null, "not yet") : "")),
     );
     if (isLost) steps.push(h("li.exit", null, h("b", null, delivery.state), h("span", null, delivery.ended_at ? clock(delivery.ended_at) : "")));
     const took = between(delivery.stored_at, delivery.seen_at);

@@ -3,7 +3,7 @@
 import { get } from "../api.js";
 import { fill, h } from "../element.js";
 import { LetterBody } from "../letter.js";
-import { bdi, marks, moment, standingOf, target, trouble } from "../piece.js";
+import { arrow, bdi, marks, moment, standingOf, target, trouble } from "../piece.js";
 import { opened } from "../router.js";
 import { gist, many } from "../text.js";
 
@@ -97,7 +97,7 @@ export class ThreadView {
     return h(
       "li",
       { "data-key": message.id },
-      h("h3", null, bdi(message.sender), h("span.arrow", { "aria-label": "to" }, " → "), bdi(target(message.to)), h("span.dim", null, " ", moment(message.created_at, true)), marks(message)),
+      h("h3", null, bdi(message.sender), arrow(), bdi(target(message.to)), h("span.dim", null, " ", moment(message.created_at, true)), marks(message)),
       body.draw(message),
       h("p.stand", null, drawn, word, h("a", { href: opened({ message: message.id }) }, "Open")),
     );
