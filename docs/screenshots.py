@@ -50,8 +50,8 @@ class Picture(NamedTuple):
 
 
 SHOWN = (
-    Picture("mail", "#/mail", ".row", _open_message),
-    Picture("mail-dark", "#/mail", ".row", _open_thread, "dark"),
+    Picture("mail", "#/mail", ".row", _open_message, size=(1440, 860)),
+    Picture("mail-dark", "#/mail", ".row", _open_thread, "dark", (1440, 860)),
     Picture("agents", "#/agents", ".person"),
     Picture("stop", "#/agents", ".person", _ask_to_stop),
     Picture("decisions", "#/decisions", ".gate", size=(1280, 520)),

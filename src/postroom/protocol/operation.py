@@ -29,7 +29,7 @@ SCOPES = {
     OPERATE: "interrupt agents, let them go on, type commands, see to dead letters",
 }
 PREFIX = "/api/v1"
-LONGEST_WAIT = 300.0  # seconds in one request
+LONGEST_WAIT = 3600.0  # seconds in one request
 
 PATH, QUERY, BODY = "path", "query", "body"
 
@@ -167,7 +167,7 @@ OPERATIONS: tuple[Operation, ...] = (
               media_type="application/octet-stream"),
     Operation("until", "GET", "/messages/{ref}/until", "Wait until every delivery reached a rung, or ended.", MAIL,
               (_REF, _query("rung", {"type": "string", "enum": RUNGS}, "how far", required=True), _TIMEOUT),
-              _DELIVERIES, waits=True),
+              document({"reached": YES, "deliveries": listed(ref("Delivery"))}), waits=True),
     Operation("peek", "GET", "/inbox", "What waits for the caller; looking marks nothing.", MAIL,
               (_query("agent", TEXT, "a child of the caller"), _LIMIT),
               document({"messages": listed(ref("Mail"))})),

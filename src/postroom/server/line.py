@@ -67,6 +67,7 @@ def server(app: Any, *, cert: str = "", key: str = "") -> Quiet:
         uvicorn.Config(
             app, http=Http, ws=WebSocket, loop="asyncio", lifespan="off", log_config=None, access_log=False,
             proxy_headers=False, server_header=False, date_header=False, timeout_graceful_shutdown=2,
+            timeout_keep_alive=60,
             ws_max_size=1 << 20, ws_per_message_deflate=False, ssl_certfile=cert or None,
             ssl_keyfile=key or None, limit_concurrency=2048,
         )

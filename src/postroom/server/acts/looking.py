@@ -5,7 +5,6 @@ from typing import Any
 from postroom.clock import iso
 from postroom.errors import InvalidValue, UnknownProject
 from postroom.model.address import parse
-from postroom.model.manners import read
 from postroom.model.message import Agent, AgentStatus, Json, Message
 from postroom.protocol import record, wire
 from postroom.protocol.operation import OBSERVE
@@ -59,6 +58,7 @@ class _Telling:
         seen = glance.get(self._room.home, agent.id)
         return {
             **wire.status(one, above.address if above else None, self._now),
+            "wishes": agent.manners,
             "why": [_held(*row) for row in held],
             "bridge": seen and {"doing": seen.doing, "because": seen.words, "reason": seen.reason or None,
                                 "at": iso(seen.at), "instead": seen.instead or None},
@@ -332,9 +332,3 @@ def types(call: Call) -> Json:
 def screen(call: Call) -> Json:
     found = call.agent()
     return {"agent": found.address, "text": call.desk.bridges.screen(found, call.get("lines", 0))}
-
-
-def manners_of(call: Call, party: str) -> Json:
-    """How somebody is left alone now."""
-    found = call.room.store.look().agent(party)
-    return wire.manners(read(found.manners if found else None), call.room.now())
