@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import APIResponse, Locator, Page, Route, expect
 
 from postroom.model.ladder import State
 from tests.page.hall import Hall
@@ -35,6 +35,27 @@ def test_a_message_that_is_sent_elsewhere_comes_by_itself_and_its_rail_fills_in(
     expect(line.locator(".rung.on")).to_have_count(4)
     expect(line.locator(".word")).to_have_text("acked")
     expect(page.locator("#news")).to_contain_text("planner to backend: Refund endpoint")
+
+
+def test_an_answer_that_comes_late_does_not_take_back_what_was_heard_since(hall: Hall, page: Page):
+    sent = hall.script.send("planner", "backend", "Refund endpoint", "Please add it.")
+    hall.up().open(page)
+    rungs = row(page, "Refund endpoint").locator(".rung.on")
+    expect(rungs).to_have_count(1)
+    late: list[tuple[Route, APIResponse]] = []
+    page.route("**/api/v1/messages?*", lambda route: late.append((route, route.fetch())))
+    hall.kill()
+    hall.up()  # the page looks again at what there is
+    until(lambda: late or page.evaluate("null"))
+    assert hall.room.take("backend", id=sent.id)
+    expect(rungs).to_have_count(2)
+    route, answer = late[0]
+    with page.expect_response("**/api/v1/messages?*"):
+        route.fulfill(response=answer)
+    hall.script.send("planner", "backend", "Afterwards", "So the answer was read.")
+    expect(row(page, "Afterwards")).to_be_visible()
+    expect(rungs).to_have_count(2)
+    page.unroute_all(behavior="ignoreErrors")
 
 
 def test_a_side_exit_is_drawn_as_one(hall: Hall, page: Page):

@@ -43,8 +43,9 @@ export class Feed {
     this.fault = null;
     try {
       const query = { ...this.filter, before: this.#next, limit: this.isStarted ? PAGE : FIRST, chars: CHARACTERS };
+      const asked = this.store.clock;
       const page = await get("/messages", query, this.#abort.signal);
-      for (const message of page.messages) this.#put(this.store.keep(message), false);
+      for (const message of page.messages) this.#put(this.store.keep(message, asked), false);
       this.#next = page.next ?? null;
       this.isWhole = this.#next === null;
       this.isStarted = true;
@@ -61,6 +62,7 @@ export class Feed {
   async catchUp() {
     if (!this.isStarted) return this.more();
     try {
+      const asked = this.store.clock;
       const page = await get("/messages", { ...this.filter, limit: FIRST, chars: CHARACTERS }, this.#abort.signal);
       const isJoined = page.messages.some((/** @type {{id: string}} */ one) => this.#ids.has(one.id));
       if (!isJoined && page.messages.length) {
@@ -69,7 +71,7 @@ export class Feed {
         this.#next = page.next ?? null;
         this.isWhole = this.#next === null;
       }
-      for (const message of page.messages.toReversed()) this.#put(this.store.keep(message), isJoined || this.rows.length > 0);
+      for (const message of page.messages.toReversed()) this.#put(this.store.keep(message, asked), isJoined || this.rows.length > 0);
     } catch {
       return undefined; // the banner says that the line is down
     }

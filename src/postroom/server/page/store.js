@@ -14,7 +14,8 @@ import { gist } from "./text.js";
 
 /**
  * A message as a line of the log has it: a body may be a megabyte, and there may be 100,000 of them.
- * @typedef {Omit<Message, "body"|"payload"|"metadata"> & {excerpt: string}} Brief
+ * `heard`: when an event last said something of it, by the clock of the store.
+ * @typedef {Omit<Message, "body"|"payload"|"metadata"> & {excerpt: string, heard: number}} Brief
  */
 
 const SETTLE = 250; // milliseconds: a burst of events asks once
@@ -25,7 +26,7 @@ const KEPT = 150_000; // messages that are kept up to date
 /** @param {Message} message @returns {Brief} */
 export function briefly(message) {
   const { body, payload, metadata, ...rest } = message;
-  return { ...rest, deliveries: message.deliveries ?? [], excerpt: gist(body) };
+  return { ...rest, deliveries: message.deliveries ?? [], excerpt: gist(body), heard: 0 };
 }
 
 /** Fires `change` when anything is new, `mail` (a Brief) for a message that was just sent, and `refused` when the session is over. */
@@ -49,6 +50,8 @@ export class Store extends EventTarget {
   /** @type {DeadLetter[]} */
   uncertain = [];
   isReady = false;
+  /** Counts what was heard, so that an answer that was asked for earlier is known to be older. */
+  clock = 0;
 
   /** @type {Map<string, Brief>} */
   #messages = new Map();
@@ -74,8 +77,12 @@ export class Store extends EventTarget {
     return found ?? all.find((one) => one.name === name);
   }
 
-  /** A line of the log, the same object for the same message. @param {Message} message */
-  keep(message) {
+  /**
+   * A line of the log, the same object for the same message.
+   * @param {Message} message
+   * @param {number} [asked] the `clock` when it was asked for
+   */
+  keep(message, asked = this.clock) {
     const fresh = briefly(message);
     const kept = this.#messages.get(message.id);
     if (!kept) {
@@ -83,8 +90,8 @@ export class Store extends EventTarget {
       if (this.#messages.size > KEPT) this.forget(/** @type {string} */ (this.#messages.keys().next().value));
       return fresh;
     }
-    if (!fresh.deliveries.length) fresh.deliveries = kept.deliveries;
-    return Object.assign(kept, fresh);
+    if (kept.heard > asked || !fresh.deliveries.length) fresh.deliveries = kept.deliveries;
+    return Object.assign(kept, fresh, { heard: kept.heard });
   }
 
   /** It is shown nowhere any more. @param {string} id */
@@ -201,6 +208,7 @@ export class Store extends EventTarget {
     if (!brief) return;
     const others = brief.deliveries.filter((one) => one.recipient_id !== delivery.recipient_id);
     const place = brief.deliveries.findIndex((one) => one.recipient_id === delivery.recipient_id);
+    brief.heard = this.clock += 1;
     brief.deliveries = place < 0 ? [...others, delivery] : brief.deliveries.with(place, delivery);
   }
 

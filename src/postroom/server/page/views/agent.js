@@ -52,10 +52,11 @@ export class AgentView {
 
   async #load() {
     const name = this.#name;
+    const asked = this.desk.store.clock;
     try {
       const page = await get("/messages", { with: name, limit: 12, chars: 400 }, this.#abort.signal);
       if (name !== this.#name) return;
-      this.#recent = page.messages.map((/** @type {import("../wire.js").Message} */ one) => this.desk.store.keep(one));
+      this.#recent = page.messages.map((/** @type {import("../wire.js").Message} */ one) => this.desk.store.keep(one, asked));
     } catch (error) {
       if (this.#abort.signal.aborted) return;
       this.#fault = /** @type {Error} */ (error);

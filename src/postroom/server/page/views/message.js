@@ -24,6 +24,9 @@ export class MessageView {
   /** @type {Error|null} */
   #fault = null;
   #isReplying = false;
+  #isAwaited = false;
+  #loads = 0;
+  #loaded = 0;
   #ref;
   #abort = new AbortController();
   #body = new LetterBody();
@@ -56,10 +59,12 @@ export class MessageView {
 
   async #load() {
     const ref = this.#ref;
+    const load = (this.#loads += 1);
     try {
       const path = `/messages/${segment(ref)}`;
       const [receipts, timeline] = await Promise.all([get(`${path}/receipts`, {}, this.#abort.signal), get(`${path}/timeline`, {}, this.#abort.signal)]);
-      if (ref !== this.#ref) return;
+      if (ref !== this.#ref || load < this.#loaded) return; // what was asked for later is there already
+      this.#loaded = load;
       this.#message = { ...receipts.message, deliveries: receipts.deliveries };
       this.#timeline = timeline.events ?? [];
       this.#fault = null;
@@ -96,6 +101,7 @@ export class MessageView {
       this.#history(),
       trouble(this.#fault),
     );
+    this.#focusReply();
   }
 
   /** @param {Message} message */
@@ -185,10 +191,18 @@ export class MessageView {
     );
   }
 
+  /** The form opens; if the message is not there yet, when it is. */
   reply() {
     this.#isReplying = true;
+    this.#isAwaited = true;
     this.update();
-    this.element.querySelector("textarea")?.focus();
+  }
+
+  #focusReply() {
+    const field = this.#isAwaited ? this.element.querySelector("textarea") : null;
+    if (!field) return;
+    this.#isAwaited = false;
+    field.focus();
   }
 
   /** @param {MouseEvent} event */
@@ -233,9 +247,9 @@ export class MessageView {
 
   /** @param {string} key */
   key(key) {
-    if (!this.#message) return false;
+    const message = this.#message ?? this.desk.store.message(this.#ref);
     if (key === "r" && this.desk.store.may("mail")) this.reply();
-    else if (key === "t") location.hash = opened({ thread: this.#message.thread });
+    else if (key === "t" && message) location.hash = opened({ thread: message.thread });
     else return false;
     return true;
   }

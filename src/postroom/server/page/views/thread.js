@@ -22,6 +22,8 @@ export class ThreadView {
   #fault = null;
   #isLoaded = false;
   #isCut = false;
+  #loads = 0;
+  #loaded = 0;
   #ref;
   #abort = new AbortController();
 
@@ -51,14 +53,17 @@ export class ThreadView {
 
   async #load() {
     const ref = this.#ref;
+    const load = (this.#loads += 1);
+    const asked = this.desk.store.clock;
     try {
       const page = await get("/messages", { thread: ref, limit: MOST }, this.#abort.signal);
-      if (ref !== this.#ref) return;
+      if (ref !== this.#ref || load < this.#loaded) return;
+      this.#loaded = load;
       this.#messages = page.messages.toReversed();
       this.#isCut = Boolean(page.next);
       this.#isLoaded = true;
       this.#fault = null;
-      for (const message of this.#messages) this.desk.store.keep(message);
+      for (const message of this.#messages) this.desk.store.keep(message, asked);
     } catch (error) {
       if (this.#abort.signal.aborted) return;
       this.#fault = /** @type {Error} */ (error);
