@@ -161,7 +161,8 @@ def test_everything_that_can_be_used_has_a_name_and_the_page_its_landmarks(hall:
     hall.script.people()
     hall.script.end_of_day()
     hall.up().open(page)
-    for where in ("mail", "agents?agent=shop/backend", "decisions", "dead", "metrics", "graph"):
+    views = ("mail", "agents?agent=shop/backend", "decisions", "dead", "metrics", "graph")
+    for where in views:
         page.goto(f"{hall.origin}/#/{where}")
         page.locator("main h1").wait_for()
         assert page.evaluate(NAMELESS) == [], where
@@ -171,11 +172,15 @@ def test_everything_that_can_be_used_has_a_name_and_the_page_its_landmarks(hall:
 
 
 NAMELESS = """
-() => [...document.querySelectorAll("a, button, input, select, textarea")]
-  .filter((one) => one.checkVisibility())
-  .filter((one) => !(one.innerText?.trim() || one.closest("svg")?.textContent.trim()))
-  .filter((one) => !(one.getAttribute("aria-label") || one.labels?.length))
-  .map((one) => one.outerHTML)
+() => {
+  const said = (node) => [...node.childNodes].some((one) =>
+    one.nodeType === Node.TEXT_NODE ? one.data.trim()
+      : one.nodeType === Node.ELEMENT_NODE && getComputedStyle(one).display !== "none" && said(one));
+  return [...document.querySelectorAll("a, button, input, select, textarea")]
+    .filter((one) => one.checkVisibility() && !said(one))
+    .filter((one) => !(one.getAttribute("aria-label") || one.labels?.length))
+    .map((one) => one.outerHTML);
+}
 """
 
 
