@@ -26,9 +26,7 @@ Door = Callable[[Served, str], Room]
 
 
 def _local(web: Served, name: str) -> Room:
-    return cast(
-        "Room", LocalRoom(web.room.home, UNLIMITED, agent=name, project="p")
-    )  # whose search says more
+    return cast("Room", LocalRoom(web.room.home, UNLIMITED, agent=name, project="p"))  # its search says more
 
 
 def _unix(web: Served, name: str) -> Room:

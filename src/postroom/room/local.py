@@ -88,9 +88,10 @@ def _elsewhere(address: str, agent: str | None, project: str | None, token: str 
     from postroom.room.remote import RemoteRoom  # noqa: PLC0415 - only for a room elsewhere
 
     found = os.environ.get
+    token = token or found("POSTROOM_TOKEN", "")
     return RemoteRoom(
-        address, token=token or found("POSTROOM_TOKEN", ""),
-        agent=agent or found("POSTROOM_AGENT"),
+        address, token=token,
+        agent=agent or (None if token else found("POSTROOM_AGENT")),
         project=project or found("POSTROOM_PROJECT"),
     )  # fmt: skip
 

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from postroom.room.bundle import Bundle
     from postroom.room.options import About, ReplyOptions, SearchOptions, SendOptions, Wishes
 
+_CALLER = ("sender", "agent")  # who calls, in what an operation is told
+_OF_ANYBODY = ("events", "messages", "search", "may_write")  # where they are somebody to look for
 _POLL = 60.0  # seconds that one request waits, of a longer wait
 _LARGE = 4096  # characters of a body that an agent is shown only the beginning of
 
@@ -54,6 +56,9 @@ class RemoteRoom:
 
     def call(self, operation: str, /, *, patience: float = 0.0, **args: Any) -> Any:
         """Any operation of the API, by its name; the document it answers with."""
+        for name in _CALLER:
+            if self.agent and operation not in _OF_ANYBODY and BY_NAME[operation].find(name):
+                args[name] = args.get(name) or self.agent
         if self._project and args.get("project") is None and BY_NAME[operation].find("project"):
             args["project"] = self._project
         return self._carriage.call(operation, patience=patience, **args)

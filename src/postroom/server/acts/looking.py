@@ -222,12 +222,19 @@ def events(call: Call) -> Json:
     look, me = call.room.store.look(), call.who.agent
     cursor = checked_cursor(call.args.get("after"))
     party = call.room.known(call.args["agent"]).id if call.args.get("agent") else None
+    if (before := call.args.get("before")) is not None:
+        until = checked_cursor("" if before == "end" else before)
+        page = look.events_before(until, call.get("limit", _PAGE), party)[::-1]
+        shown = [one for one in page if is_visible(call, one, me)]
+        return _told(look, shown, look.cursor(page[0]) if page else until)
     page = look.events(cursor, call.get("limit", 500))
     shown = [one for one in page if concerns(one, party) and is_visible(call, one, me)]
-    return {
-        "events": [record.event(one, look.cursor(one)) for one in shown],
-        "cursor": look.cursor(page[-1]) if page else cursor or look.last_cursor(),
-    }
+    return _told(look, shown, look.cursor(page[-1]) if page else cursor or look.last_cursor())
+
+
+def _told(look: Any, events: list[Any], cursor: str) -> Json:
+    """Events in order, and from where to go on: forwards after the last, or backwards before the first."""
+    return {"events": [record.event(one, look.cursor(one)) for one in events], "cursor": cursor}
 
 
 def checked_cursor(cursor: str | None) -> str:
