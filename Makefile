@@ -3,6 +3,7 @@ ARGS ?=
 
 BIN := .venv/bin
 UV := $(BIN)/uv --quiet --no-python-downloads
+TYPESCRIPT := 5.9.3
 UV_VERSION := $(shell sed -n '/^name = "uv"$$/{n;s/^version = "\(.*\)"$$/\1/p;}' uv.lock)
 
 # An activated environment, or uv's own variables, must not lead `uv sync` away from .venv.
@@ -12,7 +13,7 @@ export UV_HTTP_TIMEOUT ?= 180
 
 MAKEFLAGS += --no-builtin-rules
 .DELETE_ON_ERROR:
-.PHONY: help demo test coverage check fix agents test-agents bench parts sandboxes redis clean
+.PHONY: help demo test coverage check check-page fix screenshots agents test-agents bench parts browser sandboxes redis clean
 
 # Debian packages, each as COMMAND:PACKAGE, and what is done without them where they cannot be had.
 define have
@@ -56,6 +57,9 @@ check: $(BIN)/.synced ## style, types and layers, without running anything
 	$(BIN)/pyright
 	$(BIN)/lint-imports --no-logo --no-cache
 
+check-page: ## check the types of the page's modules (fetches TypeScript from npm)
+	npx --yes --package typescript@$(TYPESCRIPT) tsc --project tests/page/tsconfig.json
+
 fix: $(BIN)/.synced ## repair what can be repaired by itself
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
@@ -70,6 +74,9 @@ test-agents: $(BIN)/.synced parts ## run real agent CLIs offline against a scrip
 
 bench: $(BIN)/.synced-bench redis ## measure Postroom and its peers in one run
 	@$(BIN)/python -m benchmarks $(ARGS)
+
+screenshots: $(BIN)/.synced browser ## take the pictures of the docs anew, from a scripted room
+	$(BIN)/python docs/screenshots.py $(ARGS)
 
 clean: ## remove everything that can be made again
 	rm -rf .venv .coverage .coverage.* .hypothesis htmlcov .import_linter_cache .pytest_cache .ruff_cache build dist
@@ -91,8 +98,12 @@ $(BIN)/.synced-bench: $(BIN)/.synced
 	@touch $@
 
 # What the tests use beyond Python.
-parts:
+parts: browser
 	$(call have,tmux:tmux zsh:zsh fish:fish sshd:openssh-server,the tests that need it are skipped (and fail where CI=true).)
+
+# What shows the page.
+browser:
+	$(call have,chromium:chromium,the tests of the page are skipped (and fail where CI=true).)
 
 # What the sandboxes of agent CLIs run on.
 sandboxes:

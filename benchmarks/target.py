@@ -107,6 +107,9 @@ PROMISED = (
     Target("CPU of 100 idle `Room.wait()`", 0.1, "%", _value("idle", "postroom-listen", "cpu")),
     Target("private memory of one `postroom wait`", 10, "MB", _value("idle", "postroom-wait", "private")),
     Target("private memory of one `Room.wait()`", 10, "MB", _value("idle", "postroom-listen", "private")),
+    Target(
+        "first paint of the page with 100,000 messages, p95", 500, "ms", _value("page", "100000", "paint_p95")
+    ),
     Target("send → seen in an idle pane, p95", 1, "s", _value("terminal", "seen", "p95", 1e-3)),
     Target("send → seen over ACP, beyond a bare prompt", 20, "ms", _value("acp", "more", "p50")),
     Target("CPU of the daemon of 50 panes at rest", 0.5, "%", _value("terminal", "rest", "cpu")),

@@ -23,8 +23,10 @@ from postroom.cli.fault import exit_code
 from postroom.config import ENVIRONMENT, HELP, Settings, environment_name
 from postroom.model.payload import about
 from postroom.protocol import asyncapi, builtin, declaration, keyword
+from postroom.protocol.operation import OPERATIONS, QUERY
 from postroom.runtimes import NAMES, acp, wiring
 from postroom.runtimes.contract import Kind, Point, Runtime, Wake
+from postroom.server.openapi import openapi
 from postroom.store.sqlite.apply import APPLY, APPLY_TO_DELIVERY
 
 HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "reference")
@@ -380,6 +382,29 @@ def bus() -> str:
     return _json(asyncapi.document(postroom.__version__, definitions()))
 
 
+def api() -> str:
+    """The OpenAPI document."""
+    return _json(openapi())
+
+
+def http() -> str:
+    """The operations, as people read them."""
+    text = "# Over HTTP\n\n" + textwrap.dedent("""\
+        What the daemon serves under `/api/v1`, at its port (`http_port`) and its Unix socket; [how to use
+        it](../howto/server.md). This page and the [OpenAPI document](openapi.json) are made from one table.
+
+        | operation | request | scope | |
+        | --- | --- | --- | --- |
+        """)
+    for one in OPERATIONS:
+        said = [each.name for each in one.parameters if each.where == QUERY]
+        query = f"?{'&'.join(f'{name}=' for name in said)}" if said else ""
+        body = ", ".join(each.name for each in one.body)
+        about = f"{one.about} Body: `{body}`." if body else one.about
+        text += f"| `{one.name}` | `{one.method} {one.path}{query}` | {one.scope} | {about} |\n"
+    return text
+
+
 def _json(document: Any) -> str:
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
@@ -603,6 +628,8 @@ PAGES: dict[str, Callable[[], str]] = {
     **{f"{TYPES}/{one['name']}.json": _definition(one) for one in definitions()},
     "types.md": types,
     "asyncapi.json": bus,
+    "openapi.json": api,
+    "http.md": http,
     "commands.md": commands,
     "python.md": python,
     "settings.md": settings,

@@ -41,6 +41,11 @@ class Settings(NamedTuple):
     mailbox_file_bytes: int = 8_388_608
     mailbox_gzip_seconds: float = 86_400.0
     ack_rung: str = "seen"
+    http_port: int = 7678
+    http_host: str = "127.0.0.1"
+    http_rate: int = 200
+    tls_cert: str = ""
+    tls_key: str = ""
 
     @property
     def is_limiting(self) -> bool:
@@ -82,13 +87,18 @@ HELP = {
     "mailbox_file_bytes": "the largest file that is taken out of a file mailbox",
     "mailbox_gzip_seconds": "when what was done with in a file mailbox is gzipped; 0: never",
     "ack_rung": "the rung at which `Mailbox.wait_for_ack` is content: `stored`, `offered`, `seen` or `acked`",
+    "http_port": "the port at which the daemon serves the page and the API; 0: at none",
+    "http_host": "the address it serves at; another than that of this machine itself needs `tls_cert`",
+    "http_rate": "how many requests one caller may make each second, five times as many at once; 0: any",
+    "tls_cert": "the path of a certificate (PEM): the page and the API are then served by HTTPS",
+    "tls_key": "the path of its key; empty: it is in the same file",
 }
 
 # What is set in the environment alone.
 ENVIRONMENT = {
     "POSTROOM_AGENT": "who is calling, as `--as` says it",
     "POSTROOM_TOKEN": "a secret that proves who is calling: `postroom tokens`",
-    "POSTROOM_HOME": "where the room is, as `--home` says it",
+    "POSTROOM_HOME": "where the room is, as `--home` says it: a directory, or a server's address",
     "POSTROOM_PROJECT": "the project to stand in, as `--project` says it",
     "POSTROOM_DEBUG": "any value shows the traceback of an error",
     "NO_COLOR": "any value takes the colours away",
@@ -110,6 +120,7 @@ _SMALLEST = {
     "journal_rotate_bytes": 1,
     "mailbox_file_bytes": 1,
 }
+_LARGEST = {"http_port": 1 << 16}
 
 
 def environment_name(key: str) -> str:
@@ -123,6 +134,10 @@ def checked(key: str, value: Any) -> Any:
         if value not in _CHOICES[key]:
             raise InvalidValue(f"{key} must be one of {', '.join(_CHOICES[key])}, not {value!r}", key=key)
         return value
+    if isinstance(default, str):
+        if not isinstance(value, str) or not value.isprintable():
+            raise InvalidValue(f"{key} must be text, not {_shown(value)}", key=key)
+        return value
     kind = int if isinstance(default, int) else float
     try:
         number = kind(value)
@@ -131,7 +146,7 @@ def checked(key: str, value: Any) -> Any:
     except (TypeError, ValueError, OverflowError):
         what = "a whole number" if kind is int else "a number"
         raise InvalidValue(f"{key} must be {what}, not {_shown(value)}", key=key) from None
-    if not _SMALLEST.get(key, 0) <= number < 1 << 53:
+    if not _SMALLEST.get(key, 0) <= number < _LARGEST.get(key, 1 << 53):
         raise InvalidValue(f"{key} is out of range: {_shown(value)}", key=key)
     return number
 
@@ -273,6 +288,10 @@ def default_home() -> str:
 
 def home(explicit: str | None = None) -> str:
     """The directory that holds a room: store, run files, journals."""
+    address = explicit or os.environ.get("POSTROOM_HOME", "")
+    if address.startswith(("http://", "https://", "unix://")):
+        hint = "Run it on the machine whose room it is."
+        raise InvalidValue(f"that needs the files of the room, which are elsewhere: {address}", hint=hint)
     return os.path.abspath(explicit or os.environ.get("POSTROOM_HOME") or default_home())
 
 

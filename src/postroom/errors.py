@@ -5,7 +5,7 @@
     │   ├── InvalidAddress      ├── InvalidBody        ├── InvalidPayload
     │   ├── InvalidName         ├── InvalidValue       ├── InvalidSchema
     │   ├── InvalidAttachment   ├── InvalidQuery       ├── UnknownType
-    │   ├── NoIdentity          └── InvalidLetter
+    │   ├── NoIdentity          ├── InvalidLetter      └── TooLarge
     ├── NotFound                what was named does not exist
     │   ├── UnknownRecipient    ├── UnknownAgent       ├── UnknownMessage
     │   ├── UnknownProject      ├── UnknownAttachment  ├── UnknownRuntime
@@ -17,8 +17,9 @@
     │   ├── AlreadyDecided      ├── LoopGuard          ├── NoAnswer
     │   ├── WaitingInCircle     ├── BroadcastGuard     ├── RouteClosed
     │   ├── RateLimited         ├── MailboxFull        ├── AlreadySetUp
-    │   ├── NotYourName         ├── AlreadyRunning
-    │   ├── UnknownToken        └── TerminalTaken
+    │   ├── NotYourName         ├── AlreadyRunning     ├── NotLoggedIn
+    │   ├── UnknownToken        ├── TerminalTaken      ├── LacksScope
+    │   └── ForeignPage
     ├── CannotEdit              a user's file is left as it is
     ├── NotWoken                an idle session began no turn
     ├── BridgeError             an agent cannot be reached by its bridge
@@ -27,7 +28,7 @@
     └── StoreError              the room's file cannot serve
         ├── StoreBusy           ├── StoreFull          ├── StoreReadOnly
         ├── StoreCorrupt        ├── StoreNewer         ├── StoreForeign
-        └── StoreNetworked      └── JournalBroken
+        ├── StoreNetworked      ├── JournalBroken      └── Unreachable
 
 A class's docstring is its default message. `code` is stable: scripts and the wire rely on it.
 """
@@ -125,6 +126,12 @@ class InvalidLetter(UsageError):
 
     code = "invalid_letter"
     hint = "See what is wrong with a file, before it is sent: postroom mailbox check FILE"
+
+
+class TooLarge(UsageError):
+    """That is more than one request may hold."""
+
+    code = "too_large"
 
 
 class NoIdentity(UsageError):
@@ -383,6 +390,27 @@ class UnknownToken(Refused):
     hint = "It was revoked, or is another room's. Make one: postroom tokens issue NAME"
 
 
+class NotLoggedIn(Refused):
+    """It is not known who asks."""
+
+    code = "not_logged_in"
+    hint = "A browser: postroom dashboard. A program: Authorization: Bearer TOKEN; see postroom tokens"
+
+
+class LacksScope(Refused):
+    """The token does not reach that far."""
+
+    code = "lacks_scope"
+    hint = "Make one that does: postroom tokens issue NAME --scope SCOPE"
+
+
+class ForeignPage(Refused):
+    """Another page, or another name of this machine, is asking."""
+
+    code = "foreign_page"
+    hint = "Open the page itself: postroom dashboard"
+
+
 class StoreError(PostroomError):
     """The room's store failed."""
 
@@ -436,6 +464,13 @@ class StoreNetworked(StoreError):
 
     code = "store_networked"
     hint = "Set POSTROOM_HOME to a directory on a local disk."
+
+
+class Unreachable(StoreError):
+    """The room's server does not answer."""
+
+    code = "unreachable"
+    hint = "See that its daemon runs (postroom status, there), and that the address is right."
 
 
 class JournalBroken(StoreError):

@@ -169,7 +169,18 @@ PROMISES: dict[str, str] = {
     "plain": "A runtime that only shows a command's output gets its mail once, seen when it asks again.",
     "doctor": "A runtime that is set up and does not work is told, with what to do.",
     "doctor-sandbox": "What becomes of mail from inside a sandbox is tried in there, or said to be untried.",
+    # over the network
+    "web-identity": "Over HTTP one is whom a token, a page or a process proves, and speaks as nobody else.",
+    "web-refuses": "A foreign page, a foreign name of the machine and a wrong token get and change nothing.",
+    "web-lease": "What is taken over HTTP and not settled in its lease is offered again, labelled.",
+    "web-api": "The API's document is all that is served; whatever is asked, it is answered as it says.",
     # for programs
     "exports": "A dozen exported names are there, and stay.",
     "examples": "The documented examples run as they stand.",
+    # the page
+    "page-live": "What happens in the room shows in the page by itself, also after the line was down.",
+    "page-text": "Whatever a body holds, the page shows it as text.",
+    "page-keys": "All that the page can do is done with the keyboard alone.",
+    "page-steers": "An agent is interrupted from the page once that was confirmed, and says what was proven.",
+    "page-origin": "A page of another origin gets nothing from the server, and does nothing there.",
 }

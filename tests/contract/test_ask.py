@@ -23,7 +23,7 @@ Start = Callable[..., "Future[Mail]"]
 
 @pytest.fixture(autouse=True)
 def _glance(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ask, "_GLANCE", 0.2)
+    monkeypatch.setattr(ask, "GLANCE", 0.2)
 
 
 @pytest.fixture
@@ -179,7 +179,7 @@ def test_who_has_acknowledged_it_may_still_answer(team: LocalRoom, start: Start)
     question = team.peek("builder")[0]
     team.ack(question.id, agent="builder")
     with pytest.raises(TimeoutError):
-        told.result(3 * ask._GLANCE)
+        told.result(3 * ask.GLANCE)
     team.reply(question.id, "late, but here", agent="builder")
     assert told.result(BOUND).body == "late, but here"
 

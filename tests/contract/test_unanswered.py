@@ -23,7 +23,7 @@ Start = Callable[..., "Future[Mail]"]
 
 @pytest.fixture(autouse=True)
 def _glance(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ask, "_GLANCE", 0.2)
+    monkeypatch.setattr(ask, "GLANCE", 0.2)
 
 
 @pytest.fixture
@@ -309,7 +309,7 @@ def test_who_waits_goes_on_when_the_one_asked_is_idle_and_gets_the_answer_alone(
     mail = see(team)
     assert len(team.idle("builder")) == 1
     with pytest.raises(TimeoutError):
-        answer.result(3 * ask._GLANCE)
+        answer.result(3 * ask.GLANCE)
     team.reply(mail, "here", agent="builder")
     assert answer.result(BOUND).body == "here"
     assert team.peek("planner") == []
@@ -342,7 +342,7 @@ def test_only_who_was_asked_can_answer(team: LocalRoom, start: Start):
     asked = team.peek("builder")[0].id
     team.send("planner", "I know!", sender="reviewer", type="response", reply_to=asked, correlation=asked)
     with pytest.raises(TimeoutError):
-        answer.result(3 * ask._GLANCE)
+        answer.result(3 * ask.GLANCE)
     assert [mail.body for mail in team.peek("planner")] == ["I know!"]
     team.reply(asked, "here", agent="builder")
     assert answer.result(BOUND).body == "here"

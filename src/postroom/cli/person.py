@@ -10,16 +10,13 @@ if TYPE_CHECKING:
 
 def claim(context: "Context") -> None:
     """Whoever sits here is `human:LOGIN`, unless a name was said, or evidence tells who calls."""
-    from postroom.errors import InvalidAddress
-    from postroom.room.directory import evident, personal
+    from postroom.room.directory import evident
 
     room = context.room()
     if room.agent or not is_at_terminal() or evident(room.store.look(), None, room.scope):
         return
-    try:
-        room.claim(str(personal(f"human:{_login()}")))
-    except InvalidAddress:
-        pass  # a login name that is none here: then it has to be said
+    if who := login():
+        room.claim(who)
 
 
 def writer(context: "Context") -> "Agent":
@@ -44,10 +41,14 @@ def is_at_terminal() -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
-def _login() -> str:
+def login() -> str:
+    """The address of whoever is logged in; empty where their name is none here: then it has to be said."""
     import getpass
 
+    from postroom.errors import InvalidAddress
+    from postroom.room.directory import personal
+
     try:
-        return getpass.getuser()
-    except (KeyError, OSError):
+        return str(personal(f"human:{getpass.getuser()}"))
+    except (KeyError, OSError, InvalidAddress):
         return ""

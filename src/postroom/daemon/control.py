@@ -50,7 +50,7 @@ class Server:
             os.unlink(self._path)
         except FileNotFoundError:
             pass
-        with _short(self._path) as path:
+        with short(self._path) as path:
             self._socket.bind(path)
         os.chmod(self._path, 0o600)
         self._file = os.stat(self._path)
@@ -132,7 +132,7 @@ def take_over(home: str, verb: str, **words: Any) -> tuple[socket.socket, Any]:
 def _asked(link: socket.socket, home: str, patience: float, words: Json) -> Any:
     until = time.monotonic() + patience
     try:
-        with _short(config.beside(home, _NAME)) as path:
+        with short(config.beside(home, _NAME)) as path:
             _connect(link, path, until)
         link.settimeout(max(_PAUSE, until - time.monotonic()))
         link.sendall(json.dumps(words).encode() + b"\n")
@@ -225,7 +225,7 @@ def _pid_on_a_mac(link: socket.socket) -> int:
     return pid
 
 
-class _short:
+class short:
     """A path that fits a socket's address, through a descriptor where it is too long by itself."""
 
     def __init__(self, path: str) -> None:

@@ -24,6 +24,7 @@ from postroom.daemon.reseat import Reseat
 from postroom.daemon.sweep import Sweep
 from postroom.daemon.trees import Trees
 from postroom.daemon.watcher import Watches
+from postroom.daemon.web import Web
 from postroom.errors import PostroomError, UnknownAgent
 from postroom.model.message import Json
 from postroom.room.local import LocalRoom
@@ -51,6 +52,7 @@ class Daemon:
         self._sweep = Sweep(self.room)
         self._reseat = Reseat(home)
         self._trees = Trees(self.room)
+        self.web = Web(self)
         self._guard = threading.RLock()
         self._wake = threading.Event()
         self._ends = False
@@ -59,11 +61,13 @@ class Daemon:
         log.note("began", process=host.identity())
         self.reconcile()
         server = Server(self.home, self._answer)
+        self.web.start()
         while not self._ends:
             self._wake.wait(_TICK)
             self._wake.clear()
             self._tick()
         server.close()  # no more commands
+        self.web.stop()
         self._finish()
 
     def end(self, *_: object) -> None:
@@ -145,6 +149,10 @@ class Daemon:
         }
         seen = {agent: _paused(pause) for agent, pause in paused.items()}
         return seen | {agent: found for agent, answer in answers.items() if (found := _result(answer, until))}
+
+    def do(self, name: str, words: Json) -> Any:
+        """As a command that may do it would have it done."""
+        return verb.do(self, name, words)
 
     def _answer(self, name: str, words: Json, pid: int) -> Any:
         return verb.run(self, name, words, pid)

@@ -40,6 +40,11 @@ def run(daemon: "Daemon", name: str, words: Json, pid: int) -> Any:
     return verb(daemon, words)
 
 
+def do(daemon: "Daemon", name: str, words: Json) -> Any:
+    """The same for who has been allowed to already: the daemon's own server asks for it."""
+    return _VERBS[name](daemon, words)
+
+
 def _text(words: Json, name: str) -> str:
     found = words.get(name)
     if not isinstance(found, str):
@@ -67,6 +72,7 @@ def _ping(daemon: "Daemon", _: Json) -> Json:
         "crashes": sum(keeper.crashes for keeper in daemon.keepers.values()),
         "paused": {one.manifest.address: one.pause for one in daemon.keepers.values() if one.pause},
         "instead": {one.manifest.address: one.instead for one in daemon.keepers.values() if one.instead},
+        "web": daemon.web.facts(),
     }  # fmt: skip
 
 
@@ -172,6 +178,11 @@ def _release(daemon: "Daemon", words: Json) -> None:
     daemon.reconcile()
 
 
+def _page(daemon: "Daemon", words: Json) -> Json:
+    """A link that logs a person in, once."""
+    return {"url": daemon.web.link(_text(words, "person"))}
+
+
 def _down(daemon: "Daemon", _: Json) -> None:
     daemon.end()
 
@@ -188,6 +199,7 @@ _VERBS: dict[str, Callable[["Daemon", Json], Any]] = {
     "watch": _watch,
     "unwatch": _unwatch,
     "release": _release,
+    "page": _page,
     "down": _down,
 }
 _FOR_ANYBODY = ("ping", "reload", "observe", "screen")  # what changes nothing; all else is for people

@@ -48,6 +48,8 @@ class Filter(NamedTuple):
     since: int | None = None
     until: int | None = None
     state: str | None = None  # of any of its deliveries
+    project: str | None = None
+    party: str | None = None  # who wrote it, or got it
 
 
 class Snippet(NamedTuple):

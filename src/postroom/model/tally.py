@@ -26,6 +26,16 @@ class Time(NamedTuple):
     times: int
 
 
+class Flow(NamedTuple):
+    """Deliveries that have all this in common."""
+
+    route: str  # of the latest attempt; empty where nothing was tried
+    state: str
+    hour: int  # since the epoch, in which it was stored
+    ms: int | None  # from stored to seen; None where that did not happen
+    times: int
+
+
 class Spread(NamedTuple):
     """How long something takes: exact up to 100 ms, and to two digits beyond."""
 
@@ -41,6 +51,13 @@ def spread(times: Iterable[tuple[int | None, int]]) -> Spread | None:
     if not total:
         return None
     return Spread(total, _rank(ordered, -(-total // 2)), _rank(ordered, -(-total * 19 // 20)))
+
+
+def percentile(times: Iterable[tuple[int, int]], share: float) -> int | None:
+    """The time within which such a share of them lies; nearest rank."""
+    ordered = sorted(times)
+    total = sum(count for _, count in ordered)
+    return _rank(ordered, max(1, -int(-total * share // 1))) if total else None
 
 
 def _rank(ordered: list[tuple[int, int]], rank: int) -> int:

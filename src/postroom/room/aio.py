@@ -5,14 +5,18 @@ Waiting costs no thread: the loop watches the bell's descriptor, and the worker 
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from functools import partial, wraps
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from postroom.bell.contract import Waiter
 from postroom.bell.polling import SECONDS
+from postroom.errors import NoAnswer
 from postroom.model.message import Delivery, Event, Mail
+from postroom.room import ask as asked
+from postroom.room import asking
+from postroom.room.ask import Question
 from postroom.room.contract import Room
 from postroom.room.history import concerns
 from postroom.room.listen import Listening
@@ -47,9 +51,11 @@ class AsyncRoom:
     `listen` and `events` are for `async for`.
     """
 
-    def __init__(self, room: LocalRoom) -> None:
+    def __init__(self, room: LocalRoom, worker: Executor | None = None) -> None:
+        """`worker`: whose threads make the calls, if not one of its own; who gave it ends it."""
         self.room = room
-        self._worker = ThreadPoolExecutor(1, "postroom-async")
+        self._worker = worker or ThreadPoolExecutor(1, "postroom-async")
+        self._is_own = worker is None
         self._listening: set[Listening] = set()
 
     @property
@@ -113,13 +119,16 @@ class AsyncRoom:
 
     async def _claim(self, agent: str | None, id: str | None) -> Mail | None:
         """Take now. Who is cancelled meanwhile never got it: it goes back to the queue."""
-        claim: Future[Mail | None] = self._worker.submit(self.room.take, agent, id=id)
+        claim: Future[Mail | None] = self._worker.submit(self._take, agent, id)
         try:
             return await asyncio.shield(asyncio.wrap_future(claim))
         except asyncio.CancelledError:
             if not claim.cancel():
                 self._worker.submit(self._give_up, claim)
             raise
+
+    def _take(self, agent: str | None, id: str | None) -> Mail | None:
+        return self.room.take(agent, id=id)
 
     def _give_up(self, claim: "Future[Mail | None]") -> None:
         if claim.exception() is None and (mail := claim.result()) is not None:
@@ -134,8 +143,35 @@ class AsyncRoom:
         timeout: float | None = 30.0,
         **options: "Unpack[SendOptions]",
     ) -> Mail:
-        """Blocks its own thread, so that other calls go on meanwhile."""
-        return await asyncio.to_thread(self.room.ask, to, body, sender=sender, timeout=timeout, **options)
+        question = await self.call(Question, self.room, to, body, sender, options)
+        note = asking.noted(self.room, question.sent)
+        await self.call(note.__enter__)
+        try:
+            await self.call(asking.check_circle, self.room, question.sent)
+            found = await self._attend(question, timeout)
+        except NoAnswer:
+            await self.call(question.despair)
+            raise
+        finally:
+            await self.call(note.__exit__, None, None, None)
+        return await self.call(question.answered, found, timeout)
+
+    async def _attend(self, question: Question, timeout: float | None) -> Mail | None:
+        """As `ask._wait`."""
+        now = asyncio.get_running_loop().time
+        deadline = None if timeout is None else now() + timeout
+        look, waiter = partial(self.call, question.look), self.room.bell.waiter(question.party)
+        try:
+            while True:
+                left = None if deadline is None else deadline - now()
+                pause = asked.GLANCE if left is None else min(left, asked.GLANCE)
+                if (found := await self._watch_with(waiter, None, look, pause)) is not None:
+                    return found
+                await self.call(question.check_hope)
+                if left is not None and left <= pause:
+                    return None
+        finally:
+            waiter.close()
 
     async def wait(
         self, agent: str | None = None, *, timeout: float | None = None, limit: int = 50
@@ -241,8 +277,9 @@ class AsyncRoom:
         """Give back what is held of the room, and end the worker; `async with` does it by itself."""
         for listening in list(self._listening):
             await self._close(listening)
-        await self.call(self.room.close)
-        self._worker.shutdown()
+        if self._is_own:
+            await self.call(self.room.close)
+            self._worker.shutdown()
 
     async def __aenter__(self) -> "AsyncRoom":
         return self

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from postroom.store.contract import ReadTx
 
 
-_GLANCE = 2.0  # seconds between two looks at whether whoever was asked still lives
+GLANCE = 2.0  # seconds between two looks at whether whoever was asked still lives
 _EXITS = (State.BOUNCED, State.DEAD, State.EXPIRED)
 
 
@@ -43,33 +43,66 @@ def ask(
     Only who was asked can answer; what others write in its name comes to the inbox, and the wait goes on.
     What the room tells about the request meanwhile is seen, too: whoever waits learns it from the error.
     """
-    options.setdefault("type", "request")
-    options.setdefault("requires_ack", True)
-    sent = send(room, to, body, sender=sender, **options)
-    with asking.noted(room, sent):
-        asking.check_circle(room, sent)
-        found, told = _attend(room, sent, timeout)
-    if found is None:
-        raise _timed_out(room, sent.message, to, timeout or 0.0, told)
-    _see(room, found, sent.message.sender_id)
-    if found.payload and _is_bounce(found):
-        handle, reason = sent.message.handle, found.payload["bounce"]["reason"]
-        raise Refused(f"{to} did not take {handle}: {reason}", message_ref=sent.id)
-    if found.message.sender_id == ROOM and sent.message.type == GATE:
-        raise NoAnswer(f"{sent.message.handle} was denied: nobody decided in time", message_ref=sent.id)
-    return found
+    question = Question(room, to, body, sender, options)
+    with asking.noted(room, question.sent):
+        asking.check_circle(room, question.sent)
+        found = _attend(room, question, timeout)
+    return question.answered(found, timeout)
 
 
-def _attend(room: "LocalRoom", sent: Sent, timeout: float | None) -> tuple[Mail | None, list[Mail]]:
-    """The answer, if one came, and what the room told meanwhile, which is seen then."""
-    request = sent.message
+class Question:
+    """A request that was sent, and what whoever waits for its answer looks at."""
+
+    def __init__(
+        self, room: "LocalRoom", to: str, body: str, sender: str | None, options: "SendOptions"
+    ) -> None:
+        options.setdefault("type", "request")
+        options.setdefault("requires_ack", True)
+        self._room, self._to = room, to
+        self.sent: Sent = send(room, to, body, sender=sender, **options)
+        self._asked = {delivery.recipient_id for delivery in self.sent.deliveries}
+
+    @property
+    def party(self) -> str:
+        """Whose bell rings when an answer comes."""
+        return self.sent.message.sender_id
+
+    def look(self) -> Mail | None:
+        """The answer, once it is there."""
+        with self._room.store.read() as tx:  # one moment: an answer between two looks is no refusal
+            return _answer(tx, self.sent.message, self._asked)
+
+    def check_hope(self) -> None:
+        """Raises `NoAnswer` when none will come: the death of who was asked rings no bell."""
+        _check_hope(self._room, self.sent.message, self._asked)
+
+    def despair(self) -> None:
+        """After `NoAnswer`: the letter about it is written now, not later as a surprise, and is seen."""
+        self._room.sweep(self.party)
+        _see_letters(self._room, self.sent.message, bounces=True)
+
+    def answered(self, found: Mail | None, timeout: float | None) -> Mail:
+        """The answer, seen; or the error that tells why there is none."""
+        room, sent = self._room, self.sent
+        told = _see_letters(room, sent.message)
+        if found is None:
+            raise _timed_out(room, sent.message, self._to, timeout or 0.0, told)
+        _see(room, found, sent.message.sender_id)
+        if found.payload and _is_bounce(found):
+            handle, reason = sent.message.handle, found.payload["bounce"]["reason"]
+            raise Refused(f"{self._to} did not take {handle}: {reason}", message_ref=sent.id)
+        if found.message.sender_id == ROOM and sent.message.type == GATE:
+            raise NoAnswer(f"{sent.message.handle} was denied: nobody decided in time", message_ref=sent.id)
+        return found
+
+
+def _attend(room: "LocalRoom", question: Question, timeout: float | None) -> Mail | None:
+    """The answer, if one came in time."""
     try:
-        found = _wait(room, request, {delivery.recipient_id for delivery in sent.deliveries}, timeout)
+        return _wait(room, question, timeout)
     except NoAnswer:
-        room.sweep(request.sender_id)  # the letter about it is written now, not later as a surprise
-        _see_letters(room, request, bounces=True)
+        question.despair()
         raise
-    return found, _see_letters(room, request)
 
 
 def _see_letters(room: "LocalRoom", request: Message, *, bounces: bool = False) -> list[Mail]:
@@ -84,23 +117,17 @@ def _see_letters(room: "LocalRoom", request: Message, *, bounces: bool = False) 
     return told
 
 
-def _wait(room: "LocalRoom", request: Message, asked: Collection[str], timeout: float | None) -> Mail | None:
+def _wait(room: "LocalRoom", question: Question, timeout: float | None) -> Mail | None:
     """The answer; None when time is up. The death of whoever was asked rings no bell: look now and again."""
-    author = request.sender_id
-
-    def look() -> Mail | None:
-        with room.store.read() as tx:  # one moment: an answer that comes between two looks is no refusal
-            return _answer(tx, request, asked)
-
-    waiter = room.waiter(author)
+    waiter = room.waiter(question.party)
     deadline = None if timeout is None else time.monotonic() + timeout
     while True:
         left = None if deadline is None else deadline - time.monotonic()
-        pause = _GLANCE if left is None else min(left, _GLANCE)
-        found = watch_with(room, waiter, author, look, pause, others=True)
+        pause = GLANCE if left is None else min(left, GLANCE)
+        found = watch_with(room, waiter, question.party, question.look, pause, others=True)
         if found is not None:
             return found
-        _check_hope(room, request, asked)
+        question.check_hope()
         if left is not None and left <= pause:
             return None
 

@@ -30,13 +30,15 @@ class Bundle:
         self.frame = frame
 
 
-def take_bundle(room: "LocalRoom", agent: str | None, *, budget: int, route: str) -> Bundle | None:
+def take_bundle(
+    room: "LocalRoom", agent: str | None, *, budget: int, route: str, claimer: str = ""
+) -> Bundle | None:
     """Claim as many of the next messages as one frame holds; None when nothing waits.
 
     They are not yet handed over: write the text out, then `settle_all` them, or `give_up_all`.
     """
     number = len(room.frame(room.peek(agent, limit=MOST), budget=budget).shown)
-    taken = _claim(room, agent, number, route)
+    taken = _claim(room, agent, number, route, claimer)
     if not taken:
         return None
     try:
@@ -49,7 +51,7 @@ def take_bundle(room: "LocalRoom", agent: str | None, *, budget: int, route: str
     return Bundle(frame.shown, frame)
 
 
-def _claim(room: "LocalRoom", agent: str | None, number: int, route: str) -> list[Mail]:
+def _claim(room: "LocalRoom", agent: str | None, number: int, route: str, claimer: str) -> list[Mail]:
     """The first so many that wait, in one transaction."""
     taken: list[Mail] = []
     nonce = ids.nonce()
@@ -59,8 +61,8 @@ def _claim(room: "LocalRoom", agent: str | None, number: int, route: str) -> lis
         for mail in tx.ready(who.id, number, who.called) if number else ():
             taken.append(
                 claim(
-                    tx, mail, route=route, context=context(), handed=False, nonce=nonce,
-                    lease=room.settings.lease_seconds,
+                    tx, mail, route=route, context=context(claimer), handed=False, nonce=nonce,
+                    lease=room.settings.lease_seconds, claimer=claimer,
                 )
             )  # fmt: skip
     return taken

@@ -24,6 +24,7 @@ SESSION = "session"  # the environment names the session, and its process is abo
 PROCESS = "process"  # the process above this one hosts one session
 HOOK = "hook"  # the session's own hook says so
 MAILBOX = "mailbox"  # it lay in the agent's own file mailbox
+PAGE = "page"  # a person in a browser that has logged in
 TERMINAL = "terminal"  # a person at a terminal, and no agent around
 UNVERIFIED = "unverified"
 
@@ -34,18 +35,23 @@ UNKNOWN: Origin = (UNVERIFIED, None, None)
 class Evidence:
     """Whose session this process runs in, and how that is known."""
 
-    __slots__ = ("agent", "process", "runtime", "session", "verified")
+    __slots__ = ("_because", "agent", "process", "runtime", "session", "verified")
 
-    def __init__(self, agent: str, session: str, runtime: str, verified: str, process: str) -> None:
+    def __init__(
+        self, agent: str, session: str, runtime: str, verified: str, process: str, *, because: str = ""
+    ) -> None:
         self.agent = agent  # its id
         self.session = session
         self.runtime = runtime
         self.verified = verified
         self.process = process
+        self._because = because
 
     @property
     def because(self) -> str:
         """What speaks for it, in words."""
+        if self._because:
+            return self._because
         if not self.process:
             return "POSTROOM_TOKEN is its token"
         return f"process {self.process.partition('.')[0]} above this one hosts its session {self.session}"
@@ -129,6 +135,14 @@ def stated() -> list[str]:
 
     named = ((runtime, os.environ.get(variable)) for runtime, variable in SESSION_ENV.items() if variable)
     return [session_id(runtime, value) for runtime, value in named if value]
+
+
+def of_process(tx: "ReadTx", pid: int) -> "tuple[bool, Evidence | None]":
+    """Whether a process of this machine runs in the session of an agent, and of which, if that is certain."""
+    for process in (host.identity_of(pid), *host.lineage(pid)):
+        if hosted := _conversations(tx, process):
+            return True, Evidence.of(hosted[0], PROCESS) if len(hosted) == 1 else None
+    return False, None
 
 
 def spokesman(tx: "ReadTx", evident: Evidence | None) -> str:

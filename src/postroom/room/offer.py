@@ -37,26 +37,30 @@ def offer(
     ref: str | None = None,
     route: str = "api",
     handed: bool = True,
+    claimer: str = "",
 ) -> Mail | None:
     """Claim the next delivery, or the one named; None when nothing waits.
 
     `handed` says that returning it is handing it over, as it is to the program that called. Such a claim does
     not wait for the disk: a power cut that takes the claim takes that program, too. A route that still has to
-    write it out claims with a lease first.
+    write it out claims with a lease first. `claimer` is for whom this process claims, if not for itself: its
+    identity and one word more, so that the claim ends with it at the latest.
     """
+    me = claimer or host.identity()
     with Unit(room, prompt=False, lasting=not handed) as tx:
         who = directory.caller_of(tx, agent or room.agent, room.scope)
-        standing, mail = tx.next(who.id, host.identity(), who.called)
+        standing, mail = tx.next(who.id, me, who.called)
         if standing.holder is not None or standing.others or is_due(standing.due, tx.now):
             mail = put_in_order(tx, room, who, alone=ref is None)
         if ref is not None:
-            mail = _named(tx, room, ref, who)
+            mail = _named(tx, room, ref, who, me)
             room.contest(tx, who.id)  # a listener in this process may have read it already
         if mail is None or mail.delivery.state is not State.STORED:
             return mail
         return claim(
-            tx, mail, route=route, context=context(), handed=handed, lease=room.settings.lease_seconds
-        )
+            tx, mail, route=route, context=context(me), handed=handed, lease=room.settings.lease_seconds,
+            claimer=me,
+        )  # fmt: skip
 
 
 def put_in_order(tx: "WriteTx", room: "LocalRoom", who: Agent, *, alone: bool) -> Mail | None:
@@ -70,9 +74,9 @@ def put_in_order(tx: "WriteTx", room: "LocalRoom", who: Agent, *, alone: bool) -
     return tx.next(who.id, host.identity(), who.called)[1]
 
 
-def context() -> str:
+def context(claimer: str = "") -> str:
     """Where mail taken by a plain program goes: (runtime, session, main or subagent, epoch)."""
-    return context_id(session_id("python", host.identity()), 0)
+    return context_id(session_id("python", claimer or host.identity()), 0)
 
 
 def claim(
@@ -106,7 +110,7 @@ def claim(
     ))))  # fmt: skip
 
 
-def _named(tx: "ReadTx", room: "LocalRoom", ref: str, who: Agent) -> Mail:
+def _named(tx: "ReadTx", room: "LocalRoom", ref: str, who: Agent, me: str) -> Mail:
     mail = tx.mail(room.find_message(tx, ref).seq, who.id)
     if mail is not None and one.is_taken(mail.delivery):
         raise StaleClaim(f"another has taken message {mail.handle}", message_ref=mail.id)
@@ -116,7 +120,7 @@ def _named(tx: "ReadTx", room: "LocalRoom", ref: str, who: Agent) -> Mail:
         raise UnknownMessage(f"message {ref} is not due yet", message_ref=ref)
     if mail.delivery.state is State.WITHDRAWN:
         raise IllegalMove(f"message {mail.handle} was withdrawn by its sender", message_ref=mail.id)
-    if mail.delivery.state is State.OFFERED and mail.delivery.claimer != host.identity():
+    if mail.delivery.state is State.OFFERED and mail.delivery.claimer != me:
         pid = (mail.delivery.claimer or "?").split(".")[0]
         raise StaleClaim(f"message {mail.handle} is being read by process {pid}", message_ref=mail.id)
     return mail

@@ -58,6 +58,8 @@ class SearchOptions(TypedDict, total=False):
     until: int | None
     state: str | None  # of any of its deliveries
     before: int | None  # the `seq` of the last one of the page before
+    project: str | None
+    party: str | None  # who wrote it, or got it
 
 
 class Wishes(TypedDict, total=False):

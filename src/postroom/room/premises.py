@@ -21,6 +21,8 @@ from postroom.room.unit import Unit
 from postroom.store.sqlite.store import SqliteStore
 
 if TYPE_CHECKING:
+    from typing import Self
+
     from postroom.bell.contract import Bell, Waiter
     from postroom.model.route import Route
     from postroom.room.hand import Hand
@@ -76,6 +78,17 @@ class Premises:
     def who(self, agent: str | None = None) -> Agent:
         """The agent or person a call is made for; must exist."""
         return directory.caller(self.store.look(), agent or self.agent, self.scope)
+
+    def on_behalf(self, agent: str | None, project: str | None, witness: "Witness | None") -> "Self":
+        """The same room as another caller has it: its own name, project and evidence, the same files.
+
+        For who serves many. `close` what this was made of, and not this.
+        """
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        other.agent, other.scope = agent, Scope(project, witness=witness)
+        other._waiters, other.acked = None, ("", "")
+        return other
 
     def claim(self, name: str) -> None:
         """Calls are made for whom a caller says it is, unless that contradicts the evidence."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from postroom.errors import InvalidValue
 from postroom.model.address import ROOM, Kind, parse
 from postroom.model.ladder import State
+from postroom.model.message import Delivery, Message
 from postroom.model.query import Filter, Hit, fields, snippet
 from postroom.model.query import parse as read
 from postroom.room import directory
@@ -47,6 +48,22 @@ def search(
         ]
 
 
+def browse(
+    room: "LocalRoom", limit: int, after: int | None = None, **options: "Unpack[SearchOptions]"
+) -> list[tuple[Message, list[Delivery]]]:
+    """Whatever was written, newest first: before the `seq` of one message, or next after that of another."""
+    room.sweep()
+    wanted = _filter(room, room.store.look(), options)
+    limit = max(1, min(limit, MOST))
+    seqs = room.store.search().browse(wanted, limit, options.get("before"), after)
+    with room.store.read() as tx:
+        return [
+            (m, [as_shown(room, tx, delivery) for delivery in tx.deliveries(seq)])
+            for seq in seqs
+            if (m := tx.message_at(seq)) is not None
+        ]
+
+
 def _nobody(_: int) -> None: ...
 
 
@@ -65,6 +82,8 @@ def _filter(room: "LocalRoom", tx: "ReadTx", options: "SearchOptions") -> Filter
         since=options.get("since"),
         until=options.get("until"),
         state=state,
+        project=options.get("project"),
+        party=_whose(room, tx, options.get("party")),
     )
 
 

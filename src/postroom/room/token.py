@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from postroom import config, host
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from postroom.model.message import Agent
     from postroom.room.premises import Premises
 
@@ -26,16 +28,17 @@ class Token(NamedTuple):
     agent: str  # its id
     issued_at: int
     digest: str
+    scopes: tuple[str, ...] = ()  # how far it reaches over the network; none: as far as usual for whose it is
 
 
-def issue(room: "Premises", agent: "Agent") -> str:
+def issue(room: "Premises", agent: "Agent", scopes: "Sequence[str]" = ()) -> str:
     """A new token of an agent's or a person's. It is kept nowhere else."""
     secret = _PREFIX + os.urandom(24).hex()
     path = _path(room.home, _digest(proof(secret)))
     host.private_directory(os.path.dirname(path))
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
-        os.write(file, f"{agent.id} {room.now()}\n".encode())
+        os.write(file, " ".join((agent.id, str(room.now()), *sorted(set(scopes)))).encode() + b"\n")
     finally:
         os.close(file)
     return secret
@@ -69,6 +72,11 @@ def holder(home: str, proof: str) -> str:
     return kept.agent if kept else ""
 
 
+def held(home: str, proof: str) -> Token | None:
+    """What is kept of a token; None if it is nobody's."""
+    return _kept(home, _digest(proof))
+
+
 def _digest(text: str) -> str:
     import hashlib  # noqa: PLC0415 - only who has a token
 
@@ -82,7 +90,7 @@ def _path(home: str, *names: str) -> str:
 def _kept(home: str, digest: str) -> Token | None:
     try:
         with open(_path(home, digest), encoding="ascii") as file:
-            agent, issued_at = file.read(200).split()
-        return Token(agent, int(issued_at), digest)
+            agent, issued_at, *scopes = file.read(200).split()
+        return Token(agent, int(issued_at), digest, tuple(scopes))
     except (OSError, ValueError):
         return None

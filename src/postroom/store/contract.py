@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from postroom.model.pen import Pen
     from postroom.model.query import Filter, Query
     from postroom.model.reading import Reading
-    from postroom.model.tally import Time, Traffic
+    from postroom.model.tally import Flow, Time, Traffic
 
 if not TYPE_CHECKING:
     Protocol = object  # a real one costs every start half a millisecond a class
@@ -219,6 +219,12 @@ class Search(Protocol):
         """
         ...
 
+    def browse(self, wanted: "Filter", limit: int, before: int | None, after: int | None) -> list[int]:
+        """The numbers of messages, whatever they say, newest first: the last below `before`, or the first
+        above `after` where that is given.
+        """
+        ...
+
     def sweep(self) -> None:
         """Leave no word in any file that only messages said which have been redacted or removed."""
         ...
@@ -234,6 +240,30 @@ class Tally(Protocol):
 
     def answers(self, since: int) -> "list[Time]":
         """From a request to the first answer of who was asked."""
+        ...
+
+    def messages(self) -> int:
+        """How many there are."""
+        ...
+
+    def first_since(self, since: int) -> int:
+        """The number from which on messages were written since a moment; at no cost."""
+        ...
+
+    def flow(self, first: int) -> "list[Flow]":
+        """What became of the messages from a number on."""
+        ...
+
+    def hours(self, first: int) -> list[tuple[int, int]]:
+        """How many were written in each hour (since the epoch), from a number on."""
+        ...
+
+    def unacked(self) -> int:
+        """How many deliveries wait for an acknowledgement that was asked for."""
+        ...
+
+    def waiting(self) -> dict[str, int]:
+        """How much waits for whom, by id; nobody for whom nothing does."""
         ...
 
 

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     import argparse
 
     from postroom.cli.context import Context
+    from postroom.cli.distant import Distant
     from postroom.cli.parser import Parser
     from postroom.model.message import AgentStatus
     from postroom.room.local import LocalRoom
@@ -27,11 +28,31 @@ def add_arguments(parser: "Parser") -> None: ...
 
 def run(args: "argparse.Namespace", context: "Context") -> int:
     del args  # every command is called alike
+    if distant := context.elsewhere:
+        return _elsewhere(distant, context)
     report = gather(context.room())
     if context.json:
         context.put_json(report)
     else:
         context.put(_text(report, context))
+    return 0
+
+
+def _elsewhere(room: "Distant", context: "Context") -> int:
+    """What its daemon says of a room that is not on this machine."""
+    report = room.call("status")
+    if context.json:
+        context.put_json(report)
+        return 0
+    counts = report["counts"]
+    rows = [
+        ("room", f"{room.url}, version {report['version']}"),
+        ("here", f"{count(counts['agents'], 'agent')} in {count(counts['projects'], 'project')}"),
+        ("mail", _open(counts)),
+        ("dead letters", f"{counts['dead']:,}, and {counts['uncertain']:,} uncertain"),
+    ]
+    paint = context.out.paint
+    context.put("".join(f"{paint(name.ljust(13), 'dim')} {value}\n" for name, value in rows))
     return 0
 
 
@@ -99,7 +120,8 @@ def _daemon(home: str) -> dict[str, Any]:
         return facts | {"error": str(exc)}
     since = iso(said["since"])
     kept = {name: said[name] for name in ("agents", "crashes", "instead")}
-    return facts | {"running": True, "since": since, "other": objection(said.get("edition")) or None, **kept}
+    other = objection(said.get("edition")) or None
+    return facts | {"running": True, "since": since, "other": other, **kept, "page": said.get("web")}
 
 
 def _about_daemon(facts: dict[str, Any]) -> str:
@@ -110,7 +132,8 @@ def _about_daemon(facts: dict[str, Any]) -> str:
         return f"process {facts['process']} does not answer; see {facts['log']}"
     crashes = f", {count(facts['crashes'], 'crash').replace('crashs', 'crashes')}" if facts["crashes"] else ""
     kept = f"keeps {count(facts['agents'], 'agent')}{crashes}"
-    return f"process {facts['process']} since {facts['since']}, {kept}; log {facts['log']}"
+    page = f"; the page: {url}" if (url := facts["page"]["url"]) else ""
+    return f"process {facts['process']} since {facts['since']}, {kept}{page}; log {facts['log']}"
 
 
 def _size(path: str) -> int:

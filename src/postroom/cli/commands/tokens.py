@@ -15,9 +15,13 @@ if TYPE_CHECKING:
 HELP = """\
 Secrets that prove who calls, for programs that run in no agent's session: whoever has one in POSTROOM_TOKEN
 is that agent, and its mail says `token`. `issue` prints a new one, which is shown only this once; `revoke`
-ends all of an agent's. Inside an agent's session only its own are given out."""
+ends all of an agent's. Inside an agent's session only its own are given out.
+
+Over HTTP it reaches as far as its scopes: `mail` (its own mailbox), `observe` (see the whole room), `operate`
+(interrupt agents, see to dead letters). An agent's has `mail`, a person's all three, unless it is said."""
 EXAMPLES = """\
   POSTROOM_TOKEN=$(postroom tokens issue worker) python3 worker.py
+  postroom tokens issue human:ana --scope observe
   postroom tokens
   postroom tokens revoke worker"""
 
@@ -27,6 +31,9 @@ _ACTIONS = ("list", "issue", "revoke")
 def add_arguments(parser: "Parser") -> None:
     parser.add_argument("action", metavar="|".join(_ACTIONS), nargs="?", default="list", choices=_ACTIONS)
     parser.add_argument("agent", metavar="NAME", nargs="?", help="an agent, or human:NAME")
+    parser.add_argument(
+        "--scope", metavar="SCOPE", action="append", help="mail, observe or operate; may be given again"
+    )
 
 
 def run(args: "argparse.Namespace", context: "Context") -> int:
@@ -35,7 +42,7 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
         raise UsageError(wrong, hint="See: postroom help tokens")
     match args.action:
         case "issue":
-            return _issue(args.agent, context)
+            return _issue(args.agent, args.scope or [], context)
         case "revoke":
             return _revoke(args.agent, context)
         case _:
@@ -52,17 +59,32 @@ def _whose(name: str, context: "Context") -> "Agent":
         raise
 
 
-def _issue(name: str, context: "Context") -> int:
+def _issue(name: str, scopes: list[str], context: "Context") -> int:
     from postroom.room.token import issue
 
     agent = _whose(name, context)
-    secret = issue(context.room(), agent)
+    _check(scopes, agent, context)
+    secret = issue(context.room(), agent, scopes)
     if context.json:
         context.put_json({"agent": agent.address, "token": secret})
         return 0
     context.put(f"{secret}\n")
     context.note(f"Whoever has this in POSTROOM_TOKEN is {agent.called}. It is not shown again.")
     return 0
+
+
+def _check(scopes: list[str], agent: "Agent", context: "Context") -> None:
+    """What reaches beyond a mailbox is for a person to give."""
+    from postroom.protocol.operation import MAIL, OPERATE, SCOPES
+    from postroom.room.authority import person
+
+    for scope in scopes:
+        if scope not in SCOPES:
+            raise UsageError(f"there is no scope {scope!r}", hint=f"There are: {', '.join(SCOPES)}.")
+    if OPERATE in scopes and not agent.is_human:
+        raise UsageError(f"{agent.called} is an agent, and only people operate", hint="Leave out operate.")
+    if set(scopes) - {MAIL}:
+        person(context.room(), "give out a token that reaches beyond a mailbox")
 
 
 def _revoke(name: str, context: "Context") -> int:
@@ -86,7 +108,10 @@ def _list(context: "Context") -> int:
     look = room.store.look()
     found = [(agent, token) for token in issued(room.home) if (agent := look.agent(token.agent))]
     if context.json:
-        rows = [{"agent": agent.address, "issued_at": iso(token.issued_at)} for agent, token in found]
+        rows = [
+            {"agent": agent.address, "issued_at": iso(token.issued_at), "scopes": list(token.scopes)}
+            for agent, token in found
+        ]
         context.put_json({"tokens": rows})
     elif found:
         from postroom.cli.moment import ago

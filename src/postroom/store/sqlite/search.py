@@ -57,6 +57,19 @@ class Search:
             above = number * _WIDTH + 1
         return found
 
+    def browse(self, wanted: Filter, limit: int, before: int | None, after: int | None) -> list[int]:
+        if (standing := self._standing(wanted.state)) is not None:
+            within = [seq for seq in standing if (after or 0) < seq < (before or _END)]
+            found = self._filtered(within, wanted, len(within))
+            return found[:limit] if after is None else found[-limit:]
+        name = "browse_back" if after is None else "browse_on"
+        if (
+            wanted.state is not None
+        ):  # of these there are many, or they lie in the one place of what has ended
+            name += "_standing" if wanted.state in _PLACES else "_ended"
+        rows = self._look.rows(SQL[name], (self._look.tenant, after or 0, *wanted, before or _END, limit))
+        return sorted((row[0] for row in rows), reverse=True)
+
     def sweep(self) -> None:
         """Remove every file from whose stretch something was taken out since it was made."""
         try:

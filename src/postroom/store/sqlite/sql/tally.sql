@@ -35,3 +35,32 @@ SELECT sender, recipient, {duration}, count(*) FROM (
       AND d.tenant = ?1 AND d.recipient = r.value AND d.place {anywhere} AND d.seq = q.seq)
 WHERE ms IS NOT NULL OR state <> 'withdrawn'
 GROUP BY 1, 2, 3;
+
+-- name: tally_messages
+SELECT count(*) FROM message WHERE +tenant = ?1;
+
+-- name: tally_first
+-- When the first message from a number on was written, and its number.
+SELECT created_at, seq FROM message WHERE seq >= ?2 AND +tenant = ?1 ORDER BY seq LIMIT 1;
+
+-- name: tally_flow
+-- What became of what was sent: by route, state and hour, and how long it took to be seen.
+SELECT route, state, hour, {duration}, count(*) FROM (
+    SELECT coalesce(d.route, '') AS route, d.state, d.stored_at / 3600000 AS hour, d.seen_at - d.stored_at AS ms
+    FROM agent a CROSS JOIN delivery d
+    WHERE a.tenant = ?1 AND d.tenant = ?1 AND d.recipient = a.id AND d.place {anywhere} AND d.seq >= ?2)
+GROUP BY 1, 2, 3, 4;
+
+-- name: tally_hours
+SELECT created_at / 3600000, count(*) FROM message WHERE seq >= ?2 AND +tenant = ?1 GROUP BY 1;
+
+-- name: tally_unacked
+-- What must be acknowledged, was not, and may yet be.
+SELECT count(*) FROM agent a CROSS JOIN delivery d
+WHERE a.tenant = ?1 AND d.tenant = ?1 AND d.recipient = a.id AND d.place {anywhere}
+  AND d.state IN ('stored', 'offered', 'seen')
+  AND (SELECT m.requires_ack FROM message m WHERE m.seq = d.seq);
+
+-- name: tally_waiting
+SELECT a.id, count(*) FROM agent a CROSS JOIN delivery d
+WHERE a.tenant = ?1 AND d.tenant = ?1 AND d.recipient = a.id AND d.place {unread} GROUP BY a.id;

@@ -1,0 +1,87 @@
+"""How soon the page shows the mail of a room with many messages, and whether it ever stands still."""
+
+import os
+from typing import Any
+
+from benchmarks.bench import Bench
+from benchmarks.filling import fill
+from benchmarks.result import Column, Result, Row, Values, percentile
+
+TEMPLATE = 500
+"""Messages lived through the API, then copied."""
+
+COLUMNS = (
+    Column("paint", "first paint p50 ms"),
+    Column("paint_p95", "p95 ms"),
+    Column("mail", "mail shown p50 ms"),
+    Column("mail_p95", "p95 ms"),
+    Column("block", "longest block while scrolling ms"),
+)
+SHOWN = """
+() => new Promise((done) => {
+  const look = () => document.querySelector(".row") ? done(performance.now()) : requestAnimationFrame(look);
+  look();
+})
+"""
+PAINT = "() => performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? -1"
+SCROLL = """
+async () => {
+  const log = document.querySelector(".log");
+  let longest = 0;
+  new PerformanceObserver((list) => {
+    for (const one of list.getEntries()) longest = Math.max(longest, one.duration);
+  }).observe({type: "longtask"});
+  for (let n = 0; n < 200; n += 1) {
+    log.scrollTop += 1500;
+    await new Promise(requestAnimationFrame);
+  }
+  return longest;
+}
+"""
+
+
+def run(bench: Bench) -> Result:
+    from playwright.sync_api import sync_playwright
+
+    from tests.page.hall import Hall, chromium, launch
+
+    path = chromium()
+    if path is None:
+        bench.skipped["page"] = "no chromium here"
+        return Result("page", "The page", COLUMNS, ())
+    rows: list[Row] = []
+    rounds = bench.pick(5, 20)
+    for messages in (1000, bench.pick(10_000, 100_000)):
+        folder = str(bench.folder / f"page-{messages}")
+        with Hall(os.path.join(folder, "home"), folder) as hall, sync_playwright() as playwright:
+            database = os.path.join(hall.room.home, "room.db")
+            fill(database, messages // TEMPLATE - 1, lambda hall=hall: hall.script.work(TEMPLATE))
+            hall.up()
+            browser = launch(playwright, path)
+            values = _measured(hall, browser, rounds)
+            browser.close()
+        rows.append(Row(str(messages), f"{messages:,} messages", values))
+    note = f"Each of {rounds} loads in a tab of its own, with what the browser keeps of the page's files."
+    return Result("page", "The page", COLUMNS, rows, notes=(note,))
+
+
+def _measured(hall: Any, browser: Any, rounds: int) -> Values:
+    context = browser.new_context(viewport={"width": 1280, "height": 800})
+    hall.open(context.new_page())
+    paints: list[float] = []
+    mails: list[float] = []
+    for _ in range(rounds):
+        tab = context.new_page()
+        tab.goto(f"{hall.origin}/#/mail", wait_until="commit")
+        mails.append(tab.evaluate(SHOWN))
+        paints.append(tab.evaluate(PAINT))
+        tab.close()
+    tab = context.new_page()
+    hall.open(tab)
+    tab.evaluate(SHOWN)
+    block = tab.evaluate(SCROLL)
+    context.close()
+    return {
+        "paint": percentile(paints, 0.5), "paint_p95": percentile(paints, 0.95),
+        "mail": percentile(mails, 0.5), "mail_p95": percentile(mails, 0.95), "block": block,
+    }  # fmt: skip

@@ -1,0 +1,109 @@
+"""Take the pictures of the docs: the page of a scripted room, in the machine's Chromium.
+
+Run by `make screenshots`. They look best with the typefaces Inter, Charis SIL and JetBrains Mono (on Debian:
+fonts-inter, fonts-sil-charis, fonts-jetbrains-mono); without them the page takes what there is.
+"""
+
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from typing import NamedTuple
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.dirname(HERE))  # the scripted room is part of the tests
+
+from playwright.sync_api import Browser, Page, sync_playwright  # noqa: E402 - after the path
+
+from tests.page.hall import Hall, chromium, launch  # noqa: E402
+
+PICTURES = os.path.join(HERE, "pictures")
+WIDE, NARROW = (1280, 800), (375, 740)
+
+
+def _open_message(page: Page) -> None:
+    page.locator(".row a", has_text="Refund endpoint").first.click()
+    page.locator("#beside .delivery").wait_for()
+
+
+def _open_thread(page: Page) -> None:
+    _open_message(page)
+    page.keyboard.press("t")
+    page.locator("#beside .letters > li").nth(3).wait_for()
+
+
+def _ask_to_stop(page: Page) -> None:
+    page.get_by_role("button", name="Stop backend").click()
+
+
+def _nothing(_: Page) -> None:
+    """As it is."""
+
+
+class Picture(NamedTuple):
+    name: str
+    where: str
+    until: str  # what must be there
+    act: Callable[[Page], None] = _nothing
+    scheme: str = "light"
+    size: tuple[int, int] = WIDE
+
+
+SHOWN = (
+    Picture("mail", "#/mail", ".row", _open_message, size=(1440, 860)),
+    Picture("mail-dark", "#/mail", ".row", _open_thread, "dark", (1440, 860)),
+    Picture("agents", "#/agents", ".person"),
+    Picture("stop", "#/agents", ".person", _ask_to_stop),
+    Picture("decisions", "#/decisions", ".gate", size=(1280, 520)),
+    Picture("metrics", "#/metrics", "g.spread", size=(1280, 1000)),
+    Picture("graph", "#/graph", ".node", size=(1280, 640)),
+    Picture("phone", "#/mail", ".row", size=NARROW),
+    Picture("phone-agent", "#/agents?agent=shop/frontend", "#beside .facts", scheme="dark", size=NARROW),
+)
+
+
+def main() -> int:
+    path = chromium()
+    if path is None:
+        sys.stderr.write("No chromium here: make browser\n")
+        return 1
+    for name in [name for name in os.environ if name.startswith("POSTROOM_")]:
+        del os.environ[name]
+    os.makedirs(PICTURES, exist_ok=True)
+    wanted = sys.argv[1:]
+    with (
+        tempfile.TemporaryDirectory() as place,
+        sync_playwright() as playwright,
+        Hall(os.path.join(place, "home"), os.path.join(place, "shop")) as hall,
+    ):
+        hall.script.work()
+        hall.script.people()
+        hall.script.end_of_day()
+        hall.up()
+        browser = launch(playwright, path)
+        for picture in SHOWN:
+            if not wanted or picture.name in wanted:
+                _take(browser, hall, picture)
+        browser.close()
+    return 0
+
+
+def _take(browser: Browser, hall: Hall, picture: Picture) -> None:
+    wide, tall = picture.size
+    context = browser.new_context(
+        viewport={"width": wide, "height": tall},
+        color_scheme="dark" if picture.scheme == "dark" else "light",
+        device_scale_factor=2 if wide < 500 else 1,
+        reduced_motion="reduce",
+    )
+    page = hall.open(context.new_page(), picture.where)
+    page.locator(picture.until).first.wait_for()
+    picture.act(page)
+    page.mouse.move(0, 0)
+    page.evaluate("document.fonts.ready")
+    page.screenshot(path=os.path.join(PICTURES, f"{picture.name}.png"))
+    context.close()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,121 @@
+"""Rows as the API gives them: what `wire` says, and what a program elsewhere needs to have the same row.
+
+`unwire` reads them back. A claim's nonce is told to nobody but who made the claim.
+"""
+
+from typing import TYPE_CHECKING
+
+from postroom.clock import iso
+from postroom.protocol import wire
+
+if TYPE_CHECKING:
+    from postroom.model.conversation import Attachment, Gate, Thread
+    from postroom.model.manners import Manners
+    from postroom.model.message import Agent, Delivery, Event, Mail, Message, Receipts, Sent
+    from postroom.model.query import Hit
+    from postroom.model.tally import Stats
+
+Document = wire.Document
+
+
+def message(m: "Message") -> Document:
+    return {**wire.message(m), "seq": m.seq}
+
+
+def delivery(d: "Delivery") -> Document:
+    return {
+        **wire.delivery(d),
+        "seq": d.seq,
+        "priority": d.priority.name.lower(),
+        "held": d.held,
+        "unproven": d.unproven,
+        "due_at": iso(d.due_at),
+        "handed_at": iso(d.handed_at),
+    }
+
+
+def mail(m: "Mail", *, claimed: bool = False) -> Document:
+    """As its recipient has it; with the claim, for who has just made it."""
+    document = {
+        **message(m.message), "state": m.delivery.state.value, "shown_before": m.delivery.shown_before,
+        "delivery": delivery(m.delivery),
+    }  # fmt: skip
+    return document | {"claim": m.delivery.nonce} if claimed else document
+
+
+def sent(s: "Sent") -> Document:
+    full = [delivery(d) for d in s.deliveries]
+    document = wire.sent(s)
+    document["deliveries"] = [{**told, **row} for told, row in zip(document["deliveries"], full, strict=True)]
+    return document | {"message": message(s.message)}
+
+
+def posted(m: "Message", deliveries: "list[Delivery]") -> Document:
+    """A message, and what became of it."""
+    return {**message(m), "deliveries": [delivery(d) for d in deliveries]}
+
+
+def hit(h: "Hit") -> Document:
+    snippet = {"field": h.snippet.field, "text": h.snippet.text, "marks": [list(m) for m in h.snippet.marks]}
+    return {**posted(h.message, h.deliveries), "snippet": snippet}
+
+
+def receipts(r: "Receipts") -> Document:
+    document = wire.receipts(r)
+    document["message"] = message(r.message)
+    document["deliveries"] = [
+        {**told, **delivery(d), "history": told["history"]}
+        for told, d in zip(document["deliveries"], r.deliveries, strict=True)
+    ]
+    return document
+
+
+def agent(a: "Agent") -> Document:
+    return {**wire.agent(a), "wishes": a.manners}
+
+
+def manners(m: "Manners", now: int) -> Document:
+    """How it is now, and what was wished for."""
+    from postroom.model.manners import written  # noqa: PLC0415 - few have any
+
+    return {**wire.manners(m, now), "wishes": written(m)}
+
+
+def thread(t: "Thread") -> Document:
+    return {**wire.thread(t), "latest": message(t.latest)}
+
+
+def gate(g: "Gate") -> Document:
+    return {**wire.gate(g), "message": message(g.message)}
+
+
+def attachment(n: int, a: "Attachment") -> Document:
+    """Where its content lies on the server is nobody's business."""
+    return {"n": n, "name": a.name, "media_type": a.media_type, "size": a.size, "sha256": a.sha256}
+
+
+def event(e: "Event", cursor: str) -> Document:
+    """What happened, and where to go on from; a claim's nonce would prove what it must not."""
+    document = wire.event(e)
+    if "nonce" in document["payload"]:
+        document["payload"] = {key: value for key, value in document["payload"].items() if key != "nonce"}
+    return document | {"cursor": cursor}
+
+
+def stats(s: "Stats") -> Document:
+    return {
+        "since": iso(s.since),
+        "messages": s.messages,
+        "agents": [_times(one._asdict()) for one in s.agents],
+        "pairs": [_times(one._asdict()) for one in s.pairs],
+        "put": [one._asdict() for one in s.put],
+        "digests": [one._asdict() for one in s.digests],
+    }
+
+
+def _times(document: Document) -> Document:
+    """Times in milliseconds, under names that say so."""
+    for key in ("ack", "answer"):
+        times = document.pop(key)
+        document[f"{key}_ms"] = None if times is None else times._asdict()
+    return document

@@ -1,0 +1,68 @@
+"""The whole server as one ASGI application: the guard outside, the routes inside."""
+
+import logging
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+from starlette.types import ASGIApp
+
+from postroom.errors import NotFound, PostroomError, UsageError
+from postroom.server import openapi, page, problem, prometheus, rest, stream
+from postroom.server.desk import Desk
+from postroom.server.feed import Feed
+from postroom.server.guard import Guard, Premises
+
+_log = logging.getLogger("postroom.daemon")
+
+
+def application(desk: Desk, premises: Premises) -> ASGIApp:
+    """Serves a desk; `premises` says under which names."""
+    handlers: dict[Any, Any] = {
+        PostroomError: _told, HTTPException: _astray, Exception: _unexpected,
+    }  # fmt: skip
+    return Guard(Starlette(routes=routes(desk, premises.cookie), exception_handlers=handlers), premises)
+
+
+def routes(desk: Desk, cookie: str) -> list[BaseRoute]:
+    """All of them; the page takes what is left."""
+    feed = Feed(desk)
+    return [
+        Route("/healthz", _health, methods=["GET"], name="healthz"),
+        prometheus.route(desk),
+        Route(openapi.PATH, _described, methods=["GET"], name="openapi"),
+        stream.route(desk, feed),
+        *rest.routes(desk),
+        *page.routes(desk, cookie),
+    ]
+
+
+async def _health(_: Request) -> Response:
+    """That it answers, and nothing else: who asks is not known."""
+    return rest.answer({"status": "ok"})
+
+
+async def _described(_: Request) -> Response:
+    return rest.answer(openapi.openapi())
+
+
+async def _told(_: Request, exc: PostroomError) -> Response:
+    if problem.status(exc) >= 500:
+        _log.error("%s", exc, extra={"facts": exc.facts})
+    return rest.answer(exc.as_json(), problem.status(exc), problem.advice(exc))
+
+
+async def _astray(request: Request, exc: HTTPException) -> Response:
+    """No such route, or not by that method."""
+    if exc.status_code == 405:
+        wrong = UsageError(f"{request.method} is no way to ask for {request.url.path[:80]!r}")
+        return rest.answer(wrong.as_json(), 405)
+    return rest.answer(NotFound(f"there is no {request.url.path[:80]!r}", hint="See: /").as_json(), 404)
+
+
+async def _unexpected(_: Request, exc: Exception) -> Response:
+    _log.error("unexpected", exc_info=exc, extra={"facts": {"error": repr(exc)}})
+    return rest.answer(problem.unexpected(exc).as_json(), 500)

@@ -1,0 +1,58 @@
+"""One call of an operation, whichever door it came in by: checked, allowed, done."""
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from postroom.errors import InvalidPayload, InvalidValue
+from postroom.model.message import Json
+from postroom.protocol.operation import OPERATIONS, Operation
+from postroom.protocol.schema import check
+from postroom.server.acts import looking, measuring, steering, waiting, writing
+from postroom.server.desk import Call, Desk
+from postroom.server.principal import Credentials, Principal
+from postroom.text import encode
+
+Act = Callable[[Call], Any]
+
+ACTS: dict[str, Act] = {
+    one.name: next(
+        getattr(module, one.name)
+        for module in (looking, writing, steering, waiting, measuring)
+        if hasattr(module, one.name) and getattr(module, one.name).__module__ == module.__name__
+    )
+    for one in OPERATIONS
+}
+
+
+def checked(operation: Operation, args: Json) -> Json:
+    """What a call says, if it is sound; `InvalidValue` names what is not."""
+    schema: Json = {
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {one.name: one.schema for one in operation.parameters},
+        "required": [one.name for one in operation.parameters if one.required],
+    }
+    try:
+        check(args, schema, "request")
+        encode(args).encode()
+    except InvalidPayload as exc:
+        hint = f"See what {operation.name} takes: GET /api/v1/openapi.json"
+        raise InvalidValue(str(exc), hint=hint, **exc.facts) from None
+    except (UnicodeEncodeError, RecursionError, ValueError):
+        raise InvalidValue("the request holds what is no text, or is nested too deep") from None
+    return args
+
+
+async def perform(desk: Desk, operation: Operation, asks: Credentials | Principal, args: Json) -> Any:
+    """Do it, off the event loop; `args` are sound."""
+    act = ACTS[operation.name]
+
+    def begin() -> Call:
+        who = desk.identify(asks) if isinstance(asks, Credentials) else asks
+        who.check(operation.scope)
+        return Call(desk, operation, who, desk.view(who, args.get("project")), args)
+
+    if inspect.iscoroutinefunction(act):
+        return await act(await desk.do(begin))
+    return await desk.do(lambda: act(begin()))

@@ -1,0 +1,112 @@
+/** Stopping an agent. Nothing is done before it is confirmed, and then it says what was proven. */
+
+import { post, segment } from "./api.js";
+import { fill, h } from "./element.js";
+import { bdi, button, trouble } from "./piece.js";
+import { doing } from "./presence.js";
+import { gist, many } from "./text.js";
+
+/** @typedef {import("./wire.js").Agent} Agent */
+
+/** @type {[string, string, string][]} */
+const KINDS = [
+  ["stop", "Stop", "Ends what it does now. It may go on when new mail comes."],
+  ["pause", "Pause", "Stops it, and holds its mail, urgent or not, until it is resumed."],
+  ["cancel", "Cancel", "Stops it, and sends what it was asked and has not answered back to who asked."],
+];
+
+export class Interrupt {
+  /** @type {Agent|null} */
+  #agent = null;
+  /** @type {Record<string, any>|null} */
+  #result = null;
+  /** @type {Error|null} */
+  #fault = null;
+  #isBusy = false;
+  #kind = "stop";
+
+  /** @param {HTMLDialogElement} dialog @param {import("./store.js").Store} store */
+  constructor(dialog, store) {
+    this.dialog = dialog;
+    this.store = store;
+    dialog.addEventListener("submit", (event) => void this.#confirm(event));
+    dialog.addEventListener("change", (event) => {
+      const field = /** @type {HTMLInputElement} */ (event.target);
+      if (field.name === "kind") this.#kind = field.value;
+      this.#draw();
+    });
+    dialog.addEventListener("click", (event) => {
+      const target = event.target instanceof Element ? event.target : null;
+      if (target === dialog || target?.closest("[data-act=close]")) dialog.close();
+    });
+  }
+
+  /** @param {Agent} agent @param {string} [kind] */
+  open(agent, kind = "stop") {
+    this.#agent = agent;
+    this.#result = null;
+    this.#fault = null;
+    this.#kind = kind;
+    this.dialog.replaceChildren();
+    this.#draw();
+    this.dialog.showModal();
+    /** @type {HTMLElement|null} */ (this.dialog.querySelector("[name=reason]"))?.focus();
+  }
+
+  #draw() {
+    const agent = this.#agent;
+    if (!agent) return;
+    const name = KINDS.find(([kind]) => kind === this.#kind)?.[1] ?? "Stop";
+    if (this.#result) {
+      fill(this.dialog, h("div.result", { role: "status" }, h("h2", { id: "interrupt-title", tabindex: -1 }, outcome(this.#result)), h("p", null, gist(String(this.#result.words ?? ""), 400)), this.#more(this.#result), h("div.acts", null, button("Close", "close", { class: "main" }))));
+      return;
+    }
+    fill(
+      this.dialog,
+      h(
+        "form.interrupt",
+        { method: "dialog" },
+        h("h2", { id: "interrupt-title" }, `${name} `, bdi(agent.name), "?"),
+        h("p.quiet", null, `It is ${doing(agent).word} now.`),
+        h("fieldset", null, h("legend.hidden", null, "What to do"), KINDS.map(([kind, title, about]) => h("label.kind", null, h("input", { type: "radio", name: "kind", value: kind, checked: kind === this.#kind }), h("span", null, h("b", null, title), h("span.dim", null, about))))),
+        h("div.field", null, h("label", { for: "interrupt-reason" }, "Why"), h("input", { id: "interrupt-reason", name: "reason", autocomplete: "off", placeholder: "optional; told to whom it concerns" })),
+        trouble(this.#fault),
+        h("div.acts", null, h("button.danger", { type: "submit", disabled: this.#isBusy }, this.#isBusy ? "Working …" : `${name} it`), button("Leave it", "close")),
+      ),
+    );
+  }
+
+  /** @param {Record<string, any>} result */
+  #more(result) {
+    return [
+      result.paused ? h("p.dim", null, `Its mail waits (${many(Number(result.held ?? 0), "message")} now) until it is resumed.`) : null,
+      Array.isArray(result.cancelled) ? h("p.dim", null, `${many(result.cancelled.length, "message")} went back to who asked.`) : null,
+    ];
+  }
+
+  /** @param {Event} event */
+  async #confirm(event) {
+    event.preventDefault();
+    const agent = this.#agent;
+    if (!agent || this.#isBusy) return;
+    const reason = /** @type {HTMLInputElement|null} */ (this.dialog.querySelector("[name=reason]"))?.value.trim() ?? "";
+    this.#isBusy = true;
+    this.#fault = null;
+    this.#draw();
+    try {
+      this.#result = await post(`/agents/${segment(agent.address)}/interrupt`, { kind: this.#kind, reason });
+    } catch (error) {
+      this.#fault = /** @type {Error} */ (error);
+    }
+    this.#isBusy = false;
+    this.store.invalidate("agents");
+    this.#draw();
+    if (this.#result) this.dialog.querySelector("h2")?.focus();
+  }
+}
+
+/** @param {Record<string, any>} result */
+function outcome(result) {
+  if (result.proven) return "It has stopped: proven.";
+  return result.message ? "It was told, not stopped." : "Not proven to have stopped.";
+}

@@ -1,0 +1,91 @@
+/** Pieces of the page that several views have in common. */
+
+import { h } from "./element.js";
+import { summary } from "./ladder.js";
+import { rail } from "./rail.js";
+import { opened } from "./router.js";
+import { gist, plain } from "./text.js";
+import { brief, clock, full } from "./time.js";
+
+/** @typedef {import("./store.js").Brief} Brief */
+/** @typedef {import("./store.js").Store} Store */
+/** @typedef {import("./element.js").Child} Child */
+/** @typedef {import("./wire.js").Message} Message */
+
+/** A moment, with all of it for who asks. @param {string} iso @param {boolean} [isExact] */
+export const moment = (iso, isExact = false) => h("time", { datetime: iso, title: full(iso) }, isExact ? clock(iso) : brief(iso));
+
+/** Somebody's name, whatever letters it is made of. @param {string} name */
+export const bdi = (name) => h("bdi", null, plain(name));
+
+/** Where a message goes, as people say it. @param {string} to */
+export const target = (to) => (to.startsWith("topic:") ? `#${to.slice(6)}` : to);
+
+/** Between who wrote and who is written to; read out as a word. */
+export const arrow = () => [" ", h("span.arrow", { "aria-hidden": "true" }, "→"), h("span.hidden", null, " to "), " "];
+
+/** Who wrote to whom. @param {{sender: string, to: string}} message */
+export const parties = (message) => h("span.parties", null, bdi(message.sender), arrow(), bdi(target(message.to)));
+
+/** What is out of the ordinary about a message. @param {Brief|Message} message */
+export function marks(message) {
+  return [
+    message.type !== "note" && h("span.mark", null, message.type.replaceAll("_", " ")),
+    message.priority !== "normal" && h(`span.mark${message.priority === "urgent" ? ".strong" : ""}`, null, message.priority),
+    message.requires_ack && h("span.mark", null, "asks for an ack"),
+  ];
+}
+
+/** @param {Brief|Message} message @param {Store} store */
+export function standingOf(message, store) {
+  const found = summary(message.deliveries, store.agent);
+  return {
+    found,
+    drawn: rail(message.deliveries),
+    word: h(`span.word.${found.tone}`, { title: found.detail }, found.word),
+  };
+}
+
+/** The beginning of a body, or of a message that was searched for the place where it was found. @param {Brief} message */
+function excerpt({ snippet, excerpt: text }) {
+  if (!snippet || snippet.field === "subject") return h("span", null, text);
+  const parts = [];
+  let at = 0;
+  for (const [from, to] of snippet.marks) {
+    parts.push(plain(snippet.text.slice(at, from)), h("mark", null, plain(snippet.text.slice(from, to))));
+    at = to;
+  }
+  return h("span", null, parts, plain(snippet.text.slice(at)));
+}
+
+/** A line of a list of messages. @param {Brief} message @param {Store} store @param {{isCurrent?: boolean, isOpen?: boolean}} [how] */
+export function row(message, store, how = {}) {
+  const { drawn, word } = standingOf(message, store);
+  return h(
+    "li.row",
+    { "data-key": message.id },
+    h(
+      "a.line",
+      { href: opened({ message: message.id }), tabindex: how.isCurrent === false ? -1 : 0, "aria-current": how.isOpen ? "true" : null },
+      h("span.when", null, moment(message.created_at)),
+      h("span.head", null, parties(message), marks(message)),
+      h("span.gist", { dir: "auto" }, message.subject && h("b", null, gist(message.subject, 120), " "), excerpt(message)),
+      h("span.stand", null, drawn, word),
+    ),
+  );
+}
+
+/** Where there is nothing: what to run next. @param {string} title @param {Child} text @param {...string} commands */
+export const empty = (title, text, ...commands) =>
+  h("div.empty", null, h("h3", null, title), h("p", null, text), commands.length ? h("pre.commands", { tabindex: 0 }, commands.join("\n")) : null);
+
+/** @param {Error|null} fault */
+export const trouble = (fault) =>
+  fault && h("p.fault", { role: "alert" }, fault.message, "hint" in fault && fault.hint ? h("span.hint", null, ` ${fault.hint}`) : null);
+
+/**
+ * @param {string} label
+ * @param {string} act what is done: the view's listener looks at it
+ * @param {import("./element.js").Attributes} [attributes]
+ */
+export const button = (label, act, attributes = {}) => h("button", { type: "button", "data-act": act, ...attributes }, label);

@@ -1,0 +1,50 @@
+"""Errors as HTTP tells them: the document that `--json` prints, and a status by the kind of error."""
+
+from postroom import errors
+from postroom.errors import PostroomError
+
+# The first that fits counts: what is particular stands before what it is a kind of.
+_STATUSES: tuple[tuple[type[PostroomError], int], ...] = (
+    (errors.TooLarge, 413),
+    (errors.UsageError, 400),
+    (errors.NotFound, 404),
+    (errors.TimedOut, 408),
+    (errors.NotLoggedIn, 401),
+    (errors.UnknownToken, 401),
+    (errors.RateLimited, 429),
+    (errors.MailboxFull, 429),
+    (errors.NotYourName, 403),
+    (errors.LacksScope, 403),
+    (errors.ForeignPage, 403),
+    (errors.NotAsked, 403),
+    (errors.RouteClosed, 403),
+    (errors.Refused, 409),
+    (errors.BridgeError, 409),
+    (errors.CannotEdit, 409),
+    (errors.NotWoken, 409),
+    (errors.StoreFull, 507),
+    (errors.StoreBusy, 503),
+    (errors.StoreReadOnly, 503),
+)
+STATUSES = sorted({status for _, status in _STATUSES if status < 500})
+
+
+def status(exc: PostroomError) -> int:
+    return next((status for kind, status in _STATUSES if isinstance(exc, kind)), 500)
+
+
+def advice(exc: PostroomError) -> dict[str, str]:
+    """What the headers say of it."""
+    if isinstance(exc, errors.RateLimited):
+        return {"retry-after": str(max(1, round(exc.facts.get("retry_after") or 1)))}
+    if isinstance(exc, (errors.NotLoggedIn, errors.UnknownToken)):
+        return {"www-authenticate": 'Bearer realm="postroom"'}
+    return {"retry-after": "1"} if isinstance(exc, errors.StoreBusy) else {}
+
+
+def unexpected(exc: Exception) -> PostroomError:
+    """What nobody has foreseen; the log has the rest."""
+    return PostroomError(
+        f"something unexpected went wrong: {type(exc).__name__}",
+        hint="The daemon's log has it: postroom status",
+    )

@@ -1,0 +1,167 @@
+"""The page of a real daemon: logged in to by a link, kept over restarts, told of where it is not served."""
+
+import datetime
+import http.client
+import ipaddress
+import json
+import os
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from postroom import host
+from postroom.daemon import instance
+from tests.commandline import CommandLine, Result, is_told_well
+from tests.process import BOUND, until
+
+
+class House:
+    """A room whose daemon serves at a port of its own."""
+
+    def __init__(self, home: str) -> None:
+        self.line = CommandLine(home)
+        self.home = home
+        self.port = _free()
+        self.extra: dict[str, str] = {}
+
+    def __call__(self, *argv: str) -> Result:
+        """As a process: a daemon that is started must be nobody's child here."""
+        return self.line.process(*argv, env={"POSTROOM_HTTP_PORT": str(self.port), **self.extra})
+
+    def link(self) -> str:
+        result = self("dashboard", "--no-open", "--json", "--as", "human:ana")
+        assert result.code == 0, result
+        return result.json["url"]
+
+    def cookie(self) -> str:
+        status, headers, _ = self.get(self.link().partition(f":{self.port}")[2])
+        assert status == 303
+        return headers["set-cookie"].partition(";")[0]
+
+    def get(self, path: str, **headers: str) -> tuple[int, dict[str, str], bytes]:
+        link = http.client.HTTPConnection("127.0.0.1", self.port, timeout=BOUND)
+        try:
+            link.request("GET", path, headers=headers)
+            answer = link.getresponse()
+            return answer.status, {k.lower(): v for k, v in answer.getheaders()}, answer.read()
+        finally:
+            link.close()
+
+    def end(self, number: int = signal.SIGTERM) -> None:
+        if process := instance.running(self.home):
+            os.kill(host.pid_of(process), number)
+            until(lambda: host.is_gone(process))
+
+
+def _free() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        return found.getsockname()[1]
+
+
+@pytest.fixture
+def house(home: str) -> Iterator[House]:
+    found = House(home)
+    found.line.ok("join", "builder")
+    yield found
+    found.end()
+
+
+def test_the_link_logs_in_whoever_asked_for_it_and_the_browser_stays_so_over_a_killed_daemon(house: House):
+    cookie = house.cookie()
+    status, _, body = house.get("/api/v1/me", Cookie=cookie)
+    assert (status, json.loads(body)["agent"]) == (200, "human:ana")
+    house.end(signal.SIGKILL)
+    house.link()
+    assert house.get("/api/v1/me", Cookie=cookie)[0] == 200
+    assert house("dashboard", "--forget", "--as", "human:ana").out == "1 browser logged out\n"
+    assert house.get("/api/v1/me", Cookie=cookie)[0] == 401
+
+
+def test_the_page_is_for_people(house: House):
+    refused = house("dashboard", "--no-open", "--as", "builder")
+    assert refused.code == 5
+    assert is_told_well(refused)
+    assert not instance.running(house.home)
+
+
+def test_a_port_that_is_taken_is_told_and_tried_again_and_the_daemon_runs_all_the_same(house: House):
+    with socket.create_server(("127.0.0.1", house.port)):
+        refused = house("dashboard", "--no-open", "--as", "human:ana")
+        assert refused.code == 1
+        assert f"port {house.port}" in refused.err
+        assert "http_port" in refused.err
+        assert instance.running(house.home)
+        assert f"port {house.port}" in json.dumps(house("status", "--json").json["daemon"]["page"])
+    assert house.cookie()
+
+
+def test_status_tells_where_the_page_is(house: House):
+    house.link()
+    assert house("status", "--json").json["daemon"]["page"]["url"] == f"http://127.0.0.1:{house.port}"
+    assert f"http://127.0.0.1:{house.port}" in house("status").out
+
+
+def test_nothing_is_served_where_that_is_turned_off(house: House):
+    house.port = 0
+    assert house("up").code == 0
+    refused = house("dashboard", "--no-open", "--as", "human:ana")
+    assert "http_port is 0" in refused.err
+    assert not os.path.exists(f"{house.home}-hooks/http.sock")
+
+
+def test_the_daemon_loads_nothing_of_the_server_before_it_serves():
+    script = "import sys, postroom.daemon.loop; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True, timeout=BOUND)
+    loaded = {name.partition(".")[0] for name in done.stdout.decode().split()}
+    assert not loaded & {"starlette", "uvicorn", "websockets", "anyio", "h11"}
+    assert not [name for name in done.stdout.decode().split() if name.startswith("postroom.server")]
+
+
+def test_others_are_served_only_with_a_certificate(house: House, tmp_path: os.PathLike[str]):
+    house.extra = {"POSTROOM_HTTP_HOST": "0.0.0.0"}
+    refused = house("dashboard", "--no-open", "--as", "human:ana")
+    assert "tls_cert" in refused.err
+    house.end()
+
+    cert = _certificate(tmp_path)
+    house.extra |= {"POSTROOM_TLS_CERT": cert}
+    assert house.link().startswith(f"https://0.0.0.0:{house.port}/login?once=")
+    link = http.client.HTTPSConnection(
+        "127.0.0.1", house.port, timeout=BOUND, context=ssl.create_default_context(cafile=cert)
+    )
+    link.request("GET", "/healthz")
+    answer = link.getresponse()
+    assert (answer.status, json.loads(answer.read())) == (200, {"status": "ok"})
+    assert answer.headers["strict-transport-security"]
+    link.close()
+
+
+def _certificate(directory: os.PathLike[str]) -> str:
+    """One that names this machine itself, with its key in the same file."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
+    now = datetime.datetime.now(datetime.UTC)
+    names: list[Any] = [x509.IPAddress(ipaddress.ip_address("127.0.0.1")), x509.DNSName("localhost")]
+    made = (
+        x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
+        .serial_number(x509.random_serial_number()).not_valid_before(now - datetime.timedelta(days=1))
+        .not_valid_after(now + datetime.timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName(names), critical=False)
+        .sign(key, hashes.SHA256())
+    )  # fmt: skip
+    path = os.path.join(directory, "cert.pem")
+    encoding, none = serialization.Encoding.PEM, serialization.NoEncryption()
+    with open(path, "wb") as file:
+        file.write(key.private_bytes(encoding, serialization.PrivateFormat.PKCS8, none))
+        file.write(made.public_bytes(encoding))
+    return path

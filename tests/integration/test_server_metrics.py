@@ -1,0 +1,117 @@
+"""How a room does, as the page and Prometheus are told."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from postroom.room.local import LocalRoom
+from postroom.room.metrics import HOUR, measure
+from postroom.server import prometheus
+from tests.clockwork import Clock
+from tests.served import Served, served
+
+
+@pytest.fixture
+def told(open_room, clock: Clock) -> LocalRoom:
+    """A room in which some of what was sent was seen: after 0.1, 0.2, … 1 second, and one after an hour."""
+    room = open_room("planner", clock=clock)
+    for name in ("planner", "builder", "human:ana"):
+        room.join(name)
+    for n in range(1, 11):
+        room.send("builder", f"{n}", requires_ack=n > 8)
+        mail = room.take("builder")
+        assert mail is not None
+        clock.advance(n / 10)
+        room.settle(mail)
+    room.ack(room.sent(limit=1)[0][0].id, agent="builder")
+    clock.advance(3600)
+    room.send("builder", "refused")
+    room.nack(room.peek("builder")[0].id, "no", agent="builder")
+    room.send("builder", "waits")
+    return room
+
+
+@pytest.fixture
+def web(told: LocalRoom) -> Iterator[Served]:
+    with served(told) as found:
+        yield found
+
+
+def test_the_metrics_are_those_of_the_time_that_is_asked_for(web: Served, clock: Clock):
+    found = web.get("/metrics?hours=3", token=web.token("human:ana")).json
+    assert found["total_messages"] == 13  # with the bounce
+    assert found["unacknowledged"] == 1
+    assert found["avg_latency"] == pytest.approx(550)
+    assert found["p95_latency"] == 1000
+    assert found["inbox_sizes"] == {"p/builder": 1, "p/planner": 1}
+    assert found["delivery_failures"] == {"bounced": 1, "dead": 0, "expired": 0}
+    assert found["ack_rate"] == 0.1
+    assert found["routes"] == [{"route": "api", "seen": 10, "p50": 500, "p95": 1000, "p99": 1000}]
+    hours = found["messages_per_hour"]
+    assert len(hours) == 3
+    assert [hour["messages"] for hour in hours][-2:] == [10, 3]
+    assert hours[-1]["failed"] == 1
+    last = web.get("/metrics?hours=1", token=web.token("human:ana")).json
+    assert last["routes"] == []
+    assert last["p95_latency"] is None
+
+
+def test_an_empty_room_has_metrics_too(open_room):
+    found = measure(open_room("planner"), 24)
+    assert (found.messages, found.mean, found.p95, found.ack_rate) == (0, None, None, None)
+    assert len(found.hours) == 24
+    assert found.hours[1].at - found.hours[0].at == HOUR
+
+
+@pytest.mark.parametrize("installed", [True, False])
+def test_prometheus_reads_the_metrics_with_its_library_installed_or_not(
+    web: Served, installed: bool, monkeypatch: pytest.MonkeyPatch
+):
+    if not installed:
+        _hide(monkeypatch, "prometheus_client")
+    answer = web.get("/metrics", prefix="", token=web.token("human:ana"))
+    assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
+    found = {
+        (sample.name, *sorted(sample.labels.items())): sample.value
+        for family in text_string_to_metric_families(answer.content.decode())
+        for sample in family.samples
+    }
+    assert found["postroom_messages_total",] == 13
+    assert found["postroom_waiting",] == 2
+    assert found["postroom_seen_seconds", ("quantile", "0.95"), ("route", "api")] == 1.0
+    assert found["postroom_failed", ("how", "bounced")] == 1
+
+
+def _hide(monkeypatch: pytest.MonkeyPatch, package: str) -> None:
+    real = prometheus.importlib.import_module
+
+    def hidden(name: str, *args: Any) -> Any:
+        if name.partition(".")[0] == package:
+            raise ImportError(name)
+        return real(name, *args)
+
+    monkeypatch.setattr(prometheus.importlib, "import_module", hidden)
+
+
+def test_who_may_not_observe_is_told_no_metrics(web: Served):
+    token = web.token("builder")
+    assert web.get("/metrics", prefix="").status == 401
+    assert web.get("/metrics", prefix="", token=token).json["error"] == "lacks_scope"
+    assert web.get("/metrics", token=token).json["error"] == "lacks_scope"
+
+
+def test_the_first_message_since_a_moment_is_found_by_halves(told: LocalRoom):
+    messages = [message for message, _ in told.sent("planner")]
+    with told.store.read():
+        tally = told.store.tally()
+        for message in messages:
+            assert tally.first_since(message.created_at) <= message.seq
+            assert tally.first_since(message.created_at + 1) > message.seq or _same(messages, message)
+        assert tally.first_since(0) == 0
+
+
+def _same(messages: list[Any], one: Any) -> bool:
+    """Whether another was written in the same millisecond, later."""
+    return any(other.created_at == one.created_at and other.seq > one.seq for other in messages)

@@ -1,0 +1,241 @@
+"""For everybody, and for nobody else: keys, small screens, other readers, other origins."""
+
+import contextlib
+import http.server
+import threading
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.page.hall import Hall
+from tests.page.scripted import PERSON
+
+ATTACK = """
+async (target) => {
+  const said = [];
+  for (const [method, path] of [["GET", "/api/v1/messages"], ["POST", "/api/v1/messages"]]) {
+    try {
+      const answer = await fetch(target + path, {method, credentials: "include", mode: "cors",
+        body: method === "POST" ? JSON.stringify({to: "backend", body: "forged"}) : undefined});
+      said.push(answer.status);
+    } catch { said.push("blocked"); }
+  }
+  try {
+    await fetch(target + "/api/v1/messages", {method: "POST", mode: "no-cors", credentials: "include",
+      body: JSON.stringify({to: "backend", body: "forged"})});
+  } catch { said.push("blocked"); }
+  return said;
+}
+"""
+
+
+SOCKET = """
+(target) => new Promise((done) => {
+  const socket = new WebSocket(target.replace("http", "ws") + "/ws/projects/shop");
+  socket.onopen = () => done("open");
+  socket.onerror = () => done("refused");
+})
+"""
+
+
+@pytest.mark.promise("page-keys")
+def test_everything_is_done_with_the_keyboard_alone(hall: Hall, page: Page):
+    hall.script.send("planner", "backend", "First", "One.")
+    hall.script.send("backend", PERSON, "Second", "Two.")
+    hall.up().open(page)
+    expect(page.locator(".row")).to_have_count(2)
+    press = page.keyboard.press
+    press("j")
+    press("j")
+    expect(page.locator(".row a:focus")).to_contain_text("First")
+    press("k")
+    press("Enter")
+    expect(page.locator("#beside h2")).to_have_text("Second")
+    expect(page.locator("#beside h2")).to_be_focused()
+    press("r")
+    expect(page.locator("#reply-body")).to_be_focused()
+    page.keyboard.type("Three.")
+    press("Control+Enter")
+    expect(page.locator("#said")).to_contain_text("stored")
+    press("t")
+    expect(page.locator("#beside .letters > li")).to_have_count(2)
+    press("Escape")
+    expect(page.locator("#beside")).to_be_hidden()
+    press("/")
+    expect(page.get_by_label("Search the mail")).to_be_focused()
+    press("Escape")
+    press("g")
+    press("a")
+    expect(page.get_by_role("heading", name="Agents", exact=True)).to_be_focused()
+    press("?")
+    expect(page.get_by_role("dialog", name="Keys")).to_be_visible()
+    press("Escape")
+    press("c")
+    expect(page.get_by_label("To", exact=True)).to_be_focused()
+    page.keyboard.type("backe")
+    press("ArrowDown")
+    press("Enter")
+    expect(page.get_by_label("To", exact=True)).to_have_value("shop/backend")
+    press("Escape")
+    assert hall.room.peek("backend") != []
+
+
+def test_single_keys_can_be_turned_off(hall: Hall, page: Page):
+    hall.up().open(page)
+    page.keyboard.press("?")
+    page.get_by_label("Single keys do something").uncheck()
+    page.keyboard.press("Escape")
+    page.keyboard.press("c")
+    expect(page.locator("#compose")).to_be_hidden()
+    page.reload()
+    page.locator("main h1").wait_for()
+    page.keyboard.press("?")
+    expect(page.locator("#help")).to_be_hidden()
+
+
+def test_on_a_telephone_nothing_is_wider_than_the_screen(hall: Hall, page: Page):
+    hall.script.people()
+    hall.script.work(10)
+    hall.script.end_of_day()
+    page.set_viewport_size({"width": 375, "height": 740})
+    hall.up().open(page)
+    for where in ("mail", "agents", "decisions", "dead", "metrics", "graph", "agents?agent=shop/frontend"):
+        page.goto(f"{hall.origin}/#/{where}")
+        page.locator("main h1:visible, #beside h2:visible").first.wait_for()
+        assert page.evaluate("document.documentElement.scrollWidth") <= 375, where
+    page.get_by_role("navigation", name="Views").get_by_role("link", name="Mail").click()
+    page.locator(".row a").first.click()
+    expect(page.locator("#beside")).to_be_visible()
+    expect(page.locator("main")).to_be_hidden()
+    page.locator("#beside").get_by_role("button", name="Close").click()
+    expect(page.locator("main")).to_be_visible()
+
+
+def test_the_light_follows_the_system_and_can_be_set(hall: Hall, page: Page):
+    page.emulate_media(color_scheme="dark")
+    hall.up().open(page)
+    shade = "getComputedStyle(document.documentElement).getPropertyValue('--paper')"
+    dark = page.evaluate(shade)
+    page.get_by_role("button", name="Light as the system").click()
+    assert page.evaluate(shade) != dark
+    page.reload()
+    expect(page.get_by_role("button", name="Light", exact=True)).to_be_visible()
+    assert page.evaluate(shade) != dark
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_stands_out_from_its_ground(hall: Hall, page: Page, scheme: str):
+    """WCAG AA: 4.5 to 1 for every text on every ground that it is put on."""
+    page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+    hall.up().open(page)
+    pairs = page.evaluate(CONTRAST)
+    assert [one for one in pairs if one[2] < 4.5] == []
+
+
+CONTRAST = """
+() => {
+  const style = getComputedStyle(document.documentElement);
+  const light = (name) => {
+    const [r, g, b] = style.getPropertyValue(name).trim().match(/[0-9a-f]{2}/gi)
+      .map((x) => parseInt(x, 16) / 255)
+      .map((c) => (c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const pairs = [
+    ["--ink", "--paper"], ["--ink", "--shade"], ["--ink", "--accent-soft"],
+    ["--dim", "--paper"], ["--dim", "--shade"], ["--dim", "--accent-soft"],
+    ["--accent", "--paper"], ["--paper", "--accent"], ["--paper", "--trouble"],
+    ["--trouble", "--paper"], ["--trouble", "--shade"], ["--trouble", "--trouble-soft"],
+    ["--trouble", "--accent-soft"],
+  ];
+  return pairs.map(([a, b]) => {
+    const [hi, lo] = [light(a), light(b)].sort((x, y) => y - x);
+    return [a, b, (hi + 0.05) / (lo + 0.05)];
+  });
+}
+"""
+
+
+def test_everything_that_can_be_used_has_a_name_and_the_page_its_landmarks(hall: Hall, page: Page):
+    hall.script.people()
+    hall.script.end_of_day()
+    hall.up().open(page)
+    views = ("mail", "agents?agent=shop/backend", "decisions", "dead", "metrics", "graph")
+    for where in views:
+        page.goto(f"{hall.origin}/#/{where}")
+        page.locator("main h1").wait_for()
+        assert page.evaluate(NAMELESS) == [], where
+    assert page.get_by_role("main").count() == 1
+    assert page.get_by_role("navigation", name="Views").count() == 1
+    assert page.locator("[aria-live]").count() >= 2
+
+
+NAMELESS = """
+() => {
+  const said = (node) => [...node.childNodes].some((one) =>
+    one.nodeType === Node.TEXT_NODE ? one.data.trim()
+      : one.nodeType === Node.ELEMENT_NODE && getComputedStyle(one).display !== "none" && said(one));
+  return [...document.querySelectorAll("a, button, input, select, textarea")]
+    .filter((one) => one.checkVisibility() && !said(one))
+    .filter((one) => !(one.getAttribute("aria-label") || one.labels?.length))
+    .map((one) => one.outerHTML);
+}
+"""
+
+
+@pytest.mark.promise("page-origin")
+def test_a_page_of_another_origin_gets_nothing_and_does_nothing(hall: Hall, page: Page):
+    hall.up().open(page)
+    with elsewhere() as other:
+        tab = page.context.new_page()
+        tab.goto(other)
+        assert set(tab.evaluate(ATTACK, hall.origin)) <= {"blocked", 403}
+        refused = tab.evaluate(SOCKET, hall.origin)
+        assert refused == "refused"
+    assert hall.room.peek("backend") == []
+
+
+@contextlib.contextmanager
+def elsewhere() -> Iterator[str]:
+    """A server of another, at a port of its own."""
+
+    class Blank(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.end_headers()
+            self.wfile.write(b"<!doctype html><title>elsewhere</title>")
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Blank) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+
+
+def test_a_browser_without_a_session_is_told_how_to_get_one(hall: Hall, browser: Browser, page: Page):
+    hall.up()
+    page.goto(hall.origin)
+    expect(page.get_by_role("heading", name="This browser is not let in")).to_be_visible()
+    expect(page.get_by_text("postroom dashboard")).to_be_visible()
+
+
+def test_a_browser_that_is_logged_out_meanwhile_is_told_so(hall: Hall, page: Page):
+    hall.up().open(page)
+    hall.terminal.ok("dashboard", "--forget", "--as", PERSON)
+    hall.script.send("planner", "backend", "Something", "It asks anew.")
+    expect(page.get_by_role("heading", name="This browser is not let in")).to_be_visible()
+
+
+def test_a_link_works_once(hall: Hall, browser: Browser, page: Page):
+    link = hall.up().link()
+    page.goto(link)
+    expect(page.locator("main h1")).to_have_text("Mail")
+    other = browser.new_context()
+    tab = other.new_page()
+    tab.goto(link)
+    expect(tab.get_by_role("heading", name="This link does not work any more")).to_be_visible()
+    other.close()

@@ -1,0 +1,243 @@
+"""The mail as a person sees it: it comes by itself, its rail fills in, and it can be found and answered."""
+
+import re
+
+import pytest
+from playwright.sync_api import APIResponse, Locator, Page, Route, expect
+
+from postroom.model.ladder import State
+from tests.page.hall import Hall
+from tests.page.scripted import PERSON
+from tests.process import until
+
+
+def row(page: Page, text: str) -> Locator:
+    return page.locator(".row", has_text=text)
+
+
+def beside(page: Page) -> Locator:
+    return page.locator("#beside")
+
+
+@pytest.mark.promise("page-live")
+def test_a_message_that_is_sent_elsewhere_comes_by_itself_and_its_rail_fills_in(hall: Hall, page: Page):
+    hall.up().open(page)
+    sent = hall.script.send("planner", "backend", "Refund endpoint", "Please add it.")
+    line = row(page, "Refund endpoint")
+    expect(line.locator(".rung.on")).to_have_count(1)
+    mail = hall.room.take("backend", id=sent.id)
+    assert mail is not None
+    expect(line.locator(".rung.on")).to_have_count(2)
+    expect(line.locator(".word")).to_have_text(re.compile("offered"))
+    hall.room.settle(mail)
+    expect(line.locator(".rung.on")).to_have_count(3)
+    hall.room.ack(sent.id, agent="backend")
+    expect(line.locator(".rung.on")).to_have_count(4)
+    expect(line.locator(".word")).to_have_text("acked")
+    expect(page.locator("#news")).to_contain_text("planner to backend: Refund endpoint")
+
+
+def test_an_answer_that_comes_late_does_not_take_back_what_was_heard_since(hall: Hall, page: Page):
+    sent = hall.script.send("planner", "backend", "Refund endpoint", "Please add it.")
+    hall.up().open(page)
+    rungs = row(page, "Refund endpoint").locator(".rung.on")
+    expect(rungs).to_have_count(1)
+    late: list[tuple[Route, APIResponse]] = []
+    page.route("**/api/v1/messages?*", lambda route: late.append((route, route.fetch())))
+    hall.kill()
+    hall.up()  # the page looks again at what there is
+    until(lambda: late or page.evaluate("null"))
+    assert hall.room.take("backend", id=sent.id)
+    expect(rungs).to_have_count(2)
+    route, answer = late[0]
+    with page.expect_response("**/api/v1/messages?*"):
+        route.fulfill(response=answer)
+    hall.script.send("planner", "backend", "Afterwards", "So the answer was read.")
+    expect(row(page, "Afterwards")).to_be_visible()
+    expect(rungs).to_have_count(2)
+    page.unroute_all(behavior="ignoreErrors")
+
+
+def test_a_side_exit_is_drawn_as_one(hall: Hall, page: Page):
+    sent = hall.script.send("planner", "backend", "Not for you", "Or is it?")
+    hall.room.nack(sent.id, "not my part of the code", agent="backend")
+    hall.up().open(page)
+    line = row(page, "Not for you")
+    expect(line.locator(".exit .cross")).to_be_visible()
+    expect(line.locator(".word")).to_have_text("bounced")
+    line.get_by_role("link").click()
+    expect(beside(page).get_by_text("Because: not my part of the code.")).to_be_visible()
+
+
+def test_what_was_written_in_the_page_is_mail_and_its_address_is_completed(hall: Hall, page: Page):
+    hall.up().open(page)
+    page.get_by_role("button", name="Write").click()
+    page.get_by_label("To", exact=True).press_sequentially("back")
+    page.get_by_role("dialog").get_by_role("option", name="shop/backend").click()
+    page.get_by_label("Subject").fill("From the page")
+    page.get_by_label("Message").fill("Hello, backend.")
+    page.get_by_role("button", name="Send").click()
+    expect(beside(page).get_by_role("heading", name="From the page")).to_be_visible()
+    [mail] = hall.room.peek("backend")
+    assert (mail.subject, mail.body, mail.message.sender) == ("From the page", "Hello, backend.", PERSON)
+
+
+def test_what_is_refused_says_why_and_loses_nothing_that_was_written(hall: Hall, page: Page):
+    hall.up().open(page)
+    page.get_by_role("button", name="Write").click()
+    page.get_by_label("To", exact=True).fill("nobody-at-all")
+    page.get_by_label("Message").fill("A long letter.")
+    page.get_by_role("button", name="Send").click()
+    expect(page.locator("dialog .fault")).to_contain_text("nobody-at-all")
+    expect(page.get_by_label("Message")).to_have_value("A long letter.")
+
+
+def test_a_reply_goes_to_who_wrote_and_into_its_thread(hall: Hall, page: Page):
+    asked = hall.script.send("backend", PERSON, "Which currency?", "EUR or USD?", type="request")
+    hall.up().open(page)
+    row(page, "Which currency?").get_by_role("link").click()
+    beside(page).get_by_role("button", name="Reply").click()
+    page.get_by_label("Reply to shop/backend").fill("EUR.")
+    page.get_by_role("button", name="Send reply").click()
+    expect(page.locator("#said")).to_contain_text("stored")
+    [mail] = hall.room.peek("backend")
+    assert (mail.body, mail.message.thread) == ("EUR.", asked.message.thread)
+    expect(beside(page).locator(".delivery .word")).to_have_text("acked")
+    beside(page).get_by_role("link", name="Thread").click()
+    expect(beside(page).locator(".letters > li")).to_have_count(2)
+
+
+def test_a_message_tells_every_attempt_and_its_evidence(hall: Hall, page: Page):
+    sent = hall.script.send("planner", "backend", "Refund endpoint", "Please add it.")
+    mail = hall.room.take("backend", id=sent.id, route="hook:Stop")
+    assert mail is not None
+    hall.room.settle(mail)
+    hall.up().open(page, f"#/mail?message={sent.id}")
+    expect(beside(page).locator(".why")).to_contain_text("Evidence: its own act")
+    expect(beside(page).locator(".attempts li")).to_contain_text("by its hook at Stop")
+    beside(page).get_by_text("Timeline").click()
+    expect(beside(page).locator(".history li b")).to_have_text(["stored", "offered", "seen"])
+
+
+def test_filters_and_search_show_what_fits_and_the_address_keeps_them(hall: Hall, page: Page):
+    hall.script.send("planner", "backend", "Refunds", "They are due.")
+    hall.script.send("frontend", "backend", "Coupons", "Which currency wins?", type="request")
+    hall.script.send("planner", "topic:releases", "1.4 is frozen", "Only fixes.")
+    hall.up().open(page)
+    rows = page.locator(".row")
+    expect(rows).to_have_count(3)
+    page.get_by_label("All types").select_option("request")
+    expect(rows).to_have_count(1)
+    page.get_by_role("link", name="Clear").click()
+    expect(rows).to_have_count(3)
+    page.get_by_label("Search the mail").fill("currency")
+    expect(rows).to_have_count(1)
+    expect(rows.locator("mark")).to_have_text("currency")
+    page.reload()
+    expect(rows).to_have_count(1)
+    expect(page.get_by_label("Search the mail")).to_have_value("currency")
+    page.get_by_role("link", name="#releases").click()
+    expect(rows).to_have_count(1)
+    expect(rows).to_contain_text("1.4 is frozen")
+    page.go_back()
+    expect(rows).to_contain_text("Coupons")
+
+
+@pytest.mark.promise("page-text")
+def test_a_hostile_body_is_shown_as_text_and_breaks_nothing(hall: Hall, page: Page):
+    markup = "<img src=x onerror=\"document.title='pwned'\"><script>document.title='pwned'</script>"
+    hall.script.send(
+        "planner", "backend", "<b>bold</b> \u202eturned", f"{markup}\x1b[31m\u2066{'A' * 200_000}"
+    )
+    hall.up().open(page)
+    line = row(page, "<b>bold</b>")
+    expect(line).to_contain_text("‹202E›turned")
+    box = line.bounding_box()
+    assert box is not None
+    assert box["height"] < 70
+    line.get_by_role("link").click()
+    expect(beside(page).locator(".body")).to_contain_text(markup)
+    expect(beside(page).locator(".body")).to_contain_text("␛[31m‹2066›AAA")
+    assert page.locator(".body img, .body script, .row b b").count() == 0
+    beside(page).get_by_role("button", name="Show all").click()
+    expect(beside(page).get_by_role("button", name="Show all")).to_have_count(0)
+    assert "pwned" not in page.title()
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+@pytest.mark.promise("page-live")
+def test_the_page_comes_back_by_itself_after_the_daemon_was_killed_and_has_missed_nothing(
+    hall: Hall, page: Page
+):
+    hall.script.send("planner", "backend", "Before", "One.")
+    hall.up().open(page)
+    expect(row(page, "Before")).to_be_visible()
+    hall.kill()
+    expect(page.locator("#banner")).to_contain_text("The line to the daemon is down")
+    hall.script.send("planner", "backend", "Meanwhile", "Two.")
+    hall.up()
+    expect(row(page, "Meanwhile")).to_have_count(1)
+    expect(page.locator("#banner")).to_be_hidden()
+    hall.script.send("planner", "backend", "Afterwards", "Three.")
+    expect(row(page, "Afterwards")).to_have_count(1)
+    expect(page.locator(".row")).to_have_count(3)
+
+
+def test_new_mail_does_not_move_what_is_being_read(hall: Hall, page: Page):
+    fill(hall, 100)
+    hall.up().open(page)
+    expect(page.locator(".row").first).to_contain_text("number 99")
+    page.locator(".log").evaluate("one => { one.scrollTop = 2000 }")
+    looked_at = row(page, "number 70")
+    expect(looked_at).to_be_visible()
+    before = looked_at.bounding_box()
+    hall.script.send("planner", "backend", "News", "Just in.")
+    expect(page.get_by_role("button", name="1 new message above")).to_be_visible()
+    assert looked_at.bounding_box() == before
+    page.get_by_role("button", name="1 new message above").click()
+    expect(page.locator(".row").first).to_contain_text("News")
+    expect(row(page, "News")).to_be_in_viewport()
+
+
+def test_what_is_closed_leads_back_to_where_one_was(hall: Hall, page: Page):
+    fill(hall, 100)
+    page.set_viewport_size({"width": 800, "height": 700})
+    hall.up().open(page)
+    expect(page.locator(".row").first).to_contain_text("number 99")
+    page.locator(".log").evaluate("one => { one.scrollTop = 2000 }")
+    row(page, "number 70").get_by_role("link").click()
+    expect(page.locator("main")).to_be_hidden()
+    page.go_back()
+    expect(page.locator("#beside")).to_be_hidden()
+    assert page.locator(".log").evaluate("one => one.scrollTop") == 2000
+    expect(row(page, "number 70").get_by_role("link")).to_be_focused()
+
+
+def test_ten_thousand_messages_are_scrolled_through_with_few_elements(hall: Hall, page: Page):
+    fill(hall, 10_000)
+    hall.up().open(page)
+    expect(page.locator(".row").first).to_contain_text("number 9999")
+    log = page.locator(".log")
+    for _ in range(3):
+        log.evaluate("one => one.scrollTop = one.scrollHeight")
+        page.wait_for_function("() => document.querySelector('.space').offsetHeight > innerHeight * 3")
+    assert page.locator(".row").count() < 60
+    page.keyboard.press("j")
+    page.keyboard.press("Home")
+    expect(page.locator(".row a:focus")).to_contain_text("number 9999")
+
+
+def fill(hall: Hall, count: int) -> None:
+    """Many messages, in few transactions."""
+    for n in range(count):
+        hall.room.send("backend", f"number {n}", sender="planner")
+
+
+def test_a_rail_of_several_recipients_says_how_many_have_it(hall: Hall, page: Page):
+    sent = hall.script.send("planner", "@builders", "For both", "Of you.")
+    mail = hall.room.take("backend", id=sent.id)
+    assert mail is not None
+    hall.room.settle(mail)
+    hall.up().open(page)
+    expect(row(page, "For both").locator(".word")).to_have_text("seen by 1 of 2")
+    until(lambda: State.SEEN in [one.state for one in hall.room.receipts(sent.id).deliveries])

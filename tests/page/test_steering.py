@@ -1,0 +1,96 @@
+"""A person at the page sees who is stuck, stops an agent, decides, and sees to what was given up."""
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from postroom.model.manners import read
+from tests.page.hall import Hall
+
+
+def test_who_is_stuck_is_the_first_thing_to_see(hall: Hall, page: Page):
+    hall.script.people()
+    hall.script.send("tester", "frontend", "Checkout", "It breaks.")
+    hall.script.send("planner", "docs", "Changelog", "Please.")
+    hall.up().open(page)
+    attention = page.get_by_role("region", name="Needs somebody")
+    expect(attention).to_contain_text("frontend")
+    expect(attention).to_contain_text("needs a person’s permission to go on; 1 message waits")
+    expect(attention).to_contain_text("1 message waits until it is resumed")
+    expect(page.locator(".row", has_text="Checkout").locator(".word")).to_have_text("waits: needs a person")
+    page.get_by_role("link", name="Agents").first.click()
+    person = page.locator(".person", has_text="frontend")
+    expect(person).to_contain_text("its last event: Notification")
+    expect(person).to_contain_text("By hooks of Claude Code")
+    expect(page.locator(".person", has_text="backend")).to_contain_text("working")
+
+
+@pytest.mark.promise("page-steers")
+def test_an_agent_is_paused_after_it_was_confirmed_and_resumed(hall: Hall, page: Page):
+    hall.script.people()
+    hall.up().open(page, "#/agents")
+    page.get_by_role("button", name="Stop backend").click()
+    asked = page.get_by_role("dialog", name="Stop backend?")
+    asked.get_by_role("button", name="Leave it").click()
+    assert hall.room.peek("backend") == []
+    page.get_by_role("button", name="Stop backend").click()
+    asked.get_by_text("Pause").click()
+    page.get_by_label("Why").fill("the plan changes")
+    page.get_by_role("button", name="Pause it").click()
+    expect(page.get_by_role("dialog")).to_contain_text("told, not stopped")
+    page.get_by_role("dialog").get_by_role("button", name="Close").click()
+    assert read(hall.room.known("backend").manners).paused
+    person = page.locator(".person", has_text="backend")
+    person.get_by_role("button", name="Resume").click()
+    expect(person.get_by_role("button", name="Stop")).to_be_visible()
+    assert not read(hall.room.known("backend").manners).paused
+
+
+def test_a_decision_is_answered_with_a_note_and_leaves_the_list(hall: Hall, page: Page):
+    asked = hall.script.ask("backend", "Deploy 1.4?", "All checks are green.", ["now", "tonight", "no"])
+    hall.up().open(page)
+    page.get_by_role("link", name="1 decision").click()
+    page.get_by_label("Note").fill("after 18:00")
+    page.get_by_role("button", name="tonight").click()
+    expect(page.get_by_text("Nothing to decide")).to_be_visible()
+    decision = hall.room.gate(asked.id).decision
+    assert decision is not None
+    assert (decision.option, decision.note) == ("tonight", "after 18:00")
+
+
+def test_a_dead_letter_is_tried_again_and_another_removed(hall: Hall, page: Page):
+    lost = hall.script.lose("planner", "tester", "Long suite", "Run it.")
+    gone = hall.script.lose("planner", "docs", "Never mind", "Forget it.")
+    hall.up().open(page, "#/dead")
+    letter = page.locator(".lost", has_text="Long suite")
+    letter.get_by_role("button", name="Try again").click()
+    expect(letter).to_have_count(0)
+    assert [one.state for one in hall.room.receipts(lost.id).deliveries] == ["stored"]
+    page.locator(".lost", has_text="Never mind").get_by_role("button", name="Remove").click()
+    page.get_by_role("dialog").get_by_role("button", name="Remove").click()
+    expect(page.get_by_role("heading", name="None")).to_be_visible()
+    assert gone.id not in [mail.id for mail in hall.room.dead()]
+
+
+def test_metrics_and_the_graph_are_drawn_and_have_their_numbers_as_tables(hall: Hall, page: Page):
+    hall.script.work(20)
+    hall.up().open(page, "#/metrics")
+    expect(page.locator("rect.bar")).to_have_count(24)
+    expect(page.locator("g.spread").first).to_be_visible()
+    expect(page.get_by_role("heading", name="Watchers")).to_be_visible()
+    page.get_by_role("link", name="Who talks to whom").click()
+    expect(page.locator(".node", has_text="shop/backend")).to_be_visible()
+    drawn = page.locator(".arcs svg").inner_html()
+    page.reload()
+    expect(page.locator(".node", has_text="shop/backend")).to_be_visible()
+    assert page.locator(".arcs svg").inner_html() == drawn
+    page.get_by_text("As a table").click()
+    expect(page.get_by_role("row", name="shop/planner shop/backend").first).to_be_visible()
+
+
+def test_an_empty_room_says_what_to_run_next(home: str, page: Page, hall: Hall):
+    hall.up().open(page)
+    expect(page.get_by_role("heading", name="No mail yet")).to_be_visible()
+    page.goto(f"{hall.origin}/#/dead")
+    expect(page.get_by_role("heading", name="None")).to_be_visible()
+    page.goto(f"{hall.origin}/#/decisions")
+    expect(page.get_by_text("postroom send human:ana")).to_be_visible()
