@@ -48,7 +48,8 @@ _MANNERS = document(
 )  # fmt: skip
 _ATTEMPT = document(
     {"recipient_id": TEXT, "n": NUMBER, "route": TEXT, "context": TEXT, "nonce": MAYBE, "claimer": TEXT,
-     "claimed_at": MOMENT, "handed_at": MOMENT, "outcome": TEXT, "evidence": MAYBE, "ended_at": MOMENT},
+     "claimed_at": MOMENT, "handed_at": MOMENT, "outcome": TEXT, "evidence": MAYBE, "ended_at": MOMENT,
+     "missing": NUMBER},
 )  # fmt: skip
 
 SHAPES: dict[str, Json] = {
@@ -109,7 +110,7 @@ SHAPES: dict[str, Json] = {
                                    "ack_ms": _SPREAD, "answer_ms": _SPREAD})),
          "put": listed({"type": "object"}), "digests": listed({"type": "object"})},
     ),
-    "Frame": document({"text": TEXT, "mark": TEXT, "shown": listed(TEXT), "left_out": listed(TEXT), "lengths": listed(NUMBER)}),
+    "Frame": document({"text": TEXT, "mark": TEXT, "shown": listed(TEXT), "left_out": listed(TEXT), "lengths": listed(NUMBER), "missing": listed(NUMBER)}),
     "Metrics": document(
         {"since": MOMENT, "total_messages": NUMBER, "unacknowledged": NUMBER, "avg_latency": REAL,
          "p95_latency": REAL, "inbox_sizes": {"type": "object", "additionalProperties": NUMBER},

@@ -113,7 +113,7 @@ def attempt(d: Document, seq: int) -> Attempt:
     return Attempt(
         seq, d["recipient_id"], d["n"], d["route"], d["context"], d["nonce"] or "", d["claimer"],
         _at(d["claimed_at"]), moment(d["handed_at"]), Outcome(d["outcome"]), _evidence(d),
-        moment(d["ended_at"]),
+        moment(d["ended_at"]), d["missing"],
     )  # fmt: skip
 
 

@@ -160,7 +160,7 @@ class RemoteRoom:
         if found is None:
             return None
         mails, said = [unwire.mail(one) for one in found["mails"]], found["frame"]
-        return Bundle(mails, Frame(said["text"], mails, [], said["mark"], said["lengths"]))
+        return Bundle(mails, Frame(said["text"], mails, [], said["mark"], said["lengths"], said["missing"]))
 
     def settle_all(self, mails: list[Mail], *, shown: Sequence[int] = ()) -> None:
         claims = [

@@ -141,7 +141,7 @@ def frame(call: Call) -> Json:
 def _frame(found: Any) -> Json:
     return {
         "text": found.text, "mark": found.mark, "shown": [one.id for one in found.shown],
-        "left_out": [one.id for one in found.left_out], "lengths": found.lengths,
+        "left_out": [one.id for one in found.left_out], "lengths": found.lengths, "missing": found.missing,
     }  # fmt: skip
 
 
