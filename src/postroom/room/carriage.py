@@ -14,7 +14,7 @@ from collections import deque
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
-from postroom import errors
+from postroom import errors, host
 from postroom.errors import Unreachable, UsageError
 from postroom.model.message import Json
 from postroom.protocol.operation import BODY, BY_NAME, PATH, PREFIX, QUERY, Operation
@@ -51,6 +51,8 @@ class Carriage:
         if found.scheme not in ("http", "https", "unix") or (found.path and not self._path) or found.query:
             raise UsageError(f"{url!r} is no address of a room", hint="Like https://host:7678")
         self._headers = {"Accept": "application/json"}
+        if self._path and not host.has_unix_sockets():
+            raise UsageError("this system has no Unix sockets", hint="Use http:// or https://")
         if token:
             self._headers["Authorization"] = f"Bearer {token}"
         if agent and self._path:

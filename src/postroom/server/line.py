@@ -1,7 +1,6 @@
 """uvicorn's connections, which also tell who is at the other end of a Unix socket."""
 
 import asyncio
-import os
 import socket
 import struct
 import sys
@@ -10,6 +9,8 @@ from typing import Any
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+
+from postroom import host
 
 _SOL_LOCAL, _LOCAL_PEERPID = 0, 0x002  # as macOS numbers them; Python names neither
 
@@ -24,8 +25,8 @@ def peer(link: Any) -> tuple[str, int] | None:
         return f"uid:{uid}", pid
     if sys.platform == "darwin":
         [pid] = struct.unpack("i", link.getsockopt(_SOL_LOCAL, _LOCAL_PEERPID, struct.calcsize("i")))
-        return f"uid:{os.getuid()}", pid  # the socket's mode lets nobody else connect
-    return f"uid:{os.getuid()}", 0
+        return f"uid:{host.user()}", pid  # the socket's mode lets nobody else connect
+    return f"uid:{host.user()}", 0
 
 
 class Http(H11Protocol):
