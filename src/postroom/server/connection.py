@@ -35,7 +35,7 @@ class Connection:
         self.numbered, self.unproven = 0, 0  # the exchange's own thread counts these
         self.presence = presence
         self.closed = asyncio.Event()
-        self.wants_receipts = False
+        self.wants_receipts, self.tells_presence = False, True
         self.handed = 0  # up to this number all has been written out
         self.open: dict[int, Claim] = {}  # by number: what was handed out, and nothing has proven
         self._numbers: dict[str, int] = {}  # by the message's id
@@ -86,8 +86,9 @@ class Connection:
         return self.open.pop(number)
 
     def tell_presence(self) -> None:
-        self._is_told = True
-        self._news.set()
+        if self.tells_presence:
+            self._is_told = True
+            self._news.set()
 
     def tell_receipt(self, key: tuple[int, str], document: Json) -> None:
         """The latest of each delivery counts."""

@@ -209,9 +209,12 @@ class Onlooker:
         self._project = guest.project
 
     async def stay(self, receive: Receive, send: Send) -> None:
+        await self.greet(send)
+        await first_of(self._tell(send), self._gone(receive, send))
+
+    async def greet(self, send: Send) -> None:
         hello = {"type": "hello", "agent": None, "project": self._project, "cursor": self._after}
         await send({"type": "websocket.send", "text": encode(hello)})
-        await first_of(self._tell(send), self._gone(receive, send))
 
     async def _tell(self, send: Send) -> None:
         async for item in self._feed.follow(self._after):
