@@ -40,7 +40,7 @@ from postroom.store.contract import ReadTx
 from postroom.text import encode
 
 PATH = "/ws/agent/messages/{project_id}"
-SESSION = "/api/sessions/{id:path}/send"
+SESSION = "/api/sessions/{id}/send"
 STATUS = "status"
 EVERYBODY = "@all"
 _NOTE = "note"

@@ -5,6 +5,7 @@ The store is the truth: whatever was missed, or could not be done, is found when
 
 import asyncio
 import logging
+import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple, TypeVar
@@ -15,7 +16,7 @@ from postroom.errors import PostroomError
 from postroom.model.ladder import Evidence
 from postroom.model.message import Json, Mail
 from postroom.room.handout import Claim, Cursor, Proof, Return, Want, claim_of, hand_out, resume
-from postroom.server.connection import Connection
+from postroom.server.connection import WIDEST, Connection
 from postroom.server.desk import Desk
 from postroom.server.presence import Presence
 
@@ -26,6 +27,8 @@ Found = list[tuple[Connection, list[Mail]]]
 _SWEEP = 5.0  # seconds between two looks though nothing rang
 _AGAIN = 1.0  # seconds after which is tried again what could not be done
 _TOGETHER = 0.1  # seconds: who comes and goes in this time is told at once
+_AT_ONCE = 250  # mailboxes in one transaction
+_FEW = 8  # mailboxes of which all is claimed at once, and of more the first only
 _log = logging.getLogger("postroom.daemon")
 
 
@@ -63,6 +66,10 @@ class Exchange:
         self._projects: dict[str, Presence] = {}
         self._telling: set[Presence] = set()
         self._next = Round(set(), [], [])
+        self._rang: set[str] = set()  # for whom this process has rung; any thread adds to it
+        self._again: set[str] = set()  # who got something, and may get more
+        self._is_told = False  # whether the loop knows that it has
+        self._worker: threading.Thread | None = None
         self._due = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
@@ -117,6 +124,8 @@ class Exchange:
         """Something that may send mail; whoever is connected here gets it before who asked gets an answer."""
         result, found = await self._off(self._done, act)
         self._distribute(found)
+        if self._rang or self._again:
+            self._due.set()
         return result
 
     async def close(self) -> None:
@@ -130,14 +139,26 @@ class Exchange:
     # In the thread of its own
 
     def _done(self, act: Callable[[], Json]) -> tuple[Json, Found]:
+        self._worker = threading.current_thread()
         result = act()
-        rung = self._mailboxes.keys() & {one["recipient_id"] for one in result.get("deliveries", ())}
+        rung = self._rang_here()
         try:
-            return result, self._handed_out(Round(rung, [], [])) if rung else []
+            found = self._handed_out(Round(rung, [], []), 1 if len(rung) > _FEW else WIDEST) if rung else []
         except PostroomError:
-            return result, []  # it is stored, and the bell has rung
+            found = []  # it is stored, and will be looked for
+            self._again.update(rung)
+        if len(rung) > _FEW:
+            self._again.update(rung)  # there may be more of it, and nobody waits for that
+        return result, found
 
-    def _handed_out(self, work: Round) -> Found:
+    def _rang_here(self) -> set[str]:
+        """For whom this process has rung since; not so many that others wait for the lock for long."""
+        rang: set[str] = set()
+        while self._rang and len(rang) < _AT_ONCE:
+            rang.add(self._rang.pop())
+        return rang
+
+    def _handed_out(self, work: Round, most: int = WIDEST) -> Found:
         for one in work.proven:
             one.connection.unproven -= 1
         takers = [
@@ -147,7 +168,7 @@ class Exchange:
             for one in mailbox.connections
             if one.unproven < one.window
         ]
-        wants = [Want(one.stand, one.window - one.unproven, one.numbered) for one in takers]
+        wants = [Want(one.stand, min(most, one.window - one.unproven), one.numbered) for one in takers]
         try:
             proofs = [Proof(one.claim, one.evidence) for one in work.proven]
             found = hand_out(self._desk.room, wants, proofs, work.returns)
@@ -177,11 +198,16 @@ class Exchange:
     async def _settled(self) -> None:
         """Do what there is to do."""
         self._due.clear()
+        self._is_told = False
         work, self._next = self._next, Round(set(), [], [])
+        work.rung.update(self._rang_here() or self._again)
+        self._again -= work.rung
         if not any(work):
             return
         try:
             self._distribute(await self._off(self._handed_out, work))
+            if self._rang or self._again:
+                self._due.set()
         except PostroomError as exc:
             _log.warning("mail is handed out later", extra={"facts": {"error": str(exc)}})
             self._next.rung.update(work.rung)
@@ -210,8 +236,18 @@ class Exchange:
             waiter.drain()
             self._ring(party)
 
+        loop = asyncio.get_running_loop()
+
+        def rung_here() -> None:
+            """In whatever thread rings; the loop is told once, and not by the one that sees to it itself."""
+            self._rang.add(party)
+            if not self._is_told and threading.current_thread() is not self._worker:
+                self._is_told = True
+                loop.call_soon_threadsafe(self._due.set)
+
         if waiter.fileno() >= 0:
-            asyncio.get_running_loop().add_reader(waiter.fileno(), rung)
+            loop.add_reader(waiter.fileno(), rung)
+        self._desk.room.bell.attend(waiter, rung_here)
         return Mailbox(waiter)
 
     def _closed(self, one: Connection) -> None:
