@@ -72,6 +72,7 @@ class Exchange:
         self._worker: threading.Thread | None = None
         self._due = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
+        desk.endings.append(self.close)
 
     def presence(self, project: str) -> Presence:
         """Who is connected there."""
