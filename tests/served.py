@@ -5,11 +5,13 @@ import http.client
 import json
 import os
 import socket
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
+from postroom.config import Settings
 from postroom.room.local import LocalRoom
 from postroom.room.token import issue
 from postroom.server import login
@@ -120,3 +122,16 @@ def served(room: LocalRoom, **options: Any) -> Iterator[Served]:
         yield found
     finally:
         found.close()
+
+
+def main(home: str) -> None:
+    """A server in a process of its own, which can be killed: it says its port."""
+    room = LocalRoom(home, Settings(sender_rate=0), project="p")
+    web = Served(room, os.path.join(home, "http.sock"))
+    sys.stdout.write(f"{web.port}\n")
+    sys.stdout.flush()
+    sys.stdin.read()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

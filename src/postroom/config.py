@@ -98,7 +98,7 @@ HELP = {
 ENVIRONMENT = {
     "POSTROOM_AGENT": "who is calling, as `--as` says it",
     "POSTROOM_TOKEN": "a secret that proves who is calling: `postroom tokens`",
-    "POSTROOM_HOME": "where the room is, as `--home` says it",
+    "POSTROOM_HOME": "where the room is, as `--home` says it: a directory, or a server's address",
     "POSTROOM_PROJECT": "the project to stand in, as `--project` says it",
     "POSTROOM_DEBUG": "any value shows the traceback of an error",
     "NO_COLOR": "any value takes the colours away",
@@ -288,6 +288,10 @@ def default_home() -> str:
 
 def home(explicit: str | None = None) -> str:
     """The directory that holds a room: store, run files, journals."""
+    address = explicit or os.environ.get("POSTROOM_HOME", "")
+    if address.startswith(("http://", "https://", "unix://")):
+        hint = "Run it on the machine whose room it is."
+        raise InvalidValue(f"that needs the files of the room, which are elsewhere: {address}", hint=hint)
     return os.path.abspath(explicit or os.environ.get("POSTROOM_HOME") or default_home())
 
 

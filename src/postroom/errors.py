@@ -28,7 +28,7 @@
     └── StoreError              the room's file cannot serve
         ├── StoreBusy           ├── StoreFull          ├── StoreReadOnly
         ├── StoreCorrupt        ├── StoreNewer         ├── StoreForeign
-        └── StoreNetworked      └── JournalBroken
+        ├── StoreNetworked      ├── JournalBroken      └── Unreachable
 
 A class's docstring is its default message. `code` is stable: scripts and the wire rely on it.
 """
@@ -464,6 +464,13 @@ class StoreNetworked(StoreError):
 
     code = "store_networked"
     hint = "Set POSTROOM_HOME to a directory on a local disk."
+
+
+class Unreachable(StoreError):
+    """The room's server does not answer."""
+
+    code = "unreachable"
+    hint = "See that its daemon runs (postroom status, there), and that the address is right."
 
 
 class JournalBroken(StoreError):

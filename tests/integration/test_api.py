@@ -24,6 +24,7 @@ from postroom.errors import (
 from postroom.model.ladder import State
 from postroom.room.contract import Room
 from postroom.room.local import LocalRoom
+from postroom.room.remote import RemoteRoom
 from tests.conftest import OpenRoom
 from tests.process import ROOT, Child, environment
 from tests.repository import make_repository
@@ -51,11 +52,12 @@ def test_importing_the_package_loads_none_of_it():
     assert subprocess.run([sys.executable, "-c", code], check=False, env=environment()).returncode == 0
 
 
-def test_a_local_room_can_do_all_that_a_room_promises():
+@pytest.mark.parametrize("kind", [LocalRoom, RemoteRoom])
+def test_a_room_can_do_all_that_a_room_promises(kind: type):
     for name, promised in inspect.getmembers(Room, inspect.isfunction):
         if name.startswith("_"):
             continue
-        done = inspect.signature(getattr(LocalRoom, name)).parameters
+        done = inspect.signature(getattr(kind, name)).parameters
         for parameter in list(inspect.signature(promised).parameters.values())[1:]:
             assert parameter.name in done, f"{name}({parameter.name})"
         assert inspect.getdoc(promised), name

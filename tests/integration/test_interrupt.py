@@ -116,13 +116,13 @@ def test_what_waits_already_when_an_agent_is_paused_waits_on(kept: Kept):
 
 def test_what_was_asked_and_not_answered_goes_back_to_who_asked(kept: Kept, backend: Pane):
     kept.room.join("planner")
+    backend.control("busy")  # else what is sent may be typed before it is read
     asked = kept.cli.sent("backend", "which port?", "--type", "request")
     told = kept.cli.sent("backend", "do it", "--type", "dispatch", "--payload", '{"task_id": "t1"}')
     note = kept.cli.sent("backend", "by the way")
     for ref in (asked, told, note):
         kept.cli.ok("read", ref, "--as", "backend")
     unread = kept.cli.sent("backend", "and later?", "--type", "request", "--after", "1h")
-    backend.control("busy")
     done = kept.cli.ok(
         "interrupt", "backend", "--kind", "cancel", "--reason", "new plan", "--as", "human:ana"
     )

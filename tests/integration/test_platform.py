@@ -19,12 +19,18 @@ SOURCE = os.path.join(ROOT, "src", "postroom")
 # Where the machine is asked, each behind a test of whether it can answer.
 GUARDED = {
     os.path.join(*path.split("/"))
-    for path in ("host.py", "bell/local.py", "bridges/files/hold.py", "bridges/files/watch.py")
-}
+    for path in (
+        "host.py",
+        "bell/local.py",
+        "bridges/files/hold.py",
+        "bridges/files/watch.py",
+        "room/carriage.py",
+    )
+}  # fmt: skip
 # What only a Unix can do: terminals of our own, and the daemon, which is refused elsewhere.
 UNIX = {
     os.path.join(*path.split("/"))
-    for path in ("bridges/process/child.py", "cli/mirror.py", "daemon/control.py")
+    for path in ("bridges/process/child.py", "cli/mirror.py", "daemon/control.py", "daemon/web.py")
 }
 # Text for a shell, which tests for it itself.
 SHELL = {os.path.join("hooks", "stub.py")}

@@ -209,6 +209,13 @@ def test_one_who_asks_too_often_waits_and_others_do_not(room: LocalRoom):
         assert web.get("/me", token=other).status == 200
 
 
+def test_who_guesses_tokens_is_slowed_down_and_nobody_else(web: Served):
+    """Each guess another token, so that no caller asks twice."""
+    statuses = [web.get("/me", token=f"pr_{n:048}").status for n in range(150)]
+    assert set(statuses) == {401, 429}
+    assert web.get("/me", token=web.token("planner")).status == 200
+
+
 def test_a_caller_may_ask_so_often_each_second_and_five_times_that_at_once():
     rates = Rates(10)
     assert [rates.take("a", 0.0) for _ in range(50)] == [0.0] * 50
@@ -245,3 +252,20 @@ def test_no_error_tells_where_the_room_is_or_what_a_token_is(web: Served):
     for answer in (web.get("/messages/nothing", token=token), web.get("/messages", token="pr_wrong")):
         assert web.room.home not in json.dumps(answer.json)
         assert token not in json.dumps(answer.json)
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [{"Origin": "http://evil.example"}, {"Host": "evil.example"}, {"Sec-Fetch-Site": "cross-site"}, {}],
+)
+def test_a_websocket_is_refused_before_it_is_one(web: Served, headers: dict[str, str]):
+    """The last has a cookie and says nothing of where it comes from, as no browser does."""
+    wanted = {
+        "Host": f"127.0.0.1:{web.port}", "Upgrade": "websocket", "Connection": "Upgrade",
+        "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==", "Sec-WebSocket-Version": "13",
+        "Cookie": web.cookie("human:ana"), **headers,
+    }  # fmt: skip
+    lines = "".join(f"{name}: {value}\r\n" for name, value in wanted.items())
+    answer = _raw(web, f"GET /ws/projects/p HTTP/1.1\r\n{lines}\r\n")
+    assert answer.startswith("HTTP/1.1 403")
+    assert '"foreign_page"' in answer

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Collection, Iterable, Sequence
 
+    from postroom.cli.distant import Distant
     from postroom.room.local import LocalRoom
 
 
@@ -38,12 +39,35 @@ class Context:
 
             args = self._args
             home = args.home or os.environ.get("POSTROOM_HOME")
+            if home and home.startswith(("http://", "https://", "unix://")):
+                self._room = self._elsewhere(home)
+                return self._room
             if home and os.path.isfile(home):
                 raise UsageError(f"{home} is a file, not a directory", hint="Give a directory: --home DIR")
             self._room = open_room(args.home, project=args.project, create=create)
             if args.caller:
                 self._room.claim(args.caller)
         return self._room
+
+    @property
+    def elsewhere(self) -> "Distant | None":
+        """The room, where a daemon elsewhere serves it."""
+        room: Any = self.room()
+        return room if hasattr(room, "url") else None
+
+    def _elsewhere(self, address: str) -> "LocalRoom":
+        """A room that a daemon serves: to commands, one like any other, as far as its API goes."""
+        from typing import cast
+
+        from postroom.cli.distant import Distant
+
+        found, args = os.environ.get, self._args
+        token = found("POSTROOM_TOKEN", "")
+        room = Distant(
+            address, token=token, agent=args.caller or (None if token else found("POSTROOM_AGENT")),
+            project=args.project or found("POSTROOM_PROJECT"),
+        )  # fmt: skip
+        return cast("LocalRoom", room)
 
     def project(self) -> str:
         """The project the caller stands in: its agents go by their bare names."""

@@ -29,7 +29,7 @@ SCOPES = {
     OPERATE: "interrupt agents, let them go on, type commands, see to dead letters",
 }
 PREFIX = "/api/v1"
-LONGEST_WAIT = 300.0  # seconds in one request
+LONGEST_WAIT = 3600.0  # seconds in one request
 
 PATH, QUERY, BODY = "path", "query", "body"
 
@@ -165,7 +165,7 @@ OPERATIONS: tuple[Operation, ...] = (
               media_type="application/octet-stream"),
     Operation("until", "GET", "/messages/{ref}/until", "Wait until every delivery reached a rung, or ended.", MAIL,
               (_REF, _query("rung", {"type": "string", "enum": RUNGS}, "how far", required=True), _TIMEOUT),
-              _DELIVERIES, waits=True),
+              document({"reached": YES, "deliveries": listed(ref("Delivery"))}), waits=True),
     Operation("peek", "GET", "/inbox", "What waits for the caller; looking marks nothing.", MAIL,
               (_query("agent", TEXT, "a child of the caller"), _LIMIT),
               document({"messages": listed(ref("Mail"))})),
@@ -182,8 +182,8 @@ OPERATIONS: tuple[Operation, ...] = (
               document({"threads": listed(ref("Thread"))})),
     Operation("stats", "GET", "/stats", "Who writes to whom, and how soon it is answered.", OBSERVE, (_SINCE,),
               ref("Stats")),
-    Operation("events", "GET", "/events", "Every change after a cursor, in order.", MAIL,
-              (_CURSOR, _query("agent", TEXT, "only what is about it"), _LIMIT),
+    Operation("events", "GET", "/events", "Every change after a cursor, in order; or the latest before one.", MAIL,
+              (_CURSOR, _query("before", TEXT, "the cursor before which to look back; `end`: the latest"), _query("agent", TEXT, "only what is about it"), _LIMIT),
               document({"events": listed(ref("Event")), "cursor": TEXT})),
     Operation("gates", "GET", "/gates", "What waits for a decision, the most pressing first.", MAIL, (),
               document({"gates": listed(ref("Gate"))})),

@@ -10,6 +10,7 @@ from postroom.protocol import wire
 
 if TYPE_CHECKING:
     from postroom.model.conversation import Attachment, Gate, Thread
+    from postroom.model.manners import Manners
     from postroom.model.message import Agent, Delivery, Event, Mail, Message, Receipts, Sent
     from postroom.model.query import Hit
     from postroom.model.tally import Stats
@@ -70,7 +71,14 @@ def receipts(r: "Receipts") -> Document:
 
 
 def agent(a: "Agent") -> Document:
-    return {**wire.agent(a), "manners": a.manners}
+    return {**wire.agent(a), "wishes": a.manners}
+
+
+def manners(m: "Manners", now: int) -> Document:
+    """How it is now, and what was wished for."""
+    from postroom.model.manners import written  # noqa: PLC0415 - few have any
+
+    return {**wire.manners(m, now), "wishes": written(m)}
 
 
 def thread(t: "Thread") -> Document:

@@ -44,6 +44,7 @@ _SESSION = document(
 _MANNERS = document(
     {"left_alone": YES, "until": MOMENT, "muted": YES, "hours": MAYBE, "zone": MAYBE,
      "digest_seconds": {"type": "number"}, "paused": YES},
+    wishes=ANY,
 )  # fmt: skip
 _ATTEMPT = document(
     {"recipient_id": TEXT, "n": NUMBER, "route": TEXT, "context": TEXT, "nonce": MAYBE, "claimer": TEXT,
@@ -75,13 +76,13 @@ SHAPES: dict[str, Json] = {
     "Agent": document(
         {"id": TEXT, "tenant": TEXT, "project": MAYBE, "name": TEXT, "address": TEXT, "kind": TEXT,
          "role": TEXT, "capabilities": listed(TEXT), "description": TEXT, "supervisor": MAYBE,
-         "created_at": MOMENT, "left_at": MOMENT, "manners": ANY},
+         "created_at": MOMENT, "left_at": MOMENT, "wishes": ANY},
     ),
     "Status": document(
         {"id": TEXT, "project": MAYBE, "name": TEXT, "address": TEXT, "kind": TEXT, "role": TEXT,
          "capabilities": listed(TEXT), "description": TEXT, "supervisor_address": MAYBE, "waiting": NUMBER,
          "held": NUMBER, "uncertain": NUMBER, "offered": NUMBER, "reach": TEXT, "listening": MAYBE,
-         "sessions": listed(_SESSION), "why": listed(ref("Held")), "bridge": ANY},
+         "sessions": listed(_SESSION), "why": listed(ref("Held")), "bridge": ANY, "wishes": ANY},
     ),
     "Held": document({"reason": TEXT, "messages": NUMBER, "due_at": MOMENT}),
     "Manners": _MANNERS,
@@ -108,7 +109,7 @@ SHAPES: dict[str, Json] = {
                                    "ack_ms": _SPREAD, "answer_ms": _SPREAD})),
          "put": listed({"type": "object"}), "digests": listed({"type": "object"})},
     ),
-    "Frame": document({"text": TEXT, "shown": listed(TEXT), "left_out": listed(TEXT), "lengths": listed(NUMBER)}),
+    "Frame": document({"text": TEXT, "mark": TEXT, "shown": listed(TEXT), "left_out": listed(TEXT), "lengths": listed(NUMBER)}),
     "Metrics": document(
         {"since": MOMENT, "total_messages": NUMBER, "unacknowledged": NUMBER, "avg_latency": REAL,
          "p95_latency": REAL, "inbox_sizes": {"type": "object", "additionalProperties": NUMBER},

@@ -1,4 +1,4 @@
-"""What a room can do, wherever it lives. `LocalRoom` opens the store itself; a remote one will speak HTTP.
+"""What a room can do, wherever it lives. `LocalRoom` opens the store itself, `RemoteRoom` speaks HTTP.
 
 Every method that acts for somebody takes `agent` (or `sender`): an address, by default the one the room
 was opened for. Every method that takes a message takes its id or its 8-character handle.

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 from postroom import config
 from postroom.errors import StoreError
@@ -23,6 +23,25 @@ if TYPE_CHECKING:
     from postroom.protocol.frame import Frame
     from postroom.room.bundle import Bundle
     from postroom.room.options import About, ReplyOptions, SearchOptions, SendOptions, Wishes
+    from postroom.room.remote import RemoteRoom
+
+
+if TYPE_CHECKING:
+
+    @overload
+    def open_room(
+        home: str | None = None,
+        *,
+        agent: str | None = None,
+        project: str | None = None,
+        durability: str | None = None,
+        create: bool = True,
+    ) -> "LocalRoom": ...
+
+    @overload
+    def open_room(
+        home: str, *, token: str, agent: str | None = None, project: str | None = None
+    ) -> "RemoteRoom": ...
 
 
 def open_room(
@@ -32,7 +51,8 @@ def open_room(
     project: str | None = None,
     durability: str | None = None,
     create: bool = True,
-) -> "LocalRoom":
+    token: str | None = None,
+) -> "LocalRoom | RemoteRoom":
     """Open a room, making it if it is not there.
 
     `home` is its directory (default: `POSTROOM_HOME`, or the platform's place for data). `agent` is whom
@@ -40,7 +60,14 @@ def open_room(
     `POSTROOM_AGENT`), `project` the project its names belong to (default: `POSTROOM_PROJECT`, or the
     repository around the current directory). `durability` is `normal` or `full`. With `create=False` a room
     that is not there is an error.
+
+    Where `home` is an address (`https://host:7678`, or `unix:///path/of/http.sock`), it is the room that a
+    daemon serves there, and `token` (default: `POSTROOM_TOKEN`) proves who calls: a `RemoteRoom`, with all
+    the methods of `Room`.
     """
+    address = home or os.environ.get("POSTROOM_HOME", "")
+    if address.startswith(("http://", "https://", "unix://")):
+        return _elsewhere(address, agent, project, token)
     where = config.home(home)
     settings, declared = config.load(where)
     if durability is not None:
@@ -55,6 +82,18 @@ def open_room(
 
         introduce_all(room)
     return room
+
+
+def _elsewhere(address: str, agent: str | None, project: str | None, token: str | None) -> "RemoteRoom":
+    from postroom.room.remote import RemoteRoom  # noqa: PLC0415 - only for a room elsewhere
+
+    found = os.environ.get
+    token = token or found("POSTROOM_TOKEN", "")
+    return RemoteRoom(
+        address, token=token,
+        agent=agent or (None if token else found("POSTROOM_AGENT")),
+        project=project or found("POSTROOM_PROJECT"),
+    )  # fmt: skip
 
 
 def _witness(home: str) -> Witness:

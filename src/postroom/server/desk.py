@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
+from postroom.errors import NotLoggedIn, RateLimited, UnknownMessage, UnknownToken
 from postroom.model.message import Agent, Json, Mail, Message
 from postroom.protocol.operation import OBSERVE, Operation
 from postroom.room.aio import AsyncRoom
@@ -20,12 +21,14 @@ from postroom.room.offer import offer
 from postroom.server.login import Links
 from postroom.server.port import Bridges
 from postroom.server.principal import Credentials, Principal, identify
+from postroom.server.rate import Rates
 
 T = TypeVar("T")
 
 _THREADS = 8
 _MOST = 500  # rooms as callers have them
 _FRESH = 5.0  # seconds
+_TRIES = 20  # each second, of callers that nobody knows
 
 
 class Desk:
@@ -39,6 +42,7 @@ class Desk:
         self.pool = ThreadPoolExecutor(_THREADS, "http")
         self._views: OrderedDict[tuple[str, ...], LocalRoom] = OrderedDict()
         self._measured: dict[int, tuple[Metrics, float]] = {}
+        self._strangers = Rates(_TRIES)
         self._guard = threading.Lock()
         self.endings: list[Callable[[], Awaitable[None]]] = []  # what is done before it closes
 
@@ -47,7 +51,13 @@ class Desk:
         return await asyncio.get_running_loop().run_in_executor(self.pool, partial(function, *args, **kwargs))
 
     def identify(self, brought: Credentials) -> Principal:
-        return identify(self.room.home, self.room.store.look(), brought)
+        """Who calls. Those of whom that is not known are let try only so often, all together."""
+        try:
+            return identify(self.room.home, self.room.store.look(), brought)
+        except (NotLoggedIn, UnknownToken):
+            if (wait := self._strangers.take("")) > 0:
+                raise RateLimited("too many have tried", retry_after=wait, hint="Wait a second.") from None
+            raise
 
     def view(self, who: Principal, project: str | None) -> LocalRoom:
         """The room as somebody has it, standing in a project."""
@@ -122,8 +132,6 @@ class Call(NamedTuple):
         recipients = self.room.store.look().deliveries(message.seq)
         if any(is_of(delivery.recipient_id, me.id) for delivery in recipients):
             return message
-        from postroom.errors import UnknownMessage  # noqa: PLC0415 - rarely
-
         raise UnknownMessage(f"there is no message {self.args.get('ref')} of yours", message_ref=message.id)
 
 

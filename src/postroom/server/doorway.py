@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl
 
 from starlette.types import Receive, Scope, Send
 
-from postroom.errors import InvalidValue, NotLoggedIn, PostroomError, UnknownProject, UnknownToken
+from postroom.errors import InvalidValue, PostroomError, Refused, StoreError, UnknownProject
 from postroom.model.message import Agent
 from postroom.protocol.operation import MAIL, OBSERVE
 from postroom.room.local import LocalRoom
@@ -58,7 +58,7 @@ class Doorway:
         with suppress(OSError):  # whom it was sent to is gone
             try:
                 await stay(receive, send)
-            except (NotLoggedIn, UnknownToken) as exc:
+            except Refused as exc:
                 await send({"type": "websocket.close", "code": NOBODY, "reason": str(exc)[:100]})
 
     def _query(self, scope: Scope) -> dict[str, str]:
@@ -88,7 +88,8 @@ async def still_known(desk: Desk, brought: Credentials) -> None:
     """For ever, or until who came is nobody any more, which is raised."""
     while True:
         await asyncio.sleep(_LOOK)
-        await desk.do(desk.identify, brought)
+        with suppress(StoreError):  # that says nothing of who it is
+            await desk.do(desk.identify, brought)
 
 
 async def first_of(*work: Awaitable[Any]) -> None:

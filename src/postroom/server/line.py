@@ -1,7 +1,6 @@
 """uvicorn's connections, which also tell who is at the other end of a Unix socket."""
 
 import asyncio
-import os
 import socket
 import struct
 import sys
@@ -10,6 +9,8 @@ from typing import Any
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+
+from postroom import host
 
 _SOL_LOCAL, _LOCAL_PEERPID = 0, 0x002  # as macOS numbers them; Python names neither
 
@@ -24,8 +25,8 @@ def peer(link: Any) -> tuple[str, int] | None:
         return f"uid:{uid}", pid
     if sys.platform == "darwin":
         [pid] = struct.unpack("i", link.getsockopt(_SOL_LOCAL, _LOCAL_PEERPID, struct.calcsize("i")))
-        return f"uid:{os.getuid()}", pid  # the socket's mode lets nobody else connect
-    return f"uid:{os.getuid()}", 0
+        return f"uid:{host.user()}", pid  # the socket's mode lets nobody else connect
+    return f"uid:{host.user()}", 0
 
 
 def hasten(link: Any) -> None:
@@ -75,6 +76,7 @@ def server(app: Any, *, cert: str = "", key: str = "") -> Quiet:
         uvicorn.Config(
             app, http=Http, ws=WebSocket, loop="asyncio", lifespan="off", log_config=None, access_log=False,
             proxy_headers=False, server_header=False, date_header=False, timeout_graceful_shutdown=2,
+            timeout_keep_alive=60,
             ws_max_size=1 << 20, ws_per_message_deflate=False, ssl_certfile=cert or None,
             ssl_keyfile=key or None, limit_concurrency=2048,
         )

@@ -5,7 +5,6 @@ that agent, and else a program of the same user, whose word for its name is take
 """
 
 import hmac
-import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -82,7 +81,7 @@ def identify(home: str, tx: "ReadTx", brought: Credentials) -> Principal:
     """Raises `NotLoggedIn` where nothing tells, and `UnknownToken` for what is none."""
     if brought.bearer:
         return _by_token(home, tx, brought)
-    if brought.is_local and brought.uid == os.getuid():
+    if brought.is_local and brought.uid == host.user():
         return _by_process(tx, brought)
     session = login.find(home, brought.cookie) if brought.cookie else None
     person = tx.agent(session.person) if session else None

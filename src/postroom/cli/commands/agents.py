@@ -83,7 +83,7 @@ def _look(room: "LocalRoom", context: "Context") -> tuple[dict[str, str], dict[s
     """
     from postroom.bridges.manifest import every
 
-    kept = every(room.home)
+    kept = [] if context.elsewhere else every(room.home)
     if not kept:
         return {}, {}
     from postroom.cli.bridged import last_seen, places

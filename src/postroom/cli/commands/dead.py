@@ -50,7 +50,9 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
 def _list(context: "Context") -> int:
     from postroom.room.dead import uncertain
 
-    found, doubtful = context.room().dead(), uncertain(context.room())
+    room = context.room()
+    distant = context.elsewhere
+    found, doubtful = room.dead(), distant.uncertain() if distant else uncertain(room)
     if context.json:
         from postroom.protocol import wire
 

@@ -54,6 +54,8 @@ def _unasked(context: "Context") -> str:
     from postroom.bridges.registry import capabilities
     from postroom.room.glance import get
 
+    if context.elsewhere:
+        return ""
     home = context.room().home
     kept = [one for one in every(home) if not capabilities(one.bridge).screen]
     asking = [one.address for one in kept if (seen := get(home, one.agent)) and seen.doing == "asking"]

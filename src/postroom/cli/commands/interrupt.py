@@ -44,6 +44,9 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
     room = context.room()
     agents_own(args.name)
     agent = room.known(args.name)
+    if distant := context.elsewhere:
+        found = distant.call("interrupt", address=agent.address, kind=args.kind, reason=args.reason)
+        return _put(found, agent, context)
     claim(context)
     by = steering(room, agent, args.kind)
     if get(room.home, agent.id) is None and by.role == "human" and not room.agent:
@@ -52,6 +55,10 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
         room, agent, by, lambda: _stop(agent, by, args, context), kind=args.kind, reason=args.reason
     )
     greet(context)
+    return _put(found, agent, context)
+
+
+def _put(found: dict[str, Any], agent: "Agent", context: "Context") -> int:
     if context.json:
         context.put_json(found)
     else:

@@ -27,14 +27,16 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
 
     room = context.room()
     agent = room.known(args.name)
-    by = steering(room, agent, "resume")
-    was_going, released = pause(room, agent, by, paused=False)
+    if distant := context.elsewhere:
+        done = distant.call("resume", address=agent.address)
+    else:
+        by = steering(room, agent, "resume")
+        was_going, released = pause(room, agent, by, paused=False)
+        done = {"agent": agent.address, "by": by.name, "was_paused": not was_going, "released": released}
     if context.json:
-        context.put_json(
-            {"agent": agent.address, "by": by.name, "was_paused": not was_going, "released": released}
-        )
-    elif was_going:
+        context.put_json(done)
+    elif not done["was_paused"]:
         context.put(f"{agent.called} was not paused\n")
     else:
-        context.put(f"{agent.called} goes on: {count(released, 'message')} let go\n")
+        context.put(f"{agent.called} goes on: {count(int(done['released']), 'message')} let go\n")
     return 0

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     import argparse
 
     from postroom.cli.context import Context
+    from postroom.cli.distant import Distant
     from postroom.cli.parser import Parser
     from postroom.model.message import AgentStatus
     from postroom.room.local import LocalRoom
@@ -27,11 +28,31 @@ def add_arguments(parser: "Parser") -> None: ...
 
 def run(args: "argparse.Namespace", context: "Context") -> int:
     del args  # every command is called alike
+    if distant := context.elsewhere:
+        return _elsewhere(distant, context)
     report = gather(context.room())
     if context.json:
         context.put_json(report)
     else:
         context.put(_text(report, context))
+    return 0
+
+
+def _elsewhere(room: "Distant", context: "Context") -> int:
+    """What its daemon says of a room that is not on this machine."""
+    report = room.call("status")
+    if context.json:
+        context.put_json(report)
+        return 0
+    counts = report["counts"]
+    rows = [
+        ("room", f"{room.url}, version {report['version']}"),
+        ("here", f"{count(counts['agents'], 'agent')} in {count(counts['projects'], 'project')}"),
+        ("mail", _open(counts)),
+        ("dead letters", f"{counts['dead']:,}, and {counts['uncertain']:,} uncertain"),
+    ]
+    paint = context.out.paint
+    context.put("".join(f"{paint(name.ljust(13), 'dim')} {value}\n" for name, value in rows))
     return 0
 
 

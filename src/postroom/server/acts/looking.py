@@ -5,7 +5,6 @@ from typing import Any
 from postroom.clock import iso
 from postroom.errors import InvalidValue, UnknownProject
 from postroom.model.address import parse
-from postroom.model.manners import read
 from postroom.model.message import Agent, AgentStatus, Json, Message
 from postroom.protocol import record, wire
 from postroom.protocol.operation import OBSERVE
@@ -59,6 +58,7 @@ class _Telling:
         seen = glance.get(self._room.home, agent.id)
         return {
             **wire.status(one, above.address if above else None, self._now),
+            "wishes": agent.manners,
             "why": [_held(*row) for row in held],
             "bridge": seen and {"doing": seen.doing, "because": seen.words, "reason": seen.reason or None,
                                 "at": iso(seen.at), "instead": seen.instead or None},
@@ -212,12 +212,19 @@ def events(call: Call) -> Json:
     look, me = call.room.store.look(), call.who.agent
     cursor = checked_cursor(call.args.get("after"))
     party = call.room.known(call.args["agent"]).id if call.args.get("agent") else None
+    if (before := call.args.get("before")) is not None:
+        until = checked_cursor("" if before == "end" else before)
+        page = look.events_before(until, call.get("limit", _PAGE), party)[::-1]
+        shown = [one for one in page if is_visible(call, one, me)]
+        return _told(look, shown, look.cursor(page[0]) if page else until)
     page = look.events(cursor, call.get("limit", 500))
     shown = [one for one in page if concerns(one, party) and is_visible(call, one, me)]
-    return {
-        "events": [record.event(one, look.cursor(one)) for one in shown],
-        "cursor": look.cursor(page[-1]) if page else cursor or look.last_cursor(),
-    }
+    return _told(look, shown, look.cursor(page[-1]) if page else cursor or look.last_cursor())
+
+
+def _told(look: Any, events: list[Any], cursor: str) -> Json:
+    """Events in order, and from where to go on: forwards after the last, or backwards before the first."""
+    return {"events": [record.event(one, look.cursor(one)) for one in events], "cursor": cursor}
 
 
 def checked_cursor(cursor: str | None) -> str:
@@ -322,9 +329,3 @@ def types(call: Call) -> Json:
 def screen(call: Call) -> Json:
     found = call.agent()
     return {"agent": found.address, "text": call.desk.bridges.screen(found, call.get("lines", 0))}
-
-
-def manners_of(call: Call, party: str) -> Json:
-    """How somebody is left alone now."""
-    found = call.room.store.look().agent(party)
-    return wire.manners(read(found.manners if found else None), call.room.now())

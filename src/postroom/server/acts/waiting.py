@@ -2,6 +2,7 @@
 
 from postroom.model.message import Json
 from postroom.protocol import record
+from postroom.room.wait import Climb
 from postroom.server.acts.writing import options
 from postroom.server.desk import Call
 
@@ -9,7 +10,9 @@ from postroom.server.desk import Call
 async def until(call: Call) -> Json:
     message = await call.desk.do(call.message)
     found = await call.patient.until(message.id, call.args["rung"], timeout=call.get("timeout", 0.0))
-    return {"deliveries": [record.delivery(one) for one in found]}
+    climb = await call.desk.do(Climb, call.room, message.id, call.args["rung"])
+    reached = bool(await call.desk.do(climb.done))
+    return {"reached": reached, "deliveries": [record.delivery(one) for one in found]}
 
 
 async def wait(call: Call) -> Json:

@@ -7,7 +7,7 @@ from typing import Any
 
 from postroom.errors import InvalidAttachment, InvalidValue, NotYourName, UnknownMessage
 from postroom.model.message import Json, Mail
-from postroom.protocol import record, wire
+from postroom.protocol import record
 from postroom.protocol.operation import OPERATE
 from postroom.protocol.schema import is_moment
 from postroom.room.bundle import take_bundle as bundled
@@ -140,7 +140,7 @@ def frame(call: Call) -> Json:
 
 def _frame(found: Any) -> Json:
     return {
-        "text": found.text, "shown": [one.id for one in found.shown],
+        "text": found.text, "mark": found.mark, "shown": [one.id for one in found.shown],
         "left_out": [one.id for one in found.left_out], "lengths": found.lengths,
     }  # fmt: skip
 
@@ -178,7 +178,7 @@ def manners(call: Call) -> Json:
     wishes: Any = {name: args[name] for name in ("mute", "hours", "zone", "digest") if name in args}
     if isinstance(wishes.get("mute"), str):
         wishes["mute"] = _when("mute", wishes["mute"])
-    return wire.manners(call.room.manners(who, **wishes), call.room.now())
+    return record.manners(call.room.manners(who, **wishes), call.room.now())
 
 
 def subscribe(call: Call) -> Json:

@@ -1,0 +1,199 @@
+"""JSON to rows: what `record` writes, read back. Nonces, claimers and contexts are told to nobody: empty."""
+
+from calendar import timegm
+from typing import TYPE_CHECKING, Any
+
+from postroom.model.conversation import Decision, Gate, Thread, Topic
+from postroom.model.ladder import Evidence, Outcome, Priority, State
+from postroom.model.manners import Manners
+from postroom.model.manners import read as read_manners
+from postroom.model.message import (
+    Agent,
+    AgentStatus,
+    Attempt,
+    Delivery,
+    Event,
+    Mail,
+    Message,
+    Project,
+    Receipts,
+    Sent,
+    Session,
+)
+from postroom.model.presence import Presence, Sight
+from postroom.model.query import Hit, Snippet
+from postroom.model.tally import OfAgent, OfPair, Put, Saved, Spread, Stats
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+Document = dict[str, Any]
+
+
+def moment(text: str | None) -> int | None:
+    """`2026-11-15T21:47:03.123Z` in milliseconds since the epoch, exactly."""
+    if text is None:
+        return None
+    date, _, rest = text.partition("T")
+    year, month, day = (int(part) for part in date.split("-"))
+    clock, _, fraction = rest.rstrip("Z").partition(".")
+    hour, minute, second = (int(part) for part in clock.split(":"))
+    return timegm((year, month, day, hour, minute, second)) * 1000 + int((fraction + "000")[:3])
+
+
+def _at(text: str | None) -> int:
+    return moment(text) or 0
+
+
+def message(d: Document) -> Message:
+    return Message(
+        seq=d["seq"], id=d["id"], tenant=d["tenant"], project=d["project"], sender_id=d["sender_id"],
+        sender=d["sender"], sender_role=d["sender_role"], verified=d["verified"], to=d["to"], type=d["type"],
+        cls=d["class"], subject=d["subject"], body=d["body"], thread=d["thread"],
+        created_at=_at(d["created_at"]), priority=_priority(d), requires_ack=d["requires_ack"],
+        sender_session=d["sender_session"], sender_runtime=d["sender_runtime"], payload=d["payload"],
+        metadata=d["metadata"], reply_to=d["reply_to"], correlation=d["correlation"],
+        attachments=d["attachments"] or None, not_before=moment(d["not_before"]),
+        expires_at=moment(d["expires_at"]), key=d["key"], redacted=d.get("redacted"),
+    )  # fmt: skip
+
+
+def _priority(d: Document) -> Priority:
+    return Priority[d["priority"].upper()]
+
+
+def delivery(d: Document, claim: str | None = None) -> Delivery:
+    return Delivery(
+        seq=d["seq"], message=d["message"], recipient_id=d["recipient_id"], recipient=d["recipient"],
+        state=State(d["state"]), route=d["route"], evidence=_evidence(d), attempts=d["attempts"],
+        unproven=d["unproven"], reason=d["reason"], priority=_priority(d), held=d["held"],
+        shown_before=d["shown_before"], due_at=moment(d["due_at"]), context=None, nonce=claim, claimer=None,
+        handed_at=moment(d["handed_at"]), stored_at=_at(d.get("stored_at")),
+        offered_at=moment(d.get("offered_at")), seen_at=moment(d.get("seen_at")),
+        acked_at=moment(d.get("acked_at")), ended_at=moment(d.get("ended_at")),
+    )  # fmt: skip
+
+
+def _evidence(d: Document) -> Evidence | None:
+    return Evidence(d["evidence"]) if d["evidence"] else None
+
+
+def deliveries(found: "Iterable[Document]") -> list[Delivery]:
+    return [delivery(one) for one in found]
+
+
+def mail(d: Document) -> Mail:
+    return Mail(message(d), delivery(d["delivery"], d.get("claim")))
+
+
+def sent(d: Document) -> Sent:
+    ways = {one["recipient_id"]: sight(one["session"], one) for one in d["deliveries"] if "session" in one}
+    return Sent(
+        message(d["message"]), deliveries(d["deliveries"]), [one["reach"] for one in d["deliveries"]],
+        d["duplicate"], d["note"] or "", d["held_back"], ways or None,
+    )  # fmt: skip
+
+
+def posted(d: Document) -> tuple[Message, list[Delivery]]:
+    return message(d), deliveries(d["deliveries"])
+
+
+def hit(d: Document) -> Hit:
+    said = d["snippet"]
+    marks = [(start, end) for start, end in said["marks"]]
+    return Hit(message(d), deliveries(d["deliveries"]), Snippet(said["field"], said["text"], marks))
+
+
+def receipts(d: Document) -> Receipts:
+    attempts = [attempt(one, each["seq"]) for each in d["deliveries"] for one in each["history"]]
+    return Receipts(message(d["message"]), deliveries(d["deliveries"]), attempts)
+
+
+def attempt(d: Document, seq: int) -> Attempt:
+    return Attempt(
+        seq, d["recipient_id"], d["n"], d["route"], d["context"], d["nonce"] or "", d["claimer"],
+        _at(d["claimed_at"]), moment(d["handed_at"]), Outcome(d["outcome"]), _evidence(d),
+        moment(d["ended_at"]),
+    )  # fmt: skip
+
+
+def agent(d: Document) -> Agent:
+    return Agent(
+        d["id"], d["tenant"], d["project"] or "", d["name"], d["address"], d["role"], d["capabilities"],
+        d["description"], d["supervisor"], _at(d["created_at"]), moment(d["left_at"]), d["wishes"],
+    )  # fmt: skip
+
+
+def manners(d: Document) -> Manners:
+    return read_manners(d["wishes"])
+
+
+def status(d: Document) -> AgentStatus:
+    sights = tuple(sight(one, d) for one in d["sessions"])
+    return AgentStatus(
+        agent(d), d["waiting"], d["offered"], d["reach"], d["listening"], d["held"], sights, d["uncertain"]
+    )
+
+
+def sight(d: Document, of: Document) -> Sight:
+    """A session as it was seen where it runs."""
+    details = {key: d[key] for key in ("bridge", "asked") if d.get(key)}
+    party = str(of.get("recipient_id") or of["id"])
+    session = Session(
+        d["id"], str(of.get("tenant", "local")), party, d["runtime"] or "", "", d["pane"], d["worktree"],
+        d["branch"], 0, 0, None, 0, details,
+    )  # fmt: skip
+    return Sight(
+        session, Presence(d["presence"]), d["event"] or "", moment(d["since"]), d["runtime"] or "",
+        d["wake"] or "", d["proven"], d["because"] or "",
+    )  # fmt: skip
+
+
+def project(d: Document) -> Project:
+    return Project(d["name"], d["root"] or "", _at(d["created_at"]))
+
+
+def topic(d: Document) -> Topic:
+    return Topic(d["name"], d["project"], d["subscribers"], d["messages"], moment(d["latest_at"]))
+
+
+def thread(d: Document) -> Thread:
+    return Thread(
+        d["thread"], d["summary"], d["participants"], d["messages"], d["unread"], message(d["latest"])
+    )
+
+
+def gate(d: Document) -> Gate:
+    """One that was withdrawn has, as everywhere, a decision for none of its options, with the reason."""
+    said, decision = d["decision"], None
+    if said is not None:
+        decision = Decision(said["option"], said["note"], said["by"], 0, _at(said["at"]))
+    elif d["withdrawn"]:
+        decision = Decision("", d["withdrawn"], "", 0, 0)
+    return Gate(message(d["message"]), d["options"], d["digest"], d["asked"], decision)
+
+
+def event(d: Document) -> Event:
+    payload, stored = dict(d["payload"]), None
+    if d["type"] == "message.sent" and "message" in payload:
+        stored = message({**payload.pop("message"), "seq": d["seq"]})
+    return Event(
+        d["seq"], d["id"], d["tenant_id"], d["conversation_id"], d["agent_id"], d["human_id"],
+        d["channel_id"], d["type"], d["role"], _at(d["timestamp"]), payload, d["refs"], d["status"], stored,
+    )  # fmt: skip
+
+
+def stats(d: Document) -> Stats:
+    return Stats(
+        moment(d["since"]), d["messages"],
+        [OfAgent(**_times(one)) for one in d["agents"]], [OfPair(**_times(one)) for one in d["pairs"]],
+        [Put(**one) for one in d["put"]], [Saved(**one) for one in d["digests"]],
+    )  # fmt: skip
+
+
+def _times(d: Document) -> Document:
+    found = dict(d)
+    for key in ("ack", "answer"):
+        times = found.pop(f"{key}_ms")
+        found[key] = None if times is None else Spread(**times)
+    return found

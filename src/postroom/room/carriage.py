@@ -1,0 +1,163 @@
+"""How a program speaks to the server of a room elsewhere: HTTP, over TLS or a Unix socket.
+
+Nothing but the standard library. What was asked once is not asked again by itself, unless it only looks: a
+link that breaks leaves open whether the server did it, and that is what the error says.
+"""
+
+import http.client
+import json
+import os
+import socket
+import ssl
+import time
+from collections import deque
+from typing import Any
+from urllib.parse import quote, urlencode, urlsplit
+
+from postroom import errors, host
+from postroom.errors import Unreachable, UsageError
+from postroom.model.message import Json
+from postroom.protocol.operation import BODY, BY_NAME, PATH, PREFIX, QUERY, Operation
+
+SCHEMES = ("http://", "https://", "unix://")
+_PATIENCE = 30.0  # seconds for an answer, beyond what was asked to be waited for
+_IDLE = 45.0  # seconds after which a link is made anew: the server keeps one for a minute
+
+
+def is_elsewhere(home: str | None) -> bool:
+    """Whether a home is the address of a server, and no directory."""
+    return bool(home) and str(home).startswith(SCHEMES)
+
+
+class _UnixConnection(http.client.HTTPConnection):
+    def __init__(self, path: str, timeout: float) -> None:
+        super().__init__("localhost", timeout=timeout)
+        self._path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self._path)
+
+
+class Carriage:
+    """To one server, as one caller."""
+
+    def __init__(self, url: str, token: str, agent: str | None) -> None:
+        found = urlsplit(url.rstrip("/"))
+        self.url = url.rstrip("/")
+        self._scheme, self._host, self._port = found.scheme, found.hostname or "", found.port
+        self._path = found.path if found.scheme == "unix" else ""
+        if found.scheme not in ("http", "https", "unix") or (found.path and not self._path) or found.query:
+            raise UsageError(f"{url!r} is no address of a room", hint="Like https://host:7678")
+        self._headers = {"Accept": "application/json"}
+        if self._path and not host.has_unix_sockets():
+            raise UsageError("this system has no Unix sockets", hint="Use http:// or https://")
+        if token:
+            self._headers["Authorization"] = f"Bearer {token}"
+        if agent and self._path:
+            self._headers["Postroom-Agent"] = agent
+        self._links: deque[tuple[http.client.HTTPConnection, float, int]] = deque()
+
+    def call(self, name: str, /, *, patience: float = 0.0, **args: Any) -> Any:
+        """What an operation answers; its errors are raised here."""
+        operation = BY_NAME[name]
+        status, content = self._asked(operation, args, patience + _PATIENCE)
+        if operation.media_type != "application/json" and status < 300:
+            return content
+        try:
+            said: Any = json.loads(content)
+        except ValueError:
+            raise Unreachable(f"{self.url} answers with {status} and no JSON") from None
+        if status >= 300:
+            raise errors.told(said)
+        return said
+
+    def _asked(self, operation: Operation, args: Json, timeout: float) -> tuple[int, bytes]:
+        path, body = _request(operation, args)
+        content = json.dumps(body).encode() if body is not None else None
+        headers = self._headers | ({"Content-Type": "application/json"} if content else {})
+        for may_repeat in (operation.method == "GET", False):
+            link = self._idle()
+            is_new = link is None
+            link = link or self._new(timeout)
+            try:
+                if link.sock is not None:
+                    link.sock.settimeout(timeout)
+                link.request(operation.method, PREFIX + path, content, headers)
+                answer = link.getresponse()
+                found = answer.status, answer.read()
+            except (OSError, http.client.HTTPException) as exc:
+                link.close()
+                if is_new or not may_repeat:
+                    raise self._broken(operation, exc) from None
+            except BaseException:
+                link.close()
+                raise
+            else:
+                self._links.append((link, time.monotonic(), os.getpid()))
+                return found
+        raise AssertionError("the last try ends in one way or the other")
+
+    def _broken(self, operation: Operation, exc: Exception) -> Unreachable:
+        doubt = "" if operation.method == "GET" or isinstance(exc, ConnectionRefusedError) else (
+            "; whether it was done is not known"
+        )  # fmt: skip
+        return Unreachable(f"{self.url} does not answer: {exc or type(exc).__name__}{doubt}", url=self.url)
+
+    def _idle(self) -> http.client.HTTPConnection | None:
+        """A link that nobody uses, and that the server keeps still; a fork's child makes its own."""
+        while True:
+            try:
+                link, used, pid = self._links.pop()
+            except IndexError:
+                return None
+            if pid == os.getpid() and time.monotonic() - used < _IDLE:
+                return link
+            if pid == os.getpid():
+                link.close()
+
+    def _new(self, timeout: float) -> http.client.HTTPConnection:
+        if self._path:
+            return _UnixConnection(self._path, timeout)
+        if self._scheme == "https":
+            context = ssl.create_default_context()
+            return http.client.HTTPSConnection(self._host, self._port, timeout=timeout, context=context)
+        return http.client.HTTPConnection(self._host, self._port, timeout=timeout)
+
+    def stream(self, cursor: str, timeout: float) -> http.client.HTTPResponse:
+        """The events after a cursor, as they happen, over a link of its own."""
+        link = self._new(timeout)
+        try:
+            headers = self._headers | {"Connection": "close"}  # so that it ends with what is read
+            link.request("GET", f"{PREFIX}/stream?after={quote(cursor)}", headers=headers)
+            answer = link.getresponse()
+        except (OSError, http.client.HTTPException) as exc:
+            link.close()
+            raise Unreachable(f"{self.url} does not answer: {exc}", url=self.url) from None
+        if answer.status != 200:
+            with answer:
+                raise errors.told(json.loads(answer.read()))
+        return answer
+
+    def close(self) -> None:
+        """End the links that nobody uses."""
+        while (link := self._idle()) is not None:
+            link.close()
+
+
+def _request(operation: Operation, args: Json) -> tuple[str, Json | None]:
+    """Where each thing that is said stands; what is None is not said."""
+    said = {name: value for name, value in args.items() if value is not None}
+    places = {one.name: one.where for one in operation.parameters}
+    path = operation.path
+    for name, where in places.items():
+        if where == PATH:
+            path = path.replace("{" + name + "}", quote(str(said[name]), safe=""))
+    query = {name: _text(value) for name, value in said.items() if places[name] == QUERY}
+    body = {name: value for name, value in said.items() if places[name] == BODY}
+    return f"{path}?{urlencode(query)}" if query else path, body if operation.body else None
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,129 @@
+"""A room elsewhere: opened by its address, lost and found again, and no more trusted than its token."""
+
+import os
+import socket
+from collections.abc import Iterator
+
+import pytest
+
+import postroom
+from postroom import errors
+from postroom.model.ladder import State
+from postroom.room.local import LocalRoom
+from postroom.room.remote import RemoteRoom
+from tests.process import Child
+from tests.served import Served, served
+
+
+@pytest.fixture
+def web(room: LocalRoom) -> Iterator[Served]:
+    with served(room) as found:
+        yield found
+
+
+def test_an_address_opens_the_room_that_is_served_there(web: Served, monkeypatch: pytest.MonkeyPatch):
+    with postroom.open(web.url, token=web.token("planner")) as room:
+        assert isinstance(room, RemoteRoom)
+        assert room.send("builder", "hi").message.verified == "token"
+    monkeypatch.setenv("POSTROOM_HOME", web.url)
+    monkeypatch.setenv("POSTROOM_TOKEN", web.token("builder"))
+    with postroom.open() as room:
+        assert [mail.body for mail in room.peek()] == ["hi"]
+    monkeypatch.setenv("POSTROOM_HOME", f"unix://{web.path}")
+    monkeypatch.delenv("POSTROOM_TOKEN")
+    with postroom.open(agent="builder", project="p") as room:
+        assert [mail.body for mail in room.peek()] == ["hi"]
+
+
+@pytest.mark.parametrize("address", ["http://", "https://host/path", "http://host?x=1"])
+def test_what_is_no_address_is_refused(address: str):
+    with pytest.raises(errors.PostroomError):
+        postroom.open(address, token="x").projects()
+
+
+@pytest.mark.promise("web-identity")
+def test_a_token_speaks_for_its_own_agent_alone(web: Served):
+    with postroom.open(web.url, token=web.token("planner")) as room:
+        with pytest.raises(errors.NotYourName):
+            room.send("builder", "x", sender="builder")
+        with pytest.raises(errors.NotYourName):
+            room.take("builder")
+        with pytest.raises(errors.NotYourName):
+            room.leave("builder")
+        with pytest.raises(errors.NotYourName):
+            room.join("stranger")
+        with pytest.raises(errors.LacksScope):
+            room.stats()
+    with pytest.raises(errors.UnknownToken), postroom.open(web.url, token="pr_no") as room:
+        room.peek()
+
+
+def test_a_server_that_is_not_there_is_told_as_that(web: Served):
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        port = found.getsockname()[1]
+    with (
+        pytest.raises(errors.Unreachable) as caught,
+        postroom.open(f"http://127.0.0.1:{port}", token="x") as room,
+    ):
+        room.projects()
+    assert "not known" not in str(caught.value)
+    assert caught.value.hint
+
+
+def test_a_server_that_starts_anew_is_found_again_by_who_looks(room: LocalRoom):
+    with served(room) as web:
+        elsewhere = postroom.open(f"unix://{web.path}", token=web.token("builder"))
+        assert elsewhere.peek() == []
+    os.unlink(web.path)
+    with served(room):
+        room.send("builder", "x")
+        assert len(elsewhere.peek()) == 1
+    with pytest.raises(errors.Unreachable) as caught:
+        elsewhere.send("planner", "lost?")
+    assert "whether it was done is not known" in str(caught.value)
+    elsewhere.close()
+
+
+@pytest.mark.promise("web-lease")
+def test_what_was_taken_from_a_server_that_was_killed_is_offered_again_and_nothing_is_lost(
+    room: LocalRoom, home: str
+):
+    sent = [room.send("builder", f"{n}").id for n in range(3)]
+    with Child(home, module="tests.served") as child:
+        port = child.hear()
+        with postroom.open(f"http://127.0.0.1:{port}", token=_token(room)) as elsewhere:
+            seen = elsewhere.take()
+            assert seen is not None
+            elsewhere.settle(seen)
+            held = elsewhere.take()
+            assert held is not None
+            child.kill()
+            with pytest.raises(errors.Unreachable):
+                elsewhere.settle(held)
+    got = []
+    while mail := room.take("builder"):
+        got.append((mail.id, mail.shown_before))
+        room.settle(mail)
+    assert got == [(sent[1], True), (sent[2], False)]
+    assert room.receipts(sent[0]).deliveries[0].state is State.SEEN
+
+
+def _token(room: LocalRoom) -> str:
+    from postroom.room.token import issue
+
+    return issue(room, room.known("builder"))
+
+
+def test_a_listener_that_takes_longer_than_the_lease_has_seen_what_it_was_given(open_room, clock):
+    room = open_room("planner", clock=clock)
+    room.join("planner")
+    room.join("builder")
+    first, second = room.send("builder", "1"), room.send("builder", "2")
+    with served(room) as web, postroom.open(web.url, token=web.token("builder")) as elsewhere:
+        listening = elsewhere.listen(timeout=0.2)
+        assert next(listening).id == first.id
+        clock.advance(60)
+        assert next(listening).id == second.id
+        assert room.receipts(first.id).deliveries[0].state is State.SEEN
+        assert next(listening, None) is None
+        assert room.receipts(second.id).deliveries[0].state is State.SEEN
