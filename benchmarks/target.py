@@ -120,6 +120,14 @@ PROMISED = (
         _value("mailbox", "inbox", "ratio"),
     ),
     Target("20 mailboxes × 100 files drained", 2, "s", _value("mailbox", "drain", "seconds")),
+    Target("one message to 1,000 WebSocket clients, p95", 250, "ms", _value("relay", "fanout", "p95")),
+    Target("20 agents × 100 over WebSockets, lost", 0, "messages", _value("relay", "agents", "lost")),
+    Target(
+        "WebSocket send → receive p50, against a bare echo and a commit",
+        1.5,
+        "×",
+        _value("relay", "relay", "ratio"),
+    ),
     Target("resident memory of that daemon", 150, "MB", _value("terminal", "rest", "resident")),
 )
 

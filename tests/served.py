@@ -65,7 +65,7 @@ class Served:
         ]
         self._begun.set()
         await asyncio.gather(*serving)
-        self.desk.close()
+        await self.desk.end()
 
     def close(self) -> None:
         for one in self._servers:

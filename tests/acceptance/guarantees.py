@@ -173,6 +173,11 @@ PROMISES: dict[str, str] = {
     "web-identity": "Over HTTP one is whom a token, a page or a process proves, and speaks as nobody else.",
     "web-refuses": "A foreign page, a foreign name of the machine and a wrong token get and change nothing.",
     "web-lease": "What is taken over HTTP and not settled in its lease is offered again, labelled.",
+    "relay-ladder": "What a WebSocket is pushed is offered; its own word, an ack or an answer makes it seen.",
+    "relay-unproven": "What a WebSocket was pushed and never proved is stored again, labelled.",
+    "relay-resume": "Who reconnects with its cursor gets nothing it had, and loses nothing it had not.",
+    "relay-pressure": "A slow reader is pushed no more than its window, holds up nobody, and loses nothing.",
+    "relay-doors": "A message sent by any door reaches every other one, and not who sent it.",
     "web-api": "The API's document is all that is served; whatever is asked, it is answered as it says.",
     # for programs
     "exports": "A dozen exported names are there, and stay.",

@@ -19,7 +19,7 @@ from postroom.room.listen import Listening
 from postroom.room.local import LocalRoom
 from postroom.room.waiter import Waiters
 from tests.conftest import OpenRoom
-from tests.process import Child
+from tests.process import BOUND, Child
 
 NEVER = Settings(sweep_seconds=3600.0)  # so that only a ring can wake
 
@@ -416,3 +416,25 @@ def test_who_was_stopped_is_not_shown_what_came_to_an_end_meanwhile(
         child.signal(signal.SIGCONT)
         room.send("builder", "in time")
         assert child.hear(10)["body"] == "in time"
+
+
+def test_who_rings_in_the_same_process_tells_who_attends_without_a_socket(room: LocalRoom):
+    party, told = room.who("builder").id, list[str]()
+    waiter = room.bell.waiter(party)
+    room.bell.attend(waiter, lambda: told.append(party))
+    assert room.send("builder", "hi").reach == ["live"]
+    assert told == [party]
+    assert not waiter.drain()
+    waiter.close()
+    assert room.send("builder", "hi").reach == ["stored"]
+    assert told == [party]
+
+
+def test_another_process_rings_the_socket_of_who_attends(room: LocalRoom, open_room: OpenRoom):
+    party, told = room.who("builder").id, list[str]()
+    waiter = room.bell.waiter(party)
+    room.bell.attend(waiter, lambda: told.append(party))
+    open_room("planner").send("builder", "hi")  # it has a bell of its own, as another process has
+    assert waiter.wait(BOUND)
+    assert told == []
+    waiter.close()

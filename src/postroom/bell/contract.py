@@ -1,6 +1,6 @@
 """What a bell is: a hint to look. The store is the truth; a ring may be missed, or come twice."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 if not TYPE_CHECKING:
@@ -42,6 +42,13 @@ class Bell(Protocol):
         """`enclosures`: who waits would like to get with the ring what it is about.
 
         `aside`: it is not the agent that waits, but somebody who brings it its mail; nobody counts that.
+        """
+        ...
+
+    def attend(self, waiter: Waiter, told: Callable[[], None]) -> None:
+        """Whoever rings in this process tells this waiter so, in its own thread, if that is quicker.
+
+        `told` must neither raise nor block.
         """
         ...
 

@@ -10,11 +10,15 @@ import contextlib
 import os
 import select
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from postroom import host
 from postroom.bell.polling import NONE, PollingWaiter
 from postroom.model.enclosure import LONGEST as _LONGEST_ENCLOSURE
+
+if TYPE_CHECKING:
+    from postroom.bell.contract import Waiter
 
 _BURST = 0.001  # seconds; rings closer together than this are one burst
 _AT_REST = 100_000_000  # nanoseconds
@@ -39,6 +43,8 @@ class LocalBell:
         self._rang = 0.0
         self._known: dict[str, _Sockets] = {}
         self._parties: tuple[int, frozenset[str]] = (0, frozenset())  # who has a directory, as of a time
+        self._own: dict[str, Callable[[], None]] = {}  # who waits in this process, by socket
+        self._home = 0  # that process: a forked child must ring the sockets
         self.errors = 0
 
     def waiter(
@@ -50,6 +56,12 @@ class LocalBell:
         except OSError:  # a read-only or full disk, or a path that no socket address can hold
             self.errors += 1
             return PollingWaiter()
+
+    def attend(self, waiter: "Waiter", told: Callable[[], None]) -> None:
+        """Whoever rings in this process tells this waiter so, in its own thread, and spares the socket."""
+        if isinstance(waiter, LocalWaiter):
+            self._own[waiter.path], self._home = told, os.getpid()
+            waiter.forget = lambda: self._own.pop(waiter.path, None)
 
     def wants_enclosure(self, party: str) -> bool:
         sockets = self._known.get(party)
@@ -119,6 +131,11 @@ class LocalBell:
     def _ring_all(self, paths: list[str], enclosure: bytes = b"") -> int:
         """How many were reached. What was committed must not look as if it had failed: nothing is raised."""
         reached = 0
+        if self._own and self._home == os.getpid() and (own := self._own.keys() & paths):
+            for path in own:
+                if (told := self._own.get(path)) is not None:
+                    told()
+            reached, paths = len(own), [path for path in paths if path not in own]
         try:
             if self._socket is None or self._pid != os.getpid():
                 self._socket, self._pid = _sender(), os.getpid()
@@ -226,13 +243,14 @@ class LocalWaiter:
     def __init__(self, directory: str, wish: str) -> None:
         host.private_directory(directory)
         self._remove_earlier_boots(directory)
-        self._path = f"{directory}/{_boot()}{os.urandom(6).hex()}{wish}"
+        self.path = f"{directory}/{_boot()}{os.urandom(6).hex()}{wish}"
+        self.forget: Callable[[], object] | None = None
         self._longest = _LONGEST_ENCLOSURE if wish == _WANTS_ENCLOSURES else 1
         self._pid = os.getpid()
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._socket.setblocking(False)
         try:
-            for path in _reachable([self._path]):
+            for path in _reachable([self.path]):
                 self._socket.bind(path)
         except OSError:
             self._socket.close()
@@ -268,12 +286,14 @@ class LocalWaiter:
             return rung
 
     def is_lost(self) -> bool:
-        return not os.path.lexists(self._path)
+        return not os.path.lexists(self.path)
 
     def close(self) -> None:
+        if self.forget is not None:
+            self.forget()
         if self._pid == os.getpid() and self._socket.fileno() >= 0:
             with contextlib.suppress(OSError):
-                os.unlink(self._path)
+                os.unlink(self.path)
         self._socket.close()
 
     def __del__(self) -> None:

@@ -1,7 +1,7 @@
 """The bell where Unix sockets do not exist: waiters look every 100 ms, and `status` says so."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 SECONDS = 0.1
 NONE: Mapping[str, bytes] = {}
@@ -15,6 +15,8 @@ class PollingBell:
 
     def waiter(self, party: str, *, enclosures: bool = False, aside: bool = False) -> "PollingWaiter":
         return PollingWaiter()
+
+    def attend(self, waiter: object, told: Callable[[], None]) -> None: ...
 
     def wants_enclosure(self, party: str) -> bool:
         return False

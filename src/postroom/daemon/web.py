@@ -102,7 +102,7 @@ class Web:
         await self._listen()
         self._begun.set()
         await serving
-        self._desk.close()
+        await self._desk.end()
 
     async def _listen(self) -> None:
         """Serve at the port, if that is free."""

@@ -11,8 +11,9 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp
 
 from postroom.errors import NotFound, PostroomError, UsageError
-from postroom.server import openapi, page, problem, prometheus, rest, stream
+from postroom.server import compat, openapi, page, problem, prometheus, relay, rest, stream
 from postroom.server.desk import Desk
+from postroom.server.exchange import Exchange
 from postroom.server.feed import Feed
 from postroom.server.guard import Guard, Premises
 
@@ -29,12 +30,14 @@ def application(desk: Desk, premises: Premises) -> ASGIApp:
 
 def routes(desk: Desk, cookie: str) -> list[BaseRoute]:
     """All of them; the page takes what is left."""
-    feed = Feed(desk)
+    feed, exchange = Feed(desk), Exchange(desk)
     return [
         Route("/healthz", _health, methods=["GET"], name="healthz"),
         prometheus.route(desk),
         Route(openapi.PATH, _described, methods=["GET"], name="openapi"),
         stream.route(desk, feed),
+        relay.route(desk, feed, exchange),
+        *compat.routes(desk, feed, exchange),
         *rest.routes(desk),
         *page.routes(desk, cookie),
     ]

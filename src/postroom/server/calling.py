@@ -46,13 +46,17 @@ def checked(operation: Operation, args: Json) -> Json:
 
 async def perform(desk: Desk, operation: Operation, asks: Credentials | Principal, args: Json) -> Any:
     """Do it, off the event loop; `args` are sound."""
-    act = ACTS[operation.name]
 
     def begin() -> Call:
         who = desk.identify(asks) if isinstance(asks, Credentials) else asks
         who.check(operation.scope)
         return Call(desk, operation, who, desk.view(who, args.get("project")), args)
 
-    if inspect.iscoroutinefunction(act):
-        return await act(await desk.do(begin))
-    return await desk.do(lambda: act(begin()))
+    if is_patient(operation):
+        return await ACTS[operation.name](await desk.do(begin))
+    return await desk.do(lambda: ACTS[operation.name](begin()))
+
+
+def is_patient(operation: Operation) -> bool:
+    """Whether it is done in the event loop, and may take its time."""
+    return inspect.iscoroutinefunction(ACTS[operation.name])

@@ -4,7 +4,7 @@ import asyncio
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
@@ -44,6 +44,7 @@ class Desk:
         self._measured: dict[int, tuple[Metrics, float]] = {}
         self._strangers = Rates(_TRIES)
         self._guard = threading.Lock()
+        self.endings: list[Callable[[], Awaitable[None]]] = []  # what is done before it closes
 
     async def do(self, function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
         """Whatever touches the room, off the event loop."""
@@ -83,6 +84,12 @@ class Desk:
             found = measure(self.room, hours)
             self._measured[hours] = found, time.monotonic()
         return found
+
+    async def end(self) -> None:
+        """Close in order: what clients left is put away first."""
+        for ending in self.endings:
+            await ending()
+        self.close()
 
     def close(self) -> None:
         self.pool.shutdown(wait=False, cancel_futures=True)

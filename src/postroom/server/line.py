@@ -29,12 +29,20 @@ def peer(link: Any) -> tuple[str, int] | None:
     return f"uid:{host.user()}", 0
 
 
+def hasten(link: Any) -> None:
+    """Send what is small at once. asyncio does so only for sockets that were made as TCP in so many words."""
+    if link is not None and link.family in (socket.AF_INET, socket.AF_INET6):
+        link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+
 class Http(H11Protocol):
-    """An HTTP connection."""
+    """An HTTP connection, which may become a WebSocket."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         super().connection_made(transport)
-        self.client = peer(transport.get_extra_info("socket")) or self.client
+        link = transport.get_extra_info("socket")
+        hasten(link)
+        self.client = peer(link) or self.client
 
 
 class WebSocket(WebSocketsSansIOProtocol):

@@ -3,8 +3,8 @@
 from typing import Any
 
 from postroom import __version__
-from postroom.protocol.operation import BODY, OBSERVE, OPERATIONS, PREFIX, SCOPES, Operation, Parameter
-from postroom.protocol.shape import SHAPES, TEXT, document, ref
+from postroom.protocol.operation import BODY, MAIL, OBSERVE, OPERATIONS, PREFIX, SCOPES, Operation, Parameter
+from postroom.protocol.shape import SHAPES, TEXT, YES, document, ref
 
 Json = dict[str, Any]
 
@@ -108,7 +108,17 @@ def _others() -> dict[str, Json]:
         "operationId": "prometheus", "summary": "The same as `metrics`, as Prometheus reads it.",
         "description": f"Scope: `{OBSERVE}`.", "responses": _responses(TEXT, "text/plain"),
     }  # fmt: skip
+    message = {"type": "object", "properties": {"message": TEXT}, "required": ["message"],
+               "additionalProperties": False}  # fmt: skip
+    session: Json = {
+        "operationId": "session_send",
+        "summary": "Write to whoever runs in a session, or to an agent; for who comes from other systems.",
+        "description": f"Scope: `{MAIL}`.",
+        "parameters": [{"in": "path", "name": "id", "required": True, "schema": {**TEXT, "minLength": 1}}],
+        "requestBody": {"required": True, "content": {"application/json": {"schema": message}}},
+        "responses": _responses(document({"success": YES})),
+    }
     return {
         f"{PREFIX}/stream": {"get": stream}, PATH: {"get": own}, "/healthz": {"get": health},
-        "/metrics": {"get": measured},
+        "/metrics": {"get": measured}, "/api/sessions/{id}/send": {"post": session},
     }  # fmt: skip

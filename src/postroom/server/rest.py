@@ -71,7 +71,7 @@ async def _args(request: Request, operation: Operation) -> Json:
         args[name] = _read(known, text)
     args |= request.path_params
     if operation.body:
-        said = await _body(request)
+        said = await body(request)
         for name in said:
             known = operation.find(name)
             if known is None or known.where != BODY:
@@ -98,7 +98,8 @@ def _refuse(known: Parameter, text: str) -> NoReturn:
     raise InvalidValue(f"{known.name} must be a {known.schema['type']}, not {text[:40]!r}", field=known.name)
 
 
-async def _body(request: Request) -> Json:
+async def body(request: Request) -> Json:
+    """What a request says, as one JSON object."""
     try:
         content = await request.body()
     except ClientDisconnect:

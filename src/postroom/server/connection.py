@@ -1,0 +1,126 @@
+"""The outgoing half of one WebSocket: what it is still to be sent, and what of that has not been proven.
+
+Mail has a window: no more is claimed for a client than it may leave unproven, and the rest stays stored. What
+can be told later as well, presence and receipts, has no queue: whoever is slow is told what is so by then.
+"""
+
+import asyncio
+from collections import OrderedDict, deque
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from starlette.types import Send
+
+from postroom.model.message import Agent, Json, Mail
+from postroom.room.handout import Claim, Cursor, claim_of, stand
+from postroom.text import encode
+
+if TYPE_CHECKING:
+    from postroom.server.presence import Presence
+
+Dress = Callable[[Mail, dict[int, str]], str]  # as a frame; by its number, what all frames of a message share
+
+WINDOW, WIDEST = 100, 1000
+_MOST_ANSWERS = 64  # waiting to be read, before nothing more is asked
+_MOST_RECEIPTS = 1000
+
+
+class Connection:
+    """One client. Belongs to the event loop, but for what says otherwise."""
+
+    def __init__(self, agent: Agent, dress: Dress, presence: "Presence", window: int = WINDOW) -> None:
+        self.agent = agent
+        self.stand = stand(agent.id, agent.called)
+        self.window = window
+        self.numbered, self.unproven = 0, 0  # the exchange's own thread counts these
+        self.presence = presence
+        self.closed = asyncio.Event()
+        self.wants_receipts, self.tells_presence = False, True
+        self.handed = 0  # up to this number all has been written out
+        self.open: dict[int, Claim] = {}  # by number: what was handed out, and nothing has proven
+        self._numbers: dict[str, int] = {}  # by the message's id
+        self._ids: dict[int, str] = {}
+        self._dress = dress
+        self._out: deque[tuple[int, str]] = deque()
+        self._known = 0  # the latest change of presence that it was told
+        self._is_told = False  # whether presence may be told now
+        self._receipts: OrderedDict[tuple[int, str], Json] = OrderedDict()
+        self._missed = 0
+        self._news = asyncio.Event()
+        self._room = asyncio.Event()
+        self._room.set()
+
+    def push(self, mails: Sequence[Mail], texts: dict[int, str]) -> None:
+        """Claimed for it just now."""
+        for mail in mails:
+            claim = claim_of(mail)
+            number = int(claim.nonce.rpartition(".")[2])
+            self.open[number] = claim
+            self._numbers[mail.id], self._ids[number] = number, mail.id
+            self._out.append((number, self._dress(mail, texts)))
+        self._news.set()
+
+    def say(self, document: Any) -> None:
+        """An answer, or a word of its own."""
+        self._out.append((0, encode(document)))
+        if len(self._out) - len(self.open) > _MOST_ANSWERS:
+            self._room.clear()
+        self._news.set()
+
+    async def has_room(self) -> None:
+        """Wait until it has read most of what it asked for."""
+        await self._room.wait()
+
+    def proven(self, upto: Cursor | None = None, ref: str = "") -> list[Claim]:
+        """What its own word proves: all up to there, or one message. Only what was written out can be."""
+        if upto is None:
+            numbers = [number for number in (self._numbers.get(ref),) if number]
+        elif upto.stand == self.stand.id:
+            numbers = [number for number in self.open if number <= upto.number]
+        else:
+            numbers = []
+        return [self._proven(number) for number in numbers if number <= self.handed]
+
+    def _proven(self, number: int) -> Claim:
+        self._numbers.pop(self._ids.pop(number), None)
+        return self.open.pop(number)
+
+    def tell_presence(self) -> None:
+        if self.tells_presence:
+            self._is_told = True
+            self._news.set()
+
+    def tell_receipt(self, key: tuple[int, str], document: Json) -> None:
+        """The latest of each delivery counts."""
+        self._receipts.pop(key, None)
+        self._receipts[key] = document
+        if len(self._receipts) > _MOST_RECEIPTS:
+            self._receipts.popitem(last=False)
+            self._missed += 1
+        self._news.set()
+
+    async def write(self, send: Send) -> None:
+        """Write out what there is, for ever; ends with an error of the server's when the client is gone."""
+        while True:
+            self._news.clear()
+            while self._out:
+                number, text = self._out.popleft()
+                await send({"type": "websocket.send", "text": text})
+                self.handed = number or self.handed
+            self._room.set()
+            for text in self._later():
+                await send({"type": "websocket.send", "text": text})
+            await self._news.wait()
+
+    def _later(self) -> list[str]:
+        """What could wait, as it is now."""
+        found: list[str] = []
+        if self._is_told and (text := self.presence.since(self._known)):
+            found.append(text)
+            self._known = self.presence.number
+        self._is_told = False
+        if self._receipts:
+            told = {"type": "receipt", "deliveries": list(self._receipts.values()), "missed": self._missed}
+            found.append(encode(told))
+            self._receipts, self._missed = OrderedDict(), 0
+        return found

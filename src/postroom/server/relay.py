@@ -1,0 +1,259 @@
+"""Mail over a WebSocket: `/ws/projects/{project}?agent=…`.
+
+What is pushed is *offered* in the connection's own context; it is *seen* when the client says so,
+acknowledges or answers. A client that names no agent looks on.
+"""
+
+import asyncio
+import base64
+import json
+import logging
+from typing import Any
+
+from starlette.routing import WebSocketRoute
+from starlette.types import Receive, Scope, Send
+
+from postroom.errors import InvalidValue, PostroomError, RateLimited, UsageError
+from postroom.model.message import Json, Mail
+from postroom.protocol import record
+from postroom.protocol.operation import OPERATIONS, Operation
+from postroom.room.handout import Cursor, cursor
+from postroom.room.identity import is_of
+from postroom.server.acts.looking import checked_cursor
+from postroom.server.calling import ACTS, checked, is_patient
+from postroom.server.connection import WIDEST, WINDOW, Connection
+from postroom.server.desk import Call, Desk
+from postroom.server.doorway import RESUMED, Doorway, Stay, Visitor, first_of, still_known, told, visitor
+from postroom.server.exchange import Exchange
+from postroom.server.feed import Feed
+from postroom.server.guard import credentials
+from postroom.server.rate import Rates
+from postroom.server.stream import Sieve
+from postroom.text import encode
+
+PATH = "/ws/projects/{project}"
+PARAMETERS = ("agent", "cursor", "window", "receipts")
+SEEN, PING = "seen", "ping"
+_POSTS = frozenset(("send", "reply", "forward", "decide", "ack", "nack", "withdraw"))
+_PROVES = frozenset(("ack", "nack", "reply", "decide"))
+_BY_NAME = {one.name: one for one in OPERATIONS}
+_MOST_PATIENT = 16  # calls that wait, of one client
+_log = logging.getLogger("postroom.daemon")
+
+
+def route(desk: Desk, feed: Feed, exchange: Exchange) -> WebSocketRoute:
+    async def enter(scope: Scope, query: dict[str, str]) -> Stay:
+        project, name = scope["path_params"]["project"], query.get("agent", "")
+        guest = await desk.do(visitor, desk, scope, project, name)
+        if guest.agent is None:
+            after = checked_cursor(query["cursor"]) if query.get("cursor") else await feed.cursor()
+            return Onlooker(desk, feed, guest, after).stay
+        upto = cursor(query["cursor"]) if query.get("cursor") else None
+        one = Connection(guest.agent, _dressed, exchange.presence(project), _window(query.get("window", "")))
+        one.wants_receipts = query.get("receipts", "") in ("1", "true")
+        return Client(desk, exchange, guest, one).staying(scope, feed, upto)
+
+    return WebSocketRoute(PATH, Doorway(desk, PARAMETERS, enter), name="relay")
+
+
+def _window(text: str) -> int:
+    if text and not (text.isascii() and text.isdigit() and 0 < int(text[:6]) <= WIDEST):
+        raise InvalidValue(f"window must be from 1 to {WIDEST}", field="window")
+    return int(text or WINDOW)
+
+
+def _dressed(mail: Mail, texts: dict[int, str]) -> str:
+    """The message itself is written once, however many get it."""
+    delivery = mail.delivery
+    shared = texts.get(delivery.seq)
+    if shared is None:
+        shared = texts[delivery.seq] = encode(record.message(mail.message))[:-1]
+    shown = "true" if delivery.shown_before else "false"
+    return (
+        f'{{"type":"mail","cursor":"{delivery.nonce}","mail":{shared},"state":"offered",'
+        f'"shown_before":{shown},"recipient":{encode(delivery.recipient)}}}}}'
+    )
+
+
+class Client:
+    """An agent's or a person's connection: the incoming half."""
+
+    def __init__(self, desk: Desk, exchange: Exchange, guest: Visitor, one: Connection) -> None:
+        self._desk, self._exchange, self._guest, self._one = desk, exchange, guest, one
+        self._rates = Rates(desk.room.settings.http_rate)
+        self._patient: set[asyncio.Task[None]] = set()
+
+    def staying(self, scope: Scope, feed: Feed, upto: Cursor | None) -> Stay:
+        async def stay(receive: Receive, send: Send) -> None:
+            one = self._one
+            following = [self._follow(feed)] if one.wants_receipts else []
+            try:
+                self.greet()
+                await self._exchange.enter(one, upto)
+                still = still_known(self._desk, credentials(scope))
+                await first_of(one.write(send), self._read(receive), one.closed.wait(), still, *following)
+                if one.closed.is_set():
+                    await send({"type": "websocket.close", "code": RESUMED, "reason": "you have come back"})
+            finally:
+                for task in self._patient:
+                    task.cancel()
+                self._exchange.leave(one)
+
+        return stay
+
+    def greet(self) -> None:
+        self._one.say(
+            {"type": "hello", "agent": self._one.agent.address, "project": self._guest.project,
+             "connection": self._one.stand.id, "window": self._one.window}
+        )  # fmt: skip
+
+    async def _follow(self, feed: Feed) -> None:
+        """What becomes of what it wrote."""
+        async for item in feed.follow():
+            if item is not None and "delivery" in item.document and is_of(item.author, self._one.agent.id):
+                self._one.tell_receipt((item.event.refs["seq"], item.event.party), item.document["delivery"])
+
+    async def _read(self, receive: Receive) -> None:
+        """One frame after another; who asks faster than it may, or reads no answers, is read more slowly."""
+        while (message := await receive())["type"] == "websocket.receive":
+            await self.hear(message.get("text"))
+            await self._one.has_room()
+            while (wait := self._rates.take("")) > 0:
+                await asyncio.sleep(wait)
+
+    async def hear(self, text: str | None) -> None:
+        """One frame."""
+        number: Any = None
+        try:
+            frame = parsed(text)
+            number = _number(frame)
+            await self._asked(number, frame)
+        except PostroomError as exc:
+            self._answer(number, told(exc))
+        except Exception as exc:
+            _log.error("unexpected", exc_info=exc, extra={"facts": {"error": repr(exc)}})
+            self._answer(number, told(exc))
+
+    async def _asked(self, number: Any, frame: Json) -> None:
+        name = frame.pop("op", None)
+        if name == PING:
+            self._answer(number, {"ok": {}})
+        elif name == SEEN:
+            self._answer(number, {"ok": {"seen": self._seen(frame)}}, silent=True)
+        elif isinstance(name, str) and name in _BY_NAME:
+            await self._called(number, _BY_NAME[name], frame)
+        else:
+            raise UsageError(f"there is no operation {str(name)[:40]!r}", hint="See: /api/v1/openapi.json")
+
+    def _seen(self, frame: Json) -> int:
+        """Its own word for all up to a cursor, or for one message."""
+        upto, ref = frame.get("cursor"), frame.get("ref")
+        if set(frame) - {"cursor", "ref"} or not isinstance(upto or ref, str):
+            raise InvalidValue("`seen` takes a `cursor` or a `ref`", field="cursor")
+        claims = self._one.proven(cursor(upto) if isinstance(upto, str) else None, str(ref or ""))
+        self._exchange.prove(self._one, claims)
+        return len(claims)
+
+    async def _called(self, number: Any, operation: Operation, frame: Json) -> None:
+        guest, known = self._guest, {one.name for one in operation.parameters}
+        for name in ("agent", "sender"):  # whose connection it is, that acts
+            if name in known and name not in frame and operation.method != "GET":
+                frame[name] = self._one.agent.address
+        guest.who.check(operation.scope)
+        args = checked(operation, frame)
+        project = args.get("project")
+        room = self._desk.view(guest.who, project) if project else guest.room
+        call = Call(self._desk, operation, guest.who, room, args)
+        if is_patient(operation):
+            self._begin(number, call)
+            return
+        act = ACTS[operation.name]
+        if operation.name not in _POSTS:
+            result = await self._desk.do(act, call)
+            self._answer(number, {"ok": _spelt(*result) if operation.name == "attachment" else result})
+            return
+        posted = await self._exchange.do(lambda: act(call))
+        if operation.name in _PROVES:
+            self._exchange.prove(self._one, self._one.proven(ref=_about(posted)))
+        self._answer(number, {"ok": posted}, silent=True)
+
+    def _begin(self, number: Any, call: Call) -> None:
+        """What waits is waited for beside all else."""
+        if len(self._patient) >= _MOST_PATIENT:
+            raise RateLimited(f"{_MOST_PATIENT} calls are waiting already", retry_after=1)
+
+        async def wait() -> None:
+            try:
+                self._answer(number, {"ok": await ACTS[call.operation.name](call)})
+            except PostroomError as exc:
+                self._answer(number, told(exc))
+
+        task = asyncio.create_task(wait())
+        self._patient.add(task)
+        task.add_done_callback(self._patient.discard)
+
+    def _answer(self, number: Any, document: Json, *, silent: bool = False) -> None:
+        """To who gave a number; without one only errors are told."""
+        if number is not None:
+            self._one.say({"id": number, **document})
+        elif not silent:
+            self._one.say(document)
+
+
+class Onlooker:
+    """A connection that names no agent: it is told what is written in the project, and says nothing."""
+
+    def __init__(self, desk: Desk, feed: Feed, guest: Visitor, after: str) -> None:
+        self._feed, self._after = feed, after
+        self._sieve = Sieve(desk, guest.who, guest.project)
+        self._project = guest.project
+
+    async def stay(self, receive: Receive, send: Send) -> None:
+        await self.greet(send)
+        await first_of(self._tell(send), self._gone(receive, send))
+
+    async def greet(self, send: Send) -> None:
+        hello = {"type": "hello", "agent": None, "project": self._project, "cursor": self._after}
+        await send({"type": "websocket.send", "text": encode(hello)})
+
+    async def _tell(self, send: Send) -> None:
+        async for item in self._feed.follow(self._after):
+            if item is not None and item.event.type == "message.sent" and self._sieve.passes(item):
+                await send({"type": "websocket.send", "text": self.dressed(item.event.message, item.cursor)})
+
+    def dressed(self, message: Any, at: str) -> str:
+        return encode({"type": "message", "cursor": at, "message": record.message(message)})
+
+    async def _gone(self, receive: Receive, send: Send) -> None:
+        while (await receive())["type"] == "websocket.receive":
+            refusal = told(UsageError("who names no agent only looks on", hint="Connect with: ?agent=NAME"))
+            await send({"type": "websocket.send", "text": encode(refusal)})
+
+
+def parsed(text: str | None) -> Json:
+    """A frame, if it is one."""
+    try:
+        found = json.loads(text or "")
+    except (ValueError, RecursionError) as exc:
+        raise UsageError(f"the frame is no JSON: {str(exc)[:200]}", hint='Like: {"op": "ping"}') from None
+    if not isinstance(found, dict):
+        raise UsageError("a frame must be a JSON object", hint='Like: {"op": "ping"}')
+    return found  # pyright: ignore[reportUnknownVariableType] - of JSON
+
+
+def _number(frame: Json) -> Any:
+    number = frame.pop("id", None)
+    if number is not None and not isinstance(number, (int, str)):
+        raise UsageError("`id` must be a number or a text", hint='Like: {"id": 1, "op": "ping"}')
+    return number
+
+
+def _about(result: Json) -> str:
+    """The id of the message that was acknowledged or answered; a frame may have named it by its handle."""
+    found: str | Json = result["message"]
+    return found if isinstance(found, str) else str(found["reply_to"])
+
+
+def _spelt(name: str, content: bytes) -> Json:
+    """A file in a frame."""
+    return {"name": name, "content": base64.b64encode(content).decode()}

@@ -1,0 +1,60 @@
+"""Handing out: many mailboxes in one transaction, and what becomes of what was never proven."""
+
+import pytest
+
+from postroom.errors import InvalidValue
+from postroom.model.ladder import Evidence, State
+from postroom.room.handout import Cursor, Proof, Return, Want, claim_of, cursor, hand_out, resume, stand
+from postroom.room.local import LocalRoom
+
+
+def test_all_who_are_rung_get_their_mail_in_one_transaction(room: LocalRoom):
+    agents = [room.join(f"a{n}") for n in range(20)]
+    room.send("@all", "to all", confirm=True)
+    found = hand_out(room, [Want(stand(one.id, one.called), 5, 0) for one in agents])
+    assert [len(mails) for mails in found] == [1] * 20
+    offered = [e.timestamp for e in room.events() if e.type == "delivery.offered"]
+    assert len(offered) == 20
+    assert len(set(offered)) == 1  # one transaction has one time
+
+
+@pytest.mark.promise("relay-unproven")
+@pytest.mark.parametrize("handed", [True, False])
+def test_what_comes_back_is_labelled_only_if_it_had_been_handed_over(room: LocalRoom, handed: bool):
+    builder = room.who("builder")
+    room.send("builder", "x")
+    [[mail]] = hand_out(room, [Want(stand(builder.id, builder.called), 1, 0)])
+    hand_out(room, [], [], [Return(claim_of(mail), handed=handed)])
+    [again] = room.peek("builder")
+    assert (again.shown_before, again.delivery.unproven) == (handed, int(handed))
+
+
+def test_a_claim_that_was_settled_otherwise_is_left_as_it_is(room: LocalRoom):
+    builder = room.who("builder")
+    sent = room.send("builder", "x")
+    [[mail]] = hand_out(room, [Want(stand(builder.id, builder.called), 1, 0)])
+    room.ack(sent.id, agent="builder")
+    hand_out(room, [], [Proof(claim_of(mail), Evidence.BOUNDARY)], [Return(claim_of(mail), handed=True)])
+    assert room.receipts(sent.id).deliveries[0].state is State.ACKED
+
+
+@pytest.mark.promise("relay-resume")
+def test_a_cursor_counts_for_its_own_stand_and_mailbox_alone(room: LocalRoom):
+    builder, planner = room.who("builder"), room.who("planner")
+    at = stand(builder.id, builder.called)
+    room.send("builder", "one")
+    room.send("builder", "two")
+    hand_out(room, [Want(at, 2, 0)])
+    assert resume(room, planner.id, Cursor(at.id, 2)) == 0
+    assert resume(room, builder.id, Cursor("another", 2)) == 0
+    assert resume(room, builder.id, Cursor(at.id, 1)) == 1
+    [left] = room.peek("builder")
+    assert (left.body, left.shown_before) == ("two", True)
+    assert resume(room, builder.id, Cursor(at.id, 2)) == 1
+    assert room.peek("builder") == []
+
+
+@pytest.mark.parametrize("text", ["", ".", "1", "x", "x.", "x.y", "../x.1", "x.-1", "x" * 50 + ".1"])
+def test_what_is_no_cursor_is_refused(text: str):
+    with pytest.raises(InvalidValue):
+        cursor(text)

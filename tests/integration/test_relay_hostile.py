@@ -1,0 +1,165 @@
+"""Clients of the relay that mean no good, or make mistakes."""
+
+import json
+import socket
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+
+from postroom.room.local import LocalRoom
+from tests.relayed import headers_of, linked
+from tests.served import BOUND, Served, served
+
+pytestmark = pytest.mark.promise("web-refuses")
+
+RELAY, COMPAT = "/ws/projects/p?agent=builder", "/ws/agent/messages/p?agent_id=builder"
+
+
+@pytest.fixture
+def web(room: LocalRoom) -> Iterator[Served]:
+    room.join("human:ana")
+    with served(room) as found:
+        yield found
+
+
+def refused(web: Served, path: str, headers: dict[str, str], **query: Any) -> tuple[int, str]:
+    """The answer before there is a WebSocket: its status and its error."""
+    with pytest.raises(InvalidStatus) as found:
+        linked(web, "builder", path=path, headers=headers, **query)
+    response = found.value.response
+    return response.status_code, json.loads(response.body or b"{}")["error"]
+
+
+@pytest.mark.parametrize("path", [RELAY, COMPAT])
+def test_who_brings_nothing_or_a_wrong_token_is_refused_before_there_is_a_websocket(web: Served, path: str):
+    assert refused(web, path, {}) == (401, "not_logged_in")
+    assert refused(web, path, {"Authorization": f"Bearer pr_{'0' * 48}"}) == (401, "unknown_token")
+
+
+@pytest.mark.parametrize("path", [RELAY, COMPAT])
+def test_a_foreign_page_is_refused_though_it_has_the_cookie_or_a_token(web: Served, path: str):
+    for origin in ("http://evil.example", "null", f"http://127.0.0.1:{web.port + 1}"):
+        brought = {"Origin": origin, "Cookie": web.cookie("human:ana")}
+        assert refused(web, path, brought) == (403, "foreign_page")
+        assert refused(web, path, {"Origin": origin, **headers_of(web, "builder")}) == (403, "foreign_page")
+    assert refused(web, path, {"Cookie": web.cookie("human:ana")}) == (403, "foreign_page")
+
+
+@pytest.mark.promise("web-identity")
+@pytest.mark.parametrize("path", [RELAY, COMPAT])
+def test_nobody_connects_as_another(web: Served, path: str):
+    for name in ("planner", "human:ana"):
+        assert refused(web, path, headers_of(web, name)) == (403, "not_your_name")
+
+
+def test_an_agent_does_not_look_on_and_a_person_does_not_read_an_agents_mail(web: Served):
+    assert refused(web, "/ws/projects/p", headers_of(web, "builder")) == (403, "lacks_scope")
+    assert refused(web, "/ws/agent/messages/p", headers_of(web, "builder")) == (403, "lacks_scope")
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [("/ws/projects/nowhere?agent=builder", 404), ("/ws/projects/p?agent=builder&cursor=x", 400),
+     ("/ws/projects/p?agent=builder&window=0", 400), ("/ws/projects/p?agent=builder&window=1e9", 400),
+     ("/ws/projects/p?agent=builder&no=1", 400), ("/ws/projects/p?agent=b%00c", 400),
+     ("/ws/projects/p?agent=builder&cursor=../../x.1", 400)],
+)  # fmt: skip
+def test_what_makes_no_sense_is_refused_before_there_is_a_websocket(web: Served, path: str, status: int):
+    assert refused(web, path, headers_of(web, "builder"))[0] == status
+
+
+@pytest.mark.parametrize(
+    "frame",
+    ["", "{", "[]", "null", "7", '"x"', "{}", '{"op": 7}', '{"op": "nothing"}', "[" * 100_000,
+     '{"op": "seen"}',
+     '{"op": "seen", "cursor": 7}', '{"op": "seen", "cursor": "x"}', '{"op": "send", "to": ["x"]}',
+     '{"op": "send", "to": "planner", "body": "x", "no": 1}', '{"op": "ack"}', '{"op": "ack", "ref": "x"}',
+     '{"id": {}, "op": "ping"}', '{"op": "send", "to": "planner", "body": "\\ud800"}', '{"op": "__init__"}',
+     '{"op": "settle_all", "claims": [{}]}', '{"op": "send", "to": "planner", "body": "x", "after": NaN}'],
+)  # fmt: skip
+def test_a_bad_frame_is_told_what_is_wrong_with_it_and_nothing_else_happens(web: Served, frame: str):
+    with linked(web, "builder") as builder:
+        builder.hear("presence")
+        builder.socket.send(frame)
+        assert {"error", "message", "hint"} <= set(builder.raw())
+        assert builder.ask("ping")["ok"] == {}
+    assert web.room.sent("builder") == []
+
+
+def test_a_frame_of_bytes_is_no_frame(web: Served):
+    with linked(web, "builder") as builder:
+        builder.hear("presence")
+        builder.socket.send(b"\x00\xff")
+        assert builder.raw()["error"] == "usage"
+
+
+@pytest.mark.parametrize("path", [RELAY, COMPAT])
+def test_a_frame_of_10_mb_ends_its_connection_and_no_other(web: Served, path: str):
+    with linked(web, "planner") as planner, linked(web, "builder", path=path) as builder:
+        with suppress(ConnectionClosed, OSError):  # it may end in the middle
+            builder.socket.send("x" * 10_000_000)
+        with pytest.raises((ConnectionClosed, OSError)):
+            builder.hear("nothing")
+        assert "ok" in planner.ask("send", to="builder", body="still here")
+
+
+def test_what_is_no_websocket_frame_ends_its_connection_and_no_other(web: Served):
+    with linked(web, "planner") as planner:
+        with socket.create_connection(("127.0.0.1", web.port), BOUND) as link:
+            head = (
+                f"GET {RELAY} HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+                "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n"
+                f"Authorization: {headers_of(web, 'builder')['Authorization']}\r\n\r\n"
+            )
+            link.sendall(head.encode())
+            assert link.recv(12) == b"HTTP/1.1 101"
+            link.sendall(b"\xff" * 200)
+            while link.recv(1 << 16):
+                pass
+        assert planner.ask("ping")["ok"] == {}
+
+
+def test_a_flood_is_read_more_slowly_and_holds_up_nobody(open_room):
+    from tests.conftest import UNLIMITED
+
+    room = open_room("planner", settings=UNLIMITED._replace(http_rate=20))
+    for name in ("planner", "builder"):
+        room.join(name)
+    with served(room) as web, linked(web, "planner") as flooding, linked(web, "builder") as builder:
+        for n in range(130):
+            flooding.say(id=n, op="ping")
+        assert builder.ask("ping")["ok"] == {}
+        answered: list[int] = []
+        while len(answered) < 130:
+            answered += [one["id"] for one in (flooding.raw(),) if "ok" in one]
+        assert answered == list(range(130))  # not one is dropped
+
+
+def test_who_asks_and_reads_no_answer_is_not_read_any_more(web: Served):
+    """What it may leave unread is bounded; when it reads again, it goes on."""
+    with linked(web, "builder") as builder:
+        web.room.send("builder", "x" * 100_000)
+        ref = builder.mail()["mail"]["id"]
+        builder.socket.socket.settimeout(BOUND)
+        for n in range(100):
+            builder.say(id=n, op="message", ref=ref)
+        answered = 0
+        while answered < 100:
+            answered += "ok" in builder.raw()
+
+
+def test_a_token_that_is_revoked_ends_its_connection(web: Served, monkeypatch: pytest.MonkeyPatch):
+    from postroom.room.token import revoke
+    from postroom.server import doorway
+
+    monkeypatch.setattr(doorway, "_LOOK", 0.05)
+    with linked(web, "builder") as builder:
+        assert builder.ask("ping")["ok"] == {}
+        revoke(web.room.home, web.room.known("builder"))
+        with pytest.raises(ConnectionClosed) as closed:
+            builder.hear("nothing")
+        assert closed.value.rcvd is not None
+        assert closed.value.rcvd.code == doorway.NOBODY
