@@ -36,10 +36,16 @@ def add_arguments(parser: "Parser") -> None:
 def run(args: "argparse.Namespace", context: "Context") -> int:
     from postroom.bridges.roster import entries
     from postroom.room.authority import person
+    from postroom.room.declared import belongs
 
     room = context.room(create=True)
     person(room, "start the daemon and what the config declares")
-    wanted = entries(room.declared)
+    look = room.store.look()
+    every = entries(room.declared)
+    wanted = [one for one in every if belongs(room, look, one.name)]
+    for one in every:
+        if one not in wanted:
+            context.note(f"{one.name}: of another project, where {one.directory} is: postroom up there")
     _confirm(wanted, args, context)
     if args.foreground:
         return _serve(wanted, args, context)
