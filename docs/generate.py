@@ -409,6 +409,15 @@ def _json(document: Any) -> str:
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
+RECEIPT_NAMES = """
+It is `receipts/<id>.json`, if the id has at most 100 characters, all of them ASCII letters, digits, `_`,
+`.` or `-`, does not begin with `.` or `-`, and does not end in `.rejected`. For any other id it is
+`receipts/_<hash>.json`: the first 32 hexadecimal digits of the SHA-256 of the id in UTF-8. What was set
+aside without an id that can be read, or with that of another letter, has `receipts/<file>.rejected.json`;
+`<file>` is its name without `.json`, or `_<hash>` of that where an id would be called so.
+"""
+
+
 def letters() -> str:
     """What is in the files of a mailbox."""
     return (
@@ -418,6 +427,7 @@ def letters() -> str:
         + ", ".join(f"[`{name}.json`]({name}.json)" for name in SCHEMAS)
         + ". A file holds one letter, or an array of them.\n"
         + "".join(_fields(schema) for schema in (LETTER, FOUND, RECEIPT))
+        + RECEIPT_NAMES
         + "\n## For each recipient in a receipt\n\n"
         + _rows(RECEIPT["properties"]["recipients"]["items"])
     )

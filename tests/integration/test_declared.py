@@ -48,6 +48,25 @@ def test_who_is_declared_gets_mail_before_it_has_ever_run(home: str, monkeypatch
         assert room.send("@up", "done").deliveries[0].recipient == "lead"
 
 
+def test_who_has_a_directory_is_of_the_project_of_that_and_of_no_other(
+    home: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("POSTROOM_HOME", home)
+    for name in ("bakery", "three"):
+        make_repository(tmp_path / name)
+    declare(home, f'[agents.oven]\ndirectory = "{tmp_path}/bakery"\n[agents.guest]\n')
+    addresses: dict[str, set[str]] = {}
+    for name in ("bakery", "three"):
+        monkeypatch.chdir(tmp_path / name)
+        with postroom.open(home, agent="baker") as room:
+            sent = room.send("@all", "hello")
+            addresses[name] = {delivery.recipient for delivery in sent.deliveries}
+            there = {status.agent.address for status in room.agents()}
+    assert addresses == {"bakery": {"oven", "guest"}, "three": {"guest"}}
+    assert "bakery/oven" in there
+    assert "three/oven" not in there
+
+
 def test_several_are_introduced_by_the_first_message_in_a_repository_that_the_room_does_not_know(
     home: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

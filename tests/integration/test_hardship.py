@@ -282,6 +282,45 @@ def test_a_child_that_outlived_its_daemon_is_started_again_where_that_was_asked_
     assert yard.manifest("worker").process != known.process
 
 
+@pytest.mark.promise("restart")
+@pytest.mark.parametrize("is_killed", [True, False])
+@pytest.mark.parametrize(
+    ("bridge", "module"),
+    [
+        ("lines", ["tests.bridged", "lines"]),
+        ("pty", ["tests.bridged", "prompt"]),
+        ("acp", ["tests.acting"]),
+    ],
+)
+def test_a_child_that_went_down_with_its_daemon_comes_back_with_the_next_where_that_was_asked_for(
+    yard: Yard, tmp_path, bridge: str, module: list[str], is_killed: bool
+):
+    command = [sys.executable, "-m", *module, os.path.join(tmp_path, "record")]
+    yard.ok("spawn", "worker", "--bridge", bridge, "--restart", "on-failure", "--", *command)
+    known = yard.manifest("worker")
+    yard.kill_daemon() if is_killed else yard.ok("down")
+    eventually(lambda: host.is_gone(known.process))
+    up = yard.ok("up")
+    assert "p/worker: ended with an earlier daemon; it is started again" in up.err
+    eventually(lambda: not host.is_gone(yard.manifest("worker").process))
+    assert yard.manifest("worker").process != known.process
+
+
+def test_what_ended_well_stays_ended_with_the_next_daemon_and_what_did_not_is_named(yard: Yard, tmp_path):
+    command = [sys.executable, "-m", "tests.bridged", "lines", os.path.join(tmp_path, "record")]
+    yard.ok("spawn", "worker", "--bridge", "lines", "--", *command)
+    yard("spawn", "done", "--bridge", "lines", "--restart", "on-failure", "--", "sh", "-c", "exit 0")
+    eventually(lambda: yard.manifest("done").exit_code == 0)
+    was = yard.manifest("done")
+    yard.ok("down")
+    told = yard.ok("up", "--json").json["ended"]
+    again = yard.manifest("worker").again
+    assert told == [{"agent": "p/worker", "comes_back": False, "again": again}]
+    assert again in yard.ok("up").err
+    eventually(lambda: yard.ok("log", "--json").out.count('"agent.ended"') == 3)  # of `done` by both daemons
+    assert yard.manifest("done") == was
+
+
 def test_a_child_that_no_daemon_has_is_stopped_all_the_same(yard: Yard, orphaned: Orphaned):
     known, _ = orphaned("--bridge", "lines")
     stopped = yard.ok("stop", "worker")

@@ -93,7 +93,7 @@ def test_what_is_no_plain_file_is_set_aside_and_keeps_no_other(
         bob.carry()
     assert [mail.body for mail in room.peek("alice")] == ["fine"]
     assert os.listdir(bob.path("outbox", "rejected")) == ["x.json"]
-    assert bob.receipt("x")["error"]["code"] == "invalid_letter"
+    assert bob.receipt("x.rejected")["error"]["code"] == "invalid_letter"
     assert os.listdir(elsewhere) == ["secret.json"]
 
 

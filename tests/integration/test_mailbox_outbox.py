@@ -216,8 +216,29 @@ def test_what_is_no_letter_is_set_aside_once_it_is_quiet(room: LocalRoom, bob: P
     bob.carry()
     until(lambda: bob.carry() and not bob.names("outbox"))
     assert bob.names("outbox", "rejected") == ["bytes.json", "empty.json", "half.json"]
-    assert "no JSON" in bob.receipt("half")["error"]["message"]
+    assert "no JSON" in bob.receipt("half.rejected")["error"]["message"]
     assert sum(len(letter["payload"]["mailbox"]["rejected"]) for letter in bob.inbox()) == 3
+
+
+@pytest.mark.usefixtures("hurried")
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_broken_file_does_not_touch_the_receipt_of_a_letter_that_has_its_name_as_id(
+    room: LocalRoom, bob: Postal, is_first: bool
+) -> None:
+    def write_broken() -> None:
+        bob.write("job-1.json", b"broken")
+        until(lambda: bob.carry() and not bob.names("outbox"))
+
+    if is_first:
+        write_broken()
+        assert bob.names("receipts") == ["job-1.rejected.json"]
+    bob.put("good.json", {"id": "job-1", "to": "alice", "payload": "hi", "requiresAck": True})
+    bob.carry()
+    if not is_first:
+        write_broken()
+    assert bob.receipt("job-1")["accepted"]
+    told = bob.receipt("job-1.rejected")
+    assert (told["id"], told["accepted"], told["file"]) == ("", False, "job-1.json")
 
 
 def test_beyond_the_rate_files_wait_where_they_are_and_it_is_said(home: str, tmp_path) -> None:

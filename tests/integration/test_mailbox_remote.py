@@ -158,6 +158,22 @@ def test_what_is_no_letter_is_set_aside_and_said_and_keeps_no_other(
     assert json.loads(site.get("bob/receipts/forged.json"))["error"]["code"] == "not_your_name"
 
 
+def test_a_broken_object_takes_no_letters_receipt_that_has_its_name_as_id(
+    room: LocalRoom, post: Post, site: Site, bob: Mailbox, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("postroom.bridges.files.outbox._QUIET", 0.0)
+    bob.send("planner", "hello", id="job-1")
+    post.carry()
+    mail = room.take("planner")
+    assert mail is not None
+    room.settle(mail)
+    site.put("bob/outbox/job-1.json", b"broken")
+    post.carry()
+    assert "job-1.json" in site.names("bob/outbox/rejected")
+    assert json.loads(site.get("bob/receipts/job-1.rejected.json"))["accepted"] is False
+    assert bob.wait_for_ack("job-1", 0) is True
+
+
 # -------------------------------------------------------------------------------- nothing is lost
 
 

@@ -203,6 +203,17 @@ def test_an_agent_that_takes_long_to_start_again_holds_up_nobody_and_can_be_stop
     assert manifests.every(desk.yard.home) == [], "nobody has it back"
 
 
+def test_what_was_decided_waits_for_nobody_though_somebody_looked_while_it_was_open(desk: Desk):
+    desk.spawn()
+    desk.prompt("[[ask]]")
+    [gate] = desk.asks()
+    assert f"postroom gates {gate[-8:]}" in desk.yard.ok("agents").out
+    assert desk.decide(gate, "approve") == 0
+    desk.answered("c1 yes")
+    assert "Nothing waits for a decision." in desk.yard.ok("gates").err
+    eventually(lambda: "asks" not in desk.yard.ok("send", "builder", "more", "--as", "planner").out)
+
+
 def test_where_there_is_nobody_to_ask_the_question_waits_for_somebody(home: str, tmp_path):
     with Yard(home) as yard:
         yard.line.ok("join", "planner")

@@ -5,13 +5,15 @@ from collections.abc import Callable
 
 import pytest
 
+from postroom import host
 from postroom.bridges.contract import Heard, Option, Question
 from postroom.config import Settings
 from postroom.daemon.questions import Questions
 from postroom.errors import BridgeError, InvalidValue, StoreFull
 from postroom.model.ladder import State
 from postroom.model.message import Agent, Session
-from postroom.room import berth, permission
+from postroom.room import berth, glance, permission
+from postroom.room.glance import Glance
 from postroom.room.local import LocalRoom
 
 OPTIONS = (Option("y", "Yes", "allow_once"), Option("n", "No", "reject_once"))
@@ -124,6 +126,24 @@ def test_a_decision_that_comes_when_nobody_asks_any_more_is_taken_back(scene: Sc
     assert scene.questions.sift(waits) == []
     assert scene.letters() == [State.WITHDRAWN]
     assert scene.room.peek("builder") == []
+
+
+@pytest.mark.parametrize("is_elsewhere", [True, False])
+def test_what_was_seen_of_an_agent_while_it_asked_counts_no_longer_once_it_is_answered(
+    scene: Scene, is_elsewhere: bool
+):
+    scene.ask()
+    scene.step()
+    seen = Glance("asking", "asks: run 1", "approval", scene.room.now(), host.identity())
+    glance.put(scene.room.home, scene.agent.id, seen)
+    scene.step()
+    assert glance.get(scene.room.home, scene.agent.id) == seen
+    if is_elsewhere:
+        scene.questions.hear(Heard(asked="1"))
+    else:
+        scene.room.decide(scene.gate(), "approve", agent="human:ana")
+    scene.step()
+    assert glance.get(scene.room.home, scene.agent.id) is None
 
 
 def test_who_allows_something_once_has_not_allowed_it_for_ever(scene: Scene):

@@ -13,6 +13,7 @@ from postroom.bridges import manifest as manifests
 from postroom.daemon import instance
 from tests.bridged import Record
 from tests.commandline import is_told_well
+from tests.repository import make_repository
 from tests.yard import PROFILES, Yard, eventually, tutoring
 
 
@@ -58,6 +59,15 @@ def test_those_who_are_declared_are_adopted_or_started_and_the_second_time_left_
     for name in ("backend", "worker", "clerk"):
         yard.seen(yard.line.sent(name, "hello"))
     assert len(pane.submitted()) == 1
+
+
+def test_who_is_of_another_project_by_its_directory_is_not_started_here(yard: Yard, tmp_path):
+    make_repository(tmp_path / "shop")
+    words = {"bridge": "lines", "command": lines(tmp_path), "directory": f"{tmp_path}/shop"}
+    yard.configure(agent("oven", **words))
+    done = yard.ok("up", "--yes")
+    assert "oven: of another project" in done.err
+    assert manifests.every(yard.home) == []
 
 
 def test_one_that_fails_keeps_no_other_from_starting(yard: Yard, tmp_path):

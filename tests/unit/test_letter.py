@@ -189,6 +189,15 @@ def test_a_plain_id_names_its_receipt() -> None:
     assert letter.receipt_name("msg-1") == "msg-1.json"
 
 
+@pytest.mark.parametrize("file", ["job-1.json", "job.1.json", "ä.json", "x" * 150, "a.rejected.json"])
+def test_no_id_has_the_name_of_a_receipt_that_is_called_after_a_file(file: str) -> None:
+    name = letter.rejected_name(file)
+    assert name.endswith(".rejected.json")
+    assert name.isascii()
+    assert len(name) < 120
+    assert letter.receipt_name(name.removesuffix(".json")) != name
+
+
 def test_a_receipt_fits_the_schema_whatever_it_tells() -> None:
     one = message()
     delivery = first_delivery(one, "a2", "bob")

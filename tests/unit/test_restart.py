@@ -26,6 +26,12 @@ def test_an_end_of_which_nobody_knows_how_it_came_is_no_failure():
     assert restart(Policy.ALWAYS, None, 0.0) == (SHORTEST, 1)
 
 
+def test_a_child_whose_end_nobody_saw_went_down_with_its_daemon_which_is_a_failure():
+    assert restart(Policy.ON_FAILURE, None, 0.0, is_child=True) == (SHORTEST, 1)
+    assert restart(Policy.ON_FAILURE, 0, 0.0, is_child=True) is None
+    assert restart(Policy.NEVER, None, 0.0, is_child=True) is None
+
+
 def test_each_try_in_a_row_waits_twice_as_long_up_to_a_minute():
     delays, tries = [], 0
     for _ in range(8):

@@ -5,6 +5,7 @@ Not in the room, where a sandboxed agent may write: what stands here is typed in
 
 import json
 import os
+import shlex
 from typing import NamedTuple
 
 from postroom import config, host
@@ -28,6 +29,7 @@ class Manifest(NamedTuple):
     cwd: str = ""
     restart: str = "never"
     routes: list[str] = []  # noqa: RUF012 - read only; better than its bridge, the best first
+    exit_code: int | None = None  # of one that ended, and was not started again; None: it is not known
 
     @property
     def berth(self) -> Berth:
@@ -47,8 +49,15 @@ class Manifest(NamedTuple):
         """How it is started, with that environment."""
         return Launch(self.agent, self.address, self.command, self.cwd, env, self.runtime, self.details)
 
+    @property
+    def again(self) -> str:
+        """The command that starts it again."""
+        way = "" if self.pane else f" --bridge {self.bridge}"
+        return f"postroom spawn {self.address}{way} -- {shlex.join(self.command)}"
+
     def at(self, berth: Berth) -> "Manifest":
-        return self._replace(process=berth.process, pane=berth.pane, details=berth.details)
+        """It runs there from now on."""
+        return self._replace(process=berth.process, pane=berth.pane, details=berth.details, exit_code=None)
 
 
 def put(home: str, manifest: Manifest) -> None:

@@ -5,7 +5,6 @@ what others ask for in between.
 """
 
 import queue
-import shlex
 import signal
 import threading
 import time
@@ -21,7 +20,7 @@ from postroom.bridges.files.bridge import Files
 from postroom.bridges.files.carrier import Carrier
 from postroom.bridges.manifest import Manifest
 from postroom.bridges.process.restart import Policy, restart
-from postroom.bridges.registry import load
+from postroom.bridges.registry import capabilities, load
 from postroom.clock import wall
 from postroom.daemon.actor import Actor, Deed
 from postroom.daemon.doorbell import Doorbell
@@ -186,9 +185,7 @@ class Keeper:
             return BridgeError(
                 f"{known.address} is not running: it {pause}", hint="See who runs: postroom agents"
             )
-        way = "" if known.pane else f" --bridge {known.bridge}"
-        again = f"postroom spawn {known.address}{way} -- {shlex.join(known.command)}"
-        hint = f"Start it again: {again}" if known.is_ours else "See who runs: postroom agents"
+        hint = f"Start it again: {known.again}" if known.is_ours else "See who runs: postroom agents"
         return BridgeError(f"{known.address} is not running", hint=hint)
 
     def _run(self) -> None:
@@ -260,6 +257,8 @@ class Keeper:
         """How an agent ended that was found gone; None where nobody can tell any more."""
         if self._ended is not None and self._ended[0] == self.manifest.process:
             return self._ended[1]
+        if self.manifest.exit_code is not None:
+            return self.manifest.exit_code  # as an earlier daemon saw it
         try:
             bridge = self._way.open(self.manifest.berth)
         except PostroomError:
@@ -415,6 +414,7 @@ class Keeper:
         self._note_end(code, pause)
         berth.vacate(self._room, agent)
         if pause is None:
+            self._remember(code)
             self._over = True
             return
         self._break = _Break(time.monotonic() + pause, self._tries, code)
@@ -426,6 +426,14 @@ class Keeper:
             self._note_end(code, None, reason=str(exc))
             self._over = True
         self._break = None  # and not where that has failed: it is tried again
+
+    def _remember(self, code: int | None) -> None:
+        """For a later daemon: what has ended well is not taken for what went down with this one."""
+        if code is None or not self.manifest.is_ours or self.has_moved():
+            return
+        with self._guard:
+            self.manifest = self.manifest._replace(exit_code=code)
+            manifests.put(self._room.home, self.manifest)
 
     def _note_end(self, code: int | None, again_in: float | None, **more: str) -> None:
         known = self.manifest
@@ -439,7 +447,8 @@ class Keeper:
         if not self.manifest.is_ours or self._stopping:
             return None
         lived = time.monotonic() - self._began
-        again = restart(Policy(self.manifest.restart), code, lived, self._tries)
+        is_child = capabilities(self.manifest.bridge).owned
+        again = restart(Policy(self.manifest.restart), code, lived, self._tries, is_child=is_child)
         if again is None:
             return None
         self._tries = again.tries

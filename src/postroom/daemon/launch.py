@@ -10,6 +10,7 @@ from postroom import config, host
 from postroom.bridges import manifest as manifests
 from postroom.bridges.adoption import better, occupy, release
 from postroom.bridges.manifest import Manifest
+from postroom.bridges.process.restart import Policy, restart
 from postroom.bridges.registry import capabilities, load
 from postroom.daemon import control, instance
 from postroom.daemon.place import running
@@ -37,6 +38,12 @@ def keep(home: str) -> None:
     """See that a daemon keeps what the manifests say now."""
     if not instance.ensure(home):
         control.ask(home, "reload")
+
+
+def comes_back(manifest: Manifest) -> bool:
+    """Whether a daemon that begins starts an agent again that it finds gone, and was a child of the last."""
+    policy, is_child = Policy(manifest.restart), capabilities(manifest.bridge).owned
+    return is_child and restart(policy, manifest.exit_code, 0.0, is_child=True) is not None
 
 
 def launch(room: LocalRoom, agent: Agent, plan: Plan) -> tuple[Manifest, str]:

@@ -14,7 +14,7 @@ from postroom.bridges.inquiry import answers, labels
 from postroom.daemon.log import note
 from postroom.errors import BridgeError, PostroomError, StoreError
 from postroom.model.message import Agent, Json, Mail, Message, Session
-from postroom.room import permission
+from postroom.room import glance, permission
 from postroom.room.local import LocalRoom
 from postroom.room.permission import Outcome
 
@@ -57,6 +57,7 @@ class Questions:
         self._open: dict[str, _Asked] = {}
         self._due: deque[Callable[[], None]] = deque()  # what is to be noted in the room
         self._is_clear = False
+        self._has_changed = False  # since somebody could look: what was seen of the agent is no longer so
 
     def hear(self, heard: Heard) -> None:
         """Nothing is written yet: `step` does that."""
@@ -73,6 +74,9 @@ class Questions:
         self._note()
         for number in [*self._open]:
             self._see_to(number, agent, session)
+        if self._has_changed:
+            glance.forget(self._room.home, agent.id)
+            self._has_changed = False
         self._note()
         return _LOOK if self._open else None
 
@@ -102,6 +106,7 @@ class Questions:
 
     def _end(self, number: str, reason: str) -> None:
         asked = self._open.pop(number, None)
+        self._has_changed = self._has_changed or asked is not None
         if asked is not None and asked.gate is not None:
             self._due.append(partial(permission.close, self._room, asked.gate, reason))
 
@@ -145,6 +150,7 @@ class Questions:
             self._be_late(agent, asked, end, str(exc))
             return
         self._open.pop(question.id, None)
+        self._has_changed = True
         result, but = ("handed", "") if was_asked else ("refused", "it was no longer asked")
         self._due.append(partial(self._tell, agent.id, _facts(self._bridge.name, asked, end, result, but)))
         if asked.gate is not None and not end.letter:

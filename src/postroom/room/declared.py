@@ -1,6 +1,7 @@
 """Agents that the config declares: each has an address and a mailbox before anything of it has ever run.
 
-`[agents.reviewer]` is one of every project, `[agents."shop/reviewer"]` one of that project alone. With
+`[agents.reviewer]` is one of every project, `[agents."shop/reviewer"]` one of that project alone, and so is
+one whose `directory` is in a repository: of the project of that. With
 `runtime` or `directory` it is also whom a session is that begins there, if nobody else is (`bearer.py`). What
 brings it up (`command`, `pane`, …) is kept here and read by `postroom up`.
 """
@@ -104,8 +105,21 @@ def missing(room: "LocalRoom", tx: "ReadTx", *, here: bool) -> list[str]:
     return [
         name
         for name in room.declared.agents
-        if (is_known or "/" in name or name.startswith("human:")) and not tx.position(_note(name, project))
+        if (is_known or "/" in name or name.startswith("human:"))
+        and not tx.position(_note(name, project))
+        and belongs(room, tx, name)
     ]
+
+
+def belongs(room: "LocalRoom", tx: "ReadTx", name: str) -> bool:
+    """Whether a declared agent is of this project, or of one that it names itself.
+
+    Where its `directory` is in a repository, it is of that one's project and of no other.
+    """
+    place = os.path.expanduser(room.declared.agents[name].get("directory", ""))
+    if "/" in name or not os.path.isabs(place) or not (root := config.project_root(place)):
+        return True
+    return Scope(None, root).find(tx) == room.scope.find(tx)
 
 
 def check(agents: dict[str, Any]) -> None:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 ACK, NACK = "ack", "nack"  # types of what an agent says of a letter that it was given
 SUFFIX = ".json"
+_REJECTED = ".rejected"  # ends the name of a receipt that is called after a file
 _KEY = "file:"  # before a writer's own id, as the room keeps it
 _LONGEST_ID = 200  # characters
 _MOST = 10_000  # letters in one file
@@ -130,7 +131,7 @@ def _id(said: Json) -> str:
     if isinstance(found, int) and not isinstance(found, bool) and abs(found) < 1 << 63:
         found = str(found)
     if not isinstance(found, str) or not found:
-        raise InvalidLetter("it needs an id of its own, which is text", field="id")
+        raise InvalidLetter("it needs an id of its own, text or a whole number", field="id")
     if len(found) > _LONGEST_ID or not found.isprintable():
         raise InvalidLetter(f"an id has at most {_LONGEST_ID} characters, which all show", field="id")
     return found
@@ -255,9 +256,18 @@ def own_id(message: Message) -> str | None:
 
 def receipt_name(id: str) -> str:
     """The file that tells what became of a letter: named by its id, or by a hash of one that is no name."""
-    if _PLAIN.fullmatch(id):
-        return id + SUFFIX
-    return f"_{sha256(id.encode(errors='backslashreplace')).hexdigest()[:32]}{SUFFIX}"
+    return _plain(id, not id.endswith(_REJECTED)) + SUFFIX
+
+
+def rejected_name(file: str) -> str:
+    """The receipt of a file whose letter has no id of its own. That of an id is never called so."""
+    return f"{_plain(file.removesuffix(SUFFIX))}{_REJECTED}{SUFFIX}"
+
+
+def _plain(text: str, is_free: bool = True) -> str:
+    if is_free and _PLAIN.fullmatch(text):
+        return text
+    return f"_{sha256(text.encode(errors='backslashreplace')).hexdigest()[:32]}"
 
 
 def receipt(id: str, message: Message, deliveries: list[Delivery], now: int, note: str = "") -> bytes:

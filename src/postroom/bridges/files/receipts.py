@@ -3,7 +3,7 @@
 import time
 
 from postroom.bridges.files.box import Box
-from postroom.bridges.files.letter import key, own_id, receipt, receipt_name, refusal
+from postroom.bridges.files.letter import key, own_id, receipt, receipt_name, refusal, rejected_name
 from postroom.bridges.files.shelf import Folder
 from postroom.errors import BridgeError, PostroomError
 from postroom.model.ladder import ended
@@ -31,13 +31,13 @@ class Receipts:
 
     def refuse(self, id: str, file: str, why: PostroomError) -> None:
         """A letter was set aside. Where its id cannot be told, or is that of another, its file names it."""
-        stem = file.rpartition(".")[0] or file
-        name = receipt_name(f"{stem}.rejected" if self._is_anothers(id) else id or stem)
+        is_own = bool(id) and not self._is_anothers(id)
+        name = receipt_name(id) if is_own else rejected_name(file)
         self._put(name, refusal(id, file, why, self._box.room.now()))
 
     def _is_anothers(self, id: str) -> bool:
         """Whether a letter of that id was accepted before."""
-        return bool(id) and self._box.room.store.look().message_by_key(self._box.id, key(id)) is not None
+        return self._box.room.store.look().message_by_key(self._box.id, key(id)) is not None
 
     def update(self) -> float | None:
         """Write what has changed; in how many seconds to look again, if something is open and was not."""

@@ -32,7 +32,8 @@ _BOTH: Json = {
     "requiresAck": _told({"type": "boolean"}, "whether the writer wants it acknowledged, and a receipt"),
     "replyTo": _told(_TEXT, "the letter that it answers: the id that it had in the inbox, or one's own"),
     "subject": _told(_TEXT, "one line"),
-    "body": _told(_TEXT, "its text, where the payload is something else"),
+    "body": _told(_TEXT, "its text, where the payload is something else; a note may have its text here "
+        "or in `payload`, and if it has both this is the text"),
     "thread": _told(_TEXT, "any message of the conversation that it belongs to"),
     "metadata": _told({"type": "object"}, "what is the writer's own business"),
     "expiresAt": _told(_MOMENT, "from when on it is not delivered any more"),

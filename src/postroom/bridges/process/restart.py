@@ -22,12 +22,16 @@ class Restart(NamedTuple):
     tries: int  # so many in a row now; to be given back at the next end
 
 
-def restart(policy: Policy, exit_code: int | None, lived: float, tries: int = 0) -> Restart | None:
+def restart(
+    policy: Policy, exit_code: int | None, lived: float, tries: int = 0, *, is_child: bool = False
+) -> Restart | None:
     """What follows an end; None: nothing. `lived`: seconds; `tries`: restarts in a row before this end.
 
     An exit code that nobody knows is no failure: who ended a program in a pane may have wanted it to end.
+    But for a child of the daemon's: that went down with the daemon, in the middle of its work.
     """
-    if policy is Policy.NEVER or (policy is Policy.ON_FAILURE and not exit_code):
+    ended_well = exit_code == 0 or (exit_code is None and not is_child)
+    if policy is Policy.NEVER or (policy is Policy.ON_FAILURE and ended_well):
         return None
     tries = 1 if lived >= STEADY else tries + 1
     return Restart(min(LONGEST, SHORTEST * 2.0 ** min(tries - 1, 16)), tries)

@@ -49,16 +49,17 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
 
 
 def _unasked(context: "Context") -> str:
-    """Who asks, where no person has joined who could be asked."""
+    """Who asks now, where no person has joined who could be asked."""
     from postroom.bridges.manifest import every
     from postroom.bridges.registry import capabilities
-    from postroom.room.glance import get
+    from postroom.cli.kept import observed
 
     if context.elsewhere:
         return ""
     home = context.room().home
     kept = [one for one in every(home) if not capabilities(one.bridge).screen]
-    asking = [one.address for one in kept if (seen := get(home, one.agent)) and seen.doing == "asking"]
+    seen = observed(home, [one.agent for one in kept])  # what was seen before may be decided by now
+    asking = [one.address for one in kept if seen.get(one.agent, {}).get("doing") == "asking"]
     if not asking:
         return ""
     who, first = ", ".join(asking), asking[0]

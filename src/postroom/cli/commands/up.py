@@ -36,10 +36,16 @@ def add_arguments(parser: "Parser") -> None:
 def run(args: "argparse.Namespace", context: "Context") -> int:
     from postroom.bridges.roster import entries
     from postroom.room.authority import person
+    from postroom.room.declared import belongs
 
     room = context.room(create=True)
     person(room, "start the daemon and what the config declares")
-    wanted = entries(room.declared)
+    look = room.store.look()
+    every = entries(room.declared)
+    wanted = [one for one in every if belongs(room, look, one.name)]
+    for one in every:
+        if one not in wanted:
+            context.note(f"{one.name}: of another project, where {one.directory} is: postroom up there")
     _confirm(wanted, args, context)
     if args.foreground:
         return _serve(wanted, args, context)
@@ -50,8 +56,8 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
         from postroom.cli.daemon import warn
 
         warn(context)
-    done = bring_up(wanted, context)
-    _put(started, done, context)
+    done = bring_up(wanted, context, is_new=started)
+    _put(started, done, _rest(done, context), context)
     return 1 if any("error" in one for one in done) else 0
 
 
@@ -90,16 +96,16 @@ def _beside(wanted: "list[Entry]", args: "argparse.Namespace") -> None:
     until = time.monotonic() + 15.0
     while not ping(context.room().home) and time.monotonic() < until:
         time.sleep(0.1)
-    for one in bring_up(wanted, context):
+    for one in bring_up(wanted, context, is_new=True):
         context.note(_line(one, context).rstrip())
 
 
-def bring_up(wanted: "list[Entry]", context: "Context") -> list[dict[str, Any]]:
-    """Each that is declared: what came of it."""
+def bring_up(wanted: "list[Entry]", context: "Context", *, is_new: bool) -> list[dict[str, Any]]:
+    """Each that is declared: what came of it. `is_new`: the daemon has just begun, and starts some itself."""
     from postroom.cli.kept import document, observed
 
     room = context.room()
-    done = [_bring(one, context) for one in wanted]
+    done = [_bring(one, context, is_new) for one in wanted]
     kept = [one for one in done if "manifest" in one]
     seen = observed(room.home, [one["manifest"].agent for one in kept], 5.0)
     for one in kept:
@@ -108,26 +114,29 @@ def bring_up(wanted: "list[Entry]", context: "Context") -> list[dict[str, Any]]:
     return done
 
 
-def _bring(entry: "Entry", context: "Context") -> dict[str, Any]:
+def _bring(entry: "Entry", context: "Context", is_new: bool) -> dict[str, Any]:
     from postroom.errors import PostroomError
 
     try:
-        manifest, how = _brought(entry, context)
+        manifest, how = _brought(entry, context, is_new)
     except (PostroomError, OSError) as exc:
         return {"agent": entry.name, "error": str(exc), "hint": getattr(exc, "hint", "")}
     return {"manifest": manifest, "how": how}
 
 
-def _brought(entry: "Entry", context: "Context") -> "tuple[Manifest, str]":
+def _brought(entry: "Entry", context: "Context", is_new: bool) -> "tuple[Manifest, str]":
     from postroom import host
     from postroom.bridges import manifest as manifests
     from postroom.bridges.roster import FILES
+    from postroom.daemon.launch import comes_back
 
     room = context.room()
     agent = _known(entry.name, room)
     known = manifests.get(room.home, agent.id) if agent else None
     if known is not None and not host.is_gone(known.process):
         return known, "ran already"
+    if is_new and known is not None and known.command == entry.command and comes_back(known):
+        return known, "the daemon starts it again"
     if entry.bridge == FILES and not entry.command:
         return _served(entry, context), "served"
     there = _there(entry, agent, context)
@@ -224,16 +233,35 @@ def _started(entry: "Entry", context: "Context") -> "Manifest":
     return start(entry.name, plan, context)
 
 
-def _put(started: bool, done: list[dict[str, Any]], context: "Context") -> None:
+def _rest(done: list[dict[str, Any]], context: "Context") -> "list[tuple[Manifest, bool]]":
+    """Who went down with an earlier daemon, and is not declared; whether this one starts it again."""
+    from postroom import host
+    from postroom.bridges import manifest as manifests
+    from postroom.bridges.registry import capabilities
+    from postroom.daemon.launch import comes_back
+
+    told = {one["agent"] for one in done}
+    children = [one for one in manifests.every(context.room().home) if capabilities(one.bridge).owned]
+    gone = [one for one in children if one.exit_code is None and host.is_gone(one.process)]
+    return [(one, comes_back(one)) for one in gone if one.address not in told]
+
+
+def _put(
+    started: bool, done: list[dict[str, Any]], rest: "list[tuple[Manifest, bool]]", context: "Context"
+) -> None:
     from postroom import host
     from postroom.daemon.place import running
 
     pid = host.pid_of(running(context.room().home))
     if context.json:
-        context.put_json({"daemon": {"started": started, "process": pid}, "agents": done})
+        told = [{"agent": one.address, "comes_back": is_back, "again": one.again} for one, is_back in rest]
+        context.put_json({"daemon": {"started": started, "process": pid}, "agents": done, "ended": told})
         return
     state = "is up" if started else "was up already"
     context.put(f"the daemon {state} (process {pid})\n" + "".join(_line(one, context) for one in done))
+    for one, is_back in rest:
+        words = "it is started again" if is_back else f"it stays so (restart: {one.restart}): {one.again}"
+        context.note(f"{one.address}: ended with an earlier daemon; {words}")
 
 
 def _line(one: dict[str, Any], context: "Context") -> str:
