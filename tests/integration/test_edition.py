@@ -25,7 +25,11 @@ KNOWN = {
     1: (
         "attach command down interrupt observe ping release reload screen start unwatch watch",
         "acp claude-team codex files lines opencode pty stream tmux",
-    )
+    ),
+    2: (
+        "attach command down interrupt observe page ping release reload screen start unwatch watch",
+        "acp claude-team codex files lines opencode pty stream tmux",
+    ),
 }
 
 

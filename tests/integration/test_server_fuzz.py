@@ -79,6 +79,7 @@ def _hurry(case: schemathesis.Case) -> None:
 def _be_real(case: schemathesis.Case, web: Served) -> None:
     """The same about what there is."""
     real = {"ref": web.room.sent("planner")[-1][0].id, "address": "builder", "name": "news", "n": "1"}
+    real["id"] = "builder"
     case.path_parameters = {name: real[name] for name in case.path_parameters or {}}
 
 

@@ -26,7 +26,7 @@ _LINE = 5.0  # seconds for a line to come in, all of it
 _AT_ONCE, _QUEUE = 64, 512  # connections that are answered at a time; that may wait for it
 _PAUSE = 0.05
 _HINT = "Start it: postroom up"
-_TALK = 1  # raised with each verb and bridge, and with all else that a daemon must know to do as it is asked
+_TALK = 2  # raised with each verb and bridge, and with all else that a daemon must know to do as it is asked
 EDITION = f"{__version__}+{_TALK}"  # another one may not know what is asked of it
 
 Answer = Callable[[str, Json, int], Any]  # a verb, its words, and the caller's pid

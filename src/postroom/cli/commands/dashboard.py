@@ -16,7 +16,7 @@ it. The browser stays logged in for 30 days, or until `--forget`. It is served a
 7678 (the setting http_port)."""
 EXAMPLES = """\
   postroom dashboard
-  postroom dashboard --no-open      # on another machine: ssh -L 7678:localhost:7678
+  postroom dashboard --no-open   # elsewhere, by: ssh -L 7678:localhost:7678
   postroom dashboard --forget"""
 
 
