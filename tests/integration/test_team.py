@@ -34,7 +34,7 @@ class Crew:
         self.lead = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
         self.write("config.json", {
             "name": self.name, "leadProcess": {"pid": self.lead.pid}, "members": [
-                {"name": "team-lead", "cwd": "/work/bakery"}, {"name": "../x"}, {"name": "tester"}, 7],
+                {"name": "team-lead", "cwd": "/srv/bakery"}, {"name": "../x"}, {"name": "tester"}, 7],
         })  # fmt: skip
 
     def write(self, name: str, content: Any) -> None:
@@ -200,7 +200,7 @@ def test_teams_and_their_tasks_are_listed_and_never_written(crew: Crew, home: st
         "team": crew.name,
         "members": ["team-lead", "tester"],
         "live": True,
-        "directory": "/work/bakery",
+        "directory": "/srv/bakery",
     }
     assert [one["id"] for one in cli.ok("tasks", crew.name, "--json").json["tasks"]] == ["2", "10"]
     assert "Tray 10" in cli.ok("tasks", crew.name).out
