@@ -17,7 +17,7 @@ from postroom.model.message import Agent, Message
 from postroom.room import directory
 from postroom.room.directory import Scope
 from postroom.room.seat import is_live
-from postroom.room.unit import Unit
+from postroom.room.unit import Courier, Unit
 from postroom.store.sqlite.store import SqliteStore
 
 if TYPE_CHECKING:
@@ -63,6 +63,7 @@ class Premises:
         self.bell = _bell(run)
         self.quiet = QuietMarkers(run)
         self.ring = RingFiles(run)
+        self.couriers: list[Courier] = []  # who bring mail in this process
         self._waiters: Waiters | None = None
         # When a party's mail (None: everybody's) is swept next, by the monotonic clock; waiters share it.
         self.next_sweeps: dict[str | None, float] = {}

@@ -32,7 +32,8 @@ class Connection:
         self.agent = agent
         self.stand = stand(agent.id, agent.called)
         self.window = window
-        self.numbered, self.unproven = 0, 0  # the exchange's own thread counts these
+        self.numbered, self.unproven = 0, 0  # the exchange counts these
+        self.is_full = False  # whether more waits than it has room for
         self.presence = presence
         self.closed = asyncio.Event()
         self.wants_receipts, self.tells_presence = False, True

@@ -35,6 +35,7 @@ PATH = "/ws/projects/{project}"
 PARAMETERS = ("agent", "cursor", "window", "receipts")
 SEEN, PING = "seen", "ping"
 _POSTS = frozenset(("send", "reply", "forward", "decide", "ack", "nack", "withdraw"))
+_AT_ONCE = frozenset(("send", "reply", "ack", "nack"))  # each is one transaction, unless files come with it
 _PROVES = frozenset(("ack", "nack", "reply", "decide"))
 _BY_NAME = {one.name: one for one in OPERATIONS}
 _MOST_PATIENT = 16  # calls that wait, of one client
@@ -172,7 +173,8 @@ class Client:
             result = await self._desk.do(act, call)
             self._answer(number, {"ok": _spelt(*result) if operation.name == "attachment" else result})
             return
-        posted = await self._exchange.do(lambda: act(call))
+        at_once = operation.name in _AT_ONCE and not args.get("attachments")
+        posted = await self._exchange.do(lambda: act(call), at_once=at_once)
         if operation.name in _PROVES:
             self._exchange.prove(self._one, self._one.proven(ref=_about(posted)))
         self._answer(number, {"ok": posted}, silent=True)

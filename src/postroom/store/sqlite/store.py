@@ -15,6 +15,8 @@ from postroom.store.sqlite.read import SQL, ReadTx
 from postroom.store.sqlite.write import WriteTx
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from postroom.store.sqlite.search import Search
     from postroom.store.sqlite.state import Whole
     from postroom.store.sqlite.tally import Tally
@@ -30,6 +32,7 @@ BYTES_A_ROUND = (
 )
 
 _BEGIN, _BEGIN_SENDING = SQL["begin"], SQL["begin_sending"]
+_NONE = -1.0  # seconds of patience
 _FORGOTTEN = (None, None, 0)  # what a room says of itself whose row in `meta` is gone
 
 
@@ -177,7 +180,7 @@ class SqliteStore:
             try:
                 tx.execute("BEGIN IMMEDIATE")
             except sqlite3.OperationalError as exc:
-                link.begin_contended(tx.connection, exc, self.patience)
+                link.begin_contended(tx.connection, exc, self._patience())
             if mailbox:
                 row = tx.execute(_BEGIN_SENDING, (self.tenant, mailbox)).fetchone()
                 min_writer, tx.directory, seq, tx.vacant = row or (*_FORGOTTEN, None)
@@ -197,6 +200,18 @@ class SqliteStore:
         if tx.unsettled:
             tx.unsettled = set()
         return tx
+
+    def _patience(self) -> float:
+        return getattr(self._threads, "patience", self.patience)
+
+    @contextlib.contextmanager
+    def hurried(self) -> "Iterator[None]":
+        """What this thread does in here waits for no lock: `StoreBusy` tells that it is taken."""
+        self._threads.patience = _NONE
+        try:
+            yield
+        finally:
+            del self._threads.patience
 
     def _cannot_write(self, min_writer: int | None) -> errors.PostroomError:
         if min_writer is None:
@@ -235,7 +250,7 @@ class SqliteStore:
         tx: WriteTx = self._threads.write
         if tx.weight > BYTES_A_ROUND:
             tx.weight = 0
-            self._checkpoint_now()
+            self._checkpoint_now() if self._patience() > 0 else self._checkpoint_soon()
         elif tx.next_seq // EVENTS_A_ROUND != tx.first_seq // EVENTS_A_ROUND:
             self._checkpoint_soon()
         if lasting and self.durability == "full":
