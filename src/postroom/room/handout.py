@@ -12,8 +12,9 @@ from postroom.errors import InvalidValue, MailboxLeased
 from postroom.model import ids
 from postroom.model.context import context_id, session_id
 from postroom.model.ladder import Evidence, Outcome
-from postroom.model.message import Mail
-from postroom.room.offer import claim, guard_lease
+from postroom.model.message import Json, Mail, Message, first_delivery
+from postroom.room import one
+from postroom.room.offer import claim, guard_lease, offered
 from postroom.room.settle import see
 from postroom.room.sweep import act_on_due, give_back, is_due, is_offered, reap
 
@@ -131,6 +132,32 @@ def hand_out(tx: "WriteTx", room: "LocalRoom", want: Want) -> list[Mail]:
         )
         for number, mail in enumerate(waiting, want.after + 1)
     ]  # fmt: skip
+
+
+def hand_out_new(tx: "WriteTx", message: Message, wants: list[Want]) -> list[Mail | None]:
+    """Claim what this transaction has posted, for many at once; None where something else may come first."""
+    offers: list[tuple[str, Json]] = []
+    found: list[Mail | None] = []
+    for at, _, after in wants:
+        if not tx.is_alone(at.party, at.claimer, message):
+            found.append(None)
+            continue
+        said: Json = {
+            "n": 1, "route": ROUTE, "context": at.context, "nonce": f"{at.id}.{after + 1}",
+            "claimer": at.claimer, "handed": True, "lease_until": None,
+        }  # fmt: skip
+        offers.append((at.party, said))
+        found.append(offered(message, first_delivery(message, at.party, at.called), said, tx.now))
+    tx.offer_new(message, offers)
+    return found
+
+
+def is_new(tx: "WriteTx") -> Message | None:
+    """The message that is all a transaction has written, if whoever gets it may have it now."""
+    message = tx.posted
+    if message is None or tx.next_seq - tx.first_seq > 1 or message.not_before is not None:
+        return None
+    return None if one.is_one(message) else message
 
 
 def resume(room: "LocalRoom", party: str, upto: Cursor) -> int:

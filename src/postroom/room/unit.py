@@ -105,8 +105,8 @@ class Unit:
                 label.here("before-commit")
             room.store.commit()
         except BaseException as cause:
-            room.store.rollback()
             _bring(taken, is_stored=False)
+            room.store.abandon(cause)
             if isinstance(cause, OSError):
                 raise StoreReadOnly(f"a promise cannot be withdrawn: {cause}", path=room.home) from cause
             raise

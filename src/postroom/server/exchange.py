@@ -19,8 +19,20 @@ from postroom.bell.contract import Waiter
 from postroom.bell.polling import SECONDS
 from postroom.errors import PostroomError, StoreBusy
 from postroom.model.ladder import Evidence
-from postroom.model.message import Json, Mail
-from postroom.room.handout import Claim, Cursor, Proof, Return, Want, claim_of, hand_out, resume, settle
+from postroom.model.message import Mail, Message
+from postroom.room.handout import (
+    Claim,
+    Cursor,
+    Proof,
+    Return,
+    Want,
+    claim_of,
+    hand_out,
+    hand_out_new,
+    is_new,
+    resume,
+    settle,
+)
 from postroom.room.unit import Unit
 from postroom.server.connection import WIDEST, Connection
 from postroom.server.desk import Desk
@@ -36,7 +48,8 @@ _AGAIN = 1.0  # seconds after which is tried again what could not be done
 _TOGETHER = 0.1  # seconds: who comes and goes in this time is told at once
 _SOON = 0.005  # seconds in which what is proven is put together
 _AT_ONCE = 100  # mailboxes, or proofs, in one transaction
-_FEW = 8  # mailboxes of which all is claimed at once, and of more the first only
+_NEW_AT_ONCE = 1000  # mailboxes that get the same new message
+_FEW = 8  # mailboxes of which all is claimed at once, and of more only so much as may be new
 _log = logging.getLogger("postroom.daemon")
 
 
@@ -99,7 +112,7 @@ class Exchange:
             for other in [old for old in self.connections() if old.stand.id == upto.stand]:
                 self.leave(other)
             await self._settled()
-            await self.do(partial(resume, self._desk.room, one.agent.id, upto))
+            await self._soon(partial(resume, self._desk.room, one.agent.id, upto))
         party = one.agent.id
         if party not in self._mailboxes:
             self._mailboxes[party] = self._opened(party)
@@ -135,19 +148,26 @@ class Exchange:
             asyncio.get_running_loop().call_later(_SOON, self._due.set)
         self._proven.extend(Proven(one, claim, evidence) for claim in claims)
 
-    async def do(self, act: Callable[[], T], *, at_once: bool = True) -> T:
-        """Something that may send mail; whoever is connected here gets it before who asked gets an answer.
+    def at_once(self, act: Callable[[], T]) -> T:
+        """Something that is one transaction, here and now; `StoreBusy`: it was not done, others write.
 
-        `at_once`: it is one transaction at most, and waits for nothing but that.
+        Whoever is connected gets the mail that it sends before who asked gets an answer.
         """
         store = self._desk.room.store
-        if at_once and store.durability == "normal":
-            try:
-                with store.hurried():
-                    return act()
-            except StoreBusy:
-                pass  # nothing was done
+        if store.durability != "normal":
+            raise StoreBusy  # it would wait for the disk
+        with store.hurried():
+            return act()
+
+    async def do(self, act: Callable[[], T]) -> T:
+        """The same for what may have to wait."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, act)
+
+    async def _soon(self, act: Callable[[], T]) -> T:
+        try:
+            return self.at_once(act)
+        except StoreBusy:
+            return await self.do(act)
 
     async def close(self) -> None:
         """Take back what nobody has proven, and end."""
@@ -163,8 +183,16 @@ class Exchange:
         parties = [party for party in tx.stirred if party in self._mailboxes]
         if not parties or self._task is None:
             return None
-        self._rung.update(parties[_AT_ONCE:])
-        return self._take(tx, parties[:_AT_ONCE])
+        taken = Taken()
+        try:
+            if (message := is_new(tx)) is not None:
+                parties = self._take_new(tx, message, parties, taken)
+            self._rung.update(parties[_AT_ONCE:])
+            self._take(tx, parties[:_AT_ONCE], taken)
+        except BaseException:
+            self.bring(taken, is_stored=False)
+            raise
+        return taken
 
     def bring(self, taken: Taken, *, is_stored: bool) -> None:
         if not is_stored:
@@ -177,34 +205,58 @@ class Exchange:
         else:
             self._loop.call_soon_threadsafe(self._distribute)
 
-    def _take(self, tx: "WriteTx", parties: list[str]) -> Taken:
+    def _take_new(
+        self, tx: "WriteTx", message: Message, parties: list[str], taken: Taken
+    ) -> list[str]:
+        """One new message, which is the usual case and takes a fraction of that; who needs more than that."""
+        takers = [self._taker(party) for party in parties[:_NEW_AT_ONCE]]
+        wants = [Want(one.stand, 1, one.numbered) for one in takers if one]
+        mails = iter(hand_out_new(tx, message, wants))
+        others: list[str] = []
+        for party, one in zip(parties, takers, strict=False):
+            if one and (mail := next(mails)):
+                self._give(taken, one, [mail])
+            else:
+                others.append(party)
+        return others + parties[_NEW_AT_ONCE:]
+
+    def _taker(self, party: str) -> Connection | None:
+        """Who has room for another message, of those who share a mailbox."""
+        mailbox = self._mailboxes.get(party)
+        return next((one for one in mailbox.connections if self._left(one)), None) if mailbox else None
+
+    def _take(self, tx: "WriteTx", parties: list[str], taken: Taken) -> None:
         """With the write lock held, so that nobody else claims for the same connections."""
-        most, taken = WIDEST if len(parties) <= _FEW else 1, Taken()
+        most = WIDEST if len(parties) <= _FEW else 2
         for party in parties:
-            mailbox = self._mailboxes.get(party)
+            mailbox, left = self._mailboxes.get(party), most
             for one in mailbox.connections if mailbox else ():
-                if (left := self._left(one)) < 1:
-                    continue
-                mails = hand_out(tx, self._desk.room, Want(one.stand, min(most, left), one.numbered))
-                if mails:
-                    one.numbered += len(mails)
-                    self._count(one, len(mails))
-                    taken.found.append((one, mails))
-                    if len(mails) == min(most, left):
-                        self._rung.add(party)  # there may be more of it, and nobody waits for that
+                if left and (room := self._left(one)):
+                    want = Want(one.stand, min(left, room), one.numbered)
+                    mails = hand_out(tx, self._desk.room, want)
+                    self._give(taken, one, mails)
+                    left -= len(mails)
+            if not left:
+                self._rung.add(party)  # there may be more of it, and nobody waits for that
         self._taken.append(taken)
-        return taken
+
+    def _give(self, taken: Taken, one: Connection, mails: list[Mail]) -> None:
+        if mails:
+            taken.found.append((one, mails))
+            one.numbered += len(mails)
+            self._count(one, len(mails))
 
     def _left(self, one: Connection) -> int:
         """How many more it has room for; who has none is looked after when it proves something."""
         with self._guard:
-            left = one.window - one.unproven
-            one.is_full = left < 1
+            left = max(0, one.window - one.unproven)
+            one.is_full = not left
         return left
 
     def _count(self, one: Connection, mails: int) -> None:
         with self._guard:
             one.unproven += mails
+            one.is_full = one.is_full or one.unproven >= one.window
 
     # In the event loop
 
@@ -228,7 +280,7 @@ class Exchange:
         if not (rung or proven or returns):
             return
         try:
-            await self.do(partial(self._round, rung, proven, returns))
+            await self._soon(partial(self._round, rung, proven, returns))
         except PostroomError as exc:
             _log.warning("mail is handed out later", extra={"facts": {"error": str(exc)}})
             self._rung.update(rung)
@@ -244,15 +296,14 @@ class Exchange:
             self._due.set()
 
     def _round(self, rung: list[str], proven: list[Proven], returns: list[Return]) -> None:
-        room, taken, is_stored = self._desk.room, None, False
+        room, taken, is_stored = self._desk.room, Taken(), False
         try:
             with Unit(room, prompt=False) as tx:
                 settle(tx, room.settings, (Proof(one.claim, one.evidence) for one in proven), returns)
-                taken = self._take(tx, rung) if rung else None
+                self._take(tx, rung, taken)
             is_stored = True
         finally:
-            if taken is not None:
-                self.bring(taken, is_stored=is_stored)
+            self.bring(taken, is_stored=is_stored)
 
     def _distribute(self) -> None:
         """Push what is stored, in the order in which it was claimed."""

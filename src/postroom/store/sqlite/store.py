@@ -194,7 +194,7 @@ class SqliteStore:
             raise
         tx.now = self.clock()
         tx.first_seq = tx.next_seq = seq
-        tx.wrote, tx.spot = False, None
+        tx.wrote, tx.spot, tx.posted = False, None, None
         if tx.stirred or tx.touched:
             tx.stirred, tx.touched = set(), set()
         if tx.unsettled:
