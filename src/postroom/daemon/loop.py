@@ -43,6 +43,7 @@ class Daemon:
         settings, declared = config.load(home)
         self.home = home
         self.room = LocalRoom(home, settings, declared=declared)
+        self.room.store.share()
         self.keepers: dict[str, Keeper] = {}
         self.environments: dict[str, dict[str, str]] = {}  # with which agents were started here, by id
         self._seen = -1  # the manifests, as of then

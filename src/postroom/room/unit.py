@@ -65,7 +65,7 @@ class Unit:
     def __enter__(self) -> "WriteTx":
         if label.armed:
             label.here("before-begin")
-        self._tx = tx = self._room.store.begin(self._mailbox)
+        self._tx = tx = self._room.store.begin(self._mailbox, joins=True)
         if self._prompt:
             try:
                 if (due := tx.next_due()) is not None and due <= tx.now:

@@ -314,8 +314,15 @@ class Store(Protocol):
     def read(self) -> AbstractContextManager[ReadTx]: ...
     def look(self) -> ReadTx: ...
     def write(self) -> AbstractContextManager[WriteTx]: ...
-    def begin(self, mailbox: str = "") -> WriteTx:
-        """`mailbox` becomes `vacant` if nothing waits there."""
+    def begin(self, mailbox: str = "", *, joins: bool = False) -> WriteTx:
+        """`mailbox` becomes `vacant` if nothing waits there.
+
+        `joins`: it may share its transaction with what other threads do, where they `share` one.
+        """
+        ...
+
+    def share(self) -> None:
+        """For a process in which many threads write: they do so by one connection, together."""
         ...
 
     def hurried(self) -> AbstractContextManager[None]:
