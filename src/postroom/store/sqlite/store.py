@@ -297,7 +297,8 @@ class SqliteStore:
     def upkeep(self) -> "Upkeep":
         from postroom.store.sqlite.upkeep import Upkeep  # noqa: PLC0415 - not on the mail path
 
-        return Upkeep(self._connection(), self.path, self.patience)
+        connection = self._writer.connection if self._writer else self._connection()
+        return Upkeep(connection, self.path, self.patience)
 
     def search(self) -> "Search":
         from postroom.store.sqlite.search import Search  # noqa: PLC0415 - not on the mail path
