@@ -1,4 +1,4 @@
-"""A bare WebSocket broadcast with one durable commit, for `cases/relay.py`: what a fan-out cannot do without."""
+"""A bare WebSocket broadcast with a durable commit, for `cases/relay.py`: what every fan-out costs."""
 
 import asyncio
 import sys

@@ -1,4 +1,4 @@
-"""A WebSocket client that costs little, for `cases/relay.py`: a thousand of them must not be what is measured."""
+"""A WebSocket client that costs little, for `cases/relay.py`: a thousand must not be what is measured."""
 
 import asyncio
 import json

@@ -233,7 +233,9 @@ async def _linked(daemon: Daemon, names: list[str]) -> AsyncIterator[list[Any]]:
     async with AsyncExitStack() as stack:
         links: list[Any] = []
         for first in range(0, len(names), 50):
-            some = [stack.enter_async_context(daemon.door(name).connect()) for name in names[first : first + 50]]
+            some = [
+                stack.enter_async_context(daemon.door(name).connect()) for name in names[first : first + 50]
+            ]
             links += await asyncio.gather(*some)
         yield links
 

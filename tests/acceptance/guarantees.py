@@ -173,7 +173,7 @@ PROMISES: dict[str, str] = {
     "web-identity": "Over HTTP one is whom a token, a page or a process proves, and speaks as nobody else.",
     "web-refuses": "A foreign page, a foreign name of the machine and a wrong token get and change nothing.",
     "web-lease": "What is taken over HTTP and not settled in its lease is offered again, labelled.",
-    "one-writer": "Threads that write at once share a commit: who fails harms no other, and a failed commit is told to all.",
+    "shared-commit": "Threads share a commit: one that fails harms no other, and all know if it fails.",
     "relay-ladder": "What a WebSocket is pushed is offered; its own word, an ack or an answer makes it seen.",
     "relay-unproven": "What a WebSocket was pushed and never proved is stored again, labelled.",
     "relay-resume": "Who reconnects with its cursor gets nothing it had, and loses nothing it had not.",

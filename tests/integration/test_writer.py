@@ -1,5 +1,6 @@
 """Many threads that write by one connection: together, and each for itself when something goes wrong."""
 
+import os
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
@@ -28,7 +29,8 @@ def shared(room: LocalRoom) -> LocalRoom:
 
 
 def writer(room: LocalRoom) -> Writer:
-    return room.store._writer  # type: ignore[attr-defined] # pyright: ignore
+    store: Any = room.store
+    return store._writer
 
 
 @contextmanager
@@ -48,7 +50,7 @@ def together(room: LocalRoom, acts: list[Callable[[], Any]]) -> "list[Future[Any
     with ThreadPoolExecutor(len(acts)) as pool:
         with locked(room):
             found = [pool.submit(act) for act in acts]
-            until(lambda: writer(room)._waiting == len(acts) - 1)  # pyright: ignore[reportPrivateUsage]
+            until(lambda: writer(room)._waiting == len(acts) - 1)
         return found
 
 
@@ -56,7 +58,7 @@ def bodies(room: LocalRoom) -> set[str]:
     return {mail.body for mail in room.peek("builder")}
 
 
-@pytest.mark.promise("one-writer")
+@pytest.mark.promise("shared-commit")
 def test_what_threads_do_at_once_is_one_transaction(shared: LocalRoom):
     acts = [lambda n=n: shared.send("builder", str(n)) for n in range(THREADS)]
     before = writer(shared).commits
@@ -66,7 +68,7 @@ def test_what_threads_do_at_once_is_one_transaction(shared: LocalRoom):
     assert len({one.message.seq for one in sent}) == THREADS
 
 
-@pytest.mark.promise("one-writer")
+@pytest.mark.promise("shared-commit")
 @pytest.mark.parametrize("failing", [1, THREADS - 1, THREADS])
 def test_who_fails_harms_nobody_else(shared: LocalRoom, failing: int):
     def act(n: int) -> Any:
@@ -95,11 +97,11 @@ class Failing:
         return getattr(self._connection, name)
 
 
-@pytest.mark.promise("one-writer")
+@pytest.mark.promise("shared-commit")
 def test_where_the_commit_fails_each_is_told_and_nothing_is_stored(
     shared: LocalRoom, monkeypatch: pytest.MonkeyPatch
 ):
-    real = Writer._commit  # pyright: ignore[reportPrivateUsage]
+    real = Writer._commit
 
     def commit(self: Writer, execute: Any, batch: Any) -> None:
         real(self, Failing(self.connection, "COMMIT", 13).execute, batch)
@@ -114,7 +116,7 @@ def test_where_the_commit_fails_each_is_told_and_nothing_is_stored(
     assert bodies(shared) == {"again"}
 
 
-@pytest.mark.promise("one-writer")
+@pytest.mark.promise("shared-commit")
 def test_where_the_disk_is_full_no_thread_believes_that_it_stored_anything(shared: LocalRoom):
     """SQLite itself gives up the whole transaction then, with what others had written in it."""
     link = writer(shared).connection
@@ -158,17 +160,15 @@ def test_who_must_not_see_what_is_not_committed_waits_for_none_of_it(shared: Loc
                threading.Thread(target=look)]  # fmt: skip
     with locked(shared):
         threads[0].start()
-        until(lambda: writer(shared)._owner == threads[0].ident)  # pyright: ignore[reportPrivateUsage]
+        until(lambda: writer(shared)._owner == threads[0].ident)
         threads[1].start()
-        until(lambda: writer(shared)._waiting == 1)  # pyright: ignore[reportPrivateUsage]
+        until(lambda: writer(shared)._waiting == 1)
     for thread in threads:
         thread.join(BOUND)
     assert [mail.body for mail in looked.result(0)] == ["x"]
 
 
 def test_a_child_of_the_process_has_a_connection_of_its_own(shared: LocalRoom):
-    import os
-
     pid = os.fork()
     if not pid:
         try:
@@ -190,15 +190,17 @@ def test_a_relay_that_must_wait_for_the_lock_holds_nobody_up(shared: LocalRoom):
 
 
 @pytest.mark.promise("relay-ladder")
-def test_what_could_not_be_committed_is_pushed_to_nobody(
-    shared: LocalRoom, monkeypatch: pytest.MonkeyPatch
-):
-    real = Writer._commit  # pyright: ignore[reportPrivateUsage]
+def test_what_could_not_be_committed_is_pushed_to_nobody(shared: LocalRoom, monkeypatch: pytest.MonkeyPatch):
+    real = Writer._commit
 
     def commit(self: Writer, execute: Any, batch: Any) -> None:
         real(self, Failing(self.connection, "COMMIT", 13).execute, batch)
 
-    with served(shared) as web, linked(web, "planner") as planner, linked(web, "builder", window=1) as builder:
+    with (
+        served(shared) as web,
+        linked(web, "planner") as planner,
+        linked(web, "builder", window=1) as builder,
+    ):
         with monkeypatch.context() as patch:
             patch.setattr(Writer, "_commit", commit)
             assert planner.ask("send", to="builder", body="never")["error"] == "store_full"

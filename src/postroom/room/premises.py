@@ -80,13 +80,22 @@ class Premises:
         """The agent or person a call is made for; must exist."""
         return directory.caller(self.store.look(), agent or self.agent, self.scope)
 
-    def on_behalf(self, agent: str | None, project: str | None, witness: "Witness | None") -> "Self":
+    def on_behalf(
+        self,
+        agent: str | None,
+        project: str | None,
+        witness: "Witness | None",
+        settings: "config.Settings | None" = None,
+    ) -> "Self":
         """The same room as another caller has it: its own name, project and evidence, the same files.
 
         For who serves many. `close` what this was made of, and not this.
         """
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__)
+        if settings is not None:
+            other.settings = settings
+            other.is_policed = bool(self.declared.routes) or settings.is_limiting
         other.agent, other.scope = agent, Scope(project, witness=witness)
         other._waiters, other.acked = None, ("", "")
         return other

@@ -1,9 +1,9 @@
-"""Mail for all who are connected: claimed in the transaction that stores it, and pushed once that is committed.
+"""Mail for all who are connected: claimed in the transaction that stores it, pushed once that is committed.
 
-What is written by this process is claimed there and then, whichever thread writes it (`take`). For what others
-write a bell rings, and then all whose bells rang are looked after in one transaction. All this is done in the
-event loop itself, as it takes less time than to have it done by a thread; but where there is a lock to wait
-for, or a disk, a thread waits. The store is the truth: whatever was missed is found when it is looked for again.
+What is written by this process is claimed there and then, whichever thread writes it (`take`). For what
+others write a bell rings, and then all whose bells rang are looked after in one transaction. All this is done
+in the event loop itself, as that takes less time than to have it done by a thread; but where there is a lock
+to wait for, or a disk, a thread waits. The store is the truth: what was missed is found at the next look.
 """
 
 import asyncio
@@ -136,9 +136,7 @@ class Exchange:
             self._closed(one)
         if one.presence.leave(one.agent.address):
             self._tell(one.presence)
-        self._returns.extend(
-            Return(claim, handed=number <= one.handed) for number, claim in one.open.items()
-        )
+        self._returns.extend(Return(claim, handed=number <= one.handed) for number, claim in one.open.items())
         one.open.clear()
         self._due.set()
 
@@ -205,9 +203,7 @@ class Exchange:
         else:
             self._loop.call_soon_threadsafe(self._distribute)
 
-    def _take_new(
-        self, tx: "WriteTx", message: Message, parties: list[str], taken: Taken
-    ) -> list[str]:
+    def _take_new(self, tx: "WriteTx", message: Message, parties: list[str], taken: Taken) -> list[str]:
         """One new message, which is the usual case and takes a fraction of that; who needs more than that."""
         takers = [self._taker(party) for party in parties[:_NEW_AT_ONCE]]
         wants = [Want(one.stand, 1, one.numbered) for one in takers if one]

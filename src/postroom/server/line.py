@@ -68,7 +68,8 @@ class WebSocket(WebSocketsSansIOProtocol):
         self.client = peer(transport.get_extra_info("socket")) or self.client
 
     async def run_asgi(self) -> None:
-        self.scope["extensions"][_LINE] = self  # pyright: ignore[reportArgumentType] - uvicorn lists what it may hold
+        scope: Any = self.scope  # uvicorn has a list of what may be in there
+        scope["extensions"][_LINE] = self
         await super().run_asgi()
 
     def handle_text(self, event: Frame) -> None:

@@ -23,10 +23,7 @@ class Box:
         settings = room.settings._replace(sender_rate=room.settings.mailbox_rate)
         evidence = Evidence(agent, session_id(ROUTE, agent), ROUTE, MAILBOX, "")
         self.project = self._find(room).project  # which it never leaves
-        self.room = LocalRoom(
-            room.home, settings, project=self.project, declared=room.declared,
-            clock=room.store.clock, witness=Witness("", evidence),
-        )  # fmt: skip
+        self.room = room.on_behalf(None, self.project, Witness("", evidence), settings)
 
     @property
     def agent(self) -> Agent:
@@ -38,9 +35,6 @@ class Box:
         if found is None:
             raise UnknownAgent(f"there is no agent any more whose mailbox is {self.shelf.place}")
         return found
-
-    def close(self) -> None:
-        self.room.close()
 
 
 def step(name: str) -> None:

@@ -15,7 +15,7 @@ from postroom.store.sqlite.read import SQL, ReadTx
 from postroom.store.sqlite.write import WriteTx
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator
 
     from postroom.store.sqlite.search import Search
     from postroom.store.sqlite.state import Whole
@@ -221,7 +221,7 @@ class SqliteStore:
         return getattr(self._threads, "patience", self.patience)
 
     @contextlib.contextmanager
-    def hurried(self) -> "Iterator[None]":
+    def hurried(self) -> "Generator[None]":
         """What this thread does in here waits for no lock: `StoreBusy` tells that it is taken."""
         self._threads.patience = _NONE
         try:

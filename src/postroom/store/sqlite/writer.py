@@ -1,9 +1,9 @@
 """The one writer of a process with many threads: a connection that they write by in turn.
 
-Who is done while others wait for their turn leaves what it wrote in the open transaction, and sleeps; the last
-of them commits for all. So what many threads do at once, like claiming mail when a bell rang for fifty agents,
-costs a few commits, and nobody sleeps at random for a lock that the next thread holds. It is no thread of its
-own: to hand each act to one would cost more than most acts.
+Who is done while others wait for their turn leaves what it wrote in the open transaction, and sleeps; the
+last of them commits for all. So what many do at once, like claiming mail when a bell rang for fifty agents,
+costs a few commits, and nobody sleeps at random for a lock that the next thread has. It is no thread of its
+own: to hand each act to one would cost as much as most acts.
 
 Each act is undone by itself when it fails. If the commit fails, none of them was done, and each is told so.
 """
@@ -65,6 +65,8 @@ class Writer:
         batch = self._batch
         assert batch is not None
         batch.acts += 1
+        if waits and not self._waiting:
+            time.sleep(0)  # who was woken with this thread gets as far as to wait for it
         if waits and self._waiting and batch.acts < _MOST:
             execute("RELEASE act" if batch.acts > 1 else "SELECT 1").fetchall()
             self._pass_on()
