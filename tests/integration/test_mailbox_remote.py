@@ -14,7 +14,7 @@ import paramiko
 import pytest
 
 from postroom import Mailbox, label
-from postroom.bridges.files import hold, remote, tree
+from postroom.bridges.files import elsewhere, remote, tree
 from postroom.bridges.files.carrier import Carrier
 from postroom.bridges.files.remote import RemoteShelf
 from postroom.bridges.files.shelf import Folder
@@ -100,7 +100,7 @@ def test_a_mailbox_that_is_closed_leaves_no_connection_open(
     room: LocalRoom, sshd: Sshd, tmp_path: str, monkeypatch: pytest.MonkeyPatch
 ):
     sshd.reach(monkeypatch)
-    monkeypatch.setattr(hold, "_BEAT", 0.01)
+    monkeypatch.setattr(elsewhere, "_BEAT", 0.01)
     site = sshd.site(os.path.join(tmp_path, "tree"))
     remote.mark(site.url, b"{}")
     post = Post(room, site, "bob")
@@ -240,7 +240,7 @@ def test_several_programs_receive_each_letter_once_and_what_one_died_over_again(
             ("letter 2", False), ("letter 3", False),
         ]  # fmt: skip
         assert third.receive() == []
-        monkeypatch.setattr(hold, "_SILENT", 0.0)  # for as long as no holder may be silent
+        monkeypatch.setattr(elsewhere, "_SILENT", 0.0)  # for as long as no holder may be silent
         assert [(one.text, one.may_be_repeat) for one in third.receive()][:2] == [
             ("letter 0", True), ("letter 1", True),
         ]  # fmt: skip

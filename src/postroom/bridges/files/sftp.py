@@ -138,6 +138,17 @@ class Sftp:
 
         self._call(make)
 
+    def drop(self, folder: str) -> None:
+        def drop(ftp: Any) -> None:
+            try:
+                self._check(ftp, folder)
+                if not _names(ftp, self._path(folder)):
+                    ftp.rmdir(self._path(folder))
+            except FileNotFoundError:
+                pass
+
+        self._call(drop)
+
     def close(self) -> None:
         client, self._client, self._ftp = self._client, None, None
         if client is not None:
