@@ -46,7 +46,8 @@ def settings() -> str:
         "A table `[agents.NAME]` declares an agent: `role`, `capabilities`, `description`, `supervisor`; "
         "`runtime` and `directory`, whose sessions are its; and how `postroom up` brings it up: `pane`, "
         "where it is adopted, or `command`, with `bridge`, `session`, `restart` and `profile`; or `bridge = "
-        '"files"`, with the `directory` of the tree in which its mailbox lies.\n\n'
+        '"files"`, with the `directory` of the tree in which its mailbox lies. `channel` is kept for later: '
+        "no chat is served yet.\n\n"
         "A table `[profiles.NAME]` says what the terminal of a program looks like that is no agent CLI we "
         "know: `prompt` (a pattern for how the line begins in which one types), `submit`, `busy`, `dialogs`, "
         "`stop`, `lines`, and the `programs` it is for.\n\n"

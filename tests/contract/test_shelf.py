@@ -29,18 +29,6 @@ class Case(NamedTuple):
     reads: int = 20  # of a test that reads again and again
 
 
-@pytest.fixture(scope="module")
-def s3() -> Iterator[S3]:
-    with S3() as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
-def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
-    with Sshd(str(tmp_path_factory.mktemp("sshd"))) as server:
-        yield server
-
-
 @pytest.fixture(params=KINDS)
 def case(request: pytest.FixtureRequest, tmp_path: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Case]:
     tree = os.path.join(tmp_path, "tree")

@@ -18,9 +18,9 @@ a directory for each; its mail comes into DIR/NAME/inbox, and what it leaves in 
 
 `add DIR` serves every directory in DIR, and those that appear later; but a name that somebody has already
 must be said (`add DIR NAME`), because whoever may write in DIR/NAME speaks as NAME. Folders that are missing
-are made. `remove` serves a tree (or only NAMEs) no longer: your files and addresses stay, what we kept there
-for ourselves goes. `list` says what lies in each mailbox, and why something waits there. `check FILE` says whether a letter is one, and if not, why; - is
-the standard input. Only a person may add and remove."""
+are made. `remove` serves a tree (or only NAMEs) no longer: your files and addresses stay, and what we kept
+there for ourselves goes. `list` says what lies in each mailbox, and why something waits there. `check FILE`
+says whether a letter is one, and if not, why; - is the standard input. Only a person may add and remove."""
 EXAMPLES = """\
   postroom mailbox add ./mail
   postroom mailbox add ./mail builder tester

@@ -2,7 +2,6 @@
 
 import os
 import signal
-from collections.abc import Iterator
 
 import pytest
 
@@ -13,27 +12,10 @@ from postroom.bridges.files.local import LocalShelf
 from postroom.bridges.files.shelf import Folder
 from postroom.bridges.files.tree import Tree
 from postroom.bridges.manifest import Manifest
-from postroom.config import Settings
 from postroom.errors import BridgeError, MailboxUnreachable
 from postroom.room.local import LocalRoom
 from postroom.room.sweep import reap
-from tests.postal import Postal
-
-LIMITS = Settings(sender_rate=0, mailbox_rate=0)
-
-
-@pytest.fixture
-def room(home: str) -> Iterator[LocalRoom]:
-    with LocalRoom(home, LIMITS, agent="alice", project="p") as room:
-        room.join("alice")
-        yield room
-
-
-@pytest.fixture
-def bob(room: LocalRoom, tmp_path: os.PathLike[str]) -> Iterator[Postal]:
-    found = Postal(room, os.path.join(tmp_path, "tree"))
-    yield found
-    found.close()
+from tests.postal import UNLIMITED, Postal
 
 
 def served(bob: Postal) -> Manifest:
@@ -50,7 +32,7 @@ def die_at(bob: Postal, step: str) -> None:
     if (pid := os.fork()) == 0:
         label.armed = True
         label.here = lambda name: os.kill(os.getpid(), signal.SIGKILL) if name == step else None
-        with LocalRoom(bob.room.home, LIMITS, agent="alice", project="p") as room:
+        with LocalRoom(bob.room.home, UNLIMITED, agent="alice", project="p") as room:
             Postal(room, bob.tree)
         os._exit(1)
     assert os.waitpid(pid, 0)[1] == signal.SIGKILL
@@ -197,7 +179,7 @@ def test_several_who_add_at_once_do_not_forget_each_others_mailboxes(room: Local
 def _adding(home: str, place: str, names: list[str]) -> int:
     """A process that serves mailboxes in a tree."""
     if (pid := os.fork()) == 0:
-        with LocalRoom(home, LIMITS, agent="alice", project="p") as room:
+        with LocalRoom(home, UNLIMITED, agent="alice", project="p") as room:
             for name in names:
                 tree.add(room, place, name, room.scope)
         os._exit(0)
@@ -240,7 +222,7 @@ def test_who_is_killed_while_it_writes_a_letter_leaves_nothing_for_ever(
     ref = room.send("bob", "one").id
     if (pid := os.fork()) == 0:
         os.replace = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)
-        with LocalRoom(room.home, LIMITS, agent="alice", project="p") as again:
+        with LocalRoom(room.home, UNLIMITED, agent="alice", project="p") as again:
             Postal(again, bob.tree)
         os._exit(1)
     assert os.waitpid(pid, 0)[1] == signal.SIGKILL
