@@ -192,9 +192,8 @@ def _line(one: dict[str, Any], context: "Context") -> str:
 def _tell_next(done: list[dict[str, Any]], context: "Context") -> None:
     names = [one["agent"] for one in done if one.get("new")]
     if names:
-        context.note(
-            f"Adopted. Write to it: postroom send {names[0]} TEXT. Let go of it: postroom adopt --release {names[0]}"
-        )
+        release = f"postroom adopt --release {names[0]}"
+        context.note(f"Adopted. Write to it: postroom send {names[0]} TEXT. Let go of it: {release}")
 
 
 def _list(
