@@ -381,6 +381,13 @@ def test_a_server_that_nobody_knows_is_not_talked_to(site: Site, server: Sshd, t
         os.rename(f"{known}.away", known)
 
 
+@pytest.mark.parametrize("server", ["sshd"], indirect=True)
+def test_a_server_that_does_not_let_one_in_says_whom_and_what_to_try(site: Site, server: Sshd):
+    with pytest.raises(MailboxUnreachable, match="it does not let stranger in with the keys") as refusal:
+        remote.members(f"sftp://stranger@127.0.0.1:{server.port}/mail")
+    assert f"sftp -P {server.port} stranger@127.0.0.1" in refusal.value.hint
+
+
 def test_a_tree_that_nobody_serves_is_told_as_such(server: S3 | Sshd, tmp_path: str):
     site = server.site(os.path.join(tmp_path, "unserved"))
     with pytest.raises(BridgeError, match="nobody serves") as refusal:
