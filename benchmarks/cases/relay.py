@@ -34,7 +34,7 @@ COLUMNS = (
 )
 NOTE = (
     "The daemon in one process, all clients in another. Fan-out: one message to @all, until each of "
-    f"{CLIENTS} clients has it; clients note when it comes and say that they have seen it, and cost as little as "
+    f"{CLIENTS} clients has it; they note when it comes, say that they have seen it, and cost as little as "
     "they can; the next begins when all of that is noted. Beside it a bare `websockets` server that commits "
     "the text and broadcasts it to the same clients. There and back: "
     f"{AGENTS} agents send {MESSAGES} each to a neighbour, who answers. One at a time: from `send` by one "
