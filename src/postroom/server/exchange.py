@@ -7,6 +7,7 @@ to wait for, or a disk, a thread waits. The store is the truth: what was missed 
 """
 
 import asyncio
+import contextlib
 import logging
 import threading
 from collections import deque
@@ -49,6 +50,7 @@ _TOGETHER = 0.1  # seconds: who comes and goes in this time is told at once
 _SOON = 0.005  # seconds in which what is proven is put together
 _AT_ONCE = 100  # mailboxes, or proofs, in one transaction
 _NEW_AT_ONCE = 1000  # mailboxes that get the same new message
+_MOST_PROVEN = 1000  # that wait while there is mail to bring
 _FEW = 8  # mailboxes of which all is claimed at once, and of more only so much as may be new
 _log = logging.getLogger("postroom.daemon")
 
@@ -168,11 +170,14 @@ class Exchange:
             return await self.do(act)
 
     async def close(self) -> None:
-        """Take back what nobody has proven, and end."""
-        await self._settled()
+        """Note what was proven, take back what was not, and end."""
         if self._task is not None:
             self._task.cancel()
-            self._task = None
+            self._task = None  # nothing is claimed any more
+        while self._proven or self._returns:
+            self._rung.clear()
+            if not await self._settled():
+                break  # whoever looks next finds that this process is gone
         self._thread.shutdown(wait=False)
 
     # As a courier, in whatever thread writes
@@ -201,7 +206,8 @@ class Exchange:
         if threading.get_ident() == self._home:
             self._distribute()
         else:
-            self._loop.call_soon_threadsafe(self._distribute)
+            with contextlib.suppress(RuntimeError):  # it has ended, and what it claimed comes back
+                self._loop.call_soon_threadsafe(self._distribute)
 
     def _take_new(self, tx: "WriteTx", message: Message, parties: list[str], taken: Taken) -> list[str]:
         """One new message, which is the usual case and takes a fraction of that; who needs more than that."""
@@ -266,15 +272,16 @@ class Exchange:
             await self._settled()
             await asyncio.sleep(0)  # whoever else has something to do
 
-    async def _settled(self) -> None:
-        """Do what there is to do, some of it at a time: what is to be brought first."""
+    async def _settled(self) -> bool:
+        """Do what there is to do, some of it at a time, mail first; whether it was done."""
         self._due.clear()
         rung = _some(self._rung.pop, self._rung)
-        proven = [] if self._rung else _some(self._proven.popleft, self._proven)
+        can_wait = self._rung and len(self._proven) < _MOST_PROVEN
+        proven = [] if can_wait else _some(self._proven.popleft, self._proven)
         returns = list(self._returns)
         self._returns.clear()
         if not (rung or proven or returns):
-            return
+            return True
         try:
             await self._soon(partial(self._round, rung, proven, returns))
         except PostroomError as exc:
@@ -283,13 +290,14 @@ class Exchange:
             self._proven.extendleft(reversed(proven))
             self._returns.extend(returns)
             asyncio.get_running_loop().call_later(_AGAIN, self._due.set)
-            return
+            return False
         for one in proven:
             self._count(one.connection, -1)
             if one.connection.is_full:
                 self._ring(one.connection.agent.id)
         if self._rung or self._proven or self._returns:
             self._due.set()
+        return True
 
     def _round(self, rung: list[str], proven: list[Proven], returns: list[Return]) -> None:
         room, taken, is_stored = self._desk.room, Taken(), False
@@ -310,9 +318,15 @@ class Exchange:
                 if one.closed.is_set():
                     self._returns.extend(Return(claim_of(mail), handed=False) for mail in mails)
                 else:
-                    one.push(mails, texts)
+                    self._push(one, mails, texts)
         if self._rung or self._returns:
             self._due.set()
+
+    def _push(self, one: Connection, mails: list[Mail], texts: dict[int, str]) -> None:
+        try:
+            one.push(mails, texts)
+        except Exception as exc:  # whoever sent it has done nothing wrong
+            _log.error("unexpected", exc_info=exc, extra={"facts": {"error": repr(exc)}})
 
     def _ring(self, party: str) -> None:
         self._rung.add(party)

@@ -15,6 +15,7 @@ import uvicorn
 from starlette.types import Scope
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from websockets.exceptions import InvalidState
 from websockets.frames import Frame
 
 from postroom import host
@@ -87,7 +88,10 @@ class WebSocket(WebSocketsSansIOProtocol):
         """Send a text now, if the other end reads what it is sent; whether that was done."""
         if not self.writable.is_set() or self.close_sent or self.disconnected or self.transport.is_closing():
             return False
-        self.conn.send_text(text.encode())
+        try:
+            self.conn.send_text(text.encode())
+        except InvalidState:  # the other end has said goodbye
+            return False
         self.transport.write(b"".join(self.conn.data_to_send()))
         return True
 
