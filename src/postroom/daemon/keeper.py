@@ -23,7 +23,7 @@ from postroom.daemon import ending
 from postroom.daemon.actor import Actor, Deed
 from postroom.daemon.doorbell import Doorbell
 from postroom.daemon.errand import Errands, Job, result
-from postroom.daemon.log import note
+from postroom.daemon.log import fail, note, warn
 from postroom.daemon.questions import Questions
 from postroom.daemon.route import Route, Routes
 from postroom.errors import BridgeError, NotFound, Orphaned, PostroomError
@@ -148,7 +148,7 @@ class Keeper:
                     break
                 self.crashes += 1
                 pause = _FIRST if time.monotonic() - began > _STEADY else pause
-                note("crashed", agent=self.manifest.address, error=repr(exc), again_in=pause)
+                fail("crashed", agent=self.manifest.address, error=exc, again_in=pause)
                 self._rest(pause, lambda exc=exc: exc)
                 pause = min(_LONGEST, pause * 2)
         if not self._stopping and self._is_deleted():
@@ -307,7 +307,7 @@ class Keeper:
         words = "the daemon whose child it was has been killed, so it is ended"
         seen = Glance(Doing.GONE.value, words, Reason.OFFLINE.value, wall(), host.identity())
         glance.put(self._room.home, known.agent, seen)
-        note("orphan", agent=known.address, process=known.process)
+        warn("orphan", agent=known.address, process=known.process)
         self._way.end(known.berth)
         glance.forget(self._room.home, known.agent)
 
