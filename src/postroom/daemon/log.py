@@ -41,7 +41,7 @@ def begin(home: str, settings: Settings, shown: TextIO | None = None) -> None:
     _file = _File(log_path(home), settings.log_bytes, settings.log_files)
     _log.handlers[:] = root.handlers[:] = [_file, *kept]
     if before is not None:
-        _file.lost = before.lost
+        _file.lost, _file.untold, _file.problem = before.lost, before.untold, before.problem
         before.close()
     _log.propagate = False
     level = getattr(logging, settings.log_level.upper())
@@ -103,23 +103,23 @@ class _File(logging.Handler):
         self.setFormatter(_Line())
         self.path, self._largest, self._kept = path, largest, kept
         self._descriptor = -1
-        self.lost, self._untold = 0, 0
+        self.lost = self.untold = 0  # lines; and those of which the log does not tell yet
         self.problem = ""
 
     def emit(self, record: logging.LogRecord) -> None:
         try:
-            if self._untold:
-                lost = {"lines": self._untold, "why": self.problem}
+            if self.untold:
+                lost = {"lines": self.untold, "why": self.problem}
                 told = logging.LogRecord(_OWN, logging.WARNING, "", 0, "lines were lost", (), None)
                 told.__dict__["facts"] = lost
                 self._write(self.format(told))
-                self._untold = 0
+                self.untold = 0
             self._write(self.format(record))
             self.problem = ""
         except OSError as exc:
             self.problem = exc.strerror or str(exc)
             self.lost += 1
-            self._untold += 1
+            self.untold += 1
             self.close_file()
 
     def _write(self, text: str) -> None:
