@@ -26,5 +26,5 @@ if __name__ == "__main__":
         name, _, value = seam.partition("=")
         module, _, attribute = name.rpartition(".")
         setattr(importlib.import_module(module), attribute, float(value))
-    keeper.load = lambda _: Hung()  # pyright: ignore[reportAttributeAccessIssue, reportPrivateImportUsage]
+    keeper.load = lambda _: Hung()
     serve(sys.argv[1])
