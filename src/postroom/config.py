@@ -125,7 +125,7 @@ _SMALLEST = {
     "max_attachment_bytes": 1,
     "journal_rotate_bytes": 1,
     "mailbox_file_bytes": 1,
-    "log_bytes": 4096,
+    "log_bytes": 1,
 }
 _LARGEST = {"http_port": 1 << 16, "log_files": 100}
 

@@ -67,6 +67,7 @@ def test_clients_are_told_and_nothing_of_it_is_left(house: Tended, number: int):
     assert [one["event"] for one in house.lines()][-2:] == ["ends", "ended"]
 
 
+@pytest.mark.promise("ends")
 def test_whatever_was_answered_for_is_in_the_room(house: Tended):
     """Programs send as fast as they can, by HTTP and WebSocket, while it is told to end."""
     house.configure(SERVES)
@@ -136,6 +137,7 @@ def test_a_command_that_was_taken_is_answered_before_it_ends(home: str, room: Lo
         closes.result(BOUND)
 
 
+@pytest.mark.promise("ends")
 def test_clients_that_hang_hold_nothing_up(house: Tended):
     house.configure(SERVES)
     house.start(serves=True)
@@ -155,6 +157,7 @@ def test_clients_that_hang_hold_nothing_up(house: Tended):
     assert not os.path.exists(config.beside(house.home, "http.sock"))
 
 
+@pytest.mark.promise("ends")
 @pytest.mark.parametrize("by_command", [True, False])
 def test_a_bridge_that_hangs_is_named_and_left(hung: Tended, by_command: bool):
     hung.start(SEAMS="postroom.daemon.loop._AGENTS=0.2")
@@ -185,6 +188,7 @@ def test_all_of_it_takes_no_longer_than_down_waits():
     assert sum(stages) < control.ENDS
 
 
+@pytest.mark.promise("newer")
 def test_in_a_room_that_a_newer_version_has_opened_it_ends_and_says_so_once(house: Tended):
     house.start()
     with closing(sqlite3.connect(house.room.store.path, timeout=BOUND)) as connection, connection:

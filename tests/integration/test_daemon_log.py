@@ -44,6 +44,7 @@ def test_each_line_is_an_object_with_its_time_level_and_event(house: Tended):
     assert lines[0]["edition"] == control.EDITION
 
 
+@pytest.mark.promise("log")
 def test_it_never_grows_beyond_what_the_config_says(house: Tended):
     house.start(POSTROOM_LOG_BYTES="4096", POSTROOM_LOG_FILES="2")
     for _ in range(150):
@@ -93,6 +94,7 @@ def test_where_it_cannot_be_written_the_daemon_goes_on_and_both_are_told(house: 
     assert any("could not take" in one for one in told["warnings"])
 
 
+@pytest.mark.promise("log")
 def test_on_a_full_disk_lines_are_whole_and_those_that_are_missing_are_counted(tmp_path: Any):
     prefix = mounted(f"mount -t tmpfs -o size=64k tmpfs '{tmp_path}'")
     said = play("log_on_a_full_disk", tmp_path / "home", prefix=prefix)
@@ -110,6 +112,7 @@ def test_one_that_was_removed_is_made_anew(house: Tended):
     assert house.lines("config read")
 
 
+@pytest.mark.promise("log")
 def test_what_was_said_and_what_is_secret_never_stands_in_it(house: Tended, tmp_path: Any):
     """Over every door, in mail that is taken and in mail that is not."""
     tree = os.path.join(tmp_path, "tree")

@@ -57,6 +57,7 @@ def test_it_is_started_by_what_needs_it_and_after_a_kill_again(yard: Yard, comma
     assert _daemons(yard) == 2
 
 
+@pytest.mark.promise("one-daemon")
 def test_all_of_them_at_once_have_one(yard: Yard):
     commands = [_need(yard, "spawn"), _need(yard, "adopt"), DASHBOARD, ("up",)]
     running = [yard.line.start(*words, env=yard.env) for words in commands]

@@ -32,6 +32,7 @@ def house(room: LocalRoom) -> Iterator[Tended]:
         yield house
 
 
+@pytest.mark.promise("renews")
 def test_a_limit_counts_for_who_is_known_and_connected_already(house: Tended):
     house.configure(SHORT)
     house.start(serves=True)
@@ -45,6 +46,7 @@ def test_a_limit_counts_for_who_is_known_and_connected_already(house: Tended):
         assert "ok" in link.ask("send", **LETTER)
 
 
+@pytest.mark.promise("renews")
 def test_a_config_that_makes_no_sense_does_not_count_and_that_is_told(house: Tended):
     house.configure(LONG)
     house.start(serves=True)
