@@ -67,8 +67,10 @@ class Web:
             if serving is not None and serving.is_at(settings):
                 serving.renew(settings)
                 return
-            if serving is not None:
-                serving.stop()
+            if serving is not None:  # the daemon does not wait for callers that hang
+                ending = threading.Thread(target=serving.stop, name="end of web", daemon=True)
+                ending.start()
+                ending.join(_PATIENCE)
                 self._serving = None
             self._start(settings)
 
@@ -177,6 +179,7 @@ class _Serving:
             self.url, self.problem = "", f"{type(exc).__name__}: {exc}"
             log.fail("web failed", error=exc)
         finally:
+            self._loop = None
             self._begun.set()
 
     async def _serve(self) -> None:
