@@ -3,10 +3,12 @@
 import http.client
 import json
 import os
+import pty
 import signal
 import socket
 import sqlite3
 import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -21,7 +23,7 @@ from postroom.bridges.manifest import Manifest
 from postroom.daemon import control, instance
 from postroom.errors import BridgeError
 from postroom.room.local import LocalRoom
-from tests.process import BOUND
+from tests.process import BOUND, ROOT, environment
 from tests.tended import Tended, eventually
 
 UPGRADE = (
@@ -196,3 +198,19 @@ def test_in_a_room_that_a_newer_version_has_opened_it_ends_and_says_so_once(hous
     assert house.process.wait(BOUND) == 0
     [told] = [one for one in house.lines() if one["level"] == "error"]
     assert told["event"] == "the room is of a newer version, so it ends"
+
+
+def test_who_closes_the_terminal_that_shows_it_ends_it(house: Tended):
+    leader, follower = pty.openpty()
+    words = ["setsid", "--ctty", sys.executable, "-m", "postroom", "up", "--foreground"]
+    env = environment(**house.line.environment)
+    shown = subprocess.Popen(words, cwd=ROOT, env=env, stdin=follower, stdout=follower, stderr=follower)
+    os.close(follower)
+    eventually(lambda: control.ping(house.home))
+    os.close(leader)
+    try:
+        shown.wait(BOUND)
+    finally:
+        shown.kill()
+    assert house.lines("ended")
+    assert not house.lines("config read")

@@ -235,6 +235,7 @@ def _result(answer: "Future[Observation]", until: float) -> Observation | None:
 def serve(home: str, shown: TextIO | None = None) -> None:
     """Be the daemon of a room until a signal says otherwise; the second such ends it at once."""
     daemon = Daemon(home, shown)
+    is_at_terminal = shown is not None and shown.isatty()
     told: list[int] = []
 
     def end(number: int, _: object) -> None:
@@ -246,7 +247,7 @@ def serve(home: str, shown: TextIO | None = None) -> None:
 
     def renew(number: int, _: object) -> None:
         """Who closes the terminal that shows the log ends the daemon by that, as any program there."""
-        if shown is not None and shown.isatty() and not host.has_terminal():
+        if is_at_terminal and not host.has_terminal():
             end(number, None)
         else:
             daemon.renew()
