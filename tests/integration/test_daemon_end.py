@@ -193,11 +193,27 @@ def test_all_of_it_takes_no_longer_than_down_waits():
 @pytest.mark.promise("newer")
 def test_in_a_room_that_a_newer_version_has_opened_it_ends_and_says_so_once(house: Tended):
     house.start()
-    with closing(sqlite3.connect(house.room.store.path, timeout=BOUND)) as connection, connection:
-        connection.execute("UPDATE meta SET min_writer = 999")
+    _alter(house, "UPDATE meta SET min_writer = 999")
     assert house.process.wait(BOUND) == 0
     [told] = [one for one in house.lines() if one["level"] == "error"]
     assert told["event"] == "the room is of a newer version, so it ends"
+
+
+def test_what_fails_at_every_look_is_told_once_and_when_it_is_over(house: Tended):
+    house.start()
+    _alter(house, "ALTER TABLE meta RENAME TO elsewhere")
+    eventually(lambda: house.lines("tick failed"))
+    for _ in range(3):
+        house.renew()  # each makes it look again
+    assert len(house.lines("tick failed")) == 1
+    _alter(house, "ALTER TABLE elsewhere RENAME TO meta")
+    eventually(lambda: house.lines("ticks again"))
+    assert control.ping(house.home)
+
+
+def _alter(house: Tended, sql: str) -> None:
+    with closing(sqlite3.connect(house.room.store.path, timeout=BOUND)) as connection, connection:
+        connection.execute(sql)
 
 
 def test_who_closes_the_terminal_that_shows_it_ends_it(house: Tended):

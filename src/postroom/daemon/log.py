@@ -160,7 +160,9 @@ class _File(logging.Handler):
         self._descriptor = -1
 
     def close(self) -> None:
+        self.acquire()  # somebody may be writing
         self.close_file()
+        self.release()
         super().close()
 
 

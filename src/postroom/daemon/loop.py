@@ -73,9 +73,6 @@ class Daemon:
         self.web.start()
         while not self._ends:
             self._pause()
-            if self._renews:
-                self._renews = False
-                self.renewal.run()
             self._tick()
         return self._finish(server)
 
@@ -113,7 +110,10 @@ class Daemon:
             self._trouble = ""
 
     def _look(self) -> None:
-        """At all that rings no bell."""
+        """At the config, if that is wanted, and at all that rings no bell."""
+        if self._renews:
+            self._renews = False
+            self.renewal.run()
         if not os.path.isdir(self.home) or self._has_lost_its_place():
             self.end()
             return
