@@ -326,7 +326,7 @@ class Exchange:
         try:
             one.push(mails, texts)
         except Exception as exc:  # whoever sent it has done nothing wrong
-            _log.error("unexpected", exc_info=exc, extra={"facts": {"error": repr(exc)}})
+            _log.error("unexpected", exc_info=exc, extra={"facts": {"error": exc}})
 
     def _ring(self, party: str) -> None:
         self._rung.add(party)

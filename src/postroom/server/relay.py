@@ -168,7 +168,7 @@ class Client:
             self._failed(number, exc)
 
     def _failed(self, number: Any, exc: Exception) -> None:
-        _log.error("unexpected", exc_info=exc, extra={"facts": {"error": repr(exc)}})
+        _log.error("unexpected", exc_info=exc, extra={"facts": {"error": exc}})
         self._answer(number, told(exc))
 
     def _at_once(self, number: Any, frame: Json) -> bool:

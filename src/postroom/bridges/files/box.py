@@ -2,6 +2,7 @@
 
 from postroom import label
 from postroom.bridges.files.shelf import Shelf
+from postroom.config import Settings
 from postroom.errors import UnknownAgent
 from postroom.model.context import session_id
 from postroom.model.message import Agent, Session
@@ -20,10 +21,9 @@ class Box:
         self.shelf = shelf
         self.id = agent
         self.session: Session | None = None  # as of now
-        settings = room.settings._replace(sender_rate=room.settings.mailbox_rate)
         evidence = Evidence(agent, session_id(ROUTE, agent), ROUTE, MAILBOX, "")
         self.project = self._find(room).project  # which it never leaves
-        self.room = room.on_behalf(None, self.project, Witness("", evidence), settings)
+        self.room = room.on_behalf(None, self.project, Witness("", evidence), _own)
 
     @property
     def agent(self) -> Agent:
@@ -35,6 +35,11 @@ class Box:
         if found is None:
             raise UnknownAgent(f"there is no agent any more whose mailbox is {self.shelf.place}")
         return found
+
+
+def _own(settings: Settings) -> Settings:
+    """A mailbox has a rate of its own."""
+    return settings._replace(sender_rate=settings.mailbox_rate)
 
 
 def step(name: str) -> None:
