@@ -9,7 +9,7 @@ import sys
 from typing import Any, NamedTuple
 
 from postroom import host
-from postroom.errors import InvalidValue
+from postroom.errors import InvalidValue, NotHere
 
 
 class Settings(NamedTuple):
@@ -290,9 +290,16 @@ def home(explicit: str | None = None) -> str:
     """The directory that holds a room: store, run files, journals."""
     address = explicit or os.environ.get("POSTROOM_HOME", "")
     if address.startswith(("http://", "https://", "unix://")):
-        hint = "Run it on the machine whose room it is."
-        raise InvalidValue(f"that needs the files of the room, which are elsewhere: {address}", hint=hint)
+        raise NotHere(f"that needs the files of the room, which are elsewhere: {address}", url=address)
     return os.path.abspath(explicit or os.environ.get("POSTROOM_HOME") or default_home())
+
+
+def is_usual(where: str) -> bool:
+    """Whether commands find that room without being told where it is."""
+    try:
+        return home() == where
+    except NotHere:
+        return False
 
 
 def beside(home: str, *names: str) -> str:

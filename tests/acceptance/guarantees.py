@@ -178,6 +178,7 @@ PROMISES: dict[str, str] = {
     "relay-resume": "Who reconnects with its cursor gets nothing it had, and loses nothing it had not.",
     "relay-pressure": "A slow reader is pushed no more than its window, holds up nobody, and loses nothing.",
     "relay-doors": "A message sent by any door reaches every other one, and not who sent it.",
+    "remote-cli": "Of a room elsewhere a command works or says where to run it; failures say what helps.",
     "web-api": "The API's document is all that is served; whatever is asked, it is answered as it says.",
     # for programs
     "exports": "A dozen exported names are there, and stay.",

@@ -4,6 +4,7 @@ Another door is one more entry in `DOORS`.
 """
 
 import os
+import re
 import threading
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -234,6 +235,17 @@ def test_several_are_taken_as_one_text_and_settled_together(planner: Room, build
     builder.settle_all(bundle.mails, shown=bundle.frame.lengths)
     assert {d[0].state for _, d in planner.sent()} == {State.SEEN}
     assert builder.take_bundle() is None
+
+
+def test_a_text_of_several_names_files_that_can_be_read_here(planner: Room, builder: Room):
+    planner.send("builder", "y" * 20_000, attachments=[("report.txt", b"a report")])
+    bundle = builder.take_bundle()
+    assert bundle is not None
+    [attached] = re.findall(r"attached: .* (/\S+)", bundle.frame.text)
+    [whole] = re.findall(r"The whole: (/\S+)", bundle.frame.text)
+    for path, content in ((attached, b"a report"), (whole, b"y" * 20_000)):
+        with open(path, "rb") as file:
+            assert file.read().strip() == content
 
 
 def test_a_frame_shows_messages_and_marks_nothing(planner: Room, builder: Room):

@@ -153,14 +153,25 @@ class RemoteRoom:
     def take_bundle(
         self, agent: str | None = None, *, budget: int = 9_000, route: str = "api"
     ) -> "Bundle | None":
-        from postroom.protocol.frame import Frame  # noqa: PLC0415 - only who shows mail to a model
-        from postroom.room.bundle import Bundle  # noqa: PLC0415
+        """The text is made here: it names files, and those of the other machine are not to be read here."""
+        from postroom.room.bundle import MOST, Bundle  # noqa: PLC0415 - only who shows mail to a model
 
         found = self.call("take_bundle", agent=agent, budget=budget)["bundle"]
         if found is None:
             return None
-        mails, said = [unwire.mail(one) for one in found["mails"]], found["frame"]
-        return Bundle(mails, Frame(said["text"], mails, [], said["mark"], said["lengths"], said["missing"]))
+        taken = [unwire.mail(one) for one in found["mails"]]
+        try:
+            waiting = [mail.handle for mail in self.peek(agent, limit=MOST)]
+            frame = self.frame(taken, budget=budget, waiting=waiting)
+        except BaseException:
+            self._give_up_all(taken)
+            raise
+        self._give_up_all(frame.left_out)
+        return Bundle(frame.shown, frame)
+
+    def _give_up_all(self, mails: Iterable[Mail]) -> None:
+        for mail in mails:
+            self.give_up(mail)
 
     def settle_all(self, mails: list[Mail], *, shown: Sequence[int] = ()) -> None:
         claims = [
@@ -214,7 +225,11 @@ class RemoteRoom:
         shown = [self._with_paths(mail) for mail in mails]
         paths = {mail.id: path for mail in shown if (path := self.spill(mail))}
         where = self.call("me")["project"] if here is None else here
-        return frame(shown, budget=budget, waiting=waiting, paths=paths, now=wall(), here=where)
+        url = self._carriage.url
+        return frame(
+            shown, budget=budget, waiting=waiting, paths=paths, now=wall(), here=where,
+            home="" if os.environ.get("POSTROOM_HOME", "").rstrip("/") == url else url,
+        )  # fmt: skip
 
     def _with_paths(self, mail: Mail) -> Mail:
         if not mail.message.attachments:

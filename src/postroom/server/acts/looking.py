@@ -329,6 +329,10 @@ def status(call: Call) -> Json:
     }  # fmt: skip
 
 
+def routes(call: Call) -> Json:
+    return wire.routes(call.desk.room.routes, call.room.settings.routes)
+
+
 def types(call: Call) -> Json:
     from postroom.protocol import registry  # noqa: PLC0415 - rarely
     from postroom.protocol.builtin import ALIASES  # noqa: PLC0415
