@@ -179,6 +179,7 @@ PROMISES: dict[str, str] = {
     "relay-pressure": "A slow reader is pushed no more than its window, holds up nobody, and loses nothing.",
     "relay-doors": "A message sent by any door reaches every other one, and not who sent it.",
     "remote-cli": "Of a room elsewhere a command works or says where to run it; failures say what helps.",
+    "remote-listen": "Who listens from elsewhere has the mailbox alone; if its line breaks, nothing is lost.",
     "web-api": "The API's document is all that is served; whatever is asked, it is answered as it says.",
     # for programs
     "exports": "A dozen exported names are there, and stay.",

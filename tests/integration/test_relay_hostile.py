@@ -63,7 +63,8 @@ def test_an_agent_does_not_look_on_and_a_person_does_not_read_an_agents_mail(web
 @pytest.mark.parametrize(
     ("path", "status"),
     [("/ws/projects/nowhere?agent=builder", 404), ("/ws/projects/p?agent=builder&cursor=x", 400),
-     ("/ws/projects/p?agent=builder&window=0", 400), ("/ws/projects/p?agent=builder&window=1e9", 400),
+     ("/ws/projects/p?agent=builder&window=-1", 400), ("/ws/projects/p?agent=builder&window=1001", 400),
+     ("/ws/projects/p?agent=builder&window=1e9", 400),
      ("/ws/projects/p?agent=builder&no=1", 400), ("/ws/projects/p?agent=b%00c", 400),
      ("/ws/projects/p?agent=builder&cursor=../../x.1", 400)],
 )  # fmt: skip

@@ -88,6 +88,7 @@ _TIMEOUT = _query("timeout", _SECONDS, "how many seconds to wait")
 _WHEN: Json = {"type": ["number", "string", "null"]}
 _OBJECT: Json = {"type": ["object", "null"]}
 _AGENT = _body("agent", MAYBE, "for whom: the caller, or a child of it")
+_LISTENER = _body("listener", TEXT, "as the stream of `/inbox/listen` said at first", required=True)
 _CLAIM = {"id": TEXT, "claim": TEXT}
 _ENCLOSURE = document({"name": TEXT, "content": {"type": "string", "description": "base64"}})
 
@@ -253,6 +254,10 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation("give_up", "POST", "/inbox/give_up", "What was taken was not shown: it is offered again.", MAIL,
               (_body("id", TEXT, "the message", required=True),
                _body("claim", TEXT, "what `take` gave with it", required=True), _AGENT), ref("Delivery")),
+    Operation("heard", "POST", "/inbox/heard", "What a listener was given has been seen: it gets the next one.", MAIL,
+              (_LISTENER,), document({})),
+    Operation("unlisten", "POST", "/inbox/unlisten", "A listener goes: what it has not called heard is offered again.",
+              MAIL, (_LISTENER,), document({})),
     Operation("take_bundle", "POST", "/inbox/bundle", "Claim as many as one text for a model holds.", MAIL,
               (_AGENT, _body("budget", {"type": "integer", "minimum": 1, "maximum": 1_000_000},
                              "how many characters the text may have")),
@@ -307,4 +312,4 @@ OPERATIONS: tuple[Operation, ...] = (
 BY_NAME = {one.name: one for one in OPERATIONS}
 
 # Methods of `Room` that are made of others, or need nobody else.
-COMPOSED = {"listen": ("take", "settle"), "spill": ("message",), "close": ()}
+COMPOSED = {"listen": ("heard", "unlisten"), "spill": ("message",), "close": ()}

@@ -21,6 +21,7 @@ from postroom.protocol.operation import BODY, BY_NAME, PATH, PREFIX, QUERY, Oper
 
 SCHEMES = ("http://", "https://", "unix://")
 _PATIENCE = 30.0  # seconds for an answer, beyond what was asked to be waited for
+SILENCE = 45.0  # seconds after which a stream is dead: a living one says something every 15
 _IDLE = 45.0  # seconds after which a link is made anew: the server keeps one for a minute
 
 
@@ -136,12 +137,13 @@ class Carriage:
             return http.client.HTTPSConnection(self._host, self._port, timeout=timeout, context=context)
         return http.client.HTTPConnection(self._host, self._port, timeout=timeout)
 
-    def stream(self, cursor: str, timeout: float) -> http.client.HTTPResponse:
-        """The events after a cursor, as they happen, over a link of its own."""
-        link = self._new(timeout)
+    def stream(self, path: str, **query: str | None) -> "Stream":
+        """What the server tells for as long as it is listened to, over a link of its own."""
+        link, said = self._new(_PATIENCE), {name: value for name, value in query.items() if value is not None}
         try:
             headers = self._headers | {"Connection": "close"}  # so that it ends with what is read
-            link.request("GET", f"{PREFIX}/stream?after={quote(cursor)}", headers=headers)
+            link.request("GET", f"{PREFIX}{path}?{urlencode(said)}", headers=headers)
+            line = link.sock
             answer = link.getresponse()
         except (OSError, http.client.HTTPException) as exc:
             link.close()
@@ -149,12 +151,45 @@ class Carriage:
         if answer.status != 200:
             with answer:
                 raise errors.told(json.loads(answer.read()))
-        return answer
+        return Stream(answer, line)
 
     def close(self) -> None:
         """End the links that nobody uses."""
         while (link := self._idle()) is not None:
             link.close()
+
+
+class Stream:
+    """Events as a server sends them."""
+
+    def __init__(self, answer: http.client.HTTPResponse, line: socket.socket) -> None:
+        self._answer, self._line = answer, line
+
+    @property
+    def is_closed(self) -> bool:
+        return self._answer.isclosed()
+
+    def frame(self, seconds: float) -> Json | None:
+        """The next one, its `data` read; None where none came in that time, or it has ended."""
+        found: Json = {}
+        self._line.settimeout(max(0.001, seconds))
+        try:
+            while line := self._answer.readline():
+                text = line.decode().rstrip("\n")
+                name, _, value = text.partition(": ")
+                if name:
+                    found[name] = value
+                elif "data" in found:
+                    found["data"] = json.loads(found["data"])
+                    return found
+                elif not text:
+                    return found  # a word that it is still there
+        except (OSError, http.client.HTTPException):
+            pass
+        return None
+
+    def close(self) -> None:
+        self._answer.close()
 
 
 def _parsed(url: str) -> tuple[SplitResult, int | None]:

@@ -11,7 +11,7 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp
 
 from postroom.errors import NotFound, PostroomError, UsageError
-from postroom.server import compat, openapi, page, problem, prometheus, relay, rest, stream
+from postroom.server import compat, listening, openapi, page, problem, prometheus, relay, rest, stream
 from postroom.server.desk import Desk
 from postroom.server.exchange import Exchange
 from postroom.server.feed import Feed
@@ -36,6 +36,7 @@ def routes(desk: Desk, cookie: str) -> list[BaseRoute]:
         prometheus.route(desk),
         Route(openapi.PATH, _described, methods=["GET"], name="openapi"),
         stream.route(desk, feed),
+        listening.route(desk),
         relay.route(desk, feed, exchange),
         *compat.routes(desk, feed, exchange),
         *rest.routes(desk),

@@ -57,8 +57,8 @@ def route(desk: Desk, feed: Feed, exchange: Exchange) -> WebSocketRoute:
 
 
 def _window(text: str) -> int:
-    if text and not (text.isascii() and text.isdigit() and 0 < int(text[:6]) <= WIDEST):
-        raise InvalidValue(f"window must be from 1 to {WIDEST}", field="window")
+    if text and not (text.isascii() and text.isdigit() and int(text[:6]) <= WIDEST):
+        raise InvalidValue(f"window must be from 0 to {WIDEST}", field="window")
     return int(text or WINDOW)
 
 
@@ -89,7 +89,8 @@ class Client:
             following = [self._follow(feed)] if one.wants_receipts else []
             try:
                 self.greet()
-                await self._exchange.enter(one, upto)
+                if one.window:  # else it only asks, and nobody can reach it here
+                    await self._exchange.enter(one, upto)
                 still = still_known(self._desk, credentials(scope))
                 await first_of(one.write(send), self._read(receive), one.closed.wait(), still, *following)
                 if one.closed.is_set():
@@ -97,7 +98,8 @@ class Client:
             finally:
                 for task in self._patient:
                     task.cancel()
-                self._exchange.leave(one)
+                if one.window:
+                    self._exchange.leave(one)
 
         return stay
 
@@ -159,6 +161,8 @@ class Client:
         for name in ("agent", "sender"):  # whose connection it is, that acts
             if name in known and name not in frame and operation.method != "GET":
                 frame[name] = self._one.agent.address
+        if "id" in known and "ref" in frame:  # in a frame, `id` is the number of the call
+            frame["id"] = frame.pop("ref")
         guest.who.check(operation.scope)
         args = checked(operation, frame)
         project = args.get("project")

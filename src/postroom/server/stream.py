@@ -18,7 +18,7 @@ from postroom.text import encode
 
 PATH = f"{PREFIX}/stream"
 PING = 15.0  # seconds
-_HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
+HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
 
 
 def route(desk: Desk, feed: Feed) -> Route:
@@ -31,7 +31,7 @@ def route(desk: Desk, feed: Feed) -> Route:
         after = request.headers.get("last-event-id") or request.query_params.get("after")
         cursor = checked_cursor(after) if after else await feed.cursor()
         told = _told(desk, feed, who, cursor, request.query_params.get("project"))
-        return StreamingResponse(told, media_type="text/event-stream", headers=_HEADERS)
+        return StreamingResponse(told, media_type="text/event-stream", headers=HEADERS)
 
     return Route(PATH, stream, methods=["GET"], name="stream")
 
@@ -39,16 +39,16 @@ def route(desk: Desk, feed: Feed) -> Route:
 async def _told(
     desk: Desk, feed: Feed, who: Principal, cursor: str, project: str | None
 ) -> AsyncIterator[str]:
-    yield _frame(cursor, "hello", {"cursor": cursor, "agent": who.address})
+    yield frame(cursor, "hello", {"cursor": cursor, "agent": who.address})
     sieve = Sieve(desk, who, project)
     async for item in feed.follow(cursor, PING):
         if item is None:
             yield ": ping\n\n"
         elif sieve.passes(item):
-            yield _frame(item.cursor, item.event.type, item.document)
+            yield frame(item.cursor, item.event.type, item.document)
 
 
-def _frame(cursor: str, kind: str, document: Any) -> str:
+def frame(cursor: str, kind: str, document: Any) -> str:
     return f"id: {cursor}\nevent: {kind}\ndata: {encode(document)}\n\n"
 
 
