@@ -79,6 +79,11 @@ class Served:
     def url(self) -> str:
         return f"{'https' if self._cert else 'http'}://127.0.0.1:{self.port}"
 
+    @property
+    def open(self) -> int:
+        """Connections that are open."""
+        return sum(len(one.server_state.connections) for one in self._servers)
+
     def token(self, name: str, *scopes: str) -> str:
         return issue(self.room, self.room.known(name), scopes)
 

@@ -1,4 +1,4 @@
-"""What following a room promises, by every door that tells of events: all, once, in order, from a cursor on."""
+"""What following a room promises, by every door that tells of events: all, in order, from a cursor on."""
 
 import json
 from collections.abc import Callable, Iterator

@@ -3,6 +3,7 @@
 import os
 import socket
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -72,7 +73,7 @@ def test_a_server_that_is_not_there_is_told_as_that(web: Served):
     assert caught.value.hint
 
 
-def test_a_server_that_starts_anew_is_found_again_by_who_looks(room: LocalRoom):
+def test_a_server_that_starts_anew_is_found_again(room: LocalRoom):
     with served(room) as web:
         elsewhere = postroom.open(f"unix://{web.path}", token=web.token("builder"))
         assert elsewhere.peek() == []
@@ -80,10 +81,28 @@ def test_a_server_that_starts_anew_is_found_again_by_who_looks(room: LocalRoom):
     with served(room):
         room.send("builder", "x")
         assert len(elsewhere.peek()) == 1
+        assert elsewhere.send("planner", "also who writes").id
     with pytest.raises(errors.Unreachable) as caught:
-        elsewhere.send("planner", "lost?")
-    assert "whether it was done is not known" in str(caught.value)
+        elsewhere.send("planner", "nobody is there")
+    assert "not known" not in str(caught.value)
     elsewhere.close()
+
+
+def test_whether_something_was_done_is_not_known_where_the_answer_does_not_come():
+    def hang_up() -> None:
+        link, _ = listening.accept()
+        with link:
+            link.recv(1 << 16)
+
+    with socket.create_server(("127.0.0.1", 0)) as listening, ThreadPoolExecutor(1) as pool:
+        ended = pool.submit(hang_up)
+        with (
+            pytest.raises(errors.Unreachable) as caught,
+            postroom.open(f"http://127.0.0.1:{listening.getsockname()[1]}", token="x") as room,
+        ):
+            room.send("planner", "lost?")
+        ended.result(30)
+    assert "whether it was done is not known" in str(caught.value)
 
 
 @pytest.mark.promise("web-lease")

@@ -7,6 +7,7 @@ link that breaks leaves open whether the server did it, and that is what the err
 import http.client
 import json
 import os
+import selectors
 import socket
 import ssl
 import time
@@ -124,7 +125,7 @@ class Carriage:
                 link, used, pid = self._links.pop()
             except IndexError:
                 return None
-            if pid == os.getpid() and time.monotonic() - used < _IDLE:
+            if pid == os.getpid() and time.monotonic() - used < _IDLE and not _has_ended(link):
                 return link
             if pid == os.getpid():
                 link.close()
@@ -190,6 +191,17 @@ class Stream:
 
     def close(self) -> None:
         self._answer.close()
+
+
+def _has_ended(link: http.client.HTTPConnection) -> bool:
+    """Whether the server has closed it: on a link that nobody uses nothing else is to be read."""
+    line = link.sock
+    if line is None:
+        return True
+    waiting = selectors.DefaultSelector()
+    with waiting:
+        waiting.register(line, selectors.EVENT_READ)
+        return bool(waiting.select(0))
 
 
 def _parsed(url: str) -> tuple[SplitResult, int | None]:
