@@ -46,6 +46,7 @@ class Settings(NamedTuple):
     http_rate: int = 200
     tls_cert: str = ""
     tls_key: str = ""
+    otel: str = "off"
 
     @property
     def is_limiting(self) -> bool:
@@ -92,6 +93,8 @@ HELP = {
     "http_rate": "how many requests one caller may make each second, five times as many at once; 0: any",
     "tls_cert": "the path of a certificate (PEM): the page and the API are then served by HTTPS",
     "tls_key": "the path of its key; empty: it is in the same file",
+    "otel": "`on`: the daemon tells OpenTelemetry, as spans, what becomes of mail (the extra `otel`);"
+    " `off`: it does not",
 }
 
 # What is set in the environment alone.
@@ -100,6 +103,7 @@ ENVIRONMENT = {
     "POSTROOM_TOKEN": "a secret that proves who is calling: `postroom tokens`",
     "POSTROOM_HOME": "where the room is, as `--home` says it: a directory, or a server's address",
     "POSTROOM_PROJECT": "the project to stand in, as `--project` says it",
+    "TRACEPARENT": "where the caller stands in a trace; what it sends carries that (with `TRACESTATE`)",
     "POSTROOM_DEBUG": "any value shows the traceback of an error",
     "NO_COLOR": "any value takes the colours away",
 }
@@ -108,7 +112,7 @@ _SWITCH = ("off", "on")
 _CHOICES = {
     "durability": ("normal", "full"), "routes": ("open", "strict"), "record_tools": _SWITCH,
     "wake_by_socket": _SWITCH, "ack_rung": ("stored", "offered", "seen", "acked"),
-    "claude_teams": _SWITCH,
+    "claude_teams": _SWITCH, "otel": _SWITCH,
 }  # fmt: skip
 _SMALLEST = {
     "lease_seconds": 0.001,

@@ -73,6 +73,25 @@ def test_what_makes_no_sense_is_refused_before_there_is_a_websocket(web: Served,
 
 
 @pytest.mark.parametrize(
+    "path",
+    ["/ws/projects/..%2fp?agent=builder", "/ws/projects/%2e%2e?agent=builder", "/ws/projects/?agent=builder",
+     "/ws/projects/p/../../healthz?agent=builder", "/ws/projects/p%00?agent=builder", "/ws/?agent=builder",
+     "/ws/agent/messages/..%2f..%2fp?agent_id=builder", "/api/v1/inbox?agent=builder", "//ws/projects/p"],
+)  # fmt: skip
+def test_no_other_path_leads_to_a_mailbox(web: Served, path: str):
+    with pytest.raises(InvalidStatus) as found:
+        linked(web, "builder", path=path)
+    assert found.value.response.status_code in (400, 403, 404)
+
+
+def test_who_guesses_tokens_is_slowed_down_and_who_has_one_is_not(web: Served):
+    statuses = {refused(web, RELAY, {"Authorization": f"Bearer pr_{n:048}"})[0] for n in range(150)}
+    assert statuses == {401, 429}
+    with linked(web, "builder") as builder:
+        assert builder.ask("ping")["ok"] == {}
+
+
+@pytest.mark.parametrize(
     "frame",
     ["", "{", "[]", "null", "7", '"x"', "{}", '{"op": 7}', '{"op": "nothing"}', "[" * 100_000,
      '{"op": "seen"}',

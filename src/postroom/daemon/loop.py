@@ -9,7 +9,7 @@ import signal
 import threading
 import time
 from concurrent.futures import Future
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from postroom import config, host
 from postroom.bridges import manifest as manifests
@@ -28,6 +28,9 @@ from postroom.daemon.web import Web
 from postroom.errors import PostroomError, UnknownAgent
 from postroom.model.message import Json
 from postroom.room.local import LocalRoom
+
+if TYPE_CHECKING:
+    from postroom.daemon.spans import Spans
 
 _TICK = 2.0  # seconds between two sweeps
 _END = 10.0  # seconds for all keepers to end
@@ -53,6 +56,7 @@ class Daemon:
         self._reseat = Reseat(home)
         self._trees = Trees(self.room)
         self.web = Web(self)
+        self.spans = _spans(self.room) if settings.otel == "on" else None
         self._guard = threading.RLock()
         self._wake = threading.Event()
         self._ends = False
@@ -61,6 +65,8 @@ class Daemon:
         log.note("began", process=host.identity())
         self.reconcile()
         server = Server(self.home, self._answer)
+        if self.spans:
+            self.spans.start()
         self.web.start()
         while not self._ends:
             self._wake.wait(_TICK)
@@ -68,6 +74,8 @@ class Daemon:
             self._tick()
         server.close()  # no more commands
         self.web.stop()
+        if self.spans:
+            self.spans.stop()
         self._finish()
 
     def end(self, *_: object) -> None:
@@ -168,6 +176,12 @@ class Daemon:
         log.note("ended")
         self.room.close()
         self._instance.close()
+
+
+def _spans(room: LocalRoom) -> "Spans":
+    from postroom.daemon.spans import Spans  # noqa: PLC0415 - only who traces
+
+    return Spans(room)
 
 
 def _paused(words: str) -> Observation:

@@ -93,6 +93,7 @@ class Web:
 
         settings = self._settings
         self._loop, self._desk = asyncio.get_running_loop(), Desk(self._daemon.room, Bridged(self._daemon))
+        self._desk.noted = self._daemon.spans.note if self._daemon.spans else None
         hosts = None if settings.tls_cert else Premises._field_defaults["hosts"]
         premises = Premises(f"postroom_{settings.http_port}", hosts, settings.http_rate)
         self._app = application(self._desk, premises)
