@@ -207,5 +207,25 @@ def test_only_who_listens_says_what_was_heard(web: Served):
             refused = web.post(f"/inbox/{op}", {"listener": listening._id}, token=web.token("planner"))
             assert (refused.status, refused.json["error"]) == (409, "stale_claim")
         assert web.room.receipts(sent.id).deliveries[0].state is State.STORED
-        assert web.get("/inbox/listen?agent=builder", token=web.token("planner")).status == 403
+        for query, status in (
+            ("agent=builder", 403),
+            ("agent=no%20name", 400),
+            ("no=1", 400),
+        ):
+            answer = web.get(f"/inbox/listen?{query}", token=web.token("planner"))
+            assert (answer.status, "error" in answer.json) == (status, True)
         listening.close()
+
+
+def test_a_server_that_ends_puts_away_what_its_listeners_had_in_hand(room: LocalRoom):
+    sent = room.send("builder", "x")
+    with served(room) as web:
+        elsewhere = postroom.open(web.url, token=web.token("builder"))
+        listening = elsewhere.listen(timeout=20)
+        assert next(listening).id == sent.id
+    mail = room.take("builder")
+    assert mail is not None
+    assert mail.shown_before
+    with pytest.raises(errors.Unreachable):
+        next(listening)
+    elsewhere.close()

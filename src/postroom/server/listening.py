@@ -48,6 +48,8 @@ def route(desk: Desk) -> Route:
         return _Streamed(desk, held)
 
     async def end() -> None:
+        for held in list(desk.held.values()):
+            await held.end()
         worker.shutdown(wait=False)
 
     desk.endings.append(end)
@@ -91,8 +93,9 @@ class Held(AsyncRoom):
 
     async def end(self) -> None:
         """What is in hand is offered again, labelled."""
-        self.over.set()
-        await self.call(self.lease.close)
+        if not self.over.is_set():
+            self.over.set()
+            await self.call(self.lease.close)
 
 
 class _Streamed(Response):
@@ -114,8 +117,8 @@ class _Streamed(Response):
             with suppress(OSError):
                 await send({"type": "http.response.body", "body": b""})
         finally:
-            del self._desk.held[held.id]
             await held.end()
+            del self._desk.held[held.id]
 
     async def _tell(self, send: Send) -> None:
         while True:
