@@ -68,6 +68,7 @@ WORKS: dict[str, list[Row]] = {
     "idle": [Row(PLANNER, "idle")],
     "rename": [Row(PLANNER, "rename drafter")],
     "groups": [Row(PLANNER, "groups")],
+    "whoami": [Row(PLANNER, "whoami"), Row(ANA, "whoami")],
     "topics": [Row(PLANNER, "topics"), Row(PLANNER, "topics subscribe news"),
                Row(PLANNER, "topics show news"), Row(PLANNER, "topics unsubscribe news")],
     "mute": [Row(PLANNER, "mute 1h"), Row(PLANNER, "mute --off")],
@@ -254,6 +255,11 @@ def test_mail_goes_there_and_back(scene: Scene, web: Served):
     found = scene.run(PLANNER, f"thread {sent['id']} --json").json["messages"]
     assert [one["body"] for one in found] == ["over-http", "done"]
     assert "done" in scene.run(PLANNER, "wait --timeout 20s").out
+
+
+def test_a_token_tells_who_one_is(scene: Scene):
+    found = scene.run(BUILDER, "whoami", "--json").json
+    assert (found["address"], found["verified"], found["project"]) == ("p/builder", "token", "p")
 
 
 def test_what_a_terminal_shows_is_harmless_wherever_it_is(scene: Scene):
