@@ -72,8 +72,8 @@ class Spans:
         """One `Operation`; from any thread."""
         self._operations.append(Operation(*operation))
 
-    def stop(self, seconds: float = 5.0) -> None:
-        """Tell what there is, for so long at most."""
+    def stop(self, seconds: float = 0.5) -> None:
+        """Tell what there is, for so long at most: the rest is told by the next."""
         self._ends.set()
         self._room.bell.ring((EVERYONE,))
         self._thread.join(seconds)
