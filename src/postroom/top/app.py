@@ -38,6 +38,7 @@ _HELP = (
     ("u", "let a paused agent go on"),
     ("q", "leave"),
 )
+_OWN = ("find", "thread", "mail_of", "decide", "retry", "stop", "resume", "leave", "keys", "quit")
 _RAIL = "●●◐○ the rungs: stored, offered, seen, acknowledged; ◐ by some of many, × where it ended otherwise"
 
 
@@ -184,7 +185,8 @@ class Top(Steering):
             self.call_after_refresh(self._arrange)
 
     def on_descendant_focus(self) -> None:
-        self.refresh_bindings()
+        if self.screen_stack:  # at the end, the focus goes on when there is nothing left
+            self.refresh_bindings()
 
     def on_rows_chosen(self) -> None:
         self.refresh_bindings()
@@ -282,18 +284,20 @@ class Top(Steering):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Only keys that mean something now do anything, and are listed."""
-        if not self.is_running or len(self.screen_stack) > 1 or self._find.has_focus:
+        if self._view is None or action not in _OWN:
+            return True
+        if len(self.screen_stack) > 1 or self._find.has_focus:
             return action == "leave"
         needs, is_open = self.rows("needs"), self._beside is not None
         chosen = self.need()[0] if needs.has_focus else ""
         is_agent = self._of[0] == "agent" if is_open else self.rows("agents").has_focus
-        one, view = self.agent() if is_agent else None, self._view
+        one, gates = self.agent() if is_agent else None, self._view.gates
         means = {
             "thread": self._of[0] == "message" if is_open else not is_agent,
             "mail_of": one is not None,
             "stop": one is not None and one["kind"] != "human",
             "resume": one is not None and doing(one).state == "paused",
-            "decide": bool(view and view.gates) and chosen in ("", "gate"),
+            "decide": bool(gates) and chosen in ("", "gate"),
             "retry": chosen in ("dead", "uncertain"),
             "leave": is_open or bool(self._wanted),
         }

@@ -1,4 +1,4 @@
-"""What a person does from the screen: decide, try again, stop an agent, let it go on; what came of it is said."""
+"""What a person does from the screen: decide, try again, stop an agent, let it go on; and what came of it."""
 
 import asyncio
 import os
