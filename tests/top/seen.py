@@ -1,6 +1,7 @@
 """The screen of `postroom top` as somebody sees it: driven in this process, or in a real pane of tmux."""
 
 import asyncio
+import shlex
 import sys
 import time
 from collections.abc import Awaitable, Callable
@@ -62,8 +63,9 @@ class Shown:
         wide, tall = map(str, size)
         pane.tmux("resize-window", "-x", wide, "-y", tall)
         words = ["env", "-u", "TMUX", f"PYTHONPATH={ROOT}", *(f"{key}={value}" for key, value in env.items())]
+        command = shlex.join([*words, sys.executable, "-m", "postroom", "top", *argv])
         until(lambda: pane.ask("#{pane_dead}") == "1")
-        pane.tmux("respawn-pane", "-c", ROOT, "--", *words, sys.executable, "-m", "postroom", "top", *argv)
+        pane.tmux("respawn-pane", "-c", ROOT, "--", "sh", "-c", f'{command}; echo "ended with $?"; read _')
 
     def text(self, *options: str) -> str:
         return self._pane.tmux("capture-pane", "-p", *options)

@@ -35,7 +35,7 @@ def test_it_shows_lives_and_leaves_the_terminal_as_it_was(room: LocalRoom, pane:
     assert COLOUR.search(shown.text("-e"))
     assert pane.ask("#{pane_title}") == title
     shown.press("q")
-    shown.until("Pane is dead (status 0")
+    shown.until("ended with 0", without="Agents")
     assert pane.ask("#{alternate_on}") == "0"
 
 
@@ -75,5 +75,5 @@ def test_what_is_missing_is_said_before_the_screen_is_taken(
     with Pane() as pane:
         shown = start(pane, home, PYTHONPATH=place)
         shown.until("Install the extra top", "--once")
-        shown.until("Pane is dead (status 1")
+        shown.until("ended with 1")
     assert cli.process("top", "--once", env={"PYTHONPATH": place}).code == 0
