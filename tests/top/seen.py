@@ -58,10 +58,9 @@ def watch(
 class Shown:
     """`postroom top` in a pane of tmux of its own."""
 
-    def __init__(self, pane: Pane, *argv: str, size: tuple[int, int] = (80, 24), **env: str) -> None:
+    def __init__(self, pane: Pane, *argv: str, **env: str) -> None:
         self._pane = pane
-        wide, tall = map(str, size)
-        pane.tmux("resize-window", "-x", wide, "-y", tall)
+        pane.tmux("resize-window", "-x", "80", "-y", "24")
         words = ["env", "-u", "TMUX", f"PYTHONPATH={ROOT}", *(f"{key}={value}" for key, value in env.items())]
         command = shlex.join([*words, sys.executable, "-m", "postroom", "top", *argv])
         until(lambda: pane.ask("#{pane_dead}") == "1")

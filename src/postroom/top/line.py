@@ -22,7 +22,9 @@ _MARKS: dict[State, tuple[str, str]] = {
     "person": ("☻", "dim"),
     "left": ("·", "dim"),
 }
+_BETWEEN = " · "
 _NAME = 24  # columns of a name at most
+_SCRAP = 8  # columns in which a text says nothing any more
 _WIDE = 108  # columns from which a line says how far each message got
 
 
@@ -98,19 +100,19 @@ def _about(one: Json, doing: Doing, style: str) -> list[Part]:
         said.append(Part(doing.doubt, "trouble"))
     known = doing.evidence or ("" if said else gist(one["description"]))
     said += [Part(known, "dim")] if known else []
-    return [part for one in said for part in (Part(" · ", "dim"), one)][1:]
+    return [part for one in said for part in (Part(_BETWEEN, "dim"), one)][1:]
 
 
 def fitted(parts: Iterable[Part], columns: int) -> list[Part]:
     """As many of them as there is room for."""
     found: list[Part] = []
     for part in parts:
-        if columns <= 0:
+        if columns <= 0 or (found and width(part.text) > columns and columns < _SCRAP):
             break
         text = part.text if width(part.text) <= columns else cut(part.text, columns)
         columns -= width(text)
         found.append(part._replace(text=text))
-    return found
+    return found[:-1] if found and found[-1].text == _BETWEEN else found
 
 
 def mail(view: View, columns: int) -> list[Row]:
