@@ -46,6 +46,9 @@ class Settings(NamedTuple):
     http_rate: int = 200
     tls_cert: str = ""
     tls_key: str = ""
+    log_level: str = "info"
+    log_bytes: int = 5_242_880
+    log_files: int = 3
 
     @property
     def is_limiting(self) -> bool:
@@ -92,6 +95,9 @@ HELP = {
     "http_rate": "how many requests one caller may make each second, five times as many at once; 0: any",
     "tls_cert": "the path of a certificate (PEM): the page and the API are then served by HTTPS",
     "tls_key": "the path of its key; empty: it is in the same file",
+    "log_level": "what the daemon's log has: `debug`, `info`, `warning` or `error`, and what is worse",
+    "log_bytes": "the size at which the daemon's log begins anew",
+    "log_files": "how many earlier ones of that size are kept",
 }
 
 # What is set in the environment alone.
@@ -108,7 +114,7 @@ _SWITCH = ("off", "on")
 _CHOICES = {
     "durability": ("normal", "full"), "routes": ("open", "strict"), "record_tools": _SWITCH,
     "wake_by_socket": _SWITCH, "ack_rung": ("stored", "offered", "seen", "acked"),
-    "claude_teams": _SWITCH,
+    "claude_teams": _SWITCH, "log_level": ("debug", "info", "warning", "error"),
 }  # fmt: skip
 _SMALLEST = {
     "lease_seconds": 0.001,
@@ -119,8 +125,9 @@ _SMALLEST = {
     "max_attachment_bytes": 1,
     "journal_rotate_bytes": 1,
     "mailbox_file_bytes": 1,
+    "log_bytes": 1,
 }
-_LARGEST = {"http_port": 1 << 16}
+_LARGEST = {"http_port": 1 << 16, "log_files": 100}
 
 
 def environment_name(key: str) -> str:

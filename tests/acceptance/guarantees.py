@@ -133,6 +133,9 @@ PROMISES: dict[str, str] = {
     "watch": "Of what a watched pane prints and matches, all is mailed or counted, and nothing floods.",
     "supervision": "An actor that crashes is begun again, ever more rarely, and no other notices.",
     "one-daemon": "A room has one daemon; when it is killed, the next one goes on with what it finds.",
+    "ends": "A daemon that is told to end has ended soon, whatever hangs; what it answered for is kept.",
+    "renews": "A config that is read again counts whole, for everybody; one that makes no sense, not at all.",
+    "log": "The daemon's log is bounded, tells of what it could not tell, and never what was said.",
     # the store
     "tenants": "Nothing of one tenant is visible to another.",
     "held-apart": "Mail that is held, however much, makes nobody's next message slower to find.",

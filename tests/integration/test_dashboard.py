@@ -127,13 +127,13 @@ def test_the_daemon_loads_nothing_of_the_server_before_it_serves():
     assert not [name for name in done.stdout.decode().split() if name.startswith("postroom.server")]
 
 
-def test_others_are_served_only_with_a_certificate(house: House, tmp_path: os.PathLike[str]):
+def test_others_are_served_only_with_acertificate(house: House, tmp_path: os.PathLike[str]):
     house.extra = {"POSTROOM_HTTP_HOST": "0.0.0.0"}
     refused = house("dashboard", "--no-open", "--as", "human:ana")
     assert "tls_cert" in refused.err
     house.end()
 
-    cert = _certificate(tmp_path)
+    cert = certificate(tmp_path)
     house.extra |= {"POSTROOM_TLS_CERT": cert}
     assert house.link().startswith(f"https://0.0.0.0:{house.port}/login?once=")
     link = http.client.HTTPSConnection(
@@ -146,7 +146,7 @@ def test_others_are_served_only_with_a_certificate(house: House, tmp_path: os.Pa
     link.close()
 
 
-def _certificate(directory: os.PathLike[str]) -> str:
+def certificate(directory: os.PathLike[str]) -> str:
     """One that names this machine itself, with its key in the same file."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])

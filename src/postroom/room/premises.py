@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from postroom.bell.contract import Bell, Waiter
     from postroom.model.route import Route
+    from postroom.room.follower import Adapt, Followers
     from postroom.room.hand import Hand
     from postroom.room.identity import Witness
     from postroom.room.waiter import Waiters
@@ -48,11 +49,7 @@ class Premises:
         witness: "Witness | None" = None,
     ) -> None:
         self.home = home
-        self.settings = settings
-        self.declared = declared
-        # Whether there is anything to ask before something is sent, and anything that may hold what was.
-        self.is_policed = bool(declared.routes) or settings.is_limiting
-        self.is_shaped = bool(settings.recipient_rate or settings.digest_seconds)
+        self._follow(settings, declared)
         self.agent = agent
         self.scope = Scope(project, start, witness=witness)
         run = os.path.join(home, "run")
@@ -70,10 +67,37 @@ class Premises:
         self.acked: tuple[str, str] = ("", "")
         self.in_hand: dict[str, int] = {}  # what was shown last to who listens here, by mailbox
         self.run = run
-        self._routes: list[Route] | None = None
+        self._followers: Followers | None = None
         self.space: dict[
             str, int
         ] = {}  # how many more go into a mailbox before what waits there is counted anew
+
+    def _follow(self, settings: config.Settings, declared: config.Declared) -> None:
+        self.settings = settings
+        self.declared = declared
+        # Whether there is anything to ask before something is sent, and anything that may hold what was.
+        self.is_policed = bool(declared.routes) or settings.is_limiting
+        self.is_shaped = bool(settings.recipient_rate or settings.digest_seconds)
+        self._routes: list[Route] | None = None
+
+    def renew(self, settings: config.Settings, declared: config.Declared) -> None:
+        """Go on with another config, here and in all rooms that follow this one. From any thread: a use case
+        that runs meanwhile may see some of it.
+        """
+        self._follow(settings, declared)
+        self.store.patience, self.store.durability = settings.busy_seconds, settings.durability
+        self.space.clear()
+        for other, adapt in self._followers.every() if self._followers else ():
+            other.renew(adapt(settings), declared)
+
+    def lead(self, other: "Premises", adapt: "Adapt" = lambda settings: settings) -> None:
+        """Have another room follow this one for as long as it is there: its settings are made of ours."""
+        if self._followers is None:
+            from postroom.room.follower import Followers  # noqa: PLC0415 - only in who lives long
+
+            self._followers = Followers()
+        self._followers.add(other, adapt)
+        other._follow(adapt(self.settings), self.declared)  # it may have been told of while this was made
 
     def who(self, agent: str | None = None) -> Agent:
         """The agent or person a call is made for; must exist."""
@@ -88,6 +112,8 @@ class Premises:
         other.__dict__.update(self.__dict__)
         other.agent, other.scope = agent, Scope(project, witness=witness)
         other._waiters, other.acked = None, ("", "")
+        other._followers = None
+        self.lead(other)
         return other
 
     def claim(self, name: str) -> None:

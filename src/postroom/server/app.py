@@ -8,7 +8,6 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
-from starlette.types import ASGIApp
 
 from postroom.errors import NotFound, PostroomError, UsageError
 from postroom.server import compat, openapi, page, problem, prometheus, relay, rest, stream
@@ -20,7 +19,7 @@ from postroom.server.guard import Guard, Premises
 _log = logging.getLogger("postroom.daemon")
 
 
-def application(desk: Desk, premises: Premises) -> ASGIApp:
+def application(desk: Desk, premises: Premises) -> Guard:
     """Serves a desk; `premises` says under which names."""
     handlers: dict[Any, Any] = {
         PostroomError: _told, HTTPException: _astray, Exception: _unexpected,
@@ -54,7 +53,7 @@ async def _described(_: Request) -> Response:
 
 async def _told(_: Request, exc: PostroomError) -> Response:
     if problem.status(exc) >= 500:
-        _log.error("%s", exc, extra={"facts": exc.facts})
+        _log.error("refused", extra={"facts": {"error": exc, "code": exc.code}})
     return rest.answer(exc.as_json(), problem.status(exc), problem.advice(exc))
 
 
@@ -67,5 +66,5 @@ async def _astray(request: Request, exc: HTTPException) -> Response:
 
 
 async def _unexpected(_: Request, exc: Exception) -> Response:
-    _log.error("unexpected", exc_info=exc, extra={"facts": {"error": repr(exc)}})
+    _log.error("unexpected", exc_info=exc, extra={"facts": {"error": exc}})
     return rest.answer(problem.unexpected(exc).as_json(), 500)

@@ -131,7 +131,7 @@ class Client:
         except PostroomError as exc:
             self._answer(number, told(exc))
         except Exception as exc:
-            _log.error("unexpected", exc_info=exc, extra={"facts": {"error": repr(exc)}})
+            _log.error("unexpected", exc_info=exc, extra={"facts": {"error": exc}})
             self._answer(number, told(exc))
 
     async def _asked(self, number: Any, frame: Json) -> None:

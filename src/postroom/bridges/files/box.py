@@ -2,6 +2,7 @@
 
 from postroom import label
 from postroom.bridges.files.shelf import Shelf
+from postroom.config import Settings
 from postroom.errors import UnknownAgent
 from postroom.model.context import session_id
 from postroom.model.message import Agent, Session
@@ -20,13 +21,13 @@ class Box:
         self.shelf = shelf
         self.id = agent
         self.session: Session | None = None  # as of now
-        settings = room.settings._replace(sender_rate=room.settings.mailbox_rate)
         evidence = Evidence(agent, session_id(ROUTE, agent), ROUTE, MAILBOX, "")
         self.project = self._find(room).project  # which it never leaves
         self.room = LocalRoom(
-            room.home, settings, project=self.project, declared=room.declared,
+            room.home, _own(room.settings), project=self.project, declared=room.declared,
             clock=room.store.clock, witness=Witness("", evidence),
         )  # fmt: skip
+        room.lead(self.room, _own)
 
     @property
     def agent(self) -> Agent:
@@ -41,6 +42,11 @@ class Box:
 
     def close(self) -> None:
         self.room.close()
+
+
+def _own(settings: Settings) -> Settings:
+    """A mailbox has a rate of its own."""
+    return settings._replace(sender_rate=settings.mailbox_rate)
 
 
 def step(name: str) -> None:

@@ -163,6 +163,12 @@ class SqliteStore:
         """A number that changes when another connection has committed."""
         return self.look().row("PRAGMA data_version")[0]
 
+    def check(self) -> None:
+        """Raises `StoreNewer` where another version has taken the room over since it was opened."""
+        min_writer = self.look().row("SELECT min_writer FROM meta")[0]
+        if min_writer is None or min_writer > migrate.VERSION:
+            raise self._cannot_write(min_writer)
+
     def begin(self, mailbox: str = "") -> WriteTx:
         if self._pid != os.getpid():
             self._after_fork()
