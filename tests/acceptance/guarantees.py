@@ -188,6 +188,9 @@ PROMISES: dict[str, str] = {
     # for programs
     "exports": "A dozen exported names are there, and stay.",
     "examples": "The documented examples run as they stand.",
+    # the terminal view
+    "top-live": "What happens in the room shows in `postroom top` by itself, without a daemon.",
+    "top-text": "Whatever a body holds, `postroom top` shows it as text, and the terminal obeys none of it.",
     # the page
     "page-live": "What happens in the room shows in the page by itself, also after the line was down.",
     "page-text": "Whatever a body holds, the page shows it as text.",

@@ -80,6 +80,7 @@ WORKS: dict[str, list[Row]] = {
     "interrupt": [Row(ANA, "interrupt builder"), Row(PLANNER, "interrupt builder", 5)],
     "resume": [Row(ANA, "resume builder")],
     "dashboard": [Row(ANA, "dashboard --no-open"), Row(PLANNER, "dashboard --no-open", 5)],
+    "top": [Row(ANA, "top --once"), Row(PLANNER, "top --once")],
     "status": [Row(ANA, "status"), Row(PLANNER, "status", 5)],
 }  # fmt: skip
 

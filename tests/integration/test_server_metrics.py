@@ -33,6 +33,7 @@ def told(open_room, clock: Clock) -> LocalRoom:
     room.send("builder", "refused")
     room.nack(room.peek("builder")[0].id, "no", agent="builder")
     room.send("builder", "waits")
+    room.send("builder", "not before tomorrow", after=86_400)
     return room
 
 
@@ -44,7 +45,7 @@ def web(told: LocalRoom) -> Iterator[Served]:
 
 def test_the_metrics_are_those_of_the_time_that_is_asked_for(web: Served, clock: Clock):
     found = web.get("/metrics?hours=3", token=web.token("human:ana")).json
-    assert found["total_messages"] == 13  # with the bounce
+    assert found["total_messages"] == 14  # with the bounce
     assert found["unacknowledged"] == 1
     assert found["avg_latency"] == pytest.approx(550)
     assert found["p95_latency"] == 1000
@@ -54,7 +55,7 @@ def test_the_metrics_are_those_of_the_time_that_is_asked_for(web: Served, clock:
     assert found["routes"] == [{"route": "api", "seen": 10, "p50": 500, "p95": 1000, "p99": 1000}]
     hours = found["messages_per_hour"]
     assert len(hours) == 3
-    assert [hour["messages"] for hour in hours][-2:] == [10, 3]
+    assert [hour["messages"] for hour in hours][-2:] == [10, 4]
     assert hours[-1]["failed"] == 1
     last = web.get("/metrics?hours=1", token=web.token("human:ana")).json
     assert last["routes"] == []
@@ -124,7 +125,7 @@ def test_prometheus_reads_the_metrics_with_its_library_installed_or_not(
         for family in text_string_to_metric_families(answer.content.decode())
         for sample in family.samples
     }
-    assert found["postroom_messages_total",] == 13
+    assert found["postroom_messages_total",] == 14
     assert found["postroom_waiting",] == 2
     assert found["postroom_seen_seconds", ("quantile", "0.95"), ("route", "api")] == 1.0
     assert found["postroom_failed", ("how", "bounced")] == 1

@@ -93,6 +93,7 @@ def _others() -> dict[str, Json]:
         "parameters": [
             {**query, "name": "project", "description": "only of this project"},
             {**query, "name": "after", "description": "the cursor of the last event that is known"},
+            {**query, "name": "chars", "description": "so much of each body, and no payload (`body_chars`)"},
         ],
         "responses": _responses(TEXT, "text/event-stream"),
     }
