@@ -9,7 +9,7 @@ import sys
 from typing import Any, NamedTuple
 
 from postroom import host
-from postroom.errors import InvalidValue
+from postroom.errors import InvalidValue, NotHere
 
 
 class Settings(NamedTuple):
@@ -49,6 +49,7 @@ class Settings(NamedTuple):
     log_level: str = "info"
     log_bytes: int = 5_242_880
     log_files: int = 3
+    otel: str = "off"
 
     @property
     def is_limiting(self) -> bool:
@@ -98,6 +99,8 @@ HELP = {
     "log_level": "what the daemon's log has: `debug`, `info`, `warning` or `error`, and what is worse",
     "log_bytes": "the size at which the daemon's log begins anew",
     "log_files": "how many earlier ones of that size are kept",
+    "otel": "`on`: the daemon tells OpenTelemetry, as spans, what becomes of mail (the extra `otel`);"
+    " `off`: it does not",
 }
 
 # What is set in the environment alone.
@@ -106,6 +109,7 @@ ENVIRONMENT = {
     "POSTROOM_TOKEN": "a secret that proves who is calling: `postroom tokens`",
     "POSTROOM_HOME": "where the room is, as `--home` says it: a directory, or a server's address",
     "POSTROOM_PROJECT": "the project to stand in, as `--project` says it",
+    "TRACEPARENT": "where the caller stands in a trace; what it sends carries that (with `TRACESTATE`)",
     "POSTROOM_DEBUG": "any value shows the traceback of an error",
     "NO_COLOR": "any value takes the colours away",
 }
@@ -114,7 +118,7 @@ _SWITCH = ("off", "on")
 _CHOICES = {
     "durability": ("normal", "full"), "routes": ("open", "strict"), "record_tools": _SWITCH,
     "wake_by_socket": _SWITCH, "ack_rung": ("stored", "offered", "seen", "acked"),
-    "claude_teams": _SWITCH, "log_level": ("debug", "info", "warning", "error"),
+    "claude_teams": _SWITCH, "log_level": ("debug", "info", "warning", "error"), "otel": _SWITCH,
 }  # fmt: skip
 _SMALLEST = {
     "lease_seconds": 0.001,
@@ -297,9 +301,16 @@ def home(explicit: str | None = None) -> str:
     """The directory that holds a room: store, run files, journals."""
     address = explicit or os.environ.get("POSTROOM_HOME", "")
     if address.startswith(("http://", "https://", "unix://")):
-        hint = "Run it on the machine whose room it is."
-        raise InvalidValue(f"that needs the files of the room, which are elsewhere: {address}", hint=hint)
+        raise NotHere(f"that needs the files of the room, which are elsewhere: {address}", url=address)
     return os.path.abspath(explicit or os.environ.get("POSTROOM_HOME") or default_home())
+
+
+def is_usual(where: str) -> bool:
+    """Whether commands find that room without being told where it is."""
+    try:
+        return home() == where
+    except NotHere:
+        return False
 
 
 def beside(home: str, *names: str) -> str:

@@ -182,10 +182,16 @@ PROMISES: dict[str, str] = {
     "relay-resume": "Who reconnects with its cursor gets nothing it had, and loses nothing it had not.",
     "relay-pressure": "A slow reader is pushed no more than its window, holds up nobody, and loses nothing.",
     "relay-doors": "A message sent by any door reaches every other one, and not who sent it.",
+    "remote-cli": "Of a room elsewhere a command works or says where to run it; failures say what helps.",
+    "remote-listen": "Who listens from elsewhere has the mailbox alone; if its line breaks, nothing is lost.",
+    "traced": "A sender's trace goes on at the receiver, and costs commands and hooks nothing.",
     "web-api": "The API's document is all that is served; whatever is asked, it is answered as it says.",
     # for programs
     "exports": "A dozen exported names are there, and stay.",
     "examples": "The documented examples run as they stand.",
+    # the terminal view
+    "top-live": "What happens in the room shows in `postroom top` by itself, without a daemon.",
+    "top-text": "Whatever a body holds, `postroom top` shows it as text, and the terminal obeys none of it.",
     # the page
     "page-live": "What happens in the room shows in the page by itself, also after the line was down.",
     "page-text": "Whatever a body holds, the page shows it as text.",

@@ -111,6 +111,19 @@ def test_status_tells_where_the_page_is(house: House):
     assert f"http://127.0.0.1:{house.port}" in house("status").out
 
 
+def test_metrics_tell_how_the_daemon_and_its_watchers_do(house: House):
+    cookie = house.cookie()
+    status, _, body = house.get("/api/v1/metrics", Cookie=cookie)
+    found = json.loads(body)
+    assert (status, found["total_messages"], found["unacknowledged"]) == (200, 0, 0)
+    assert (found["avg_latency"], found["p95_latency"], found["inbox_sizes"]) == (None, None, {})
+    health = found["watcher_health"]
+    assert (health["agents"], health["crashes"], health["web"]["problem"]) == (0, 0, None)
+    status, _, body = house.get("/metrics", Cookie=cookie)
+    assert (status, b"postroom_uptime_seconds" in body) == (200, True)
+    assert house.get("/healthz")[0] == 200
+
+
 def test_nothing_is_served_where_that_is_turned_off(house: House):
     house.port = 0
     assert house("up").code == 0

@@ -10,7 +10,7 @@ import signal
 import threading
 import time
 from concurrent.futures import Future
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from postroom import config, host
 from postroom.bridges import manifest as manifests
@@ -32,10 +32,13 @@ from postroom.errors import PostroomError, StoreNewer, UnknownAgent
 from postroom.model.message import Json
 from postroom.room.local import LocalRoom
 
+if TYPE_CHECKING:
+    from postroom.daemon.spans import Spans
+
 _TICK = 2.0  # seconds between two sweeps
 _END = 10.0  # seconds for one keeper to end, or for all
 # Seconds for each stage of an end, all together `control.ENDS`.
-_COMMANDS, _WEB, _WATCHES, _AGENTS, _ROOM = 2.0, 6.0, 3.0, _END, 1.0
+_COMMANDS, _WEB, _WATCHES, _AGENTS, _ROOM, _SPANS = 2.0, 6.0, 3.0, _END, 1.0, 1.0
 _AT_REST = 1_000_000_000  # nanoseconds: two changes in one tick of a file system's clock bear the same time
 
 
@@ -61,6 +64,7 @@ class Daemon:
         self._trees = Trees(self.room)
         self.web = Web(self)
         self.renewal = Renewal(self)
+        self.spans = _spans(self.room) if settings.otel == "on" else None
         self._guard = threading.RLock()
         self._rings: queue.SimpleQueue[None] = queue.SimpleQueue()  # a signal may ring in the midst of a ring
         self._ends = self._renews = False
@@ -71,6 +75,8 @@ class Daemon:
         log.note("began", process=host.identity(), edition=EDITION)
         self.reconcile()
         server = Server(self.home, self._answer)
+        if self.spans:
+            self.spans.start()
         self.web.start()
         while not self._ends:
             self._pause()
@@ -204,6 +210,7 @@ class Daemon:
                 Stage("web", self.web.stop, _WEB),
                 Stage("watches", self.watches.finish, _WATCHES),
                 Stage("agents", self._let_go, _AGENTS + _ROOM),
+                *([Stage("spans", self.spans.stop, _SPANS)] if self.spans else []),
                 Stage("room", self.room.close, _ROOM),
             ]
         )
@@ -219,6 +226,12 @@ class Daemon:
             until = time.monotonic() + _AGENTS
             late = [one for one in self.keepers.values() if not one.join(max(0.0, until - time.monotonic()))]
         return ", ".join(one.manifest.address for one in late)
+
+
+def _spans(room: LocalRoom) -> "Spans":
+    from postroom.daemon.spans import Spans  # noqa: PLC0415 - only who traces
+
+    return Spans(room)
 
 
 def _paused(words: str) -> Observation:

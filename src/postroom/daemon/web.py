@@ -189,6 +189,7 @@ class _Serving:
 
         settings = self._settings
         self._desk = Desk(self._daemon.room, Bridged(self._daemon))
+        self._desk.noted = self._daemon.spans.note if self._daemon.spans else None
         hosts = None if settings.tls_cert else Premises._field_defaults["hosts"]
         self._app = application(
             self._desk, Premises(f"postroom_{settings.http_port}", hosts, settings.http_rate)

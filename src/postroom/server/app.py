@@ -10,7 +10,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from postroom.errors import NotFound, PostroomError, UsageError
-from postroom.server import compat, openapi, page, problem, prometheus, relay, rest, stream
+from postroom.server import compat, listening, openapi, page, problem, prometheus, relay, rest, stream
 from postroom.server.desk import Desk
 from postroom.server.exchange import Exchange
 from postroom.server.feed import Feed
@@ -35,6 +35,7 @@ def routes(desk: Desk, cookie: str) -> list[BaseRoute]:
         prometheus.route(desk),
         Route(openapi.PATH, _described, methods=["GET"], name="openapi"),
         stream.route(desk, feed),
+        listening.route(desk),
         relay.route(desk, feed, exchange),
         *compat.routes(desk, feed, exchange),
         *rest.routes(desk),

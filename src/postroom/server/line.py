@@ -13,12 +13,12 @@ from typing import Any
 
 import uvicorn
 from starlette.types import Scope
-from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.exceptions import InvalidState
 from websockets.frames import Frame
 
 from postroom import host
+from postroom.server.haste import Hasty
 
 _LINE = "postroom.line"
 _SOL_LOCAL, _LOCAL_PEERPID = 0, 0x002  # as macOS numbers them; Python names neither
@@ -44,7 +44,7 @@ def hasten(link: Any) -> None:
         link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
 
-class Http(H11Protocol):
+class Http(Hasty):
     """An HTTP connection, which may become a WebSocket."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:

@@ -46,6 +46,7 @@ _AUTHORS = {  # by operation, what names whose act it is
     ]
     for one in OPERATIONS
 }
+_BY_ID = frozenset(one.name for one in OPERATIONS if any(part.name == "id" for part in one.parameters))
 _MOST_PATIENT = 16  # calls that wait, of one client
 _log = logging.getLogger("postroom.daemon")
 
@@ -66,8 +67,8 @@ def route(desk: Desk, feed: Feed, exchange: Exchange) -> WebSocketRoute:
 
 
 def _window(text: str) -> int:
-    if text and not (text.isascii() and text.isdigit() and 0 < int(text[:6]) <= WIDEST):
-        raise InvalidValue(f"window must be from 1 to {WIDEST}", field="window")
+    if text and not (text.isascii() and text.isdigit() and int(text[:6]) <= WIDEST):
+        raise InvalidValue(f"window must be from 0 to {WIDEST}", field="window")
     return int(text or WINDOW)
 
 
@@ -100,7 +101,8 @@ class Client:
             try:
                 self.greet()
                 one.line = line(scope)
-                await self._exchange.enter(one, upto)
+                if one.window:  # else it only asks, and nobody can reach it here
+                    await self._exchange.enter(one, upto)
                 if one.line is not None:
                     one.line.hear = self.heard
                 still = still_known(self._desk, credentials(scope))
@@ -110,7 +112,8 @@ class Client:
             finally:
                 for task in self._patient:
                     task.cancel()
-                self._exchange.leave(one)
+                if one.window:
+                    self._exchange.leave(one)
 
         return stay
 
@@ -216,6 +219,8 @@ class Client:
         guest, args = self._guest, {name: value for name, value in frame.items() if name != "op"}
         for name in _AUTHORS[operation.name]:
             args.setdefault(name, self._one.agent.address)
+        if operation.name in _BY_ID and "ref" in args:  # in a frame, `id` is the number of the call
+            args["id"] = args.pop("ref")
         guest.who.check(operation.scope)
         checked(operation, args)
         project = args.get("project")

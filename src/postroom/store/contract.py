@@ -271,7 +271,7 @@ class Tally(Protocol):
         ...
 
     def waiting(self) -> dict[str, int]:
-        """How much waits for whom, by id; nobody for whom nothing does."""
+        """How much waits for whom, by id; nobody for whom nothing does, and nothing that is not due yet."""
         ...
 
 
