@@ -61,6 +61,7 @@ class Proven(NamedTuple):
     connection: Connection
     claim: Claim
     evidence: Evidence
+    noted: Callable[[], None] | None = None  # called once it is stored
 
 
 class Mailbox:
@@ -142,11 +143,24 @@ class Exchange:
         one.open.clear()
         self._due.set()
 
-    def prove(self, one: Connection, claims: Iterable[Claim], evidence: Evidence = Evidence.AGENT) -> None:
-        """Noted a moment later, with what others prove by then; mail goes first."""
-        if not self._proven:
+    def prove(
+        self,
+        one: Connection,
+        claims: Iterable[Claim],
+        evidence: Evidence = Evidence.AGENT,
+        noted: Callable[[], None] | None = None,
+    ) -> None:
+        """Stored a moment later, with what others prove by then; mail goes first.
+
+        `noted`: called then; somebody waits for it, and there is a claim.
+        """
+        proven = [Proven(one, claim, evidence) for claim in claims]
+        if noted is not None:
+            proven[-1] = proven[-1]._replace(noted=noted)
+            self._due.set()
+        elif not self._proven:
             asyncio.get_running_loop().call_later(_SOON, self._due.set)
-        self._proven.extend(Proven(one, claim, evidence) for claim in claims)
+        self._proven.extend(proven)
 
     def at_once(self, act: Callable[[], T]) -> T:
         """Something that is one transaction, here and now; `StoreBusy`: it was not done, others write.
@@ -295,6 +309,8 @@ class Exchange:
             self._count(one.connection, -1)
             if one.connection.is_full:
                 self._ring(one.connection.agent.id)
+            if one.noted is not None:
+                one.noted()
         if self._rung or self._proven or self._returns:
             self._due.set()
         return True

@@ -8,6 +8,7 @@ import asyncio
 import base64
 import json
 import logging
+from functools import partial
 from typing import Any
 
 from starlette.routing import WebSocketRoute
@@ -180,7 +181,7 @@ class Client:
         if name == PING:
             self._answer(number, {"ok": {}})
         elif name == SEEN:
-            self._answer(number, {"ok": {"seen": self._seen(frame)}}, silent=True)
+            self._seen(number, frame)
         elif name in _AT_ONCE and not frame.get("attachments"):
             call = self._call(_BY_NAME[name], frame)
             act = post if name == "send" and number is None else ACTS[name]  # nobody reads what becomes of it
@@ -205,14 +206,17 @@ class Client:
             result = await self._desk.do(act, call)
             self._answer(number, {"ok": _spelt(*result) if name == "attachment" else result})
 
-    def _seen(self, frame: Json) -> int:
-        """Its own word for all up to a cursor, or for one message."""
+    def _seen(self, number: Any, frame: Json) -> None:
+        """Its own word for all up to a cursor, or for one message; answered when that is stored."""
         upto, ref = frame.get("cursor"), frame.get("ref")
         if set(frame) - {"op", "cursor", "ref"} or not isinstance(upto or ref, str):
             raise InvalidValue("`seen` takes a `cursor` or a `ref`", field="cursor")
         claims = self._one.proven(cursor(upto) if isinstance(upto, str) else None, str(ref or ""))
-        self._exchange.prove(self._one, claims)
-        return len(claims)
+        answer = partial(self._answer, number, {"ok": {"seen": len(claims)}}, silent=True)
+        if claims:
+            self._exchange.prove(self._one, claims, noted=None if number is None else answer)
+        else:
+            answer()
 
     def _call(self, operation: Operation, frame: Json) -> Call:
         """What a frame asks for, in the name of whose connection it is."""
