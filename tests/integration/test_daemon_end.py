@@ -25,8 +25,8 @@ from postroom.daemon import control, instance, loop
 from postroom.daemon.closing import Stage
 from postroom.errors import BridgeError
 from postroom.room.local import LocalRoom
-from tests.process import BOUND, ROOT, environment
-from tests.tended import Tended, eventually
+from tests.process import BOUND, ROOT, environment, eventually
+from tests.tended import Tended
 
 UPGRADE = (
     "GET /ws/projects/p?agent=planner HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\n"

@@ -21,8 +21,8 @@ from postroom.bridges.files import tree as trees
 from postroom.daemon import control, log
 from postroom.room.local import LocalRoom
 from tests.integration.test_faults import mounted, play
-from tests.process import BOUND, ROOT, environment
-from tests.tended import Tended, eventually
+from tests.process import BOUND, ROOT, environment, eventually
+from tests.tended import Tended
 
 SECRET = "the-word-that-nobody-else-may-read"
 
