@@ -288,7 +288,7 @@ def _log(home: str) -> bytes:
 
 def test_a_daemon_without_the_extra_says_what_to_install(room: LocalRoom, monkeypatch: pytest.MonkeyPatch):
     notes: list[dict[str, Any]] = []
-    monkeypatch.setattr(spans.log, "note", lambda what, **facts: notes.append({"what": what, **facts}))
+    monkeypatch.setattr(spans.log, "warn", lambda what, **facts: notes.append({"what": what, **facts}))
     monkeypatch.setattr(spans.importlib, "import_module", _missing)
     found = Spans(room)
     found.start()

@@ -82,13 +82,13 @@ class Spans:
         try:
             made = _Library(self._room, self._exporter)
         except ImportError as exc:
-            log.note("spans are not told", error=str(exc), hint=extra.hint("otel"))
+            log.warn("spans are not told", error=exc, hint=extra.hint("otel"))
             return
         waiter = self._room.bell.waiter(EVERYONE)
         try:
             self._tell(made, waiter)
         except Exception as exc:  # it must not take the daemon with it
-            log.note("spans failed", error=repr(exc))
+            log.fail("spans failed", error=exc)
         finally:
             waiter.close()
             made.close()
