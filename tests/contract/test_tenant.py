@@ -35,6 +35,7 @@ QUESTIONS: dict[str, Ask] = {
     "event_id": lambda tx, it: [found for seq in it["seqs"] if (found := tx.event_id(seq))],
     "events": lambda tx, it: tx.events(),
     "events_before": lambda tx, it: tx.events_before(),
+    "followers": lambda tx, it: tx.followers("jour"),
     "for_one": lambda tx, it: tx.for_one(it["builder"]),
     "gates": lambda tx, it: tx.gates(0),
     "history": lambda tx, it: [e for seq in it["seqs"] for e in tx.history(seq, it["builder"])],

@@ -67,12 +67,12 @@ class Balking:
         self.left = 0
         monkeypatch.setattr(room.store, "begin", self)
 
-    def __call__(self, *words: Any) -> Any:
+    def __call__(self, *words: Any, **options: Any) -> Any:
         if "/" in threading.current_thread().name and self.left:
             self.left -= 1
             if not self.left:
                 raise StoreBusy
-        return self._begin(*words)
+        return self._begin(*words, **options)
 
 
 class Kept:
