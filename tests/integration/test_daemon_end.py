@@ -37,12 +37,6 @@ SERVES = "http_port = PORT\nhttp_rate = 0\nsender_rate = 0\n"
 
 
 @pytest.fixture
-def house(room: LocalRoom) -> Iterator[Tended]:
-    with Tended(room) as house:
-        yield house
-
-
-@pytest.fixture
 def hung(room: LocalRoom) -> Iterator[Tended]:
     """Of which a bridge never comes back."""
     agent = room.known("builder")

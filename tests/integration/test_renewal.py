@@ -5,7 +5,6 @@ import os
 import signal
 import socket
 import ssl
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -15,7 +14,6 @@ from postroom import host
 from postroom.bridges.files import tree as trees
 from postroom.daemon import control, instance
 from postroom.errors import UnknownAgent
-from postroom.room.local import LocalRoom
 from tests.certified import Authority
 from tests.commandline import CommandLine
 from tests.process import BOUND, eventually, free_port
@@ -24,12 +22,6 @@ from tests.tended import Tended
 SHORT = "http_port = PORT\nmax_body_bytes = 20\n"
 LONG = "http_port = PORT\nmax_body_bytes = 2000\n"
 LETTER = {"to": "builder", "body": "x" * 100}
-
-
-@pytest.fixture
-def house(room: LocalRoom) -> Iterator[Tended]:
-    with Tended(room) as house:
-        yield house
 
 
 @pytest.mark.promise("renews")

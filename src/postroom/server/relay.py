@@ -17,7 +17,7 @@ from starlette.types import Receive, Scope, Send
 from postroom.errors import InvalidValue, PostroomError, RateLimited, StoreBusy, UsageError
 from postroom.model.message import Json, Mail
 from postroom.protocol import record
-from postroom.protocol.operation import OPERATIONS, Operation
+from postroom.protocol.operation import BY_NAME, OPERATIONS, Operation
 from postroom.room.handout import Cursor, cursor
 from postroom.room.identity import is_of
 from postroom.server.acts.looking import checked_cursor
@@ -40,7 +40,6 @@ SEEN, PING = "seen", "ping"
 _POSTS = frozenset(("send", "reply", "forward", "decide", "ack", "nack", "withdraw"))
 _AT_ONCE = frozenset(("send", "reply", "ack", "nack"))  # each is one transaction, unless files come with it
 _PROVES = frozenset(("ack", "nack", "reply", "decide"))
-_BY_NAME = {one.name: one for one in OPERATIONS}
 _AUTHORS = {  # by operation, what names whose act it is
     one.name: [
         part.name for part in one.parameters if part.name in ("agent", "sender") and one.method != "GET"
@@ -183,7 +182,7 @@ class Client:
         elif name == SEEN:
             self._seen(number, frame)
         elif name in _AT_ONCE and not frame.get("attachments"):
-            call = self._call(_BY_NAME[name], frame)
+            call = self._call(BY_NAME[name], frame)
             act = post if name == "send" and number is None else ACTS[name]  # nobody reads what becomes of it
             try:
                 self._posted(number, call, self._exchange.at_once(lambda: act(call)))
@@ -195,9 +194,9 @@ class Client:
 
     async def _asked(self, number: Any, frame: Json) -> None:
         name = frame.get("op")
-        if not isinstance(name, str) or name not in _BY_NAME:
+        if not isinstance(name, str) or name not in BY_NAME:
             raise UsageError(f"there is no operation {str(name)[:40]!r}", hint="See: /api/v1/openapi.json")
-        call, act = self._call(_BY_NAME[name], frame), ACTS[name]
+        call, act = self._call(BY_NAME[name], frame), ACTS[name]
         if is_patient(call.operation):
             self._begin(number, call)
         elif name in _POSTS:
