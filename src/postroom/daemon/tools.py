@@ -15,8 +15,8 @@ from starlette.types import Receive, Scope, Send
 from postroom import host
 from postroom.daemon import log
 from postroom.errors import NoIdentity, PostroomError
-from postroom.mcp_server.port import Caller, Guest
 from postroom.mcp_server.place import LINES, PATH
+from postroom.mcp_server.port import Caller, Guest
 from postroom.model import ids
 from postroom.protocol.operation import MAIL, OBSERVE
 from postroom.room.guest import settle_in
@@ -27,7 +27,6 @@ from postroom.server.principal import Credentials, Principal
 
 if TYPE_CHECKING:
     from postroom.mcp_server.http import Http
-    from postroom.mcp_server.stream import Stream
 
 T = TypeVar("T")
 

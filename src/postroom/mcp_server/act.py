@@ -77,7 +77,9 @@ class Waiting(AsyncRoom):
 async def send(call: Call) -> Json:
     args = call.args
     said = call.some("subject", "priority", "thread", "type", "payload")
-    return shown.sent(await call.host.do(call.caller.room.send, args["to"], args["body"], **said, **call.options))
+    return shown.sent(
+        await call.host.do(call.caller.room.send, args["to"], args["body"], **said, **call.options)
+    )
 
 
 async def inbox(call: Call) -> Json:

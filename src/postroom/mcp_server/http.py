@@ -6,7 +6,7 @@ program, until that program begins anew, or is silent for half an hour.
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from typing import TYPE_CHECKING, Any
 
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
@@ -44,7 +44,7 @@ class Http:
         self._manager = StreamableHTTPSessionManager(server, session_idle_timeout=_SILENCE)
 
     @contextlib.asynccontextmanager
-    async def run(self) -> AsyncIterator[None]:
+    async def run(self) -> AsyncGenerator[None]:
         async with self._manager.run():
             yield
         for key in list(self._visits):
@@ -52,7 +52,9 @@ class Http:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         guest = await self._host.do(self._guest, scope)
-        key = self._key(scope, guest)
+        key = _key(scope, guest)
+        if Headers(scope=scope).get("mcp-method") == _ANEW:
+            await self._end(key)
         visit = self._visits.get(key)
         if visit is None:
             visit = self._visits[key] = Visit(ids.nonce(), guest.process)
@@ -74,23 +76,12 @@ class Http:
         if scope["method"] == "DELETE":
             await self._end(key)
 
-    def _key(self, scope: Scope, guest: "Guest") -> tuple[str, str]:
-        headers = Headers(scope=scope)
-        if session := headers.get("mcp-session-id"):
-            return guest.key, session
-        key = guest.key, f"program {headers.get('user-agent', '')}"
-        if headers.get("mcp-method") == _ANEW and key in self._visits:
-            asyncio.ensure_future(self._end(key))
-        return key
-
     def _restart(self, key: tuple[str, str]) -> None:
         if key in self._timers:
             self._timers.pop(key).cancel()
         if key in self._visits:
             loop = asyncio.get_running_loop()
-            self._timers[key] = loop.call_later(
-                _SILENCE, lambda: asyncio.ensure_future(self._end(key))
-            )
+            self._timers[key] = loop.call_later(_SILENCE, lambda: asyncio.ensure_future(self._end(key)))
 
     async def _end(self, key: tuple[str, str]) -> None:
         if timer := self._timers.pop(key, None):
@@ -99,3 +90,8 @@ class Http:
             self._leave(visit.name)
             await visit.handed()
             await self._host.do(visit.end, self._host.room)
+
+
+def _key(scope: Scope, guest: "Guest") -> tuple[str, str]:
+    headers = Headers(scope=scope)
+    return guest.key, headers.get("mcp-session-id") or f"program {headers.get('user-agent', '')}"

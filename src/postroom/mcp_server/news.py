@@ -12,6 +12,7 @@ import mcp_types as types
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourceUpdated
 
 from postroom.mcp_server.resource import Change
+from postroom.model.message import Event
 from postroom.room.aio import AsyncRoom
 
 if TYPE_CHECKING:
@@ -104,13 +105,16 @@ class News:
     async def _follow(self, cursor: str) -> None:
         room = AsyncRoom(self._host.room, self._host.pool)
         async for event in room.events(follow=True, after=cursor):
-            change = await self._host.do(lambda event=event: Change(self._host.room.store.look(), event))
+            change = await self._host.do(self._change, event)
             for reader in list(self._readers):
                 for uri in change.seen_by(reader.party, sees_all=reader.sees_all):
                     try:
                         await reader.tell(uri)
                     except Exception:
                         _log.exception("a client cannot be told of changes")
+
+    def _change(self, event: Event) -> Change:
+        return Change(self._host.room.store.look(), event)
 
     def close(self) -> None:
         for handler in self._listening:
@@ -129,8 +133,8 @@ def _telling(session: "ServerSession", wanted: set[str]) -> Callable[[str], Awai
 
 def arrival_of(ctx: "ServerRequestContext[Any, Any]") -> "Arrival":
     """The request that a handler is called for, as its door has noted it."""
-    found = ctx.request
-    return found.scope[KEY] if hasattr(found, "scope") else found  # pyright: ignore[reportReturnType]
+    found: Any = ctx.request
+    return found.scope[KEY] if hasattr(found, "scope") else found
 
 
 KEY = "postroom.arrival"  # in the scope of an HTTP request

@@ -21,8 +21,11 @@ class Caller(NamedTuple):
 class Host(Protocol):
     """One for each room that is served."""
 
-    room: LocalRoom
-    pool: Executor
+    @property
+    def room(self) -> LocalRoom: ...
+
+    @property
+    def pool(self) -> Executor: ...
 
     async def do(self, function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
         """Whatever touches the room, off the event loop."""

@@ -40,9 +40,7 @@ async def ask_human(
         request = types.ElicitRequestFormParams(message=call.args["question"], requested_schema=_form(call))
         if not ctx.session.can_send_request:
             asked: Any = types.ElicitRequest(params=request)
-            return types.InputRequiredResult(
-                input_requests={_FIELD: asked}, request_state=question.sent.id
-            )
+            return types.InputRequiredResult(input_requests={_FIELD: asked}, request_state=question.sent.id)
         return await _first(call, question, ctx)
     return await answered(call, question)
 
@@ -111,7 +109,9 @@ async def _first(call: Call, question: Question, ctx: "ServerRequestContext[Any,
                 if (chosen := _chosen(call, await here)) is not None:
                     elsewhere.cancel()
                     await asyncio.gather(elsewhere, return_exceptions=True)
-                    return await _told(call, question, types.ElicitResult(action="accept", content={_FIELD: chosen}))
+                    return await _told(
+                        call, question, types.ElicitResult(action="accept", content={_FIELD: chosen})
+                    )
         return await elsewhere
     finally:
         for task in (here, elsewhere):

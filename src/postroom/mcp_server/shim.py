@@ -1,7 +1,7 @@
 """The tools as a command: passes lines between a client's pipes and the daemon, and outlives the daemon.
 
-Standard library only, and little of it: a client waits for it each time it starts. It keeps each request until
-its answer was passed on. When the daemon is gone it has another one started, says again what opened the
+Standard library only, and little of it: a client waits for it each time it starts. It keeps each request
+until its answer was passed on. When the daemon is gone it has another one started, says again what opened the
 connection, and asks again what was not answered. The daemon knows by this visit and the request's own number
 what it has done already, so nothing is done twice.
 """
@@ -9,13 +9,25 @@ what it has done already, so nothing is done twice.
 import json
 import os
 import select
-import socket
 import time
 from binascii import b2a_base64
-from collections.abc import Callable
-from typing import Any
 
 from postroom.mcp_server.place import LINES
+
+TYPE_CHECKING = False  # what `typing` and `socket` take to load is felt
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, Protocol
+
+    class Link(Protocol):
+        """What is needed of a socket."""
+
+        def fileno(self) -> int: ...
+        def recv(self, size: int, /) -> bytes: ...
+        def sendall(self, data: bytes, /) -> object: ...
+        def settimeout(self, seconds: float | None, /) -> None: ...
+        def close(self) -> object: ...
+
 
 _PIECE = 1 << 18  # bytes of one frame
 _CLOSE, _PING, _PONG = 0x8, 0x9, 0xA
@@ -25,8 +37,6 @@ _AFTER = 5_000  # milliseconds for what is still to be answered when the client 
 _LISTENS = "subscriptions/listen"  # which is answered when it ends
 _INTERNAL = -32603
 
-Connect = Callable[[], socket.socket]
-
 
 class Refusal(Exception):
     """The daemon answers, but not so."""
@@ -35,7 +45,7 @@ class Refusal(Exception):
 class Line:
     """A connection to the daemon that carries lines: a WebSocket, as far as that is needed here."""
 
-    def __init__(self, link: socket.socket, query: str, headers: dict[str, str]) -> None:
+    def __init__(self, link: "Link", query: str, headers: dict[str, str]) -> None:
         self._link = link
         self._data = b""
         self._text = b""
@@ -117,19 +127,21 @@ def _why(answer: bytes, body: bytes) -> str:
 class Shim:
     """One run of the command. `connect` gives a connection to a daemon, which it may start."""
 
-    def __init__(self, connect: Connect, said: dict[str, str], headers: dict[str, str]) -> None:
+    def __init__(self, connect: "Callable[[], Link]", said: dict[str, str], headers: dict[str, str]) -> None:
         self._connect = connect
         self._query = "&".join(f"{k}={_quoted(v)}" for k, v in {**said, "visit": os.urandom(8).hex()}.items())
         self._headers = headers
         self._link: Line | None = None
-        self._asked: dict[Any, tuple[str, bytes]] = {}  # method and line of what is not answered, by its number
+        self._asked: dict[
+            Any, tuple[str, bytes]
+        ] = {}  # method and line of what is not answered, by its number
         self._opening: list[tuple[Any, bytes]] = []  # what made the connection, with its number
         self._followed: dict[str, tuple[Any, bytes]] = {}  # what was subscribed to
         self._unwanted: set[Any] = set()  # numbers of answers that the client has already
         self._in = b""
 
     def open(self) -> None:
-        """Raises `OSError`, `Refusal`, or what `connect` raises. A daemon that is just ending may break it off."""
+        """Raises `OSError`, `Refusal`, or what `connect` raises. A daemon that just ends may break it off."""
         until = time.monotonic() + _TRIES
         while True:
             link = self._connect()
@@ -218,7 +230,7 @@ class Shim:
         if self._asked or self._followed:
             self._open_again()
 
-    def _open_again(self, but: Any = None) -> None:
+    def _open_again(self, but: "Any" = None) -> None:
         """Say again what made the connection, and all that was not answered, `but` one that is to be sent."""
         try:
             self.open()
@@ -243,11 +255,12 @@ class Shim:
             _write(json.dumps({"jsonrpc": "2.0", "id": number, "error": error}).encode() + b"\n")
 
 
-def _read(line: bytes) -> tuple[Any, str, dict[str, Any]]:
+def _read(line: bytes) -> "tuple[Any, str, dict[str, Any]]":
     """The number, the method and the params of a message; of what is none, nothing."""
     try:
         said: Any = json.loads(line)
-        number, method, params = said.get("id"), said.get("method") or "", said.get("params") or {}
+        number, method = said.get("id"), said.get("method") or ""
+        params: Any = said.get("params")
         hash(number)
     except (ValueError, AttributeError, TypeError, RecursionError):
         return None, "", {}
@@ -263,6 +276,6 @@ def _write(data: bytes) -> None:
 def _quoted(text: str) -> str:
     plain = "-._~/"
     return "".join(
-        chr(byte) if chr(byte).isalnum() and byte < 128 or chr(byte) in plain else f"%{byte:02X}"
+        chr(byte) if (chr(byte).isalnum() and byte < 128) or chr(byte) in plain else f"%{byte:02X}"
         for byte in os.fsencode(text)
     )

@@ -36,7 +36,7 @@ class Stream:
         self.visit = Visit(name, guest.process)
         self._write = write
         self._lock = anyio.Lock()
-        self._arrivals: dict[Id, Arrival] = {}
+        self._arrivals: dict[Id | None, Arrival] = {}
 
     async def serve(self, lines: AsyncIterator[bytes]) -> None:
         """Until there are no more lines."""
@@ -92,12 +92,9 @@ class Stream:
             code, words = types.INVALID_REQUEST, "Invalid Request"
         except (ValueError, RecursionError):
             known, code, words = None, types.PARSE_ERROR, "Parse error"
-        number = known.get("id") if isinstance(known, dict) else None
-        if not isinstance(number, (str, int)):
-            number = None
         error = {"code": code, "message": words}
         async with self._lock:
-            await self._write(json.dumps({"jsonrpc": "2.0", "id": number, "error": error}))
+            await self._write(json.dumps({"jsonrpc": "2.0", "id": _number(known), "error": error}))
 
     async def _answer(self, outward: Any) -> None:
         async with outward:
@@ -105,6 +102,12 @@ class Stream:
                 message = sent.message
                 async with self._lock:
                     await self._write(message.model_dump_json(by_alias=True, exclude_unset=True))
-                if isinstance(message, (types.JSONRPCResponse, types.JSONRPCError)) and message.id is not None:
-                    if arrival := self._arrivals.pop(message.id, None):
-                        arrival.written(self._host)
+                is_last = isinstance(message, (types.JSONRPCResponse, types.JSONRPCError))
+                if is_last and (arrival := self._arrivals.pop(message.id, None)):
+                    arrival.written(self._host)
+
+
+def _number(known: Any) -> Id | None:
+    """Of what looks like a request."""
+    found: Any = known["id"] if isinstance(known, dict) and "id" in known else None
+    return found if isinstance(found, (str, int)) else None

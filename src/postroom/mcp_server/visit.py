@@ -128,7 +128,7 @@ class Arrival:
         _give_back(room, mails)
 
     def take(self, caller: "Caller", ref: str) -> Mail | None:
-        """Claim one by its id, unless it was settled before; None where a program of the agent's own has it."""
+        """Claim one by its id, unless it was settled before; None where a program of the agent's has it."""
         try:
             mail = offer(caller.room, None, ref=ref, route=ROUTE, handed=False, claimer=self.visit.claimer)
         except MailboxLeased:

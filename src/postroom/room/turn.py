@@ -126,9 +126,7 @@ def hand_over(room: "LocalRoom", offering: Offering, session: Session) -> None:
     hand_all(room, offering.mails, session.process, offering.frame.missing)
 
 
-def hand_all(
-    room: "LocalRoom", mails: list[Mail], holder: str, missing: Iterable[int] = repeat(0)
-) -> None:
+def hand_all(room: "LocalRoom", mails: list[Mail], holder: str, missing: Iterable[int] = repeat(0)) -> None:
     """The same, where each was written by itself; `missing`: how many characters of each body were not.
 
     `holder`: the process that was shown it, with whose end it comes back if nothing proves it.

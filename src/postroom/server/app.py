@@ -26,7 +26,9 @@ def application(desk: Desk, premises: Premises, more: Sequence[BaseRoute] = ()) 
     handlers: dict[Any, Any] = {
         PostroomError: _told, HTTPException: _astray, Exception: _unexpected,
     }  # fmt: skip
-    return Guard(Starlette(routes=[*more, *routes(desk, premises.cookie)], exception_handlers=handlers), premises)
+    return Guard(
+        Starlette(routes=[*more, *routes(desk, premises.cookie)], exception_handlers=handlers), premises
+    )
 
 
 def routes(desk: Desk, cookie: str) -> list[BaseRoute]:
