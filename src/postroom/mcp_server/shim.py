@@ -264,7 +264,7 @@ def _read(line: bytes) -> "tuple[Any, str, dict[str, Any]]":
         hash(number)
     except (ValueError, AttributeError, TypeError, RecursionError):
         return None, "", {}
-    return number, str(method), params if isinstance(params, dict) else {}
+    return number, str(method), params if hasattr(params, "items") else {}
 
 
 def _write(data: bytes) -> None:

@@ -109,5 +109,6 @@ class Stream:
 
 def _number(known: Any) -> Id | None:
     """Of what looks like a request."""
-    found: Any = known["id"] if isinstance(known, dict) and "id" in known else None
+    said: Any = known if hasattr(known, "items") else {}
+    found = said.get("id")
     return found if isinstance(found, (str, int)) else None
