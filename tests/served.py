@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from postroom.config import Settings
+from postroom.daemon.tools import Agency
 from postroom.room.local import LocalRoom
 from postroom.room.token import issue
 from postroom.server import login
@@ -57,7 +58,8 @@ class Served:
     async def _serve(self) -> None:
         self.desk = Desk(self.room, self._bridges)
         self._loop = asyncio.get_running_loop()
-        app = application(self.desk, Premises(self.cookie_name, rate=self._rate))
+        tools = Agency(self.desk).routes
+        app = application(self.desk, Premises(self.cookie_name, rate=self._rate), tools)
         self._servers = [server(app), server(app)]
         serving = [
             asyncio.create_task(one.serve([link]))

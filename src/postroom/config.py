@@ -10,6 +10,9 @@ from typing import Any, NamedTuple
 
 from postroom import host
 from postroom.errors import InvalidValue
+from postroom.home import ELSEWHERE, named
+from postroom.home import beside as beside  # noqa: PLC0414 - it is ours, too
+from postroom.home import default as default_home
 
 
 class Settings(NamedTuple):
@@ -276,28 +279,13 @@ def keep(path: str, compiled: dict[str, Any]) -> None:
         pass
 
 
-def default_home() -> str:
-    if sys.platform == "win32":
-        base = os.environ.get("LOCALAPPDATA") or os.path.expanduser("~\\AppData\\Local")
-    elif sys.platform == "darwin":
-        base = os.path.expanduser("~/Library/Application Support")
-    else:
-        base = os.environ.get("XDG_DATA_HOME") or os.path.expanduser("~/.local/share")
-    return os.path.join(base, "postroom")
-
-
 def home(explicit: str | None = None) -> str:
     """The directory that holds a room: store, run files, journals."""
-    address = explicit or os.environ.get("POSTROOM_HOME", "")
-    if address.startswith(("http://", "https://", "unix://")):
+    found = named(explicit)
+    if found.startswith(ELSEWHERE):
         hint = "Run it on the machine whose room it is."
-        raise InvalidValue(f"that needs the files of the room, which are elsewhere: {address}", hint=hint)
-    return os.path.abspath(explicit or os.environ.get("POSTROOM_HOME") or default_home())
-
-
-def beside(home: str, *names: str) -> str:
-    """What hooks run, write and trust. Beside the room and not in it, where a sandboxed agent may write."""
-    return os.path.join(home.rstrip("/") + "-hooks", *names)
+        raise InvalidValue(f"that needs the files of the room, which are elsewhere: {found}", hint=hint)
+    return found
 
 
 def project_root(start: str | None = None) -> str:

@@ -86,7 +86,8 @@ class Web:
             self._begun.set()
 
     async def _serve(self) -> None:
-        from postroom.server.app import application  # noqa: PLC0415 - only where it serves
+        from postroom.daemon.tools import Agency  # noqa: PLC0415 - only where it serves
+        from postroom.server.app import application  # noqa: PLC0415
         from postroom.server.desk import Desk  # noqa: PLC0415
         from postroom.server.guard import Premises  # noqa: PLC0415
         from postroom.server.line import server  # noqa: PLC0415
@@ -95,7 +96,7 @@ class Web:
         self._loop, self._desk = asyncio.get_running_loop(), Desk(self._daemon.room, Bridged(self._daemon))
         hosts = None if settings.tls_cert else Premises._field_defaults["hosts"]
         premises = Premises(f"postroom_{settings.http_port}", hosts, settings.http_rate)
-        self._app = application(self._desk, premises)
+        self._app = application(self._desk, premises, Agency(self._desk).routes)
         door = server(self._app)
         self._servers.append(door)
         serving = asyncio.create_task(door.serve([self._bound_by_name()]))

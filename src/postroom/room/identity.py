@@ -177,9 +177,12 @@ def _look(tx: "ReadTx") -> Evidence | None:
 
 
 def _conversations(tx: "ReadTx", process: str) -> list["Session"]:
-    """Those that a process hosts; the terminal that it has from a bridge counts only where there is none."""
+    """Those that a process hosts; what its tools have told of, or the terminal that it has from a bridge,
+    counts only where there is none.
+    """
     hosted = [session for session in tx.sessions_hosted(process) if is_main(session.id)]
-    return [session for session in hosted if "bridge" not in session.details] or hosted
+    own = [session for session in hosted if "bridge" not in session.details]
+    return [session for session in own if session.runtime != "mcp"] or own or hosted
 
 
 def _is_nested(nearer: list[str], runtime: str) -> bool:

@@ -1,0 +1,86 @@
+"""The tools with no daemon: this process opens the room itself, and serves one client over its pipes."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from postroom import host
+from postroom.errors import NoIdentity
+from postroom.mcp_server.port import Caller, Guest
+from postroom.mcp_server.whole import Stream, Tools, build
+from postroom.model import ids
+from postroom.room import directory
+from postroom.room.guest import settle_in
+
+if TYPE_CHECKING:
+    from postroom.room.local import LocalRoom
+
+T = TypeVar("T")
+
+
+class Alone:
+    """The host of one client."""
+
+    def __init__(self, room: "LocalRoom", project: str) -> None:
+        self.room = room
+        self.pool = ThreadPoolExecutor(4, "mcp")
+        self._project = project
+
+    async def do(self, function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self.pool, partial(function, *args, **kwargs))
+
+    def admit(self) -> Caller:
+        """Whose session this process runs in, or who it was said to be; else one begins."""
+        room = self.room
+        witness = room.scope.witness
+        inherited = witness.inherited if witness else ""
+        claimed = room.agent if room.agent != inherited else None
+        found = directory.evident(room.store.look(), claimed, room.scope)
+        if found is None and claimed:
+            found = room.join(claimed)
+        if found is None:
+            settle_in(room, os.getpid(), os.getcwd(), name=inherited, project=self._project)
+            found = directory.evident(room.store.look(), None, room.scope)
+        if found is None:
+            raise NoIdentity
+        return Caller(found, room)
+
+
+def serve(room: "LocalRoom", project: str) -> None:
+    """Until the client has said its last."""
+    room.store.look()  # whoever finishes with the room does it in this thread
+    asyncio.run(_serve(Alone(room, project)))
+
+
+async def _serve(alone: Alone) -> None:
+    tools = Tools(alone)
+    guest = Guest("", alone.admit, host.identity())
+    pipes = ThreadPoolExecutor(2, "pipe")
+
+    async def write(text: str) -> None:
+        await asyncio.get_running_loop().run_in_executor(pipes, _write, text.encode() + b"\n")
+
+    stream = Stream(build(tools), alone, guest, ids.nonce(), write)
+    try:
+        await stream.serve(_lines(pipes))
+    finally:
+        tools.news.close()
+
+
+async def _lines(pipes: ThreadPoolExecutor) -> AsyncIterator[bytes]:
+    left = b""
+    while data := await asyncio.get_running_loop().run_in_executor(pipes, os.read, 0, 1 << 16):
+        *lines, left = (left + data).split(b"\n")
+        for line in lines:
+            yield line
+    if left:
+        yield left
+
+
+def _write(data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(1, view) :]

@@ -1,0 +1,41 @@
+"""An agent of whom only its tools have told: no hook has, so its session begins with the first call of one.
+
+The session is that of the agent's own process, above the program that speaks for it. Where hooks tell of a
+conversation in that process, it counts, and this one does not.
+"""
+
+import os
+from typing import TYPE_CHECKING
+
+from postroom import host
+from postroom.model.message import Agent
+from postroom.room.directory import Scope
+from postroom.room.seat import TOOLS, Around, Seat
+from postroom.room.session import current
+from postroom.runtimes import NAMES
+
+if TYPE_CHECKING:
+    from postroom.room.local import LocalRoom
+
+
+def settle_in(room: "LocalRoom", pid: int, cwd: str, *, name: str = "", project: str = "") -> Agent:
+    """Whose process that is above `pid`; begun, and named, if it is not known.
+
+    `name`: what whoever started it calls it, if nobody else is called so.
+    """
+    process, runtime = _agents_own(pid)
+    other = room.on_behalf(None, project or None, None)
+    if not project:
+        other.scope = Scope(None, cwd if os.path.isdir(cwd) else None)
+    seat = Seat(TOOLS, process, "", "", process, cwd, {"runtime": runtime}, Around(name=name))
+    with other.write() as tx:
+        return current(other, tx, seat, anew=False)[1]
+
+
+def _agents_own(pid: int) -> tuple[str, str]:
+    """The nearest process above one that is called as an agent's CLI is; else the one that started it."""
+    above = host.lineage(pid)
+    for process in above:
+        if (program := host.program(host.pid_of(process))) in NAMES:
+            return process, program
+    return (above[0] if above and host.pid_of(above[0]) > 1 else host.identity_of(pid)), ""
