@@ -1,0 +1,99 @@
+"""The mailbox as tools of real agents, with no hooks: listed, called, and mail both ways between two of them."""
+
+import json
+import os
+from typing import Any
+
+import pytest
+
+from postroom.model.ladder import State
+from tests.agents.clis import CLIS
+from tests.agents.conftest import MakeRig
+from tests.agents.desk import BIN, Desk, postroom_in
+from tests.agents.log import Log, Request
+from tests.agents.rig import Done, Rig
+
+OURS = {"send", "inbox", "read", "reply", "ask", "ack", "agents", "handoff"}
+ALLOWED = ("--allowedTools", "mcp__postroom")
+EAGER = {"ENABLE_TOOL_SEARCH": "false"}  # else Claude Code tells its model of a tool only when it looks for one
+
+
+def test_claude_mcp_add_gives_a_working_mailbox_with_nothing_else_configured(make_rig: MakeRig) -> None:
+    rig = make_rig("claude")
+    path = {"PATH": f"{BIN}:{rig.env['PATH']}"}
+    assert rig.command(rig.program, "mcp", "add", "postroom", "--", "postroom", "mcp", **path).code == 0
+    said = json.dumps({"to": "human:ana", "body": "It is built."})
+    assert command(rig, "join", "human:ana", **path)["name"] == "ana"
+    done = rig.run(f"[[tool mcp__postroom__send {said}]] [[say SENT]]", *ALLOWED, **path, **EAGER)
+    assert done.code == 0, done
+    assert tools(rig.log.conversation()[0]) >= {f"mcp__postroom__{name}" for name in OURS}
+    [told] = command(rig, "inbox", "--as", "human:ana", **path)["messages"]
+    assert (told["body"], told["verified"]) == ("It is built.", "process")
+    id = command(rig, "reply", told["id"], "Then ship it.", "--as", "human:ana", **path)["id"]
+    script = "[[tool mcp__postroom__read {}]] [[tool mcp__postroom__agents {}]] [[say READ]]"
+    assert rig.run(script, *ALLOWED, **path, **EAGER).code == 0
+    assert rig.log.count("Then ship it.", about="mcp__postroom__read") == 1
+    [delivery] = command(rig, "receipts", id, **path)["deliveries"]
+    assert (delivery["state"], delivery["route"]) == ("seen", "mcp")
+    assert told["sender"].endswith(f"/{delivery['recipient']}"), "its next session is the same agent"
+
+
+@pytest.mark.promise("tools-set-up")
+def test_claude_code_and_codex_write_to_each_other_by_their_tools_alone(make_rig: MakeRig) -> None:
+    """Codex in its sandbox, which neither writes to the room nor reaches the network."""
+    rig = make_rig("claude")
+    other = rig.also(CLIS["codex"])
+    desk = Desk(rig).move_in()
+    for name in ("claude", "codex"):
+        assert postroom_in(rig, "setup", name, "--mcp", "--allow", "--yes", **desk.env).returncode == 0
+    doctor = json.loads(postroom_in(rig, "doctor", "claude", "codex", "--json", **desk.env).stdout)
+    assert [one["tools"] for one in doctor["runtimes"]] == [
+        [{"scope": "user", "current": True, "ours": True}]
+    ] * 2
+
+    def claude(script: str) -> Done:
+        return rig.run(script, **desk.env | EAGER | {"POSTROOM_AGENT": "frontend"})
+
+    def codex(script: str) -> Done:
+        assert other.cli.confine is not None
+        command = [other.program, "exec", "--skip-git-repo-check", *other.cli.confine(other.place), script]
+        return other.command(*command, **desk.env | {"POSTROOM_AGENT": "api"})
+
+    done = codex("[[tool agents {}]] [[say HERE]]")
+    assert done.code == 0, done
+    assert tools(asked(rig.log, "/responses")[0]) >= OURS
+    question = json.dumps({"to": "api", "body": "Which PORT is it?", "type": "request"})
+    done = claude(f"[[tool mcp__postroom__send {question}]] [[say ASKED]]")
+    assert done.code == 0, done
+    [sent] = [message for message, _ in desk.room.sent("frontend")]
+    assert (sent.sender, sent.verified) == ("frontend", "process")
+    answer = json.dumps({"id": sent.handle, "body": "It is 4711."})
+    assert codex(f"[[tool read {{}}]] [[tool reply {answer}]] [[say TOLD]]").code == 0
+    assert sum("Which PORT is it?" in one.text for one in asked(rig.log, "/responses")) == 2
+    assert desk.delivery(sent.id).state is State.ACKED
+    [told] = [message for message, _ in desk.room.sent("api")]
+    assert (told.to, told.reply_to, told.body) == ("frontend", sent.id, "It is 4711.")
+    assert desk.delivery(told.id).state is State.STORED
+    done = claude("[[tool mcp__postroom__inbox {}]] [[tool mcp__postroom__read {}]] [[say HEARD]]")
+    assert done.code == 0, done
+    assert rig.log.count("It is 4711.", about="mcp__postroom__inbox") == 2  # looked at, then read
+    assert desk.delivery(told.id).state is not State.SEEN, "no call came after it"
+    desk.close()
+
+
+def command(rig: Rig, *words: str, **env: str) -> Any:
+    done = postroom_in(rig, *words, "--json", **env)
+    assert done.returncode == 0, done
+    return json.loads(done.stdout)
+
+
+def tools(request: Request) -> set[str]:
+    """The tools that a model was told of, those inside a namespace, too."""
+    listed: list[Any] = request.body["tools"]
+    inner = [each for one in listed for each in one.get("tools", ())]
+    return {str(one.get("name")) for one in (*listed, *inner)}
+
+
+def asked(log: Log, path: str) -> list[Request]:
+    """The requests of one of the two, told apart by where their models are asked."""
+    return [one for one in log.conversation() if one.path.partition("?")[0].endswith(path)]
