@@ -278,17 +278,19 @@ def _tell_others(home: str, gone: Record, done: dict[str, Change]) -> None:
     """A file may have been set up twice, for hooks and for tools: what stays knows it as it would be without
     what is gone, so that undoing that, too, leaves every byte as it was.
     """
-    below = {kept.path: kept for kept in gone.files if kept.path in done}
+    below = {kept.path: kept for kept in gone.files}
+    made = [directory for kept in gone.files for directory in kept.directories]
     for other in list(record.every(home)):
-        if any(kept.path in below for kept in other.files):
-            files = [_over(kept, below[kept.path], done[kept.path]) if kept.path in below else kept
-                     for kept in other.files]  # fmt: skip
+        files = [_over(kept, below.get(kept.path), done.get(kept.path), made) for kept in other.files]
+        if files != other.files:
             record.save(home, other._replace(files=files))
 
 
-def _over(kept: Kept, below: Kept, change: Change) -> Kept:
-    if record.digest(change.before or b"") == kept.after:
+def _over(kept: Kept, below: Kept | None, change: Change | None, made: list[str]) -> Kept:
+    around = [each for each in made if kept.path.startswith(f"{each}/") and each not in kept.directories]
+    kept = kept._replace(directories=[*kept.directories, *around])
+    if change and record.digest(change.before or b"") == kept.after:
         kept = kept._replace(after=record.digest(change.after or b""))
-    if kept.before is not None and record.digest(kept.before) == below.after:
-        kept = kept._replace(before=below.before, directories=[*kept.directories, *below.directories])
+    if below and kept.before is not None and record.digest(kept.before) == below.after:
+        kept = kept._replace(before=below.before)
     return kept

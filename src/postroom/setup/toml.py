@@ -134,9 +134,11 @@ def take(text: str, names: tuple[str, ...], kept: Json) -> str:
     while (shorter := _without_table(after, names, deep=True)) != after:
         after = shorter
     _below(wanted, names[:-1]).pop(names[-1])
-    if not has(kept, names[:-1]):
-        after = _without_header(after, ".".join(names[:-1])) if not _below(wanted, names[:-1]) else after
-        _drop(wanted, names[:-1])
+    above = names[:-1]
+    if not _below(wanted, above) and not has(kept, above):
+        after = _without_header(after, ".".join(above))
+    if not has(document(after), above):  # it had no header of its own
+        _drop(wanted, above)
     return _checked(after, wanted, f"[{'.'.join(names)}]")
 
 
