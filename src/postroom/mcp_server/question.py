@@ -33,7 +33,7 @@ async def ask_human(
     call: Call, ctx: "ServerRequestContext[Any, Any]", params: types.CallToolRequestParams
 ) -> Json | types.InputRequiredResult:
     said = params.input_responses or {}
-    question = await call.host.do(_question, call, params.request_state or "")
+    question = await call.host.do(question_of, call, params.request_state or "")
     if _FIELD in said:
         return await _told(call, question, said[_FIELD])
     if _can_be_asked(ctx) and call.patience() > 0 and not question.sent.duplicate:
@@ -45,7 +45,7 @@ async def ask_human(
     return await answered(call, question)
 
 
-def _question(call: Call, known: str) -> Question:
+def question_of(call: Call, known: str) -> Question:
     """The one that was stored before, or a new one."""
     room = call.caller.room
     if known:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from postroom import host
 from postroom.errors import MailboxLeased
-from postroom.model.ladder import Outcome, State
+from postroom.model.ladder import Evidence, Outcome, State
 from postroom.model.message import Mail
 from postroom.room import turn
 from postroom.room.offer import offer
@@ -62,7 +62,7 @@ class Visit:
         self._handing.add(handing)
         handing.add_done_callback(self._handing.discard)
 
-    def prove(self, caller: "Caller", since: int) -> None:
+    def prove(self, caller: "Caller", since: int, evidence: Evidence = Evidence.AGENT) -> None:
         """The call of a tool that came in as number `since` proves what was written before."""
         party = caller.agent.id
         with self._guard:
@@ -72,7 +72,7 @@ class Visit:
         with Unit(caller.room, prompt=False) as tx:
             seen = [mail for mail in tx.offered(party, self.holder) if self._is_before(mail, since)]
             for mail in seen:
-                see(tx, mail)
+                see(tx, mail, evidence=evidence)
         with self._guard:
             for mail in seen:
                 self._written.pop(mail.delivery.nonce or "", None)
