@@ -3,8 +3,9 @@
 import asyncio
 import sys
 
-import postroom
 from claude_agent_sdk import ClaudeSDKClient, ResultMessage
+
+import postroom
 from postroom.sdk.claude import options
 
 

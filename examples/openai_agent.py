@@ -3,8 +3,9 @@
 import asyncio
 import sys
 
-import postroom
 from agents import Agent
+
+import postroom
 from postroom.sdk.openai import Mailbox
 
 

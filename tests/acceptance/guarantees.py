@@ -162,8 +162,8 @@ PROMISES: dict[str, str] = {
     # wiring
     "setup-shown": "No file of a user's is changed before the change was shown and agreed to.",
     "setup-undone": "What set-up wrote is undone to the byte, or, in a file changed since, without a loss.",
-    "tools-set-up": "An agent CLI is given the server of our tools beside what is its user's, and undone alike.",
-    "sdk": "An agent inside a program is shown its mail, which is seen only once its model has answered that.",
+    "tools-set-up": "An agent CLI is given the server of our tools, beside what is its user's, and no hooks.",
+    "sdk": "An agent inside a program is shown its mail, which is seen once its model has answered that.",
     "import": "What another tool has is brought in once, and what was read there is offered to nobody.",
     "import-shown": "An import changes no file before it was shown, and undoes to the byte what it added.",
     "one-room": "An agent CLI is wired to one room; another takes its place only where that is asked for.",

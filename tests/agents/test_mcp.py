@@ -1,7 +1,6 @@
-"""The mailbox as tools of real agents, with no hooks: listed, called, and mail both ways between two of them."""
+"""The mailbox as tools of real agents, with no hooks: listed, called, and mail both ways between two."""
 
 import json
-import os
 from typing import Any
 
 import pytest
@@ -15,12 +14,13 @@ from tests.agents.rig import Done, Rig
 
 OURS = {"send", "inbox", "read", "reply", "ask", "ack", "agents", "handoff"}
 ALLOWED = ("--allowedTools", "mcp__postroom")
-EAGER = {"ENABLE_TOOL_SEARCH": "false"}  # else Claude Code tells its model of a tool only when it looks for one
+# Else Claude Code tells its model of no tool that it did not look for.
+EAGER: Any = {"ENABLE_TOOL_SEARCH": "false"}
 
 
 def test_claude_mcp_add_gives_a_working_mailbox_with_nothing_else_configured(make_rig: MakeRig) -> None:
     rig = make_rig("claude")
-    path = {"PATH": f"{BIN}:{rig.env['PATH']}"}
+    path: Any = {"PATH": f"{BIN}:{rig.env['PATH']}"}
     assert rig.command(rig.program, "mcp", "add", "postroom", "--", "postroom", "mcp", **path).code == 0
     said = json.dumps({"to": "human:ana", "body": "It is built."})
     assert command(rig, "join", "human:ana", **path)["name"] == "ana"

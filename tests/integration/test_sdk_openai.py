@@ -1,4 +1,4 @@
-"""Agents of the OpenAI Agents SDK inside a program: their tools, the mail they are shown, and what proves it."""
+"""Agents of the OpenAI Agents SDK inside a program: their tools, the mail they are shown, what proves it."""
 
 import asyncio
 import json
@@ -171,10 +171,10 @@ def test_programs_hooks_and_filters_still_run(room: LocalRoom, model: Model):
     heard: list[str] = []
 
     class Hooks(RunHooks[Any]):
-        async def on_llm_end(self, *_: Any) -> None:
+        async def on_llm_end(self, context: Any, agent: Any, response: Any) -> None:
             heard.append("answer")
 
-        async def on_agent_start(self, *_: Any) -> None:
+        async def on_agent_start(self, context: Any, agent: Any) -> None:
             heard.append("start")
 
     def mine(data: CallModelData[Any]) -> ModelInputData:

@@ -22,7 +22,7 @@ PLACES = {
 }
 RUNTIMES = [*PLACES]
 HAD = {
-    "json": '{\n    "mine": 1.50,\n    "mcpServers": {"other": {"command": "x"}},\n    "mcp": {}, "z": "é"\n}\n',
+    "json": '{\n    "mine": 1.50,\n    "mcpServers": {"x": {"command": "x"}},\n    "mcp": {}, "z": "é"\n}\n',
     "toml": 'model = "x" # mine\n\n[mcp_servers.other]\ncommand = "x"\n\n[z]\na = 1\n',
 }
 
@@ -156,7 +156,8 @@ def test_a_server_of_the_same_name_gives_way_only_if_that_is_wanted(
     theirs = {"command": "postroom", "args": ["mcp"]}
     is_toml = path.endswith(".toml")
     text = json.dumps({names[0]: {"postroom": theirs}}, indent=2) + "\n"
-    whole = user.write(path, '[mcp_servers.postroom]\ncommand = "postroom"\nargs = ["mcp"]\n' if is_toml else text)
+    table = '[mcp_servers.postroom]\ncommand = "postroom"\nargs = ["mcp"]\n'
+    whole = user.write(path, table if is_toml else text)
     before = user.tree()
     refused = user("setup", runtime, "--mcp", "--yes")
     assert refused.code == 5

@@ -3,23 +3,21 @@
 room = postroom.open(agent="builder")
 async with ClaudeSDKClient(options(room)) as client: ...
 
-So its session has what any other one has: our hooks show it mail and prove what it was shown, and our tools are
-its own. Both are told to this one process only: no file of the user's is changed.
+So its session has what any other one has: our hooks show it mail and prove what it was shown, and our tools
+are its own. Both are told to this one process only: no file of the user's is changed.
 """
 
 import json
-import os
 from importlib import import_module
 from typing import Any
 
-from postroom import config, extra, host
+from postroom import extra
 from postroom.errors import InvalidValue
-from postroom.hooks import program
 from postroom.model.message import Json
 from postroom.room.local import LocalRoom
 from postroom.runtimes.wiring import Purpose
 from postroom.setup import file, standing
-from postroom.setup.plan import Target, target
+from postroom.setup.plan import Target, make_ready, target
 from postroom.setup.record import HOOKS
 
 _RUNTIME = "claude"
@@ -34,9 +32,7 @@ def options(room: LocalRoom, **more: Any) -> Any:
     try:
         made = import_module("claude_agent_sdk").ClaudeAgentOptions
     except ImportError as exc:
-        raise InvalidValue(
-            "the Claude Agent SDK is not installed", hint=extra.hint("claude-sdk")
-        ) from exc
+        raise InvalidValue("the Claude Agent SDK is not installed", hint=extra.hint("claude-sdk")) from exc
     one = target(room.home, _RUNTIME)
     servers = {"postroom": {"type": "stdio", **one.place.tools()}, **more.pop("mcp_servers", {})}
     tools = [*more.pop("allowed_tools", ()), "mcp__postroom"]
@@ -49,13 +45,13 @@ def options(room: LocalRoom, **more: Any) -> Any:
 def _hooked(one: Target, settings: str | None, more: Json) -> Json:
     """With our hooks, unless the user's own settings, which count here too, have them already."""
     sources = more.get("setting_sources")
-    scopes = [{"project": "local"}.get(each.scope, "user") for each in standing.here(one.place.room, _RUNTIME, HOOKS)]
+    scopes = [
+        {"project": "local"}.get(each.scope, "user")
+        for each in standing.here(one.place.room, _RUNTIME, HOOKS)
+    ]
     if any(scope in (_ALL if sources is None else sources) for scope in scopes):
         return {**more, "settings": settings, "setting_sources": sources or _ALL}
-    home = one.place.room
-    program.install(home)
-    host.private_directory(config.beside(home, "life"))
-    host.private_directory(os.path.join(home, "run", "quiet"))
+    make_ready(one.place.room)
     [hooks] = [edit.content for edit in one.edits if edit.purpose is Purpose.HOOKS]
     return {**more, "settings": json.dumps(_merged(_read(settings), hooks))}
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Mailbox:
-    """The agent that a room is opened for, inside this program. Leave it, and what is unproven waits again."""
+    """Of the agent that a room is opened for. When it is left, what nothing has proven waits again."""
 
     def __init__(self, room: LocalRoom) -> None:
         self._desk = Desk(room)

@@ -118,9 +118,11 @@ def _entered(path: str, entry: Entry, text: str, mark: str, *, replace: bool) ->
 def entry_in(edit: Edit) -> Any:
     """What a file has now where an entry of ours belongs; None: nothing that could be read."""
     form = toml if edit.path.endswith(".toml") else jsonc
+    if not isinstance(edit.content, Entry):
+        return None
     try:
         return jsonc.at(form.document(file.glance(edit.path)), edit.content.names)
-    except (AttributeError, jsonc.Unreadable, toml.Unreadable):
+    except (jsonc.Unreadable, toml.Unreadable):
         return None
 
 

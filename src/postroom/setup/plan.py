@@ -13,7 +13,7 @@ from postroom.runtimes.contract import Runtime
 from postroom.runtimes.wiring import Edit, Place, Reviews, Wiring
 from postroom.setup import file, installed, record
 from postroom.setup.change import Change, combined, entry_in, is_empty, is_entry_of, plan, taken_out
-from postroom.setup.record import HOOKS, TOOLS, Kept, Record
+from postroom.setup.record import HOOKS, Kept, Record
 
 SCOPES = {"user": "", "project": " --scope project", "plugin": " --plugin"}  # as options
 
@@ -125,9 +125,7 @@ def commands(runtime: Runtime, home: str) -> dict[str, str]:
     }  # fmt: skip
 
 
-def changes(
-    one: Target, after: "list[Undoing] | None" = None, *, replace: bool = False
-) -> list[Change]:
+def changes(one: Target, after: "list[Undoing] | None" = None, *, replace: bool = False) -> list[Change]:
     """What setting it up does to each file, or will do when others are undone; nothing is written."""
     guard(one)
     instead = {each.change.path: each.change.after for each in after or []}
@@ -166,9 +164,7 @@ def carry_out(one: Target, todo: list[Change]) -> None:
             file.check(change.path)
     home = one.place.room
     if one.is_hooks:
-        program.install(home)
-        host.private_directory(config.beside(home, "life"))
-        host.private_directory(os.path.join(home, "run", "quiet"))
+        make_ready(home)
     old, reviews = one.record, _reviews(one)
     files = [_kept(change, old, one.mark, reviews) for change in todo]
     _save(one, files)
@@ -188,6 +184,13 @@ def carry_out(one: Target, todo: list[Change]) -> None:
             record.forget(home, one.blank)
         raise
     _save(one, files)
+
+
+def make_ready(home: str) -> None:
+    """What hooks of a room run, and where they write."""
+    program.install(home)
+    host.private_directory(config.beside(home, "life"))
+    host.private_directory(os.path.join(home, "run", "quiet"))
 
 
 def _save(one: Target, files: list[Kept]) -> None:

@@ -5,11 +5,11 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from postroom import config, host
+from postroom.model.message import Json
 from postroom.runtimes.wiring import Content, Entry
-
 
 HOOKS, TOOLS = "hooks", "mcp"  # the two parts of setting a runtime up
 
@@ -80,7 +80,10 @@ def _load(path: str) -> Record | None:
 
 def _content(found: Any) -> Content:
     """JSON knows of no entries, only of arrays."""
-    return Entry(tuple(found[0]), found[1]) if isinstance(found, list) else found
+    if not isinstance(found, list):
+        return found
+    names, value = cast("tuple[list[str], Json]", found)
+    return Entry(tuple(names), value)
 
 
 def save(home: str, record: Record) -> None:

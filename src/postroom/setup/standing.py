@@ -21,7 +21,9 @@ def here(home: str, name: str, *parts: str) -> list[Target]:
     places = [(each.part, each.scope, each.directory) for each in known]
     plugins = [target(home, name, plugin=each.directory) for each in known if each.scope == "plugin"]
     others = [target(home, name, scope, part=part) for part in wanted for scope in ("user", "project")]
-    return [one for one in others if (one.part, one.scope, one.directory) in places or is_wired(one)] + plugins
+    return [
+        one for one in others if (one.part, one.scope, one.directory) in places or is_wired(one)
+    ] + plugins
 
 
 def elsewhere(home: str, names: list[str]) -> list[Record]:
@@ -32,9 +34,7 @@ def elsewhere(home: str, names: list[str]) -> list[Record]:
 
 def is_left(home: str, name: str) -> bool:
     """Whether a runtime still runs hooks of the room anywhere, as far as is known."""
-    return bool(
-        here(home, name, HOOKS) or any(each.part == HOOKS for each in elsewhere(home, [name]))
-    )
+    return bool(here(home, name, HOOKS) or any(each.part == HOOKS for each in elsewhere(home, [name])))
 
 
 def living(room: LocalRoom, name: str = "") -> dict[str, str]:

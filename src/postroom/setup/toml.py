@@ -111,11 +111,12 @@ def put(text: str, names: tuple[str, ...], value: Json) -> str:
     newline = "\r\n" if "\r\n" in text else "\n"
     gap = "" if not text else newline if text.endswith("\n") else newline * 2
     after = text + gap + newline.join(lines(names, value)) + newline
-    above: Any = before
+    above = before
     for name in names[:-1]:
-        above = above.setdefault(name, {}) if isinstance(above, dict) else above
-    if not isinstance(above, dict):
-        raise Unreadable(f"{'.'.join(names[:-1])} is no table")
+        inner = as_object(above.setdefault(name, {}))
+        if inner is None:
+            raise Unreadable(f"{name} is no table")
+        above = inner
     above[names[-1]] = value
     return _checked(after, before, f"[{'.'.join(names)}]")
 
@@ -262,7 +263,7 @@ def _drop(found: Json, path: tuple[str, ...]) -> None:
 
 
 def _without_table(text: str, path: tuple[str, ...], *, deep: bool = False) -> str:
-    """Without the lines of a table (or of the first in it), and the blank one before it where it is the last."""
+    """Without the lines of a table, or the first in it; and the blank one before it where it is the last."""
     for found in re.compile(r"^[ \t]*\[[^\n]*", re.MULTILINE).finditer(text):
         named = _path(found[0])
         if (named[: len(path)] if deep else named) == path:

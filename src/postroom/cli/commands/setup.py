@@ -71,7 +71,7 @@ def _set_up(args: "argparse.Namespace", context: "Context") -> list[dict[str, An
 
 
 def _part(name: str, args: "argparse.Namespace") -> str:
-    """Hooks, unless the server is asked for or there is nothing else; empty: it takes none, and was not named."""
+    """Hooks, unless the server is asked for, or is all it takes; empty: it takes none, and was not named."""
     from postroom.errors import UsageError
     from postroom.runtimes import load
     from postroom.runtimes.wiring import of
@@ -141,7 +141,9 @@ def _check(args: "argparse.Namespace") -> None:
         hint = f"Try: {calling(home(args.home))} setup claude --plugin"
         raise UsageError("a plugin is for one runtime, and for the user", hint=hint)
     if args.plugin and args.mcp:
-        raise UsageError("the plugin has hooks, and the server is set up without it", hint="Leave out: --plugin")
+        raise UsageError(
+            "the plugin has hooks, and the server is set up without it", hint="Leave out: --plugin"
+        )
     if args.into and not args.plugin:
         raise UsageError("--into says where a plugin is made, and there is none", hint="Add: --plugin")
 
