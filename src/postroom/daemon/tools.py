@@ -26,7 +26,10 @@ from postroom.server.guard import credentials, refuse
 from postroom.server.principal import Credentials, Principal
 
 if TYPE_CHECKING:
+    from mcp.server.lowlevel import Server
+
     from postroom.mcp_server.http import Http
+    from postroom.mcp_server.server import Tools
 
 T = TypeVar("T")
 
@@ -34,12 +37,13 @@ T = TypeVar("T")
 class Agency:
     """One for each server."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: Desk, make: "Callable[[Any], tuple[Tools, Server[Any]]] | None" = None) -> None:
+        """`make`: what makes the server, if not the usual one."""
         self._desk = desk
+        self._make = make
         self.room, self.pool = desk.room, desk.pool
         self._loading: asyncio.Task[None] | None = None
         self._http: Http | None = None
-        self._serving: contextlib.AsyncExitStack | None = None
         desk.endings.append(self.end)
 
     @property
@@ -83,11 +87,10 @@ class Agency:
         await asyncio.shield(self._loading)
 
     async def _begin(self) -> None:
-        await self.do(__import__, "postroom.mcp_server.whole", fromlist=["Tools"])
-        from postroom.mcp_server.whole import Http, Stream, Tools, build  # noqa: PLC0415 - a second and a half
+        await self.do(__import__, "postroom.mcp_server.whole", fromlist=["made"])
+        from postroom.mcp_server.whole import Http, Stream, made  # noqa: PLC0415 - a second and a half
 
-        self._tools = Tools(self)
-        server = build(self._tools)
+        self._tools, server = (self._make or made)(self)
         self._http = Http(server, self, partial(self._guest, said={}), self._tools.news.leave)
         self._stream: Callable[..., Stream] = partial(Stream, server, self)
         self._running = asyncio.create_task(self._run(self._http, begun := asyncio.Event()))

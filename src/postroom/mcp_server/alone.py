@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from postroom import host
 from postroom.errors import NoIdentity
 from postroom.mcp_server.port import Caller, Guest
-from postroom.mcp_server.whole import Stream, Tools, build
+from postroom.mcp_server.whole import Stream, made
 from postroom.model import ids
 from postroom.room import directory
 from postroom.room.guest import settle_in
@@ -56,14 +56,14 @@ def serve(room: "LocalRoom", project: str) -> None:
 
 
 async def _serve(alone: Alone) -> None:
-    tools = Tools(alone)
+    tools, server = made(alone)
     guest = Guest("", alone.admit, host.identity())
     pipes = ThreadPoolExecutor(2, "pipe")
 
     async def write(text: str) -> None:
         await asyncio.get_running_loop().run_in_executor(pipes, _write, text.encode() + b"\n")
 
-    stream = Stream(build(tools), alone, guest, ids.nonce(), write)
+    stream = Stream(server, alone, guest, ids.nonce(), write)
     try:
         await stream.serve(_lines(pipes))
     finally:
