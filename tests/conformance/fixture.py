@@ -1,4 +1,4 @@
-"""What the protocol's own suite expects of a server that it tests: tools, resources and prompts with set answers.
+"""What the protocol's own suite expects of a server: tools, resources and prompts with set answers.
 
 They stand beside the real ones, behind the real transport, the real guard and real tokens.
 """
@@ -377,26 +377,30 @@ class Fixture(Tools):
 
     async def get_prompt(self, ctx: Any, params: types.GetPromptRequestParams) -> Any:
         args = params.arguments or {}
-        match params.name:
-            case "test_simple_prompt":
-                return _prompt(types.TextContent(text="This is a simple prompt for testing."))
-            case "test_prompt_with_arguments":
-                words = f"Prompt with arguments: arg1='{args.get('arg1')}', arg2='{args.get('arg2')}'"
-                return _prompt(types.TextContent(text=words))
-            case "test_prompt_with_embedded_resource":
-                held = embedded(args.get("resourceUri", ""), "Embedded resource content for testing.")
-                return _prompt(held, types.TextContent(text="Please process the embedded resource above."))
-            case "test_prompt_with_image":
-                return _prompt(picture(), types.TextContent(text="Please analyze the image above."))
-            case "test_input_required_result_prompt":
-                found = given(params, "user_context", types.ElicitResult)
-                if found is None:
-                    message = "What context should the prompt use?"
-                    asked = form(message, {"context": {"type": "string"}}, ["context"])
-                    return wants({"user_context": asked})
-                return _prompt(types.TextContent(text=f"In the context of {found.content}"))
-            case _:
-                return await super().get_prompt(ctx, params)
+        simple = {
+            "test_simple_prompt": (_words("This is a simple prompt for testing."),),
+            "test_prompt_with_arguments": (
+                _words(f"Prompt with arguments: arg1='{args.get('arg1')}', arg2='{args.get('arg2')}'"),
+            ),
+            "test_prompt_with_embedded_resource": (
+                embedded(args.get("resourceUri", ""), "Embedded resource content for testing."),
+                _words("Please process the embedded resource above."),
+            ),
+            "test_prompt_with_image": (picture(), _words("Please analyze the image above.")),
+        }
+        if params.name in simple:
+            return _prompt(*simple[params.name])
+        if params.name != "test_input_required_result_prompt":
+            return await super().get_prompt(ctx, params)
+        found = given(params, "user_context", types.ElicitResult)
+        if found is not None:
+            return _prompt(_words(f"In the context of {found.content}"))
+        message = "What context should the prompt use?"
+        return wants({"user_context": form(message, {"context": {"type": "string"}}, ["context"])})
+
+
+def _words(text: str) -> types.TextContent:
+    return types.TextContent(text=text)
 
 
 def _prompt(*content: Any) -> types.GetPromptResult:
