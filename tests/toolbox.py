@@ -1,6 +1,5 @@
 """Real clients of the MCP server, in either era, over HTTP and by the command."""
 
-import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -11,7 +10,6 @@ from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
 ERAS = ("2026-07-28", "legacy")
-PROGRAM = os.path.join(os.path.dirname(os.path.realpath(os.sys.executable)), "postroom")
 
 
 @asynccontextmanager

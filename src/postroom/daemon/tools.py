@@ -19,8 +19,7 @@ from postroom.mcp_server.place import LINES, PATH
 from postroom.mcp_server.port import Caller, Guest
 from postroom.model import ids
 from postroom.protocol.operation import MAIL, OBSERVE
-from postroom.room.guest import settle_in
-from postroom.room.identity import of_process
+from postroom.room.guest import may_settle_in, settle_in
 from postroom.server.desk import Desk
 from postroom.server.guard import credentials, refuse
 from postroom.server.principal import Credentials, Principal
@@ -131,7 +130,7 @@ class Agency:
         if who.name:
             room = self._desk.view(who, said.get("project"))
             return who._replace(agent=room.join(who.name))
-        if "cwd" not in said or not _may_begin(self.room, brought.pid):
+        if "cwd" not in said or not may_settle_in(self.room.store.look(), brought.pid):
             raise NoIdentity
         settle_in(
             self.room, brought.pid, said["cwd"], name=said.get("name", ""), project=said.get("project", "")
@@ -140,11 +139,6 @@ class Agency:
         if found.agent is None:
             raise NoIdentity
         return found
-
-
-def _may_begin(room: Any, pid: int) -> bool:
-    """Not where agents run of which none can be told to be this one."""
-    return pid > 0 and not of_process(room.store.look(), pid)[0]
 
 
 class _Door:
