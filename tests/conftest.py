@@ -3,7 +3,7 @@
 import os
 import tempfile
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
@@ -13,6 +13,9 @@ from postroom.room.local import LocalRoom
 from postroom.runtimes import SESSION_ENV, SIGNS
 from tests.attached import MakeFile
 from tests.clockwork import Clock
+
+if TYPE_CHECKING:
+    from tests.stores import S3, Sshd
 
 OpenRoom = Callable[..., LocalRoom]
 UNLIMITED = Settings(sender_rate=0)
@@ -43,6 +46,22 @@ def _own_environment(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pyte
 def home(tmp_path: os.PathLike[str]) -> str:
     """A directory in which a room may be made."""
     return os.path.join(tmp_path, "home")
+
+
+@pytest.fixture(scope="module")
+def s3() -> "Iterator[S3]":
+    from tests.stores import S3
+
+    with S3() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def sshd(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[Sshd]":
+    from tests.stores import Sshd
+
+    with Sshd(str(tmp_path_factory.mktemp("sshd"))) as server:
+        yield server
 
 
 @pytest.fixture

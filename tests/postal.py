@@ -6,8 +6,11 @@ from typing import Any
 
 from postroom.bridges.files.carrier import Carrier
 from postroom.bridges.files.local import LocalShelf
+from postroom.config import Settings
 from postroom.model.message import Delivery
 from postroom.room.local import LocalRoom
+
+UNLIMITED = Settings(sender_rate=0, mailbox_rate=0)
 
 
 class Agent:

@@ -138,7 +138,10 @@ class NoIdentity(UsageError):
     """It is not clear who is calling."""
 
     code = "no_identity"
-    hint = "Say who you are: add --as NAME, or set POSTROOM_AGENT."
+    hint = (
+        "Say who you are: add --as NAME (a person: --as human:NAME), or set POSTROOM_AGENT. "
+        "At a terminal, your login name is taken."
+    )
 
 
 class NotFound(PostroomError):

@@ -250,7 +250,8 @@ class Rounds:
 
         def is_over() -> bool:
             now = self._pane.delivery(one)
-            is_told = now.state is State.SEEN or now.reason == Reason.UNCERTAIN.value
+            is_asked = now.state is State.SEEN and self._pane.times(one.mark) > 0  # some milliseconds later
+            is_told = is_asked or now.reason == Reason.UNCERTAIN.value
             if now.reason in (Reason.DRAFT.value, Reason.LEFT_TEXT.value):  # some put back what was stopped
                 self._empty()
             return self._is_answered() and is_told and bool(self._answered or not behind)

@@ -8,9 +8,11 @@ from typing import NamedTuple
 
 import pytest
 
+from postroom.bridges.files import remote
+from postroom.bridges.files.depot import Depot
 from postroom.bridges.files.local import LocalShelf
 from postroom.bridges.files.remote import RemoteShelf
-from postroom.bridges.files.shelf import Folder, Shelf
+from postroom.bridges.files.shelf import MARK, Folder, Shelf
 from postroom.errors import InvalidLetter, InvalidValue
 from tests.stores import S3, Sshd
 
@@ -23,19 +25,8 @@ class Case(NamedTuple):
     kind: str
     open: Callable[[], Shelf]
     put: Callable[[str, bytes], None]
+    all: Callable[[str], list[str]]  # what is in a folder, with what is hidden; nothing: it is gone
     reads: int = 20  # of a test that reads again and again
-
-
-@pytest.fixture(scope="module")
-def s3() -> Iterator[S3]:
-    with S3() as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
-def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
-    with Sshd(str(tmp_path_factory.mktemp("sshd"))) as server:
-        yield server
 
 
 @pytest.fixture(params=KINDS)
@@ -49,21 +40,43 @@ def case(request: pytest.FixtureRequest, tmp_path: str, monkeypatch: pytest.Monk
             return shelf
 
         if request.param == "local":
-            yield Case("local", lambda: opened(LocalShelf(tree, "bob")), _writer(tree), 5_000)
+            yield Case("local", lambda: opened(LocalShelf(tree, "bob")), _writer(tree), _lister(tree), 5_000)
             return
         server: S3 | Sshd = request.getfixturevalue("s3" if request.param == "s3" else "sshd")
         server.reach(monkeypatch)
         site = server.site(tree)
         put = lambda at, data: site.put(f"bob/{at}", data)  # noqa: E731
-        yield Case(request.param, lambda: opened(RemoteShelf(site.url, "bob")), put)
+        depot = remote.connect(site.url)
+        stack.callback(depot.close)
+        yield Case(request.param, lambda: opened(RemoteShelf(site.url, "bob")), put, _remote_lister(depot))
 
 
 def _writer(tree: str) -> Callable[[str, bytes], None]:
     def put(at: str, data: bytes) -> None:
-        with open(os.path.join(tree, "bob", at), "wb") as file:
+        path = os.path.join(tree, "bob", at)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "wb") as file:
             file.write(data)
 
     return put
+
+
+def _lister(tree: str) -> Callable[[str], list[str]]:
+    def names(folder: str) -> list[str]:
+        path = os.path.join(tree, "bob", folder)
+        return sorted(os.listdir(path)) if os.path.isdir(path) else []
+
+    return names
+
+
+def _remote_lister(depot: Depot) -> Callable[[str], list[str]]:
+    def names(folder: str) -> list[str]:
+        try:
+            return sorted(name for name in depot.names(f"bob/{folder}") if name != ".keep")
+        except FileNotFoundError:
+            return []
+
+    return names
 
 
 @pytest.fixture
@@ -216,3 +229,35 @@ def test_two_shelves_of_one_mailbox_do_not_take_the_same_file(case: Case, shelf:
 def test_what_has_no_descriptor_says_that_it_must_be_looked_at(case: Case, shelf: Shelf):
     assert shelf.is_blind == (shelf.fileno() < 0)
     assert shelf.is_blind == (case.kind != "local")
+
+
+HOLD, SIGN = "1-0000000001-0a1b2c3d.json.0", ".0123456789abcdef"
+
+
+def test_who_leaves_takes_along_what_was_only_for_carrying_and_no_mail(case: Case, shelf: Shelf):
+    shelf.write(Folder.INBOX, MARK, b"boot")
+    for at in (f"inbox/.held/{HOLD}", f"inbox/.held/{SIGN}", "inbox/a.json", "outbox/b.json"):
+        case.put(at, b"{}")
+    shelf.write(Folder.RECEIPTS, "c.json", b"{}")
+    shelf.leave()
+    assert case.all("inbox") == ["a.json", "processed"]
+    assert case.all("outbox") == ["b.json", "processed", "rejected"]
+    assert case.all("receipts") == ["c.json"]
+    shelf.leave()
+    shelf.make()
+    shelf.move(Folder.OUTBOX, "b.json", Folder.TAKING, "1.b.json")
+    assert shelf.names(Folder.TAKING) == ["1.b.json"]
+
+
+def test_who_leaves_leaves_what_is_somebody_elses(case: Case, shelf: Shelf):
+    case.put("inbox/.held/notes.txt", b"mine")
+    case.put(f"inbox/.held/{HOLD}", b"")
+    case.put("outbox/.taking/1.a.json", b"{}")
+    shelf.leave()
+    assert case.all("inbox/.held") == ["notes.txt"]
+    assert case.all("outbox/.taking") == ["1.a.json"]
+
+
+def test_a_mailbox_that_is_gone_can_be_left(case: Case):
+    case.open().leave()
+    assert case.all("") == []

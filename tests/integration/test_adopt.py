@@ -79,7 +79,8 @@ def test_a_name_alone_is_for_the_only_candidate_and_of_several_for_none(yard: Ya
     yard.stage.agent(name="claude")
     adopted = yard.ok("adopt", "--as", "one")
     assert "Claude Code (tmux stage:0.0), idle; mail is typed" in adopted.out
-    assert adopted.err == "the daemon was started\n"
+    told = "Adopted. Write to it: postroom send p/one TEXT. Let go of it: postroom adopt --release p/one\n"
+    assert adopted.err == f"the daemon was started\n{told}"
     assert yard.manifest("one").pane.startswith("%0@")
     yard.stage.agent(name="codex")
     several = yard("adopt", "--as", "two")
@@ -547,3 +548,39 @@ def test_a_release_that_is_refused_leaves_all_as_it_was(yard: Yard):
 
 def _refuses(*_: object, **__: object) -> None:
     raise Refused("no")
+
+
+def test_what_is_to_be_said_next_names_the_same_server_of_tmux(yard: Yard):
+    pane, _ = tutor(yard)
+    socket = yard.stage.socket
+    told = yard.ok("adopt", "--socket", socket).err
+    assert f"postroom adopt {pane} --pattern RE --socket {socket}" in told
+    refused = yard("adopt", "--socket", "/nowhere/tmux socket")
+    assert refused.code == 1
+    assert "tmux -S '/nowhere/tmux socket' ls" in refused.err
+
+
+def test_a_pattern_that_does_not_fit_the_screen_may_be_given_anew(yard: Yard):
+    pane, _ = tutor(yard)
+    first = yard.ok("adopt", pane, "--as", "tutor", "--pattern", "never> ")
+    assert f"its mail waits: postroom adopt {pane} --pattern RE" in first.out
+    again = yard.ok("adopt", pane, "--as", "tutor", "--pattern", "ask> ")
+    assert "idle; mail is typed" in again.out
+
+
+@pytest.mark.parametrize(("pattern", "hint"), [("(", "postroom screen PANE"), ("x*", "--pattern 'ask> '")])
+def test_a_pattern_that_cannot_be_used_says_what_one_is(yard: Yard, pattern: str, hint: str):
+    refused = yard("adopt", "%0", "--pattern", pattern)
+    assert (refused.code, hint in refused.err) == (2, True)
+
+
+def test_a_wrong_key_of_a_profile_is_named_with_the_one_that_was_meant(yard: Yard):
+    yard.configure('[profiles.tutor]\npromt = "ask> "\n')
+    refused = yard("adopt", "%0", "--profile", "tutor")
+    assert refused.code == 2
+    assert "profiles.tutor.promt is not known" in refused.err
+    assert (
+        "Did you mean prompt or programs? Mend [profiles.tutor] in the config; postroom status" in refused.err
+    )
+    refused = yard("adopt", "%0", "--profile", "tuto")
+    assert "Did you mean tutor?" in refused.err

@@ -106,3 +106,25 @@ def test_a_receipt_is_folded_and_its_commands_stay_whole(yard: Yard):
     assert any(f"postroom screen {LONG};" in line for line in lines), lines
     assert any(line.endswith(f"postroom dead retry {ref[-8:]}") for line in lines), lines
     assert "it was typed once, and nobody can tell what became of it" in told(lines)
+
+
+def test_who_one_is_at_a_terminal_is_told_and_nothing_is_written(yard: Yard):
+    code, lines = sits(yard, "whoami")
+    assert code == 0, lines
+    assert "human:zoe terminal: a person at a terminal, with no agent around" in told(lines).replace(
+        "  ", " "
+    )
+    assert "It has no address here yet, and gets one when it writes" in told(lines)
+    assert "--as human:NAME" in told(lines)
+    assert not any(one["address"].startswith("human:") for one in yard.ok("agents", "--json").json["agents"])
+    code, lines = sits(yard, "whoami", "--as", "planner")
+    assert (code, "unverified: that is only said" in told(lines)) == (0, True)
+
+
+def test_a_script_is_told_that_it_has_to_say_who_it_is(yard: Yard):
+    script = yard("whoami")
+    assert (script.code, "--as human:NAME" in script.err) == (2, True)
+    found = yard.ok("whoami", "--as", "planner", "--json").json
+    assert (found["address"], found["known"], found["verified"]) == ("p/planner", True, "unverified")
+    new = yard.ok("whoami", "--as", "human:ana", "--json").json
+    assert (new["address"], new["known"]) == ("human:ana", False)

@@ -39,6 +39,19 @@ def test_a_config_is_shown_added_to_and_as_it_was_before(cli: CommandLine, home:
     assert not os.path.exists(os.path.join(home, "config.toml"))
 
 
+def test_a_channel_is_kept_and_said_to_be_served_by_nobody(cli: CommandLine, home: str):
+    done = cli.ok("import", SAMPLE, "--apply")
+    assert agents(home)["api"]["channel"] == "discord:api-talk"
+    [reached] = [line for line in done.out.splitlines() if line.startswith("api ")]
+    assert "discord" not in reached, "it is not reached by that"
+    assert (
+        "only kept: agents.api.channel discord:api-talk: it stands in the config, but no chat is" in done.err
+    )
+    assert "left out: discord: no chat is served here yet" in done.err
+    [kept, _] = cli.ok("import", SAMPLE, "--json").json["kept_unserved"]
+    assert (kept["what"], kept["value"]) == ("agents.api.channel", "discord:api-talk")
+
+
 @pytest.mark.parametrize("before", [OWN, OWN + "\n", ""])
 def test_what_is_there_stays_as_it_is_written(cli: CommandLine, home: str, before: str):
     path = Path(home, "config.toml")

@@ -166,10 +166,10 @@ class Scripted:
 class Told:
     """One step after the other."""
 
-    def __init__(self, room: LocalRoom) -> None:
+    def __init__(self, room: LocalRoom, name: str = "builder") -> None:
         self.room, self.bridge = room, Scripted()
         assert isinstance(self.bridge, Informing)
-        self.agent = room.join("builder")
+        self.agent = room.join(name)
         self.began()
 
     def began(self) -> None:
@@ -214,6 +214,34 @@ def test_each_conversation_is_told_and_the_earlier_one_not_again(room: LocalRoom
     assert told.step() == 2
     told.bridge.now = Context("t1", "", True)
     assert told.step() == 2
+
+
+def notes(room: LocalRoom) -> list[str]:
+    return room.store.look().followers("introduced.")
+
+
+def test_what_was_told_is_forgotten_when_nobody_will_ask_for_it_again(room: LocalRoom):
+    gone, told = Told(room, "gone"), Told(room)
+    gone.step()
+    assert any(gone.agent.id in note for note in notes(room))
+    room.leave("gone")
+    for epoch in ("", "first", "second", "third"):
+        told.bridge.now = Context("t1", epoch, True)
+        told.step()
+    assert not any(gone.agent.id in note for note in notes(room))
+    assert sorted(note.rpartition(".")[2] for note in notes(room)) == ["", "third"]
+    before = len(told.bridge.tries)
+    told.began()
+    assert told.step() == before, "it is known in the context in which it is"
+
+
+def test_of_many_conversations_only_so_many_are_remembered(room: LocalRoom, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(introduction, "_MOST", 4)
+    told = Told(room)
+    for number in range(6):
+        told.bridge.now = Context(f"t{number}", "", True)
+        told.step()
+    assert sorted(note.rsplit(".", 2)[1] for note in notes(room)) == ["t1", "t2", "t3", "t4", "t5"]
 
 
 def test_nothing_is_said_while_nobody_can_tell_what_it_does(room: LocalRoom):

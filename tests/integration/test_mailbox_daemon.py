@@ -14,8 +14,10 @@ from postroom import Mailbox, host
 from postroom.bridges import manifest as manifests
 from postroom.bridges.files import place
 from postroom.bridges.files import tree as trees
+from postroom.config import Settings
 from postroom.daemon import instance
 from postroom.errors import Refused
+from postroom.room.local import LocalRoom
 from tests.commandline import CommandLine
 from tests.machine import unshare
 from tests.postal import Agent
@@ -106,7 +108,8 @@ def test_a_tree_that_is_removed_is_served_no_longer_and_keeps_its_files(cli: Com
     until(bob.inbox)
     cli.ok("mailbox", "remove", tree)
     assert manifests.every(cli.home) == []
-    assert not os.path.exists(os.path.join(tree, ".postroom", "served"))
+    assert os.listdir(tree) == ["bob"]
+    assert sorted(os.listdir(os.path.join(tree, "bob", "inbox"))) == ["processed"]
     delivery = cli.receipt(ref)
     assert (delivery["state"], delivery["reason"]) == ("stored", "offline")
     assert bob.names("inbox") == [], "it would be read there, and then again elsewhere"
@@ -146,13 +149,62 @@ def test_a_removal_that_was_cut_short_is_finished_by_the_next_one(
     end(cli.home, signal.SIGTERM)
     [served] = manifests.every(cli.home)
     if not names:
-        trees.remove(cli.home, tree)
+        with LocalRoom(cli.home, Settings(), project="p") as room:
+            trees.remove(room, tree)
     manifests.remove(cli.home, served.agent)
     assert cli.receipt(ref)["state"] == "offered"
     cli.ok("mailbox", "remove", tree, *names)
     assert cli.receipt(ref)["state"] == "stored"
     assert bob.names("inbox") == []
+    assert hidden(tree) == ([".postroom"] if names else []), "the tree itself is served, or it is not"
     assert cli("mailbox", "remove", tree, "bob").code == 3
+
+
+def hidden(tree: str) -> list[str]:
+    """What we keep for ourselves in a tree."""
+    found = (name for _, folders, files in os.walk(tree) for name in (*folders, *files))
+    return sorted(name for name in found if name[0] == ".")
+
+
+def test_what_a_removal_left_in_a_tree_that_is_served_no_longer_the_next_one_takes_away(
+    cli: CommandLine, tree: str
+) -> None:
+    cli.ok("mailbox", "add", tree, "bob")
+    mark = os.path.join(tree, "bob", "inbox", ".postroom")
+    until(lambda: os.path.exists(mark))
+    cli.ok("mailbox", "remove", tree)
+    for path in (mark, os.path.join(tree, "bob", "inbox", "mine.txt")):
+        with open(path, "w", encoding="utf-8"):
+            pass
+    os.mkdir(os.path.join(tree, "bob", "inbox", ".held"))
+    refused = cli("mailbox", "remove", tree)
+    assert (refused.code, "is not served" in refused.err) == (3, True)
+    assert hidden(tree) == []
+    assert sorted(os.listdir(os.path.join(tree, "bob", "inbox"))) == ["mine.txt", "processed"]
+
+
+def test_who_removes_a_tree_again_does_not_touch_it_while_another_room_serves_it(
+    cli: CommandLine, tree: str, tmp_path
+) -> None:
+    cli.ok("mailbox", "add", tree, "bob")
+    cli.ok("mailbox", "remove", tree)
+    other = CommandLine(os.path.join(tmp_path, "other"))
+    other.ok("mailbox", "add", tree, "bob")
+    until(lambda: os.path.exists(os.path.join(tree, "bob", "inbox", ".postroom")))
+    before = hidden(tree)
+    assert cli("mailbox", "remove", tree).code == 3
+    assert hidden(tree) == before
+    end(other.home, signal.SIGTERM)
+
+
+def test_removing_a_tree_twice_does_not_forget_whose_its_directories_were(
+    cli: CommandLine, tree: str
+) -> None:
+    os.mkdir(os.path.join(tree, "bob"))
+    cli.ok("mailbox", "add", tree)
+    cli.ok("mailbox", "remove", tree)
+    assert cli("mailbox", "remove", tree).code == 3
+    assert [one["agent"] for one in cli.ok("mailbox", "add", tree, "--json").json["added"]] == ["p/bob"]
 
 
 def test_a_tree_that_is_gone_or_out_of_reach_is_removed_and_nothing_is_said_to_be_seen(

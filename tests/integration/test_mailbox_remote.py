@@ -14,7 +14,7 @@ import paramiko
 import pytest
 
 from postroom import Mailbox, label
-from postroom.bridges.files import hold, remote, tree
+from postroom.bridges.files import elsewhere, remote, tree
 from postroom.bridges.files.carrier import Carrier
 from postroom.bridges.files.remote import RemoteShelf
 from postroom.bridges.files.shelf import Folder
@@ -23,18 +23,6 @@ from postroom.errors import BridgeError, InvalidValue, MailboxUnreachable, Refus
 from postroom.room.local import LocalRoom
 from tests.process import until
 from tests.stores import S3, Site, Sshd
-
-
-@pytest.fixture(scope="module")
-def s3() -> Iterator[S3]:
-    with S3() as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
-def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
-    with Sshd(str(tmp_path_factory.mktemp("sshd"))) as server:
-        yield server
 
 
 @pytest.fixture(params=["s3", "sshd"])
@@ -100,7 +88,7 @@ def test_a_mailbox_that_is_closed_leaves_no_connection_open(
     room: LocalRoom, sshd: Sshd, tmp_path: str, monkeypatch: pytest.MonkeyPatch
 ):
     sshd.reach(monkeypatch)
-    monkeypatch.setattr(hold, "_BEAT", 0.01)
+    monkeypatch.setattr(elsewhere, "_BEAT", 0.01)
     site = sshd.site(os.path.join(tmp_path, "tree"))
     remote.mark(site.url, b"{}")
     post = Post(room, site, "bob")
@@ -240,7 +228,7 @@ def test_several_programs_receive_each_letter_once_and_what_one_died_over_again(
             ("letter 2", False), ("letter 3", False),
         ]  # fmt: skip
         assert third.receive() == []
-        monkeypatch.setattr(hold, "_SILENT", 0.0)  # for as long as no holder may be silent
+        monkeypatch.setattr(elsewhere, "_SILENT", 0.0)  # for as long as no holder may be silent
         assert [(one.text, one.may_be_repeat) for one in third.receive()][:2] == [
             ("letter 0", True), ("letter 1", True),
         ]  # fmt: skip
@@ -359,8 +347,12 @@ def test_a_server_that_is_not_there_is_told_in_words(sshd: Sshd, monkeypatch: py
     sshd.reach(monkeypatch)
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]
-    with pytest.raises(MailboxUnreachable, match=f"cannot be reached: Unable to connect to port {port}"):
-        remote.members(f"sftp://127.0.0.1:{port}/mail")
+    with pytest.raises(
+        MailboxUnreachable,
+        match=f"127.0.0.1, port {port}, cannot be reached over SFTP: nothing listens there",
+    ) as refusal:
+        remote.members(f"sftp://ana@127.0.0.1:{port}/mail")
+    assert refusal.value.hint.startswith(f"Try it: sftp -P {port} ana@127.0.0.1. Nothing is lost")
 
 
 def test_a_tree_that_another_room_serves_is_refused(server: S3 | Sshd, room: LocalRoom, tmp_path: str):
@@ -383,10 +375,17 @@ def test_a_server_that_nobody_knows_is_not_talked_to(site: Site, server: Sshd, t
     known = os.path.join(server.home, ".ssh", "known_hosts")
     os.rename(known, f"{known}.away")
     try:
-        with pytest.raises(MailboxUnreachable, match="not found in known_hosts"):
+        with pytest.raises(MailboxUnreachable, match=r"it is not in ~/\.ssh/known_hosts"):
             Mailbox(site.url, "bob")
     finally:
         os.rename(f"{known}.away", known)
+
+
+@pytest.mark.parametrize("server", ["sshd"], indirect=True)
+def test_a_server_that_does_not_let_one_in_says_whom_and_what_to_try(site: Site, server: Sshd):
+    with pytest.raises(MailboxUnreachable, match="it does not let stranger in with the keys") as refusal:
+        remote.members(f"sftp://stranger@127.0.0.1:{server.port}/mail")
+    assert f"sftp -P {server.port} stranger@127.0.0.1" in refusal.value.hint
 
 
 def test_a_tree_that_nobody_serves_is_told_as_such(server: S3 | Sshd, tmp_path: str):

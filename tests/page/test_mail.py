@@ -119,6 +119,29 @@ def test_a_message_tells_every_attempt_and_its_evidence(hall: Hall, page: Page):
     expect(beside(page).locator(".history li b")).to_have_text(["stored", "offered", "seen"])
 
 
+def test_what_the_server_was_too_busy_to_say_is_asked_for_again(hall: Hall, page: Page):
+    hall.script.send("planner", "backend", "Refunds", "They are due.")
+    page.route("**/api/v1/types", lambda route: route.abort(), times=1)
+    hall.up().open(page)
+    expect(page.locator(".row")).to_have_count(1)
+    expect(page.get_by_label("All types").locator("option[value=request]")).to_have_count(1)
+
+
+def test_a_filter_that_is_chosen_from_stays_itself_when_another_appears_before_it(hall: Hall, page: Page):
+    hall.script.send("planner", "backend", "Refunds", "They are due.")
+    held = list[Route]()
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.route("**/api/v1/projects", hold, times=1)
+    hall.up().open(page)
+    page.get_by_label("Everybody").evaluate("select => (select.mark = 1)")
+    held[0].continue_()
+    expect(page.get_by_label("All projects")).to_be_attached()
+    assert page.get_by_label("Everybody").evaluate("select => select.mark") == 1
+
+
 def test_filters_and_search_show_what_fits_and_the_address_keeps_them(hall: Hall, page: Page):
     hall.script.send("planner", "backend", "Refunds", "They are due.")
     hall.script.send("frontend", "backend", "Coupons", "Which currency wins?", type="request")

@@ -73,9 +73,11 @@ def place(entry: Entry) -> str:
 def profile(profiles: Json, name: str) -> Json:
     """The table of a profile that the config has, checked."""
     if name not in profiles:
-        there = (
-            f"There are {', '.join(profiles)}." if profiles else f"Write one in the config: [profiles.{name}]"
-        )
+        from postroom.near import meant, near  # noqa: PLC0415 - only for who is refused
+
+        write = f"Write one in the config, [profiles.{name}], or say --pattern RE."
+        there = f"There are {', '.join(profiles)}." if profiles else write
+        there = f"{meant(near(name, profiles))} {there}".strip()
         raise InvalidValue(f"there is no profile {name!r}", hint=there)
     given(profiles[name], f"profiles.{name}")
     return profiles[name]

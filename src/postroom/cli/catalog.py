@@ -55,6 +55,7 @@ COMMANDS: dict[str, Entry] = {
     "log": ("log", FOLLOW, "every change in the room, as it happens if you like"),
     "dead": ("dead", FOLLOW, "what could not be delivered: list, show, retry, purge"),
     "agents": ("agents", PEOPLE, "who is here, what waits for each, and who listens"),
+    "whoami": ("whoami", PEOPLE, "who you are here, and how that is known"),
     "join": ("join", PEOPLE, "give an agent or a person an address"),
     "leave": ("leave", PEOPLE, "mark an agent as gone; its mail stays"),
     "idle": ("idle", PEOPLE, "say that you are: who waits for your answer is told"),

@@ -100,9 +100,10 @@ def next_step(facts: dict[str, Any], manifest: "Manifest", room: "LocalRoom") ->
 
 
 def _lacks_profile(manifest: "Manifest") -> bool:
+    """Or has one that was given by hand, and does not fit."""
     from postroom.runtimes import NAMES
 
-    return manifest.runtime not in NAMES and not manifest.details.get("profile")
+    return manifest.runtime not in NAMES and (not manifest.runtime or not manifest.details.get("profile"))
 
 
 def does(facts: dict[str, Any]) -> str:

@@ -11,6 +11,12 @@ if TYPE_CHECKING:
 
 _OPTIONS = {"profile.prompt": "--pattern", "profile.submit": "--submit"}
 
+_HINTS = {
+    "profile.prompt": "Look at it (postroom screen PANE), and say how the line begins in which one types, as "
+    "a regular expression: --pattern 'ask> '",
+    "profile.submit": "Name the key as tmux does: --submit Enter",
+}
+
 
 def add_arguments(parser: "Parser") -> None:
     parser.add_argument(
@@ -59,7 +65,7 @@ def _by_hand(args: "argparse.Namespace", hint: str = "") -> "Json":
         given(table)
     except InvalidValue as exc:
         where, _, what = str(exc).partition(" ")
-        raise InvalidValue(f"{_OPTIONS.get(where, where)} {what}", hint=hint) from None
+        raise InvalidValue(f"{_OPTIONS.get(where, where)} {what}", hint=_HINTS.get(where, hint)) from None
     return table
 
 

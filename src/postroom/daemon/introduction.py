@@ -18,6 +18,10 @@ from postroom.setup import standing
 
 if TYPE_CHECKING:
     from postroom.room.local import LocalRoom
+    from postroom.store.contract import WriteTx
+
+_KEPT = "introduced."
+_MOST = 64  # notes of other conversations of one agent
 
 Told = Callable[[], None]  # notes in the room what was told; twice does no harm
 
@@ -75,9 +79,32 @@ class Introduction:
         with self._room.write() as tx:
             for where in (context, context._replace(epoch="")):
                 tx.set_position(_key(agent, where), str(tx.next_seq))
+            _forget(tx, agent, context)
             tx.append("agent.pushed", agent.id, payload=payload)
 
 
 def _key(agent: Agent, context: Context) -> str:
     """Under which it is noted, beside the state, that an agent was told."""
-    return f"introduced.{agent.id}.{agent.address}.{context.conversation}.{context.epoch}"
+    return f"{_conversation(agent, context)}{context.epoch}"
+
+
+def _conversation(agent: Agent, context: Context) -> str:
+    return f"{_KEPT}{agent.id}.{agent.address}.{context.conversation}."
+
+
+def _forget(tx: "WriteTx", agent: Agent, context: Context) -> None:
+    """What nobody will ask for again: of agents that are gone, of an earlier address, of a context before
+    the last compaction, and of conversations that were left long ago.
+    """
+    here, left = [_key(agent, where) for where in (context, context._replace(epoch=""))], 0
+    for key in tx.followers(_KEPT):
+        of = key.removeprefix(_KEPT).partition(".")[0]
+        if of != agent.id:
+            is_done = (other := tx.agent(of)) is None or other.left_at is not None
+        elif key.startswith(_conversation(agent, context)):
+            is_done = key not in here
+        else:
+            left += 1
+            is_done = left > _MOST or not key.startswith(f"{_KEPT}{agent.id}.{agent.address}.")
+        if is_done:
+            tx.forget_position(key)

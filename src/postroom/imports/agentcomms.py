@@ -25,19 +25,20 @@ _KNOWN = (
     "channel",
     "config",
 )
+_NO_CHANNEL = "no chat is served here yet, so its accounts and tokens are of no use"
 _ELSEWHERE = {
-    "chat": "accounts and tokens of channels are not taken over",
-    "discord": "accounts and tokens of channels are not taken over",
-    "telegram": "accounts and tokens of channels are not taken over",
-    "whatsapp": "accounts and tokens of channels are not taken over",
-    "slack": "accounts and tokens of channels are not taken over",
+    "chat": _NO_CHANNEL,
+    "discord": _NO_CHANNEL,
+    "telegram": _NO_CHANNEL,
+    "whatsapp": _NO_CHANNEL,
+    "slack": _NO_CHANNEL,
     "voice": "there are no calls here",
-    "webhook": "there is no web server to be called here",
+    "webhook": "webhooks are not taken over; programs call the HTTP API of the daemon: postroom up",
     "daemon": "the daemon here finds its room by itself: postroom up",
     "server": "the daemon here finds its room by itself: postroom up",
     "database": "a room is a file of its own: postroom status",
-    "logging": "the daemon has one log: postroom log",
-    "log_level": "the daemon has one log: postroom log",
+    "logging": "the daemon has one log: postroom status says where",
+    "log_level": "the daemon has one log: postroom status says where",
     "version": "",
 }
 

@@ -25,9 +25,10 @@ _CALLS = {
     "merge-conflicts": "merge_conflict",
 }
 _ADOPT = "its sessions get addresses as they begin, if their runtime is set up; or"
+_NO_CHANNEL = "no chat is served here yet; people read their mail by postroom inbox, or postroom dashboard"
 _WHY = {
-    "notifiers": "channels to people are set up here",
-    "notificationRouting": "channels to people are set up here",
+    "notifiers": _NO_CHANNEL,
+    "notificationRouting": _NO_CHANNEL,
     "agentRules": "rules belong into the file of instructions that its agents read",
     "agentRulesFile": "rules belong into the file of instructions that its agents read",
     "orchestratorRules": "rules belong into the file of instructions that its agents read",

@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING
 
 from postroom import host
 from postroom.errors import NotYourName, UnknownToken
+from postroom.model.address import Kind
 from postroom.model.context import is_main, session_id
 
 if TYPE_CHECKING:
+    from postroom.model.address import Address
     from postroom.model.message import Agent, Session
     from postroom.store.contract import ReadTx
 
@@ -99,6 +101,11 @@ class Witness:
         if evident.verified == UNVERIFIED or not is_of(author.id, evident.agent):
             return UNKNOWN
         return evident.verified, evident.session or None, evident.runtime or None
+
+
+def of_newcomer(address: "Address") -> str:
+    """How somebody is verified who has no address here yet."""
+    return TERMINAL if address.kind is Kind.HUMAN and _is_at_terminal() else UNVERIFIED
 
 
 def by_token(tx: "ReadTx", home: str, proof: str, around: Evidence | None) -> Evidence:

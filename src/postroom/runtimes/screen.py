@@ -132,7 +132,7 @@ def given(table: object, where: str = "profile") -> Profile:
         raise _wrong(where, "must be a table")
     for key in table:  # pyright: ignore[reportUnknownVariableType] - whatever stands there
         if key not in _GIVEN:
-            raise _wrong(f"{where}.{key}", f"is not known; there are {', '.join(_GIVEN)}")
+            raise _wrong(f"{where}.{key}", f"is not known; there are {', '.join(_GIVEN)}", str(key))  # pyright: ignore[reportUnknownArgumentType]
     values: dict[str, object] = table  # pyright: ignore[reportUnknownVariableType] - its keys are known now
     if "prompt" not in values:
         raise _wrong(f"{where}.prompt", "is missing: a pattern for how the line begins in which one types")
@@ -161,8 +161,14 @@ def _try_out(profile: Profile, where: str) -> None:
             raise _wrong(f"{where}.{key}", f"takes too long on some screens: {pattern!r}"[:300])
 
 
-def _wrong(where: str, what: str) -> InvalidValue:
-    return InvalidValue(f"{where} {what}", key=where, hint="Mend the table in the config.")
+def _wrong(where: str, what: str, key: str = "") -> InvalidValue:
+    """`key`: one that is not known, and may be meant for another."""
+    mend = f"Mend [{'.'.join(where.split('.')[:2])}] in the config; postroom status says where that is."
+    if key:
+        from postroom.near import meant, near  # noqa: PLC0415 - only for who is refused
+
+        mend = f"{meant(near(key, _GIVEN))} {mend}".strip()
+    return InvalidValue(f"{where} {what}", key=where, hint=mend)
 
 
 def _word(value: object, where: str) -> str:

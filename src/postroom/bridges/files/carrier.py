@@ -86,6 +86,7 @@ class Carrier:
         if now >= self._looks_at:
             self._looks_at = now + (BLIND if shelf.is_blind else _SLOW)
             self._outbox.changed()
+            shelf.tidy()
             if (age := self._box.room.settings.mailbox_gzip_seconds) > 0:
                 shelf.pack(age)
 

@@ -7,18 +7,16 @@ makes the next, `n + 1`, and knows from that number that the letter may have bee
 
 import contextlib
 import os
+import re
 import stat
-import threading
-import time
 import weakref
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from typing import Protocol
 
 from postroom import host
-from postroom.bridges.files.depot import Depot
 from postroom.bridges.files.letter import numbered
-from postroom.errors import BridgeError, MailboxUnreachable
+from postroom.errors import BridgeError
 
 try:
     import fcntl
@@ -26,13 +24,12 @@ except ImportError:  # as on Windows
     fcntl = None
 
 FOLDER = "inbox/.held"
-_LONGEST = 200  # bytes of what a holder says of itself
+_SIGN = re.compile(r"\.[0-9a-f]{16}")
+LONGEST = 200  # bytes of what a holder says of itself
 _PLAIN = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
 _DIRECTORY = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
 _READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | _PLAIN
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | _PLAIN
-_BEAT = 15.0  # seconds between two signs of life of a holder elsewhere
-_SILENT = 60.0  # seconds after which one that gave none is gone
 
 
 class Place(Protocol):
@@ -55,6 +52,10 @@ class Place(Protocol):
     def remove(self, name: str) -> None: ...
 
     def end(self, holder: str) -> None: ...
+
+    def clear(self) -> None:
+        """Remove all that was kept, for a mailbox that is served no longer. What others put there stays."""
+        ...
 
     def forget(self) -> None:
         """In a process that was forked: who lives is its parent, whose connections stay as they are."""
@@ -145,6 +146,11 @@ def _is_hold(name: str) -> bool:
     return numbered(letter) is not None and number.isdecimal()
 
 
+def is_ours(name: str) -> bool:
+    """A hold, or what tells that a holder lives."""
+    return _is_hold(name) or _SIGN.fullmatch(name) is not None
+
+
 _every: "weakref.WeakSet[Holds]" = weakref.WeakSet()
 
 
@@ -224,7 +230,7 @@ class Here:
         file = os.open(sign, _READ, dir_fd=folder)
         try:
             if fcntl is None:
-                return not host.is_gone(os.read(file, _LONGEST).decode("ascii", "replace"))
+                return not host.is_gone(os.read(file, LONGEST).decode("ascii", "replace"))
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except OSError:
             return True
@@ -247,7 +253,7 @@ class Here:
                 file = os.open(name, _READ, dir_fd=folder)
                 try:
                     is_plain = stat.S_ISREG(os.fstat(file).st_mode)
-                    return os.read(file, _LONGEST).decode("ascii", "replace") if is_plain else ""
+                    return os.read(file, LONGEST).decode("ascii", "replace") if is_plain else ""
                 finally:
                     os.close(file)
         except (BridgeError, FileNotFoundError):
@@ -279,6 +285,20 @@ class Here:
             self.remove(f".{holder}")
         self.forget()
 
+    def clear(self) -> None:
+        """Nothing, while somebody who lives uses it."""
+        above, _, name = FOLDER.rpartition("/")
+        with contextlib.suppress(FileNotFoundError):
+            with self._opened() as folder:
+                ours = [each for each in os.listdir(folder) if is_ours(each)]
+                if any(self._is_locked(folder, each) for each in ours if each[0] == "."):
+                    return
+                for each in ours:
+                    with contextlib.suppress(OSError):
+                        os.unlink(each, dir_fd=folder)
+            with self._opened(above) as inbox, contextlib.suppress(OSError):
+                os.rmdir(name, dir_fd=inbox)
+
     def forget(self) -> None:
         lock, self._lock = self._lock, -1
         if lock >= 0:
@@ -304,87 +324,3 @@ def _link(folder: int, name: str, data: bytes) -> bool:
         with contextlib.suppress(OSError):
             os.unlink(temporary, dir_fd=folder)
     return True
-
-
-class Elsewhere:
-    """In a depot. A holder lives while the file of its name says something new now and then.
-
-    Whoever asks measures that by its own clock, from when it first saw what is said there.
-    """
-
-    def __init__(self, depot: Depot, pulse: Depot, mailbox: str) -> None:
-        """`pulse`: another connection to the same depot, for the thread that tells that we live."""
-        self._depot, self._pulse = depot, pulse
-        self._folder = f"{mailbox}/{FOLDER}"
-        self._heard: dict[str, tuple[bytes, float]] = {}
-        self._over = threading.Event()
-        self._thread: threading.Thread | None = None
-
-    def begin(self, holder: str) -> None:
-        self._depot.make(self._folder)
-        self._depot.write(self._sign(holder), b"0")
-        self._over.clear()
-        self._thread = threading.Thread(target=self._live, args=(holder,), name="mailbox-pulse", daemon=True)
-        self._thread.start()
-
-    def _live(self, holder: str) -> None:
-        beats = 0
-        while not self._over.wait(_BEAT):
-            beats += 1
-            with contextlib.suppress(MailboxUnreachable, FileNotFoundError):
-                self._pulse.write(self._sign(holder), str(beats).encode())
-
-    def is_alive(self, holder: str) -> bool:
-        try:
-            said = self._depot.read(self._sign(holder), _LONGEST)
-        except FileNotFoundError:
-            return False
-        now = time.monotonic()
-        before, since = self._heard.get(holder, (b"", now))
-        if said != before:
-            self._heard[holder] = (said, now)
-            return True
-        return now - since < _SILENT
-
-    def names(self) -> list[str]:
-        try:
-            return [name for name in self._depot.names(self._folder) if name[0] != "."]
-        except FileNotFoundError:
-            return []
-
-    def read(self, name: str) -> str:
-        try:
-            return self._depot.read(f"{self._folder}/{name}", _LONGEST).decode("ascii", "replace")
-        except FileNotFoundError:
-            return ""
-
-    def create(self, name: str, holder: str) -> bool:
-        """A store may have made it, and been asked again because its answer was lost."""
-        path = f"{self._folder}/{name}"
-        try:
-            made = self._depot.create(path, holder.encode())
-        except FileNotFoundError:  # all of it went with the inbox
-            self._depot.make(self._folder)
-            self._depot.write(self._sign(holder), b"0")
-            made = self._depot.create(path, holder.encode())
-        return made or self.read(name) == holder
-
-    def remove(self, name: str) -> None:
-        self._depot.remove(f"{self._folder}/{name}")
-
-    def end(self, holder: str) -> None:
-        self._over.set()
-        if self._thread is not None:
-            self._thread.join()
-        with contextlib.suppress(MailboxUnreachable):  # then its silence will tell
-            self._depot.remove(self._sign(holder))
-
-    def forget(self) -> None:
-        self._thread = None
-
-    def close(self) -> None:
-        self._depot.close()
-        self._pulse.close()
-
-    def _sign(self, holder: str) -> str:
-        return f"{self._folder}/.{holder}"

@@ -13,8 +13,10 @@ from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 
 from postroom import host
+from postroom.bridges.files import draft
+from postroom.bridges.files.hold import Here
 from postroom.bridges.files.letter import SUFFIX
-from postroom.bridges.files.shelf import Folder, Sheet
+from postroom.bridges.files.shelf import MARK, Folder, Sheet
 from postroom.bridges.files.watch import Side, Watch, watch
 from postroom.errors import BridgeError, InvalidLetter
 
@@ -22,11 +24,8 @@ _CLOEXEC = getattr(os, "O_CLOEXEC", 0)
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | _CLOEXEC
 _NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
 _READ = os.O_RDONLY | _NOFOLLOW | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | _CLOEXEC
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NOFOLLOW | _CLOEXEC
 _PACKED = (Folder.READ, Folder.TAKEN, Folder.RECEIPTS)
 _MOST_PACKED = 500  # at a time
-_LARGEST_PACKED = 64 << 20  # bytes
-_LONGEST_PACKED = 220  # bytes of a name, to which something is added
 _AS_EVER = (FileNotFoundError, FileExistsError, InvalidLetter)  # what a shelf's user knows what to do with
 
 
@@ -112,7 +111,7 @@ class LocalShelf:
 
     def stamp(self, folder: Folder, name: str) -> str:
         with self._opened(folder) as directory:
-            return _stamp(os.stat(name, dir_fd=directory, follow_symlinks=False))
+            return draft.stamp(os.stat(name, dir_fd=directory, follow_symlinks=False))
 
     def read(self, folder: Folder, name: str, limit: int) -> Sheet:
         with self._opened(folder) as directory:
@@ -129,7 +128,7 @@ class LocalShelf:
             with open(opened, "rb", buffering=0) as file:
                 about = os.fstat(opened)
                 _check(about, limit)
-                return Sheet(_all(file.fileno(), limit), _stamp(about))
+                return Sheet(_all(file.fileno(), limit), draft.stamp(about))
 
     def write(
         self, folder: Folder, name: str, data: bytes, *, lasting: bool = True, beside: str = ""
@@ -140,14 +139,14 @@ class LocalShelf:
                 _put_from_aside(mailbox, name, data, lasting=lasting, beside=beside)
                 return
         with self._kept(folder) as directory:
-            _put(directory, directory, name, data, lasting=lasting, beside=beside)
+            draft.put(directory, directory, _one(name), data, lasting=lasting, beside=beside)
 
     def move(self, source: Folder, name: str, target: Folder, new_name: str) -> str:
         with self._opened(source) as here, self._kept(target) as there:
-            if _is_there(_one(new_name), there):
+            if draft.is_there(_one(new_name), there):
                 raise FileExistsError(errno.EEXIST, "there is such a file", new_name)
             os.rename(name, new_name, src_dir_fd=here, dst_dir_fd=there)
-            return _stamp(os.stat(new_name, dir_fd=there, follow_symlinks=False))
+            return draft.stamp(os.stat(new_name, dir_fd=there, follow_symlinks=False))
 
     def remove(self, folder: Folder, name: str) -> None:
         with contextlib.suppress(FileNotFoundError), self._opened(folder) as directory:
@@ -162,8 +161,22 @@ class LocalShelf:
                     if packed == _MOST_PACKED:
                         return packed
                     if name[0] != "." and name.endswith(SUFFIX):
-                        packed += _pack(directory, name, before, is_renewed=folder is Folder.RECEIPTS)
+                        packed += draft.pack(directory, name, before, is_renewed=folder is Folder.RECEIPTS)
         return packed
+
+    def tidy(self) -> None:
+        for folder in Folder:
+            with contextlib.suppress(FileNotFoundError, BridgeError), self._opened(folder) as directory:
+                for name in filter(draft.is_one, os.listdir(directory)):
+                    draft.discard(directory, name)
+
+    def leave(self) -> None:
+        self.tidy()
+        self.remove(Folder.INBOX, MARK)
+        Here(self.place).clear()
+        above, _, name = Folder.TAKING.rpartition("/")
+        with contextlib.suppress(OSError, BridgeError), self._opened(above) as outbox:
+            os.rmdir(name, dir_fd=outbox)  # unless something is in it
 
     # changes
 
@@ -199,17 +212,9 @@ def _make(directory: int, name: str) -> None:
         return
     made = os.open(name, _FOLDER | _NOFOLLOW, dir_fd=directory)
     try:
-        _like(made, directory, 0o777)
+        draft.like(made, directory, 0o777)
     finally:
         os.close(made)
-
-
-def _like(file: int, directory: int, bits: int = 0o666) -> None:
-    """Let those read and write it who may do so with the folder: in a container, they have other numbers."""
-    about = os.fstat(directory)
-    os.fchmod(file, about.st_mode & bits)
-    if os.geteuid() == 0 and (about.st_uid, about.st_gid) != (0, 0):
-        os.fchown(file, about.st_uid, about.st_gid)
 
 
 def _put_from_aside(mailbox: int, name: str, data: bytes, *, lasting: bool, beside: str) -> None:
@@ -217,30 +222,10 @@ def _put_from_aside(mailbox: int, name: str, data: bytes, *, lasting: bool, besi
     try:
         for part in Folder.TAKING.split("/"):
             opened.append(os.open(part, _FOLDER | _NOFOLLOW, dir_fd=opened[-1] if opened[1:] else mailbox))
-        _put(opened[-1], opened[0], name, data, lasting=lasting, beside=beside)
+        draft.put(opened[-1], opened[0], _one(name), data, lasting=lasting, beside=beside)
     finally:
         for each in opened:
             os.close(each)
-
-
-def _put(aside: int, directory: int, name: str, data: bytes, *, lasting: bool, beside: str) -> None:
-    """Make a file in one directory, and let it take its place in another one, or in the same."""
-    with _temporary(aside) as temporary:
-        file = os.open(temporary, _NEW, 0o600, dir_fd=aside)
-        try:
-            _fill(file, data)
-            _like(file, directory)
-            if lasting:
-                os.fsync(file)
-        finally:
-            os.close(file)
-        if beside:
-            os.stat(beside, dir_fd=directory, follow_symlinks=False)
-        os.replace(temporary, _one(name), src_dir_fd=aside, dst_dir_fd=directory)
-
-
-def _stamp(about: os.stat_result) -> str:
-    return f"{about.st_dev}.{about.st_ino}.{about.st_size}.{about.st_mtime_ns}"
 
 
 def _check(about: os.stat_result, limit: int) -> None:
@@ -267,75 +252,8 @@ def _all(file: int, limit: int) -> bytes:
     return b"".join(found)
 
 
-def _fill(file: int, data: bytes) -> None:
-    while data:
-        data = data[os.write(file, data) :]
-
-
-@contextmanager
-def _temporary(directory: int) -> Generator[str]:
-    """A name by which nobody looks for anything; if it comes to nothing, it is gone."""
-    name = f".{os.getpid()}.{os.urandom(6).hex()}"
-    try:
-        yield name
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(name, dir_fd=directory)
-        raise
-
-
 def _one(name: str) -> str:
     """The name of one file: what would lead elsewhere is none."""
     if not name or "/" in name or name in (".", ".."):
         raise InvalidLetter(f"{name!r} is no name of a file"[:200])
     return name
-
-
-def _is_there(name: str, directory: int) -> bool:
-    try:
-        os.stat(name, dir_fd=directory, follow_symlinks=False)
-    except FileNotFoundError:
-        return False
-    return True
-
-
-def _free(name: str, directory: int) -> str:
-    """What to call it when it is packed, if another of its name was before."""
-    if not _is_there(f"{name}.gz", directory):
-        return name
-    return f"{name.removesuffix(SUFFIX)}.{time.time_ns()}{SUFFIX}"
-
-
-def _pack(directory: int, name: str, before: float, *, is_renewed: bool) -> bool:
-    """Gzip one file that has not changed since; its place is taken by what was made of it.
-
-    `is_renewed`: a later one of that name says all that an earlier one did.
-    """
-    import gzip  # noqa: PLC0415 - now and then
-    import shutil  # noqa: PLC0415
-
-    if len(os.fsencode(name)) > _LONGEST_PACKED:
-        return False
-    about = os.stat(name, dir_fd=directory, follow_symlinks=False)
-    if max(about.st_mtime, about.st_ctime) > before or not stat.S_ISREG(about.st_mode):
-        return False
-    if about.st_nlink != 1 or about.st_size > _LARGEST_PACKED:
-        return False
-    with _temporary(directory) as temporary:
-        source = os.open(name, _READ, dir_fd=directory)
-        with open(source, "rb") as plain:
-            target = os.open(temporary, _NEW, 0o600, dir_fd=directory)
-            with open(target, "wb") as file:
-                with gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
-                    shutil.copyfileobj(plain, packed)
-                _like(target, directory)
-                file.flush()
-                os.fsync(target)
-            is_same = _stamp(os.fstat(source)) == _stamp(about)
-        if not is_same:
-            os.unlink(temporary, dir_fd=directory)
-            return False
-        target_name = name if is_renewed else _free(name, directory)
-        os.replace(temporary, f"{target_name}.gz", src_dir_fd=directory, dst_dir_fd=directory)
-    os.unlink(name, dir_fd=directory)
-    return True

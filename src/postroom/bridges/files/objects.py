@@ -125,6 +125,13 @@ class Objects:
         """There are no folders; but an object in it tells an empty one from one that is gone."""
         self.create(f"{folder}/{_KEEP}", b"")
 
+    def drop(self, folder: str) -> None:
+        try:
+            if self.names(folder) == [_KEEP]:
+                self.remove(f"{folder}/{_KEEP}")
+        except FileNotFoundError:
+            pass
+
     def close(self) -> None:
         """A connection is the library's own, and is used again."""
 

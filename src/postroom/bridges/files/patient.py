@@ -47,6 +47,9 @@ class Patient:
     def make(self, folder: str) -> None:
         self._ask(self._depot.make, folder)
 
+    def drop(self, folder: str) -> None:
+        self._ask(self._depot.drop, folder)
+
     def close(self) -> None:
         self._depot.close()
 

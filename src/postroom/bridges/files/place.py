@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import stat
 
 from postroom.bridges.files import remote
@@ -10,6 +11,7 @@ from postroom.bridges.files.shelf import Shelf
 from postroom.errors import BridgeError, InvalidValue
 
 BASE, SERVED = ".postroom", "served"
+_DRAFT = re.compile(r"\.[0-9a-f]{16}")  # of that note
 _FOLDER, _NOFOLLOW = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0), getattr(os, "O_NOFOLLOW", 0)
 
 
@@ -77,17 +79,28 @@ def mark(place: str, data: bytes) -> None:
 
 
 def unmark(place: str) -> None:
+    """Take that note away, and the directory it lay in if there was nothing else."""
     if remote.is_remote(place):
-        with contextlib.suppress(BridgeError):  # then it stays; whoever uses it waits for who serves it
-            remote.unmark(place)
+        remote.unmark(place)
         return
     try:
         base = _base(place)
     except OSError:
         return  # there is nothing left of it
-    with contextlib.suppress(OSError):
-        os.unlink(SERVED, dir_fd=base)
-    os.close(base)
+    try:
+        for name in os.listdir(base):
+            if name == SERVED or _DRAFT.fullmatch(name):
+                with contextlib.suppress(OSError):
+                    os.unlink(name, dir_fd=base)
+    finally:
+        os.close(base)
+    with contextlib.suppress(OSError):  # something else is in it: a room, say
+        os.rmdir(os.path.join(place, BASE))
+
+
+def has_room(place: str) -> bool:
+    """Whether the programs of a tree carry for themselves while nobody else does."""
+    return not remote.is_remote(place) and os.path.lexists(os.path.join(place, BASE, "room"))
 
 
 def _make_base(place: str) -> None:

@@ -12,8 +12,9 @@ from urllib.parse import urlsplit
 
 from postroom import extra
 from postroom.bridges.files.depot import Depot
+from postroom.bridges.files.elsewhere import Elsewhere
 from postroom.bridges.files.patient import Patient
-from postroom.bridges.files.shelf import Folder, Sheet
+from postroom.bridges.files.shelf import MARK, Folder, Sheet
 from postroom.errors import BridgeError, InvalidLetter, InvalidValue
 
 BASE, SIGN = ".postroom", ".postroom/served"
@@ -88,6 +89,7 @@ def mark(url: str, data: bytes) -> None:
 def unmark(url: str) -> None:
     with _connected(url) as depot:
         depot.remove(SIGN)
+        depot.drop(BASE)
 
 
 def marked(url: str) -> bytes:
@@ -166,6 +168,14 @@ class RemoteShelf:
     def pack(self, seconds: float) -> int:
         """None: how long ago something was done is told by the store's clock, which may not be ours."""
         return 0
+
+    def tidy(self) -> None:
+        """Nothing: whether a writer elsewhere lives is not known here."""
+
+    def leave(self) -> None:
+        self.remove(Folder.INBOX, MARK)
+        Elsewhere(self._depot, self._depot, self._name).clear()
+        self._depot.drop(f"{self._name}/{Folder.TAKING.value}")
 
     def fileno(self) -> int:
         return -1

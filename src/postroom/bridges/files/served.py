@@ -10,7 +10,8 @@ from contextlib import closing
 from postroom import config
 from postroom.bridges.files import remote
 from postroom.bridges.files.counter import Counter, can_be_named
-from postroom.bridges.files.hold import Elsewhere, Here, Place
+from postroom.bridges.files.elsewhere import Elsewhere
+from postroom.bridges.files.hold import Here, Place
 from postroom.bridges.files.local import LocalShelf
 from postroom.bridges.files.remote import BASE, SIGN
 from postroom.bridges.files.shelf import MARK, Folder, Shelf

@@ -8,6 +8,8 @@ that is no UTF-8 does not break a listing.
 import errno
 import importlib
 import os
+import shlex
+import socket
 import stat
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -22,6 +24,14 @@ _commands: Any = importlib.import_module("paramiko.sftp")
 _T = TypeVar("_T")
 _DIRECTORY = 0o700
 _TIMES = ("timeout", "banner_timeout", "auth_timeout", "channel_timeout")
+
+_SAID: tuple[tuple[Any, str], ...] = (
+    (socket.gaierror, "no machine of that name is known"),
+    (TimeoutError, f"it does not answer within {SECONDS:g} s"),
+    ((ConnectionRefusedError, paramiko.ssh_exception.NoValidConnectionsError), "nothing listens there"),
+    (paramiko.BadHostKeyException, "its key is another than the one in ~/.ssh/known_hosts"),
+    ((EOFError, ConnectionResetError, BrokenPipeError), "it ended the connection"),
+)
 
 
 class Sftp:
@@ -138,6 +148,17 @@ class Sftp:
 
         self._call(make)
 
+    def drop(self, folder: str) -> None:
+        def drop(ftp: Any) -> None:
+            try:
+                self._check(ftp, folder)
+                if not _names(ftp, self._path(folder)):
+                    ftp.rmdir(self._path(folder))
+            except FileNotFoundError:
+                pass
+
+        self._call(drop)
+
     def close(self) -> None:
         client, self._client, self._ftp = self._client, None, None
         if client is not None:
@@ -184,11 +205,28 @@ class Sftp:
         except (FileNotFoundError, FileExistsError):
             raise
         except PermissionError as exc:
-            raise MailboxUnreachable(f"{self._host} forbids it: {exc}") from exc
+            raise MailboxUnreachable(f"{self._host} forbids it: {exc.strerror or exc}") from exc
         except (paramiko.SSHException, EOFError, OSError) as exc:
             self.close()
-            why = getattr(exc, "strerror", None) or str(exc) or type(exc).__name__
-            raise MailboxUnreachable(f"{self._host} cannot be reached: {why}") from exc
+            where = f"{self._host}, port {self._port},"
+            raise MailboxUnreachable(
+                f"{where} cannot be reached over SFTP: {self._why(exc)}", hint=self._advice
+            ) from exc
+
+    def _why(self, exc: Exception) -> str:
+        """In words for people: what the library says is of sockets and protocols."""
+        if isinstance(exc, paramiko.AuthenticationException):
+            return f"it does not let {self._user or 'you'} in with the keys of ~/.ssh"
+        if isinstance(exc, paramiko.SSHException) and "known_hosts" in str(exc):
+            return "it is not in ~/.ssh/known_hosts"
+        said = getattr(exc, "strerror", None) or str(exc) or "it ended the connection"
+        return next((words for kinds, words in _SAID if isinstance(exc, kinds)), said)
+
+    @property
+    def _advice(self) -> str:
+        """The same by hand, which also asks whether a key is believed."""
+        to = shlex.quote(f"{self._user}@{self._host}" if self._user else self._host)
+        return f"Try it: sftp -P {self._port} {to}. Nothing is lost: what waits there is looked for again."
 
 
 def _names(ftp: Any, path: bytes) -> list[str]:

@@ -85,6 +85,14 @@ class Shelf(Protocol):
         """Gzip what was done with so long ago; how many. A shelf that cannot tell for how long does none."""
         ...
 
+    def tidy(self) -> None:
+        """Remove what processes that were killed have left half-written."""
+        ...
+
+    def leave(self) -> None:
+        """Remove what only those need who carry; all that is anybody's mail or record stays."""
+        ...
+
     def fileno(self) -> int:
         """A descriptor that is readable when something has changed; negative where there is none."""
         ...

@@ -8,7 +8,7 @@ already, or one under it, becomes a mailbox only when a person says so.
 import json
 import os
 import platform
-from contextlib import closing
+from contextlib import ExitStack, closing, suppress
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -16,6 +16,7 @@ from postroom import config, host
 from postroom.bridges import manifest as manifests
 from postroom.bridges.files import place as places
 from postroom.bridges.files.box import ROUTE
+from postroom.bridges.files.shelf import Shelf
 from postroom.bridges.files.withdrawal import withdraw
 from postroom.bridges.manifest import Manifest
 from postroom.clock import iso
@@ -65,14 +66,17 @@ def _get(path: str) -> Tree | None:
         return None
 
 
-def remove(home: str, place: str) -> bool:
+def remove(room: LocalRoom, place: str) -> bool:
     """Whether that was one. Whose the directories in it were is remembered, if it is served again."""
-    _keep(home, _BEFORE, place, {str(one.details.get("folder")): one.agent for one in served(home, place)})
-    try:
-        os.unlink(_path(home, _FOLDER, place))
-    except FileNotFoundError:
-        return False
-    return True
+    with room.write():  # alone: see `_serve`
+        if here := served(room.home, place):
+            owners = {str(one.details.get("folder")): one.agent for one in here}
+            _keep(room.home, _BEFORE, place, {**dict.fromkeys(_before(room.home, place), ""), **owners})
+        try:
+            os.unlink(_path(room.home, _FOLDER, place))
+        except FileNotFoundError:
+            return False
+        return True
 
 
 def _before(home: str, place: str) -> Json:
@@ -126,24 +130,17 @@ def _mark(room: LocalRoom, place: str) -> None:
 
 
 def _serve(room: LocalRoom, place: str, folder: str, agent: Agent) -> Manifest:
+    """The room's own lock is that of what is kept beside it, too: who adds must not forget another's."""
     manifest = _manifest(room, place, folder, agent)
-    manifests.put(room.home, manifest)
-    _keep(room.home, _BEFORE, place, {**_before(room.home, place), folder: ""})
+    with room.write():
+        manifests.put(room.home, manifest)
+        _keep(room.home, _BEFORE, place, {**_before(room.home, place), folder: ""})
     return manifest
 
 
 def _manifest(room: LocalRoom, place: str, folder: str, agent: Agent) -> Manifest:
     details = {"tree": place, "folder": folder, "place": f"{place.rstrip('/')}/{folder}"}
     return Manifest(agent.id, agent.address, ROUTE, details=details, cwd=room.home)
-
-
-def _withdraw(room: LocalRoom, agent: Agent, place: str, folder: str) -> None:
-    """A store that cannot be reached keeps what lies there, and then nobody can tell what becomes of it."""
-    try:
-        with closing(places.shelf(place, folder)) as shelf:
-            withdraw(room, agent, shelf)
-    except BridgeError:
-        pass
 
 
 def _make(place: str, folder: str) -> None:
@@ -158,17 +155,19 @@ def _known_as(room: LocalRoom) -> str:
 
 def _check_alone(room: LocalRoom, place: str) -> None:
     """Two rooms would each take some of the letters."""
-    if served(room.home, place):
-        return
-    try:
-        other = str(json.loads(places.marked(place)).get("room") or "")
-    except (ValueError, AttributeError, RecursionError):
-        return
-    if other and other != _known_as(room):
+    if not served(room.home, place) and _is_others(room, place):
         raise Refused(
             f"another room serves {place}",
             hint=f"Remove it there: postroom mailbox remove. If there is none: rm {place}/.postroom/served",
         )
+
+
+def _is_others(room: LocalRoom, place: str) -> bool:
+    try:
+        other = str(json.loads(places.marked(place)).get("room") or "")
+    except (ValueError, AttributeError, RecursionError):
+        return False
+    return other not in ("", _known_as(room))
 
 
 def objection(room: LocalRoom, tree: Tree, folder: str) -> str:
@@ -213,18 +212,48 @@ def attempts(room: LocalRoom, tree: Tree) -> list[tuple[str, Manifest | Postroom
 
 def release(room: LocalRoom, manifest: Manifest) -> None:
     """Serve a mailbox no longer: its agent keeps its address and its mail. What lay unread in its inbox waits
-    in the room again, and all other files stay.
+    in the room again, what we kept there for ourselves goes, and all other files stay.
+
+    A store that cannot be reached keeps what lies there, and then nobody can tell what becomes of it.
     """
     manifests.remove(room.home, manifest.agent)
     agent = room.store.look().agent(manifest.agent)
-    place = str(manifest.details.get("tree"))
-    if agent is not None:
-        try:
-            _withdraw(room, agent, place, str(manifest.details.get("folder")))
-        finally:  # a person may not want to wait for a store that is slow
-            berth.vacate(room, agent)
-    if not served(room.home, place) and not os.path.exists(_path(room.home, _FOLDER, place)):
-        places.unmark(place)
+    place, folder = str(manifest.details.get("tree")), str(manifest.details.get("folder"))
+    with suppress(BridgeError), ExitStack() as stack:
+        if agent is not None:  # whatever happens: a person may not want to wait for a store that is slow
+            stack.callback(berth.vacate, room, agent)
+        shelf = stack.enter_context(closing(places.shelf(place, folder)))
+        if agent is not None:
+            withdraw(room, agent, shelf)
+        _leave(place, shelf)
+    _unmark(room, place)
+
+
+def clear(room: LocalRoom, place: str) -> None:
+    """Take away what a removal that was cut short has left in a tree."""
+    here = {one.details.get("folder") for one in served(room.home, place)}
+    with suppress(BridgeError):
+        if _is_others(room, place):
+            return
+        for folder in _before(room.home, place):
+            if folder not in here:
+                with closing(places.shelf(place, folder)) as shelf:
+                    _leave(place, shelf)
+        _unmark(room, place)
+
+
+def _leave(place: str, shelf: Shelf) -> None:
+    """The programs of a tree that has a room in it need what is there."""
+    if not places.has_room(place):
+        shelf.leave()
+
+
+def _unmark(room: LocalRoom, place: str) -> None:
+    if served(room.home, place) or os.path.exists(_path(room.home, _FOLDER, place)):
+        return
+    with suppress(BridgeError):  # then it stays; whoever uses it waits for who serves it
+        if not _is_others(room, place):
+            places.unmark(place)
 
 
 def unfinished(room: LocalRoom, place: str, named: set[str]) -> list[Manifest]:

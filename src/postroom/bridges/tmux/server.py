@@ -9,7 +9,7 @@ from postroom import host
 from postroom.errors import BridgeError
 
 _PATIENCE = 5.0  # seconds for one command
-_HINT = "Is tmux running? See: tmux ls"
+_HINT = "Is tmux running? See: tmux ls. That of another socket (tmux -L, -S): --socket PATH"
 _ANOTHER = "postroom-another-server"
 _AGENTS = "See who runs where: postroom agents"
 _TARGET = re.compile(r"(%\d+)@(.+),(\d+\.[^,]*)", re.DOTALL)
@@ -21,6 +21,7 @@ class Server:
     def __init__(self, socket: str) -> None:
         self.socket = socket
         self._program = host.on_path("tmux")
+        self._hint = _HINT if socket == own_socket() else _another(socket)
 
     def run(self, *commands: list[str], given: str = "") -> str:
         """What these commands printed, one after the other. `given`: what they read.
@@ -40,13 +41,21 @@ class Server:
             )  # fmt: skip
         except subprocess.TimeoutExpired:
             why = f"tmux did not answer within {_PATIENCE:g} s"
-            raise BridgeError(why, hint=_HINT, silent=True) from None
+            raise BridgeError(why, hint=self._hint, silent=True) from None
         except OSError as exc:
-            raise BridgeError(f"tmux cannot be run: {exc}", hint=_HINT) from exc
+            raise BridgeError(f"tmux cannot be run: {exc}", hint=self._hint) from exc
         if done.returncode:
             said = done.stderr.decode(errors="replace").strip().splitlines()
-            raise BridgeError(f"tmux: {said[-1] if said else f'exit {done.returncode}'}", hint=_HINT)
+            raise BridgeError(f"tmux: {said[-1] if said else f'exit {done.returncode}'}", hint=self._hint)
         return done.stdout.decode(errors="replace")
+
+
+def _another(socket: str) -> str:
+    """What to try for a server that was named."""
+    import shlex  # noqa: PLC0415 - only for who is refused
+
+    folder = shlex.quote(os.path.dirname(own_socket()))
+    return f"Is that a socket of tmux? See: tmux -S {shlex.quote(socket)} ls. Sockets are in: ls {folder}"
 
 
 def _joined(commands: tuple[list[str], ...]) -> list[str]:

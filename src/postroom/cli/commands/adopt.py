@@ -78,6 +78,7 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
         context.put_json({"adopted": [{k: v for k, v in one.items() if k != "manifest"} for one in done]})
     else:
         context.put("".join(_line(one, context) for one in done))
+        _tell_next(done, context)
     return 1 if any("error" in one for one in done) else 0
 
 
@@ -188,6 +189,13 @@ def _line(one: dict[str, Any], context: "Context") -> str:
     return line(one, context, "" if one["new"] else "adopted before")
 
 
+def _tell_next(done: list[dict[str, Any]], context: "Context") -> None:
+    names = [one["agent"] for one in done if one.get("new")]
+    if names:
+        release = f"postroom adopt --release {names[0]}"
+        context.note(f"Adopted. Write to it: postroom send {names[0]} TEXT. Let go of it: {release}")
+
+
 def _list(
     found: "list[Candidate]", chosen: "list[Candidate]", args: "argparse.Namespace", context: "Context"
 ) -> int:
@@ -205,22 +213,29 @@ def _list(
         context.put_table(rows, ("bold", "", "", "green", "", "dim"), head)
     if chosen:
         return 0
-    context.note(_advice(shown, args.name))
+    context.note(_advice(shown, args))
     if args.dry_run:
         return 0
     return 3 if args.all or args.match else 2 if args.name else 0
 
 
-def _advice(shown: "list[Candidate]", name: str) -> str:
-    """What to say so that something is adopted."""
+def _advice(shown: "list[Candidate]", args: "argparse.Namespace") -> str:
+    """What to say so that something is adopted: on the same server of tmux."""
+    import shlex
+
+    name, there = args.name, f" --socket {shlex.quote(args.socket)}" if args.socket else ""
     others = [one for one in shown if not is_own(one) and not _is_shell(one)]
     known = [one for one in others if one.runtime]
     if not known:
         pane = others[0].target.id if others else "PANE"
-        return f"No agent that is known runs there. Say which it is: postroom adopt {pane} --runtime RUNTIME"
+        return (
+            "No agent that is known runs there. Say which it is: "
+            f"postroom adopt {pane} --runtime RUNTIME{there}; or how the line begins in which one types: "
+            f"postroom adopt {pane} --pattern RE{there}"
+        )
     one = next((each for each in known if not each.label), known[0])
-    which = f"postroom adopt {one.target.id} --as {name or 'NAME'}"
-    return f"Name the pane: {which}" if name else f"Adopt all: postroom adopt --all; or one: {which}"
+    which = f"postroom adopt {one.target.id} --as {name or 'NAME'}{there}"
+    return f"Name the pane: {which}" if name else f"Adopt all: postroom adopt --all{there}; or one: {which}"
 
 
 def _document(one: "Candidate", doubt: str) -> dict[str, Any]:

@@ -27,6 +27,7 @@ EXAMPLES = """\
 
 _KINDS = ("agentcomms", "agent-orchestrator", "mailbox")
 _BACKUP, _RESTORE = "postroom backup PATH", "postroom restore PATH"
+_UNSERVED = "it stands in the config, but no chat is served here yet: nothing comes from there, or goes there"
 _SHOWN = 20  # of what is left out, without --all
 
 
@@ -101,10 +102,20 @@ def _agents(found: "Agents", args: "argparse.Namespace") -> dict[str, Any]:
         "added": list(wanted.added),
         "here": wanted.same,
         "kept": list(wanted.kept),
+        "kept_unserved": _unserved(found.tables),
         "differs": {name: _differs(table, found.tables[name]) for name, table in wanted.kept.items()},
         "config": wanted.change.path,
         "diff": wanted.change.diff() if wanted.added else "",
     }
+
+
+def _unserved(tables: "dict[str, Json]") -> list[dict[str, str]]:
+    """What is written into the config, and nothing here acts on yet."""
+    return [
+        {"what": f"agents.{name}.channel", "value": str(table["channel"]), "why": _UNSERVED}
+        for name, table in tables.items()
+        if "channel" in table
+    ]
 
 
 def _introduce(args: "argparse.Namespace") -> None:
@@ -211,6 +222,7 @@ def _tell(
         _put_agents(done, context)
         _put_diff(done["diff"], context)
         _tell_kept(done, context)
+        _tell_unserved(done["kept_unserved"], context)
     _tell_left(done["left_out"], args, context)
     _tell_end(done, args, context)
 
@@ -246,6 +258,13 @@ def _tell_kept(done: dict[str, Any], context: "Context") -> None:
         context.note(f"To take over what is there, take {names} out of {done['config']} and import again.")
 
 
+def _tell_unserved(kept: list[dict[str, str]], context: "Context") -> None:
+    from postroom.cli.output import one_line
+
+    for one in kept:
+        context.note(f"only kept: {one['what']} {one_line(one['value'])}: {one['why']}")
+
+
 def _said(value: Any) -> str:
     import shlex
 
@@ -261,7 +280,7 @@ def _how(name: str, done: dict[str, Any]) -> str:
 def _reached(table: dict[str, Any]) -> str:
     import shlex
 
-    parts = [str(table[key]) for key in ("bridge", "pane", "channel", "directory") if key in table]
+    parts = [str(table[key]) for key in ("bridge", "pane", "directory") if key in table]
     if "command" in table:
         parts.insert(1, shlex.join(table["command"]))
     return ", ".join(parts) or "its own sessions"

@@ -18,9 +18,9 @@ a directory for each; its mail comes into DIR/NAME/inbox, and what it leaves in 
 
 `add DIR` serves every directory in DIR, and those that appear later; but a name that somebody has already
 must be said (`add DIR NAME`), because whoever may write in DIR/NAME speaks as NAME. Folders that are missing
-are made. `remove` serves a tree (or only NAMEs) no longer: files and addresses stay. `list` says what lies in
-each mailbox, and why something waits there. `check FILE` says whether a letter is one, and if not, why; - is
-the standard input. Only a person may add and remove."""
+are made. `remove` serves a tree (or only NAMEs) no longer: your files and addresses stay, and what we kept
+there for ourselves goes. `list` says what lies in each mailbox, and why something waits there. `check FILE`
+says whether a letter is one, and if not, why; - is the standard input. Only a person may add and remove."""
 EXAMPLES = """\
   postroom mailbox add ./mail
   postroom mailbox add ./mail builder tester
@@ -106,7 +106,6 @@ def _all(where: str, context: "Context") -> "tuple[list[tuple[Manifest, bool]], 
 
 
 def _remove(args: "argparse.Namespace", context: "Context") -> int:
-    from postroom.bridges.files import place as places
     from postroom.bridges.files import tree
     from postroom.daemon.launch import let_go
     from postroom.errors import NotFound
@@ -119,13 +118,13 @@ def _remove(args: "argparse.Namespace", context: "Context") -> int:
     wanted = {room.known(name).id for name in args.names}
     going = [one for one in served if not wanted or one.agent in wanted]
     going += tree.unfinished(room, where, wanted)
-    was_whole = not args.names and tree.remove(room.home, where)
+    was_whole = not args.names and tree.remove(room, where)
+    if not going:
+        tree.clear(room, where)
     if not going and not was_whole:
         raise NotFound(f"{args.place} is not served", hint="See what is: postroom mailbox")
     for one in going:
         let_go(room, one)
-    if not tree.served(room.home, where):
-        places.unmark(where)
     if context.json:
         context.put_json({"tree": where, "removed": [one.address for one in going]})
     elif not context.quiet:

@@ -136,6 +136,7 @@ export class Store extends EventTarget {
     const done = await Promise.allSettled(tables.map((table) => this.#table(table)));
     this.#isFetching = false;
     if (done.some((one) => one.status === "rejected" && one.reason instanceof Fault && one.reason.status === 401)) this.dispatchEvent(new CustomEvent("refused"));
+    for (const table of tables.filter((_, place) => done[place]?.status === "rejected")) this.#stale.add(table); // and asked for with the next
     const isAny = done.some((one) => one.status === "fulfilled");
     this.isReady ||= isAny;
     if (isAny) this.#changed();

@@ -470,6 +470,9 @@ class ReadTx:
         row = self.row(SQL["event_id"], (self.tenant, seq))
         return row[0] if row else None
 
+    def followers(self, beginning: str) -> list[str]:
+        return [str(row[0]) for row in self.rows(SQL["followers"], (self.tenant, beginning))]
+
     def position(self, follower: str) -> str:
         """The cursor up to which a follower of the events has come."""
         row = self.row(SQL["follower_get"], (self.tenant, follower))

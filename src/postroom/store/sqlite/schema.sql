@@ -213,7 +213,8 @@ CREATE TABLE watched (
 
 -- How far a follower of the events has come: `journal`, `sent`; and for each volume of the search index, `search.<n>`,
 -- the event that last took a message out of it; and who the config declared when it was given an address,
--- `declared.<project>/<name>`. Not part of the state.
+-- `declared.<project>/<name>`; and which agent was told its address, in which context, `introduced.<agent>.…`. Not part of
+-- the state.
 CREATE TABLE follower (
     tenant   TEXT NOT NULL,
     name     TEXT NOT NULL,

@@ -154,6 +154,10 @@ class WriteTx(ReadTx):
         for number in {(seq - 1) >> VOLUME_BITS for seq in seqs}:
             self.set_position(index_of(number), str(at))
 
+    def forget_position(self, follower: str) -> None:
+        self.wrote = True
+        self.execute(SQL["follower_delete"], (self.tenant, follower))
+
     def set_position(self, follower: str, cursor: str) -> None:
         self.wrote = True
         self.execute(SQL["follower_set"], (self.tenant, follower, int(cursor or 0)))

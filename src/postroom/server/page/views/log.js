@@ -215,7 +215,7 @@ function select(name, all, values, chosen, kind) {
   const each = chosen && !values.includes(chosen) ? [chosen, ...values] : values;
   return h(
     "select",
-    { name, class: kind, "aria-label": all, "data-on": chosen ? "" : null },
+    { "data-key": name, name, class: kind, "aria-label": all, "data-on": chosen ? "" : null },
     h("option", { value: "", selected: !chosen }, all),
     each.map((value) => h("option", { value, selected: value === chosen }, value.replaceAll("_", " "))),
   );

@@ -73,6 +73,12 @@ DELETE FROM event WHERE tenant_id = ?1 AND seq < ?2;
 -- name: follower_get
 SELECT position FROM follower WHERE tenant = ?1 AND name = ?2;
 
+-- name: followers
+SELECT name, position FROM follower WHERE tenant = ?1 AND name GLOB ?2 || '*' ORDER BY position DESC, name;
+
+-- name: follower_delete
+DELETE FROM follower WHERE tenant = ?1 AND name = ?2;
+
 -- name: follower_set
 INSERT INTO follower (tenant, name, position) VALUES (?1, ?2, ?3)
 ON CONFLICT (tenant, name) DO UPDATE SET position = excluded.position;

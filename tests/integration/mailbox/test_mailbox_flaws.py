@@ -1,7 +1,6 @@
 """Letters and files that no program of ours would write: each is set aside by itself, and nothing stops."""
 
 import os
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -14,23 +13,8 @@ from postroom.room.local import LocalRoom
 from tests.postal import Postal
 from tests.process import until
 
-pytestmark = pytest.mark.promise("mailbox-once")
+pytestmark = [pytest.mark.promise("mailbox-once"), pytest.mark.usefixtures("hurried")]
 HALF = "\ud800"  # of a character
-
-
-@pytest.fixture
-def room(home: str) -> Iterator[LocalRoom]:
-    with LocalRoom(home, Settings(sender_rate=0, mailbox_rate=0), agent="alice", project="p") as room:
-        room.join("alice")
-        yield room
-
-
-@pytest.fixture
-def bob(room: LocalRoom, tmp_path: os.PathLike[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Postal]:
-    monkeypatch.setattr(outbox, "_QUIET", 0.0)
-    found = Postal(room, os.path.join(tmp_path, "tree"))
-    yield found
-    found.close()
 
 
 def bodies(room: LocalRoom) -> list[str]:

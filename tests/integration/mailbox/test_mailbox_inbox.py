@@ -2,7 +2,6 @@
 
 import os
 import shutil
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -18,20 +17,6 @@ from postroom.errors import BridgeError
 from postroom.room.local import LocalRoom
 from tests.postal import Postal
 from tests.process import until
-
-
-@pytest.fixture
-def room(home: str) -> Iterator[LocalRoom]:
-    with LocalRoom(home, Settings(sender_rate=0, mailbox_rate=0), agent="alice", project="p") as room:
-        room.join("alice")
-        yield room
-
-
-@pytest.fixture
-def bob(room: LocalRoom, tmp_path: os.PathLike[str]) -> Iterator[Postal]:
-    found = Postal(room, os.path.join(tmp_path, "tree"))
-    yield found
-    found.close()
 
 
 def test_mail_lies_in_the_inbox_and_is_offered(room: LocalRoom, bob: Postal) -> None:

@@ -4,7 +4,7 @@ import json
 import os
 import socket
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given, settings
@@ -16,26 +16,15 @@ from postroom.bridges.files.shelf import Folder
 from postroom.config import Settings
 from postroom.errors import BridgeError, InvalidLetter
 from postroom.room.local import LocalRoom
-from tests.postal import Postal
+from tests.postal import UNLIMITED, Postal
 
-pytestmark = pytest.mark.promise("mailbox-hostile")
+pytestmark = [pytest.mark.promise("mailbox-hostile"), pytest.mark.usefixtures("hurried")]
 SECRET = "the secret of somebody else"
 
 
 @pytest.fixture
-def room(home: str) -> Iterator[LocalRoom]:
-    limits = Settings(sender_rate=0, mailbox_rate=0, mailbox_file_bytes=100_000)
-    with LocalRoom(home, limits, agent="alice", project="p") as room:
-        room.join("alice")
-        yield room
-
-
-@pytest.fixture
-def bob(room: LocalRoom, tmp_path: os.PathLike[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Postal]:
-    monkeypatch.setattr(outbox, "_QUIET", 0.0)
-    found = Postal(room, os.path.join(tmp_path, "tree"))
-    yield found
-    found.close()
+def limits() -> Settings:
+    return UNLIMITED._replace(mailbox_file_bytes=100_000)
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import gzip
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -13,30 +13,8 @@ from postroom.bridges.files.shelf import Folder
 from postroom.config import Settings
 from postroom.errors import StoreBusy
 from postroom.room.local import LocalRoom
-from tests.postal import Postal
+from tests.postal import UNLIMITED, Postal
 from tests.process import until
-
-UNLIMITED = Settings(sender_rate=0, mailbox_rate=0)
-
-
-@pytest.fixture
-def room(home: str) -> Iterator[LocalRoom]:
-    with LocalRoom(home, UNLIMITED, agent="alice", project="p") as room:
-        room.join("alice")
-        yield room
-
-
-@pytest.fixture
-def bob(room: LocalRoom, tmp_path: os.PathLike[str]) -> Iterator[Postal]:
-    found = Postal(room, os.path.join(tmp_path, "tree"))
-    yield found
-    found.close()
-
-
-@pytest.fixture
-def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is no letter is given up at the second look."""
-    monkeypatch.setattr(outbox, "_QUIET", 0.0)
 
 
 def bodies(room: LocalRoom) -> list[str]:

@@ -2,37 +2,20 @@
 
 import os
 import signal
-from collections.abc import Iterator
 
 import pytest
 
-from postroom import label
+from postroom import host, label
 from postroom.bridges.files import tree
+from postroom.bridges.files.hold import Here, Holds
 from postroom.bridges.files.local import LocalShelf
 from postroom.bridges.files.shelf import Folder
 from postroom.bridges.files.tree import Tree
 from postroom.bridges.manifest import Manifest
-from postroom.config import Settings
 from postroom.errors import BridgeError, MailboxUnreachable
 from postroom.room.local import LocalRoom
 from postroom.room.sweep import reap
-from tests.postal import Postal
-
-LIMITS = Settings(sender_rate=0, mailbox_rate=0)
-
-
-@pytest.fixture
-def room(home: str) -> Iterator[LocalRoom]:
-    with LocalRoom(home, LIMITS, agent="alice", project="p") as room:
-        room.join("alice")
-        yield room
-
-
-@pytest.fixture
-def bob(room: LocalRoom, tmp_path: os.PathLike[str]) -> Iterator[Postal]:
-    found = Postal(room, os.path.join(tmp_path, "tree"))
-    yield found
-    found.close()
+from tests.postal import UNLIMITED, Postal
 
 
 def served(bob: Postal) -> Manifest:
@@ -49,7 +32,7 @@ def die_at(bob: Postal, step: str) -> None:
     if (pid := os.fork()) == 0:
         label.armed = True
         label.here = lambda name: os.kill(os.getpid(), signal.SIGKILL) if name == step else None
-        with LocalRoom(bob.room.home, LIMITS, agent="alice", project="p") as room:
+        with LocalRoom(bob.room.home, UNLIMITED, agent="alice", project="p") as room:
             Postal(room, bob.tree)
         os._exit(1)
     assert os.waitpid(pid, 0)[1] == signal.SIGKILL
@@ -120,7 +103,7 @@ def test_a_store_that_goes_away_meanwhile_is_not_asked_for_every_letter(
     monkeypatch.setattr(LocalShelf, "remove", remove)
     tree.release(room, manifest)
     assert [is_labelled(bob, ref) for ref in refs] == [("stored", True)] * 3
-    assert len(asked) == 1
+    assert len([name for name in asked if name.endswith(".json")]) == 1
 
 
 def test_however_often_a_mailbox_is_removed_its_unread_letters_live(room: LocalRoom, bob: Postal) -> None:
@@ -158,9 +141,97 @@ def test_one_that_was_removed_by_its_name_does_not_come_back_with_its_tree(
         whole = Tree(bob.tree, room.scope.ensure(tx))
     tree.put(room, whole)
     manifest = served(bob)
-    assert tree.remove(room.home, bob.tree)
+    assert tree.remove(room, bob.tree)
     tree.release(room, manifest)
     tree.put(room, whole)
     [manifest] = tree.appear(room, whole)
     tree.release(room, manifest)
     assert tree.appear(room, whole) == []
+
+
+def test_the_programs_of_a_tree_that_has_a_room_in_it_find_it_as_it_was(room: LocalRoom, bob: Postal) -> None:
+    manifest = served(bob)
+    os.makedirs(os.path.join(bob.tree, ".postroom", "room"))
+    tree.release(room, manifest)
+    assert os.listdir(os.path.join(bob.tree, ".postroom")) == ["room"]
+    assert os.path.exists(bob.path("inbox", ".postroom"))
+
+
+def test_a_program_that_receives_keeps_what_it_holds(room: LocalRoom, bob: Postal) -> None:
+    manifest = served(bob)
+    holds = Holds(Here(bob.place))
+    holds.take([], 1)
+    tree.release(room, manifest)
+    assert os.listdir(bob.path("inbox", ".held"))
+    holds.close()
+    tree.clear(room, bob.tree)
+    assert os.listdir(bob.path("inbox")) == ["processed"]
+
+
+def test_several_who_add_at_once_do_not_forget_each_others_mailboxes(room: LocalRoom, bob: Postal) -> None:
+    wanted = [[f"agent-{adder}-{n}" for n in range(20)] for adder in range(3)]
+    adders = [_adding(room.home, bob.tree, names) for names in wanted]
+    assert [os.waitpid(pid, 0)[1] for pid in adders] == [0, 0, 0]
+    kept = tree._before(room.home, bob.tree)
+    assert sorted(kept) == sorted(name for names in wanted for name in names)
+
+
+def _adding(home: str, place: str, names: list[str]) -> int:
+    """A process that serves mailboxes in a tree."""
+    if (pid := os.fork()) == 0:
+        with LocalRoom(home, UNLIMITED, agent="alice", project="p") as room:
+            for name in names:
+                tree.add(room, place, name, room.scope)
+        os._exit(0)
+    return pid
+
+
+# what was being written when somebody was killed
+
+
+@pytest.mark.parametrize("folder", list(Folder))
+def test_a_draft_of_who_was_killed_goes_and_one_that_is_being_written_stays(
+    bob: Postal, folder: Folder
+) -> None:
+    left, new, written = (bob.path(folder, f".{n}.0123456789ab") for n in (1, 2, os.getpid()))
+    for path in (left, new, written):
+        with open(path, "wb"):
+            pass
+    for path in (left, written):
+        os.utime(path, (0, 0))
+    with open(written, "rb+") as file:
+        assert host.lock(file.fileno())
+        bob.again()
+    assert [os.path.exists(path) for path in (left, new, written)] == [False, True, True]
+
+
+def test_nothing_goes_that_only_looks_like_a_draft(bob: Postal) -> None:
+    names = [".1.json", ".1.0123456789AB", "1.0123456789ab", ".notes", ".1.0123456789ab"]
+    for name in names[:-1]:
+        with open(bob.path("outbox", name), "wb"):
+            pass
+        os.utime(bob.path("outbox", name), (0, 0))
+    os.mkdir(bob.path("outbox", names[-1]))
+    bob.again()
+    assert {*names} <= {*os.listdir(bob.path("outbox"))}
+
+
+def test_who_is_killed_while_it_writes_a_letter_leaves_nothing_for_ever(
+    room: LocalRoom, bob: Postal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ref = room.send("bob", "one").id
+    if (pid := os.fork()) == 0:
+        os.replace = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)
+        with LocalRoom(room.home, UNLIMITED, agent="alice", project="p") as again:
+            Postal(again, bob.tree)
+        os._exit(1)
+    assert os.waitpid(pid, 0)[1] == signal.SIGKILL
+    [draft] = os.listdir(bob.path("outbox", ".taking"))
+    assert draft.startswith(f".{pid}.")
+    os.utime(bob.path("outbox", ".taking", draft), (0, 0))
+    with room.write() as tx:
+        reap(tx, bob.id, room.settings)
+    bob.again()
+    assert os.listdir(bob.path("outbox", ".taking")) == []
+    assert [letter["payload"]["text"] for letter in bob.inbox()] == ["one"]
+    assert bob.state(ref) == "offered"

@@ -1,0 +1,1 @@
+"""The generated pages, each from the code that it tells of."""

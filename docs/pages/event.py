@@ -1,0 +1,32 @@
+"""The events of a room."""
+
+from pages.form import NOTE
+from postroom.store.sqlite.apply import APPLY, APPLY_TO_DELIVERY
+
+
+def events() -> str:
+    """Every kind of event."""
+    return (
+        "# Events\n\n"
+        + NOTE
+        + "Fields of an event, in the store, in `postroom log --json` and in the journal: `id, tenant_id, "
+        "conversation_id` (the thread), `agent_id, human_id, channel_id, type, role` (human, agent, tool or "
+        "system), `timestamp, payload, refs, status`, and `seq`, the room's one order.\n\nTypes:\n\n"
+        + "".join(f"- `{kind}`{_TOLD.get(kind, '')}\n" for kind in sorted({*APPLY, *APPLY_TO_DELIVERY}))
+    )
+
+
+_TOLD = {  # what a payload has, of events that only tell something
+    "agent.ended": ": what a bridge reached: `bridge`, `exit_code` or the `signal` that ended it (neither: "
+    "nobody knows), `again_in` (seconds, if it is restarted), `reason`, if it cannot be",
+    "agent.interrupted": ": `kind`, `by`, `proven`, `words`",
+    "agent.output": ": what a child printed: `stream`, `text`",
+    "agent.pushed": ": something was put before an agent: `what` (mail, wake, notice, command, answer, "
+    "introduction), `route`, `result`, `words`, `messages`; of a command `text` and `by` before, and what "
+    "came of it after; of an answer to what it asked `option` (none: nobody allowed it), and the gate "
+    "among `messages`",
+    "agent.route": ": an agent is reached by another `route` than before; `instead_of` the better one that "
+    "does not work, and in `words` why; neither, if it works again",
+    "agent.started": ": by `spawn` or `up`, or again: `bridge`, `program`",
+    "gate.withdrawn": ": nobody has decided, and nobody is asked any more: in `note` why",
+}

@@ -1,0 +1,148 @@
+"""Files in the making: each has a name by which nobody looks for anything, until it is whole.
+
+Its maker has a lock on it while it writes, in whatever container that is. So one that was left by a process
+that was killed is known from one that is being written.
+"""
+
+import contextlib
+import os
+import re
+import stat
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from postroom import host
+from postroom.bridges.files.letter import SUFFIX
+
+_CLOEXEC, _NOFOLLOW = getattr(os, "O_CLOEXEC", 0), getattr(os, "O_NOFOLLOW", 0)
+_READ = os.O_RDONLY | _NOFOLLOW | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | _CLOEXEC
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NOFOLLOW | _CLOEXEC
+_NAME = re.compile(r"\.[0-9]+\.[0-9a-f]{12}")
+_YOUNG = 60.0  # seconds in which one may have no lock yet, or none any more
+_LARGEST_PACKED = 64 << 20  # bytes
+_LONGEST_PACKED = 220  # bytes of a name, to which something is added
+
+
+@contextmanager
+def _named(directory: int) -> Generator[str]:
+    """A name for a new file. If it comes to nothing, it is gone."""
+    name = f".{os.getpid()}.{os.urandom(6).hex()}"
+    try:
+        yield name
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(name, dir_fd=directory)
+        raise
+
+
+@contextmanager
+def _made(directory: int, name: str) -> Generator[int]:
+    """That file. It is closed before it takes its place: who watches there would be woken by that."""
+    file = os.open(name, _NEW, 0o600, dir_fd=directory)
+    try:
+        host.lock(file)
+        yield file
+    finally:
+        os.close(file)
+
+
+def is_one(name: str) -> bool:
+    return _NAME.fullmatch(name) is not None
+
+
+def discard(directory: int, name: str) -> bool:
+    """Remove what nobody will finish any more; whether that was so."""
+    try:
+        about = os.stat(name, dir_fd=directory, follow_symlinks=False)
+        if not stat.S_ISREG(about.st_mode) or time.time() - about.st_mtime < _YOUNG:
+            return False
+        file = os.open(name, _READ, dir_fd=directory)
+        try:
+            if not host.lock(file):
+                return False
+            os.unlink(name, dir_fd=directory)
+        finally:
+            os.close(file)
+    except OSError:
+        return False  # it has taken its place, or is none of ours
+    return True
+
+
+def put(aside: int, directory: int, name: str, data: bytes, *, lasting: bool, beside: str) -> None:
+    """Make a file in one directory, and let it take its place in another one, or in the same."""
+    with _named(aside) as draft:
+        with _made(aside, draft) as file:
+            _fill(file, data)
+            like(file, directory)
+            if lasting:
+                os.fsync(file)
+        if beside:
+            os.stat(beside, dir_fd=directory, follow_symlinks=False)
+        os.replace(draft, name, src_dir_fd=aside, dst_dir_fd=directory)
+
+
+def _fill(file: int, data: bytes) -> None:
+    while data:
+        data = data[os.write(file, data) :]
+
+
+def like(file: int, directory: int, bits: int = 0o666) -> None:
+    """Let those read and write it who may do so with the folder: in a container, they have other numbers."""
+    about = os.fstat(directory)
+    os.fchmod(file, about.st_mode & bits)
+    if os.geteuid() == 0 and (about.st_uid, about.st_gid) != (0, 0):
+        os.fchown(file, about.st_uid, about.st_gid)
+
+
+def stamp(about: os.stat_result) -> str:
+    return f"{about.st_dev}.{about.st_ino}.{about.st_size}.{about.st_mtime_ns}"
+
+
+def is_there(name: str, directory: int) -> bool:
+    try:
+        os.stat(name, dir_fd=directory, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def pack(directory: int, name: str, before: float, *, is_renewed: bool) -> bool:
+    """Gzip one file that has not changed since; its place is taken by what was made of it.
+
+    `is_renewed`: a later one of that name says all that an earlier one did.
+    """
+    import gzip  # noqa: PLC0415 - now and then
+    import shutil  # noqa: PLC0415
+
+    if len(os.fsencode(name)) > _LONGEST_PACKED:
+        return False
+    about = os.stat(name, dir_fd=directory, follow_symlinks=False)
+    if max(about.st_mtime, about.st_ctime) > before or not stat.S_ISREG(about.st_mode):
+        return False
+    if about.st_nlink != 1 or about.st_size > _LARGEST_PACKED:
+        return False
+    with _named(directory) as draft:
+        source = os.open(name, _READ, dir_fd=directory)
+        with open(source, "rb") as plain:
+            with _made(directory, draft) as target, open(target, "wb", closefd=False) as file:
+                with gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
+                    shutil.copyfileobj(plain, packed)
+                like(target, directory)
+                file.flush()
+                os.fsync(target)
+            is_same = stamp(os.fstat(source)) == stamp(about)
+        if not is_same:
+            os.unlink(draft, dir_fd=directory)
+            return False
+        target_name = name if is_renewed else _free(name, directory)
+        os.replace(draft, f"{target_name}.gz", src_dir_fd=directory, dst_dir_fd=directory)
+    os.unlink(name, dir_fd=directory)
+    return True
+
+
+def _free(name: str, directory: int) -> str:
+    """What to call it when it is packed, if another of its name was before."""
+    if not is_there(f"{name}.gz", directory):
+        return name
+    return f"{name.removesuffix(SUFFIX)}.{time.time_ns()}{SUFFIX}"
