@@ -40,7 +40,17 @@ class Answer(NamedTuple):
 class Served:
     """A server in a thread of this process, and requests to it."""
 
-    def __init__(self, room: LocalRoom, path: str, bridges: Bridges | None = None, *, rate: int = 0) -> None:
+    def __init__(
+        self,
+        room: LocalRoom,
+        path: str,
+        bridges: Bridges | None = None,
+        *,
+        rate: int = 0,
+        make: Any = None,
+        around: Any = None,
+    ) -> None:
+        """`make`: another server of the tools than the usual one; `around`: what stands before all of it."""
         self.room = room
         self.path = path
         self._listening = socket.create_server(("127.0.0.1", 0))
@@ -50,6 +60,7 @@ class Served:
         self._unix.listen()
         self.cookie_name = f"postroom_{self.port}"
         self._rate, self._bridges = rate, bridges or NoBridges()
+        self._make, self._around = make, around
         self._begun = threading.Event()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), daemon=True)
         self._thread.start()
@@ -58,8 +69,9 @@ class Served:
     async def _serve(self) -> None:
         self.desk = Desk(self.room, self._bridges)
         self._loop = asyncio.get_running_loop()
-        tools = Agency(self.desk).routes
+        tools = Agency(self.desk, self._make).routes
         app = application(self.desk, Premises(self.cookie_name, rate=self._rate), tools)
+        app = self._around(app) if self._around else app
         self._servers = [server(app), server(app)]
         serving = [
             asyncio.create_task(one.serve([link]))

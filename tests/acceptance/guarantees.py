@@ -181,6 +181,13 @@ PROMISES: dict[str, str] = {
     "relay-pressure": "A slow reader is pushed no more than its window, holds up nobody, and loses nothing.",
     "relay-doors": "A message sent by any door reaches every other one, and not who sent it.",
     "web-api": "The API's document is all that is served; whatever is asked, it is answered as it says.",
+    # the agents' own tools
+    "mcp-short": "The whole list of MCP tools is under 6,000 characters, with room for three more.",
+    "mcp-seen": "What a tool gave is seen by a later call of the same client, never by one under way.",
+    "mcp-dies": "A client that dies in the middle of a call loses nothing, and is told it was shown before.",
+    "mcp-killed": "A daemon killed under a client of the tools loses no call, and none is done twice.",
+    "mcp-people": "What an agent asks a person waits for them, and the answer waits for the agent.",
+    "mcp-answers": "Whatever a client of the tools sends first, it is answered.",
     # for programs
     "exports": "A dozen exported names are there, and stay.",
     "examples": "The documented examples run as they stand.",

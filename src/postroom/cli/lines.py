@@ -56,11 +56,18 @@ def daemon(home: str) -> "Link":
             if until and time.monotonic() > until:
                 raise
         if not until:
-            from postroom.daemon.instance import ensure
-
-            ensure(home)
+            _start(home)
             until = time.monotonic() + _PATIENCE
         time.sleep(_PAUSE)
+
+
+def _start(home: str) -> None:
+    from postroom.config import load
+    from postroom.daemon.instance import ensure
+
+    if not load(home)[0].http_port:
+        raise Refusal("http_port is 0")
+    ensure(home)
 
 
 def _local(path: str) -> "Link":

@@ -19,14 +19,16 @@ from postroom.mcp_server.place import LINES, PATH
 from postroom.mcp_server.port import Caller, Guest
 from postroom.model import ids
 from postroom.protocol.operation import MAIL, OBSERVE
-from postroom.room.guest import settle_in
-from postroom.room.identity import of_process
+from postroom.room.guest import may_settle_in, settle_in
 from postroom.server.desk import Desk
 from postroom.server.guard import credentials, refuse
 from postroom.server.principal import Credentials, Principal
 
 if TYPE_CHECKING:
+    from mcp.server.lowlevel import Server
+
     from postroom.mcp_server.http import Http
+    from postroom.mcp_server.server import Tools
 
 T = TypeVar("T")
 
@@ -34,12 +36,13 @@ T = TypeVar("T")
 class Agency:
     """One for each server."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: Desk, make: "Callable[[Any], tuple[Tools, Server[Any]]] | None" = None) -> None:
+        """`make`: what makes the server, if not the usual one."""
         self._desk = desk
+        self._make = make
         self.room, self.pool = desk.room, desk.pool
         self._loading: asyncio.Task[None] | None = None
         self._http: Http | None = None
-        self._serving: contextlib.AsyncExitStack | None = None
         desk.endings.append(self.end)
 
     @property
@@ -83,11 +86,10 @@ class Agency:
         await asyncio.shield(self._loading)
 
     async def _begin(self) -> None:
-        await self.do(__import__, "postroom.mcp_server.whole", fromlist=["Tools"])
-        from postroom.mcp_server.whole import Http, Stream, Tools, build  # noqa: PLC0415 - a second and a half
+        await self.do(__import__, "postroom.mcp_server.whole", fromlist=["made"])
+        from postroom.mcp_server.whole import Http, Stream, made  # noqa: PLC0415 - a second and a half
 
-        self._tools = Tools(self)
-        server = build(self._tools)
+        self._tools, server = (self._make or made)(self)
         self._http = Http(server, self, partial(self._guest, said={}), self._tools.news.leave)
         self._stream: Callable[..., Stream] = partial(Stream, server, self)
         self._running = asyncio.create_task(self._run(self._http, begun := asyncio.Event()))
@@ -128,7 +130,7 @@ class Agency:
         if who.name:
             room = self._desk.view(who, said.get("project"))
             return who._replace(agent=room.join(who.name))
-        if "cwd" not in said or not _may_begin(self.room, brought.pid):
+        if "cwd" not in said or not may_settle_in(self.room.store.look(), brought.pid):
             raise NoIdentity
         settle_in(
             self.room, brought.pid, said["cwd"], name=said.get("name", ""), project=said.get("project", "")
@@ -137,11 +139,6 @@ class Agency:
         if found.agent is None:
             raise NoIdentity
         return found
-
-
-def _may_begin(room: Any, pid: int) -> bool:
-    """Not where agents run of which none can be told to be this one."""
-    return pid > 0 and not of_process(room.store.look(), pid)[0]
 
 
 class _Door:

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from postroom import host
 from postroom.errors import NoIdentity
 from postroom.mcp_server.port import Caller, Guest
-from postroom.mcp_server.whole import Stream, Tools, build
+from postroom.mcp_server.whole import Stream, made
 from postroom.model import ids
+from postroom.model.message import Agent
 from postroom.room import directory
 from postroom.room.guest import settle_in
+from postroom.room.identity import Witness, of_process
 
 if TYPE_CHECKING:
     from postroom.room.local import LocalRoom
@@ -42,11 +44,16 @@ class Alone:
         if found is None and claimed:
             found = room.join(claimed)
         if found is None:
-            settle_in(room, os.getpid(), os.getcwd(), name=inherited, project=self._project)
-            found = directory.evident(room.store.look(), None, room.scope)
-        if found is None:
-            raise NoIdentity
+            found, room = self._settled(inherited)
         return Caller(found, room)
+
+    def _settled(self, name: str) -> "tuple[Agent, LocalRoom]":
+        """Known from now on by the process that has started this one."""
+        found = settle_in(self.room, os.getpid(), os.getcwd(), name=name, project=self._project)
+        evidence = of_process(self.room.store.look(), os.getpid())[1]
+        if evidence is None:
+            raise NoIdentity
+        return found, self.room.on_behalf(found.address, found.project, Witness(evidence=evidence))
 
 
 def serve(room: "LocalRoom", project: str) -> None:
@@ -56,14 +63,14 @@ def serve(room: "LocalRoom", project: str) -> None:
 
 
 async def _serve(alone: Alone) -> None:
-    tools = Tools(alone)
+    tools, server = made(alone)
     guest = Guest("", alone.admit, host.identity())
     pipes = ThreadPoolExecutor(2, "pipe")
 
     async def write(text: str) -> None:
         await asyncio.get_running_loop().run_in_executor(pipes, _write, text.encode() + b"\n")
 
-    stream = Stream(build(tools), alone, guest, ids.nonce(), write)
+    stream = Stream(server, alone, guest, ids.nonce(), write)
     try:
         await stream.serve(_lines(pipes))
     finally:

@@ -53,7 +53,7 @@ class Http:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         guest = await self._host.do(self._guest, scope)
         key = _key(scope, guest)
-        if Headers(scope=scope).get("mcp-method") == _ANEW:
+        if scope["method"] == "DELETE" or Headers(scope=scope).get("mcp-method") == _ANEW:
             await self._end(key)
         visit = self._visits.get(key)
         if visit is None:
@@ -73,8 +73,6 @@ class Http:
         finally:
             await asyncio.shield(arrival.lost(self._host))
             self._restart(key)
-        if scope["method"] == "DELETE":
-            await self._end(key)
 
     def _restart(self, key: tuple[str, str]) -> None:
         if key in self._timers:

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from postroom.mcp_server.port import Caller, Host
 
-Context = "ServerRequestContext[Any, Any]"
 _JSON = "application/json"
 _log = logging.getLogger("postroom.daemon")
 
@@ -38,7 +37,7 @@ class Tools:
         )
 
     async def list_tools(
-        self, _: "ServerRequestContext[Any, Any]", __: types.PaginatedRequestParams | None
+        self, ctx: "ServerRequestContext[Any, Any]", params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
         return self._tools
 
@@ -67,7 +66,7 @@ class Tools:
             return _failed(f"something unexpected went wrong: {type(exc).__name__}. The daemon's log has it.")
 
     async def list_resources(
-        self, _: "ServerRequestContext[Any, Any]", __: types.PaginatedRequestParams | None
+        self, ctx: "ServerRequestContext[Any, Any]", params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
         return types.ListResourcesResult(
             resources=[
@@ -77,7 +76,7 @@ class Tools:
         )
 
     async def list_templates(
-        self, _: "ServerRequestContext[Any, Any]", __: types.PaginatedRequestParams | None
+        self, ctx: "ServerRequestContext[Any, Any]", params: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
         return types.ListResourceTemplatesResult(
             resource_templates=[
@@ -106,7 +105,7 @@ class Tools:
         return types.ReadResourceResult(contents=[*contents])
 
     async def list_prompts(
-        self, _: "ServerRequestContext[Any, Any]", __: types.PaginatedRequestParams | None
+        self, ctx: "ServerRequestContext[Any, Any]", params: types.PaginatedRequestParams | None
     ) -> types.ListPromptsResult:
         return types.ListPromptsResult(
             prompts=[
@@ -122,7 +121,7 @@ class Tools:
         )  # fmt: skip
 
     async def get_prompt(
-        self, _: "ServerRequestContext[Any, Any]", params: types.GetPromptRequestParams
+        self, ctx: "ServerRequestContext[Any, Any]", params: types.GetPromptRequestParams
     ) -> types.GetPromptResult:
         wanted, given = prompt.BY_NAME.get(params.name), params.arguments or {}
         if wanted is None:

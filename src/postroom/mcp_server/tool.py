@@ -47,7 +47,7 @@ _ANSWERED: Json = {"id": _TEXT, "answered": {"type": "boolean"}, "answer": {"typ
 
 TOOLS = (
     Tool(
-        "send", "Send mail. It is stored when this returns; `to` says how each recipient is reached.",
+        "send", "Send mail. It is stored when this returns.",
         {
             "to": _text("name, @role, @all, @up, topic:x, one:@role (whoever is first), human:name"),
             "body": _TEXT, "subject": _TEXT, "priority": _PRIORITY,
@@ -59,7 +59,7 @@ TOOLS = (
     ),
     Tool(
         "inbox", "List waiting mail without taking it.",
-        {"wait": _SECONDS | {"description": "seconds to sleep until some comes"}},
+        {"wait": _SECONDS | {"description": "seconds, until some comes"}},
         (), {"messages": _ITEMS}, reads=True,
     ),
     Tool(
@@ -76,7 +76,7 @@ TOOLS = (
         {"to": _TEXT, "body": _TEXT, "wait": _SECONDS}, ("to", "body"), _ANSWERED,
     ),
     Tool(
-        "ack", "Say that you have a message; with `refuse`, send it back with that reason.",
+        "ack", "Say that you have a message, or `refuse` it with a reason.",
         {"id": _TEXT, "refuse": _TEXT}, ("id",), {"id": _TEXT, "state": _TEXT},
     ),
     Tool("agents", "Who you are, who is here, and how each is reached.", {}, (),

@@ -8,6 +8,7 @@ import os
 from typing import TYPE_CHECKING
 
 from postroom import host
+from postroom.model.context import is_main
 from postroom.model.message import Agent
 from postroom.room.directory import Scope
 from postroom.room.seat import TOOLS, Around, Seat
@@ -16,6 +17,7 @@ from postroom.runtimes import NAMES
 
 if TYPE_CHECKING:
     from postroom.room.local import LocalRoom
+    from postroom.store.contract import ReadTx
 
 
 def settle_in(room: "LocalRoom", pid: int, cwd: str, *, name: str = "", project: str = "") -> Agent:
@@ -30,6 +32,21 @@ def settle_in(room: "LocalRoom", pid: int, cwd: str, *, name: str = "", project:
     seat = Seat(TOOLS, process, "", "", process, cwd, {"runtime": runtime}, Around(name=name))
     with other.write() as tx:
         return current(other, tx, seat, anew=False)[1]
+
+
+def may_settle_in(tx: "ReadTx", pid: int) -> bool:
+    """Whether a process runs under an agent's own, in which no session is known yet: not under several that
+    one process hosts, of which none can be told to be this one.
+    """
+    if pid < 1:
+        return False
+    own = _agents_own(pid)[0]
+    for process in (host.identity_of(pid), *host.lineage(pid)):
+        if any(is_main(session.id) for session in tx.sessions_hosted(process)):
+            return False
+        if process == own:
+            return True
+    return False
 
 
 def _agents_own(pid: int) -> tuple[str, str]:

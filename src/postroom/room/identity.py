@@ -146,9 +146,13 @@ def stated() -> list[str]:
 
 def of_process(tx: "ReadTx", pid: int) -> "tuple[bool, Evidence | None]":
     """Whether a process of this machine runs in the session of an agent, and of which, if that is certain."""
+    nearer: list[str] = []
     for process in (host.identity_of(pid), *host.lineage(pid)):
         if hosted := _conversations(tx, process):
-            return True, Evidence.of(hosted[0], PROCESS) if len(hosted) == 1 else None
+            is_nested = _is_nested(nearer, hosted[0].details.get("runtime") or hosted[0].runtime)
+            certain = len(hosted) == 1 and not is_nested
+            return True, Evidence.of(hosted[0], PROCESS) if certain else None
+        nearer.append(process)
     return False, None
 
 
