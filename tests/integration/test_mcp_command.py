@@ -281,6 +281,17 @@ def _is_handed(house: House, ref: str) -> bool:
     return house.room.receipts(ref).deliveries[0].handed_at is not None
 
 
+def test_a_client_that_only_listens_does_not_bring_back_a_daemon_that_was_ended(house: House):
+    async def run() -> None:
+        async with house.client() as one, one.listen(resource_subscriptions=["postroom://inbox"]):
+            await asyncio.to_thread(house.kill)
+            assert (await call(one, "inbox"))["messages"] == []  # it comes back for who asks
+            await asyncio.to_thread(house.kill)
+
+    asyncio.run(run())
+    assert not running(house.home)
+
+
 @pytest.mark.promise("mcp-dies")
 @pytest.mark.promise("mcp-people")
 def test_a_client_that_dies_in_the_middle_loses_nothing(house: House):
