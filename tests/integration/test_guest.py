@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -18,9 +19,7 @@ from postroom.room.session import current
 from tests.process import BOUND
 
 
-def test_who_has_no_session_is_given_one_and_is_known_by_its_process(
-    room: LocalRoom, tmp_path: os.PathLike[str]
-):
+def test_who_has_no_session_is_given_one_and_is_known_by_its_process(room: LocalRoom, tmp_path: Path):
     me = os.getpid()
     assert may_settle_in(room.store.look(), me)
     agent = settle_in(room, me, str(tmp_path), name="amy", project="p")
