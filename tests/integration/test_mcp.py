@@ -128,10 +128,11 @@ def test_a_call_that_was_under_way_when_the_answer_was_written_proves_nothing(we
             [second] = (await call(one, "read"))["messages"]
             assert second["body"] == "again"
             web.room.reply(asked[0], "half of it", agent="planner")
-            assert (await waiting)["answer"]["body"] == "half of it"
-            assert state(web, again.id) is State.OFFERED
+            answer = (await waiting)["answer"]
+            assert answer["body"] == "half of it"
+            assert (state(web, again.id), state(web, answer["id"])) == (State.OFFERED, State.OFFERED)
             await call(one, "inbox")
-            assert state(web, again.id) is State.SEEN
+            assert (state(web, again.id), state(web, answer["id"])) == (State.SEEN, State.SEEN)
 
     asyncio.run(run())
     assert state(web, sent.id) is State.ACKED
