@@ -3,8 +3,8 @@
 import json
 import textwrap
 
+from postroom.mcp_server.exhibit import LISTED, TEMPLATES
 from postroom.mcp_server.prompt import PROMPTS
-from postroom.mcp_server.resource import LISTED, TEMPLATES
 from postroom.mcp_server.tool import TOOLS, Tool
 
 

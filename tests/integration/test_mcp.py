@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, TypeVar
 
 import mcp_types as types
@@ -11,9 +12,10 @@ import pytest
 from postroom.mcp_server import tool
 from postroom.model.ladder import Evidence, State
 from postroom.room.local import LocalRoom
-from tests.process import until
+from tests.commandline import COMMAND
+from tests.process import environment, until
 from tests.served import Served, served
-from tests.toolbox import ERAS, call, over_http, refused
+from tests.toolbox import ERAS, by_command, call, over_http, refused
 
 T = TypeVar("T")
 
@@ -126,10 +128,11 @@ def test_a_call_that_was_under_way_when_the_answer_was_written_proves_nothing(we
             [second] = (await call(one, "read"))["messages"]
             assert second["body"] == "again"
             web.room.reply(asked[0], "half of it", agent="planner")
-            assert (await waiting)["answer"]["body"] == "half of it"
-            assert state(web, again.id) is State.OFFERED
+            answer = (await waiting)["answer"]
+            assert answer["body"] == "half of it"
+            assert (state(web, again.id), state(web, answer["id"])) == (State.OFFERED, State.OFFERED)
             await call(one, "inbox")
-            assert state(web, again.id) is State.SEEN
+            assert (state(web, again.id), state(web, answer["id"])) == (State.SEEN, State.SEEN)
 
     asyncio.run(run())
     assert state(web, sent.id) is State.ACKED
@@ -196,6 +199,16 @@ def test_an_answer_that_comes_after_the_client_died_waits_in_the_inbox(web: Serv
 
 
 # ---------------------------------------------------------------------------------------- who is who
+
+
+def test_the_command_speaks_to_a_daemon_elsewhere(web: Served, tmp_path: Path):
+    env = environment(POSTROOM_HOME=web.url, POSTROOM_TOKEN=web.token("builder"))
+
+    async def run() -> Any:
+        async with by_command([*COMMAND, "mcp"], env, str(tmp_path)) as one:
+            return await call(one, "agents")
+
+    assert asyncio.run(run())["you"] == "p/builder"
 
 
 def test_nobody_comes_in_without_a_token_or_by_another_name_of_the_server(web: Served):

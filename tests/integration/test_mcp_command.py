@@ -281,6 +281,17 @@ def _is_handed(house: House, ref: str) -> bool:
     return house.room.receipts(ref).deliveries[0].handed_at is not None
 
 
+def test_a_client_that_only_listens_does_not_bring_back_a_daemon_that_was_ended(house: House):
+    async def run() -> None:
+        async with house.client() as one, one.listen(resource_subscriptions=["postroom://inbox"]):
+            await asyncio.to_thread(house.kill)
+            assert (await call(one, "inbox"))["messages"] == []  # it comes back for who asks
+            await asyncio.to_thread(house.kill)
+
+    asyncio.run(run())
+    assert not running(house.home)
+
+
 @pytest.mark.promise("mcp-dies")
 @pytest.mark.promise("mcp-people")
 def test_a_client_that_dies_in_the_middle_loses_nothing(house: House):
@@ -318,3 +329,11 @@ def test_a_client_that_dies_in_the_middle_loses_nothing(house: House):
     house.room.reply(asked, "7678", agent="human:ana")
     waiting = {mail.body: mail.delivery.shown_before for mail in house.room.peek("builder")}
     assert waiting == {"again": True, "7678": False}
+
+
+def test_next_to_nothing_is_loaded_before_lines_are_passed_on():
+    heavy = {"argparse", "asyncio", "socket", "sqlite3", "typing", "postroom.config", "postroom.errors"}
+    code = "import sys; before = set(sys.modules); import postroom.cli.main, postroom.cli.lines;"
+    code += f"print(*sorted(({heavy} & set(sys.modules)) - before))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []

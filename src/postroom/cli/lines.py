@@ -73,7 +73,10 @@ def _start(home: str) -> None:
 def _local(path: str) -> "Link":
     import _socket  # what `socket` wraps, at a tenth of its cost to a start
 
-    link = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+    family = getattr(_socket, "AF_UNIX", None)
+    if family is None:
+        raise OSError("this system has no Unix sockets")
+    link = _socket.socket(family, _socket.SOCK_STREAM)
     try:
         if len(path) < _SHORT:
             link.connect(path)

@@ -21,7 +21,7 @@ from postroom.model import ids
 from postroom.protocol.operation import MAIL, OBSERVE
 from postroom.room.guest import may_settle_in, settle_in
 from postroom.server.desk import Desk
-from postroom.server.guard import credentials, refuse
+from postroom.server.guard import LARGEST, credentials, refuse
 from postroom.server.principal import Credentials, Principal
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ class Agency:
         from postroom.mcp_server.whole import Http, Stream, made  # noqa: PLC0415 - a second and a half
 
         self._tools, server = (self._make or made)(self)
-        self._http = Http(server, self, partial(self._guest, said={}), self._tools.news.leave)
+        self._http = Http(server, self, partial(self._guest, said={}), self._tools.news)
         self._stream: Callable[..., Stream] = partial(Stream, server, self)
         self._running = asyncio.create_task(self._run(self._http, begun := asyncio.Event()))
         await begun.wait()
@@ -154,5 +154,7 @@ async def _lines_of(receive: Receive) -> AsyncIterator[bytes]:
     left = b""
     while (message := await receive())["type"] == "websocket.receive":
         *lines, left = (left + (message.get("bytes") or (message.get("text") or "").encode())).split(b"\n")
+        if len(left) > LARGEST:
+            return
         for line in lines:
             yield line

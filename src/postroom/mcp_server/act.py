@@ -68,9 +68,9 @@ class Waiting(AsyncRoom):
             raise
         finally:
             await self.call(note.__exit__, None, None, None)
-        return await self.call(question.answered, found, timeout, self._take)
+        return await self.call(question.answered, found, timeout, self._offered)
 
-    def _take(self, mail: Mail) -> None:  # pyright: ignore[reportIncompatibleMethodOverride] - of one call
+    def _offered(self, mail: Mail) -> None:
         self._of.arrival.take(self._of.caller, mail.id)
 
 
@@ -143,7 +143,8 @@ async def answered(call: Call, question: Question) -> Json:
     try:
         found = await call.waiting.answer(question, call.patience())
     except TimedOut as exc:
-        return {"id": question.sent.message.handle, "answered": False, "note": f"{exc}. {exc.hint}"}
+        note = f"{exc}. {exc.hint.partition(' See: ')[0]}"  # what follows is a command
+        return {"id": question.sent.message.handle, "answered": False, "note": note}
     return {"id": question.sent.message.handle, "answered": True, "answer": shown.mail(found)}
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import mcp_types as types
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourceUpdated
 
-from postroom.mcp_server.resource import Change
+from postroom.mcp_server.exhibit import Change
 from postroom.model.message import Event
 from postroom.room.aio import AsyncRoom
 
@@ -81,6 +81,10 @@ class News:
         if known is not None:
             known[1].discard(str(params.uri))
         return types.EmptyResult()
+
+    def follows(self, visit: str) -> bool:
+        """Whether a visit has subscribed to something."""
+        return visit in self._subscribed
 
     def leave(self, visit: str) -> None:
         """A visit has ended."""

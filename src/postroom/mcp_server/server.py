@@ -10,7 +10,7 @@ from mcp.shared.exceptions import MCPError
 
 from postroom import __version__
 from postroom.errors import InvalidPayload, PostroomError
-from postroom.mcp_server import prompt, resource, tool
+from postroom.mcp_server import exhibit, prompt, tool
 from postroom.mcp_server.act import ACTS, Call
 from postroom.mcp_server.fault import told
 from postroom.mcp_server.news import News, arrival_of
@@ -71,7 +71,7 @@ class Tools:
         return types.ListResourcesResult(
             resources=[
                 types.Resource(uri=uri, name=name, description=about, mime_type=_JSON)
-                for uri, name, about in resource.LISTED
+                for uri, name, about in exhibit.LISTED
             ]
         )
 
@@ -81,7 +81,7 @@ class Tools:
         return types.ListResourceTemplatesResult(
             resource_templates=[
                 types.ResourceTemplate(uri_template=uri, name=name, description=about, mime_type=_JSON)
-                for uri, name, about in resource.TEMPLATES
+                for uri, name, about in exhibit.TEMPLATES
             ]
         )
 
@@ -92,11 +92,11 @@ class Tools:
 
         def look() -> Any:
             caller: Caller = arrival_of(ctx).admit()
-            return resource.read(caller, uri)
+            return exhibit.read(caller, uri)
 
         try:
             found = await self.host.do(look)
-        except resource.Unknown:
+        except exhibit.Unknown:
             code = types.INVALID_PARAMS if ctx.protocol_version >= "2026" else -32002
             raise MCPError(code, f"Resource not found: {uri[:200]}", data={"uri": uri[:200]}) from None
         except PostroomError as exc:

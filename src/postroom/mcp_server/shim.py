@@ -223,11 +223,13 @@ class Shim:
             _write(line + b"\n")
 
     def _lose(self) -> None:
-        """The daemon is gone. Who waits for an answer gets it from another one; else there is time."""
+        """The daemon is gone. Who waits for an answer gets it from another one; else there is time: who only
+        listens must not undo `postroom down`.
+        """
         if self._link is not None:
             self._link.close()
             self._link = None
-        if self._asked or self._followed:
+        if self._is_waiting():
             self._open_again()
 
     def _open_again(self, but: "Any" = None) -> None:

@@ -43,6 +43,11 @@ class Visit:
         self._known: set[str] = set()  # of whom it was asked what an earlier server has handed over
         self._handing: set[asyncio.Future[None]] = set()
 
+    @property
+    def is_holding(self) -> bool:
+        """Whether anything that it was shown is not proven yet."""
+        return bool(self._written)
+
     async def handed(self) -> None:
         """Until the store knows of all that was written so far."""
         if self._handing:

@@ -1,0 +1,75 @@
+"""An agent of whom only its tools have told, and what becomes of that when its hooks do."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from postroom import host
+from postroom.errors import UnknownRecipient
+from postroom.room import people
+from postroom.room.draft import draft
+from postroom.room.guest import may_settle_in, settle_in
+from postroom.room.identity import of_process
+from postroom.room.local import LocalRoom
+from postroom.room.seat import Seat
+from postroom.room.session import current
+from tests.process import BOUND
+
+
+def test_who_has_no_session_is_given_one_and_is_known_by_its_process(room: LocalRoom, tmp_path: Path):
+    me = os.getpid()
+    assert may_settle_in(room.store.look(), me)
+    agent = settle_in(room, me, str(tmp_path), name="amy", project="p")
+    assert agent.address == "p/amy"
+    assert settle_in(room, me, str(tmp_path), name="bob", project="p") == agent
+    evidence = of_process(room.store.look(), me)[1]
+    assert evidence is not None
+    assert (evidence.agent, evidence.verified) == (agent.id, "process")
+    assert not may_settle_in(room.store.look(), me)
+
+
+def test_hooks_that_tell_of_the_same_process_later_tell_of_the_same_agent(room: LocalRoom):
+    agent = settle_in(room, os.getpid(), os.getcwd(), project="p")
+    process = host.identity_of(os.getppid())
+    seat = Seat("claude", "s1", "", "", process, os.getcwd(), {})
+    with room.write() as tx:
+        session, same = current(room, tx, seat, anew=True)
+    assert same.id == agent.id
+    evidence = of_process(room.store.look(), os.getpid())[1]
+    assert evidence is not None
+    assert evidence.session == session.id  # and not that of the tools
+
+
+def test_a_name_that_runs_is_not_given_to_another(room: LocalRoom):
+    """The other one is a process of its own, whose parent is not ours."""
+    first = settle_in(room, os.getpid(), os.getcwd(), name="amy", project="p")
+    script = "import os, sys, time; print(os.getpid(), flush=True); sys.stdin.read()"
+    with subprocess.Popen(
+        [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as other:
+        assert other.stdout
+        # What is above it is us; a program below it is what its tools would be.
+        second = settle_in(room, int(other.stdout.readline()), os.getcwd(), name="amy", project="p")
+        other.communicate(timeout=BOUND)
+    assert second.address != first.address
+
+
+def test_what_is_written_to_people_goes_to_the_one_above_or_to_all(room: LocalRoom):
+    room.join("human:ana")
+    room.join("human:bob")
+
+    def send(to: str = "", key: str | None = None) -> list[str]:
+        wanted = draft(room.settings, "@up", "hello", type="agent_message", key=key)
+        return [one.recipient for one in people.write(room, wanted, to).deliveries]
+
+    assert send() == ["human:ana", "human:bob"]
+    assert send("human:bob") == send("bob") == ["human:bob"]
+    room.join("planner", supervisor="human:ana")
+    assert send(key="k") == ["human:ana"]
+    assert send(key="k") == ["human:ana"]
+    assert len(room.peek("human:ana")) == 2
+    with pytest.raises(UnknownRecipient, match="cyd"):
+        send("human:cyd")
