@@ -1,6 +1,8 @@
 """The mailbox as tools of real agents, with no hooks: listed, called, and mail both ways between two."""
 
 import json
+import os
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,8 +10,8 @@ import pytest
 from postroom.model.ladder import State
 from tests.agents.clis import CLIS
 from tests.agents.conftest import MakeRig
-from tests.agents.desk import BIN, Desk, postroom_in
-from tests.agents.log import Log, Request
+from tests.agents.desk import ANA, BIN, Desk, postroom_in
+from tests.agents.log import BOUND, Log, Request, until
 from tests.agents.rig import Done, Rig
 
 OURS = {"send", "inbox", "read", "reply", "ask", "ack", "agents", "handoff"}
@@ -97,3 +99,38 @@ def tools(request: Request) -> set[str]:
 def asked(log: Log, path: str) -> list[Request]:
     """The requests of one of the two, told apart by where their models are asked."""
     return [one for one in log.conversation() if one.path.partition("?")[0].endswith(path)]
+
+
+@pytest.mark.parametrize("hooks", [False, True])
+def test_two_conversations_of_one_server_of_codex_are_two_agents(make_rig: MakeRig, hooks: bool) -> None:
+    """In terminals its threads share a process, and the environment of whoever started that."""
+    rig = make_rig("codex")
+    desk = Desk(rig).set_up() if hooks else Desk(rig).move_in()
+    assert postroom_in(rig, "setup", "codex", "--mcp", "--allow", "--yes", **desk.env).returncode == 0
+    place = os.path.join(rig.place.root, "other")
+    os.mkdir(place)
+    with Path(rig.place.home, ".codex", "config.toml").open("a", encoding="utf-8") as config:
+        config.write(f'\n[projects."{place}"]\ntrust_level = "trusted"\n')
+    with (
+        rig.terminal(**desk.env | {"POSTROOM_AGENT": "one"}) as one,
+        rig.terminal("--cd", place, **desk.env | {"POSTROOM_AGENT": "two"}) as two,
+    ):
+        for terminal, name in ((one, "one"), (two, "two")):
+            terminal.wait_idle()
+            mark = f"HELLO-{name}"
+            for _ in range(20):  # it begins a turn without the tools of a server that still starts
+                terminal.submit(f"[[say {mark}]]")
+                terminal.wait_idle()
+                if any("send" in tools(request) for request in rig.log.conversation(mark)):
+                    break
+            said = json.dumps({"to": "human:ana", "body": f"I am {name}."})
+            terminal.submit(f"[[tool send {said}]] [[say SENT]]")
+            until(lambda name=name: sent(desk, f"I am {name}."), BOUND, f"mail of {name}")
+    for name in ("one", "two"):
+        [message] = sent(desk, f"I am {name}.")
+        assert (message.sender.rpartition("/")[2], message.verified) == (name, "session")
+    desk.close()
+
+
+def sent(desk: Desk, body: str) -> list[Any]:
+    return [mail.message for mail in desk.room.peek(ANA) if mail.body == body]

@@ -1,4 +1,4 @@
-"""The examples are short, are what the guide shows, and the one that needs no library works, killed or not."""
+"""The examples are short, and what the guide shows; the one that needs no library works, killed or not."""
 
 import os
 import signal

@@ -15,14 +15,16 @@ from starlette.types import Receive, Scope, Send
 from postroom import host
 from postroom.daemon import log
 from postroom.errors import NoIdentity, PostroomError
+from postroom.mcp_server.around import around
 from postroom.mcp_server.place import LINES, PATH
 from postroom.mcp_server.port import Caller, Guest
 from postroom.model import ids
+from postroom.model.message import Json
 from postroom.protocol.operation import MAIL, OBSERVE
-from postroom.room.guest import may_settle_in, settle_in
+from postroom.room.guest import Talk, evidence, may_settle_in, settle_in, talk
 from postroom.server.desk import Desk
 from postroom.server.guard import LARGEST, credentials, refuse
-from postroom.server.principal import Credentials, Principal
+from postroom.server.principal import Credentials, Principal, scopes
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
@@ -116,14 +118,32 @@ class Agency:
         process = host.identity_of(brought.pid) if brought.is_local and brought.pid > 0 else ""
         return Guest(who.key, partial(self._admit, brought, said), process)
 
-    def _admit(self, brought: Credentials, said: dict[str, str]) -> Caller:
-        """Asked again with each call: hooks may have told of a session since, and tokens can be revoked."""
+    def _admit(self, brought: Credentials, said: dict[str, str], meta: Json | None = None) -> Caller:
+        """Asked again with each call: hooks may have told of a session since, and tokens can be revoked.
+
+        `meta`: what the request says of itself.
+        """
         who = self._desk.identify(brought)
         who.check(MAIL)
+        is_known_by_process = brought.is_local and not brought.bearer and not who.name
+        if meta and is_known_by_process and (one := talk(brought.pid, meta)):
+            who = self._among(who, one, brought, said)
         if who.agent is None:
             who = self._named(who, brought, said)
         assert who.agent is not None
         return Caller(who.agent, self._desk.view(who, said.get("project")), who.has(OBSERVE))
+
+    def _among(self, who: Principal, one: Talk, brought: Credentials, said: dict[str, str]) -> Principal:
+        """One conversation of several that a process may host."""
+        found = evidence(self.room.store.look(), one)
+        if found is None and "cwd" in said:
+            place, project = around(one, said["cwd"], said.get("name", "")), said.get("project", "")
+            settle_in(self.room, brought.pid, said["cwd"], project=project, among=one, around=place)
+            found = evidence(self.room.store.look(), one)
+        agent = self.room.store.look().agent(found.agent) if found else None
+        if found is None or agent is None:
+            return who
+        return Principal(agent, scopes(agent, ()), found.verified, found, key=who.key)
 
     def _named(self, who: Principal, brought: Credentials, said: dict[str, str]) -> Principal:
         """A program of the same user: by the name that it claims, or by the process that has started it."""

@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from postroom import host
 from postroom.errors import NoIdentity
+from postroom.mcp_server.around import around
 from postroom.mcp_server.port import Caller, Guest
 from postroom.mcp_server.whole import Stream, made
 from postroom.model import ids
-from postroom.model.message import Agent
+from postroom.model.message import Agent, Json
 from postroom.room import directory
-from postroom.room.guest import settle_in
+from postroom.room.guest import Talk, evidence, settle_in, talk
 from postroom.room.identity import Witness, of_process
+from postroom.room.token import VARIABLE
 
 if TYPE_CHECKING:
     from postroom.room.local import LocalRoom
@@ -34,12 +36,18 @@ class Alone:
     async def do(self, function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
         return await asyncio.get_running_loop().run_in_executor(self.pool, partial(function, *args, **kwargs))
 
-    def admit(self) -> Caller:
-        """Whose session this process runs in, or who it was said to be; else one begins."""
+    def admit(self, meta: Json | None = None) -> Caller:
+        """Whose session this process runs in, or who it was said to be; else one begins.
+
+        `meta`: what the request says of itself.
+        """
         room = self.room
         witness = room.scope.witness
         inherited = witness.inherited if witness else ""
         claimed = room.agent if room.agent != inherited else None
+        one = talk(os.getpid(), meta) if meta and not claimed and not os.environ.get(VARIABLE) else None
+        if one is not None:
+            return Caller(*self._among(one, inherited))
         found = directory.evident(room.store.look(), claimed, room.scope)
         if found is None and claimed:
             found = room.join(claimed)
@@ -47,13 +55,25 @@ class Alone:
             found, room = self._settled(inherited)
         return Caller(found, room)
 
+    def _among(self, one: Talk, name: str) -> "tuple[Agent, LocalRoom]":
+        """One conversation of several that a process may host."""
+        look = self.room.store.look
+        if (found := evidence(look(), one)) is None:
+            place = around(one, os.getcwd(), name)
+            settle_in(self.room, os.getpid(), os.getcwd(), project=self._project, among=one, around=place)
+            found = evidence(look(), one)
+        agent = look().agent(found.agent) if found else None
+        if found is None or agent is None:
+            raise NoIdentity
+        return agent, self.room.on_behalf(agent.address, agent.project, Witness(evidence=found))
+
     def _settled(self, name: str) -> "tuple[Agent, LocalRoom]":
         """Known from now on by the process that has started this one."""
         found = settle_in(self.room, os.getpid(), os.getcwd(), name=name, project=self._project)
-        evidence = of_process(self.room.store.look(), os.getpid())[1]
-        if evidence is None:
+        known = of_process(self.room.store.look(), os.getpid())[1]
+        if known is None:
             raise NoIdentity
-        return found, self.room.on_behalf(found.address, found.project, Witness(evidence=evidence))
+        return found, self.room.on_behalf(found.address, found.project, Witness(evidence=known))
 
 
 def serve(room: "LocalRoom", project: str) -> None:

@@ -39,5 +39,5 @@ class Guest(NamedTuple):
     """Who is at a door, before it is known as whom it comes."""
 
     key: str  # by which one is told from another
-    admit: Admit
+    admit: Callable[..., Caller]  # as `Admit`; with what a request says of its conversation, if it does
     process: str = ""  # its own, as `host.identity` names it, where that is known

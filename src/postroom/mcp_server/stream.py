@@ -6,6 +6,7 @@ this server was ended, or killed.
 
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -35,6 +36,7 @@ class Stream:
         self._guest = guest
         self.visit = Visit(name, guest.process)
         self._write = write
+        self._meta: dict[str, Any] = {}  # what requests say of themselves: not each does, of one conversation
         self._lock = anyio.Lock()
         self._arrivals: dict[Id | None, Arrival] = {}
 
@@ -75,7 +77,11 @@ class Stream:
         if not isinstance(message, types.JSONRPCRequest):
             return None
         key = f"{self.visit.name} {json.dumps(message.id)}"
-        arrival = self._arrivals[message.id] = Arrival(self.visit, self._guest.admit, key)
+        meta: Any = (message.params or {}).get("_meta")
+        if isinstance(meta, dict):
+            self._meta |= meta
+        admit = partial(self._guest.admit, dict(self._meta))
+        arrival = self._arrivals[message.id] = Arrival(self.visit, admit, key)
         return ServerMessageMetadata(request_context=arrival)
 
     async def _cancel(self, message: types.JSONRPCNotification) -> None:

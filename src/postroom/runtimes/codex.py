@@ -107,6 +107,7 @@ RUNTIME = Runtime(
     programs=("codex",),
     daemon=daemon,
     server="codex",
+    meta="sessionId",
     remark="It runs our hooks once you have reviewed them, and its commands in a login shell.",
 )
 
