@@ -134,3 +134,28 @@ def test_two_conversations_of_one_server_of_codex_are_two_agents(make_rig: MakeR
 
 def sent(desk: Desk, body: str) -> list[Any]:
     return [mail.message for mail in desk.room.peek(ANA) if mail.body == body]
+
+
+# How each names a tool of ours to its model.
+CALLED = {
+    "gemini": "mcp_postroom_send",
+    "qwen": "mcp__postroom__send",
+    "opencode": "postroom_send",
+    "copilot": "postroom-send",
+}
+
+
+@pytest.mark.promise("tools-set-up")
+@pytest.mark.parametrize("name", CALLED)
+def test_the_others_call_the_tools_too_and_undoing_takes_them_away(make_rig: MakeRig, name: str) -> None:
+    desk = Desk(make_rig(name)).move_in()
+    assert postroom_in(desk.rig, "setup", name, "--mcp", "--yes", **desk.env).returncode == 0
+    said = json.dumps({"to": ANA, "body": f"I am {name}."})
+    done = desk.run(f"[[tool {CALLED[name]} {said}]] [[say SENT]]")
+    assert done.code == 0, done
+    [message] = sent(desk, f"I am {name}.")
+    assert message.verified == "process"
+    assert postroom_in(desk.rig, "setup", name, "--undo", "--yes", **desk.env).returncode == 0
+    [found] = json.loads(postroom_in(desk.rig, "doctor", name, "--json", **desk.env).stdout)["runtimes"]
+    assert found["tools"] == []
+    desk.close()
