@@ -7,23 +7,27 @@ import sys
 from websockets.asyncio.server import ServerConnection, serve
 
 
-def _store(path: str) -> sqlite3.Connection:
+def store(path: str) -> sqlite3.Connection:
     """As durable as the room, and nothing else."""
-    store = sqlite3.connect(path, isolation_level=None)
-    store.execute("PRAGMA journal_mode = WAL")
-    store.execute("PRAGMA synchronous = NORMAL")
-    store.execute("CREATE TABLE message (id INTEGER PRIMARY KEY, body TEXT NOT NULL) STRICT")
-    return store
+    found = sqlite3.connect(path, isolation_level=None)
+    found.execute("PRAGMA journal_mode = WAL")
+    found.execute("PRAGMA synchronous = NORMAL")
+    found.execute("CREATE TABLE message (id INTEGER PRIMARY KEY, body TEXT NOT NULL) STRICT")
+    return found
+
+
+def commit(room: sqlite3.Connection, text: str | bytes) -> None:
+    room.execute("BEGIN IMMEDIATE")
+    room.execute("INSERT INTO message (body) VALUES (?)", (text,))
+    room.execute("COMMIT")
 
 
 async def main(path: str) -> None:
-    store = _store(path)
+    room = store(path)
 
     async def echo(link: ServerConnection) -> None:
         async for text in link:
-            store.execute("BEGIN IMMEDIATE")
-            store.execute("INSERT INTO message (body) VALUES (?)", (text,))
-            store.execute("COMMIT")
+            commit(room, text)
             await link.send(text)
 
     async with serve(echo, "127.0.0.1", 0, compression=None) as server:

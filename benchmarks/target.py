@@ -112,6 +112,8 @@ PROMISED = (
     ),
     Target("send → seen in an idle pane, p95", 1, "s", _value("terminal", "seen", "p95", 1e-3)),
     Target("send → seen over ACP, beyond a bare prompt", 20, "ms", _value("acp", "more", "p50")),
+    Target("CPU of the daemon of 100 known agents at rest", 0.5, "%", _value("daemon", "known", "cpu")),
+    Target("resident memory of that daemon", 90, "MB", _value("daemon", "known", "resident")),
     Target("CPU of the daemon of 50 panes at rest", 0.5, "%", _value("terminal", "rest", "cpu")),
     Target(
         "send → inbox of a file mailbox p50, against files alone",
@@ -141,7 +143,7 @@ PROMISED = (
         "`postroom mcp` to its first answer, against bare Python", 1.5, "×", _value("mcp", "shim", "ratio")
     ),
     Target("resident memory of a daemon with MCP loaded", 160, "MB", _value("mcp", "daemon", "resident")),
-    Target("resident memory of that daemon", 150, "MB", _value("terminal", "rest", "resident")),
+    Target("resident memory of the daemon of 50 panes", 150, "MB", _value("terminal", "rest", "resident")),
 )
 
 QUOTED = (

@@ -1,9 +1,10 @@
-"""Take the pictures of the docs: the page of a scripted room, in the machine's Chromium.
+"""Take the pictures of the docs: the page and the terminal view of a scripted room, in Chromium.
 
 Run by `make screenshots`. They look best with the typefaces Inter, Charis SIL and JetBrains Mono (on Debian:
 fonts-inter, fonts-sil-charis, fonts-jetbrains-mono); without them the page takes what there is.
 """
 
+import asyncio
 import os
 import sys
 import tempfile
@@ -15,7 +16,12 @@ sys.path.insert(0, os.path.dirname(HERE))  # the scripted room is part of the te
 
 from playwright.sync_api import Browser, Page, sync_playwright  # noqa: E402 - after the path
 
+from postroom.room.local import open_room  # noqa: E402
+from postroom.top.app import Top  # noqa: E402
+from postroom.top.source import Here  # noqa: E402
 from tests.page.hall import Hall, chromium, launch  # noqa: E402
+from tests.page.scripted import PERSON, PROJECT  # noqa: E402
+from tests.top.seen import Seen  # noqa: E402
 
 PICTURES = os.path.join(HERE, "pictures")
 WIDE, NARROW = (1280, 800), (375, 740)
@@ -62,6 +68,21 @@ SHOWN = (
 )
 
 
+class Drawing(NamedTuple):
+    """Of `postroom top`: after these keys, when that is to be seen."""
+
+    name: str
+    size: tuple[int, int]
+    keys: tuple[str, ...]
+    until: str
+
+
+DRAWN = (
+    Drawing("top", (100, 30), ("shift+tab",), "s stop"),
+    Drawing("top-open", (144, 34), ("down", "down", "down", "down", "enter"), "What happened"),
+)
+
+
 def main() -> int:
     path = chromium()
     if path is None:
@@ -73,19 +94,42 @@ def main() -> int:
     wanted = sys.argv[1:]
     with (
         tempfile.TemporaryDirectory() as place,
-        sync_playwright() as playwright,
         Hall(os.path.join(place, "home"), os.path.join(place, "shop")) as hall,
     ):
         hall.script.work()
         hall.script.people()
         hall.script.end_of_day()
+        drawn = [(one, asyncio.run(_draw(hall, one))) for one in DRAWN if not wanted or one.name in wanted]
         hall.up()
-        browser = launch(playwright, path)
-        for picture in SHOWN:
-            if not wanted or picture.name in wanted:
-                _take(browser, hall, picture)
-        browser.close()
+        with sync_playwright() as playwright:
+            browser = launch(playwright, path)
+            for one, svg in drawn:
+                _photograph(browser, svg, one.name)
+            for picture in SHOWN:
+                if not wanted or picture.name in wanted:
+                    _take(browser, hall, picture)
+            browser.close()
     return 0
+
+
+async def _draw(hall: Hall, drawing: Drawing) -> str:
+    room = open_room(hall.room.home, project=PROJECT)
+    room.claim(PERSON)
+    async with Top(Here(room)).run_test(size=drawing.size) as pilot:
+        seen = Seen(pilot)
+        await seen.until("Agents", "planner")
+        await seen.press(*drawing.keys)
+        await seen.until(drawing.until)
+        return pilot.app.export_screenshot(title="postroom top")
+
+
+def _photograph(browser: Browser, svg: str, name: str) -> None:
+    page = browser.new_page(viewport={"width": 1440, "height": 1000})
+    page.route("**/*", lambda route: route.abort())  # it asks for a typeface from elsewhere
+    style = "svg text { font-family: 'JetBrains Mono', 'DejaVu Sans Mono', monospace }"
+    page.set_content(f"<style>body {{ margin: 0 }} {style}</style>{svg}", wait_until="domcontentloaded")
+    page.locator("svg").first.screenshot(path=os.path.join(PICTURES, f"{name}.png"), omit_background=True)
+    page.close()
 
 
 def _take(browser: Browser, hall: Hall, picture: Picture) -> None:

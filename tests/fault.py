@@ -14,6 +14,9 @@ from typing import Any
 
 import postroom
 from postroom import label
+from postroom.config import Settings
+from postroom.daemon import log
+from postroom.daemon.place import log_path
 from postroom.errors import PostroomError
 from postroom.hooks.program import install
 from postroom.room.local import LocalRoom
@@ -210,6 +213,22 @@ def as_user(user: str, name: str, *args: str) -> None:
     os.setuid(int(user))
     os.environ["HOME"] = "/"
     SCENES[name](*args)
+
+
+@scene
+def log_on_a_full_disk(home: str) -> None:
+    """Log until the disk is full and beyond; then make room. Says what stands there, and what was told."""
+    log.begin(home, Settings(log_bytes=1 << 20))
+    ballast = os.path.join(os.path.dirname(home), "ballast")
+    with open(ballast, "wb") as file:
+        file.write(bytes(24_000))
+    for n in range(400):
+        log.note("before", n=n, filling="x" * 300)
+    told = log.facts()
+    os.unlink(ballast)
+    log.note("after")
+    with open(log_path(home), encoding="utf-8") as file:
+        say({"lines": file.read().splitlines(), "lost": told["lost"], "problem": told["problem"]})
 
 
 @scene

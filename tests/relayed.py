@@ -1,11 +1,18 @@
 """A client of the relay, as a program is one: the `websockets` library, and frames."""
 
+import base64
 import json
+import threading
+from concurrent.futures import Future
+from itertools import count
 from types import TracebackType
 from typing import Any
 
+from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect, unix_connect
 
+from postroom import errors
+from postroom.room.carriage import Carriage
 from tests.served import BOUND, Served
 
 
@@ -80,3 +87,39 @@ def linked(
 def linked_locally(web: Served, path: str) -> Link:
     """At the Unix socket."""
     return Link(unix_connect(web.path, f"ws://localhost{path}", compression=None, open_timeout=BOUND))
+
+
+class Calls(Carriage):
+    """Operations as calls over one WebSocket, many at a time, in place of HTTP requests."""
+
+    def __init__(self, web: Served, name: str, token: str) -> None:
+        super().__init__(web.url, token, None)
+        self._open: dict[int, Future[dict[str, Any]]] = {}
+        self._numbers = count()
+        self._link = linked(web, name, headers={"Authorization": f"Bearer {token}"}, window=0)
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def call(self, name: str, /, *, patience: float = 0.0, **args: Any) -> Any:
+        number, answer = next(self._numbers), Future[dict[str, Any]]()
+        self._open[number] = answer
+        said = {"ref" if key == "id" else key: value for key, value in args.items() if value is not None}
+        self._link.say(id=number, op=name, **said)
+        found = answer.result(BOUND + patience)
+        if "ok" not in found:
+            raise errors.told(found)
+        return base64.b64decode(found["ok"]["content"]) if name == "attachment" else found["ok"]
+
+    def _read(self) -> None:
+        try:
+            while True:
+                frame = json.loads(self._link.socket.recv())
+                if "id" in frame:
+                    self._open.pop(frame.pop("id")).set_result(frame)
+        except ConnectionClosed:
+            pass
+
+    def close(self) -> None:
+        self._link.close()
+        self._reader.join(BOUND)
+        super().close()

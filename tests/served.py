@@ -47,11 +47,13 @@ class Served:
         bridges: Bridges | None = None,
         *,
         rate: int = 0,
+        cert: str = "",
         make: Any = None,
         around: Any = None,
     ) -> None:
         """`make`: another server of the tools than the usual one; `around`: what stands before all of it."""
         self.room = room
+        self._cert = cert
         self.path = path
         self._listening = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listening.getsockname()[1]
@@ -70,9 +72,9 @@ class Served:
         self.desk = Desk(self.room, self._bridges)
         self._loop = asyncio.get_running_loop()
         tools = Agency(self.desk, self._make).routes
-        app = application(self.desk, Premises(self.cookie_name, rate=self._rate), tools)
+        app: Any = application(self.desk, Premises(self.cookie_name, rate=self._rate), tools)
         app = self._around(app) if self._around else app
-        self._servers = [server(app), server(app)]
+        self._servers = [server(app, cert=self._cert), server(app)]
         serving = [
             asyncio.create_task(one.serve([link]))
             for one, link in zip(self._servers, (self._listening, self._unix), strict=True)
@@ -88,7 +90,12 @@ class Served:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        return f"{'https' if self._cert else 'http'}://127.0.0.1:{self.port}"
+
+    @property
+    def open(self) -> int:
+        """Connections that are open."""
+        return sum(len(one.server_state.connections) for one in self._servers)
 
     def token(self, name: str, *scopes: str) -> str:
         return issue(self.room, self.room.known(name), scopes)

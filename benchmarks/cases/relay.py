@@ -8,12 +8,14 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 from benchmarks import proc, product
 from benchmarks.bench import Bench
+from benchmarks.ear import Crowd, Ear
 from benchmarks.result import Column, Result, Row, Values, spread
 
 CLIENTS = 1000
@@ -31,24 +33,37 @@ COLUMNS = (
     Column("lost", "lost"),
 )
 NOTE = (
-    "Clients of `websockets` in one process, the daemon in another. Fan-out: one message to @all, until each "
-    f"of {CLIENTS} clients has it. There and back: {AGENTS} agents send {MESSAGES} each to a neighbour, who "
-    "answers. One at a time: from `send` by one client until another has it, against a bare `websockets` "
-    "server that commits the text to SQLite, as durable as the room, and echoes it."
+    "The daemon in one process, all clients in another. Fan-out: one message to @all, until each of "
+    f"{CLIENTS} clients has it; they note when it comes, say that they have seen it, and cost as little as "
+    "they can; the next begins when all of that is noted. Beside it a bare `websockets` server that commits "
+    "the text and broadcasts it to the same clients. There and back: "
+    f"{AGENTS} agents send {MESSAGES} each to a neighbour, who answers. One at a time: from `send` by one "
+    "client until another has it, against a bare `websockets` server that commits the text to SQLite, as "
+    "durable as the room, and echoes it."
 )
 
 
+class Door(NamedTuple):
+    """Where a client comes in, and by what right."""
+
+    url: str
+    headers: dict[str, str]
+
+    def connect(self) -> Any:
+        import websockets
+
+        return websockets.connect(
+            self.url, additional_headers=self.headers, compression=None, open_timeout=LIMIT
+        )
+
+
 class Daemon(NamedTuple):
+    home: str
     url: str
     tokens: dict[str, str]
 
-    def connect(self, name: str) -> Any:
-        import websockets
-
-        headers = {"Authorization": f"Bearer {self.tokens[name]}"}
-        return websockets.connect(
-            f"{self.url}?agent={name}", additional_headers=headers, compression=None, open_timeout=LIMIT
-        )
+    def door(self, name: str) -> Door:
+        return Door(f"{self.url}?agent={name}", {"Authorization": f"Bearer {self.tokens[name]}"})
 
 
 def run(bench: Bench) -> Result:
@@ -68,52 +83,58 @@ def run(bench: Bench) -> Result:
 def _crowd(bench: Bench) -> list[Row]:
     clients = bench.pick(100, CLIENTS)
     bench.say(f"relay: {clients} clients")
+    import postroom
+
     names = [f"c{number}" for number in range(clients)]
     with ExitStack() as stack:
-        daemon = _served(stack, bench, "crowd", names)
-        arrived = asyncio.run(_fan_out(daemon, names, bench.pick(3, 10)))
+        daemon, rounds = _served(stack, bench, "crowd", names), bench.pick(3, 10)
+        readers, said = [daemon.door(name) for name in names], {"to": "@all", "body": BODY, "confirm": True}
+        look = stack.enter_context(postroom.open(daemon.home)).store.look()
+        text, is_at_rest = json.dumps({"op": "send", **said}), lambda: not look.recipients_offered()
+        sent = asyncio.run(_fan_out(readers, daemon.door("writer"), text, rounds, is_at_rest))
+        bare = Door(_bare(stack, bench, "broadcast"), {})
+        frame = json.dumps({"type": "mail", "cursor": "bare.1", "mail": {**said, "more": BODY}})
+        thrown = asyncio.run(_fan_out([bare] * clients, bare, frame, rounds))
     bench.say(f"relay: {AGENTS} agents × {MESSAGES}")
     with ExitStack() as stack:
         daemon = _served(stack, bench, "agents", names[:AGENTS])
         seconds, lost = asyncio.run(_round_trips(daemon, names[:AGENTS]))
     return [
-        Row("fanout", f"one message to {clients} clients", spread(arrived, MILLISECONDS)),
+        Row("broadcast", f"one commit and a bare broadcast to {clients}", spread(thrown, MILLISECONDS)),
+        Row("fanout", f"one message to {clients} clients", spread(sent, MILLISECONDS)),
         Row("agents", f"{AGENTS} agents × {MESSAGES} there and back", {"seconds": seconds, "lost": lost}),
     ]
 
 
-async def _fan_out(daemon: Daemon, names: list[str], rounds: int) -> list[int]:
-    arrived: list[int] = []
-    async with _linked(daemon, names) as links, daemon.connect("writer") as writer:
-        hearing = [asyncio.create_task(_hear(link, rounds + 1)) for link in links]
+async def _fan_out(
+    readers: list[Door], writer: Door, said: str, rounds: int, is_at_rest: Callable[[], bool] = lambda: True
+) -> list[int]:
+    """How long it takes until each has what the writer says; the first round warms up.
+
+    The next begins when it is noted of all that they have seen it.
+    """
+    loop, crowd, arrived = asyncio.get_running_loop(), Crowd(len(readers)), list[int]()
+    async with asyncio.timeout(LIMIT), writer.connect() as speaker:
+        for first in range(0, len(readers), 50):
+            ears = [Ear(one.url, one.headers, crowd) for one in readers[first : first + 50]]
+            await asyncio.gather(
+                *(loop.create_connection(lambda ear=ear: ear, *_place(writer.url)) for ear in ears)
+            )
+        await crowd.gathered()
         for number in range(rounds + 1):
+            crowd.listen()
             began = time.monotonic_ns()
-            await _ask(writer, "send", to="@all", body=BODY, confirm=True)
-            taken = [(await asyncio.wait_for(_nth(task, number), LIMIT)) - began for task in hearing]
-            arrived += taken if number else []  # the first one warms up
-        await asyncio.gather(*hearing)
+            await speaker.send(said)
+            taken = [at - began for at in await crowd.heard()]
+            arrived += taken if number else []
+            while not is_at_rest():
+                await asyncio.sleep(0.01)
     return arrived
 
 
-_heard: dict[Any, list[int]] = {}
-
-
-async def _hear(link: Any, count: int) -> None:
-    """Note when each message came, and say that it was seen."""
-    heard = _heard.setdefault(asyncio.current_task(), [])
-    while len(heard) < count:
-        frame = json.loads(await asyncio.wait_for(link.recv(), LIMIT))
-        if frame["type"] == "mail":
-            heard.append(time.monotonic_ns())
-            await link.send(json.dumps({"op": "seen", "cursor": frame["cursor"]}))
-
-
-async def _nth(task: Any, number: int) -> int:
-    while len(_heard.get(task, ())) <= number:
-        if task.done() and task.exception():
-            raise task.exception()
-        await asyncio.sleep(0.005)
-    return _heard[task][number]
+def _place(url: str) -> tuple[str, int]:
+    found = urlsplit(url)
+    return str(found.hostname), int(found.port or 0)
 
 
 async def _round_trips(daemon: Daemon, names: list[str]) -> tuple[float, int]:
@@ -152,15 +173,7 @@ def _latency(bench: Bench) -> list[tuple[str, str, list[list[int]]]]:
     count, rounds = bench.pick(50, 200), bench.pick(3, 10)
     with ExitStack() as stack:
         daemon = _served(stack, bench, "latency", ["reader"])
-        path = str(bench.folder / "relay-echo.db")
-        echo = stack.enter_context(
-            subprocess.Popen(
-                [sys.executable, "-m", "benchmarks.echo", path], stdout=subprocess.PIPE, text=True
-            )
-        )
-        stack.callback(echo.kill)
-        assert echo.stdout is not None
-        url = f"ws://127.0.0.1:{int(echo.stdout.readline())}"
+        url = _bare(stack, bench, "echo")
         bench.say(f"relay: one at a time, {rounds} rounds")
         echoed, relayed = asyncio.run(_one_at_a_time(daemon, url, count, rounds))
     return [
@@ -177,8 +190,8 @@ async def _one_at_a_time(
     echoed, relayed = list[list[int]](), list[list[int]]()
     async with (
         websockets.connect(url, compression=None) as bare,
-        daemon.connect("writer") as writer,
-        daemon.connect("reader") as reader,
+        daemon.door("writer").connect() as writer,
+        daemon.door("reader").connect() as reader,
     ):
         for number in range(rounds + 1):
             some = (
@@ -201,7 +214,7 @@ async def _echo(link: Any) -> int:
 async def _relay(writer: Any, reader: Any) -> int:
     began = time.monotonic_ns()
     await writer.send(json.dumps({"op": "send", "to": "reader", "body": BODY}))
-    while (frame := json.loads(await asyncio.wait_for(reader.recv(), LIMIT)))["type"] != "mail":
+    while (frame := json.loads(await reader.recv()))["type"] != "mail":
         pass
     spent = time.monotonic_ns() - began
     await _ask(reader, "seen", cursor=frame["cursor"])
@@ -223,9 +236,22 @@ async def _linked(daemon: Daemon, names: list[str]) -> AsyncIterator[list[Any]]:
     async with AsyncExitStack() as stack:
         links: list[Any] = []
         for first in range(0, len(names), 50):
-            some = [stack.enter_async_context(daemon.connect(name)) for name in names[first : first + 50]]
+            some = [
+                stack.enter_async_context(daemon.door(name).connect()) for name in names[first : first + 50]
+            ]
             links += await asyncio.gather(*some)
         yield links
+
+
+def _bare(stack: ExitStack, bench: Bench, act: str) -> str:
+    """A server of `websockets` alone."""
+    path = str(bench.folder / f"relay-{act}.db")
+    server = stack.enter_context(
+        subprocess.Popen([sys.executable, "-m", f"benchmarks.{act}", path], stdout=subprocess.PIPE, text=True)
+    )
+    stack.callback(server.kill)
+    assert server.stdout is not None
+    return f"ws://127.0.0.1:{int(server.stdout.readline())}"
 
 
 def _served(stack: ExitStack, bench: Bench, place: str, names: list[str]) -> Daemon:
@@ -245,7 +271,7 @@ def _served(stack: ExitStack, bench: Bench, place: str, names: list[str]) -> Dae
     daemon = subprocess.Popen([sys.executable, "-m", "postroom.daemon", home], env=environment)
     stack.callback(_end, daemon)
     _await(f"http://127.0.0.1:{port}/healthz")
-    return Daemon(f"ws://127.0.0.1:{port}/ws/projects/{product.PROJECT}", tokens)
+    return Daemon(home, f"ws://127.0.0.1:{port}/ws/projects/{product.PROJECT}", tokens)
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:

@@ -9,7 +9,7 @@ import sys
 from typing import Any, NamedTuple
 
 from postroom import host
-from postroom.errors import InvalidValue
+from postroom.errors import InvalidValue, NotHere
 from postroom.home import ELSEWHERE, named
 from postroom.home import beside as beside  # noqa: PLC0414 - it is ours, too
 from postroom.home import default as default_home
@@ -49,6 +49,10 @@ class Settings(NamedTuple):
     http_rate: int = 200
     tls_cert: str = ""
     tls_key: str = ""
+    log_level: str = "info"
+    log_bytes: int = 5_242_880
+    log_files: int = 3
+    otel: str = "off"
 
     @property
     def is_limiting(self) -> bool:
@@ -95,6 +99,11 @@ HELP = {
     "http_rate": "how many requests one caller may make each second, five times as many at once; 0: any",
     "tls_cert": "the path of a certificate (PEM): the page and the API are then served by HTTPS",
     "tls_key": "the path of its key; empty: it is in the same file",
+    "log_level": "what the daemon's log has: `debug`, `info`, `warning` or `error`, and what is worse",
+    "log_bytes": "the size at which the daemon's log begins anew",
+    "log_files": "how many earlier ones of that size are kept",
+    "otel": "`on`: the daemon tells OpenTelemetry, as spans, what becomes of mail (the extra `otel`);"
+    " `off`: it does not",
 }
 
 # What is set in the environment alone.
@@ -103,6 +112,7 @@ ENVIRONMENT = {
     "POSTROOM_TOKEN": "a secret that proves who is calling: `postroom tokens`",
     "POSTROOM_HOME": "where the room is, as `--home` says it: a directory, or a server's address",
     "POSTROOM_PROJECT": "the project to stand in, as `--project` says it",
+    "TRACEPARENT": "where the caller stands in a trace; what it sends carries that (with `TRACESTATE`)",
     "POSTROOM_DEBUG": "any value shows the traceback of an error",
     "NO_COLOR": "any value takes the colours away",
 }
@@ -111,7 +121,7 @@ _SWITCH = ("off", "on")
 _CHOICES = {
     "durability": ("normal", "full"), "routes": ("open", "strict"), "record_tools": _SWITCH,
     "wake_by_socket": _SWITCH, "ack_rung": ("stored", "offered", "seen", "acked"),
-    "claude_teams": _SWITCH,
+    "claude_teams": _SWITCH, "log_level": ("debug", "info", "warning", "error"), "otel": _SWITCH,
 }  # fmt: skip
 _SMALLEST = {
     "lease_seconds": 0.001,
@@ -122,8 +132,9 @@ _SMALLEST = {
     "max_attachment_bytes": 1,
     "journal_rotate_bytes": 1,
     "mailbox_file_bytes": 1,
+    "log_bytes": 1,
 }
-_LARGEST = {"http_port": 1 << 16}
+_LARGEST = {"http_port": 1 << 16, "log_files": 100}
 
 
 def environment_name(key: str) -> str:
@@ -283,9 +294,16 @@ def home(explicit: str | None = None) -> str:
     """The directory that holds a room: store, run files, journals."""
     found = named(explicit)
     if found.startswith(ELSEWHERE):
-        hint = "Run it on the machine whose room it is."
-        raise InvalidValue(f"that needs the files of the room, which are elsewhere: {found}", hint=hint)
+        raise NotHere(f"that needs the files of the room, which are elsewhere: {found}", url=found)
     return found
+
+
+def is_usual(where: str) -> bool:
+    """Whether commands find that room without being told where it is."""
+    try:
+        return home() == where
+    except NotHere:
+        return False
 
 
 def project_root(start: str | None = None) -> str:

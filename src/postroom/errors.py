@@ -19,7 +19,7 @@
     │   ├── RateLimited         ├── MailboxFull        ├── AlreadySetUp
     │   ├── NotYourName         ├── AlreadyRunning     ├── NotLoggedIn
     │   ├── UnknownToken        ├── TerminalTaken      ├── LacksScope
-    │   └── ForeignPage
+    │   ├── ForeignPage         └── NotHere
     ├── CannotEdit              a user's file is left as it is
     ├── NotWoken                an idle session began no turn
     ├── BridgeError             an agent cannot be reached by its bridge
@@ -412,6 +412,13 @@ class ForeignPage(Refused):
 
     code = "foreign_page"
     hint = "Open the page itself: postroom dashboard"
+
+
+class NotHere(Refused):
+    """That needs the files of the room, which are elsewhere."""
+
+    code = "not_here"
+    hint = "Run it on the machine whose room it is."
 
 
 class StoreError(PostroomError):

@@ -179,6 +179,15 @@ def terminal(pid: int) -> int:
     return int(fields[4]) & 0xFFFFFFFF if len(fields) > 4 else 0
 
 
+def has_terminal() -> bool:
+    """Whether this process has a terminal that is still there."""
+    try:
+        os.close(os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY))
+    except OSError:
+        return False
+    return True
+
+
 def is_in_foreground(pid: int) -> bool:
     """Whether what is typed at its terminal goes to a process; yes, where the system does not say."""
     fields = _read(f"/proc/{pid}/stat").rpartition(")")[2].split()

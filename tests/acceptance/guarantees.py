@@ -133,6 +133,9 @@ PROMISES: dict[str, str] = {
     "watch": "Of what a watched pane prints and matches, all is mailed or counted, and nothing floods.",
     "supervision": "An actor that crashes is begun again, ever more rarely, and no other notices.",
     "one-daemon": "A room has one daemon; when it is killed, the next one goes on with what it finds.",
+    "ends": "A daemon that is told to end has ended soon, whatever hangs; what it answered for is kept.",
+    "renews": "A config that is read again counts whole, for everybody; one that makes no sense, not at all.",
+    "log": "The daemon's log is bounded, tells of what it could not tell, and never what was said.",
     # the store
     "tenants": "Nothing of one tenant is visible to another.",
     "held-apart": "Mail that is held, however much, makes nobody's next message slower to find.",
@@ -175,11 +178,15 @@ PROMISES: dict[str, str] = {
     "web-identity": "Over HTTP one is whom a token, a page or a process proves, and speaks as nobody else.",
     "web-refuses": "A foreign page, a foreign name of the machine and a wrong token get and change nothing.",
     "web-lease": "What is taken over HTTP and not settled in its lease is offered again, labelled.",
+    "shared-commit": "Threads share a commit: one that fails harms no other, and all know if it fails.",
     "relay-ladder": "What a WebSocket is pushed is offered; its own word, an ack or an answer makes it seen.",
     "relay-unproven": "What a WebSocket was pushed and never proved is stored again, labelled.",
     "relay-resume": "Who reconnects with its cursor gets nothing it had, and loses nothing it had not.",
     "relay-pressure": "A slow reader is pushed no more than its window, holds up nobody, and loses nothing.",
     "relay-doors": "A message sent by any door reaches every other one, and not who sent it.",
+    "remote-cli": "Of a room elsewhere a command works or says where to run it; failures say what helps.",
+    "remote-listen": "Who listens from elsewhere has the mailbox alone; if its line breaks, nothing is lost.",
+    "traced": "A sender's trace goes on at the receiver, and costs commands and hooks nothing.",
     "web-api": "The API's document is all that is served; whatever is asked, it is answered as it says.",
     # the agents' own tools
     "mcp-short": "The whole list of MCP tools is under 6,000 characters, with room for three more.",
@@ -191,6 +198,9 @@ PROMISES: dict[str, str] = {
     # for programs
     "exports": "A dozen exported names are there, and stay.",
     "examples": "The documented examples run as they stand.",
+    # the terminal view
+    "top-live": "What happens in the room shows in `postroom top` by itself, without a daemon.",
+    "top-text": "Whatever a body holds, `postroom top` shows it as text, and the terminal obeys none of it.",
     # the page
     "page-live": "What happens in the room shows in the page by itself, also after the line was down.",
     "page-text": "Whatever a body holds, the page shows it as text.",

@@ -21,13 +21,17 @@ Enter = Callable[..., LocalRoom]
 class Sqlite:
     """Rooms in a SQLite file."""
 
-    def __init__(self, home: str, durability: str) -> None:
+    def __init__(self, home: str, durability: str, *, shares: bool = False) -> None:
         self.home = home
         self.durability = durability
+        self._shares = shares
 
     def open(self, tenant: str, clock: Clock, patience: float = 5.0) -> Store:
         path = os.path.join(self.home, "room.db")
-        return SqliteStore(path, tenant=tenant, clock=clock, durability=self.durability, patience=patience)
+        store = SqliteStore(path, tenant=tenant, clock=clock, durability=self.durability, patience=patience)
+        if self._shares:
+            store.share()
+        return store
 
     # What a newer Postroom does behind the backs of processes that run.
 
@@ -53,6 +57,7 @@ BackEnd = Sqlite
 BACK_ENDS: dict[str, Callable[[str], BackEnd]] = {
     "sqlite-normal": lambda home: Sqlite(home, "normal"),
     "sqlite-full": lambda home: Sqlite(home, "full"),
+    "sqlite-shared": lambda home: Sqlite(home, "normal", shares=True),  # as the daemon has it
 }
 
 

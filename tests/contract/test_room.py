@@ -1,9 +1,11 @@
-"""What a room promises, wherever it lives: the same tests in this process, over a Unix socket, over HTTP.
+"""What a room promises, wherever it lives: in this process, over a Unix socket, over HTTP, over a WebSocket.
 
-Another door is one more entry in `DOORS`.
+Another door is one more entry in `DOORS`. What is pushed, by a WebSocket or as server-sent events, has its
+own promises: `test_following.py`, and `test_relay.py` for mail.
 """
 
 import os
+import re
 import threading
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -16,10 +18,12 @@ from postroom import errors
 from postroom.model.ladder import Evidence, Priority, State
 from postroom.model.message import Event
 from postroom.room.contract import Room
+from postroom.room.listen import Listening
 from postroom.room.local import LocalRoom
 from postroom.room.remote import RemoteRoom
 from tests.conftest import UNLIMITED
 from tests.process import until
+from tests.relayed import Calls
 from tests.served import Served, served
 
 Door = Callable[[Served, str], Room]
@@ -33,12 +37,22 @@ def _unix(web: Served, name: str) -> Room:
     return RemoteRoom(f"unix://{web.path}", agent=name, project="p")
 
 
-def _http(web: Served, name: str) -> Room:
-    scopes = ("mail", "observe", "operate") if name.startswith("human:") else ("mail", "observe")
-    return RemoteRoom(web.url, token=web.token(name, *scopes), project="p")
+def _token(web: Served, name: str) -> str:
+    return web.token(name, "mail", "observe", *(["operate"] if name.startswith("human:") else []))
 
 
-DOORS: dict[str, Door] = {"local": _local, "unix": _unix, "http": _http}
+def _http(web: Served, name: str) -> RemoteRoom:
+    return RemoteRoom(web.url, token=_token(web, name), project="p")
+
+
+def _websocket(web: Served, name: str) -> Room:
+    """All operations as calls; what is streamed, listening and following, is HTTP's."""
+    room = _http(web, name)
+    room._carriage = Calls(web, name, _token(web, name))
+    return room
+
+
+DOORS: dict[str, Door] = {"local": _local, "unix": _unix, "http": _http, "websocket": _websocket}
 
 
 @pytest.fixture
@@ -200,6 +214,7 @@ def test_words_are_found(planner: Room):
     [hit] = planner.search("parser")
     assert (hit.message.body, hit.snippet.marks) == ("the parser is broken", [(4, 10)])
     assert len(planner.search("the", sender="planner", limit=1)) == 1
+    assert planner.search("the", since=2**42) == []
     with pytest.raises(errors.InvalidQuery):
         planner.search("...")
 
@@ -236,6 +251,17 @@ def test_several_are_taken_as_one_text_and_settled_together(planner: Room, build
     assert builder.take_bundle() is None
 
 
+def test_a_text_of_several_names_files_that_can_be_read_here(planner: Room, builder: Room):
+    planner.send("builder", "y" * 20_000, attachments=[("report.txt", b"a report")])
+    bundle = builder.take_bundle()
+    assert bundle is not None
+    [attached] = re.findall(r"attached: .* (/\S+)", bundle.frame.text)
+    [whole] = re.findall(r"The whole: (/\S+)", bundle.frame.text)
+    for path, content in ((attached, b"a report"), (whole, b"y" * 20_000)):
+        with open(path, "rb") as file:
+            assert file.read().strip() == content
+
+
 def test_a_frame_shows_messages_and_marks_nothing(planner: Room, builder: Room):
     planner.send("builder", "look")
     frame = builder.frame(builder.peek())
@@ -252,6 +278,34 @@ def test_a_listener_has_seen_a_message_when_it_asks_for_the_next(planner: Room, 
     assert planner.receipts(first.id).deliveries[0].state is State.SEEN
     assert next(listening, None) is None
     assert planner.receipts(second.id).deliveries[0].state is State.SEEN
+
+
+def test_a_listener_has_its_mailbox_to_itself_until_it_goes(
+    planner: Room, builder: Room, enter: Callable[[str], Room]
+):
+    first, other = planner.send("builder", "1"), enter("builder")
+    listening = cast("Listening", builder.listen(timeout=20))
+    assert next(listening).id == first.id
+    with pytest.raises(errors.MailboxLeased):
+        other.take()
+    with pytest.raises(errors.MailboxLeased):
+        next(other.listen(timeout=0))
+    second = planner.send("builder", "2")
+    assert next(listening).id == second.id
+    listening.close()
+    mail = other.take()
+    assert mail is not None
+    assert (mail.id, mail.shown_before) == (second.id, True)
+    assert planner.receipts(first.id).deliveries[0].state is State.SEEN
+    assert list(listening) == []
+
+
+def test_what_a_listener_answers_is_answered(planner: Room, builder: Room):
+    sent = [planner.send("builder", f"{n}", type="request") for n in range(3)]
+    for mail in builder.listen(timeout=0.2):
+        builder.reply(mail, f"re {mail.body}")
+    assert [planner.receipts(one.id).deliveries[0].state for one in sent] == [State.ACKED] * 3
+    assert sorted(mail.body for mail in planner.peek()) == ["re 0", "re 1", "re 2"]
 
 
 def test_events_are_told_in_order_and_as_they_happen(planner: Room, builder: Room):

@@ -15,7 +15,7 @@ from postroom.bridges.contract import Launch
 from postroom.bridges.manifest import Manifest
 from postroom.bridges.tmux import bridge
 from postroom.daemon import control, instance
-from postroom.daemon.keeper import _Break
+from postroom.daemon.ending import Break
 from postroom.errors import BridgeError, TerminalTaken
 from postroom.model.ladder import State
 from postroom.model.message import Json
@@ -301,7 +301,7 @@ def test_of_an_agent_that_has_ended_it_is_said_when_it_is_started_again(house: H
     [(1, 3, "once, exit 3"), (4, 0, "4 times, exit 0"), (2, -9, "2 times, SIGKILL"), (2, None, "2 times")],
 )
 def test_how_an_agent_ended_that_is_started_again_is_said_in_words(ends: int, code: int | None, says: str):
-    assert str(_Break(0.0, ends, code)) == f"is being started again; ended {says}"
+    assert str(Break(0.0, ends, code)) == f"is being started again; ended {says}"
 
 
 def test_an_agent_that_is_not_to_be_started_again_is_not(house: House, stage: Stage):

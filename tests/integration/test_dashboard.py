@@ -111,6 +111,19 @@ def test_status_tells_where_the_page_is(house: House):
     assert f"http://127.0.0.1:{house.port}" in house("status").out
 
 
+def test_metrics_tell_how_the_daemon_and_its_watchers_do(house: House):
+    cookie = house.cookie()
+    status, _, body = house.get("/api/v1/metrics", Cookie=cookie)
+    found = json.loads(body)
+    assert (status, found["total_messages"], found["unacknowledged"]) == (200, 0, 0)
+    assert (found["avg_latency"], found["p95_latency"], found["inbox_sizes"]) == (None, None, {})
+    health = found["watcher_health"]
+    assert (health["agents"], health["crashes"], health["web"]["problem"]) == (0, 0, None)
+    status, _, body = house.get("/metrics", Cookie=cookie)
+    assert (status, b"postroom_uptime_seconds" in body) == (200, True)
+    assert house.get("/healthz")[0] == 200
+
+
 def test_nothing_is_served_where_that_is_turned_off(house: House):
     house.port = 0
     assert house("up").code == 0
@@ -127,13 +140,13 @@ def test_the_daemon_loads_nothing_of_the_server_before_it_serves():
     assert not [name for name in done.stdout.decode().split() if name.startswith("postroom.server")]
 
 
-def test_others_are_served_only_with_a_certificate(house: House, tmp_path: os.PathLike[str]):
+def test_others_are_served_only_with_acertificate(house: House, tmp_path: os.PathLike[str]):
     house.extra = {"POSTROOM_HTTP_HOST": "0.0.0.0"}
     refused = house("dashboard", "--no-open", "--as", "human:ana")
     assert "tls_cert" in refused.err
     house.end()
 
-    cert = _certificate(tmp_path)
+    cert = certificate(tmp_path)
     house.extra |= {"POSTROOM_TLS_CERT": cert}
     assert house.link().startswith(f"https://0.0.0.0:{house.port}/login?once=")
     link = http.client.HTTPSConnection(
@@ -146,7 +159,7 @@ def test_others_are_served_only_with_a_certificate(house: House, tmp_path: os.Pa
     link.close()
 
 
-def _certificate(directory: os.PathLike[str]) -> str:
+def certificate(directory: os.PathLike[str]) -> str:
     """One that names this machine itself, with its key in the same file."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])

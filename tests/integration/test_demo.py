@@ -1,6 +1,7 @@
 """The demo, as people run it: four real processes, one of them killed, nothing lost."""
 
 import contextlib
+import json
 import os
 import re
 import select
@@ -10,6 +11,10 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -227,33 +232,109 @@ def _children(pid: int) -> list[int]:
         return [int(word) for word in file.read().split()]
 
 
-def test_on_a_terminal_the_ladders_move_in_place(cli: CommandLine):
-    parent, child = pytest.importorskip("pty").openpty()
+@contextlib.contextmanager
+def at_terminal(cli: CommandLine) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    """The demo as somebody at a terminal has it: its process, and their end of the terminal."""
     import struct
 
     terminal, control = pytest.importorskip("termios"), pytest.importorskip("fcntl")
+    parent, child = pytest.importorskip("pty").openpty()
     control.ioctl(child, terminal.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
     env = {**os.environ, **cli.environment, "TERM": "xterm-256color"}
     demo = subprocess.Popen(
         [*COMMAND, "demo", "--fast"], stdin=child, stdout=child, stderr=child, env=env, cwd=ROOT
     )
     os.close(child)
-    shown = b""
-    deadline = time.monotonic() + BOUND
-    while time.monotonic() < deadline:
+    try:
+        yield demo, parent
+    finally:
+        os.close(parent)
+        demo.kill()
+        demo.wait(BOUND)
+
+
+def heard(parent: int, until: bytes = b"") -> str:
+    """What is shown until then, or until it ends."""
+    shown, deadline = b"", time.monotonic() + BOUND
+    while not (until and until in shown):
+        assert time.monotonic() < deadline, shown
         try:
             shown += os.read(parent, 65536)
         except OSError:
+            assert not until, shown
             break
-    os.close(parent)
-    assert demo.wait(BOUND) == 0
-    text = shown.decode()
+    return shown.decode()
+
+
+def test_on_a_terminal_the_ladders_move_in_place(cli: CommandLine):
+    with at_terminal(cli) as (demo, parent):
+        text = heard(parent, b"Press Enter")
+        os.write(parent, b"\n")
+        text += heard(parent)
+        assert demo.wait(BOUND) == 0
     assert "\x1b[?25l" in text
     assert text.count("\x1b[?25h") == 1, "the cursor comes back"
     assert "\x1b[2A" in text, "drawn over"
     picture = text[: text.index("\x1b[?25h")].rpartition("\x1b[20A")[2]
     assert picture.count("acked") == 13, "the last picture"
     assert all(len(re.sub(r"\x1b\[[0-9;]*[mK]", "", line).strip()) < 80 for line in picture.split("\n"))
+
+
+def link_in(text: str) -> str:
+    found = re.search(r"http://127\.0\.0\.1:\d+/login\?once=[\w-]+", text)
+    assert found, text
+    return found[0]
+
+
+def subjects(link: str) -> list[str]:
+    """What the page of that link has in its log, for a browser that has just logged in by it."""
+    opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+    with opener.open(link, timeout=BOUND) as page:
+        assert b"<main" in page.read()
+    with opener.open(urllib.parse.urljoin(link, "/api/v1/messages?limit=100"), timeout=BOUND) as answer:
+        return [one["subject"] for one in json.load(answer)["messages"]]
+
+
+@pytest.mark.parametrize("how", ["enter", "interrupt", "terminate"])
+def test_on_a_terminal_it_ends_with_its_page_and_leaves_nothing(cli: CommandLine, how: str):
+    with at_terminal(cli) as (demo, parent):
+        link = link_in(heard(parent, b"Press Enter"))
+        found = subjects(link)
+        assert {"T-1 built", "T-2 parser", "review T-1?"} <= set(found), found
+        with pytest.raises(urllib.error.HTTPError):  # it works once
+            subjects(link)
+        assert scratch_of(cli)
+        if how == "terminate":
+            demo.terminate()
+        else:
+            os.write(parent, b"\n") if how == "enter" else demo.send_signal(signal.SIGINT)
+        heard(parent)
+        assert demo.wait(BOUND) == (128 + signal.SIGTERM if how == "terminate" else 0)
+    assert scratch_of(cli) == []
+    with pytest.raises(urllib.error.URLError):
+        urllib.request.urlopen(link, timeout=BOUND)
+
+
+def test_elsewhere_it_says_how_to_see_the_page_and_ends_at_once(cli: CommandLine):
+    result = cli.process("demo", "--fast")
+    assert result.code == 0
+    assert re.search(r"^See it on a page: .*postroom demo --fast --page$", result.out, re.MULTILINE)
+    assert "login?once=" not in result.out
+
+
+def test_the_page_is_shown_where_it_is_asked_for_until_its_input_ends(cli: CommandLine):
+    with cli.start("demo", "--fast", "--page") as demo:
+        assert demo.stdout is not None
+        assert demo.stdin is not None
+        text = ""
+        while "login?once=" not in text:
+            line = demo.stdout.readline()
+            assert line, text
+            text += line.decode()
+        assert "T-2 parser" in subjects(link_in(text))
+        demo.communicate(timeout=BOUND)
+    assert demo.returncode == 0
+    assert scratch_of(cli) == []
 
 
 def test_an_agent_that_fails_is_told(cli: CommandLine, monkeypatch: pytest.MonkeyPatch):

@@ -10,7 +10,7 @@ import pytest
 from postroom.room.local import LocalRoom
 from tests.integration.test_server import at_socket
 from tests.relayed import Link, linked, linked_locally
-from tests.served import Served, served
+from tests.served import BOUND, Served, served
 
 pytestmark = pytest.mark.promise("relay-doors")
 
@@ -145,6 +145,7 @@ def test_what_another_system_was_pushed_is_seen_with_its_next_frame_and_else_com
     with compat(web, "builder") as builder:
         assert builder.raw()["content"] == "one"
         builder.say(content="going on")
+        assert web.room.wait("planner", timeout=BOUND)  # so that it was said before there was a second
         second = web.room.send("builder", "two").id
         assert builder.raw()["content"] == "two"
     with compat(web, "builder") as builder:

@@ -30,6 +30,10 @@ KNOWN = {
         "attach command down interrupt observe page ping release reload screen start unwatch watch",
         "acp claude-team codex files lines opencode pty stream tmux",
     ),
+    3: (
+        "attach command down interrupt observe page ping release reload renew screen start unwatch watch",
+        "acp claude-team codex files lines opencode pty stream tmux",
+    ),
 }
 
 
@@ -121,6 +125,7 @@ def test_one_that_cannot_read_the_room_any_more_is_ended_all_the_same(
 def test_of_one_of_the_same_version_nothing_is_said(home: str, line: CommandLine, daemon: Daemon):
     line.ok("join", "planner")
     daemon.answers["ping"] = {"ok": PING | {"edition": control.EDITION}, "edition": control.EDITION}
+    daemon.answers["renew"] = {"ok": {"changed": [], "problem": None}, "edition": control.EDITION}
     assert not any(RESTART in one for one in line.ok("status", "--json").json["warnings"])
     assert RESTART not in line.process("up").err
 

@@ -1,11 +1,23 @@
 """Handing out: many mailboxes in one transaction, and what becomes of what was never proven."""
 
+from collections.abc import Iterable
+
 import pytest
 
 from postroom.errors import InvalidValue
 from postroom.model.ladder import Evidence, State
-from postroom.room.handout import Cursor, Proof, Return, Want, claim_of, cursor, hand_out, resume, stand
+from postroom.model.message import Mail
+from postroom.room import handout
+from postroom.room.handout import Cursor, Proof, Return, Want, claim_of, cursor, resume, stand
 from postroom.room.local import LocalRoom
+
+
+def hand_out(
+    room: LocalRoom, wants: list[Want], proofs: Iterable[Proof] = (), returns: Iterable[Return] = ()
+) -> list[list[Mail]]:
+    with room.write() as tx:
+        handout.settle(tx, room.settings, proofs, returns)
+        return [handout.hand_out(tx, room, want) for want in wants]
 
 
 def test_all_who_are_rung_get_their_mail_in_one_transaction(room: LocalRoom):

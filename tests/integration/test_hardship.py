@@ -15,11 +15,11 @@ import pytest
 
 from postroom import config, host
 from postroom.bridges import manifest as manifests
-from postroom.bridges.contract import Launch
+from postroom.bridges.contract import Attendant, Launch
 from postroom.bridges.manifest import Manifest
 from postroom.bridges.process import brood, lines
 from postroom.daemon import control, instance, keeper, loop
-from postroom.daemon.keeper import Attendant, Keeper
+from postroom.daemon.keeper import Keeper
 from postroom.daemon.loop import Daemon
 from postroom.daemon.place import lock_path, log_path
 from postroom.errors import BridgeError, StoreBusy

@@ -12,7 +12,7 @@ import pytest
 from postroom import config, host
 from postroom.bridges import manifest as manifests
 from postroom.bridges.manifest import Manifest
-from postroom.daemon import control, keeper
+from postroom.daemon import control, errand, keeper
 from postroom.daemon.keeper import Keeper
 from postroom.errors import (
     AlreadyRunning,
@@ -40,7 +40,7 @@ def slow() -> Slow:
 @pytest.fixture
 def kept(room: LocalRoom, slow: Slow, monkeypatch: pytest.MonkeyPatch) -> Iterator[Keeper]:
     monkeypatch.setattr(keeper, "load", lambda _: slow)
-    monkeypatch.setattr(keeper, "_ANSWER", 0.01)
+    monkeypatch.setattr(errand, "_ANSWER", 0.01)
     agent = room.known("builder")
     found = Keeper(room, Manifest(agent.id, agent.address, "slow", host.identity()), {})
     found.start()
@@ -77,7 +77,7 @@ def test_what_has_begun_is_waited_for(kept: Keeper, slow: Slow, monkeypatch: pyt
             end.set()
         return wait(answers, BOUND if len(bounds) > 1 else 0)
 
-    monkeypatch.setattr(keeper, "wait", waits)
+    monkeypatch.setattr(errand, "wait", waits)
     slow.go.set()
     assert kept.ask(job) == "done"
     assert len(bounds) == 2

@@ -217,3 +217,44 @@ def test_mail_for_who_listens_by_itself_is_left_to_it(web: Served):
         web.room.send("builder", "for the listener")
         assert next(listening).body == "for the listener"
         assert not [one for one in builder.has_heard_all() if one["type"] == "mail"]
+
+
+@pytest.mark.promise("relay-ladder")
+def test_what_clients_had_seen_is_noted_before_the_server_ends(room: LocalRoom):
+    refs = [room.send("builder", str(n)).id for n in range(250)]
+    with served(room) as web:
+        builder = linked(web, "builder", window=1000)
+        frames = [builder.mail() for _ in refs]
+        assert builder.ask("seen", cursor=frames[-1]["cursor"])["ok"] == {"seen": len(refs)}
+    builder.close()
+    assert {room.receipts(ref).deliveries[0].state.value for ref in refs} == {"seen"}
+
+
+@pytest.mark.promise("relay-pressure")
+def test_a_window_that_was_full_is_filled_again_though_nothing_new_comes(web: Served):
+    for n in range(10):
+        web.room.send("builder", str(n))
+    with linked(web, "builder", window=2) as builder:
+        for n in range(10):
+            frame = builder.mail()
+            assert frame["mail"]["body"] == str(n)
+            builder.say(op="seen", cursor=frame["cursor"])
+        assert web.room.peek("builder") == []
+
+
+@pytest.mark.promise("relay-ladder")
+def test_a_message_to_many_is_claimed_for_all_who_are_connected_as_it_is_stored(web: Served):
+    names = [f"a{n}" for n in range(20)]
+    for name in names:
+        web.room.join(name)
+    web.room.send("a0", "before")  # so that more than the new one lies there
+    links = [linked(web, name) for name in names]
+    try:
+        assert links[0].mail()["mail"]["body"] == "before"
+        sent = web.room.send("@all", "to all", confirm=True).id
+        assert [link.mail()["mail"]["body"] for link in links] == ["to all"] * len(links)
+        of_us = [one for one in web.room.receipts(sent).deliveries if one.recipient in names]
+        assert {(one.state.value, one.offered_at) for one in of_us} == {("offered", of_us[0].stored_at)}
+    finally:
+        for link in links:
+            link.close()

@@ -63,12 +63,32 @@ def test_an_agent_does_not_look_on_and_a_person_does_not_read_an_agents_mail(web
 @pytest.mark.parametrize(
     ("path", "status"),
     [("/ws/projects/nowhere?agent=builder", 404), ("/ws/projects/p?agent=builder&cursor=x", 400),
-     ("/ws/projects/p?agent=builder&window=0", 400), ("/ws/projects/p?agent=builder&window=1e9", 400),
+     ("/ws/projects/p?agent=builder&window=-1", 400), ("/ws/projects/p?agent=builder&window=1001", 400),
+     ("/ws/projects/p?agent=builder&window=1e9", 400),
      ("/ws/projects/p?agent=builder&no=1", 400), ("/ws/projects/p?agent=b%00c", 400),
      ("/ws/projects/p?agent=builder&cursor=../../x.1", 400)],
 )  # fmt: skip
 def test_what_makes_no_sense_is_refused_before_there_is_a_websocket(web: Served, path: str, status: int):
     assert refused(web, path, headers_of(web, "builder"))[0] == status
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/ws/projects/..%2fp?agent=builder", "/ws/projects/%2e%2e?agent=builder", "/ws/projects/?agent=builder",
+     "/ws/projects/p/../../healthz?agent=builder", "/ws/projects/p%00?agent=builder", "/ws/?agent=builder",
+     "/ws/agent/messages/..%2f..%2fp?agent_id=builder", "/api/v1/inbox?agent=builder", "//ws/projects/p"],
+)  # fmt: skip
+def test_no_other_path_leads_to_a_mailbox(web: Served, path: str):
+    with pytest.raises(InvalidStatus) as found:
+        linked(web, "builder", path=path)
+    assert found.value.response.status_code in (400, 403, 404)
+
+
+def test_who_guesses_tokens_is_slowed_down_and_who_has_one_is_not(web: Served):
+    statuses = {refused(web, RELAY, {"Authorization": f"Bearer pr_{n:048}"})[0] for n in range(150)}
+    assert statuses == {401, 429}
+    with linked(web, "builder") as builder:
+        assert builder.ask("ping")["ok"] == {}
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ import socket
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import pytest
@@ -136,3 +136,38 @@ def test_clients_of_a_daemon_that_is_killed_under_load_lose_nothing_and_get_noth
         assert Counter(one.heard) == Counter(wanted)
     assert not [mail for mail in room.dead() if mail.delivery.state is State.DEAD]
     assert verify(room).problems == []
+
+
+def test_what_a_client_was_told_is_noted_as_seen_survives_the_daemon(room: LocalRoom, keeper: Keeper):
+    token, sent = issue(room, room.known("a"), ()), [room.send("a", f"{n}", sender="b").id for n in range(20)]
+
+    async def read() -> None:
+        """Tell the daemon what was seen, and kill it on its word."""
+        async with _connected(keeper.port, token) as link:
+            mails = list[str]()
+            while len(mails) < len(sent):
+                frame = json.loads(await asyncio.wait_for(link.recv(), BOUND))
+                mails += [frame["cursor"]] if frame["type"] == "mail" else []
+            await link.send(json.dumps({"op": "seen", "cursor": mails[9]}))
+            await link.send(json.dumps({"id": 1, "op": "seen", "cursor": mails[-1]}))
+            while json.loads(await asyncio.wait_for(link.recv(), BOUND)).get("id") != 1:
+                pass
+            keeper.kill()
+
+    asyncio.run(read())
+    assert {room.receipts(one).deliveries[0].state for one in sent} == {State.SEEN}
+
+
+@asynccontextmanager
+async def _connected(port: int, token: str) -> AsyncIterator[Any]:
+    """Once the daemon listens."""
+    headers, url = (
+        {"Authorization": f"Bearer {token}"},
+        f"ws://127.0.0.1:{port}/ws/projects/p?agent=a&window=50",
+    )
+    while True:
+        with suppress(OSError):
+            async with websockets.connect(url, additional_headers=headers) as link:
+                yield link
+                return
+        await asyncio.sleep(0.05)

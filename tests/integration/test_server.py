@@ -104,6 +104,21 @@ def test_events_are_streamed_as_they_happen_and_again_from_the_last_one_that_was
     assert "nonce" not in again["data"]["payload"]
 
 
+def test_who_lists_what_happens_gets_the_beginning_of_each_body_and_no_more(web: Served):
+    headers = {"Authorization": f"Bearer {web.token('human:ana')}"}
+    link = web.connection()
+    link.request("GET", "/api/v1/stream?chars=10", headers=headers)
+    stream = link.getresponse()
+    _event(stream)
+    sent = web.room.send("builder", "x" * 100_000, type="status", payload={"state": "y" * 5_000})
+    message = _event(stream)["data"]["payload"]["message"]
+    link.close()
+    assert (message["id"], message["body"], message["body_chars"]) == (sent.id, "x" * 10, 100_000)
+    assert message["payload"] is None
+    for wrong in ("-1", "ten", "9999999"):
+        assert web.get(f"/stream?chars={wrong}", headers=headers).status == 400
+
+
 def _event(stream) -> dict:
     found: dict = {}
     while line := stream.readline().decode().rstrip("\n"):

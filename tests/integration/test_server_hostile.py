@@ -5,13 +5,15 @@ import os
 import re
 import socket
 from collections.abc import Iterator
+from contextlib import ExitStack
 
 import pytest
 
 from postroom.room.local import LocalRoom
-from postroom.server import login
+from postroom.server import haste, login
 from postroom.server.guard import LARGEST
 from postroom.server.rate import Rates
+from tests.process import until
 from tests.served import BOUND, Served, served
 
 pytestmark = pytest.mark.promise("web-refuses")
@@ -269,3 +271,70 @@ def test_a_websocket_is_refused_before_it_is_one(web: Served, headers: dict[str,
     answer = _raw(web, f"GET /ws/projects/p HTTP/1.1\r\n{lines}\r\n")
     assert answer.startswith("HTTP/1.1 403")
     assert '"foreign_page"' in answer
+
+
+def _ended(link: socket.socket) -> bool:
+    """Wait until the server ends it."""
+    try:
+        while link.recv(1 << 16):
+            pass
+    except ConnectionError:
+        pass
+    return True
+
+
+@pytest.mark.parametrize("before", ["", "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"])
+def test_who_sends_its_request_by_drops_is_left(web: Served, monkeypatch: pytest.MonkeyPatch, before: str):
+    """The first one, or the next by the same connection."""
+    monkeypatch.setattr(haste, "HEAD", 0.2)
+    with socket.create_connection(("127.0.0.1", web.port), BOUND) as link:
+        link.sendall(before.encode())
+        link.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n")
+        assert _ended(link)
+    with socket.create_connection(("127.0.0.1", web.port), BOUND) as link:
+        assert _ended(link)  # it says nothing at all
+    assert web.get("/healthz", prefix="").status == 200
+
+
+def test_who_sends_a_body_by_drops_is_left_and_nothing_is_stored(
+    web: Served, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(haste, "BODY", 0.2)
+    head = (
+        "POST /api/v1/messages HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n"
+        f"Authorization: Bearer {web.token('planner')}\r\n\r\n"
+    )
+    with socket.create_connection(("127.0.0.1", web.port), BOUND) as link:
+        link.sendall(head.encode())
+        link.sendall(json.dumps(MESSAGE).encode())
+        assert _ended(link)
+    assert said(web) == 0
+    assert web.post("/messages", MESSAGE, token=web.token("planner")).status == 200
+
+
+def test_too_many_who_ask_for_nothing_are_too_many_and_who_asks_is_answered(
+    web: Served, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(haste, "MOST_IDLE", 8)
+    with ExitStack() as stack:
+        address = ("127.0.0.1", web.port)
+        links = [stack.enter_context(socket.create_connection(address, BOUND)) for _ in range(40)]
+        assert all(_ended(link) for link in links[:32])
+        assert web.get("/me", token=web.token("planner")).status == 200
+        links[-1].sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert links[-1].recv(12) == b"HTTP/1.1 200"
+
+
+def test_who_reads_nothing_of_its_answer_is_left(web: Served, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(haste, "STALLED", 0.2)
+    for _ in range(8):
+        web.room.send("builder", "x" * 1_000_000)
+    token = web.token("builder")
+    with socket.socket() as link:
+        link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        link.connect(("127.0.0.1", web.port))
+        head = f"GET /api/v1/inbox HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n\r\n"
+        link.sendall(head.encode())
+        until(lambda: web.open > 0)
+        until(lambda: web.open == 0)
+    assert len(web.get("/inbox", token=token).json["messages"]) == 8

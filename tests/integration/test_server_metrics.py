@@ -8,8 +8,11 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from postroom.room.local import LocalRoom
 from postroom.room.metrics import HOUR, measure
+from postroom.room.sweep import give_back
 from postroom.server import prometheus
+from postroom.server.port import NoBridges
 from tests.clockwork import Clock
+from tests.conftest import UNLIMITED
 from tests.served import Served, served
 
 
@@ -30,6 +33,7 @@ def told(open_room, clock: Clock) -> LocalRoom:
     room.send("builder", "refused")
     room.nack(room.peek("builder")[0].id, "no", agent="builder")
     room.send("builder", "waits")
+    room.send("builder", "not before tomorrow", after=86_400)
     return room
 
 
@@ -41,7 +45,7 @@ def web(told: LocalRoom) -> Iterator[Served]:
 
 def test_the_metrics_are_those_of_the_time_that_is_asked_for(web: Served, clock: Clock):
     found = web.get("/metrics?hours=3", token=web.token("human:ana")).json
-    assert found["total_messages"] == 13  # with the bounce
+    assert found["total_messages"] == 14  # with the bounce
     assert found["unacknowledged"] == 1
     assert found["avg_latency"] == pytest.approx(550)
     assert found["p95_latency"] == 1000
@@ -51,11 +55,54 @@ def test_the_metrics_are_those_of_the_time_that_is_asked_for(web: Served, clock:
     assert found["routes"] == [{"route": "api", "seen": 10, "p50": 500, "p95": 1000, "p99": 1000}]
     hours = found["messages_per_hour"]
     assert len(hours) == 3
-    assert [hour["messages"] for hour in hours][-2:] == [10, 3]
+    assert [hour["messages"] for hour in hours][-2:] == [10, 4]
     assert hours[-1]["failed"] == 1
     last = web.get("/metrics?hours=1", token=web.token("human:ana")).json
     assert last["routes"] == []
     assert last["p95_latency"] is None
+
+
+def test_what_came_to_nothing_is_counted_by_how_and_what_was_taken_back_is_not(open_room, clock: Clock):
+    room = open_room("planner", clock=clock, settings=UNLIMITED._replace(max_unproven=1))
+    for name in ("planner", "builder", "human:ana"):
+        room.join(name)
+    room.withdraw(room.send("builder", "taken back").id)
+    room.send("builder", "too late", expires=1.0)
+    clock.advance(2)
+    assert room.peek("builder") == []
+    room.send("builder", "dies")
+    mail = room.take("builder", handed=False)
+    assert mail is not None
+    with room.write() as tx:
+        give_back(tx, mail, room.settings)
+    room.nack(room.send("builder", "no").id, "no", agent="builder")
+    asked = [room.send("builder", f"{n}", requires_ack=True).id for n in range(3)]
+    room.ack(asked[0], agent="builder")
+    with served(room) as web:
+        token = web.token("human:ana")
+        found = web.get("/metrics", token=token).json
+        text = web.get("/metrics", prefix="", token=token).content.decode()
+    assert found["delivery_failures"] == {"bounced": 1, "dead": 1, "expired": 1}
+    assert found["unacknowledged"] == 2
+    assert found["messages_per_hour"][-1]["failed"] == 3
+    for how in ("bounced", "dead", "expired"):
+        assert f'postroom_failed{{how="{how}"}} 1.0' in text
+    assert "postroom_unacknowledged 2.0" in text
+
+
+def test_the_health_of_watchers_is_that_of_the_daemons_bridges(told: LocalRoom):
+    class Bridged(NoBridges):
+        def facts(self) -> dict[str, Any]:
+            return {"agents": 3, "crashes": 2, "paused": {"p/builder": "the pane is too small"}}
+
+    with served(told, bridges=Bridged()) as web:
+        token = web.token("human:ana")
+        health = web.get("/metrics", token=token).json["watcher_health"]
+        text = web.get("/metrics", prefix="", token=token).content.decode()
+    assert (health["agents"], health["crashes"]) == (3, 2)
+    assert health["paused"] == {"p/builder": "the pane is too small"}
+    assert "postroom_bridged_agents 3.0" in text
+    assert "postroom_crashes_total 2.0" in text
 
 
 def test_an_empty_room_has_metrics_too(open_room):
@@ -78,7 +125,7 @@ def test_prometheus_reads_the_metrics_with_its_library_installed_or_not(
         for family in text_string_to_metric_families(answer.content.decode())
         for sample in family.samples
     }
-    assert found["postroom_messages_total",] == 13
+    assert found["postroom_messages_total",] == 14
     assert found["postroom_waiting",] == 2
     assert found["postroom_seen_seconds", ("quantile", "0.95"), ("route", "api")] == 1.0
     assert found["postroom_failed", ("how", "bounced")] == 1

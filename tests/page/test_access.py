@@ -112,6 +112,29 @@ def test_on_a_telephone_nothing_is_wider_than_the_screen(hall: Hall, page: Page)
     expect(page.locator("main")).to_be_visible()
 
 
+def test_on_a_telephone_lines_are_laid_for_it_wherever_they_stand(hall: Hall, page: Page):
+    hall.script.end_of_day()
+    page.set_viewport_size({"width": 375, "height": 740})
+    hall.up().open(page, "#/agents?agent=shop/frontend")
+    names = page.locator("#beside .row .parties").first
+    names.wait_for()
+    assert names.evaluate("each => each.scrollWidth <= each.clientWidth"), "who wrote to whom can be read"
+
+
+def test_on_a_telephone_the_light_and_the_keys_are_found_too(hall: Hall, page: Page):
+    page.set_viewport_size({"width": 390, "height": 760})
+    page.emulate_media(color_scheme="dark")
+    hall.up().open(page)
+    page.get_by_role("button", name="More").click()
+    keys = page.get_by_role("dialog", name="Keys")
+    expect(keys).to_contain_text("stop the agent that is open")
+    shade = "getComputedStyle(document.documentElement).getPropertyValue('--paper')"
+    dark = page.evaluate(shade)
+    keys.get_by_role("button", name="Light as the system").click()
+    expect(keys.get_by_role("button", name="Light", exact=True)).to_be_visible()
+    assert page.evaluate(shade) != dark
+
+
 def test_the_light_follows_the_system_and_can_be_set(hall: Hall, page: Page):
     page.emulate_media(color_scheme="dark")
     hall.up().open(page)

@@ -87,7 +87,7 @@ class House:
 
     def notes(self, what: str) -> list[dict[str, object]]:
         """What the daemon has logged."""
-        return [line for line in events(log_path(self.home)) if line["what"] == what]
+        return [line for line in events(log_path(self.home)) if line["event"] == what]
 
     def __enter__(self) -> Self:
         return self

@@ -14,7 +14,7 @@ import pytest
 from postroom import extra
 from tests.process import ROOT
 
-EXTRAS = ("codex", "pty", "acp", "import", "remote")  # that hints name
+EXTRAS = ("codex", "pty", "acp", "import", "remote", "otel")  # that hints name
 
 
 REQUIRES = [

@@ -41,6 +41,7 @@ class LocalBell:
         self._socket: socket.socket | None = None
         self._pid = 0
         self._rang = 0.0
+        self._sent = 0  # rings that went out of this process
         self._known: dict[str, _Sockets] = {}
         self._parties: tuple[int, frozenset[str]] = (0, frozenset())  # who has a directory, as of a time
         self._own: dict[str, Callable[[], None]] = {}  # who waits in this process, by socket
@@ -69,14 +70,14 @@ class LocalBell:
 
     def ring(self, parties: Sequence[str], enclosures: Mapping[str, bytes] = NONE) -> dict[str, int]:
         """Ring who is known to wait there; then those who have come since, if any have: they will look."""
-        reached: dict[str, int] = {}
+        reached, sent = dict[str, int](), self._sent
         known: dict[str, _Sockets] = {}  # as it is now: another thread may learn more meanwhile
         for party in parties:
             if (sockets := self._known.get(party)) is not None:
                 known[party] = sockets
                 if rung := self._ring_all(sockets[1], enclosures.get(party, b"")):
                     reached[party] = rung
-        if reached:
+        if self._sent != sent:
             self._give_way()
         for party in self._names().intersection(parties):  # where anybody ever waited
             reached[party] = reached.get(party, 0) + self._ring_newcomers(party, known.get(party))
@@ -143,6 +144,7 @@ class LocalBell:
             for path in _reachable(paths):
                 try:
                     send((enclosure,), (), 0, path)
+                    self._sent += 1
                     reached += path[-1] != _ASIDE
                 except OSError as exc:
                     reached += self._failed(path, exc)

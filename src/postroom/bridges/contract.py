@@ -7,10 +7,13 @@ and it answers with what it can prove. Whoever hands over has claimed the mail b
 
 from collections.abc import Callable
 from enum import StrEnum
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 from postroom.model.ladder import Evidence
 from postroom.model.message import Json
+
+if TYPE_CHECKING:
+    from postroom.room.local import LocalRoom
 
 
 class Kind(StrEnum):
@@ -201,6 +204,40 @@ class Bridge(Protocol):
     def close(self) -> None:
         """Let go of the agent: one of our own is ended, any other runs on."""
         ...
+
+
+class Attendant(Protocol):
+    """Who sees to one agent, step by step: an actor over its bridge, or a carrier of its own."""
+
+    has_ended: bool
+    exit_code: int | None
+
+    def step(self) -> float | None:
+        """Do what can be done now; in how many seconds to look again, if nothing rings."""
+        ...
+
+    def observe(self) -> Observation: ...
+
+    def interrupt(self) -> Interrupted | None: ...
+
+    def command(self, text: str, begun: Callable[[], None]) -> Delivered: ...
+
+
+class Carrying(Attendant, Protocol):
+    """One that a bridge brings along."""
+
+    def fileno(self) -> int:
+        """A descriptor that is readable when there is something to do; negative: there is none."""
+        ...
+
+    def close(self) -> None: ...
+
+
+@runtime_checkable
+class Carried(Bridge, Protocol):
+    """A bridge whose mail is not pushed: somebody of its own carries it both ways."""
+
+    def carrier(self, room: "LocalRoom", agent: str) -> Carrying: ...
 
 
 @runtime_checkable

@@ -80,6 +80,7 @@ COMMANDS: dict[str, Entry] = {
     "resume": ("resume", RUN, "let a paused agent have its mail again"),
     "up": ("up", RUN, "start the daemon, and the agents that the config declares"),
     "down": ("down", RUN, "end the daemon"),
+    "top": ("top", ROOM, "every agent and the mail at a glance, in your terminal"),
     "dashboard": ("dashboard", ROOM, "the page on which you see and steer every agent"),
     "status": ("status", ROOM, "where the room is and how it does"),
     "verify": ("verify", ROOM, "check the store against its own rules"),

@@ -39,8 +39,8 @@ class Context:
 
             args = self._args
             home = args.home or os.environ.get("POSTROOM_HOME")
-            if home and home.startswith(("http://", "https://", "unix://")):
-                self._room = self._elsewhere(home)
+            if address := self._address:
+                self._room = self._elsewhere(address)
                 return self._room
             if home and os.path.isfile(home):
                 raise UsageError(f"{home} is a file, not a directory", hint="Give a directory: --home DIR")
@@ -52,8 +52,14 @@ class Context:
     @property
     def elsewhere(self) -> "Distant | None":
         """The room, where a daemon elsewhere serves it."""
-        room: Any = self.room()
-        return room if hasattr(room, "url") else None
+        room: Any = self.room() if self._address else None
+        return room
+
+    @property
+    def _address(self) -> str:
+        """That of the daemon; empty where the room is a directory."""
+        home: str = self._args.home or os.environ.get("POSTROOM_HOME") or ""
+        return home if home.startswith(("http://", "https://", "unix://")) else ""
 
     def _elsewhere(self, address: str) -> "LocalRoom":
         """A room that a daemon serves: to commands, one like any other, as far as its API goes."""

@@ -16,12 +16,14 @@ def start(context: "Context") -> None:
         warn(context)
 
 
-def warn(context: "Context") -> None:
+def warn(context: "Context") -> bool:
     """Say so where the daemon that runs is of another version: it may not know what it is asked for."""
     from postroom.daemon.control import ask, objection
 
-    if words := objection(ask(context.room().home, "ping").get("edition")):
+    words = objection(ask(context.room().home, "ping").get("edition"))
+    if words:
         context.note(f"warning: {words}")
+    return bool(words)
 
 
 def must_run(home: str) -> None:

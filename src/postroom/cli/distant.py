@@ -3,14 +3,14 @@
 from typing import TYPE_CHECKING, Any
 
 from postroom.clock import wall
-from postroom.errors import Refused
+from postroom.errors import NotHere, UnknownMessage
 from postroom.protocol import unwire
 from postroom.room.remote import RemoteRoom
 
 if TYPE_CHECKING:
     from typing import NoReturn
 
-    from postroom.model.message import Agent, AgentStatus, Event, Mail, Message
+    from postroom.model.message import Agent, AgentStatus, Delivery, Event, Mail, Message
     from postroom.room.identity import Witness
 
 
@@ -26,12 +26,22 @@ class _Look:
 
     def __init__(self, room: "Distant") -> None:
         self._room = room
+        self._ids: dict[int, str] = {}  # of messages, by their numbers
 
     def agent(self, party: str) -> "Agent | None":
         return next((one.agent for one in self._room.everybody() if one.agent.id == party), None)
 
-    def message(self, ref: str) -> "Message":
-        return self._room.message(ref)
+    def message(self, ref: str) -> "Message | None":
+        try:
+            found = self._room.message(ref)
+        except UnknownMessage:
+            return None
+        self._ids[found.seq] = found.id
+        return found
+
+    def deliveries(self, seq: int) -> "list[Delivery]":
+        """Those of a message that was looked up before."""
+        return self._room.receipts(self._ids[seq]).deliveries
 
     def had_session(self, party: str) -> bool:
         """Nobody here knows; it only words how somebody is reached."""
@@ -53,7 +63,7 @@ class _Look:
         return last["cursor"]
 
     def __getattr__(self, name: str) -> "NoReturn":
-        raise _refused(self._room)
+        raise not_here(self._room)
 
 
 class _Store:
@@ -61,12 +71,13 @@ class _Store:
 
     def __init__(self, room: "Distant") -> None:
         self._room = room
+        self._look = _Look(room)
 
     def look(self) -> _Look:
-        return _Look(self._room)
+        return self._look
 
     def __getattr__(self, name: str) -> "NoReturn":
-        raise _refused(self._room)
+        raise not_here(self._room)
 
 
 class Distant(RemoteRoom):
@@ -83,7 +94,7 @@ class Distant(RemoteRoom):
     @property
     def home(self) -> str:
         """Nothing of it is on this machine."""
-        raise _refused(self)
+        raise not_here(self)
 
     @property
     def url(self) -> str:
@@ -147,11 +158,9 @@ class Distant(RemoteRoom):
     def __getattr__(self, name: str) -> "NoReturn":
         if name.startswith("_"):
             raise AttributeError(name)
-        raise _refused(self)
+        raise not_here(self)
 
 
-def _refused(room: Distant) -> Refused:
-    return Refused(
-        f"that needs the files of the room, which are elsewhere: {room.url}",
-        hint="Run it on the machine whose room it is.",
-    )
+def not_here(room: Distant) -> NotHere:
+    """Something is wanted that only the room's own machine has."""
+    return NotHere(f"that needs the files of the room, which are elsewhere: {room.url}", url=room.url)

@@ -37,7 +37,20 @@ def _hint(problem: errors.PostroomError, command: str, args: "argparse.Namespace
         import shlex
 
         return f"{problem.hint} --home {shlex.quote(args.home)}"
+    if isinstance(problem, errors.NotHere):
+        return _there(problem, command)
     return problem.hint or _hint_for_none(problem, command, ref)
+
+
+def _there(problem: errors.NotHere, command: str) -> str:
+    """The same command, where the room is: by ssh, if its address names another machine."""
+    from urllib.parse import urlsplit
+
+    name = urlsplit(str(problem.facts.get("url") or "")).hostname or ""
+    away = name not in ("", "localhost", "::1") and not name.startswith("127.")
+    return f"Run it there: ssh {name} postroom {command}" if away else (
+        f"Run it on the machine whose room it is: postroom {command}"
+    )  # fmt: skip
 
 
 def _hint_for_none(problem: errors.PostroomError, command: str, ref: str | None) -> str:

@@ -1,8 +1,17 @@
 """`python -m postroom.daemon HOME`: what `postroom up` starts."""
 
+import signal
 import sys
 
-from postroom.daemon.loop import serve
-
 if __name__ == "__main__":
-    serve(sys.argv[1])
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until it can be obeyed: it would be the end
+
+    from postroom.daemon.instance import TAKEN
+    from postroom.daemon.loop import serve
+    from postroom.errors import PostroomError
+
+    try:
+        serve(sys.argv[1])
+    except PostroomError as exc:
+        sys.stderr.write(f"{exc}\n")
+        sys.exit(TAKEN if exc.facts.get("taken") else 1)

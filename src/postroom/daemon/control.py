@@ -25,8 +25,9 @@ PATIENCE = 90.0  # seconds
 _LINE = 5.0  # seconds for a line to come in, all of it
 _AT_ONCE, _QUEUE = 64, 512  # connections that are answered at a time; that may wait for it
 _PAUSE = 0.05
+ENDS = 25.0  # seconds in which a daemon that was told to end has ended, whatever hangs
 _HINT = "Start it: postroom up"
-_TALK = 2  # raised with each verb and bridge, and with all else that a daemon must know to do as it is asked
+_TALK = 3  # raised with each verb and bridge, and with all else that a daemon must know to do as it is asked
 EDITION = f"{__version__}+{_TALK}"  # another one may not know what is asked of it
 
 Answer = Callable[[str, Json, int], Any]  # a verb, its words, and the caller's pid
@@ -55,6 +56,8 @@ class Server:
         os.chmod(self._path, 0o600)
         self._file = os.stat(self._path)
         self._places = threading.BoundedSemaphore(_AT_ONCE)
+        self._open = 0  # that are being answered
+        self._answered_all = threading.Condition()
         self._is_closed = False
         self._socket.listen(_QUEUE)
         threading.Thread(target=self._accept, name="control", daemon=True).start()
@@ -65,6 +68,8 @@ class Server:
             self._places.acquire()
             try:
                 link, _ = self._socket.accept()
+                with self._answered_all:
+                    self._open += 1
                 threading.Thread(target=self._serve, args=(link,), daemon=True).start()
             except (OSError, RuntimeError):  # no descriptor is left, or no thread; or who called has gone
                 self._places.release()
@@ -76,6 +81,9 @@ class Server:
                 run = self._answered(link)
             finally:
                 self._places.release()
+                with self._answered_all:
+                    self._open -= 1
+                    self._answered_all.notify_all()
             if run is not None:
                 run(link)
 
@@ -103,14 +111,23 @@ class Server:
         return run
 
     def close(self) -> None:
-        """The file is removed if it is ours: another daemon may have put its own in our place."""
+        """Take nothing more, and answer what was taken.
+
+        The file is removed if it is ours: another daemon may have put its own in our place.
+        """
         self._is_closed = True
         try:
             if os.path.samestat(self._file, os.stat(self._path)):
                 os.unlink(self._path)
         except OSError:
             pass
+        try:
+            self._socket.shutdown(socket.SHUT_RDWR)  # else who waits for the next one would have it yet
+        except OSError:
+            pass
         self._socket.close()
+        with self._answered_all:
+            self._answered_all.wait_for(lambda: self._open == 0)
 
 
 def ask(home: str, verb: str, *, patience: float = PATIENCE, **words: Any) -> Any:

@@ -12,6 +12,7 @@ from postroom.errors import BridgeError
 
 _STARTS, _DIES = 15.0, 5.0  # seconds
 _PAUSE = 0.05
+TAKEN = 75  # the exit code of a process that would be the room's daemon, where there is one
 
 
 class Instance:
@@ -23,7 +24,7 @@ class Instance:
         self._file = os.open(lock_path(home), os.O_RDWR | os.O_CREAT, 0o600)
         if not self._take():
             os.close(self._file)
-            raise BridgeError("this room has a daemon already", hint="See: postroom status")
+            raise BridgeError("this room has a daemon already", hint="See: postroom status", taken=True)
         os.ftruncate(self._file, 0)
         os.pwrite(self._file, host.identity().encode(), 0)
 
@@ -56,24 +57,35 @@ def ensure(home: str) -> bool:
         raise BridgeError("the daemon needs Unix sockets, which this system has not", hint="")
     if running(home) and ping(home):
         return False
-    process = subprocess.Popen(
-        [sys.executable, "-m", "postroom.daemon", home], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE, start_new_session=True, cwd="/", env=_environment(home),
-    )  # fmt: skip
-    until = time.monotonic() + _STARTS
+    process, until = _start(home), time.monotonic() + _STARTS
     while not ping(home):
         is_late = time.monotonic() > until
-        if is_late or (process.poll() is not None and not running(home)):  # else another was quicker
+        if is_late or (process.poll() is not None and not running(home)):
+            if process.returncode == TAKEN and not is_late:  # the other one was about to end
+                _leave(process)
+                process, until = _start(home), time.monotonic() + _STARTS
+                continue
             why = "it takes too long" if is_late else _last_words(process)
             raise BridgeError(f"the daemon did not start: {why}", hint="Try: postroom up --foreground")
         time.sleep(_PAUSE)
     is_ours = host.pid_of(running(home)) == process.pid
     if not is_ours:
         process.terminate()  # it might yet take the place of the one that was quicker, when that ends
+    _leave(process)
+    return is_ours
+
+
+def _start(home: str) -> "subprocess.Popen[bytes]":
+    return subprocess.Popen(
+        [sys.executable, "-m", "postroom.daemon", home], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE, start_new_session=True, cwd="/", env=_environment(home),
+    )  # fmt: skip
+
+
+def _leave(process: "subprocess.Popen[bytes]") -> None:
     if process.stderr:
         process.stderr.close()
     threading.Thread(target=process.wait, daemon=True).start()  # else it stays a zombie as long as we live
-    return is_ours
 
 
 def _last_words(process: "subprocess.Popen[bytes]") -> str:
@@ -87,4 +99,7 @@ def _environment(home: str) -> dict[str, str]:
     from postroom.runtimes import SESSION_ENV, SIGNS  # noqa: PLC0415
 
     own = {"POSTROOM_AGENT", "POSTROOM_TOKEN", "POSTROOM_PROJECT", *SESSION_ENV.values(), *SIGNS}
-    return {**{k: v for k, v in os.environ.items() if k not in own}, "POSTROOM_HOME": home}
+    kept = {key: value for key, value in os.environ.items() if key not in own}
+    if home == config.home() and not kept.get("POSTROOM_HOME"):
+        return kept  # as the caller has it: that variable would move the config, too
+    return {**kept, "POSTROOM_HOME": home}

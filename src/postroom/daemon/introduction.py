@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from postroom.bridges.contract import Bridge, Context, Informing, Result
-from postroom.daemon.log import note
+from postroom.daemon.log import warn
 from postroom.errors import BridgeError
 from postroom.hooks.greeting import greeting
 from postroom.model.message import Agent, Json, Session
@@ -54,7 +54,7 @@ class Introduction:
         try:
             words = self._bridge.inform(text)
         except BridgeError as exc:
-            note("not introduced", agent=agent.address, error=str(exc))
+            warn("not introduced", agent=agent.address, error=exc)
             return None
         return lambda: self._note(agent, context, words)
 

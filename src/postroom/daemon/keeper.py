@@ -4,76 +4,37 @@ Whatever touches the agent's bridge is done by this thread, one thing after the 
 what others ask for in between.
 """
 
-import queue
 import signal
 import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Future, wait
-from typing import Any, NamedTuple, Protocol
+from concurrent.futures import Future
+from typing import Any
 
 from postroom import host
 from postroom.bridges import manifest as manifests
-from postroom.bridges.contract import Answering, Bridge, Delivered, Doing, Interrupted, Observation, Way
-from postroom.bridges.files.bridge import Files
-from postroom.bridges.files.carrier import Carrier
+from postroom.bridges.contract import Answering, Attendant, Bridge, Carried, Doing, Way
 from postroom.bridges.manifest import Manifest
 from postroom.bridges.process.restart import Policy, restart
 from postroom.bridges.registry import capabilities, load
 from postroom.clock import wall
+from postroom.daemon import ending
 from postroom.daemon.actor import Actor, Deed
 from postroom.daemon.doorbell import Doorbell
-from postroom.daemon.log import note
+from postroom.daemon.errand import Errands, Job, result
+from postroom.daemon.log import fail, note, warn
 from postroom.daemon.questions import Questions
 from postroom.daemon.route import Route, Routes
-from postroom.errors import BridgeError, NotFound, Orphaned, PostroomError, TimedOut
+from postroom.errors import BridgeError, NotFound, Orphaned, PostroomError
 from postroom.model.ladder import Reason
-from postroom.model.message import Json
 from postroom.room import berth, glance
 from postroom.room.glance import Glance
 from postroom.room.local import LocalRoom
 
-_MOST = 64  # things asked for that may wait
 _FIRST, _LONGEST = 0.5, 60.0  # seconds before a crashed actor is started again
 _STEADY = 60.0  # seconds of life after which earlier crashes are forgotten
 _REFUSALS = 3  # in a row, after which mail goes by the next route
-_ANSWER = 60.0  # seconds for one thing that is asked for to begin
-_MOMENT, _PAUSE = 2.0, 0.02  # seconds in which the end of a child is known to who listens to it
-_LONGER = 25.0  # seconds for one that has begun by then to end
-
-
-class Attendant(Protocol):
-    """Who sees to one agent: an actor, or the carrier of a mailbox."""
-
-    has_ended: bool
-    exit_code: int | None
-
-    def step(self) -> float | None: ...
-
-    def observe(self) -> Observation: ...
-
-    def interrupt(self) -> Interrupted | None: ...
-
-    def command(self, text: str, begun: Callable[[], None]) -> Delivered: ...
-
-
-Job = Callable[[Attendant, Bridge], Any]
-
-
-class _Break(NamedTuple):
-    """An agent has ended, and is started again."""
-
-    until: float  # on the monotonic clock
-    ends: int  # in a row
-    code: int | None  # how the last of them was
-
-    def __str__(self) -> str:
-        left, (code, signal) = max(0.0, self.until - time.monotonic()), _end(self.code).values()
-        times = "once" if self.ends == 1 else f"{self.ends} times"
-        how = f", {signal}" if signal else "" if code is None else f", exit {code}"
-        when = f"starts again in {left:.0f} s" if left else "is being started again"
-        return f"{when}; ended {times}{how}"
 
 
 class Keeper:
@@ -85,7 +46,7 @@ class Keeper:
         self._env = env  # for what is started again
         self._way: Way = load(manifest.bridge)
         self._began, self._tries = time.monotonic(), 0  # how long it lives, and how often it was begun anew
-        self._jobs: queue.Queue[tuple[Job, Future[Any]]] = queue.Queue(_MOST)
+        self._errands = Errands()
         self._bell = Doorbell(room.bell, manifest.agent)
         self._routes = Routes(room, manifest)
         self._route: Route | None = None  # by which it is reached
@@ -98,7 +59,7 @@ class Keeper:
         self._ended: tuple[str, int | None] | None = None  # the last process that did, and how
         self._stopping = False
         self._over = False  # the agent has ended, and is not started again
-        self._break: _Break | None = None
+        self._break: ending.Break | None = None
         self.crashes = 0
         self._thread = threading.Thread(target=self._run, name=manifest.address, daemon=True)
 
@@ -157,25 +118,13 @@ class Keeper:
 
         `TimedOut` if that has not begun in time, and then it is not done later either.
         """
-        answer = self.submit(job)
-        for seconds in (_ANSWER, _LONGER):
-            if not wait([answer], seconds).not_done:
-                return answer.result()
-            if answer.cancel():
-                words = f"{self.manifest.address} was at something else for {seconds:g} s"
-                raise TimedOut(f"{words}, so it was not done", hint="Try again in a moment.")
-        words = f"{self.manifest.address} is still at it after {_LONGER:g} s"
-        raise TimedOut(words, hint="What comes of it is noted: postroom log")
+        return result(self.submit(job), self.manifest.address)
 
     def submit(self, job: Job) -> "Future[Any]":
         """As `ask`, without waiting."""
-        answer: Future[Any] = Future()
         if self.is_over:
             raise self._not_running()
-        try:
-            self._jobs.put_nowait((job, answer))
-        except queue.Full:
-            raise BridgeError(f"too much is asked of {self.manifest.address} at once") from None
+        answer = self._errands.add(job, self.manifest.address)
         self.ring()
         return answer
 
@@ -199,12 +148,12 @@ class Keeper:
                     break
                 self.crashes += 1
                 pause = _FIRST if time.monotonic() - began > _STEADY else pause
-                note("crashed", agent=self.manifest.address, error=repr(exc), again_in=pause)
+                fail("crashed", agent=self.manifest.address, error=exc, again_in=pause)
                 self._rest(pause, lambda exc=exc: exc)
                 pause = min(_LONGEST, pause * 2)
         if not self._stopping and self._is_deleted():
             self._forget()
-        self._refuse(self._not_running())
+        self._errands.refuse(self._not_running())
         while self._route is not None:
             self._close()
         self._bell.close()
@@ -233,9 +182,9 @@ class Keeper:
         """Do nothing for so long, whoever rings; what is asked for meanwhile is refused."""
         until = time.monotonic() + seconds
         while not self._stopping and (left := until - time.monotonic()) > 0:
-            self._refuse(why())
+            self._errands.refuse(why())
             self._bell.wait(left)
-        self._refuse(why())
+        self._errands.refuse(why())
 
     def _serve(self) -> None:
         if self._bridge is None and host.is_gone(self.manifest.process):
@@ -254,32 +203,9 @@ class Keeper:
             self._has_ended(actor.exit_code if is_told else self._exit_code())
 
     def _exit_code(self) -> int | None:
-        """How an agent ended that was found gone; None where nobody can tell any more."""
         if self._ended is not None and self._ended[0] == self.manifest.process:
             return self._ended[1]
-        if self.manifest.exit_code is not None:
-            return self.manifest.exit_code  # as an earlier daemon saw it
-        try:
-            bridge = self._way.open(self.manifest.berth)
-        except PostroomError:
-            return None
-        try:
-            return self._last_heard(bridge)
-        finally:
-            bridge.close()
-
-    def _last_heard(self, bridge: Bridge) -> int | None:
-        """How an agent ended; what it said before it could be listened to is noted."""
-        until = time.monotonic() + (_MOMENT if bridge.capabilities().owned else 0.0)
-        while True:
-            for heard in bridge.receive():
-                if heard.text:
-                    berth.said(self._room, self.manifest.agent, (heard.stream, heard.text))
-                if heard.exit_code is not None:
-                    return heard.exit_code
-            if time.monotonic() >= until:
-                return None
-            time.sleep(_PAUSE)
+        return ending.found_out(self._room, self.manifest, self._way)
 
     def _live(self) -> Attendant:
         """Step an actor until its agent has ended, or this is to end. A child of ours outlives its crash."""
@@ -289,7 +215,7 @@ class Keeper:
         if not knows or self._questions is None:
             self._questions = Questions(self._room, bridge)
         try:
-            actor = self._carried(bridge) if isinstance(bridge, Files) else self._stepped(route, knows)
+            actor = self._carried(bridge) if isinstance(bridge, Carried) else self._stepped(route, knows)
         except BaseException:
             if not bridge.capabilities().owned or not self.manifest.process:
                 self._close()
@@ -314,10 +240,10 @@ class Keeper:
             if not is_base:
                 ground.close()
 
-    def _carried(self, bridge: Files) -> Attendant:
+    def _carried(self, bridge: Carried) -> Attendant:
         """The same for a mailbox, which has somebody of its own, and tells by itself when it has changed."""
         bridge.attend(self.ring)
-        carrier = Carrier(self._room, self.manifest.agent, bridge.shelf, bridge.receive)
+        carrier = bridge.carrier(self._room, self.manifest.agent)
         try:
             self._bell.watch(carrier.fileno())
             return self._attended(carrier, bridge)
@@ -329,9 +255,9 @@ class Keeper:
         self, actor: Attendant, bridge: Bridge, leaves: Callable[[], bool] = lambda: False
     ) -> Attendant:
         while not self._stopping and not actor.has_ended and not leaves():
-            self._answer(actor, bridge)
+            self._errands.do(actor, bridge)
             pause = actor.step()
-            if not actor.has_ended and self._jobs.empty():
+            if not actor.has_ended and self._errands.is_none:
                 self._bell.wait(pause)
         return actor
 
@@ -381,25 +307,9 @@ class Keeper:
         words = "the daemon whose child it was has been killed, so it is ended"
         seen = Glance(Doing.GONE.value, words, Reason.OFFLINE.value, wall(), host.identity())
         glance.put(self._room.home, known.agent, seen)
-        note("orphan", agent=known.address, process=known.process)
+        warn("orphan", agent=known.address, process=known.process)
         self._way.end(known.berth)
         glance.forget(self._room.home, known.agent)
-
-    def _answer(self, actor: Attendant, bridge: Bridge) -> None:
-        while not self._jobs.empty():
-            job, answer = self._jobs.get_nowait()
-            if not answer.set_running_or_notify_cancel():
-                continue  # nobody waits for it any more
-            try:
-                answer.set_result(job(actor, bridge))
-            except Exception as exc:
-                answer.set_exception(exc)
-
-    def _refuse(self, exc: Exception) -> None:
-        while not self._jobs.empty():
-            _, answer = self._jobs.get_nowait()
-            if answer.set_running_or_notify_cancel():
-                answer.set_exception(exc)
 
     def _has_ended(self, code: int | None) -> None:
         """The agent is gone: started again where that was asked for, else its session is over."""
@@ -417,7 +327,7 @@ class Keeper:
             self._remember(code)
             self._over = True
             return
-        self._break = _Break(time.monotonic() + pause, self._tries, code)
+        self._break = ending.Break(time.monotonic() + pause, self._tries, code)
         self._rest(pause, self._not_running)
         try:
             if not self._stopping:
@@ -438,9 +348,9 @@ class Keeper:
     def _note_end(self, code: int | None, again_in: float | None, **more: str) -> None:
         known = self.manifest
         with self._room.write() as tx:
-            payload = {"bridge": known.bridge, **_end(code), "again_in": again_in, **more}
+            payload = {"bridge": known.bridge, **ending.facts(code), "again_in": again_in, **more}
             tx.append("agent.ended", known.agent, payload=payload)
-        note("ended", agent=known.address, **_end(code), again_in=again_in, **more)
+        note("ended", agent=known.address, **ending.facts(code), again_in=again_in, **more)
 
     def _restarts_in(self, code: int | None) -> float | None:
         """Seconds until it is started again; None: it is not."""
@@ -469,11 +379,3 @@ class Keeper:
             return
         berth.started(self._room, known.agent, known.bridge, known.program)
         self._way.end(known.berth)
-
-
-def _end(code: int | None) -> Json:
-    """How an agent ended, as the log has it."""
-    if code is None or code >= 0:
-        return {"exit_code": code, "signal": None}
-    names = {one.value: one.name for one in signal.Signals}
-    return {"exit_code": None, "signal": names.get(-code, str(-code))}

@@ -50,7 +50,7 @@ def launch(room: LocalRoom, agent: Agent, plan: Plan) -> tuple[Manifest, str]:
     """Start an agent; how it is reached now, and what is missing for its mail. Its own commands find this
     room, though whoever starts it has named it on the command line.
     """
-    if config.home() != room.home:
+    if not config.is_usual(room.home):
         plan = plan._replace(env={**plan.env, "POSTROOM_HOME": room.home})
     manifest = Manifest(
         agent.id, agent.address, plan.bridge, runtime=plan.runtime, details=plan.details,

@@ -5,11 +5,12 @@ and the next one goes on from there.
 """
 
 import os
+import queue
 import signal
 import threading
 import time
 from concurrent.futures import Future
-from typing import Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from postroom import config, host
 from postroom.bridges import manifest as manifests
@@ -17,32 +18,41 @@ from postroom.bridges.contract import Doing, Observation
 from postroom.bridges.manifest import Manifest
 from postroom.clock import wall
 from postroom.daemon import log, verb
-from postroom.daemon.control import Server
+from postroom.daemon.closing import Stage, close
+from postroom.daemon.control import EDITION, Server
 from postroom.daemon.instance import Instance
 from postroom.daemon.keeper import Keeper
+from postroom.daemon.renewal import Renewal
 from postroom.daemon.reseat import Reseat
 from postroom.daemon.sweep import Sweep
 from postroom.daemon.trees import Trees
 from postroom.daemon.watcher import Watches
 from postroom.daemon.web import Web
-from postroom.errors import PostroomError, UnknownAgent
+from postroom.errors import PostroomError, StoreNewer, UnknownAgent
 from postroom.model.message import Json
 from postroom.room.local import LocalRoom
 
+if TYPE_CHECKING:
+    from postroom.daemon.spans import Spans
+
 _TICK = 2.0  # seconds between two sweeps
-_END = 10.0  # seconds for all keepers to end
+_END = 10.0  # seconds for one keeper to end, or for all
+# Seconds for each stage of an end, all together `control.ENDS`.
+_COMMANDS, _WEB, _WATCHES, _AGENTS, _ROOM, _SPANS = 2.0, 6.0, 3.0, _END, 1.0, 1.0
 _AT_REST = 1_000_000_000  # nanoseconds: two changes in one tick of a file system's clock bear the same time
 
 
 class Daemon:
     """One room's. `run` returns when it was told to end."""
 
-    def __init__(self, home: str) -> None:
+    def __init__(self, home: str, shown: TextIO | None = None) -> None:
+        """`shown`: where its log can be seen, beside the file."""
         self._instance = Instance(home)
-        log.begin(home)
         settings, declared = config.load(home)
+        log.begin(home, settings, shown)
         self.home = home
         self.room = LocalRoom(home, settings, declared=declared)
+        self.room.store.share()
         self.keepers: dict[str, Keeper] = {}
         self.environments: dict[str, dict[str, str]] = {}  # with which agents were started here, by id
         self._seen = -1  # the manifests, as of then
@@ -53,57 +63,91 @@ class Daemon:
         self._reseat = Reseat(home)
         self._trees = Trees(self.room)
         self.web = Web(self)
+        self.renewal = Renewal(self)
+        self.spans = _spans(self.room) if settings.otel == "on" else None
         self._guard = threading.RLock()
-        self._wake = threading.Event()
-        self._ends = False
+        self._rings: queue.SimpleQueue[None] = queue.SimpleQueue()  # a signal may ring in the midst of a ring
+        self._ends = self._renews = False
+        self._trouble = ""  # what went wrong with the last tick
 
-    def run(self) -> None:
-        log.note("began", process=host.identity())
+    def run(self) -> bool:
+        """Whether all that had begun has ended; what has not is logged, and ends with the process."""
+        log.note("began", process=host.identity(), edition=EDITION)
         self.reconcile()
         server = Server(self.home, self._answer)
+        if self.spans:
+            self.spans.start()
         self.web.start()
         while not self._ends:
-            self._wake.wait(_TICK)
-            self._wake.clear()
+            self._pause()
             self._tick()
-        server.close()  # no more commands
-        self.web.stop()
-        self._finish()
+        return self._finish(server)
 
     def end(self, *_: object) -> None:
         self._ends = True
-        self._wake.set()
+        self._rings.put(None)
+
+    def renew(self, *_: object) -> None:
+        """Read the config again, soon."""
+        self._renews = True
+        self._rings.put(None)
+
+    def _pause(self) -> None:
+        try:
+            self._rings.get(timeout=_TICK)
+        except queue.Empty:
+            pass
 
     def _tick(self) -> None:
-        """Whatever goes wrong in here is told, and tried again with the next. Without a room it is over."""
+        """Whatever goes wrong in here is told once, and tried again with the next. Without a room, or with
+        one that only a newer version can write, it is over.
+        """
         try:
-            if not os.path.isdir(self.home) or self._has_lost_its_place():
-                return self.end()
-            self._trees.look()
-            changed = manifests.changed_at(self.home)
-            lingers = any(keeper.is_stopping for keeper in self.keepers.values())
-            if lingers or changed != self._seen or time.time_ns() - changed < _AT_REST:
-                self.reconcile()
-                self._seen = changed
-            version = self.room.store.changed()
-            for keeper in list(self.keepers.values()):
-                keeper.look_around()
-                if version != self._version:
-                    keeper.look_into_room()
-                if keeper.is_over and self._reseat.look(keeper.manifest):
-                    self._wake.set()
-            self._version = version
-            for party in self._sweep.run(self.keepers):
-                log.note("rung again", agent=party)
+            self._look()
+        except StoreNewer as exc:
+            log.fail("the room is of a newer version, so it ends", error=exc)
+            self.end()
         except Exception as exc:
-            log.note("tick failed", error=repr(exc))
+            if self._trouble != (trouble := f"{type(exc).__name__}: {exc}"):
+                log.fail("tick failed", error=exc)
+            self._trouble = trouble
+        else:
+            if self._trouble:
+                log.note("ticks again", after=self._trouble)
+            self._trouble = ""
+
+    def _look(self) -> None:
+        """At the config, if that is wanted, and at all that rings no bell."""
+        if self._renews:
+            self._renews = False
+            self.renewal.run()
+        if not os.path.isdir(self.home) or self._has_lost_its_place():
+            self.end()
+            return
+        self._trees.look()
+        changed = manifests.changed_at(self.home)
+        lingers = any(keeper.is_stopping for keeper in self.keepers.values())
+        if lingers or changed != self._seen or time.time_ns() - changed < _AT_REST:
+            self.reconcile()
+            self._seen = changed
+        version = self.room.store.changed()
+        if version != self._version:
+            self.room.store.check()
+        for keeper in list(self.keepers.values()):
+            keeper.look_around()
+            if version != self._version:
+                keeper.look_into_room()
+            if keeper.is_over and self._reseat.look(keeper.manifest):
+                self._rings.put(None)
+        self._version = version
+        for party in self._sweep.run(self.keepers):
+            log.note("rung again", agent=party)
 
     def _has_lost_its_place(self) -> bool:
         """Whether another may be the room's daemon by now: who removed our lock has made room for one."""
         if self._instance.holds():
             return False
-        log.begin(self.home)  # the file may be gone with it
-        log.note("lost its lock, so it ends", process=host.identity())
+        log.warn("lost its lock, so it ends", process=host.identity())
         return True
 
     def reconcile(self) -> None:
@@ -126,7 +170,7 @@ class Daemon:
             env = self.environments.get(manifest.agent) or dict(os.environ)
             keeper = Keeper(self.room, manifest, env)
         except PostroomError as exc:
-            log.note("cannot be kept", agent=manifest.address, error=str(exc))
+            log.fail("cannot be kept", agent=manifest.address, error=exc)
             return
         self.keepers[manifest.agent] = keeper
         keeper.start()
@@ -157,17 +201,37 @@ class Daemon:
     def _answer(self, name: str, words: Json, pid: int) -> Any:
         return verb.run(self, name, words, pid)
 
-    def _finish(self) -> None:
-        """Every watch and every keeper, which lets go of its agent; then the room."""
-        self.watches.finish()
+    def _finish(self, server: Server) -> bool:
+        """First who asks, then who is asked: nothing new comes in while what has begun is finished."""
+        log.note("ends")
+        is_done = close(
+            [
+                Stage("commands", server.close, _COMMANDS),
+                Stage("web", self.web.stop, _WEB),
+                Stage("watches", self.watches.finish, _WATCHES),
+                Stage("agents", self._let_go, _AGENTS + _ROOM),
+                *([Stage("spans", self.spans.stop, _SPANS)] if self.spans else []),
+                Stage("room", self.room.close, _ROOM),
+            ]
+        )
+        log.note("ended")
+        self._instance.close()
+        return is_done
+
+    def _let_go(self) -> str:
+        """Every keeper lets go of its agent; who could not in time."""
         with self._guard:
             for keeper in self.keepers.values():
                 keeper.stop()
-            for keeper in self.keepers.values():
-                keeper.join(_END)
-        log.note("ended")
-        self.room.close()
-        self._instance.close()
+            until = time.monotonic() + _AGENTS
+            late = [one for one in self.keepers.values() if not one.join(max(0.0, until - time.monotonic()))]
+        return ", ".join(one.manifest.address for one in late)
+
+
+def _spans(room: LocalRoom) -> "Spans":
+    from postroom.daemon.spans import Spans  # noqa: PLC0415 - only who traces
+
+    return Spans(room)
 
 
 def _paused(words: str) -> Observation:
@@ -182,9 +246,28 @@ def _result(answer: "Future[Observation]", until: float) -> Observation | None:
         return None
 
 
-def serve(home: str) -> None:
-    """Be the daemon of a room until a signal says otherwise."""
-    daemon = Daemon(home)
+def serve(home: str, shown: TextIO | None = None) -> None:
+    """Be the daemon of a room until a signal says otherwise; the second such ends it at once."""
+    daemon = Daemon(home, shown)
+    is_at_terminal = shown is not None and shown.isatty()
+    told: list[int] = []
+
+    def end(number: int, _: object) -> None:
+        told.append(number)
+        if len(told) > 1:
+            log.warn("ended at once", signal=signal.Signals(number).name)
+            os._exit(128 + number)
+        daemon.end()
+
+    def renew(number: int, _: object) -> None:
+        """Who closes the terminal that shows the log ends the daemon by that, as any program there."""
+        if is_at_terminal and not host.has_terminal():
+            end(number, None)
+        else:
+            daemon.renew()
+
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, daemon.end)
-    daemon.run()
+        signal.signal(number, end)
+    signal.signal(signal.SIGHUP, renew)
+    if not daemon.run():
+        os._exit(0)  # a thread that hangs would be waited for

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from postroom.bridges.contract import Bridge, Heard, Option, Question
 from postroom.bridges.inquiry import answers, labels
-from postroom.daemon.log import note
+from postroom.daemon.log import note, warn
 from postroom.errors import BridgeError, PostroomError, StoreError
 from postroom.model.message import Agent, Json, Mail, Message, Session
 from postroom.room import glance, permission
@@ -102,7 +102,7 @@ class Questions:
         try:
             self._note()
         except PostroomError as exc:  # the next run of the agent closes them
-            note("gates stay open", error=str(exc))
+            warn("gates stay open", error=exc)
 
     def _end(self, number: str, reason: str) -> None:
         asked = self._open.pop(number, None)
@@ -128,7 +128,7 @@ class Questions:
         except StoreError:
             raise
         except PostroomError as exc:
-            note("cannot ask", agent=agent.address, question=question.title, error=str(exc))
+            warn("cannot ask", agent=agent.address, error=exc)
             return asked
         if gate is not None:
             note("asked", agent=agent.address, gate=gate.id, people=people)

@@ -5,7 +5,7 @@ import time
 
 from postroom.bridges.files import place, tree
 from postroom.bridges.files.remote import is_remote
-from postroom.daemon.log import note
+from postroom.daemon.log import note, warn
 from postroom.errors import PostroomError
 from postroom.room.local import LocalRoom
 
@@ -57,6 +57,7 @@ class Abroad:
 
     def _run(self) -> None:
         room = LocalRoom(self._room.home, self._room.settings, declared=self._room.declared)
+        self._room.lead(room)
         pause = _SOON
         try:
             while not self._over.wait(pause):
@@ -70,7 +71,7 @@ class Abroad:
             _appear(room, self._tree)
         except PostroomError as exc:
             if self._trouble != (said := str(exc)):
-                note("tree not seen", place=self._tree.place, why=said)
+                warn("tree not seen", place=self._tree.place, why=said)
             self._trouble = said
             return False
         self._trouble = ""

@@ -1,14 +1,16 @@
 """What commands may ask of the daemon, one function each; `run` finds it."""
 
+import os
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from postroom import host
+from postroom import config, host
 from postroom.bridges import manifest as manifests
 from postroom.bridges.contract import Attachable, Delivered, Interrupted
 from postroom.bridges.manifest import Manifest
 from postroom.bridges.registry import load
+from postroom.daemon import log
 from postroom.daemon import watch as watches
 from postroom.daemon.attachment import attach
 from postroom.daemon.control import EDITION, Takeover
@@ -72,13 +74,20 @@ def _ping(daemon: "Daemon", _: Json) -> Json:
         "crashes": sum(keeper.crashes for keeper in daemon.keepers.values()),
         "paused": {one.manifest.address: one.pause for one in daemon.keepers.values() if one.pause},
         "instead": {one.manifest.address: one.instead for one in daemon.keepers.values() if one.instead},
-        "web": daemon.web.facts(),
+        "web": daemon.web.facts(), "log": log.facts(), "config": daemon.renewal.facts(),
     }  # fmt: skip
 
 
 def _reload(daemon: "Daemon", _: Json) -> int:
     daemon.reconcile()
     return len(daemon.keepers)
+
+
+def _renew(daemon: "Daemon", words: Json) -> Json:
+    """Read the config again; a level of the log counts from now on, and stands above the config."""
+    if level := words.get("log_level"):
+        os.environ[config.environment_name("log_level")] = str(config.checked("log_level", level))
+    return daemon.renewal.run()
 
 
 def _start(daemon: "Daemon", words: Json) -> Json:
@@ -190,6 +199,7 @@ def _down(daemon: "Daemon", _: Json) -> None:
 _VERBS: dict[str, Callable[["Daemon", Json], Any]] = {
     "ping": _ping,
     "reload": _reload,
+    "renew": _renew,
     "start": _start,
     "attach": _attach,
     "observe": _observe,

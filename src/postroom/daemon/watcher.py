@@ -15,7 +15,7 @@ from postroom.bridges.tmux.pipe import Pipe
 from postroom.bridges.tmux.server import target
 from postroom.daemon import watch as watches
 from postroom.daemon.burst import Letter
-from postroom.daemon.log import note
+from postroom.daemon.log import note, warn
 from postroom.daemon.sieve import SLOW
 from postroom.daemon.watch import Watch
 from postroom.errors import BridgeError, NotFound, PostroomError, Refused
@@ -67,7 +67,7 @@ class Watcher:
         try:
             self._pipe.detach()
         except PostroomError as exc:
-            note("pipe stays", watch=self.watch.id, error=str(exc))
+            warn("pipe stays", watch=self.watch.id, error=exc)
 
     def _run(self) -> None:
         pause = _FIRST
@@ -87,7 +87,7 @@ class Watcher:
 
     def _fail(self, exc: Exception, pause: float) -> None:
         self.crashes += 1
-        note("watch failed", watch=self.watch.id, error=repr(exc), again_in=pause)
+        warn("watch failed", watch=self.watch.id, error=exc, again_in=pause)
 
     def _serve(self) -> bool:
         """Read until the pipe or the sieve ends; whether to begin anew."""
@@ -131,7 +131,7 @@ class Watcher:
             )  # fmt: skip
         except PostroomError as exc:
             self._unsent += letter.total
-            note("watch letter refused", watch=watch.id, error=str(exc), lines=letter.total)
+            warn("watch letter refused", watch=watch.id, error=exc, lines=letter.total)
         else:
             self._unsent = 0
 

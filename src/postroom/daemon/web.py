@@ -1,88 +1,185 @@
 """The daemon's web server: one thread with its own event loop, at a port of this machine and a Unix socket.
 
-What it stands on is loaded by that thread, and not at all where nothing is served. A port that is taken keeps
-the daemon from nothing else: it says so, and is tried again when somebody asks for the page.
+It listens from the beginning, and what it stands on is loaded when somebody comes: mail does not wait for the
+page, and a daemon whose page nobody looks at has none of it in memory. A port that is taken keeps the daemon
+from nothing else: it says so, and is tried again when somebody asks for the page.
 """
 
 import asyncio
 import os
+import select
 import socket
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from postroom import config, host
-from postroom.bridges import manifest as manifests
 from postroom.config import Settings
 from postroom.daemon import log
+from postroom.daemon.bridged import Bridged
 from postroom.daemon.control import short
 from postroom.errors import BridgeError, PostroomError
-from postroom.model.message import Agent, Json
-from postroom.room.authority import Operator
+from postroom.model.message import Json
 
 if TYPE_CHECKING:
     from postroom.daemon.loop import Daemon
     from postroom.server.desk import Desk
+    from postroom.server.guard import Guard
     from postroom.server.line import Quiet
 
 NAME = "http.sock"
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
-_PATIENCE = 10.0  # seconds for it to begin, and to end
+_PATIENCE = 10.0  # seconds for it to begin
 _BACKLOG = 512
+_PLACE = ("http_port", "http_host")  # the settings that say where it is; and whether there is a `tls_cert`
 
 
 class Web:
-    """Serves the daemon's room."""
+    """Serves the daemon's room. `start`, `stop`, `renew` and `link` may be called from any thread."""
 
     def __init__(self, daemon: "Daemon") -> None:
         self._daemon = daemon
-        self._settings: Settings = daemon.room.settings
+        self._path = config.beside(daemon.home, NAME)
+        self._serving: _Serving | None = None
+        self._guard = threading.Lock()
+        self.problem = ""  # why nothing is served at all
+
+    def start(self) -> None:
+        with self._guard:
+            self._start(self._daemon.room.settings)
+
+    def _start(self, settings: Settings) -> None:
+        if settings.http_port:
+            self.problem = ""
+            serving = _Serving(self._daemon, settings, self._path)
+            try:
+                serving.start()
+                self._serving = serving
+            except OSError as exc:
+                self.problem = str(exc)
+                log.warn("page not served", error=self.problem)
+        else:
+            self.problem = "it is turned off: http_port is 0"
+
+    def renew(self, settings: Settings) -> None:
+        """Go on with other settings: at another place everybody has to come anew, and they are told."""
+        with self._guard:
+            serving = self._serving
+            if serving is not None and serving.is_at(settings):
+                serving.renew(settings)
+                return
+            if serving is not None:  # the daemon does not wait for callers that hang
+                ending = threading.Thread(target=serving.stop, name="end of web", daemon=True)
+                ending.start()
+                ending.join(_PATIENCE)
+                self._serving = None
+            self._start(settings)
+
+    def link(self, person: str) -> str:
+        """An address of the page that logs somebody in, once."""
+        with self._guard:
+            serving = self._serving
+        link = serving.link(person) if serving is not None else ""
+        if not link:
+            hint = "Set another port: http_port in the config, or POSTROOM_HTTP_PORT; then: postroom up"
+            why = self.problem or (serving.problem if serving else "") or "it has not begun"
+            raise BridgeError(f"the page is not served: {why}", hint=hint)
+        return link
+
+    def facts(self) -> Json:
+        serving = self._serving
+        url, problem = (serving.url, serving.problem) if serving else ("", self.problem)
+        return {"url": url or None, "problem": problem or None, "socket": self._path}
+
+    def stop(self) -> None:
+        """Answer what was asked, for a moment, and end."""
+        with self._guard:
+            if self._serving is not None:
+                self._serving.stop()
+                self._serving = None
+
+
+class _Serving:
+    """One server, from when it listens until it has ended."""
+
+    def __init__(self, daemon: "Daemon", settings: Settings, path: str) -> None:
+        self._daemon, self._settings, self._path = daemon, settings, path
         self._desk: Desk | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._servers: list[Quiet] = []
-        self._app: Any = None
+        self._tasks: list[asyncio.Task[None]] = []
+        self._app: Guard | None = None
         self._begun = threading.Event()
+        self._button, self._gong = socket.socketpair()  # rung when it is to begin, though nobody came
+        self._ends = False
         self._thread = threading.Thread(target=self._run, name="web", daemon=True)
-        self._path = config.beside(daemon.home, NAME)
+        self._port: socket.socket | None = None
         self._file: os.stat_result | None = None
         self.url = ""  # of the page; empty while it is not served
         self.problem = ""  # why it is not
 
     def start(self) -> None:
-        if self._settings.http_port:
-            self._thread.start()
-        else:
-            self.problem = "it is turned off: http_port is 0"
+        self._door = self._bound_by_name()
+        self._bind()
+        self._thread.start()
+
+    def is_at(self, settings: Settings) -> bool:
+        here = self._settings
+        is_same = all(getattr(here, key) == getattr(settings, key) for key in _PLACE)
+        return is_same and bool(here.tls_cert) == bool(settings.tls_cert)
+
+    def renew(self, settings: Settings) -> None:
+        self._settings = settings
+        if self._app is not None:
+            self._app.rates.each_second = settings.http_rate
+        if settings.tls_cert:
+            from postroom.daemon import tls  # noqa: PLC0415 - it loads what TLS needs
+
+            for one in self._servers:
+                if one.config.is_ssl and one.config.ssl is not None:
+                    tls.load(one.config.ssl, settings)
 
     def link(self, person: str) -> str:
-        """An address of the page that logs somebody in, once."""
+        self._ring()
         self._begun.wait(_PATIENCE)
         if not self.url and self._loop is not None:
             asyncio.run_coroutine_threadsafe(self._listen(), self._loop).result(_PATIENCE)
         if not self.url or self._desk is None:
-            hint = "Set another port: http_port in the config, or POSTROOM_HTTP_PORT; then: postroom down"
-            raise BridgeError(f"the page is not served: {self.problem or 'it has not begun'}", hint=hint)
+            return ""
         return f"{self.url}/login?once={self._desk.links.make(person)}"
 
-    def facts(self) -> Json:
-        return {"url": self.url or None, "problem": self.problem or None, "socket": self._path}
-
     def stop(self) -> None:
-        """Answer what was asked, for a moment, and end."""
-        loop = self._loop
-        if loop is None:
-            return
-        for server in self._servers:
-            loop.call_soon_threadsafe(server.end)
-        self._thread.join(_PATIENCE)
+        self._ends = True
+        self._ring()
+        if (loop := self._loop) is not None:
+            for server in self._servers:
+                loop.call_soon_threadsafe(server.end)
+        self._thread.join()
+        if self._desk is not None:
+            self._desk.pool.shutdown(wait=True, cancel_futures=True)  # what is being written is finished
+        for link in (self._door, self._port, self._button, self._gong):
+            if link is not None:
+                link.close()
         self._remove()
+
+    def _ring(self) -> None:
+        try:
+            self._button.send(b"!", socket.MSG_DONTWAIT)
+        except OSError:  # it has been rung often enough
+            pass
 
     def _run(self) -> None:
         try:
-            asyncio.run(self._serve())
+            poll = select.poll()
+            for link in filter(None, (self._door, self._port, self._gong)):
+                poll.register(link, select.POLLIN)
+            poll.poll()
+            if not self._ends:
+                asyncio.run(self._serve())
         except Exception as exc:  # it must not take the daemon with it
-            self.url, self.problem = "", repr(exc)
-            log.note("web failed", error=repr(exc))
+            self.url, self.problem = "", f"{type(exc).__name__}: {exc}"
+            log.fail("web failed", error=exc)
         finally:
+            self._loop = None
             self._begun.set()
 
     async def _serve(self) -> None:
@@ -90,35 +187,52 @@ class Web:
         from postroom.server.app import application  # noqa: PLC0415
         from postroom.server.desk import Desk  # noqa: PLC0415
         from postroom.server.guard import Premises  # noqa: PLC0415
-        from postroom.server.line import server  # noqa: PLC0415
 
         settings = self._settings
-        self._loop, self._desk = asyncio.get_running_loop(), Desk(self._daemon.room, Bridged(self._daemon))
+        self._desk = Desk(self._daemon.room, Bridged(self._daemon))
+        self._desk.noted = self._daemon.spans.note if self._daemon.spans else None
         hosts = None if settings.tls_cert else Premises._field_defaults["hosts"]
         premises = Premises(f"postroom_{settings.http_port}", hosts, settings.http_rate)
         self._app = application(self._desk, premises, Agency(self._desk).routes)
-        door = server(self._app)
-        self._servers.append(door)
-        serving = asyncio.create_task(door.serve([self._bound_by_name()]))
-        await self._listen()
+        self._loop = asyncio.get_running_loop()
+        self._admit(self._door)
+        if self._port is not None:
+            self._admit(self._port, secured=True)
         self._begun.set()
-        await serving
+        if self._ends:  # which was said while this was loaded
+            for server in self._servers:
+                server.end()
+        while pending := [task for task in self._tasks if not task.done()]:
+            await asyncio.wait(pending)
         await self._desk.end()
 
-    async def _listen(self) -> None:
-        """Serve at the port, if that is free."""
+    def _admit(self, door: socket.socket, *, secured: bool = False) -> None:
         from postroom.server.line import server  # noqa: PLC0415 - only where it serves
 
+        keys = {"cert": self._settings.tls_cert, "key": self._settings.tls_key} if secured else {}
+        one = server(self._app, **keys)
+        self._servers.append(one)
+        self._tasks.append(asyncio.get_running_loop().create_task(one.serve([door])))
+
+    async def _listen(self) -> None:
+        """The port was taken before, and may be free now."""
+        self._bind()
+        if self._port is not None:
+            self._admit(self._port, secured=True)
+
+    def _bind(self) -> None:
+        """Have the port, if that is free, and the certificate is one."""
         settings = self._settings
         try:
-            port = self._bound()
-            one = server(self._app, cert=settings.tls_cert, key=settings.tls_key)
+            if settings.tls_cert:
+                from postroom.daemon.tls import check  # noqa: PLC0415 - it loads what TLS needs
+
+                check(settings)
+            self._port = self._bound()
         except (OSError, PostroomError) as exc:
             self.problem = str(exc)
-            log.note("page not served", port=settings.http_port, error=self.problem)
+            log.warn("page not served", port=settings.http_port, error=self.problem)
             return
-        self._servers.append(one)
-        self._serving = asyncio.create_task(one.serve([port]))
         scheme = "https" if settings.tls_cert else "http"
         name = f"[{settings.http_host}]" if ":" in settings.http_host else settings.http_host
         self.url, self.problem = f"{scheme}://{name}:{settings.http_port}", ""
@@ -162,25 +276,3 @@ class Web:
                 os.unlink(self._path)
         except OSError:
             pass
-
-
-class Bridged:
-    """The daemon's bridges, as the server asks for them (`server/port.py`)."""
-
-    def __init__(self, daemon: "Daemon") -> None:
-        self._daemon = daemon
-
-    def interrupt(self, agent: Agent, by: Operator, kind: str, reason: str) -> Json | None:
-        if manifests.get(self._daemon.home, agent.id) is None:
-            return None
-        words: Json = {"agent": agent.id, "kind": kind, "by": by.name, "role": by.role, "reason": reason}
-        return self._daemon.do("interrupt", words)
-
-    def screen(self, agent: Agent, lines: int) -> str:
-        return self._daemon.do("screen", {"agent": agent.id, "lines": lines})
-
-    def command(self, agent: Agent, text: str, by: str) -> dict[str, Any]:
-        return self._daemon.do("command", {"agent": agent.id, "text": text, "by": by})
-
-    def facts(self) -> dict[str, Any]:
-        return self._daemon.do("ping", {})

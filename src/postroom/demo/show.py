@@ -14,7 +14,10 @@ from postroom.demo.screen import Output, Screen
 from postroom.demo.stage import Stage
 from postroom.errors import TimedOut
 from postroom.model.message import Event, Message
+from postroom.room.local import LocalRoom
 from postroom.room.unit import EVERYONE
+
+After = Callable[[LocalRoom, dict[str, Any]], None]
 
 UNIT = 0.5  # seconds a unit of work takes when people watch
 LONGEST = 20.0
@@ -145,29 +148,34 @@ def _task(message: Message | None) -> str:
     return (message.payload or {}).get("task_id", "") if message else ""
 
 
-def run(out: Output, *, fast: bool = False, keep: bool = False) -> dict[str, Any]:
-    """Play the demo on an output; the account of what happened to every message."""
+def run(out: Output, *, fast: bool = False, keep: bool = False, after: After | None = None) -> dict[str, Any]:
+    """Play the demo on an output; the account of what happened to every message.
+
+    `after` is given the room and the account while the room is still there.
+    """
     pace = script.Pace(0.0 if fast else UNIT)
-    board = Board(script.NAMES)
-    started = time.monotonic()
     asked: list[int] = []
     before = _listen_for_signals(asked)
     try:
         with Stage(pace=pace.unit, keep=keep) as stage:
-            with Screen(out, board) as screen:
-                Show(stage, screen, board, pace, asked).run()
-            _end_if(asked)
-            last = pane.play(stage.room, out, pace.unit) if pane.can_play() else None
-            return account(stage.room) | {
-                "pane": last,
-                "seconds": round(time.monotonic() - started, 2),
-                "home": stage.home if keep else None,
-            }
+            report = _play(stage, out, pace, asked) | {"home": stage.home if keep else None}
+            if after is not None:
+                after(stage.room, report)
+            return report
     finally:
         if _HAS_TIMER:
             signal.setitimer(signal.ITIMER_REAL, 0)
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def _play(stage: Stage, out: Output, pace: script.Pace, asked: list[int]) -> dict[str, Any]:
+    board, started = Board(script.NAMES), time.monotonic()
+    with Screen(out, board) as screen:
+        Show(stage, screen, board, pace, asked).run()
+    _end_if(asked)
+    last = pane.play(stage.room, out, pace.unit) if pane.can_play() else None
+    return account(stage.room) | {"pane": last, "seconds": round(time.monotonic() - started, 2)}
 
 
 _HAS_TIMER = hasattr(signal, "setitimer")

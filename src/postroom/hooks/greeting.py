@@ -8,7 +8,7 @@ from postroom.protocol.guide import GUIDE
 def greeting(home: str, agent: Agent, session: Session, *, is_child: bool) -> str:
     if is_child:
         return f"Your own address in Postroom is {agent.name}.\n"
-    room = "" if config.home() == home else f"Give each command --home {home}. "
+    room = "" if config.is_usual(home) else f"Give each command --home {home}. "
     return (
         f"Your address in Postroom is {agent.name} (project {agent.project}). {in_vain(session)}{room}"
         f"Mail is shown to you by itself: do not poll or wait for it.\n{GUIDE}"

@@ -169,7 +169,7 @@ def _agents(caller: "Caller") -> Json:
 
 async def handoff(call: Call) -> Json:
     args = call.args
-    payload = {"needed": args["needed"]} | call.some("status", "files", "constraints", "acceptance")
+    payload = {"needed": args["needed"]} | call.some("status", "files", "acceptance")
     options = {"type": "handoff", "payload": payload} | call.options
     return shown.sent(await call.host.do(call.caller.room.send, args["to"], args["needed"], **options))
 

@@ -18,7 +18,7 @@ PROMPTS = (
         (("to", "who takes over", True),),
         "Hand your current work over to {to} with the tool `handoff`. Look first at what you have changed and"
         " what is left. Say what is to be done now (`needed`), how things stand (`status`), which files it is"
-        " about, what must not be done (`constraints`) and by what one knows that it is done (`acceptance`)."
+        " about, and by what one knows that it is done (`acceptance`); also what must not be done."
         " They know nothing of this conversation. Then stop working on it.",
     ),
     Prompt(

@@ -9,7 +9,12 @@ Json = dict[str, Any]
 
 _TEXT: Json = {"type": "string"}
 _TEXTS: Json = {"type": "array", "items": _TEXT}
-_SECONDS: Json = {"type": "number", "maximum": 600}
+_SECONDS: Json = {"type": "number"}
+
+
+# Who asks its user before each call does so unless a tool says that it does no harm.
+_READS: Json = {"readOnlyHint": True}
+_WRITES: Json = {"destructiveHint": False, "openWorldHint": False}
 
 
 class Tool(NamedTuple):
@@ -33,7 +38,7 @@ class Tool(NamedTuple):
             "name": self.name, "description": self.about, "inputSchema": self.schema,
             "outputSchema": {"type": "object", "properties": self.gives},
         }  # fmt: skip
-        return document | {"annotations": {"readOnlyHint": True}} if self.reads else document
+        return document | {"annotations": _READS if self.reads else _WRITES}
 
 
 def _text(about: str) -> Json:
@@ -41,9 +46,9 @@ def _text(about: str) -> Json:
 
 
 _PRIORITY: Json = {"enum": ["low", "normal", "high", "urgent"]}
-_ITEMS: Json = {"type": "array", "items": {"type": "object"}}
-_SENT: Json = {"id": _TEXT, "to": _ITEMS, "note": _TEXT}
-_ANSWERED: Json = {"id": _TEXT, "answered": {"type": "boolean"}, "answer": {"type": "object"}, "note": _TEXT}
+_ITEMS: Json = {"type": "array"}
+_SENT: Json = {"id": _TEXT, "to": _ITEMS}
+_ANSWERED: Json = {"id": _TEXT, "answered": {"type": "boolean"}, "answer": {"type": "object"}}
 
 TOOLS = (
     Tool(
@@ -76,7 +81,7 @@ TOOLS = (
         {"to": _TEXT, "body": _TEXT, "wait": _SECONDS}, ("to", "body"), _ANSWERED,
     ),
     Tool(
-        "ack", "Say that you have a message, or `refuse` it with a reason.",
+        "ack", "Acknowledge a message, or `refuse` it with a reason.",
         {"id": _TEXT, "refuse": _TEXT}, ("id",), {"id": _TEXT, "state": _TEXT},
     ),
     Tool("agents", "Who you are, who is here, and how each is reached.", {}, (),
@@ -85,7 +90,7 @@ TOOLS = (
         "handoff", "Hand your work over, with all that whoever takes it needs.",
         {
             "to": _TEXT, "needed": _text("what is to be done now"), "status": _text("how things stand"),
-            "files": _TEXTS, "constraints": _TEXTS, "acceptance": _TEXTS,
+            "files": _TEXTS, "acceptance": _TEXTS,
         },
         ("to", "needed"), _SENT,
     ),

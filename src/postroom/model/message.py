@@ -83,6 +83,13 @@ class Message(NamedTuple):
         return read(cls, self.payload, self.type)
 
     @property
+    def traceparent(self) -> str:
+        """Where whoever works on it goes on with its sender's trace, as W3C writes it."""
+        from postroom.model.trace import of  # noqa: PLC0415 - only for who traces
+
+        return str(of(self))
+
+    @property
     def format(self) -> str:
         """How the body is to be read: `plain`, unless the sender said `markdown`."""
         return str((self.metadata or {}).get("format", "plain"))

@@ -88,6 +88,7 @@ _TIMEOUT = _query("timeout", _SECONDS, "how many seconds to wait")
 _WHEN: Json = {"type": ["number", "string", "null"]}
 _OBJECT: Json = {"type": ["object", "null"]}
 _AGENT = _body("agent", MAYBE, "for whom: the caller, or a child of it")
+_LISTENER = _body("listener", TEXT, "as the stream of `/inbox/listen` said at first", required=True)
 _CLAIM = {"id": TEXT, "claim": TEXT}
 _ENCLOSURE = document({"name": TEXT, "content": {"type": "string", "description": "base64"}})
 
@@ -205,6 +206,9 @@ OPERATIONS: tuple[Operation, ...] = (
               (_query("sender", TEXT, "who would write", required=True),
                _query("to", TEXT, "to whom", required=True), _query("type", TEXT, "of what type"), _PROJECT),
               document({"recipients": listed(TEXT)})),
+    Operation("routes", "GET", "/routes", "Who may write to whom, as the config declares it.", MAIL, (),
+              document({"routes": listed(document({"number": NUMBER, "rule": TEXT, "from": TEXT, "to": TEXT,
+                                                   "type": TEXT})), "otherwise": TEXT})),
     Operation("metrics", "GET", "/metrics", "How the room does: counts, times by route, failures.", OBSERVE,
               (_query("hours", {"type": "integer", "minimum": 1, "maximum": 744}, "of the last so many hours"),),
               ref("Metrics")),
@@ -250,6 +254,10 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation("give_up", "POST", "/inbox/give_up", "What was taken was not shown: it is offered again.", MAIL,
               (_body("id", TEXT, "the message", required=True),
                _body("claim", TEXT, "what `take` gave with it", required=True), _AGENT), ref("Delivery")),
+    Operation("heard", "POST", "/inbox/heard", "What a listener was given has been seen: it gets the next one.", MAIL,
+              (_LISTENER,), document({})),
+    Operation("unlisten", "POST", "/inbox/unlisten", "A listener goes: what it has not called heard is offered again.",
+              MAIL, (_LISTENER,), document({})),
     Operation("take_bundle", "POST", "/inbox/bundle", "Claim as many as one text for a model holds.", MAIL,
               (_AGENT, _body("budget", {"type": "integer", "minimum": 1, "maximum": 1_000_000},
                              "how many characters the text may have")),
@@ -293,6 +301,8 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation("command", "POST", "/agents/{address}/command", "Type an operator's command into its terminal.",
               OPERATE, (_ADDRESS, _body("text", TEXT, "one line", required=True), _PROJECT),
               document({"agent": TEXT, "result": TEXT, "words": TEXT, "reason": TEXT})),
+    Operation("link", "POST", "/link", "A link to the page that logs its caller in, once, within a minute.", OPERATE,
+              (), document({"path": TEXT, "person": TEXT})),
     Operation("retry", "POST", "/dead/{ref}/retry", "Put what is dead back into the queue.", OPERATE,
               (_REF, _body("to", MAYBE, "only for that recipient")), _DELIVERIES),
     Operation("purge", "DELETE", "/dead/{ref}", "Remove a dead message for good.", OPERATE, (_REF,),
@@ -302,4 +312,4 @@ OPERATIONS: tuple[Operation, ...] = (
 BY_NAME = {one.name: one for one in OPERATIONS}
 
 # Methods of `Room` that are made of others, or need nobody else.
-COMPOSED = {"listen": ("take", "settle"), "spill": ("message",), "close": ()}
+COMPOSED = {"listen": ("heard", "unlisten"), "spill": ("message",), "close": ()}

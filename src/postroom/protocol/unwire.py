@@ -1,8 +1,13 @@
-"""JSON to rows: what `record` writes, read back. Nonces, claimers and contexts are told to nobody: empty."""
+"""JSON to rows: what `record` writes, read back. Nonces, claimers and contexts are told to nobody: empty.
+
+What cannot be read so was written by another version of Postroom, and is told as that.
+"""
 
 from calendar import timegm
-from typing import TYPE_CHECKING, Any
+from functools import wraps
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
+from postroom.errors import StoreNewer
 from postroom.model.conversation import Decision, Gate, Thread, Topic
 from postroom.model.ladder import Evidence, Outcome, Priority, State
 from postroom.model.manners import Manners
@@ -25,9 +30,25 @@ from postroom.model.query import Hit, Snippet
 from postroom.model.tally import OfAgent, OfPair, Put, Saved, Spread, Stats
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 Document = dict[str, Any]
+
+
+def _understood(read: "Callable[P, T]") -> "Callable[P, T]":
+    @wraps(read)
+    def reading(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return read(*args, **kwargs)
+        except (KeyError, ValueError, TypeError, AttributeError, IndexError) as exc:
+            what = f"what the daemon says of a {read.__name__} is not understood here: {exc}"
+            hint = "Its Postroom is of another version; compare, there and here: postroom --version"
+            raise StoreNewer(what, hint=hint) from exc
+
+    return reading
 
 
 def moment(text: str | None) -> int | None:
@@ -45,6 +66,7 @@ def _at(text: str | None) -> int:
     return moment(text) or 0
 
 
+@_understood
 def message(d: Document) -> Message:
     return Message(
         seq=d["seq"], id=d["id"], tenant=d["tenant"], project=d["project"], sender_id=d["sender_id"],
@@ -62,6 +84,7 @@ def _priority(d: Document) -> Priority:
     return Priority[d["priority"].upper()]
 
 
+@_understood
 def delivery(d: Document, claim: str | None = None) -> Delivery:
     return Delivery(
         seq=d["seq"], message=d["message"], recipient_id=d["recipient_id"], recipient=d["recipient"],
@@ -78,14 +101,17 @@ def _evidence(d: Document) -> Evidence | None:
     return Evidence(d["evidence"]) if d["evidence"] else None
 
 
+@_understood
 def deliveries(found: "Iterable[Document]") -> list[Delivery]:
     return [delivery(one) for one in found]
 
 
+@_understood
 def mail(d: Document) -> Mail:
     return Mail(message(d), delivery(d["delivery"], d.get("claim")))
 
 
+@_understood
 def sent(d: Document) -> Sent:
     ways = {one["recipient_id"]: sight(one["session"], one) for one in d["deliveries"] if "session" in one}
     return Sent(
@@ -94,16 +120,19 @@ def sent(d: Document) -> Sent:
     )  # fmt: skip
 
 
+@_understood
 def posted(d: Document) -> tuple[Message, list[Delivery]]:
     return message(d), deliveries(d["deliveries"])
 
 
+@_understood
 def hit(d: Document) -> Hit:
     said = d["snippet"]
     marks = [(start, end) for start, end in said["marks"]]
     return Hit(message(d), deliveries(d["deliveries"]), Snippet(said["field"], said["text"], marks))
 
 
+@_understood
 def receipts(d: Document) -> Receipts:
     attempts = [attempt(one, each["seq"]) for each in d["deliveries"] for one in each["history"]]
     return Receipts(message(d["message"]), deliveries(d["deliveries"]), attempts)
@@ -117,6 +146,7 @@ def attempt(d: Document, seq: int) -> Attempt:
     )  # fmt: skip
 
 
+@_understood
 def agent(d: Document) -> Agent:
     return Agent(
         d["id"], d["tenant"], d["project"] or "", d["name"], d["address"], d["role"], d["capabilities"],
@@ -124,10 +154,12 @@ def agent(d: Document) -> Agent:
     )  # fmt: skip
 
 
+@_understood
 def manners(d: Document) -> Manners:
     return read_manners(d["wishes"])
 
 
+@_understood
 def status(d: Document) -> AgentStatus:
     sights = tuple(sight(one, d) for one in d["sessions"])
     return AgentStatus(
@@ -149,20 +181,24 @@ def sight(d: Document, of: Document) -> Sight:
     )  # fmt: skip
 
 
+@_understood
 def project(d: Document) -> Project:
     return Project(d["name"], d["root"] or "", _at(d["created_at"]))
 
 
+@_understood
 def topic(d: Document) -> Topic:
     return Topic(d["name"], d["project"], d["subscribers"], d["messages"], moment(d["latest_at"]))
 
 
+@_understood
 def thread(d: Document) -> Thread:
     return Thread(
         d["thread"], d["summary"], d["participants"], d["messages"], d["unread"], message(d["latest"])
     )
 
 
+@_understood
 def gate(d: Document) -> Gate:
     """One that was withdrawn has, as everywhere, a decision for none of its options, with the reason."""
     said, decision = d["decision"], None
@@ -173,6 +209,7 @@ def gate(d: Document) -> Gate:
     return Gate(message(d["message"]), d["options"], d["digest"], d["asked"], decision)
 
 
+@_understood
 def event(d: Document) -> Event:
     payload, stored = dict(d["payload"]), None
     if d["type"] == "message.sent" and "message" in payload:
@@ -183,6 +220,7 @@ def event(d: Document) -> Event:
     )  # fmt: skip
 
 
+@_understood
 def stats(d: Document) -> Stats:
     return Stats(
         moment(d["since"]), d["messages"],

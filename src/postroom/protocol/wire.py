@@ -18,9 +18,12 @@ from postroom.model.message import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from postroom.model.conversation import Gate, Thread, Topic
     from postroom.model.manners import Manners
     from postroom.model.presence import Sight
+    from postroom.model.route import Route
 
 Document = dict[str, Any]
 
@@ -240,6 +243,20 @@ def thread(t: "Thread") -> Document:
 
 def project(p: Project) -> Document:
     return {"name": p.name, "root": p.root or None, "created_at": iso(p.created_at)}
+
+
+def routes(found: "Iterable[Route]", otherwise: str) -> Document:
+    rules = [
+        {
+            "number": one.number,
+            "rule": "allow" if one.allow else "refuse",
+            "from": ", ".join(one.sender) or "*",
+            "to": ", ".join(one.to) or "*",
+            "type": ", ".join(one.types) or "*",
+        }
+        for one in found
+    ]
+    return {"routes": rules, "otherwise": otherwise}
 
 
 def event(e: Event) -> Document:

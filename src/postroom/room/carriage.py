@@ -7,20 +7,22 @@ link that breaks leaves open whether the server did it, and that is what the err
 import http.client
 import json
 import os
+import selectors
 import socket
 import ssl
 import time
 from collections import deque
-from typing import Any
-from urllib.parse import quote, urlencode, urlsplit
+from typing import Any, cast
+from urllib.parse import SplitResult, quote, urlencode, urlsplit
 
 from postroom import errors, host
-from postroom.errors import Unreachable, UsageError
+from postroom.errors import UnknownToken, Unreachable, UsageError
 from postroom.model.message import Json
 from postroom.protocol.operation import BODY, BY_NAME, PATH, PREFIX, QUERY, Operation
 
 SCHEMES = ("http://", "https://", "unix://")
 _PATIENCE = 30.0  # seconds for an answer, beyond what was asked to be waited for
+SILENCE = 45.0  # seconds after which a stream is dead: a living one says something every 15
 _IDLE = 45.0  # seconds after which a link is made anew: the server keeps one for a minute
 
 
@@ -44,15 +46,17 @@ class Carriage:
     """To one server, as one caller."""
 
     def __init__(self, url: str, token: str, agent: str | None) -> None:
-        found = urlsplit(url.rstrip("/"))
         self.url = url.rstrip("/")
-        self._scheme, self._host, self._port = found.scheme, found.hostname or "", found.port
+        found, port = _parsed(self.url)
+        self._scheme, self._host, self._port = found.scheme, found.hostname or "", port
         self._path = found.path if found.scheme == "unix" else ""
         if found.scheme not in ("http", "https", "unix") or (found.path and not self._path) or found.query:
             raise UsageError(f"{url!r} is no address of a room", hint="Like https://host:7678")
         self._headers = {"Accept": "application/json"}
         if self._path and not host.has_unix_sockets():
             raise UsageError("this system has no Unix sockets", hint="Use http:// or https://")
+        if token and not (token.isascii() and token.isprintable()):
+            raise UnknownToken("POSTROOM_TOKEN is no token: it has other characters")
         if token:
             self._headers["Authorization"] = f"Bearer {token}"
         if agent and self._path:
@@ -68,10 +72,18 @@ class Carriage:
         try:
             said: Any = json.loads(content)
         except ValueError:
-            raise Unreachable(f"{self.url} answers with {status} and no JSON") from None
+            said = None
+        if not isinstance(said, dict):
+            raise Unreachable(f"{self.url} answers with {status} and nothing that a room says", url=self.url)
         if status >= 300:
-            raise errors.told(said)
-        return said
+            raise self._told(operation, status, cast("Json", said))
+        return cast("Json", said)
+
+    def _told(self, operation: Operation, status: int, said: Json) -> errors.PostroomError:
+        if status in (404, 405) and said.get("error") in (errors.NotFound.code, UsageError.code):
+            what = f"the daemon at {self.url} is older than this Postroom: it knows no {operation.name!r}"
+            return Unreachable(what, hint="Upgrade Postroom there, then: postroom down; postroom up")
+        return errors.told(said)
 
     def _asked(self, operation: Operation, args: Json, timeout: float) -> tuple[int, bytes]:
         path, body = _request(operation, args)
@@ -100,10 +112,11 @@ class Carriage:
         raise AssertionError("the last try ends in one way or the other")
 
     def _broken(self, operation: Operation, exc: Exception) -> Unreachable:
-        doubt = "" if operation.method == "GET" or isinstance(exc, ConnectionRefusedError) else (
-            "; whether it was done is not known"
-        )  # fmt: skip
-        return Unreachable(f"{self.url} does not answer: {exc or type(exc).__name__}{doubt}", url=self.url)
+        if isinstance(exc, ssl.SSLError) and (told := _about_tls(exc)) is not None:
+            return Unreachable(f"{self.url} {told[0]}", hint=told[1], url=self.url)
+        never_asked = isinstance(exc, (ConnectionRefusedError, FileNotFoundError, socket.gaierror))
+        doubt = "" if operation.method == "GET" or never_asked else "; whether it was done is not known"
+        return Unreachable(f"{self.url} does not answer: {_reason(exc)}{doubt}", url=self.url)
 
     def _idle(self) -> http.client.HTTPConnection | None:
         """A link that nobody uses, and that the server keeps still; a fork's child makes its own."""
@@ -112,7 +125,7 @@ class Carriage:
                 link, used, pid = self._links.pop()
             except IndexError:
                 return None
-            if pid == os.getpid() and time.monotonic() - used < _IDLE:
+            if pid == os.getpid() and time.monotonic() - used < _IDLE and not _has_ended(link):
                 return link
             if pid == os.getpid():
                 link.close()
@@ -125,25 +138,94 @@ class Carriage:
             return http.client.HTTPSConnection(self._host, self._port, timeout=timeout, context=context)
         return http.client.HTTPConnection(self._host, self._port, timeout=timeout)
 
-    def stream(self, cursor: str, timeout: float) -> http.client.HTTPResponse:
-        """The events after a cursor, as they happen, over a link of its own."""
-        link = self._new(timeout)
+    def stream(self, path: str, **query: str | None) -> "Stream":
+        """What the server tells for as long as it is listened to, over a link of its own."""
+        link, said = self._new(_PATIENCE), {name: value for name, value in query.items() if value is not None}
         try:
             headers = self._headers | {"Connection": "close"}  # so that it ends with what is read
-            link.request("GET", f"{PREFIX}/stream?after={quote(cursor)}", headers=headers)
+            link.request("GET", f"{PREFIX}{path}?{urlencode(said)}", headers=headers)
+            line = link.sock
             answer = link.getresponse()
         except (OSError, http.client.HTTPException) as exc:
             link.close()
-            raise Unreachable(f"{self.url} does not answer: {exc}", url=self.url) from None
+            raise Unreachable(f"{self.url} does not answer: {_reason(exc)}", url=self.url) from None
         if answer.status != 200:
             with answer:
                 raise errors.told(json.loads(answer.read()))
-        return answer
+        return Stream(answer, line)
 
     def close(self) -> None:
         """End the links that nobody uses."""
         while (link := self._idle()) is not None:
             link.close()
+
+
+class Stream:
+    """Events as a server sends them."""
+
+    def __init__(self, answer: http.client.HTTPResponse, line: socket.socket) -> None:
+        self._answer, self._line = answer, line
+
+    @property
+    def is_closed(self) -> bool:
+        return self._answer.isclosed()
+
+    def frame(self, seconds: float) -> Json | None:
+        """The next one, its `data` read; None where none came in that time, or it has ended."""
+        found: Json = {}
+        self._line.settimeout(max(0.001, seconds))
+        try:
+            while line := self._answer.readline():
+                text = line.decode().rstrip("\n")
+                name, _, value = text.partition(": ")
+                if name:
+                    found[name] = value
+                elif "data" in found:
+                    found["data"] = json.loads(found["data"])
+                    return found
+                elif not text:
+                    return found  # a word that it is still there
+        except (OSError, http.client.HTTPException):
+            pass
+        return None
+
+    def close(self) -> None:
+        self._answer.close()
+
+
+def _has_ended(link: http.client.HTTPConnection) -> bool:
+    """Whether the server has closed it: on a link that nobody uses nothing else is to be read."""
+    line = link.sock
+    if line is None:
+        return True
+    waiting = selectors.DefaultSelector()
+    with waiting:
+        waiting.register(line, selectors.EVENT_READ)
+        return bool(waiting.select(0))
+
+
+def _parsed(url: str) -> tuple[SplitResult, int | None]:
+    try:
+        found = urlsplit(url)
+        return found, found.port
+    except ValueError:
+        raise UsageError(f"{url!r} is no address of a room", hint="Like https://host:7678") from None
+
+
+def _about_tls(exc: ssl.SSLError) -> tuple[str, str] | None:
+    """What is wrong with a certificate, or with the address, and what helps; None: neither."""
+    if isinstance(exc, ssl.SSLCertVerificationError):
+        hint = "Renew it there (tls_cert); one of your own authority is trusted with SSL_CERT_FILE=ca.pem"
+        return f"has a certificate that is not trusted: {exc.verify_message}", hint
+    if exc.reason in ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "UNKNOWN_PROTOCOL", "PACKET_LENGTH_TOO_LONG"):
+        return "does not speak TLS", "If it is to be reached without: http://…"
+    return None
+
+
+def _reason(exc: Exception) -> str:
+    """In words: those of the system, where it has any."""
+    strerror = exc.strerror if isinstance(exc, OSError) else None
+    return strerror or str(exc) or type(exc).__name__
 
 
 def _request(operation: Operation, args: Json) -> tuple[str, Json | None]:

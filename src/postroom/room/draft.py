@@ -110,6 +110,10 @@ def draft(
         _check_line("subject", subject)
         _check_line("key", key or "")
         _check_line("correlation", correlation or "")
+    if settings.otel == "on":
+        from postroom.model.trace import current  # noqa: PLC0415 - only where that is asked for
+
+        metadata = current(metadata)
     if format is not None:
         metadata = _marked(metadata, format)
     if metadata is not None:

@@ -4,7 +4,7 @@ Each stand is a context of its own, and each claim is numbered in it. So one num
 got, and it may say so even after its stand is gone, with the process that kept it.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from postroom import host
@@ -12,13 +12,14 @@ from postroom.errors import InvalidValue, MailboxLeased
 from postroom.model import ids
 from postroom.model.context import context_id, session_id
 from postroom.model.ladder import Evidence, Outcome
-from postroom.model.message import Mail
-from postroom.room.offer import claim, guard_lease
+from postroom.model.message import Json, Mail, Message, first_delivery
+from postroom.room import one
+from postroom.room.offer import claim, guard_lease, offered
 from postroom.room.settle import see
 from postroom.room.sweep import act_on_due, give_back, is_due, is_offered, reap
-from postroom.room.unit import Unit
 
 if TYPE_CHECKING:
+    from postroom.config import Settings
     from postroom.room.local import LocalRoom
     from postroom.store.contract import WriteTx
 
@@ -95,24 +96,68 @@ def cursor(text: str) -> Cursor:
     return Cursor(name, int(number))
 
 
-def hand_out(
-    room: "LocalRoom",
-    wants: Sequence[Want],
-    proofs: Iterable[Proof] = (),
-    returns: Iterable[Return] = (),
-) -> list[list[Mail]]:
-    """Settle what was proven, take back what was not, and claim what waits: for each want, what it got.
+def settle(
+    tx: "WriteTx", settings: "Settings", proofs: Iterable[Proof] = (), returns: Iterable[Return] = ()
+) -> None:
+    """Settle what was proven, and take back what was not."""
+    for proof in proofs:
+        if (mail := _claimed(tx, proof.claim)) is not None:
+            see(tx, mail, evidence=proof.evidence)
+    for back in returns:
+        if (mail := _claimed(tx, back.claim)) is not None:
+            give_back(tx, mail, settings, Outcome.UNPROVEN if back.handed else Outcome.LOST)
 
-    Who may not take from its mailbox now, because a program of its own listens there, gets nothing.
-    """
-    with Unit(room, prompt=False) as tx:
-        for proof in proofs:
-            if (mail := _claimed(tx, proof.claim)) is not None:
-                see(tx, mail, evidence=proof.evidence)
-        for back in returns:
-            if (mail := _claimed(tx, back.claim)) is not None:
-                give_back(tx, mail, room.settings, Outcome.UNPROVEN if back.handed else Outcome.LOST)
-        return [_claim(tx, room, want) for want in wants]
+
+def hand_out(tx: "WriteTx", room: "LocalRoom", want: Want) -> list[Mail]:
+    """Claim what waits. Nothing, where a program of its own listens on that mailbox."""
+    at = want.stand
+    standing, first = tx.next(at.party, at.claimer, at.called)
+    if standing.holder == host.identity():
+        return []
+    if standing.holder is not None or standing.others or is_due(standing.due, tx.now):
+        act_on_due(tx, room.settings)
+        try:
+            guard_lease(tx, at.party, room)
+        except MailboxLeased:
+            return []
+        reap(tx, at.party, room.settings)
+        first = tx.next(at.party, at.claimer, at.called)[1]
+    if first is None or want.most < 1:
+        return []
+    waiting = [first] if want.most == 1 else tx.ready(at.party, want.most, at.called)
+    return [
+        claim(
+            tx, mail, route=ROUTE, context=at.context, handed=True, lease=0, claimer=at.claimer,
+            nonce=str(Cursor(at.id, number)),
+        )
+        for number, mail in enumerate(waiting, want.after + 1)
+    ]  # fmt: skip
+
+
+def hand_out_new(tx: "WriteTx", message: Message, wants: list[Want]) -> list[Mail | None]:
+    """Claim what this transaction has posted, for many at once; None where something else may come first."""
+    offers: list[tuple[str, Json]] = []
+    found: list[Mail | None] = []
+    for at, _, after in wants:
+        if not tx.is_alone(at.party, at.claimer, message):
+            found.append(None)
+            continue
+        said: Json = {
+            "n": 1, "route": ROUTE, "context": at.context, "nonce": f"{at.id}.{after + 1}",
+            "claimer": at.claimer, "handed": True, "lease_until": None,
+        }  # fmt: skip
+        offers.append((at.party, said))
+        found.append(offered(message, first_delivery(message, at.party, at.called), said, tx.now))
+    tx.offer_new(message, offers)
+    return found
+
+
+def is_new(tx: "WriteTx") -> Message | None:
+    """The message that is all a transaction has written, if whoever gets it may have it now."""
+    message = tx.posted
+    if message is None or tx.next_seq - tx.first_seq > 1 or message.not_before is not None:
+        return None
+    return None if one.is_one(message) else message
 
 
 def resume(room: "LocalRoom", party: str, upto: Cursor) -> int:
@@ -142,31 +187,6 @@ def _claimed(tx: "WriteTx", wanted: Claim) -> Mail | None:
     """What is still claimed so: an act of the agent's may have settled it, or a person taken it away."""
     mail = tx.mail(wanted.seq, wanted.party)
     return mail if mail and is_offered(mail) and mail.delivery.nonce == wanted.nonce else None
-
-
-def _claim(tx: "WriteTx", room: "LocalRoom", want: Want) -> list[Mail]:
-    at = want.stand
-    standing, first = tx.next(at.party, at.claimer, at.called)
-    if standing.holder == host.identity():
-        return []
-    if standing.holder is not None or standing.others or is_due(standing.due, tx.now):
-        act_on_due(tx, room.settings)
-        try:
-            guard_lease(tx, at.party, room)
-        except MailboxLeased:
-            return []
-        reap(tx, at.party, room.settings)
-        first = tx.next(at.party, at.claimer, at.called)[1]
-    if first is None or want.most < 1:
-        return []
-    waiting = [first] if want.most == 1 else tx.ready(at.party, want.most, at.called)
-    return [
-        claim(
-            tx, mail, route=ROUTE, context=at.context, handed=True, lease=0, claimer=at.claimer,
-            nonce=str(Cursor(at.id, number)),
-        )
-        for number, mail in enumerate(waiting, want.after + 1)
-    ]  # fmt: skip
 
 
 def _is_within(nonce: str | None, upto: Cursor) -> bool:

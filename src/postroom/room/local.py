@@ -212,7 +212,7 @@ class LocalRoom(Premises):
         return frame(
             shown, budget=budget, waiting=waiting, paths=paths, now=self.now(),
             here=self.project() if here is None else here,
-            home="" if config.home() == self.home else self.home,
+            home="" if config.is_usual(self.home) else self.home,
         )  # fmt: skip
 
     def _with_paths(self, mail: Mail) -> Mail:

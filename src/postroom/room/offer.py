@@ -7,7 +7,7 @@ from postroom.errors import IllegalMove, MailboxLeased, StaleClaim, UnknownMessa
 from postroom.model import ids
 from postroom.model.context import context_id, session_id
 from postroom.model.ladder import Outcome, State, move
-from postroom.model.message import Agent, Delivery, Lease, Mail, make
+from postroom.model.message import Agent, Delivery, Json, Lease, Mail, Message, make
 from postroom.room import directory, one
 from postroom.room.rest import keep_resting
 from postroom.room.sweep import act_on_due, give_back, is_due, is_offered, reap
@@ -102,11 +102,16 @@ def claim(
     tx.append("delivery.offered", delivery.recipient_id, about=message, payload=payload, status="offered")
     if one.is_one(message):
         one.take(tx, mail, route, context, claimer)
-    # Spelled out because `_replace` costs as much as a statement. After offered_at nothing changes.
+    return offered(message, delivery, payload, tx.now)
+
+
+def offered(message: Message, delivery: Delivery, said: Json, now: int) -> Mail:
+    """A delivery after its claim. Spelled out because `_replace` costs as much as a statement."""
+    _, route, context, nonce, claimer, handed, until = said.values()
     return make(Mail, (message, make(Delivery, (
-        *delivery[:4], State.OFFERED, route, delivery.evidence, n, delivery.unproven, None, delivery.priority,
-        False, delivery.shown_before, until, context, nonce, claimer, tx.now if handed else None,
-        delivery.stored_at, tx.now, *delivery[20:],
+        *delivery[:4], State.OFFERED, route, delivery.evidence, said["n"], delivery.unproven, None,
+        delivery.priority, False, delivery.shown_before, until, context, nonce, claimer,
+        now if handed else None, delivery.stored_at, now, *delivery[20:],
     ))))  # fmt: skip
 
 

@@ -17,7 +17,7 @@ from postroom.model.message import Agent, Message
 from postroom.room import directory
 from postroom.room.directory import Scope
 from postroom.room.seat import is_live
-from postroom.room.unit import Unit
+from postroom.room.unit import Courier, Unit
 from postroom.store.sqlite.store import SqliteStore
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from postroom.bell.contract import Bell, Waiter
     from postroom.model.route import Route
+    from postroom.room.follower import Adapt, Followers
     from postroom.room.hand import Hand
     from postroom.room.identity import Witness
     from postroom.room.waiter import Waiters
@@ -48,11 +49,7 @@ class Premises:
         witness: "Witness | None" = None,
     ) -> None:
         self.home = home
-        self.settings = settings
-        self.declared = declared
-        # Whether there is anything to ask before something is sent, and anything that may hold what was.
-        self.is_policed = bool(declared.routes) or settings.is_limiting
-        self.is_shaped = bool(settings.recipient_rate or settings.digest_seconds)
+        self._follow(settings, declared)
         self.agent = agent
         self.scope = Scope(project, start, witness=witness)
         run = os.path.join(home, "run")
@@ -63,6 +60,7 @@ class Premises:
         self.bell = _bell(run)
         self.quiet = QuietMarkers(run)
         self.ring = RingFiles(run)
+        self.couriers: list[Courier] = []  # who bring mail in this process
         self._waiters: Waiters | None = None
         # When a party's mail (None: everybody's) is swept next, by the monotonic clock; waiters share it.
         self.next_sweeps: dict[str | None, float] = {}
@@ -70,24 +68,59 @@ class Premises:
         self.acked: tuple[str, str] = ("", "")
         self.in_hand: dict[str, int] = {}  # what was shown last to who listens here, by mailbox
         self.run = run
-        self._routes: list[Route] | None = None
+        self._followers: Followers | None = None
         self.space: dict[
             str, int
         ] = {}  # how many more go into a mailbox before what waits there is counted anew
+
+    def _follow(self, settings: config.Settings, declared: config.Declared) -> None:
+        self.settings = settings
+        self.declared = declared
+        # Whether there is anything to ask before something is sent, and anything that may hold what was.
+        self.is_policed = bool(declared.routes) or settings.is_limiting
+        self.is_shaped = bool(settings.recipient_rate or settings.digest_seconds)
+        self._routes: list[Route] | None = None
+
+    def renew(self, settings: config.Settings, declared: config.Declared) -> None:
+        """Go on with another config, here and in all rooms that follow this one. From any thread: a use case
+        that runs meanwhile may see some of it.
+        """
+        self._follow(settings, declared)
+        self.store.patience, self.store.durability = settings.busy_seconds, settings.durability
+        self.space.clear()
+        for other, adapt in self._followers.every() if self._followers else ():
+            other.renew(adapt(settings), declared)
+
+    def lead(self, other: "Premises", adapt: "Adapt" = lambda settings: settings) -> None:
+        """Have another room follow this one for as long as it is there: its settings are made of ours."""
+        if self._followers is None:
+            from postroom.room.follower import Followers  # noqa: PLC0415 - only in who lives long
+
+            self._followers = Followers()
+        self._followers.add(other, adapt)
+        other._follow(adapt(self.settings), self.declared)  # it may have been told of while this was made
 
     def who(self, agent: str | None = None) -> Agent:
         """The agent or person a call is made for; must exist."""
         return directory.caller(self.store.look(), agent or self.agent, self.scope)
 
-    def on_behalf(self, agent: str | None, project: str | None, witness: "Witness | None") -> "Self":
+    def on_behalf(
+        self,
+        agent: str | None,
+        project: str | None,
+        witness: "Witness | None",
+        adapt: "Adapt" = lambda settings: settings,
+    ) -> "Self":
         """The same room as another caller has it: its own name, project and evidence, the same files.
 
-        For who serves many. `close` what this was made of, and not this.
+        `adapt`: its settings, of ours. For who serves many. `close` what this was made of, and not this.
         """
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__)
         other.agent, other.scope = agent, Scope(project, witness=witness)
         other._waiters, other.acked = None, ("", "")
+        other._followers = None
+        self.lead(other, adapt)
         return other
 
     def claim(self, name: str) -> None:

@@ -14,9 +14,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, cast
 
 from postroom.clock import wall
-from postroom.errors import IllegalMove, InvalidAttachment, StaleClaim, UnknownMessage
+from postroom.errors import InvalidAttachment
 from postroom.model.conversation import Attachment, Gate, Thread, Topic
-from postroom.model.ladder import Priority, State
+from postroom.model.ladder import Priority
 from postroom.model.message import Agent, AgentStatus, Delivery, Event, Mail, Message, Project, Receipts, Sent
 from postroom.protocol import unwire
 from postroom.protocol.operation import BY_NAME, LONGEST_WAIT
@@ -153,14 +153,25 @@ class RemoteRoom:
     def take_bundle(
         self, agent: str | None = None, *, budget: int = 9_000, route: str = "api"
     ) -> "Bundle | None":
-        from postroom.protocol.frame import Frame  # noqa: PLC0415 - only who shows mail to a model
-        from postroom.room.bundle import Bundle  # noqa: PLC0415
+        """The text is made here: it names files, and those of the other machine are not to be read here."""
+        from postroom.room.bundle import MOST, Bundle  # noqa: PLC0415 - only who shows mail to a model
 
         found = self.call("take_bundle", agent=agent, budget=budget)["bundle"]
         if found is None:
             return None
-        mails, said = [unwire.mail(one) for one in found["mails"]], found["frame"]
-        return Bundle(mails, Frame(said["text"], mails, [], said["mark"], said["lengths"], said["missing"]))
+        taken = [unwire.mail(one) for one in found["mails"]]
+        try:
+            waiting = [mail.handle for mail in self.peek(agent, limit=MOST)]
+            frame = self.frame(taken, budget=budget, waiting=waiting)
+        except BaseException:
+            self._give_up_all(taken)
+            raise
+        self._give_up_all(frame.left_out)
+        return Bundle(frame.shown, frame)
+
+    def _give_up_all(self, mails: Iterable[Mail]) -> None:
+        for mail in mails:
+            self.give_up(mail)
 
     def settle_all(self, mails: list[Mail], *, shown: Sequence[int] = ()) -> None:
         claims = [
@@ -184,22 +195,11 @@ class RemoteRoom:
         return unwire.sent(self.call("reply", ref=_ref(what), body=body, agent=agent or _of(what), **said))
 
     def listen(self, agent: str | None = None, *, timeout: float | None = None) -> Iterator[Mail]:
-        """As everywhere, but that the mailbox is not held: another program may take from it meanwhile."""
-        while (mail := self.take(agent, timeout=timeout)) is not None:
-            yield mail
-            self._see(mail)
+        """As everywhere: the mailbox is held for as long as the connection stands."""
+        from postroom.room.hearing import Hearing  # noqa: PLC0415 - only who listens
 
-    def _see(self, mail: Mail) -> None:
-        """The next one is asked for, so this one was seen, though its lease may have lapsed by now."""
-        try:
-            self.settle(mail)
-        except StaleClaim:
-            try:
-                again = self.take(_whose(mail), id=mail.id)
-                if again is not None and again.delivery.state is State.OFFERED:
-                    self.settle(again)
-            except (StaleClaim, IllegalMove, UnknownMessage):
-                pass  # another has it, or it has ended
+        who = agent or self.agent
+        return Hearing(self._carriage, self._carriage.call, timeout, agent=who, project=self._project)
 
     def frame(
         self,
@@ -214,7 +214,11 @@ class RemoteRoom:
         shown = [self._with_paths(mail) for mail in mails]
         paths = {mail.id: path for mail in shown if (path := self.spill(mail))}
         where = self.call("me")["project"] if here is None else here
-        return frame(shown, budget=budget, waiting=waiting, paths=paths, now=wall(), here=where)
+        url = self._carriage.url
+        return frame(
+            shown, budget=budget, waiting=waiting, paths=paths, now=wall(), here=where,
+            home="" if os.environ.get("POSTROOM_HOME", "").rstrip("/") == url else url,
+        )  # fmt: skip
 
     def _with_paths(self, mail: Mail) -> Mail:
         if not mail.message.attachments:
@@ -272,13 +276,14 @@ class RemoteRoom:
 
     def search(self, query: str, *, limit: int = 50, **options: "Unpack[SearchOptions]") -> "list[Hit]":
         said: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+        said |= {name: str(said[name]) for name in ("since", "until") if name in said}  # as in a query
         if "party" in said:
             said["with"] = said.pop("party")
         found = self.call("search", q=query, limit=max(1, min(limit, 500)), **said)
         return [unwire.hit(one) for one in found["messages"]]
 
     def stats(self, *, since: int | None = None) -> "Stats":
-        return unwire.stats(self.call("stats", since=since))
+        return unwire.stats(self.call("stats", since=None if since is None else str(since)))
 
     def events(
         self, *, follow: bool = False, agent: str | None = None, after: str | None = None

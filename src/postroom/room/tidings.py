@@ -1,17 +1,15 @@
 """The events of a room elsewhere, as they happen; a stream that breaks is taken up where it ended."""
 
-import http.client
-import json
 import time
 from collections.abc import Iterator
+from contextlib import closing
 
 from postroom.errors import Unreachable
 from postroom.model.message import Event
 from postroom.protocol import unwire
-from postroom.room.carriage import Carriage
+from postroom.room.carriage import SILENCE, Carriage
 from postroom.room.history import concerns
 
-_SILENCE = 45.0  # seconds after which a stream is dead: a living one says something every 15
 _FIRST, _LONGEST = 0.2, 10.0  # seconds before a broken stream is taken up again
 
 
@@ -24,21 +22,15 @@ def follow(carriage: Carriage, cursor: str, party: str | None) -> Iterator[Event
                 cursor, pause = heard, _FIRST
                 if event is not None and concerns(event, party):
                     yield event
-        except (Unreachable, OSError, http.client.HTTPException):
+        except Unreachable:
             pass
         time.sleep(pause)
         pause = min(_LONGEST, pause * 2)
 
 
 def _heard(carriage: Carriage, cursor: str) -> Iterator[tuple[str, Event | None]]:
-    with carriage.stream(cursor, _SILENCE) as stream:
-        frame: dict[str, str] = {}
-        while line := stream.readline():
-            text = line.decode().rstrip("\n")
-            if text:
-                name, _, value = text.partition(": ")
-                frame[name] = value
-            elif "id" in frame:
+    with closing(carriage.stream("/stream", after=cursor)) as stream:
+        while (frame := stream.frame(SILENCE)) is not None:
+            if "id" in frame:
                 is_event = frame.get("event") != "hello"
-                yield frame["id"], unwire.event(json.loads(frame["data"])) if is_event else None
-                frame = {}
+                yield frame["id"], unwire.event(frame["data"]) if is_event else None

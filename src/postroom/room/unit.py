@@ -2,11 +2,12 @@
 
 Order matters, and is what the crash tests kill at: the promises made outside the store (quiet markers, what
 listeners believe to be next) are withdrawn inside the transaction, the bells ring after the commit, and the
-disk is waited for last of all.
+disk is waited for last of all. A courier claims what it can bring in the transaction that stored it, and
+brings it once that is committed.
 """
 
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from postroom import label
 from postroom.errors import StoreReadOnly
@@ -18,7 +19,24 @@ if TYPE_CHECKING:
     from postroom.room.premises import Premises
     from postroom.store.contract import WriteTx
 
+if not TYPE_CHECKING:
+    Protocol = object  # a real one costs every start half a millisecond a class
+else:
+    from typing import Protocol
+
 EVERYONE = "_events"  # the bell of those who follow the events themselves
+
+
+class Courier(Protocol):
+    """Somebody in this process who brings mail to readers that are here now; any thread calls it."""
+
+    def take(self, tx: "WriteTx") -> Any:
+        """Claim for them of what has become due, in the transaction that ends; None: nothing."""
+        ...
+
+    def bring(self, taken: Any, *, is_stored: bool) -> None:
+        """What was taken is committed, or has come to nothing. Must neither raise nor block."""
+        ...
 
 
 class Unit:
@@ -47,7 +65,7 @@ class Unit:
     def __enter__(self) -> "WriteTx":
         if label.armed:
             label.here("before-begin")
-        self._tx = tx = self._room.store.begin(self._mailbox)
+        self._tx = tx = self._room.store.begin(self._mailbox, joins=True)
         if self._prompt:
             try:
                 if (due := tx.next_due()) is not None and due <= tx.now:
@@ -75,20 +93,24 @@ class Unit:
         if not tx.wrote:
             room.store.rollback()
             return
+        taken: list[tuple[Courier, Any]] = []
         try:
             if tx.stirred:
+                for courier in room.couriers:
+                    taken.append((courier, courier.take(tx)))
                 room.quiet.lift(tx.stirred)
             for party in tx.unsettled:
                 room.contest(tx, party)
             if label.armed:
                 label.here("before-commit")
-        except OSError as cause:
-            room.store.rollback()
-            raise StoreReadOnly(f"a promise cannot be withdrawn: {cause}", path=room.home) from cause
-        except BaseException:
-            room.store.rollback()
+            room.store.commit()
+        except BaseException as cause:
+            _bring(taken, is_stored=False)
+            room.store.abandon(cause)
+            if isinstance(cause, OSError):
+                raise StoreReadOnly(f"a promise cannot be withdrawn: {cause}", path=room.home) from cause
             raise
-        room.store.commit()
+        _bring(taken, is_stored=True)
         if label.armed:
             label.here("after-commit")
         enclosures = {} if self.announced is None else {self._mailbox: enclose(self.announced)}
@@ -100,3 +122,9 @@ class Unit:
         if label.armed:
             label.here("after-ring")
         room.store.sync(lasting=self._lasting)
+
+
+def _bring(taken: list[tuple[Courier, Any]], *, is_stored: bool) -> None:
+    for courier, what in taken:
+        if what is not None:
+            courier.bring(what, is_stored=is_stored)

@@ -9,10 +9,9 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
-from starlette.types import ASGIApp
 
 from postroom.errors import NotFound, PostroomError, UsageError
-from postroom.server import compat, openapi, page, problem, prometheus, relay, rest, stream
+from postroom.server import compat, listening, openapi, page, problem, prometheus, relay, rest, stream
 from postroom.server.desk import Desk
 from postroom.server.exchange import Exchange
 from postroom.server.feed import Feed
@@ -21,7 +20,7 @@ from postroom.server.guard import Guard, Premises
 _log = logging.getLogger("postroom.daemon")
 
 
-def application(desk: Desk, premises: Premises, more: Sequence[BaseRoute] = ()) -> ASGIApp:
+def application(desk: Desk, premises: Premises, more: Sequence[BaseRoute] = ()) -> Guard:
     """Serves a desk; `premises` says under which names, and `more` is what else is served there."""
     handlers: dict[Any, Any] = {
         PostroomError: _told, HTTPException: _astray, Exception: _unexpected,
@@ -39,6 +38,7 @@ def routes(desk: Desk, cookie: str) -> list[BaseRoute]:
         prometheus.route(desk),
         Route(openapi.PATH, _described, methods=["GET"], name="openapi"),
         stream.route(desk, feed),
+        listening.route(desk),
         relay.route(desk, feed, exchange),
         *compat.routes(desk, feed, exchange),
         *rest.routes(desk),
@@ -57,7 +57,7 @@ async def _described(_: Request) -> Response:
 
 async def _told(_: Request, exc: PostroomError) -> Response:
     if problem.status(exc) >= 500:
-        _log.error("%s", exc, extra={"facts": exc.facts})
+        _log.error("refused", extra={"facts": {"error": exc, "code": exc.code}})
     return rest.answer(exc.as_json(), problem.status(exc), problem.advice(exc))
 
 
@@ -70,5 +70,5 @@ async def _astray(request: Request, exc: HTTPException) -> Response:
 
 
 async def _unexpected(_: Request, exc: Exception) -> Response:
-    _log.error("unexpected", exc_info=exc, extra={"facts": {"error": repr(exc)}})
+    _log.error("unexpected", exc_info=exc, extra={"facts": {"error": exc}})
     return rest.answer(problem.unexpected(exc).as_json(), 500)

@@ -25,16 +25,21 @@ ACTS: dict[str, Act] = {
 }
 
 
-def checked(operation: Operation, args: Json) -> Json:
-    """What a call says, if it is sound; `InvalidValue` names what is not."""
-    schema: Json = {
+_SCHEMAS: dict[str, Json] = {
+    one.name: {
         "type": "object",
         "additionalProperties": False,
-        "properties": {one.name: one.schema for one in operation.parameters},
-        "required": [one.name for one in operation.parameters if one.required],
+        "properties": {part.name: part.schema for part in one.parameters},
+        "required": [part.name for part in one.parameters if part.required],
     }
+    for one in OPERATIONS
+}
+
+
+def checked(operation: Operation, args: Json) -> Json:
+    """What a call says, if it is sound; `InvalidValue` names what is not."""
     try:
-        check(args, schema, "request")
+        check(args, _SCHEMAS[operation.name], "request")
         encode(args).encode()
     except InvalidPayload as exc:
         hint = f"See what {operation.name} takes: GET /api/v1/openapi.json"

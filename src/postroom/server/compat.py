@@ -94,6 +94,9 @@ class _Client(Client):
     def greet(self) -> None:
         """Those systems say nothing."""
 
+    def heard(self, text: str) -> bool:
+        return False
+
     async def hear(self, text: str | None) -> None:
         handed = Cursor(self._one.stand.id, self._one.handed)
         self._exchange.prove(self._one, self._one.proven(handed), Evidence.BOUNDARY)

@@ -16,6 +16,7 @@ from postroom.room.handout import Claim, Cursor, claim_of, stand
 from postroom.text import encode
 
 if TYPE_CHECKING:
+    from postroom.server.line import WebSocket
     from postroom.server.presence import Presence
 
 Dress = Callable[[Mail, dict[int, str]], str]  # as a frame; by its number, what all frames of a message share
@@ -32,7 +33,8 @@ class Connection:
         self.agent = agent
         self.stand = stand(agent.id, agent.called)
         self.window = window
-        self.numbered, self.unproven = 0, 0  # the exchange's own thread counts these
+        self.numbered, self.unproven = 0, 0  # the exchange counts these
+        self.is_full = False  # whether more waits than it has room for
         self.presence = presence
         self.closed = asyncio.Event()
         self.wants_receipts, self.tells_presence = False, True
@@ -41,7 +43,9 @@ class Connection:
         self._numbers: dict[str, int] = {}  # by the message's id
         self._ids: dict[int, str] = {}
         self._dress = dress
+        self.line: WebSocket | None = None
         self._out: deque[tuple[int, str]] = deque()
+        self._is_writing = False  # whether what is in there is being written out, in its order
         self._known = 0  # the latest change of presence that it was told
         self._is_told = False  # whether presence may be told now
         self._receipts: OrderedDict[tuple[int, str], Json] = OrderedDict()
@@ -57,15 +61,27 @@ class Connection:
             number = int(claim.nonce.rpartition(".")[2])
             self.open[number] = claim
             self._numbers[mail.id], self._ids[number] = number, mail.id
-            self._out.append((number, self._dress(mail, texts)))
-        self._news.set()
+            self._put(number, self._dress(mail, texts))
 
     def say(self, document: Any) -> None:
         """An answer, or a word of its own."""
-        self._out.append((0, encode(document)))
+        self._put(0, encode(document))
         if len(self._out) - len(self.open) > _MOST_ANSWERS:
             self._room.clear()
+
+    def _put(self, number: int, text: str) -> None:
+        """Out at once, if nothing else waits and the line takes it."""
+        is_idle = self.line is not None and not self._is_writing and not self._out
+        if is_idle and self.line is not None and self.line.write(text):
+            self.handed = number or self.handed
+            return
+        self._out.append((number, text))
         self._news.set()
+
+    @property
+    def is_heard(self) -> bool:
+        """Whether it reads what it asked for."""
+        return self._room.is_set()
 
     async def has_room(self) -> None:
         """Wait until it has read most of what it asked for."""
@@ -103,6 +119,7 @@ class Connection:
         """Write out what there is, for ever; ends with an error of the server's when the client is gone."""
         while True:
             self._news.clear()
+            self._is_writing = True
             while self._out:
                 number, text = self._out.popleft()
                 await send({"type": "websocket.send", "text": text})
@@ -110,7 +127,9 @@ class Connection:
             self._room.set()
             for text in self._later():
                 await send({"type": "websocket.send", "text": text})
-            await self._news.wait()
+            self._is_writing = False
+            if not self._out:
+                await self._news.wait()
 
     def _later(self) -> list[str]:
         """What could wait, as it is now."""

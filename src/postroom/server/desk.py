@@ -44,6 +44,8 @@ class Desk:
         self._measured: dict[int, tuple[Metrics, float]] = {}
         self._strangers = Rates(_TRIES)
         self._guard = threading.Lock()
+        self.noted: Callable[..., None] | None = None  # told of each operation, where somebody traces
+        self.held: dict[str, Any] = {}  # mailboxes that programs elsewhere hold
         self.endings: list[Callable[[], Awaitable[None]]] = []  # what is done before it closes
 
     async def do(self, function: Callable[..., T], *args: Any, **kwargs: Any) -> T:

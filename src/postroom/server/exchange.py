@@ -1,34 +1,57 @@
-"""Mail for all who are connected: one thread claims it, for all in one transaction whenever a bell rings.
+"""Mail for all who are connected: claimed in the transaction that stores it, pushed once that is committed.
 
-The store is the truth: whatever was missed, or could not be done, is found when it is looked for again.
+What is written by this process is claimed there and then, whichever thread writes it (`take`). For what
+others write a bell rings, and then all whose bells rang are looked after in one transaction. All this is done
+in the event loop itself, as that takes less time than to have it done by a thread; but where there is a lock
+to wait for, or a disk, a thread waits. The store is the truth: what was missed is found at the next look.
 """
 
 import asyncio
+import contextlib
 import logging
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from postroom.bell.contract import Waiter
 from postroom.bell.polling import SECONDS
-from postroom.errors import PostroomError
+from postroom.errors import PostroomError, StoreBusy
 from postroom.model.ladder import Evidence
-from postroom.model.message import Json, Mail
-from postroom.room.handout import Claim, Cursor, Proof, Return, Want, claim_of, hand_out, resume
+from postroom.model.message import Mail, Message
+from postroom.room.handout import (
+    Claim,
+    Cursor,
+    Proof,
+    Return,
+    Want,
+    claim_of,
+    hand_out,
+    hand_out_new,
+    is_new,
+    resume,
+    settle,
+)
+from postroom.room.unit import Unit
 from postroom.server.connection import WIDEST, Connection
 from postroom.server.desk import Desk
 from postroom.server.presence import Presence
 
-T = TypeVar("T")
+if TYPE_CHECKING:
+    from postroom.store.contract import WriteTx
 
-Found = list[tuple[Connection, list[Mail]]]
+T = TypeVar("T")
 
 _SWEEP = 5.0  # seconds between two looks though nothing rang
 _AGAIN = 1.0  # seconds after which is tried again what could not be done
 _TOGETHER = 0.1  # seconds: who comes and goes in this time is told at once
-_AT_ONCE = 250  # mailboxes in one transaction
-_FEW = 8  # mailboxes of which all is claimed at once, and of more the first only
+_SOON = 0.005  # seconds in which what is proven is put together
+_AT_ONCE = 100  # mailboxes, or proofs, in one transaction
+_NEW_AT_ONCE = 1000  # mailboxes that get the same new message
+_MOST_PROVEN = 1000  # that wait while there is mail to bring
+_FEW = 8  # mailboxes of which all is claimed at once, and of more only so much as may be new
 _log = logging.getLogger("postroom.daemon")
 
 
@@ -38,14 +61,7 @@ class Proven(NamedTuple):
     connection: Connection
     claim: Claim
     evidence: Evidence
-
-
-class Round(NamedTuple):
-    """What is to be done at once."""
-
-    rung: set[str]  # whose mailboxes may have something
-    proven: list[Proven]
-    returns: list[Return]
+    noted: Callable[[], None] | None = None  # called once it is stored
 
 
 class Mailbox:
@@ -53,11 +69,19 @@ class Mailbox:
 
     def __init__(self, waiter: Waiter) -> None:
         self.waiter = waiter
-        self.connections: tuple[Connection, ...] = ()  # replaced, never changed: another thread reads it
+        self.connections: tuple[Connection, ...] = ()  # replaced, never changed: other threads read it
+
+
+class Taken:
+    """What was claimed in one transaction, and for whom."""
+
+    def __init__(self) -> None:
+        self.found: list[tuple[Connection, list[Mail]]] = []
+        self.is_stored: bool | None = None  # None: nobody knows yet
 
 
 class Exchange:
-    """One for each server."""
+    """One for each server; a courier of its room."""
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
@@ -65,13 +89,16 @@ class Exchange:
         self._mailboxes: dict[str, Mailbox] = {}
         self._projects: dict[str, Presence] = {}
         self._telling: set[Presence] = set()
-        self._next = Round(set(), [], [])
-        self._rang: set[str] = set()  # for whom this process has rung; any thread adds to it
-        self._again: set[str] = set()  # who got something, and may get more
-        self._is_told = False  # whether the loop knows that it has
-        self._worker: threading.Thread | None = None
+        self._rung: set[str] = set()  # whose mailboxes may have something; any thread adds to it
+        self._proven: deque[Proven] = deque()
+        self._returns: deque[Return] = deque()
+        self._taken: deque[Taken] = deque()  # in the order of their transactions
+        self._guard = threading.Lock()  # over what is counted for connections
         self._due = asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._home = 0  # its thread
         self._task: asyncio.Task[None] | None = None
+        desk.room.couriers.append(self)
         desk.endings.append(self.close)
 
     def presence(self, project: str) -> Presence:
@@ -83,11 +110,12 @@ class Exchange:
 
     async def enter(self, one: Connection, upto: Cursor | None = None) -> None:
         """From now on it gets its mail. `upto`: what it had got at an earlier connection."""
+        self._loop, self._home = asyncio.get_running_loop(), threading.get_ident()
         if upto is not None:
             for other in [old for old in self.connections() if old.stand.id == upto.stand]:
                 self.leave(other)
             await self._settled()
-            await self._off(resume, self._desk.room, one.agent.id, upto)
+            await self._soon(partial(resume, self._desk.room, one.agent.id, upto))
         party = one.agent.id
         if party not in self._mailboxes:
             self._mailboxes[party] = self._opened(party)
@@ -111,81 +139,142 @@ class Exchange:
             self._closed(one)
         if one.presence.leave(one.agent.address):
             self._tell(one.presence)
-        self._next.returns.extend(
-            Return(claim, handed=number <= one.handed) for number, claim in one.open.items()
-        )
+        self._returns.extend(Return(claim, handed=number <= one.handed) for number, claim in one.open.items())
         one.open.clear()
         self._due.set()
 
-    def prove(self, one: Connection, claims: Iterable[Claim], evidence: Evidence = Evidence.AGENT) -> None:
-        self._next.proven.extend(Proven(one, claim, evidence) for claim in claims)
-        self._ring(one.agent.id)
+    def prove(
+        self,
+        one: Connection,
+        claims: Iterable[Claim],
+        evidence: Evidence = Evidence.AGENT,
+        noted: Callable[[], None] | None = None,
+    ) -> None:
+        """Stored a moment later, with what others prove by then; mail goes first.
 
-    async def do(self, act: Callable[[], Json]) -> Json:
-        """Something that may send mail; whoever is connected here gets it before who asked gets an answer."""
-        result, found = await self._off(self._done, act)
-        self._distribute(found)
-        if self._rang or self._again:
+        `noted`: called then; somebody waits for it, and there is a claim.
+        """
+        proven = [Proven(one, claim, evidence) for claim in claims]
+        if noted is not None:
+            proven[-1] = proven[-1]._replace(noted=noted)
             self._due.set()
-        return result
+        elif not self._proven:
+            asyncio.get_running_loop().call_later(_SOON, self._due.set)
+        self._proven.extend(proven)
+
+    def at_once(self, act: Callable[[], T]) -> T:
+        """Something that is one transaction, here and now; `StoreBusy`: it was not done, others write.
+
+        Whoever is connected gets the mail that it sends before who asked gets an answer.
+        """
+        store = self._desk.room.store
+        if store.durability != "normal":
+            raise StoreBusy  # it would wait for the disk
+        with store.hurried():
+            return act()
+
+    async def do(self, act: Callable[[], T]) -> T:
+        """The same for what may have to wait."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, act)
+
+    async def _soon(self, act: Callable[[], T]) -> T:
+        try:
+            return self.at_once(act)
+        except StoreBusy:
+            return await self.do(act)
 
     async def close(self) -> None:
-        """Take back what nobody has proven, and end."""
-        await self._settled()
+        """Note what was proven, take back what was not, and end."""
         if self._task is not None:
             self._task.cancel()
-            self._task = None
+            self._task = None  # nothing is claimed any more
+        while self._proven or self._returns:
+            self._rung.clear()
+            if not await self._settled():
+                break  # whoever looks next finds that this process is gone
         self._thread.shutdown(wait=False)
 
-    # In the thread of its own
+    # As a courier, in whatever thread writes
 
-    def _done(self, act: Callable[[], Json]) -> tuple[Json, Found]:
-        self._worker = threading.current_thread()
-        result = act()
-        rung = self._rang_here()
+    def take(self, tx: "WriteTx") -> Taken | None:
+        parties = [party for party in tx.stirred if party in self._mailboxes]
+        if not parties or self._task is None:
+            return None
+        taken = Taken()
         try:
-            found = self._handed_out(Round(rung, [], []), 1 if len(rung) > _FEW else WIDEST) if rung else []
-        except PostroomError:
-            found = []  # it is stored, and will be looked for
-            self._again.update(rung)
-        if len(rung) > _FEW:
-            self._again.update(rung)  # there may be more of it, and nobody waits for that
-        return result, found
-
-    def _rang_here(self) -> set[str]:
-        """For whom this process has rung since; not so many that others wait for the lock for long."""
-        rang: set[str] = set()
-        while self._rang and len(rang) < _AT_ONCE:
-            rang.add(self._rang.pop())
-        return rang
-
-    def _handed_out(self, work: Round, most: int = WIDEST) -> Found:
-        for one in work.proven:
-            one.connection.unproven -= 1
-        takers = [
-            one
-            for party in work.rung
-            if (mailbox := self._mailboxes.get(party)) is not None
-            for one in mailbox.connections
-            if one.unproven < one.window
-        ]
-        wants = [Want(one.stand, min(most, one.window - one.unproven), one.numbered) for one in takers]
-        try:
-            proofs = [Proof(one.claim, one.evidence) for one in work.proven]
-            found = hand_out(self._desk.room, wants, proofs, work.returns)
+            if (message := is_new(tx)) is not None:
+                parties = self._take_new(tx, message, parties, taken)
+            self._rung.update(parties[_AT_ONCE:])
+            self._take(tx, parties[:_AT_ONCE], taken)
         except BaseException:
-            for one in work.proven:
-                one.connection.unproven += 1
+            self.bring(taken, is_stored=False)
             raise
-        for one, mails in zip(takers, found, strict=True):
+        return taken
+
+    def bring(self, taken: Taken, *, is_stored: bool) -> None:
+        if not is_stored:
+            for one, mails in taken.found:
+                self._count(one, -len(mails))
+        taken.is_stored = is_stored
+        assert self._loop is not None
+        if threading.get_ident() == self._home:
+            self._distribute()
+        else:
+            with contextlib.suppress(RuntimeError):  # it has ended, and what it claimed comes back
+                self._loop.call_soon_threadsafe(self._distribute)
+
+    def _take_new(self, tx: "WriteTx", message: Message, parties: list[str], taken: Taken) -> list[str]:
+        """One new message, which is the usual case and takes a fraction of that; who needs more than that."""
+        takers = [self._taker(party) for party in parties[:_NEW_AT_ONCE]]
+        wants = [Want(one.stand, 1, one.numbered) for one in takers if one]
+        mails = iter(hand_out_new(tx, message, wants))
+        others: list[str] = []
+        for party, one in zip(parties, takers, strict=False):
+            if one and (mail := next(mails)):
+                self._give(taken, one, [mail])
+            else:
+                others.append(party)
+        return others + parties[_NEW_AT_ONCE:]
+
+    def _taker(self, party: str) -> Connection | None:
+        """Who has room for another message, of those who share a mailbox."""
+        mailbox = self._mailboxes.get(party)
+        return next((one for one in mailbox.connections if self._left(one)), None) if mailbox else None
+
+    def _take(self, tx: "WriteTx", parties: list[str], taken: Taken) -> None:
+        """With the write lock held, so that nobody else claims for the same connections."""
+        most = WIDEST if len(parties) <= _FEW else 2
+        for party in parties:
+            mailbox, left = self._mailboxes.get(party), most
+            for one in mailbox.connections if mailbox else ():
+                if left and (room := self._left(one)):
+                    want = Want(one.stand, min(left, room), one.numbered)
+                    mails = hand_out(tx, self._desk.room, want)
+                    self._give(taken, one, mails)
+                    left -= len(mails)
+            if not left:
+                self._rung.add(party)  # there may be more of it, and nobody waits for that
+        self._taken.append(taken)
+
+    def _give(self, taken: Taken, one: Connection, mails: list[Mail]) -> None:
+        if mails:
+            taken.found.append((one, mails))
             one.numbered += len(mails)
-            one.unproven += len(mails)
-        return [(one, mails) for one, mails in zip(takers, found, strict=True) if mails]
+            self._count(one, len(mails))
+
+    def _left(self, one: Connection) -> int:
+        """How many more it has room for; who has none is looked after when it proves something."""
+        with self._guard:
+            left = max(0, one.window - one.unproven)
+            one.is_full = not left
+        return left
+
+    def _count(self, one: Connection, mails: int) -> None:
+        with self._guard:
+            one.unproven += mails
+            one.is_full = one.is_full or one.unproven >= one.window
 
     # In the event loop
-
-    async def _off(self, function: Callable[..., T], *args: Any) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._thread, function, *args)
 
     async def _run(self) -> None:
         while True:
@@ -193,40 +282,70 @@ class Exchange:
                 pause = SECONDS if self._desk.room.bell.polls else _SWEEP
                 await asyncio.wait_for(self._due.wait(), pause if self._mailboxes else None)
             except TimeoutError:
-                self._next.rung.update(self._mailboxes)
+                self._rung.update(self._mailboxes)
             await self._settled()
+            await asyncio.sleep(0)  # whoever else has something to do
 
-    async def _settled(self) -> None:
-        """Do what there is to do."""
+    async def _settled(self) -> bool:
+        """Do what there is to do, some of it at a time, mail first; whether it was done."""
         self._due.clear()
-        self._is_told = False
-        work, self._next = self._next, Round(set(), [], [])
-        work.rung.update(self._rang_here() or self._again)
-        self._again -= work.rung
-        if not any(work):
-            return
+        rung = _some(self._rung.pop, self._rung)
+        can_wait = self._rung and len(self._proven) < _MOST_PROVEN
+        proven = [] if can_wait else _some(self._proven.popleft, self._proven)
+        returns = list(self._returns)
+        self._returns.clear()
+        if not (rung or proven or returns):
+            return True
         try:
-            self._distribute(await self._off(self._handed_out, work))
-            if self._rang or self._again:
-                self._due.set()
+            await self._soon(partial(self._round, rung, proven, returns))
         except PostroomError as exc:
             _log.warning("mail is handed out later", extra={"facts": {"error": str(exc)}})
-            self._next.rung.update(work.rung)
-            self._next.proven.extend(work.proven)
-            self._next.returns.extend(work.returns)
+            self._rung.update(rung)
+            self._proven.extendleft(reversed(proven))
+            self._returns.extend(returns)
             asyncio.get_running_loop().call_later(_AGAIN, self._due.set)
+            return False
+        for one in proven:
+            self._count(one.connection, -1)
+            if one.connection.is_full:
+                self._ring(one.connection.agent.id)
+            if one.noted is not None:
+                one.noted()
+        if self._rung or self._proven or self._returns:
+            self._due.set()
+        return True
 
-    def _distribute(self, found: Found) -> None:
+    def _round(self, rung: list[str], proven: list[Proven], returns: list[Return]) -> None:
+        room, taken, is_stored = self._desk.room, Taken(), False
+        try:
+            with Unit(room, prompt=False) as tx:
+                settle(tx, room.settings, (Proof(one.claim, one.evidence) for one in proven), returns)
+                self._take(tx, rung, taken)
+            is_stored = True
+        finally:
+            self.bring(taken, is_stored=is_stored)
+
+    def _distribute(self) -> None:
+        """Push what is stored, in the order in which it was claimed."""
         texts: dict[int, str] = {}
-        for one, mails in found:
-            if one.closed.is_set():
-                self._next.returns.extend(Return(claim_of(mail), handed=False) for mail in mails)
-                self._due.set()
-            else:
-                one.push(mails, texts)
+        while self._taken and self._taken[0].is_stored is not None:
+            taken = self._taken.popleft()
+            for one, mails in taken.found if taken.is_stored else ():
+                if one.closed.is_set():
+                    self._returns.extend(Return(claim_of(mail), handed=False) for mail in mails)
+                else:
+                    self._push(one, mails, texts)
+        if self._rung or self._returns:
+            self._due.set()
+
+    def _push(self, one: Connection, mails: list[Mail], texts: dict[int, str]) -> None:
+        try:
+            one.push(mails, texts)
+        except Exception as exc:  # whoever sent it has done nothing wrong
+            _log.error("unexpected", exc_info=exc, extra={"facts": {"error": exc}})
 
     def _ring(self, party: str) -> None:
-        self._next.rung.add(party)
+        self._rung.add(party)
         self._due.set()
 
     def _opened(self, party: str) -> Mailbox:
@@ -237,17 +356,11 @@ class Exchange:
             waiter.drain()
             self._ring(party)
 
-        loop = asyncio.get_running_loop()
-
         def rung_here() -> None:
-            """In whatever thread rings; the loop is told once, and not by the one that sees to it itself."""
-            self._rang.add(party)
-            if not self._is_told and threading.current_thread() is not self._worker:
-                self._is_told = True
-                loop.call_soon_threadsafe(self._due.set)
+            """Who rings in this process has taken what there is."""
 
         if waiter.fileno() >= 0:
-            loop.add_reader(waiter.fileno(), rung)
+            asyncio.get_running_loop().add_reader(waiter.fileno(), rung)
         self._desk.room.bell.attend(waiter, rung_here)
         return Mailbox(waiter)
 
@@ -268,3 +381,11 @@ class Exchange:
         for one in self.connections():
             if one.presence is presence:
                 one.tell_presence()
+
+
+def _some(pop: Callable[[], T], left: Iterable[Any]) -> list[T]:
+    """Not so many that others wait for the lock for long."""
+    found: list[T] = []
+    while left and len(found) < _AT_ONCE:
+        found.append(pop())
+    return found

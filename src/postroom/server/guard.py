@@ -53,7 +53,7 @@ class Guard:
     def __init__(self, app: ASGIApp, premises: Premises) -> None:
         self._app = app
         self._premises = premises
-        self._rates = Rates(premises.rate)
+        self.rates = Rates(premises.rate)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
@@ -76,7 +76,7 @@ class Guard:
             _check_site(scope, headers)
         _check_origin(scope, headers, brought)
         _check_length(headers)
-        wait = self._rates.take(brought.key)
+        wait = self.rates.take(brought.key)
         if wait > 0:
             hint = f"Ask again in {wait:.1f} s; the setting: http_rate"
             raise RateLimited("that is too much at once", hint=hint, retry_after=round(wait, 3))

@@ -1,17 +1,26 @@
-"""uvicorn's connections, which also tell who is at the other end of a Unix socket."""
+"""uvicorn's connections, which also tell who is at the other end of a Unix socket.
+
+Those of WebSockets can be spoken to directly: on the way through ASGI each frame, in and out, waits for the
+turn of a task, which takes as long as all that is done with it.
+"""
 
 import asyncio
 import socket
 import struct
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import uvicorn
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from starlette.types import Scope
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from websockets.exceptions import InvalidState
+from websockets.frames import Frame
 
 from postroom import host
+from postroom.server.haste import Hasty
 
+_LINE = "postroom.line"
 _SOL_LOCAL, _LOCAL_PEERPID = 0, 0x002  # as macOS numbers them; Python names neither
 
 
@@ -35,7 +44,7 @@ def hasten(link: Any) -> None:
         link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
 
-class Http(H11Protocol):
+class Http(Hasty):
     """An HTTP connection, which may become a WebSocket."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:
@@ -45,12 +54,46 @@ class Http(H11Protocol):
         self.client = peer(link) or self.client
 
 
+def line(scope: Scope) -> "WebSocket | None":
+    """By which a WebSocket came, if it is one of ours."""
+    return scope["extensions"].get(_LINE)
+
+
 class WebSocket(WebSocketsSansIOProtocol):
-    """A WebSocket."""
+    """A WebSocket. What `hear` does not take, and what `write` does not, goes the usual way."""
+
+    hear: Callable[[str], bool] | None = None  # told each text that comes; False: it is left to `receive`
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
         self.client = peer(transport.get_extra_info("socket")) or self.client
+
+    async def run_asgi(self) -> None:
+        scope: Any = self.scope  # uvicorn has a list of what may be in there
+        scope["extensions"][_LINE] = self
+        await super().run_asgi()
+
+    def handle_text(self, event: Frame) -> None:
+        if self.hear is None or not event.fin or self.close_sent or not self.queue.empty():
+            super().handle_text(event)
+            return
+        try:
+            is_taken = self.hear(bytes(event.data).decode())
+        except UnicodeDecodeError:
+            is_taken = False
+        if not is_taken:
+            super().handle_text(event)
+
+    def write(self, text: str) -> bool:
+        """Send a text now, if the other end reads what it is sent; whether that was done."""
+        if not self.writable.is_set() or self.close_sent or self.disconnected or self.transport.is_closing():
+            return False
+        try:
+            self.conn.send_text(text.encode())
+        except InvalidState:  # the other end has said goodbye
+            return False
+        self.transport.write(b"".join(self.conn.data_to_send()))
+        return True
 
 
 class Quiet(uvicorn.Server):

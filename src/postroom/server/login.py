@@ -33,12 +33,12 @@ class Links:
         self._open: dict[str, tuple[str, float]] = {}  # by digest: whose, and until when
         self._guard = threading.Lock()
 
-    def make(self, person: str) -> str:
-        """The secret of a new link."""
+    def make(self, person: str, *, lasts: float = ONCE) -> str:
+        """The secret of a new link, which must be opened within so many seconds."""
         secret = secrets.token_urlsafe(24)
         with self._guard:
             self._forget()
-            self._open[_digest(secret)] = person, time.monotonic() + ONCE
+            self._open[_digest(secret)] = person, time.monotonic() + lasts
         return secret
 
     def take(self, secret: str) -> str:

@@ -93,6 +93,17 @@ def _others() -> dict[str, Json]:
         "parameters": [
             {**query, "name": "project", "description": "only of this project"},
             {**query, "name": "after", "description": "the cursor of the last event that is known"},
+            {**query, "name": "chars", "description": "so much of each body, and no payload (`body_chars`)"},
+        ],
+        "responses": _responses(TEXT, "text/event-stream"),
+    }
+    listen: Json = {
+        "operationId": "listen",
+        "summary": "Hold the mailbox while this is read, and get its mail one by one (server-sent events).",
+        "description": f"Scope: `{MAIL}`. The first event names the listener; `heard` asks for the next.",
+        "parameters": [
+            {**query, "name": "agent", "description": "a child of the caller"},
+            {**query, "name": "project", "description": "the project that bare names belong to"},
         ],
         "responses": _responses(TEXT, "text/event-stream"),
     }
@@ -119,6 +130,7 @@ def _others() -> dict[str, Json]:
         "responses": _responses(document({"success": YES})),
     }
     return {
-        f"{PREFIX}/stream": {"get": stream}, PATH: {"get": own}, "/healthz": {"get": health},
+        f"{PREFIX}/stream": {"get": stream}, f"{PREFIX}/inbox/listen": {"get": listen},
+        PATH: {"get": own}, "/healthz": {"get": health},
         "/metrics": {"get": measured}, "/api/sessions/{id}/send": {"post": session},
     }  # fmt: skip

@@ -8,18 +8,20 @@ import asyncio
 import base64
 import json
 import logging
+from functools import partial
 from typing import Any
 
 from starlette.routing import WebSocketRoute
 from starlette.types import Receive, Scope, Send
 
-from postroom.errors import InvalidValue, PostroomError, RateLimited, UsageError
+from postroom.errors import InvalidValue, PostroomError, RateLimited, StoreBusy, UsageError
 from postroom.model.message import Json, Mail
 from postroom.protocol import record
 from postroom.protocol.operation import OPERATIONS, Operation
 from postroom.room.handout import Cursor, cursor
 from postroom.room.identity import is_of
 from postroom.server.acts.looking import checked_cursor
+from postroom.server.acts.writing import post
 from postroom.server.calling import ACTS, checked, is_patient
 from postroom.server.connection import WIDEST, WINDOW, Connection
 from postroom.server.desk import Call, Desk
@@ -27,6 +29,7 @@ from postroom.server.doorway import RESUMED, Doorway, Stay, Visitor, first_of, s
 from postroom.server.exchange import Exchange
 from postroom.server.feed import Feed
 from postroom.server.guard import credentials
+from postroom.server.line import line
 from postroom.server.rate import Rates
 from postroom.server.stream import Sieve
 from postroom.text import encode
@@ -35,8 +38,16 @@ PATH = "/ws/projects/{project}"
 PARAMETERS = ("agent", "cursor", "window", "receipts")
 SEEN, PING = "seen", "ping"
 _POSTS = frozenset(("send", "reply", "forward", "decide", "ack", "nack", "withdraw"))
+_AT_ONCE = frozenset(("send", "reply", "ack", "nack"))  # each is one transaction, unless files come with it
 _PROVES = frozenset(("ack", "nack", "reply", "decide"))
 _BY_NAME = {one.name: one for one in OPERATIONS}
+_AUTHORS = {  # by operation, what names whose act it is
+    one.name: [
+        part.name for part in one.parameters if part.name in ("agent", "sender") and one.method != "GET"
+    ]
+    for one in OPERATIONS
+}
+_BY_ID = frozenset(one.name for one in OPERATIONS if any(part.name == "id" for part in one.parameters))
 _MOST_PATIENT = 16  # calls that wait, of one client
 _log = logging.getLogger("postroom.daemon")
 
@@ -57,8 +68,8 @@ def route(desk: Desk, feed: Feed, exchange: Exchange) -> WebSocketRoute:
 
 
 def _window(text: str) -> int:
-    if text and not (text.isascii() and text.isdigit() and 0 < int(text[:6]) <= WIDEST):
-        raise InvalidValue(f"window must be from 1 to {WIDEST}", field="window")
+    if text and not (text.isascii() and text.isdigit() and int(text[:6]) <= WIDEST):
+        raise InvalidValue(f"window must be from 0 to {WIDEST}", field="window")
     return int(text or WINDOW)
 
 
@@ -82,6 +93,7 @@ class Client:
         self._desk, self._exchange, self._guest, self._one = desk, exchange, guest, one
         self._rates = Rates(desk.room.settings.http_rate)
         self._patient: set[asyncio.Task[None]] = set()
+        self._is_free = False  # whether no frame is waited for
 
     def staying(self, scope: Scope, feed: Feed, upto: Cursor | None) -> Stay:
         async def stay(receive: Receive, send: Send) -> None:
@@ -89,7 +101,11 @@ class Client:
             following = [self._follow(feed)] if one.wants_receipts else []
             try:
                 self.greet()
-                await self._exchange.enter(one, upto)
+                one.line = line(scope)
+                if one.window:  # else it only asks, and nobody can reach it here
+                    await self._exchange.enter(one, upto)
+                if one.line is not None:
+                    one.line.hear = self.heard
                 still = still_known(self._desk, credentials(scope))
                 await first_of(one.write(send), self._read(receive), one.closed.wait(), still, *following)
                 if one.closed.is_set():
@@ -97,7 +113,8 @@ class Client:
             finally:
                 for task in self._patient:
                     task.cancel()
-                self._exchange.leave(one)
+                if one.window:
+                    self._exchange.leave(one)
 
         return stay
 
@@ -115,11 +132,31 @@ class Client:
 
     async def _read(self, receive: Receive) -> None:
         """One frame after another; who asks faster than it may, or reads no answers, is read more slowly."""
-        while (message := await receive())["type"] == "websocket.receive":
+        while True:
+            self._is_free = True
+            message = await receive()
+            self._is_free = False
+            if message["type"] != "websocket.receive":
+                return
             await self.hear(message.get("text"))
             await self._one.has_room()
             while (wait := self._rates.take("")) > 0:
                 await asyncio.sleep(wait)
+
+    def heard(self, text: str) -> bool:
+        """One frame, as it comes, if there is nothing to wait for; else `hear` has it."""
+        if not self._is_free or not self._one.is_heard or self._rates.take("") > 0:
+            return False
+        number: Any = None
+        try:
+            frame = parsed(text)
+            number = _number(frame)
+            return self._at_once(number, frame)
+        except PostroomError as exc:
+            self._answer(number, told(exc))
+        except Exception as exc:
+            self._failed(number, exc)
+        return True
 
     async def hear(self, text: str | None) -> None:
         """One frame."""
@@ -127,53 +164,75 @@ class Client:
         try:
             frame = parsed(text)
             number = _number(frame)
-            await self._asked(number, frame)
+            if not self._at_once(number, frame):
+                await self._asked(number, frame)
         except PostroomError as exc:
             self._answer(number, told(exc))
         except Exception as exc:
-            _log.error("unexpected", exc_info=exc, extra={"facts": {"error": repr(exc)}})
-            self._answer(number, told(exc))
+            self._failed(number, exc)
 
-    async def _asked(self, number: Any, frame: Json) -> None:
-        name = frame.pop("op", None)
+    def _failed(self, number: Any, exc: Exception) -> None:
+        _log.error("unexpected", exc_info=exc, extra={"facts": {"error": exc}})
+        self._answer(number, told(exc))
+
+    def _at_once(self, number: Any, frame: Json) -> bool:
+        """Whether it could be done here and now."""
+        name = frame.get("op")
         if name == PING:
             self._answer(number, {"ok": {}})
         elif name == SEEN:
-            self._answer(number, {"ok": {"seen": self._seen(frame)}}, silent=True)
-        elif isinstance(name, str) and name in _BY_NAME:
-            await self._called(number, _BY_NAME[name], frame)
+            self._seen(number, frame)
+        elif name in _AT_ONCE and not frame.get("attachments"):
+            call = self._call(_BY_NAME[name], frame)
+            act = post if name == "send" and number is None else ACTS[name]  # nobody reads what becomes of it
+            try:
+                self._posted(number, call, self._exchange.at_once(lambda: act(call)))
+            except StoreBusy:
+                return False
         else:
-            raise UsageError(f"there is no operation {str(name)[:40]!r}", hint="See: /api/v1/openapi.json")
+            return False
+        return True
 
-    def _seen(self, frame: Json) -> int:
-        """Its own word for all up to a cursor, or for one message."""
+    async def _asked(self, number: Any, frame: Json) -> None:
+        name = frame.get("op")
+        if not isinstance(name, str) or name not in _BY_NAME:
+            raise UsageError(f"there is no operation {str(name)[:40]!r}", hint="See: /api/v1/openapi.json")
+        call, act = self._call(_BY_NAME[name], frame), ACTS[name]
+        if is_patient(call.operation):
+            self._begin(number, call)
+        elif name in _POSTS:
+            self._posted(number, call, await self._exchange.do(lambda: act(call)))
+        else:
+            result = await self._desk.do(act, call)
+            self._answer(number, {"ok": _spelt(*result) if name == "attachment" else result})
+
+    def _seen(self, number: Any, frame: Json) -> None:
+        """Its own word for all up to a cursor, or for one message; answered when that is stored."""
         upto, ref = frame.get("cursor"), frame.get("ref")
-        if set(frame) - {"cursor", "ref"} or not isinstance(upto or ref, str):
+        if set(frame) - {"op", "cursor", "ref"} or not isinstance(upto or ref, str):
             raise InvalidValue("`seen` takes a `cursor` or a `ref`", field="cursor")
         claims = self._one.proven(cursor(upto) if isinstance(upto, str) else None, str(ref or ""))
-        self._exchange.prove(self._one, claims)
-        return len(claims)
+        answer = partial(self._answer, number, {"ok": {"seen": len(claims)}}, silent=True)
+        if claims:
+            self._exchange.prove(self._one, claims, noted=None if number is None else answer)
+        else:
+            answer()
 
-    async def _called(self, number: Any, operation: Operation, frame: Json) -> None:
-        guest, known = self._guest, {one.name for one in operation.parameters}
-        for name in ("agent", "sender"):  # whose connection it is, that acts
-            if name in known and name not in frame and operation.method != "GET":
-                frame[name] = self._one.agent.address
+    def _call(self, operation: Operation, frame: Json) -> Call:
+        """What a frame asks for, in the name of whose connection it is."""
+        guest, args = self._guest, {name: value for name, value in frame.items() if name != "op"}
+        for name in _AUTHORS[operation.name]:
+            args.setdefault(name, self._one.agent.address)
+        if operation.name in _BY_ID and "ref" in args:  # in a frame, `id` is the number of the call
+            args["id"] = args.pop("ref")
         guest.who.check(operation.scope)
-        args = checked(operation, frame)
+        checked(operation, args)
         project = args.get("project")
         room = self._desk.view(guest.who, project) if project else guest.room
-        call = Call(self._desk, operation, guest.who, room, args)
-        if is_patient(operation):
-            self._begin(number, call)
-            return
-        act = ACTS[operation.name]
-        if operation.name not in _POSTS:
-            result = await self._desk.do(act, call)
-            self._answer(number, {"ok": _spelt(*result) if operation.name == "attachment" else result})
-            return
-        posted = await self._exchange.do(lambda: act(call))
-        if operation.name in _PROVES:
+        return Call(self._desk, operation, guest.who, room, args)
+
+    def _posted(self, number: Any, call: Call, posted: Any) -> None:
+        if call.operation.name in _PROVES:
             self._exchange.prove(self._one, self._one.proven(ref=_about(posted)))
         self._answer(number, {"ok": posted}, silent=True)
 

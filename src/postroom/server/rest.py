@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, NoReturn
 from urllib.parse import quote
@@ -10,9 +11,11 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from postroom.errors import InvalidValue, UsageError
+from postroom.errors import InvalidValue, PostroomError, UsageError
+from postroom.model import trace
 from postroom.model.message import Json
 from postroom.protocol.operation import BODY, OPERATIONS, PATH, PREFIX, Operation, Parameter
+from postroom.server import problem
 from postroom.server.calling import checked, perform
 from postroom.server.desk import Desk
 from postroom.server.guard import credentials
@@ -27,7 +30,7 @@ def routes(desk: Desk) -> list[Route]:
     """What is more particular stands first: an address may have a `/` in it."""
     ordered = sorted(OPERATIONS, key=lambda one: (-one.path.count("/"), one.path.endswith("}")))
     return [
-        Route(PREFIX + template(one.path), _endpoint(desk, one), methods=[one.method], name=one.name)
+        Route(PREFIX + template(one.path), _traced(desk, one), methods=[one.method], name=one.name)
         for one in ordered
     ]
 
@@ -37,9 +40,35 @@ def template(path: str) -> str:
     return path.replace("{address}", "{address:path}")
 
 
+def _traced(desk: Desk, operation: Operation) -> Endpoint:
+    """Told to whoever traces, as a part of its caller's trace."""
+    endpoint = _endpoint(desk, operation)
+
+    async def traced(request: Request) -> Response:
+        if desk.noted is None:
+            return await endpoint(request)
+        began, status = time.time_ns(), 500
+        try:
+            response = await endpoint(request)
+            status = response.status_code
+            return response
+        except PostroomError as exc:
+            status = problem.status(exc)
+            raise
+        finally:
+            parent = trace.parse(request.headers.get(trace.PARENT))
+            route = PREFIX + operation.path
+            desk.noted(operation.name, operation.method, route, status, began, time.time_ns(), parent)
+
+    return traced
+
+
 def _endpoint(desk: Desk, operation: Operation) -> Endpoint:
     async def endpoint(request: Request) -> Response:
         args = checked(operation, await _args(request, operation))
+        if trace.PARENT in request.headers and operation.find("metadata"):
+            parent, state = (request.headers.get(name) for name in (trace.PARENT, trace.STATE))
+            args["metadata"] = trace.carry(args.get("metadata"), parent, state)
         doing = perform(desk, operation, credentials(request.scope), args)
         result = await (_while_there(request, doing) if operation.waits else doing)
         if operation.name == "attachment":

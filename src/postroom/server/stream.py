@@ -1,15 +1,16 @@
 """Events as they happen, for a browser's `EventSource`, which comes back with `Last-Event-ID` by itself."""
 
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Any, cast
 
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from postroom.errors import InvalidValue
+from postroom.model.message import Json
 from postroom.protocol.operation import MAIL, OBSERVE, PREFIX
-from postroom.server.acts.looking import checked_cursor
+from postroom.server.acts.looking import begun, checked_cursor
 from postroom.server.desk import Desk
 from postroom.server.feed import Feed, Item
 from postroom.server.guard import credentials
@@ -18,7 +19,8 @@ from postroom.text import encode
 
 PATH = f"{PREFIX}/stream"
 PING = 15.0  # seconds
-_HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
+_MOST = 1_000_000  # characters
+HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
 
 
 def route(desk: Desk, feed: Feed) -> Route:
@@ -26,29 +28,43 @@ def route(desk: Desk, feed: Feed) -> Route:
         who = await desk.do(desk.identify, credentials(request.scope))
         who.check(MAIL)
         for name in request.query_params:
-            if name not in ("project", "after"):
+            if name not in ("project", "after", "chars"):
                 raise InvalidValue(f"the stream has no parameter {name[:80]!r}", field=name[:80])
         after = request.headers.get("last-event-id") or request.query_params.get("after")
         cursor = checked_cursor(after) if after else await feed.cursor()
-        told = _told(desk, feed, who, cursor, request.query_params.get("project"))
-        return StreamingResponse(told, media_type="text/event-stream", headers=_HEADERS)
+        sieve = Sieve(desk, who, request.query_params.get("project"))
+        told = _told(feed, who, cursor, sieve, _chars(request.query_params.get("chars")))
+        return StreamingResponse(told, media_type="text/event-stream", headers=HEADERS)
 
     return Route(PATH, stream, methods=["GET"], name="stream")
 
 
+def _chars(text: str | None) -> int | None:
+    if text is not None and not (text.isascii() and text.isdigit() and int(text) <= _MOST):
+        raise InvalidValue(f"chars must be a number up to {_MOST:,}, not {text[:40]!r}", field="chars")
+    return None if text is None else int(text)
+
+
 async def _told(
-    desk: Desk, feed: Feed, who: Principal, cursor: str, project: str | None
+    feed: Feed, who: Principal, cursor: str, sieve: "Sieve", chars: int | None
 ) -> AsyncIterator[str]:
-    yield _frame(cursor, "hello", {"cursor": cursor, "agent": who.address})
-    sieve = Sieve(desk, who, project)
+    yield frame(cursor, "hello", {"cursor": cursor, "agent": who.address})
     async for item in feed.follow(cursor, PING):
         if item is None:
             yield ": ping\n\n"
         elif sieve.passes(item):
-            yield _frame(item.cursor, item.event.type, item.document)
+            yield frame(item.cursor, item.event.type, _short(item.document, chars))
 
 
-def _frame(cursor: str, kind: str, document: Any) -> str:
+def _short(document: Json, chars: int | None) -> Json:
+    """With no more of a message than a list shows, for who asks for that: a body may be a megabyte."""
+    message = document["payload"].get("message")
+    if chars is None or not isinstance(message, dict):
+        return document
+    return {**document, "payload": {**document["payload"], "message": begun(cast("Json", message), chars)}}
+
+
+def frame(cursor: str, kind: str, document: Any) -> str:
     return f"id: {cursor}\nevent: {kind}\ndata: {encode(document)}\n\n"
 
 

@@ -82,7 +82,7 @@ class Undoing(NamedTuple):
 
 def calling(home: str) -> str:
     """How `postroom` is called for a room: where it is need be said only if it would not be found."""
-    return "postroom" if home == config.home() else f"postroom --home {shlex.quote(home)}"
+    return "postroom" if config.is_usual(home) else f"postroom --home {shlex.quote(home)}"
 
 
 def target(

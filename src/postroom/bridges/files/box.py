@@ -2,6 +2,7 @@
 
 from postroom import label
 from postroom.bridges.files.shelf import Shelf
+from postroom.config import Settings
 from postroom.errors import UnknownAgent
 from postroom.model.context import session_id
 from postroom.model.message import Agent, Session
@@ -20,13 +21,9 @@ class Box:
         self.shelf = shelf
         self.id = agent
         self.session: Session | None = None  # as of now
-        settings = room.settings._replace(sender_rate=room.settings.mailbox_rate)
         evidence = Evidence(agent, session_id(ROUTE, agent), ROUTE, MAILBOX, "")
         self.project = self._find(room).project  # which it never leaves
-        self.room = LocalRoom(
-            room.home, settings, project=self.project, declared=room.declared,
-            clock=room.store.clock, witness=Witness("", evidence),
-        )  # fmt: skip
+        self.room = room.on_behalf(None, self.project, Witness("", evidence), _own)
 
     @property
     def agent(self) -> Agent:
@@ -39,8 +36,10 @@ class Box:
             raise UnknownAgent(f"there is no agent any more whose mailbox is {self.shelf.place}")
         return found
 
-    def close(self) -> None:
-        self.room.close()
+
+def _own(settings: Settings) -> Settings:
+    """A mailbox has a rate of its own."""
+    return settings._replace(sender_rate=settings.mailbox_rate)
 
 
 def step(name: str) -> None:

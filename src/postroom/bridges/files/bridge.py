@@ -25,12 +25,14 @@ from postroom.bridges.contract import (
 )
 from postroom.bridges.files import place as places
 from postroom.bridges.files.box import ROUTE
+from postroom.bridges.files.carrier import Carrier
 from postroom.bridges.files.shelf import Shelf
 from postroom.bridges.process import nursery
 from postroom.bridges.process.piped import Piped
 from postroom.clock import wall
 from postroom.model.ladder import Evidence
 from postroom.model.message import Json
+from postroom.room.local import LocalRoom
 
 NAME = ROUTE
 ABOUT = "an agent that reads its mail from files, in a container or anywhere else"
@@ -108,6 +110,9 @@ class Files:
         """For what a program prints; what becomes of its mail the carrier notices by itself."""
         if self._program is not None:
             self._program.attend(ring)
+
+    def carrier(self, room: LocalRoom, agent: str) -> Carrier:
+        return Carrier(room, agent, self.shelf, self.receive)
 
     def receive(self) -> list[Heard]:
         return self._program.receive() if self._program is not None else []

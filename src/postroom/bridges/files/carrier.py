@@ -107,7 +107,6 @@ class Carrier:
 
     def close(self) -> None:
         self._box.shelf.close()
-        self._box.close()
 
     # what others ask for
 

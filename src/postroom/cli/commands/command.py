@@ -6,9 +6,11 @@ from postroom.errors import Refused, UsageError
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Callable
 
     from postroom.cli.context import Context
     from postroom.cli.parser import Parser
+    from postroom.model.message import Agent
 
 HELP = """\
 Type one command of an operator into an agent's terminal, as it is, and submit it: /compact, /clear, a
@@ -35,20 +37,18 @@ def add_arguments(parser: "Parser") -> None:
 
 
 def run(args: "argparse.Namespace", context: "Context") -> int:
-    from postroom.cli.daemon import must_run
-    from postroom.cli.person import claim
-    from postroom.room.authority import person
+    from functools import partial
 
     room = context.room()
     text, seconds = _text(args, context), _seconds(args.wait)
-    claim(context)
-    by = person(room, "type a command into an agent's terminal")
     agent = room.known(args.name)
-    _check_bridge(room.home, agent.id, agent.called)
-    must_run(room.home)
-    done = _typed(room.home, seconds, agent=agent.id, text=text, by=by.name)
+    if distant := context.elsewhere:
+        try_once = partial(distant.call, "command", address=agent.address, text=text)
+    else:
+        try_once = _here(agent, text, context)
+    done = _typed(try_once, seconds)
     if context.json:
-        context.put_json({"agent": agent.address, "text": text, **done})
+        context.put_json({**done, "agent": agent.address, "text": text})
     else:
         context.put(f"{context.out.fold(_line(done), 2)}\n")
         if done["reason"].partition(":")[0] in _FOR_PEOPLE:
@@ -84,15 +84,28 @@ def _check_bridge(home: str, agent: str, name: str) -> None:
         raise BridgeError(f"no bridge reaches {name}", hint="Take over the pane it runs in: postroom adopt")
 
 
-def _typed(home: str, seconds: float, **words: str) -> dict[str, Any]:
+def _here(agent: "Agent", text: str, context: "Context") -> "Callable[[], dict[str, Any]]":
+    """By the daemon of this machine, which starts if none runs."""
+    from postroom.cli.daemon import must_run
+    from postroom.cli.person import claim
+    from postroom.daemon.control import ask
+    from postroom.room.authority import person
+
+    room = context.room()
+    claim(context)
+    by = person(room, "type a command into an agent's terminal")
+    _check_bridge(room.home, agent.id, agent.called)
+    must_run(room.home)
+    return lambda: ask(room.home, "command", agent=agent.id, text=text, by=by.name)
+
+
+def _typed(try_once: "Callable[[], dict[str, Any]]", seconds: float) -> dict[str, Any]:
     """What came of it; tried again only where not a byte was written."""
     import time
 
-    from postroom.daemon.control import ask
-
     until = time.monotonic() + seconds
     while True:
-        done: dict[str, Any] = ask(home, "command", agent=words["agent"], text=words["text"], by=words["by"])
+        done = try_once()
         left = until - time.monotonic()
         if done["result"] != "refused" or done["reason"] not in _PASSING or left <= 0:
             return done

@@ -13,7 +13,7 @@ HELP = """\
 The page on which you see and steer every agent: who works, who is stuck and why, what was said and what
 waits. Starts the daemon if none runs, prints a link that logs a browser in once, within a minute, and opens
 it. The browser stays logged in for 30 days, or until `--forget`. It is served at this machine alone, at port
-7678 (the setting http_port)."""
+7678 (the setting http_port). Of a room elsewhere it is the page there, for a person's token."""
 EXAMPLES = """\
   postroom dashboard
   postroom dashboard --no-open   # elsewhere, by: ssh -L 7678:localhost:7678
@@ -28,6 +28,9 @@ def add_arguments(parser: "Parser") -> None:
 def run(args: "argparse.Namespace", context: "Context") -> int:
     from postroom.room.authority import person
 
+    if (distant := context.elsewhere) and not args.forget:
+        said = distant.call("link")
+        return _give(f"{distant.url}{said['path']}", said["person"], args, context)
     room = context.room(create=True)
     by = person(room, "open the page")
     if args.forget:
@@ -37,14 +40,17 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
 
     start(context)
     whose = _person(by.name, context)
-    url = str(ask(room.home, "page", person=whose.id)["url"])
+    return _give(str(ask(room.home, "page", person=whose.id)["url"]), whose.address, args, context)
+
+
+def _give(url: str, person: str, args: "argparse.Namespace", context: "Context") -> int:
     opened = not args.no_open and not context.json and _open(url)
     if context.json:
-        context.put_json({"url": url, "person": whose.address})
+        context.put_json({"url": url, "person": person})
     else:
         context.put(f"{url}\n")
         how = "Opened in your browser" if opened else "Open it in a browser"
-        context.note(f"{how}, as {whose.address}. The link works once, for a minute.")
+        context.note(f"{how}, as {person}. The link works once, for a minute.")
     return 0
 
 

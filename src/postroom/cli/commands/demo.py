@@ -10,16 +10,20 @@ if TYPE_CHECKING:
 
     from postroom.cli.context import Context
     from postroom.cli.parser import Parser
+    from postroom.room.local import LocalRoom
 
 HELP = """\
 Four small agents, each a process of its own, work together in a scratch room. They write to one another, to
 a group (@all), to a topic (topic:builds) and to whichever reviewer claims it first (one:@reviewers), and ask
 and answer. One of them is killed with a message in its hands, and starts again. You see every message climb
 its ladder, and at the end what became of each. Where tmux is installed, a program in a real pane gets mail,
-too, by being typed to. Takes about twelve seconds, and touches nothing of yours."""
+too, by being typed to. Takes about twelve seconds, and touches nothing of yours. At a terminal it then shows
+the page of its room, with all of that conversation, until you press Enter; elsewhere only with --page, until
+it is ended or its standard input is."""
 EXAMPLES = """\
   postroom demo
   postroom demo --fast --json
+  postroom demo --fast --page   # the page, at once
   postroom demo --keep          # then look around: postroom log --home DIR"""
 
 
@@ -29,17 +33,48 @@ _TUTORIAL = "docs/tutorial/first-room.md"
 def add_arguments(parser: "Parser") -> None:
     parser.add_argument("--fast", action="store_true", help="without pauses for people")
     parser.add_argument("--keep", action="store_true", help="leave the scratch room in place")
+    parser.add_argument("--page", action="store_true", help="show its page at the end, terminal or not")
 
 
 def run(args: "argparse.Namespace", context: "Context") -> int:
+    import sys
+
     from postroom.demo.show import run as play
 
-    report = play(Silent() if context.json else context.out, fast=args.fast, keep=args.keep)
-    if context.json:
-        context.put_json(report)
-    else:
-        context.put(_summary(report, context))
+    def after(room: "LocalRoom", report: dict[str, Any]) -> None:
+        if context.json:
+            context.put_json(report)
+            return
+        shows = args.page or (context.out.is_terminal and sys.stdin.isatty())
+        look = "" if shows else f"See it on a page: {called()} demo --fast --page"
+        context.put(_summary(report, look, context))
+        if shows:
+            _show_page(room, context)
+
+    out = Silent() if context.json else context.out
+    report = play(out, fast=args.fast, keep=args.keep, after=after)
     return 1 if report["lost"] else 0
+
+
+def _show_page(room: "LocalRoom", context: "Context") -> None:
+    """Until somebody has seen enough, or a signal ends it: the room is removed after it, either way."""
+    import signal
+    import sys
+    from contextlib import suppress
+
+    from postroom.cli.person import login
+    from postroom.demo.page import Page
+
+    def end(number: int, _: object) -> None:
+        raise KeyboardInterrupt if number == signal.SIGINT else SystemExit(128 + number)
+
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), end)
+    with Page(room, login() or "human:you") as page, suppress(KeyboardInterrupt):
+        context.put(f"\nThe same on a page: {context.out.paint(page.url, 'cyan')}\n")
+        context.note("The link works once. Press Enter to end.")
+        sys.stdin.readline()
 
 
 class Silent:
@@ -54,7 +89,7 @@ class Silent:
     def write(self, text: str) -> None: ...
 
 
-def _summary(report: dict[str, Any], context: "Context") -> str:
+def _summary(report: dict[str, Any], look: str, context: "Context") -> str:
     paint, lost, again = context.out.paint, report["lost"], report["offered_again"]
     verdict = paint("Nothing was lost.", "green", "bold")
     if lost:
@@ -79,8 +114,7 @@ def _summary(report: dict[str, Any], context: "Context") -> str:
     lines.append(f"None of the other {others} was shown twice.")
     if report["home"]:
         lines.append(f"The room is still there: {called()} log --home {report['home']}")
-    lines.append(_next())
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, *filter(None, [look]), _next()]) + "\n"
 
 
 def _next() -> str:

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 HELP = """\
 Whether mail reaches the agents on this machine: which agent CLIs are installed and set up, whether their
 hooks are current and trusted, which sessions live, what becomes of mail that is sent from inside their
-sandboxes (tried where the CLI has a command for it), and what hooks have had to complain about. --live proves
+sandboxes (tried where the CLI has a command for it), what hooks and the daemon have had to complain about;
+whether the daemon answers, and its page; which panes and mailboxes of agents are gone. --live proves
 it: a message is sent to each live session, and must be seen on evidence; where none lives, the CLI is run
 once with a short prompt, which asks your model and may cost a little, so that is done only where hooks can
 run. Exits 1, and says what to do, when something that is set up does not work, or --live tried it in vain.
@@ -52,6 +53,7 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
 
         return capture(args, context)
     from postroom.config import home
+    from postroom.daemon.health import examine
     from postroom.errors import NoRoom
     from postroom.setup import letter
     from postroom.setup.examine import about_room, room_problems, runtimes
@@ -72,17 +74,19 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
         found = list(runtimes(where, room, [each.name for each in found]))
     reports = [_Report(each, probe(each), tried.get(each.name)) for each in found]
     letters = list(letter.problems(room)) if room is not None else []
-    about_all = list(room_problems(where, found))
+    health = None if names or room is None else examine(where)
+    about_all = [*room_problems(where, found), *(health.problems if health else ())]
     problems = [*about_all, *(each for one in reports for each in one.problems), *letters]
     is_ok = not problems and not any(one.has_failed for one in reports)
     about = about_room(where, names) | {"exists": room is not None}
     if context.json:
         context.put_json({
             "ok": is_ok, "room": about, "runtimes": list(map(_document, reports)),
-            "problems": _problems(problems),
+            "problems": _problems(problems), **(health.facts if health else {}),
         })  # fmt: skip
     else:
         context.put("".join(_text(each, context) for each in reports))
+        context.put("".join(f"{line}\n" for line in _lines(health.rows, context)) if health else "")
         context.put(_closing(about, found, [*about_all, *letters], context))
     return 0 if is_ok and (tried or not args.live) else 1
 
@@ -184,9 +188,16 @@ def _text(report: _Report, context: "Context") -> str:
         rows.append(("sandbox", inside.words))
     if report.canary:
         rows.append(("canary", report.canary))
-    lines += [f"  {paint(name.ljust(9), 'dim')} {context.out.fold(value, _INDENT)}" for name, value in rows]
+    lines += _lines(rows, context)
     lines += _told(report.problems, context)
     return "\n".join(lines) + "\n"
+
+
+def _lines(rows: list[tuple[str, str]], context: "Context") -> list[str]:
+    from postroom.cli.output import clean
+
+    paint, fold = context.out.paint, context.out.fold
+    return [f"  {paint(name.ljust(9), 'dim')} {fold(clean(value), _INDENT)}" for name, value in rows]
 
 
 def _set_up(found: "Examined") -> str:

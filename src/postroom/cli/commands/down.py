@@ -12,11 +12,12 @@ if TYPE_CHECKING:
 
 HELP = """\
 End the daemon of this room. Agents in panes run on, and their mail waits; agents that are the daemon's own
-children (the bridges pty, lines, stream, acp, codex and opencode) end with it."""
+children (the bridges pty, lines, stream, acp, codex and opencode) end with it. What was asked of it is
+finished first, and clients are told; after 25 seconds it has ended, whatever hangs."""
 EXAMPLES = """\
   postroom down"""
 
-_ANSWERS, _ENDS = 5.0, 20.0  # seconds
+_ANSWERS = 5.0  # seconds
 _PAUSE = 0.05
 
 
@@ -83,12 +84,14 @@ def _tell(home: str, process: str) -> None:
 
 def _await(process: str) -> None:
     from postroom import host
+    from postroom.daemon.control import ENDS
     from postroom.errors import TimedOut
 
-    until = time.monotonic() + _ENDS
+    until = time.monotonic() + ENDS
     while not host.is_gone(process):
         if time.monotonic() > until:
             raise TimedOut(
-                f"process {host.pid_of(process)} did not end within {_ENDS:g} s", hint="See: postroom status"
+                f"process {host.pid_of(process)} did not end within {ENDS:g} s",
+                hint=f"Look at its log (postroom status), or end it at once: kill {host.pid_of(process)}",
             )
         time.sleep(_PAUSE)

@@ -7,6 +7,7 @@ if TYPE_CHECKING:
 
     from postroom.cli.context import Context
     from postroom.cli.parser import Parser
+    from postroom.errors import NotHere
 
 HELP = """\
 What an agent's hook runs: it is told of an event on standard input, as JSON, and prints what that runtime
@@ -29,9 +30,13 @@ def add_arguments(parser: "Parser") -> None:
 
 def run(args: "argparse.Namespace", context: "Context") -> int:
     from postroom.config import home
+    from postroom.errors import NotHere
     from postroom.hooks import journal, main, plain
 
-    where = home(args.home)
+    try:
+        where = home(args.home)
+    except NotHere as exc:
+        return _elsewhere(exc, context)
     words = [args.runtime, args.event or "", args.key or ""]
     try:
         if args.runtime != plain.RUNTIME:
@@ -40,6 +45,15 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
     except Exception as exc:
         journal.note(where, words, exc)
         _tell(exc, context)
+    return 0
+
+
+def _elsewhere(exc: "NotHere", context: "Context") -> int:
+    """No runtime may take it for a refusal, but whoever reads what hooks say learns why there is no mail."""
+    from postroom.cli.fault import tell
+
+    exc.hint = "Have a room on this machine for its agents, or take the mail yourself: postroom read --frame"
+    tell(exc, as_json=context.json)
     return 0
 
 

@@ -119,7 +119,7 @@ def _name(party: str, room: "LocalRoom", names: dict[str, str]) -> str:
 def _detail(event: "Event", room: "LocalRoom") -> str:
     payload = event.payload
     if event.type in ("message.sent", "delivery.due"):
-        message = room.store.look().message(event.refs["message"])
+        message = event.message or room.store.look().message(event.refs["message"])
         if message is None:
             return "(pruned)"
         from postroom.cli.letter import gist

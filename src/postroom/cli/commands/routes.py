@@ -37,26 +37,20 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
 
 
 def _list(context: "Context") -> None:
-    room = context.room()
-    rows = [
-        (str(one.number), "allow" if one.allow else "refuse", *(_said(part) for part in one[1:4]))
-        for one in room.routes
-    ]
+    from postroom.protocol.wire import routes
+
+    room, distant = context.room(), context.elsewhere
+    found = distant.call("routes") if distant else routes(room.routes, room.settings.routes)
     if context.json:
-        keys = ("number", "rule", "from", "to", "type")
-        document = [dict(zip(keys, (int(row[0]), *row[1:]), strict=True)) for row in rows]
-        context.put_json({"routes": document, "otherwise": room.settings.routes})
+        context.put_json(found)
         return
+    rows = [[str(one[key]) for key in ("number", "rule", "from", "to", "type")] for one in found["routes"]]
     if rows:
         context.put_table(rows, ("cyan", "bold"), ("N", "RULE", "FROM", "TO", "TYPE"))
-    rule = room.settings.routes
+    rule = found["otherwise"]
     otherwise = "everybody may write to everybody" if rule == "open" else "only answers may go"
     where = "Where none fits" if rows else "There are no routes"
     context.note(f"{where}: {otherwise} (routes = {rule})")
-
-
-def _said(patterns: tuple[str, ...]) -> str:
-    return ", ".join(patterns) or "*"
 
 
 def _try(sender: str, to: str, type: str, context: "Context") -> None:

@@ -30,10 +30,16 @@ def add_arguments(parser: "Parser") -> None:
 
 
 def run(args: "argparse.Namespace", context: "Context") -> int:
-    from postroom.cli.terminal import harmless, named
+    from postroom.bridges.tmux.place import is_pane
+    from postroom.cli.terminal import Named, harmless, named
 
-    lines, found = _lines(args.lines), named(args.name, context)
-    shown, by = _shown(found, lines, args.colour, context)
+    lines, distant = _lines(args.lines), None if is_pane(args.name) else context.elsewhere
+    if distant:
+        said = distant.call("screen", address=args.name, lines=lines)
+        found, shown, by = Named(said["agent"]), said["text"], "daemon"
+    else:
+        found = named(args.name, context)
+        shown, by = _shown(found, lines, args.colour, context)
     text = harmless(shown).rstrip()
     if context.json:
         pane = str(found.pane) if found.pane else None

@@ -1,5 +1,6 @@
 """`postroom send`."""
 
+import os
 from typing import TYPE_CHECKING
 
 from postroom.errors import StoreReadOnly
@@ -89,6 +90,11 @@ def content_options(args: "argparse.Namespace") -> "SendOptions":
 
         options["payload"] = json_object("payload", args.payload)
         options["metadata"] = json_object("metadata", args.metadata)
+    if "TRACEPARENT" in os.environ:
+        from postroom.model.trace import carry
+
+        found = os.environ.get
+        options["metadata"] = carry(options.get("metadata"), found("TRACEPARENT"), found("TRACESTATE"))
     if args.requires_ack:
         options["requires_ack"] = True
     if args.attach is not None:

@@ -121,7 +121,8 @@ def _daemon(home: str) -> dict[str, Any]:
     since = iso(said["since"])
     kept = {name: said[name] for name in ("agents", "crashes", "instead")}
     other = objection(said.get("edition")) or None
-    return facts | {"running": True, "since": since, "other": other, **kept, "page": said.get("web")}
+    more = {"page": said.get("web"), "config": said.get("config"), "logs": said.get("log")}
+    return facts | {"running": True, "since": since, "other": other, **kept, **more}
 
 
 def _about_daemon(facts: dict[str, Any]) -> str:
@@ -166,12 +167,29 @@ def _warnings(report: dict[str, Any]) -> list[str]:
         found.append("no daemon runs, so nothing is typed into the terminals of agents; see: postroom up")
     if report["daemon"].get("other"):
         found.append(report["daemon"]["other"])
+    found += _daemon_warnings(report["daemon"])
     for agent, words in report["daemon"].get("instead", {}).items():
         found.append(f"{agent} is not reached by the best route: {words}; see: postroom agents")
     if counts["uncertain"]:
         found.append(f"uncertain, and not handed over again: {counts['uncertain']}; see: postroom dead list")
     if counts["dead"]:
         found.append(f"dead letters: {counts['dead']}; see: postroom dead")
+    return found
+
+
+def _daemon_warnings(daemon: dict[str, Any]) -> list[str]:
+    """What the daemon itself complains of; one of another version may not tell."""
+    told: list[dict[str, Any]] = [daemon.get(name) or {} for name in ("config", "logs", "page")]
+    config, logs, page = told
+    found: list[str] = []
+    if config.get("problem"):
+        found.append(f"the daemon goes by an earlier config: {config['problem']}; mend it, then: postroom up")
+    if logs.get("problem"):
+        found.append(f"the daemon's log cannot be written: {logs['problem']} ({daemon['log']})")
+    elif logs.get("lost"):
+        found.append(f"lines that the daemon's log could not take: {logs['lost']}; see {daemon['log']}")
+    if page.get("problem") and "http_port is 0" not in page["problem"]:
+        found.append(f"the page is not served: {page['problem']}; then: postroom dashboard")
     return found
 
 

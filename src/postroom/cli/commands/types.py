@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     import argparse
 
     from postroom.cli.context import Context
+    from postroom.cli.distant import Distant
     from postroom.cli.parser import Parser
 
 HELP = """\
@@ -42,29 +43,61 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
     if (args.type is None) != (args.action == "list"):
         wrong = f"too many arguments: {args.type}" if args.type else "types show needs TYPE"
         raise UsageError(wrong, hint="See: postroom help types")
+    distant = context.elsewhere
+    found, problems = _elsewhere(args, distant) if distant else _here(args)
+    if args.action == "show":
+        return _show(args.type, found, context)
+    return _list(found, problems, context, refreshed=args.refresh)
+
+
+def _here(args: "argparse.Namespace") -> "tuple[list[dict[str, Any]], dict[str, str]]":
     from postroom.config import home
-    from postroom.protocol import registration
+    from postroom.protocol import registration, registry
 
     where = home(args.home)
     yours = registration.refresh(where) if args.refresh else registration.registered(where)
-    if args.action == "show":
-        return _show(args.type, where, context)
-    return _list(where, yours, context, refreshed=args.refresh)
+    if args.action == "show" and not _is_alias(args.type):
+        return [registry.find(args.type, where)], {}
+    return registry.every(where), yours.problems
 
 
-def _list(where: str, yours: Any, context: "Context", *, refreshed: bool) -> int:
-    from postroom.protocol import registry
+def _elsewhere(args: "argparse.Namespace", room: "Distant") -> "tuple[list[dict[str, Any]], dict[str, str]]":
+    """As the daemon knows them: by its own config, and the packages of its machine."""
+    from postroom.cli.distant import not_here
+    from postroom.errors import UnknownType
+    from postroom.near import meant, near
+
+    if args.refresh:
+        raise not_here(room)
+    found = room.call("types")["types"]
+    if args.action == "list" or _is_alias(args.type):
+        return found, {}
+    one = [each for each in found if each["name"] == args.type]
+    if not one:
+        guess = meant(near(args.type, [each["name"] for each in found]))
+        raise UnknownType(f"there is no type {args.type!r}", hint=f"{guess} See: postroom types".lstrip())
+    return one, {}
+
+
+def _is_alias(name: str) -> bool:
     from postroom.protocol.builtin import ALIASES
 
-    found = registry.every(where)
+    return name in ALIASES
+
+
+def _list(
+    found: "list[dict[str, Any]]", problems: dict[str, str], context: "Context", *, refreshed: bool
+) -> int:
+    from postroom.protocol.builtin import ALIASES
+
     if context.json:
-        context.put_json({"types": found, "aliases": ALIASES, "problems": yours.problems})
+        context.put_json({"types": found, "aliases": ALIASES, "problems": problems})
     else:
         context.put(_table(found, context))
         if not context.quiet:
             also = ";\n      ".join(f"{name} is {what}" for name, what in ALIASES.items())
             context.put(f"\nAlso: {also}.\n")
-    for name, problem in yours.problems.items():
+    for name, problem in problems.items():
         if refreshed:
             raise InvalidSchema(f"type {name!r} cannot be used: {problem}", type=name)
         context.note(f"Type {name!r} cannot be used: {problem}")
@@ -86,15 +119,14 @@ def _table(found: list[dict[str, Any]], context: "Context") -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _show(name: str, where: str, context: "Context") -> int:
-    from postroom.protocol import registry
+def _show(name: str, found: "list[dict[str, Any]]", context: "Context") -> int:
     from postroom.protocol.builtin import ALIASES
 
     if name in ALIASES:
         definition = {"name": name, "meaning": f"{ALIASES[name].capitalize()}.", "alias_of": "note"}
         text = f"{context.out.paint(name, 'bold')}\n{definition['meaning']}\n"
     else:
-        definition = dict(registry.find(name, where))
+        [definition] = map(dict, found)
         definition["command"] = _command(definition)
         text = _described(definition, context)
     if context.json:

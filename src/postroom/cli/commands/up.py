@@ -18,19 +18,27 @@ HELP = """\
 Start the daemon of this room, which types mail into the terminals of agents and wakes them, and bring up the
 agents that the config declares with a `pane` (adopted there), a `command` (started), or a mailbox (`bridge =
 "files"` and a `directory`: served). Those that run already are left alone, and one that fails keeps no other
-from starting.
+from starting. A daemon that runs already reads its config again (as it does on SIGHUP) and goes on; one that
+makes no sense is refused, and the one before counts.
+
+`postroom status` says where the daemon's log is: JSON, one object a line. With --foreground it is shown as it
+is written, too: in plain words at a terminal, else as JSON.
 
 A config that lies in the room, where agents may write, is shown and asked about first; what was agreed to is
 remembered, and asked again when it has changed."""
 EXAMPLES = """\
   postroom up
   postroom up --yes
-  postroom up --foreground      # for a service manager"""
+  postroom up --foreground      # for a service manager
+  postroom up --log-level debug"""
 
 
 def add_arguments(parser: "Parser") -> None:
     parser.add_argument("--foreground", action="store_true", help="be the daemon, until C-c")
     parser.add_argument("--yes", action="store_true", help="use what a config in the room says")
+    parser.add_argument(
+        "--log-level", metavar="LEVEL", help="of the daemon's log: debug, info, warning, error"
+    )
 
 
 def run(args: "argparse.Namespace", context: "Context") -> int:
@@ -38,6 +46,10 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
     from postroom.room.authority import person
     from postroom.room.declared import belongs
 
+    if args.log_level:  # for the daemon, if it is started; it stands above the config
+        from postroom.config import checked, environment_name
+
+        os.environ[environment_name("log_level")] = checked("log_level", args.log_level)
     room = context.room(create=True)
     person(room, "start the daemon and what the config declares")
     look = room.store.look()
@@ -52,13 +64,25 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
     from postroom.daemon.instance import ensure
 
     started = ensure(room.home)
-    if not started:
-        from postroom.cli.daemon import warn
-
-        warn(context)
+    read = None if started else _renew(args, context)
     done = bring_up(wanted, context, is_new=started)
-    _put(started, done, _rest(done, context), context)
+    _put({"started": started, "config": read}, done, _rest(done, context), context)
     return 1 if any("error" in one for one in done) else 0
+
+
+def _renew(args: "argparse.Namespace", context: "Context") -> "Json | None":
+    """The daemon that runs reads its config again, if it knows how to; what came of it."""
+    from postroom.cli.daemon import warn
+    from postroom.daemon.control import ask
+
+    if warn(context):
+        return None
+    done = ask(context.room().home, "renew", log_level=args.log_level)
+    if done["problem"]:
+        context.note(f"warning: its config stays as it was: {done['problem']}")
+    elif done["changed"]:
+        context.note(f"it goes by the config as it is now: {', '.join(done['changed'])}")
+    return done
 
 
 def _confirm(wanted: "list[Entry]", args: "argparse.Namespace", context: "Context") -> None:
@@ -73,6 +97,7 @@ def _confirm(wanted: "list[Entry]", args: "argparse.Namespace", context: "Contex
 
 def _serve(wanted: "list[Entry]", args: "argparse.Namespace", context: "Context") -> int:
     """The daemon in this process; who is declared is brought up beside it."""
+    import sys
     import threading
 
     from postroom.daemon.loop import serve
@@ -81,7 +106,7 @@ def _serve(wanted: "list[Entry]", args: "argparse.Namespace", context: "Context"
     if wanted:
         threading.Thread(target=_beside, args=(wanted, args), daemon=True).start()
     context.note(f"the daemon of {home}; C-c ends it")
-    serve(home)
+    serve(home, sys.stderr)
     return 0
 
 
@@ -247,7 +272,7 @@ def _rest(done: list[dict[str, Any]], context: "Context") -> "list[tuple[Manifes
 
 
 def _put(
-    started: bool, done: list[dict[str, Any]], rest: "list[tuple[Manifest, bool]]", context: "Context"
+    daemon: "Json", done: list[dict[str, Any]], rest: "list[tuple[Manifest, bool]]", context: "Context"
 ) -> None:
     from postroom import host
     from postroom.daemon.place import running
@@ -255,9 +280,9 @@ def _put(
     pid = host.pid_of(running(context.room().home))
     if context.json:
         told = [{"agent": one.address, "comes_back": is_back, "again": one.again} for one, is_back in rest]
-        context.put_json({"daemon": {"started": started, "process": pid}, "agents": done, "ended": told})
+        context.put_json({"daemon": {**daemon, "process": pid}, "agents": done, "ended": told})
         return
-    state = "is up" if started else "was up already"
+    state = "is up" if daemon["started"] else "was up already"
     context.put(f"the daemon {state} (process {pid})\n" + "".join(_line(one, context) for one in done))
     for one, is_back in rest:
         words = "it is started again" if is_back else f"it stays so (restart: {one.restart}): {one.again}"

@@ -6,6 +6,7 @@ if TYPE_CHECKING:
     import argparse
 
     from postroom.cli.context import Context
+    from postroom.cli.distant import Distant
     from postroom.cli.parser import Parser
 
 HELP = """\
@@ -20,6 +21,7 @@ EXAMPLES = """\
 _BECAUSE = {
     "terminal": "a person at a terminal, with no agent around",
     "unverified": "that is only said, by --as or POSTROOM_AGENT",
+    "token": "POSTROOM_TOKEN is its own",
 }
 
 
@@ -28,10 +30,13 @@ def add_arguments(_: "Parser") -> None:
 
 
 def run(_: "argparse.Namespace", context: "Context") -> int:
-    from postroom.cli.person import claim
+    if distant := context.elsewhere:
+        found = _elsewhere(distant)
+    else:
+        from postroom.cli.person import claim
 
-    claim(context)
-    found = _found(context)
+        claim(context)
+        found = _found(context)
     if context.json:
         context.put_json(found)
         return 0
@@ -43,6 +48,18 @@ def run(_: "argparse.Namespace", context: "Context") -> int:
     if found["verified"] == "terminal":
         context.note("To be somebody else for one command: --as human:NAME, or --as AGENT")
     return 0
+
+
+def _elsewhere(room: "Distant") -> dict[str, Any]:
+    """As the daemon there has it."""
+    from postroom.errors import NoIdentity
+
+    said = room.call("me")
+    if not said["agent"]:
+        raise NoIdentity
+    how = {"address": said["agent"], "known": True, "verified": said["verified"], "session": None}
+    because = _BECAUSE.get(said["verified"], f"so says its daemon, {room.url}")
+    return {**how, "because": because, "project": said["project"]}
 
 
 def _found(context: "Context") -> dict[str, Any]:

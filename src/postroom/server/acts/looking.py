@@ -77,11 +77,11 @@ def messages(call: Call) -> Json:
         found = browse(call.room, limit, args.get("after"), **_sieve(call))
         page = _page([record.posted(m, deliveries) for m, deliveries in found], limit, args.get("after"))
     if (chars := args.get("chars")) is not None:
-        page["messages"] = [_begun(one, chars) for one in page["messages"]]
+        page["messages"] = [begun(one, chars) for one in page["messages"]]
     return page
 
 
-def _begun(message: Json, chars: int) -> Json:
+def begun(message: Json, chars: int) -> Json:
     """The beginning of one, for a list: a body may be a megabyte."""
     body = message["body"]
     return {**message, "body": body[:chars], "payload": None, "metadata": None, "body_chars": len(body)}
@@ -327,6 +327,10 @@ def status(call: Call) -> Json:
         "version": __version__, "room": room.home, "project": room.project(), "counts": totals,
         "daemon": call.desk.bridges.facts(), "now": iso(room.now()),
     }  # fmt: skip
+
+
+def routes(call: Call) -> Json:
+    return wire.routes(call.desk.room.routes, call.room.settings.routes)
 
 
 def types(call: Call) -> Json:

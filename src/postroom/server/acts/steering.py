@@ -2,10 +2,10 @@
 
 from functools import partial
 
-from postroom.errors import Refused, UsageError
+from postroom.errors import NoIdentity, Refused, UsageError
 from postroom.model.message import Agent, Json
 from postroom.protocol import record
-from postroom.protocol.operation import OPERATE
+from postroom.protocol.operation import OPERATE, SCOPES
 from postroom.protocol.plain import clean
 from postroom.room.authority import Operator
 from postroom.room.directory import agents_own
@@ -50,6 +50,16 @@ def command(call: Call) -> Json:
         raise Refused("a command is one line", hint="Type it in its terminal: postroom attach NAME")
     done = call.desk.bridges.command(agent, text, _person(call).name)
     return {"agent": agent.address, **{name: str(done[name]) for name in ("result", "words", "reason")}}
+
+
+def link(call: Call) -> Json:
+    """A browser that is logged in may do all that a person may, so nobody gets there with less."""
+    person = call.who.agent
+    for scope in SCOPES:
+        call.who.check(scope)
+    if person is None or not person.is_human:
+        raise NoIdentity("only a person has the page", hint="Bring a person's token: postroom tokens")
+    return {"path": f"/login?once={call.desk.links.make(person.id)}", "person": person.address}
 
 
 def retry(call: Call) -> Json:

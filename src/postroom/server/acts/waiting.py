@@ -1,5 +1,8 @@
 """Operations that may take a while; none holds a thread meanwhile."""
 
+from typing import Any
+
+from postroom.errors import StaleClaim
 from postroom.model.message import Json
 from postroom.protocol import record
 from postroom.room.wait import Climb
@@ -30,6 +33,24 @@ async def ask(call: Call) -> Json:
             args["to"], args["body"], sender=args.get("sender"), timeout=call.get("timeout", 30.0), **said
         )
     )
+
+
+async def heard(call: Call) -> Json:
+    await _held(call).heard()
+    return {}
+
+
+async def unlisten(call: Call) -> Json:
+    await _held(call).end()
+    return {}
+
+
+def _held(call: Call) -> Any:
+    """The mailbox that the caller holds by another connection of its own."""
+    held = call.desk.held.get(call.args["listener"])
+    if held is None or held.claimer != call.who.claimer:
+        raise StaleClaim("nobody listens by that name any more", hint="Listen again.")
+    return held
 
 
 async def take(call: Call) -> Json:

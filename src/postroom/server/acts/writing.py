@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from postroom.errors import InvalidAttachment, InvalidValue, NotYourName, UnknownMessage
-from postroom.model.message import Json, Mail
+from postroom.model.message import Json, Mail, Sent
 from postroom.protocol import record
 from postroom.protocol.operation import OPERATE
 from postroom.protocol.schema import is_moment
@@ -18,12 +18,14 @@ _SAYING = ("type", "payload", "subject", "priority", "requires_ack", "key", "met
 
 
 def send(call: Call) -> Json:
+    return record.sent(post(call))
+
+
+def post(call: Call) -> Sent:
     args = call.args
-    return record.sent(
-        call.room.send(
-            args.get("to") or "", args.get("body") or "", sender=args.get("sender"),
-            confirm=bool(args.get("confirm")), **options(call),
-        )
+    return call.room.send(
+        args.get("to") or "", args.get("body") or "", sender=args.get("sender"),
+        confirm=bool(args.get("confirm")), **options(call),
     )  # fmt: skip
 
 

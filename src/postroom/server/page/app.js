@@ -272,9 +272,14 @@ class App {
   #clicked(event) {
     const act = event.target instanceof Element ? event.target.closest("[data-act]")?.getAttribute("data-act") : null;
     if (act === "theme") this.#turnTheme();
-    if (act === "help") this.keyboard.help();
+    if (act === "help") this.#help();
     if (act === "reconnect") this.stream.now();
     if (act === "shut") this.act("close");
+  }
+
+  #help() {
+    this.keyboard.help();
+    this.#drawSide();
   }
 
   #turnTheme() {
@@ -297,7 +302,7 @@ class App {
       go(href(what));
       return true;
     }
-    if (what === "?") this.keyboard.help();
+    if (what === "?") this.#help();
     else if (what === "c" && this.store.may("mail")) this.compose.open();
     else if (what === "/") return this.#search();
     else return Boolean(this.beside?.key?.(what)) || Boolean(this.view?.key?.(what));

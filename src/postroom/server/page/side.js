@@ -37,6 +37,7 @@ export function drawSide(store, theme) {
       VIEWS.map(([id, name, brief]) =>
         h("li", null, h("a", { href: href(id, id === "mail" || id === "agents" ? { project: params.project } : {}), "aria-current": id === view ? "page" : null }, h("span.long", null, name), h("span.short", null, brief), counts[id] ? h("span.count", { title: id === "agents" ? "need somebody" : "wait" }, counts[id]) : null)),
       ),
+      h("li.more", null, button("More", "help", { "aria-haspopup": "dialog" })),
     ),
   );
   fill(part("scopes"), store.projects.length ? [h("h2.small", null, "Projects"), h("ul", { role: "list" }, scopes(store))] : null);
@@ -57,7 +58,11 @@ export function drawSide(store, theme) {
       found.length > shown.length && !params.project ? h("li", { "data-key": "more" }, h("a", { href: href("agents") }, `and ${found.length - shown.length} more`)) : null,
     ),
   );
-  fill(part("about"), store.me.address ? h("p.dim", null, "as ", h("bdi", null, store.me.address)) : null, button(THEMES[theme], "theme", { class: "plain", title: "Change the light" }), button("Keys", "help", { class: "plain", "aria-keyshortcuts": "?" }));
+  const who = () => (store.me.address ? h("p.dim", null, "as ", h("bdi", null, store.me.address)) : null);
+  const light = () => button(THEMES[theme], "theme", { class: "plain", title: "Change the light" });
+  fill(part("about"), who(), light(), button("Keys", "help", { class: "plain", "aria-keyshortcuts": "?" }));
+  const more = document.querySelector("#help .about"); // where a narrow screen has no room for it
+  if (more instanceof HTMLElement) fill(more, who(), light());
 }
 
 /** @param {Store} store */

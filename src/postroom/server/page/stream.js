@@ -7,6 +7,7 @@ import { address } from "./api.js";
 
 const FIRST = 500; // milliseconds
 const MOST = 15_000;
+const BEGINNING = 500; // characters of a body, which is what a line shows; what is opened is fetched
 const SILENCE = 45_000; // the server says something every 15 s
 
 /** Fires `event` (a Happening), `link` (a Link) and `gap` (what happened until now is not known: ask anew). */
@@ -52,7 +53,7 @@ export class Stream extends EventTarget {
   #open() {
     clearTimeout(this.#timer);
     this.#source?.close();
-    const source = new EventSource(address("/stream", { after: this.#cursor }));
+    const source = new EventSource(address("/stream", { after: this.#cursor, chars: BEGINNING }));
     this.#source = source;
     source.addEventListener("hello", (event) => this.#hello(/** @type {MessageEvent} */ (event)));
     for (const type of this.types) {

@@ -28,6 +28,7 @@ const WAIT = {
   offline: ["not running", "Nothing of it runs. It gets this when it is started."],
   waking: ["being woken", "It is idle, and is being woken."],
   draft: ["draft in its terminal", "Somebody has written something in its terminal and not sent it."],
+  left_text: ["behind a text of ours", "In its terminal an earlier text of ours stands, and was not sent off. See: postroom attach"],
   typing: ["somebody types there", "Somebody is typing in its terminal."],
   copy_mode: ["terminal scrolled back", "Its terminal is scrolled back (copy mode)."],
   synchronised: ["pane synchronised", "Its pane is synchronised with others; nothing is typed there."],

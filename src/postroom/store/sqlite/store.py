@@ -15,10 +15,13 @@ from postroom.store.sqlite.read import SQL, ReadTx
 from postroom.store.sqlite.write import WriteTx
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+
     from postroom.store.sqlite.search import Search
     from postroom.store.sqlite.state import Whole
     from postroom.store.sqlite.tally import Tally
     from postroom.store.sqlite.upkeep import Upkeep
+    from postroom.store.sqlite.writer import Writer
 
 # Connections a forked child inherited: closing one there would disturb the parent, so they are kept, unused.
 _inherited: list[Any] = []
@@ -30,6 +33,7 @@ BYTES_A_ROUND = (
 )
 
 _BEGIN, _BEGIN_SENDING = SQL["begin"], SQL["begin_sending"]
+_NONE = -1.0  # seconds of patience
 _FORGOTTEN = (None, None, 0)  # what a room says of itself whose row in `meta` is gone
 
 
@@ -56,6 +60,7 @@ class SqliteStore:
         self._pid = os.getpid()
         self._threads = ThreadLocal()
         self._checkpointer: Any = None
+        self._writer: Writer | None = None
         self._has_committed = False
 
     # connections
@@ -66,14 +71,24 @@ class SqliteStore:
         connection = getattr(self._threads, "connection", None)
         if connection is None:
             connection = self._threads.connection = self._open()
-            self._threads.write = WriteTx(connection, self.tenant, self.path)
-            self._threads.read = ReadTx(connection, self.tenant, self.path)
+            by = self._writer.connection if self._writer else connection
+            self._threads.write = WriteTx(by, self.tenant, self.path)
+            self._threads.read = self._threads.look = ReadTx(connection, self.tenant, self.path)
             self._threads.end = Ending(connection)
         return connection
 
+    def share(self) -> None:
+        """From now on all threads write by one connection; see `writer`. Before any other thread is here."""
+        from postroom.store.sqlite.writer import Writer  # noqa: PLC0415 - where many threads write
+
+        self._connection()
+        self._writer = Writer(self._open())
+        self._threads.write = WriteTx(self._writer.connection, self.tenant, self.path)
+
     def _after_fork(self) -> None:
-        _inherited.append((self._threads, self._checkpointer))
+        _inherited.append((self._threads, self._checkpointer, self._writer))
         self._threads, self._checkpointer, self._pid = ThreadLocal(), None, os.getpid()
+        self._writer = None
 
     def _open(self) -> sqlite3.Connection:
         try:
@@ -163,7 +178,13 @@ class SqliteStore:
         """A number that changes when another connection has committed."""
         return self.look().row("PRAGMA data_version")[0]
 
-    def begin(self, mailbox: str = "") -> WriteTx:
+    def check(self) -> None:
+        """Raises `StoreNewer` where another version has taken the room over since it was opened."""
+        min_writer = self.look().row("SELECT min_writer FROM meta")[0]
+        if min_writer is None or min_writer > migrate.VERSION:
+            raise self._cannot_write(min_writer)
+
+    def begin(self, mailbox: str = "", *, joins: bool = False) -> WriteTx:
         if self._pid != os.getpid():
             self._after_fork()
         try:
@@ -174,10 +195,14 @@ class SqliteStore:
         if self.readonly:
             raise errors.StoreReadOnly(f"the room {self.path} cannot be written", path=self.path)
         try:
-            try:
-                tx.execute("BEGIN IMMEDIATE")
-            except sqlite3.OperationalError as exc:
-                link.begin_contended(tx.connection, exc, self.patience)
+            if self._writer is None:
+                try:
+                    tx.execute("BEGIN IMMEDIATE")
+                except sqlite3.OperationalError as exc:
+                    link.begin_contended(tx.connection, exc, self._patience())
+            else:
+                self._writer.begin(self._patience(), joins=joins)
+                self._threads.read = tx  # who looks sees what it wrote
             if mailbox:
                 row = tx.execute(_BEGIN_SENDING, (self.tenant, mailbox)).fetchone()
                 min_writer, tx.directory, seq, tx.vacant = row or (*_FORGOTTEN, None)
@@ -191,12 +216,24 @@ class SqliteStore:
             raise
         tx.now = self.clock()
         tx.first_seq = tx.next_seq = seq
-        tx.wrote, tx.spot = False, None
+        tx.wrote, tx.spot, tx.posted = False, None, None
         if tx.stirred or tx.touched:
             tx.stirred, tx.touched = set(), set()
         if tx.unsettled:
             tx.unsettled = set()
         return tx
+
+    def _patience(self) -> float:
+        return getattr(self._threads, "patience", self.patience)
+
+    @contextlib.contextmanager
+    def hurried(self) -> "Generator[None]":
+        """What this thread does in here waits for no lock: `StoreBusy` tells that it is taken."""
+        self._threads.patience = _NONE
+        try:
+            yield
+        finally:
+            del self._threads.patience
 
     def _cannot_write(self, min_writer: int | None) -> errors.PostroomError:
         if min_writer is None:
@@ -206,22 +243,30 @@ class SqliteStore:
         return errors.StoreNewer(f"{self.path} is now written by a newer Postroom", path=self.path)
 
     def commit(self) -> None:
+        tx: WriteTx = self._threads.write
         try:
-            tx: WriteTx = self._threads.write
-            tx.execute("COMMIT")
+            if self._writer is None:
+                tx.execute("COMMIT")
+            else:
+                self._threads.read = self._threads.look
+                # What is cached of who is here goes by a number: no other may see one that is not committed.
+                self._writer.commit(tx.execute, waits=self._patience() > 0 and tx.directory is not None)
         except link.TROUBLE as exc:
             self.rollback()
             raise link.explain(exc, self.path) from exc
         self._has_committed = True
 
-    def rollback(self) -> None:
+    def rollback(self, cause: BaseException | None = None) -> None:
+        if self._writer is not None:
+            self._threads.read = self._threads.look
+            self._writer.rollback(self._threads.write.execute, cause)
         connection = self._threads.connection
         if connection.in_transaction:
             connection.execute("ROLLBACK")
 
     def abandon(self, exc: BaseException | None) -> None:
         """Roll back after an exception; a driver's error is raised again as one of ours."""
-        self.rollback()
+        self.rollback(exc)
         if isinstance(exc, link.TROUBLE):
             raise link.explain(exc, self.path) from exc
 
@@ -235,7 +280,7 @@ class SqliteStore:
         tx: WriteTx = self._threads.write
         if tx.weight > BYTES_A_ROUND:
             tx.weight = 0
-            self._checkpoint_now()
+            self._checkpoint_now() if self._patience() > 0 else self._checkpoint_soon()
         elif tx.next_seq // EVENTS_A_ROUND != tx.first_seq // EVENTS_A_ROUND:
             self._checkpoint_soon()
         if lasting and self.durability == "full":
@@ -253,12 +298,13 @@ class SqliteStore:
     def whole(self) -> "Whole":
         from postroom.store.sqlite.state import Whole  # noqa: PLC0415 - not on the mail path
 
-        return Whole(self._connection(), self.tenant)
+        return Whole(self.look().connection, self.tenant)
 
     def upkeep(self) -> "Upkeep":
         from postroom.store.sqlite.upkeep import Upkeep  # noqa: PLC0415 - not on the mail path
 
-        return Upkeep(self._connection(), self.path, self.patience)
+        connection = self._writer.connection if self._writer else self._connection()
+        return Upkeep(connection, self.path, self.patience)
 
     def search(self) -> "Search":
         from postroom.store.sqlite.search import Search  # noqa: PLC0415 - not on the mail path
@@ -301,6 +347,9 @@ class SqliteStore:
             self.finish()
             self._threads.connection.close()
             self._threads.__dict__.clear()
+        if self._writer is not None:
+            self._writer.connection.close()
+            self._writer = None
         if self._checkpointer is not None:
             self._checkpointer.stop()
             self._checkpointer = None

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _EVENT, _DELIVERY_EVENT, _SPOT = SQL["event_insert"], SQL["delivery_event_insert"], SQL["spot"]
 _MESSAGE, _PLAIN, _DELIVERY = SQL["message_insert"], SQL["message_insert_plain"], SQL["delivery_insert"]
 VOLUME_BITS = 17  # a volume of the search index covers so many numbers that they differ in these bits alone
+_ALONE, _OFFER = SQL["mail_alone"], SQL["delivery_offer"]
 _USUAL, _NOWHERE = Priority.NORMAL.value, -1
 
 
@@ -32,6 +33,7 @@ class WriteTx(ReadTx):
         self.directory: int | None = None
         self.vacant: str | None = None
         self.wrote = False
+        self.posted: Message | None = None  # the latest message of this transaction
         self.stirred: set[str] = set()  # who has something due because of this transaction
         self.unsettled: set[str] = set()  # whose next message may be another now, though it had one
         self.touched: set[str] = set()  # whose messages moved on the ladder
@@ -112,8 +114,38 @@ class WriteTx(ReadTx):
         for recipient in recipients:
             self.execute(_DELIVERY, (tenant, recipient, place, seq, level, due, reason, at))
         self.stirred.update(recipients)  # by held mail, too: the marker must not outlast its time
+        self.posted = message
         self.next_seq = seq + 1
         self.wrote = True
+
+    def is_alone(self, recipient: str, me: str, message: Message) -> bool:
+        """Whether a message is all that waits for somebody, and nothing must be put in order there first."""
+        values = (self.tenant, recipient, me, message.seq, self.now)
+        return bool(self.execute(_ALONE, values).fetchone()[0])
+
+    def offer_new(self, message: Message, offers: list[tuple[str, Json]]) -> None:
+        """As `append` of `delivery.offered` for each, of a message that was posted in this transaction.
+
+        All together, because there may be a thousand. Each with what its event says.
+        """
+        events: list[tuple[Any, ...]] = []
+        moves: list[tuple[Any, ...]] = []
+        place, now = +message.priority * 2 + 1, self.now
+        for seq, (party, said) in enumerate(offers, self.next_seq):
+            agent, human = (None, party) if party[0] == "h" else (party, None)
+            events.append((
+                seq, uuid7(), self.tenant, message.thread, agent, human, None, "delivery.offered", "system",
+                now, message.seq, encode(said), "offered", None,
+            ))  # fmt: skip
+            moves.append((
+                self.tenant, party, place, message.seq, seq, said["n"], said["route"], said["context"],
+                said["nonce"], said["claimer"], now, now if said["handed"] else None, said["lease_until"],
+            ))  # fmt: skip
+        self.connection.executemany(_DELIVERY_EVENT, events)
+        self.connection.executemany(_OFFER, moves)
+        self.next_seq += len(offers)
+        self.spot = None
+        self.touched.add(message.sender_id)
 
     def change_directory(self) -> None:
         """Names may be cached by others only until here; by this transaction, no longer at all."""

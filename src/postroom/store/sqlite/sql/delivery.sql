@@ -48,6 +48,15 @@ SELECT {message}, {spot}, {standing}
 FROM meta LEFT JOIN (SELECT place, last, seq FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND place {waiting}
                      ORDER BY place, seq LIMIT 1) d LEFT JOIN message m ON m.seq = d.seq;
 
+-- name: mail_alone
+-- Whether a message (?4) is all that waits in a mailbox, and nothing is to be put in order there first.
+SELECT NOT (
+    EXISTS (SELECT 1 FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND place {waiting} AND seq <> ?4)
+    OR EXISTS (SELECT 1 FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND place = {offered} AND claimer <> ?3)
+    OR EXISTS (SELECT 1 FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND place = {taken} AND claimer <> ?3)
+    OR EXISTS (SELECT 1 FROM lease WHERE tenant = ?1 AND agent = ?2 AND holder IS NOT NULL)
+    OR coalesce((SELECT min(due_at) FROM delivery WHERE tenant = ?1 AND due_at IS NOT NULL) <= ?5, 0));
+
 -- name: mail_unlabelled
 SELECT {delivery}, {message} FROM delivery d CROSS JOIN message m ON m.seq = d.seq
 WHERE d.tenant = ?1 AND d.recipient = ?2 AND d.place {waiting} AND d.shown_before = 0 ORDER BY d.place, d.seq LIMIT ?3;

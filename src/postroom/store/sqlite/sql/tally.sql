@@ -63,4 +63,5 @@ WHERE a.tenant = ?1 AND d.tenant = ?1 AND d.recipient = a.id AND d.place {anywhe
 
 -- name: tally_waiting
 SELECT a.id, count(*) FROM agent a CROSS JOIN delivery d
-WHERE a.tenant = ?1 AND d.tenant = ?1 AND d.recipient = a.id AND d.place {unread} GROUP BY a.id;
+WHERE a.tenant = ?1 AND d.tenant = ?1 AND d.recipient = a.id AND d.place {unread} AND d.reason IS NOT 'scheduled'
+GROUP BY a.id;

@@ -1,0 +1,157 @@
+"""Where it looks: a room on this machine, with or without a daemon, or one elsewhere over its API.
+
+Both answer the same operations by name (`protocol.operation`). A room here is looked at in this process, as
+its own server would, and woken by its bell; one elsewhere is followed by its stream of events.
+"""
+
+import asyncio
+import os
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from postroom import host
+from postroom.errors import PostroomError
+from postroom.protocol.operation import BY_NAME
+from postroom.room.aio import AsyncRoom
+
+if TYPE_CHECKING:
+    from postroom.model.message import Agent, Json
+    from postroom.room.authority import Operator
+    from postroom.room.local import LocalRoom
+    from postroom.room.remote import RemoteRoom
+
+T = TypeVar("T")
+
+
+class Source(ABC):
+    """One room, looked at by one worker thread: the screen never waits for a disk or a network."""
+
+    is_here: bool
+    where: str  # as people name it
+
+    def __init__(self) -> None:
+        self._worker = ThreadPoolExecutor(1, "top")
+
+    @abstractmethod
+    def call(self, operation: str, /, **args: Any) -> "Json":
+        """What an operation answers; its errors are raised here."""
+
+    @abstractmethod
+    def changes(self) -> AsyncIterator[None]:
+        """Once whenever something has happened since it was last asked for."""
+
+    async def do(self, function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+        """Off the event loop, one after another."""
+        return await asyncio.get_running_loop().run_in_executor(
+            self._worker, partial(function, *args, **kwargs)
+        )
+
+    async def ask(self, operation: str, /, **args: Any) -> "Json":
+        return await self.do(self.call, operation, **args)
+
+    def close(self) -> None:
+        self._worker.shutdown(wait=False, cancel_futures=True)
+
+
+class Here(Source):
+    """A room whose files are here."""
+
+    is_here = True
+
+    def __init__(self, room: "LocalRoom") -> None:
+        from postroom.server.desk import Desk  # noqa: PLC0415 - not for a room elsewhere
+        from postroom.server.principal import Credentials  # noqa: PLC0415
+
+        super().__init__()
+        self._room, self.where = room, room.home
+        self._desk = Desk(room, Asked(room.home))
+        self._who = self._desk.identify(
+            Credentials(pid=os.getpid(), uid=host.user(), claimed=room.agent or "")
+        )
+        self._project = room.project()
+
+    def call(self, operation: str, /, **args: Any) -> "Json":
+        from postroom.server.calling import ACTS  # noqa: PLC0415 - not for a room elsewhere
+        from postroom.server.desk import Call  # noqa: PLC0415
+
+        asked = BY_NAME[operation]
+        self._who.check(asked.scope)
+        said = {name: value for name, value in args.items() if value is not None}
+        room = self._desk.view(self._who, said.get("project") or self._project)
+        return ACTS[operation](Call(self._desk, asked, self._who, room, said))
+
+    async def changes(self) -> AsyncIterator[None]:
+        cursor = await self.do(lambda: self._room.store.look().last_cursor())
+        async for _ in AsyncRoom(self._room, self._worker).events(follow=True, after=cursor):
+            yield
+
+    def close(self) -> None:
+        self._desk.close()
+        self._worker.submit(self._room.close)
+        self._worker.shutdown()
+
+
+class Elsewhere(Source):
+    """A room that a daemon serves."""
+
+    is_here = False
+
+    def __init__(self, room: "RemoteRoom", url: str) -> None:
+        super().__init__()
+        self._room, self.where = room, url
+
+    def call(self, operation: str, /, **args: Any) -> "Json":
+        return self._room.call(operation, **args)
+
+    async def changes(self) -> AsyncIterator[None]:
+        """Read by a thread that ends with this process: nothing else can end its wait for the network."""
+        loop, happened = asyncio.get_running_loop(), asyncio.Event()
+        cursor = str((await self.ask("events", before="end", limit=1))["cursor"])
+
+        def read() -> None:
+            for _ in self._room.events(follow=True, after=cursor):
+                if loop.is_closed():
+                    return
+                loop.call_soon_threadsafe(happened.set)
+
+        threading.Thread(target=read, name="events", daemon=True).start()
+        while True:
+            await happened.wait()
+            happened.clear()
+            yield
+
+
+class Asked:
+    """The bridges of the room's daemon, by its control socket; where none runs, nothing is started for it."""
+
+    def __init__(self, home: str) -> None:
+        self._home = home
+
+    def interrupt(self, agent: "Agent", by: "Operator", kind: str, reason: str) -> "Json | None":
+        from postroom.bridges import manifest  # noqa: PLC0415 - seldom
+
+        if manifest.get(self._home, agent.id) is None:
+            return None
+        said = {"agent": agent.id, "kind": kind, "by": by.name, "role": by.role, "reason": reason}
+        return self._ask("interrupt", **said)
+
+    def screen(self, agent: "Agent", lines: int) -> str:
+        return self._ask("screen", agent=agent.id, lines=lines)
+
+    def command(self, agent: "Agent", text: str, by: str) -> dict[str, Any]:
+        return self._ask("command", agent=agent.id, text=text, by=by)
+
+    def facts(self) -> dict[str, Any]:
+        try:
+            return self._ask("ping")
+        except PostroomError:
+            return {}
+
+    def _ask(self, verb: str, **words: Any) -> Any:
+        from postroom.daemon.control import ask  # noqa: PLC0415 - seldom
+
+        return ask(self._home, verb, **words)

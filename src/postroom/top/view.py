@@ -1,0 +1,76 @@
+"""All that is shown at once, taken in one go."""
+
+from typing import NamedTuple
+
+from postroom.clock import iso, wall
+from postroom.errors import InvalidValue
+from postroom.model.ladder import State
+from postroom.model.message import Json
+from postroom.protocol.operation import OBSERVE, OPERATE
+from postroom.top.source import Source
+
+MAIL = 300  # messages that are listed
+_CHARS = 300  # of each
+_FIELDS = ("from", "to", "type", "state", "topic", "project", "with")
+_NAMES = {"from": "sender"}  # as the API has them
+_STATES = [state.value for state in State]
+
+
+class View(NamedTuple):
+    """The room as it is now."""
+
+    me: Json
+    agents: list[Json]
+    mail: list[Json]  # newest first
+    gates: list[Json]
+    dead: list[Json]
+    uncertain: list[Json]
+    at: int
+
+    @property
+    def may_operate(self) -> bool:
+        return OPERATE in self.me["scopes"]
+
+    def document(self) -> Json:
+        return {**self._asdict(), "at": iso(self.at)}
+
+
+def sieve(text: str) -> dict[str, str]:
+    """What mail is wanted: `from:backend state:dead some words`."""
+    wanted: dict[str, str] = {}
+    words: list[str] = []
+    for part in text.split():
+        name, colon, value = part.partition(":")
+        if colon and value and name in _FIELDS:
+            wanted[_NAMES.get(name, name)] = value
+        else:
+            words.append(part)
+    return wanted | ({"q": " ".join(words)} if words else {})
+
+
+def look(source: Source, wanted: str = "", *, limit: int = MAIL) -> View:
+    """Raises `InvalidValue` for a filter that means nothing."""
+    me = source.call("me")
+    unread: Json = {"dead": [], "uncertain": []}
+    lost = source.call("dead") if OBSERVE in me["scopes"] else unread
+    return View(
+        me,
+        source.call("agents")["agents"],
+        _mail(source, wanted, limit),
+        source.call("gates")["gates"],
+        lost["dead"],
+        lost["uncertain"],
+        wall(),
+    )
+
+
+def look_around(source: Source, view: View) -> View:
+    """The same, with what everybody does now."""
+    return view._replace(agents=source.call("agents")["agents"], at=wall())
+
+
+def _mail(source: Source, wanted: str, limit: int) -> list[Json]:
+    asked = sieve(wanted)
+    if (state := asked.get("state")) and state not in _STATES:
+        raise InvalidValue(f"there is no state {state!r}", hint=f"One of: {', '.join(_STATES)}")
+    return source.call("messages", **asked, limit=limit, chars=_CHARS)["messages"]

@@ -1,0 +1,232 @@
+"""The end of a daemon: in order, whatever hangs, and nothing that it has answered for is lost."""
+
+import http.client
+import json
+import os
+import pty
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+
+import pytest
+from websockets.exceptions import ConnectionClosed
+
+from postroom import config, host
+from postroom.bridges import manifest as manifests
+from postroom.bridges.manifest import Manifest
+from postroom.daemon import control, instance
+from postroom.errors import BridgeError
+from postroom.room.local import LocalRoom
+from tests.process import BOUND, ROOT, environment
+from tests.tended import Tended, eventually
+
+UPGRADE = (
+    "GET /ws/projects/p?agent=planner HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\n"
+    "Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+    "Authorization: Bearer {token}\r\n\r\n"
+)
+SERVES = "http_port = PORT\nhttp_rate = 0\nsender_rate = 0\n"
+
+
+@pytest.fixture
+def house(room: LocalRoom) -> Iterator[Tended]:
+    with Tended(room) as house:
+        yield house
+
+
+@pytest.fixture
+def hung(room: LocalRoom) -> Iterator[Tended]:
+    """Of which a bridge never comes back."""
+    agent = room.known("builder")
+    with subprocess.Popen(["sleep", "1000"]) as program, Tended(room, "tests.hung") as house:
+        process = host.identity_of(program.pid)
+        manifests.put(room.home, Manifest(agent.id, agent.address, "lines", process))
+        yield house
+        program.kill()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_clients_are_told_and_nothing_of_it_is_left(house: Tended, number: int):
+    house.configure(SERVES)
+    house.start(serves=True)
+    sockets = [config.beside(house.home, name) for name in ("daemon.sock", "http.sock")]
+    assert all(map(os.path.exists, sockets))
+    with house.linked("planner") as link:
+        house.signal(number)
+        with pytest.raises(ConnectionClosed) as closed:
+            link.hear("the last")
+        assert closed.value.rcvd is not None
+        assert closed.value.rcvd.code == 1012
+    assert house.process.wait(BOUND) == 0
+    assert not any(map(os.path.exists, sockets))
+    assert instance.running(house.home) == ""
+    assert [one["event"] for one in house.lines()][-2:] == ["ends", "ended"]
+
+
+@pytest.mark.promise("ends")
+def test_whatever_was_answered_for_is_in_the_room(house: Tended):
+    """Programs send as fast as they can, by HTTP and WebSocket, while it is told to end."""
+    house.configure(SERVES)
+    house.start(serves=True)
+    token, flowing = house.token("planner"), threading.Barrier(5)
+
+    def post(writer: int) -> list[str]:
+        told = list[str]()
+        link = http.client.HTTPConnection("127.0.0.1", house.port, timeout=BOUND)
+        with closing(link):
+            while True:
+                body = f"{writer} {len(told)}"
+                try:
+                    words = json.dumps({"to": "builder", "body": body})
+                    link.request("POST", "/api/v1/messages", words, {"Authorization": f"Bearer {token}"})
+                    answer = link.getresponse()
+                    said = json.loads(answer.read())
+                except (OSError, http.client.HTTPException, ValueError):
+                    return told
+                if answer.status != 200:
+                    return told
+                told.append(said["id"])
+                if len(told) == 5:
+                    flowing.wait(BOUND)
+
+    def say() -> list[str]:
+        told = list[str]()
+        with house.linked("planner") as link:
+            while True:
+                try:
+                    told.append(link.ask("send", to="builder", body=f"ws {len(told)}")["ok"]["id"])
+                except (ConnectionClosed, KeyError):
+                    return told
+                if len(told) == 5:
+                    flowing.wait(BOUND)
+
+    with ThreadPoolExecutor(4) as pool:
+        writers = [pool.submit(post, n) for n in range(3)] + [pool.submit(say)]
+        flowing.wait(BOUND)
+        assert house.end() == 0
+        told = [one for writer in writers for one in writer.result(BOUND)]
+    assert len(told) >= 20
+    kept = {mail.message.id for mail in house.room.peek("builder", limit=100_000)}
+    assert set(told) <= kept
+
+
+def test_a_command_that_was_taken_is_answered_before_it_ends(home: str, room: LocalRoom):
+    begun, go = threading.Event(), threading.Event()
+
+    def answer(verb: str, _: object, __: int) -> str:
+        begun.set()
+        assert go.wait(BOUND)
+        return f"done: {verb}"
+
+    host.private_directory(config.beside(home))
+    server = control.Server(home, answer)
+    with ThreadPoolExecutor(2) as pool:
+        asked = pool.submit(control.ask, home, "something")
+        assert begun.wait(BOUND)
+        closes = pool.submit(server.close)
+        eventually(lambda: not os.path.exists(config.beside(home, "daemon.sock")))
+        with pytest.raises(BridgeError):
+            control.ask(home, "more")
+        assert not closes.done()
+        go.set()
+        assert asked.result(BOUND) == "done: something"
+        closes.result(BOUND)
+
+
+@pytest.mark.promise("ends")
+def test_clients_that_hang_hold_nothing_up(house: Tended):
+    house.configure(SERVES)
+    house.start(serves=True)
+    with (
+        socket.create_connection(("127.0.0.1", house.port), BOUND) as half,
+        socket.create_connection(("127.0.0.1", house.port), BOUND) as silent,
+        socket.create_connection(("127.0.0.1", house.port), BOUND) as deaf,
+    ):
+        half.sendall(b"POST /api/v1/messages HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{")
+        assert silent.fileno() >= 0
+        deaf.sendall(UPGRADE.format(token=house.token("planner")).encode())
+        assert b" 101 " in deaf.recv(64)
+        for n in range(200):
+            house.room.send("planner", f"{n} {'x' * 20_000}", sender="builder")
+        assert house.end() == 0
+    assert house.lines("ended")
+    assert not os.path.exists(config.beside(house.home, "http.sock"))
+
+
+@pytest.mark.promise("ends")
+@pytest.mark.parametrize("by_command", [True, False])
+def test_a_bridge_that_hangs_is_named_and_left(hung: Tended, by_command: bool):
+    hung.start(SEAMS="postroom.daemon.loop._AGENTS=0.2")
+    if by_command:
+        assert hung.line.process("down").code == 0
+    assert hung.end() == 0
+    [told] = hung.lines("not ended in time")
+    assert (told["stage"], told["left"], told["level"]) == ("agents", "p/builder", "warning")
+    assert hung.lines("ended")
+    assert instance.running(hung.home) == ""
+
+
+def test_who_does_not_want_to_wait_says_so_twice(hung: Tended):
+    hung.start(SEAMS="postroom.daemon.loop._AGENTS=1000")
+    hung.signal(signal.SIGTERM)
+    eventually(lambda: hung.lines("ends"))
+    hung.signal(signal.SIGTERM)
+    assert hung.process.wait(BOUND) == 128 + signal.SIGTERM
+    assert hung.lines("ended at once")
+    assert instance.running(hung.home) == ""
+    hung.start(SEAMS="postroom.daemon.loop._AGENTS=0.2")  # its place is free
+
+
+def test_all_of_it_takes_no_longer_than_down_waits():
+    from postroom.daemon import loop
+
+    stages = (loop._COMMANDS, loop._WEB, loop._WATCHES, loop._AGENTS + loop._ROOM, loop._ROOM)
+    assert sum(stages) < control.ENDS
+
+
+@pytest.mark.promise("newer")
+def test_in_a_room_that_a_newer_version_has_opened_it_ends_and_says_so_once(house: Tended):
+    house.start()
+    _alter(house, "UPDATE meta SET min_writer = 999")
+    assert house.process.wait(BOUND) == 0
+    [told] = [one for one in house.lines() if one["level"] == "error"]
+    assert told["event"] == "the room is of a newer version, so it ends"
+
+
+def test_what_fails_at_every_look_is_told_once_and_when_it_is_over(house: Tended):
+    house.start()
+    _alter(house, "ALTER TABLE meta RENAME TO elsewhere")
+    eventually(lambda: house.lines("tick failed"))
+    for _ in range(3):
+        house.renew()  # each makes it look again
+    assert len(house.lines("tick failed")) == 1
+    _alter(house, "ALTER TABLE elsewhere RENAME TO meta")
+    eventually(lambda: house.lines("ticks again"))
+    assert control.ping(house.home)
+
+
+def _alter(house: Tended, sql: str) -> None:
+    with closing(sqlite3.connect(house.room.store.path, timeout=BOUND)) as connection, connection:
+        connection.execute(sql)
+
+
+def test_who_closes_the_terminal_that_shows_it_ends_it(house: Tended):
+    leader, follower = pty.openpty()
+    words = ["setsid", "--ctty", sys.executable, "-m", "postroom", "up", "--foreground"]
+    env = environment(**house.line.environment)
+    shown = subprocess.Popen(words, cwd=ROOT, env=env, stdin=follower, stdout=follower, stderr=follower)
+    os.close(follower)
+    eventually(lambda: control.ping(house.home))
+    os.close(leader)
+    try:
+        shown.wait(BOUND)
+    finally:
+        shown.kill()
+    assert house.lines("ended")
+    assert not house.lines("config read")

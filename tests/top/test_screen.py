@@ -1,0 +1,218 @@
+"""`postroom top` as it is used: a real room, a second process that writes, and the keys of a person."""
+
+from typing import Any
+
+import pytest
+
+from postroom.model.ladder import State
+from postroom.room.authority import Operator
+from postroom.room.local import LocalRoom
+from postroom.room.manners import pause
+from tests.commandline import CommandLine
+from tests.conftest import OpenRoom
+from tests.top.seen import Seen, watch
+
+HOSTILE = "[bold red]look[/] \x1b[2J\x1b]0;owned\x07 \u202egnp.exe [@click=app.quit]press[/]"
+
+
+@pytest.fixture
+def cli(home: str) -> CommandLine:
+    return CommandLine(home)
+
+
+@pytest.fixture
+def own(open_room: OpenRoom) -> LocalRoom:
+    """The room as the person at the terminal has it."""
+    return open_room("human:ana")
+
+
+@pytest.mark.promise("top-live")
+def test_mail_of_another_process_comes_by_itself_and_its_rail_fills(
+    room: LocalRoom, own: LocalRoom, cli: CommandLine
+):
+    async def scene(seen: Seen) -> None:
+        await seen.until("builder", "not running", "Nothing was written yet.")
+        sent = cli.process("send", "builder", "the tests are red", "--as", "planner", "--quiet")
+        assert sent.code == 0, sent
+        await seen.until("●○○○  planner → builder", "the tests are red", "waits: not running", "1 stuck")
+        assert cli.process("read", "--as", "builder").code == 0
+        await seen.until("●●●○  planner → builder", without="stuck")
+        assert cli.process("ack", sent.out.strip(), "--as", "builder").code == 0
+        await seen.until("●●●●  planner → builder")
+
+    watch(own, scene)
+
+
+def test_what_somebody_looks_at_stays_where_it_is_when_mail_comes(room: LocalRoom, own: LocalRoom):
+    for n in range(5):
+        room.send("builder", f"letter {n}")
+
+    async def scene(seen: Seen) -> None:
+        await seen.until("letter 4")
+        await seen.press("down", "down", "enter")
+        await seen.until("What happened", "letter 2")
+        await seen.press("escape")
+        room.send("builder", "one more")
+        await seen.until("one more")
+        await seen.press("enter")
+        await seen.until("What happened", "letter 2")
+
+    watch(own, scene, size=(80, 24))
+
+
+@pytest.mark.promise("top-text")
+def test_a_hostile_body_is_shown_as_text_and_nothing_in_it_is_obeyed(room: LocalRoom, own: LocalRoom):
+    room.send("builder", HOSTILE, subject="[blink]a[/blink]")
+    room.join("human:ana")
+    gate = {"options": ["[red]yes", "no\x1b[31m"]}
+    room.send("human:ana", HOSTILE, type="decision_gate", payload=gate, expires=900)
+    shown = "[bold red]look[/] ␛[2J␛]0;owned␇ ‹202E›gnp.exe [@click=app.quit]press[/]"
+
+    async def scene(seen: Seen) -> None:
+        await seen.until("[blink]a[/blink]", "[red]yes | no␛[31m")
+        await seen.press("down", "enter")
+        await seen.until("[blink]a[/blink]", shown)
+        await seen.press("t")
+        await seen.until("The conversation", shown)
+        await seen.press("escape", "d")
+        await seen.until("[red]yes", "no␛[31m", "leave it open", shown)
+        assert "\x1b" not in seen.text
+        assert "\u202e" not in seen.text
+
+    watch(own, scene, size=(220, 40))
+
+
+def test_a_question_is_answered_with_a_note_and_no_single_key_decides(room: LocalRoom, own: LocalRoom):
+    own.join("human:ana")
+    options = {"options": ["now", "tonight"]}
+    asked = room.send("human:ana", "May I deploy?", type="decision_gate", payload=options, expires=900)
+
+    async def scene(seen: Seen) -> None:
+        await seen.until("Needs you", "1 question", "planner asks May I deploy?", "now | tonight")
+        await seen.press("d")
+        await seen.until("leave it open")
+        await seen.press("enter")
+        assert room.gate(asked.id).decision is None
+        await seen.press("down", "down", "tab", *"after 18", "enter")
+        await seen.until("decided: tonight", without="Needs you")
+        decision = room.gate(asked.id).decision
+        assert decision is not None
+        assert (decision.option, decision.note, decision.by) == ("tonight", "after 18", "human:ana")
+
+    watch(own, scene)
+
+
+def test_a_dead_letter_is_tried_again(room: LocalRoom, own: LocalRoom):
+    sent = room.send("builder", "run the long suite")
+    with room.write() as tx:
+        [one] = sent.deliveries
+        tx.append(
+            "delivery.dead", one.recipient_id, about=sent.message, payload={"reason": "x"}, status="dead"
+        )
+
+    async def scene(seen: Seen) -> None:
+        await seen.until("1 letter not delivered", "dead")
+        await seen.press("tab")
+        await seen.until("r retry")
+        await seen.press("r")
+        await seen.until("waits for builder again", without="Needs you")
+        assert [one.state for one in room.receipts(sent.id).deliveries] == [State.STORED]
+
+    watch(own, scene)
+
+
+def test_an_agent_is_stopped_after_a_question_and_let_go_on(room: LocalRoom, own: LocalRoom):
+    async def scene(seen: Seen) -> None:
+        await seen.until("builder")
+        await seen.press("shift+tab", "s")
+        await seen.until("Stop builder?", "Pause: the same")
+        await seen.press("escape")
+        await seen.until("Agents", without="Stop builder?")
+        assert room.peek("builder") == []
+        await seen.press("s")
+        await seen.until("Stop builder?")
+        await seen.press("down", "enter")
+        await seen.until("stored, not stopped", "paused")
+        [mail] = room.peek("builder") or [m for m, _ in room.sent("human:ana")]
+        assert (mail.type, mail.sender) == ("interrupt", "human:ana")
+        await seen.press("u")
+        await seen.until("goes on", without="paused")
+
+    watch(own, scene)
+
+
+def test_mail_is_found_by_words_by_who_wrote_it_and_by_what_became_of_it(room: LocalRoom, own: LocalRoom):
+    room.send("builder", "the parser is slow")
+    room.send("planner", "the lexer is fine", sender="builder")
+
+    async def scene(seen: Seen) -> None:
+        await seen.until("the parser is slow", "the lexer is fine")
+        await seen.press("slash", *"parser", "enter")
+        await seen.until("the parser is slow", without="the lexer is fine")
+        await seen.press("escape")
+        await seen.until("the lexer is fine")
+        await seen.press("slash", *"from:builder", "enter")
+        await seen.until("the lexer is fine", without="the parser is slow")
+        await seen.press("escape")
+        await seen.until("the parser is slow")
+        await seen.press("slash", *"state:nowhere", "enter")
+        await seen.until("there is no state 'nowhere'", "the parser is slow")
+
+    watch(own, scene)
+
+
+def test_the_mail_of_an_agent_and_the_agent_itself_are_looked_at(room: LocalRoom, own: LocalRoom):
+    room.join("critic", description="Ask before you merge.")
+    room.send("critic", "one for the critic")
+    room.send("builder", "one for the builder")
+    pause(room, room.known("critic"), Operator("human:ana", "human"), paused=True)
+
+    async def scene(seen: Seen) -> None:
+        await seen.until("paused")
+        await seen.press("shift+tab", "home", "down", "enter")
+        await seen.until("Ask before you merge.", "Its mail waits until it is resumed.", "1 message waiting")
+        await seen.press("escape", "m")
+        await seen.until("with:p/", "one for the", "esc: all of it")
+
+    watch(own, scene)
+
+
+def test_every_key_is_listed_and_only_those_that_mean_something(room: LocalRoom, own: LocalRoom):
+    async def scene(seen: Seen) -> None:
+        await seen.until("⏎ open", "/ find", "q quit", without="s stop")
+        await seen.press("shift+tab")
+        await seen.until("s stop")
+        await seen.press("question_mark")
+        await seen.until("Keys", "stop, pause or cancel an agent", "the rungs: stored, offered, seen")
+        assert all(len(line) <= 80 for line in seen.lines)
+
+    watch(own, scene, size=(80, 24))
+
+
+@pytest.mark.parametrize("size", [(80, 24), (40, 12), (200, 60), (20, 5)])
+def test_any_size_of_terminal_will_do(room: LocalRoom, own: LocalRoom, size: tuple[int, int]):
+    for n in range(30):
+        room.send("builder", f"日本語のメッセージ {n} 🙂", subject=f"letter {n}")
+
+    async def scene(seen: Seen) -> None:
+        await seen.press("end", "home", "pagedown", "enter")
+        await seen.pilot.resize_terminal(60, 20)
+        await seen.until("letter")
+
+    watch(own, scene, size=size)
+
+
+def _view(cli: CommandLine, *argv: str) -> Any:
+    return cli.ok("top", "--json", *argv).json
+
+
+def test_without_a_terminal_it_is_told_once(room: LocalRoom, cli: CommandLine):
+    room.send("builder", "read \x1b[31mme", subject="hello")
+    found = _view(cli)
+    assert [one["body"] for one in found["mail"]] == ["read \x1b[31mme"]
+    assert [one["address"] for one in found["agents"]] == ["p/builder", "p/planner"]
+    assert _view(cli, "from:builder")["mail"] == []
+    text = cli.ok("top").out
+    assert "▲ builder  not running" in text
+    assert "read ␛[31mme" in text
+    assert "\x1b" not in text

@@ -1,0 +1,112 @@
+"""What the terminal says of the room, and that nothing of what others wrote gets through to the terminal."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from postroom.model.ladder import RUNGS, Evidence, Reason
+from postroom.text import width
+from postroom.top import word
+from postroom.top.doing import doing, in_order
+from postroom.top.line import cut
+from postroom.top.standing import standing, summary
+from postroom.top.text import gist, plain
+from postroom.top.view import sieve
+
+SCRIPT = "src/postroom/server/page/word.js"
+
+
+def agent(**facts: object) -> dict[str, object]:
+    return {
+        "id": "a1", "address": "p/builder", "kind": "agent", "left_at": None, "manners": None, "waiting": 0,
+        "held": 0, "uncertain": 0, "reach": "stored", "sessions": [], "bridge": None, **facts,
+    }  # fmt: skip
+
+
+def delivery(state: str, **facts: object) -> dict[str, object]:
+    return {"state": state, "recipient": "builder", "recipient_id": "a1", "reason": None, **facts}
+
+
+def session(presence: str, **facts: object) -> dict[str, object]:
+    return {"presence": presence, "since": None, "because": None, "event": "Stop", **facts}
+
+
+@given(st.text())
+def test_nothing_that_a_terminal_would_obey_is_left_of_a_text(text: str):
+    found = plain(text)
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]", found)
+    assert "\n" not in gist(text)
+
+
+def test_what_was_hidden_in_a_text_can_be_seen():
+    assert plain("\x1b[2Jgone\x7f") == "␛[2Jgone␡"
+    assert plain("invoice\u202egnp.exe") == "invoice‹202E›gnp.exe"
+    assert plain("a\r\nb\tc") == "a\nb   c"
+    assert plain("[bold]not markup[/]") == "[bold]not markup[/]"
+
+
+@given(st.text(alphabet="ab日本🙂 \u0301"), st.integers(0, 12))
+def test_a_cell_has_just_as_many_columns_as_it_was_given(text: str, columns: int):
+    assert width(cut(text, columns)) == columns
+
+
+def test_every_reason_and_every_evidence_has_its_words_here_and_on_the_page():
+    assert set(word.WAITS) == set(Reason)
+    assert set(word.EVIDENCE) == {one.value for one in Evidence}
+    with open(SCRIPT, encoding="utf-8") as file:
+        page = file.read()
+    waits = page[page.index("const WAIT") : page.index("};", page.index("const WAIT"))]
+    told = dict(re.findall(r'^  (\w+): \["([^"]*)"', waits, re.MULTILINE))
+    assert told == {reason.value: said for reason, said in word.WAITS.items()}
+
+
+@pytest.mark.parametrize(
+    ("facts", "state", "until"),
+    [
+        ({}, "off", "until it is started"),
+        ({"waiting": 2}, "stuck", "until it is started"),
+        ({"sessions": [session("permission")]}, "stuck", "until a person has answered it"),
+        ({"sessions": [session("busy")], "waiting": 1}, "busy", ""),
+        ({"manners": {"paused": True}, "sessions": [session("idle")]}, "paused", "until it is resumed"),
+        ({"sessions": [session("unknown")], "held": 1}, "stuck", "until it shows one"),
+        ({"reach": "live"}, "idle", ""),
+    ],
+)
+def test_who_is_stuck_is_told_with_what_its_mail_waits_for(facts: dict[str, object], state: str, until: str):
+    found = doing(agent(**facts))
+    assert (found.state, found.until) == (state, until)
+
+
+def test_those_who_need_somebody_stand_first():
+    calm, stuck = agent(id="a2", address="p/a"), agent(waiting=1)
+    assert [one["id"] for one, _ in in_order([calm, stuck])] == ["a1", "a2"]
+
+
+def test_the_rail_has_as_many_full_rungs_as_were_reached():
+    rails = [standing(delivery(rung.value), None).rail for rung in RUNGS]
+    assert rails == ["●○○○", "●●○○", "●●●○", "●●●●"]
+    assert standing(delivery("dead", offered_at="x"), None).rail == "●●× "
+
+
+def test_a_rung_that_only_some_have_reached_is_not_full():
+    both = [delivery("acked"), delivery("seen", recipient_id="a2")]
+    found = summary(both, lambda _: None)
+    assert (found.word, found.rail) == ("acked by 1 of 2", "●●●◐")
+
+
+def test_why_something_waits_is_what_its_agent_does_now():
+    stored = delivery("stored", reason="busy")
+    assert standing(stored, agent(sessions=[session("permission")])).word == "waits: needs a person"
+    assert standing(stored, agent()).word == "waits: not running"
+    assert standing(delivery("stored", reason="muted"), agent()).word == "waits: muted"
+
+
+def test_a_search_is_words_and_filters():
+    assert sieve("from:backend refund state:dead key") == {
+        "sender": "backend",
+        "state": "dead",
+        "q": "refund key",
+    }
+    assert sieve("at 12:30") == {"q": "at 12:30"}
