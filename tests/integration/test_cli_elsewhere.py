@@ -112,13 +112,14 @@ THERE: dict[str, list[str]] = {
     "bench": ["bench"],
 }
 
-# What needs no room, or has one of its own; `demo` runs in `test_demo.py`.
+# What needs no room, or has one of its own; `demo` runs in `test_demo.py`, `mcp` in `test_mcp_command.py`.
 ALONE: dict[str, list[Row]] = {
     "teams": [Row(PLANNER, "teams")],
     "tasks": [Row(PLANNER, "tasks nobody", 5)],
     "mailbox": [Row(PLANNER, "mailbox check {file}", 1)],
     "hook": [Row(PLANNER, "hook plain"), Row(PLANNER, "hook claude Stop")],
     "demo": [],
+    "mcp": [],
     "guide": [Row(PLANNER, "guide")],
     "completion": [Row(PLANNER, "completion bash")],
 }

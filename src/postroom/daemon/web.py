@@ -184,7 +184,8 @@ class _Serving:
             self._begun.set()
 
     async def _serve(self) -> None:
-        from postroom.server.app import application  # noqa: PLC0415 - only where it serves
+        from postroom.daemon.tools import Agency  # noqa: PLC0415 - only where it serves
+        from postroom.server.app import application  # noqa: PLC0415
         from postroom.server.desk import Desk  # noqa: PLC0415
         from postroom.server.guard import Premises  # noqa: PLC0415
 
@@ -192,9 +193,8 @@ class _Serving:
         self._desk = Desk(self._daemon.room, Bridged(self._daemon.home, self._daemon.do))
         self._desk.noted = self._daemon.spans.note if self._daemon.spans else None
         hosts = None if settings.tls_cert else Premises._field_defaults["hosts"]
-        self._app = application(
-            self._desk, Premises(f"postroom_{settings.http_port}", hosts, settings.http_rate)
-        )
+        premises = Premises(f"postroom_{settings.http_port}", hosts, settings.http_rate)
+        self._app = application(self._desk, premises, Agency(self._desk).routes)
         self._loop = asyncio.get_running_loop()
         self._admit(self._door)
         if self._port is not None:
