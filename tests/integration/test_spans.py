@@ -288,13 +288,14 @@ def _log(home: str) -> bytes:
 
 def test_a_daemon_without_the_extra_says_what_to_install(room: LocalRoom, monkeypatch: pytest.MonkeyPatch):
     notes: list[dict[str, Any]] = []
-    monkeypatch.setattr(spans.log, "note", lambda what, **facts: notes.append({"what": what, **facts}))
+    monkeypatch.setattr(spans.log, "warn", lambda what, **facts: notes.append({"what": what, **facts}))
     monkeypatch.setattr(spans.importlib, "import_module", _missing)
     found = Spans(room)
     found.start()
     found.stop(30)
     assert notes[0]["what"] == "spans are not told"
     assert "otel" in notes[0]["hint"]
+    assert found.problem == notes[0]["hint"]
 
 
 def _missing(name: str) -> Any:

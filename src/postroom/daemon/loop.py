@@ -74,10 +74,10 @@ class Daemon:
         """Whether all that had begun has ended; what has not is logged, and ends with the process."""
         log.note("began", process=host.identity(), edition=EDITION)
         self.reconcile()
-        server = Server(self.home, self._answer)
         if self.spans:
             self.spans.start()
         self.web.start()
+        server = Server(self.home, self._answer)  # who asks is told whether these have begun
         while not self._ends:
             self._pause()
             self._tick()
