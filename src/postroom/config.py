@@ -189,7 +189,8 @@ def load(home: str) -> tuple[Settings, Declared]:
     """The settings, and what else is declared."""
     values, declared = _from_file(config_path(home))
     for key in Settings._fields:
-        if (text := os.environ.get(environment_name(key))) is not None:
+        text = os.environ.get(environment_name(key))
+        if text or (text is not None and Settings._field_defaults[key] == ""):  # only a text may be empty
             values[key] = checked(key, text)
     return Settings(**values), declared
 
