@@ -189,8 +189,7 @@ def load(home: str) -> tuple[Settings, Declared]:
     """The settings, and what else is declared."""
     values, declared = _from_file(config_path(home))
     for key in Settings._fields:
-        text = os.environ.get(environment_name(key))
-        if text or (text is not None and Settings._field_defaults[key] == ""):  # only a text may be empty
+        if (text := os.environ.get(environment_name(key))) is not None:
             values[key] = checked(key, text)
     return Settings(**values), declared
 
@@ -298,11 +297,16 @@ def default_home() -> str:
     return os.path.join(base, "postroom")
 
 
+def address(explicit: str | None = None) -> str:
+    """That of the daemon which serves the room, elsewhere; empty where the room is a directory."""
+    found = explicit or os.environ.get("POSTROOM_HOME", "")
+    return found if found.startswith(("http://", "https://", "unix://")) else ""
+
+
 def home(explicit: str | None = None) -> str:
     """The directory that holds a room: store, run files, journals."""
-    address = explicit or os.environ.get("POSTROOM_HOME", "")
-    if address.startswith(("http://", "https://", "unix://")):
-        raise NotHere(f"that needs the files of the room, which are elsewhere: {address}", url=address)
+    if url := address(explicit):
+        raise NotHere(f"that needs the files of the room, which are elsewhere: {url}", url=url)
     return os.path.abspath(explicit or os.environ.get("POSTROOM_HOME") or default_home())
 
 

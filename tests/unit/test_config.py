@@ -66,16 +66,6 @@ def test_the_file_is_compiled_once_and_read_as_json_after_that(
     assert config.settings(str(tmp_path)).max_unproven == 3
 
 
-def test_an_empty_variable_says_nothing_but_where_a_text_may_be_empty(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    (tmp_path / "config.toml").write_text('http_port = 7000\notel = "on"\ntls_cert = "cert.pem"\n')
-    for key in ("http_port", "otel", "tls_cert"):
-        monkeypatch.setenv(config.environment_name(key), "")
-    found = config.settings(str(tmp_path))
-    assert (found.http_port, found.otel, found.tls_cert) == (7000, "on", "")
-
-
 def test_an_empty_file_changes_nothing(tmp_path: Path):
     write(tmp_path, "# nothing yet\n")
     assert config.settings(str(tmp_path)) == config.settings(str(tmp_path)) == Settings()
