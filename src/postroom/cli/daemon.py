@@ -29,8 +29,10 @@ def warn(context: "Context") -> bool:
 
 def missing(page: "Json", spans: "Json | None") -> list[str]:
     """What the daemon should do by its settings, and does not; by what it told of these."""
+    from postroom.daemon.place import TURNED_OFF
+
     found: list[str] = []
-    if page.get("problem") and "http_port is 0" not in page["problem"]:
+    if page.get("problem") not in (None, TURNED_OFF):
         found.append(f"the page is not served: {page['problem']}. {page.get('hint') or ''}".rstrip())
     if spans and spans["problem"]:
         found.append(f"otel is on, and no spans are told: {spans['problem']}")
