@@ -336,7 +336,7 @@ def _wrong_token(web: Served, directory: str) -> Iterator[Fault]:
 
 @contextmanager
 def _no_token(web: Served, directory: str) -> Iterator[Fault]:
-    yield Fault(web.url, "not known who asks", "postroom tokens", token="", code=5)
+    yield Fault(web.url, "not known who asks", "POSTROOM_TOKEN", token="", code=5)
 
 
 @contextmanager
@@ -404,9 +404,15 @@ def _no_port(web: Served, directory: str) -> Iterator[Fault]:
     yield Fault("https://host:seven", "is no address of a room", "https://host:7678", code=2)
 
 
+@contextmanager
+def _no_scheme(web: Served, directory: str) -> Iterator[Fault]:
+    address = web.url.removeprefix("http://")
+    yield Fault(address, "is no directory", f"http://{address}", code=2)
+
+
 FAULTS = [
     _nobody, _no_socket, _wrong_token, _no_token, _no_such_token, _expired, _unknown_authority, _no_tls,
-    _tls_after_all, _newer, _older, _no_room_at_all, _no_document, _gone_meanwhile, _no_port,
+    _tls_after_all, _newer, _older, _no_room_at_all, _no_document, _gone_meanwhile, _no_port, _no_scheme,
 ]  # fmt: skip
 
 

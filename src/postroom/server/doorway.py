@@ -12,7 +12,7 @@ from postroom.errors import InvalidValue, PostroomError, Refused, StoreError, Un
 from postroom.model.message import Agent
 from postroom.protocol.operation import MAIL, OBSERVE
 from postroom.room.local import LocalRoom
-from postroom.server import problem
+from postroom.server import login, problem
 from postroom.server.desk import Desk
 from postroom.server.guard import credentials, refuse
 from postroom.server.principal import Credentials, Principal
@@ -92,6 +92,27 @@ async def still_known(desk: Desk, brought: Credentials) -> None:
         await asyncio.sleep(_LOOK)
         with suppress(StoreError):  # that says nothing of who it is
             await desk.do(desk.identify, brought)
+
+
+class Known:
+    """Who came, for as long as that is so."""
+
+    def __init__(self, desk: Desk, brought: Credentials) -> None:
+        self._desk, self._brought = desk, brought
+        self._stamp = login.stamp(desk.room.home)
+
+    async def still(self, *, look: bool) -> bool:
+        """Whether nobody has logged it out; whether its token is still good only where it is to `look`."""
+        stamp = login.stamp(self._desk.room.home)
+        if not look and stamp == self._stamp:
+            return True
+        self._stamp = stamp
+        try:
+            with suppress(StoreError):
+                await self._desk.do(self._desk.identify, self._brought)
+        except Refused:
+            return False
+        return True
 
 
 async def first_of(*work: Awaitable[Any]) -> None:
