@@ -198,10 +198,12 @@ class Scripted:
             self.begin(name, event)
         pause(self.room, self.room.known("docs"), Operator(PERSON, "human"), paused=True)
 
-    def begin(self, name: str, event: str) -> Player:
+    def begin(self, name: str, event: str, **env: str) -> Player:
         """A session of an agent, which has come to an event."""
         work = os.path.join(self._place, name)
-        player = Player(self.home, work, f"session-{name}", POSTROOM_PROJECT=PROJECT, POSTROOM_AGENT=name)
+        player = Player(
+            self.home, work, f"session-{name}", POSTROOM_PROJECT=PROJECT, POSTROOM_AGENT=name, **env
+        )
         self._players.append(player)
         self.sign(name, "SessionStart")
         player.hook("SessionStart", source="startup")
