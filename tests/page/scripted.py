@@ -8,11 +8,13 @@ import os
 import random
 from typing import Any
 
-from postroom import config
+from postroom import config, host
 from postroom.clock import wall
 from postroom.config import Settings
 from postroom.model.message import Sent
+from postroom.room import glance
 from postroom.room.authority import Operator
+from postroom.room.berth import occupy
 from postroom.room.local import LocalRoom
 from postroom.room.manners import pause
 from tests.player import Player
@@ -198,17 +200,21 @@ class Scripted:
             self.begin(name, event)
         pause(self.room, self.room.known("docs"), Operator(PERSON, "human"), paused=True)
 
-    def begin(self, name: str, event: str, **env: str) -> Player:
+    def begin(self, name: str, event: str) -> Player:
         """A session of an agent, which has come to an event."""
         work = os.path.join(self._place, name)
-        player = Player(
-            self.home, work, f"session-{name}", POSTROOM_PROJECT=PROJECT, POSTROOM_AGENT=name, **env
-        )
+        player = Player(self.home, work, f"session-{name}", POSTROOM_PROJECT=PROJECT, POSTROOM_AGENT=name)
         self._players.append(player)
         self.sign(name, "SessionStart")
         player.hook("SessionStart", source="startup")
         self.sign(name, event)
         return player
+
+    def bridged(self, name: str, does: str, words: str, reason: str = "") -> None:
+        """An agent in a terminal, at which somebody has just looked."""
+        agent = self.room.known(name)
+        occupy(self.room, agent, "tmux", host.identity())
+        glance.put(self.home, agent.id, glance.Glance(does, words, reason, wall(), host.identity()))
 
     def sign(self, name: str, event: str) -> None:
         """Leave a sign of life, as the shell half of a hook does."""

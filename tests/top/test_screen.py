@@ -210,7 +210,7 @@ def test_an_agent_that_asks_stands_first_with_the_command_that_leads_to_it(
     with Scripted(home, os.path.join(tmp_path, "work")) as script:
         for name in ("docs", "planner", "reviewer"):
             script.send("tester", name, "Later", "It can wait.")
-        script.begin("tester", "Notification", TMUX_PANE="%7", TMUX="/nowhere,1,0")
+        script.bridged("tester", "asking", "it asks a person: confirm", "approval")
 
         async def scene(seen: Seen) -> None:
             await seen.until(
