@@ -17,7 +17,7 @@ from postroom.room.authority import Operator
 from postroom.room.berth import occupy
 from postroom.room.local import LocalRoom
 from postroom.room.manners import pause
-from tests.player import Player
+from tests.player import Player, started
 
 PROJECT, OTHER, PERSON = "shop", "infra", "human:ana"
 ROUTES = ("hook:PostToolBatch", "hook:PostToolBatch", "hook:Stop", "acp", "codex", "tmux")
@@ -212,8 +212,9 @@ class Scripted:
 
     def bridged(self, name: str, does: str, words: str, reason: str = "") -> None:
         """An agent in a terminal, at which somebody has just looked."""
-        agent = self.room.known(name)
-        occupy(self.room, agent, "tmux", host.identity())
+        agent, child = self.room.known(name), started()
+        self._players.append(Player(self.home, os.path.join(self._place, name), actor=child))
+        occupy(self.room, agent, "tmux", host.identity_of(child.pid))
         glance.put(self.home, agent.id, glance.Glance(does, words, reason, wall(), host.identity()))
 
     def sign(self, name: str, event: str) -> None:
