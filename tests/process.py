@@ -4,8 +4,10 @@ import json
 import os
 import select
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Sequence
 from types import TracebackType
@@ -14,6 +16,8 @@ from typing import Any
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BOUND = 30.0  # seconds after which a child that says nothing is a failure
 TICK = 0.02  # seconds: a model takes longer than the tick by which the starts of processes are told
+_PAUSE = 0.02  # seconds
+_NEVER = threading.Event()
 
 
 def environment(**extra: str) -> dict[str, str]:
@@ -28,6 +32,17 @@ def until(condition: Callable[[], object], bound: float = BOUND) -> None:
     while not condition():
         assert time.monotonic() < deadline, "it never became so"
         os.sched_yield()
+
+
+def eventually(condition: Callable[[], object]) -> None:
+    """The same, now and then, for what costs something to ask."""
+    until(lambda: condition() or _NEVER.wait(_PAUSE))
+
+
+def free_port() -> int:
+    """One of this machine's that nobody had a moment ago."""
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        return found.getsockname()[1]
 
 
 class Child:

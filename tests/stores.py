@@ -13,7 +13,7 @@ from typing import NamedTuple
 import pytest
 
 from tests.machine import lacks
-from tests.process import until
+from tests.process import free_port, until
 
 BUCKET = "postroom"
 
@@ -127,7 +127,7 @@ class Sshd:
         for path in (os.path.join(self._keys, "id_ed25519"), os.path.join(base, "host")):
             subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", path], check=True)
         shutil.copy(os.path.join(self._keys, "id_ed25519.pub"), os.path.join(base, "authorized"))
-        self.port = _free_port()
+        self.port = free_port()
         self._process: subprocess.Popen[bytes] | None = None
         self._configure()
         self.start()
@@ -221,9 +221,3 @@ class Sshd:
 def _children(pid: int) -> list[int]:
     with open(f"/proc/{pid}/task/{pid}/children", encoding="utf-8") as file:
         return [int(one) for one in file.read().split()]
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]

@@ -2,12 +2,9 @@
 
 import http.client
 import json
-import os
 import signal
-import socket
 import subprocess
 import sys
-import threading
 from typing import Any, Self
 
 from websockets.sync.client import connect
@@ -18,16 +15,9 @@ from postroom.daemon.place import log_path
 from postroom.room.local import LocalRoom
 from postroom.room.token import issue
 from tests.commandline import CommandLine
-from tests.process import BOUND, ROOT, environment, until
+from tests.process import BOUND, ROOT, environment, eventually, free_port
 from tests.relayed import Link
 from tests.tui.log import events
-
-_NEVER = threading.Event()
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as found:
-        return found.getsockname()[1]
 
 
 class Tended:
@@ -129,12 +119,3 @@ class Tended:
             self._process.wait(BOUND)
             if self._process.stderr is not None:
                 self._process.stderr.close()
-
-
-def eventually(condition: Any) -> None:
-    """Ask until it is so, now and then."""
-    until(lambda: condition() or _NEVER.wait(0.02))
-
-
-def is_there(path: str) -> bool:
-    return os.path.lexists(path)

@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 from typing import Any, Self
 
 from postroom import config, host
@@ -12,10 +11,9 @@ from postroom.bridges import manifest as manifests
 from postroom.bridges.manifest import Manifest
 from postroom.daemon import instance
 from tests.commandline import CommandLine, Result, Running
-from tests.process import BOUND, ROOT, until
+from tests.process import BOUND, ROOT, eventually
 from tests.tui.stage import Stage
 
-_NEVER = threading.Event()
 PROFILES = '[profiles.tutor]\nprompt = "ask> "\nprograms = ["tutor"]\n'
 
 
@@ -82,8 +80,3 @@ def tutoring(yard: Yard) -> list[str]:
     if not os.path.exists(program):
         os.symlink(os.path.realpath(sys.executable), program)
     return [program, "-m", "tests.bridged", "prompt", os.path.join(yard.stage.root, "record")]
-
-
-def eventually(condition: Any) -> None:
-    """Ask until it is so, now and then."""
-    until(lambda: condition() or _NEVER.wait(0.05))

@@ -297,11 +297,16 @@ def default_home() -> str:
     return os.path.join(base, "postroom")
 
 
+def address(explicit: str | None = None) -> str:
+    """That of the daemon which serves the room, elsewhere; empty where the room is a directory."""
+    found = explicit or os.environ.get("POSTROOM_HOME", "")
+    return found if found.startswith(("http://", "https://", "unix://")) else ""
+
+
 def home(explicit: str | None = None) -> str:
     """The directory that holds a room: store, run files, journals."""
-    address = explicit or os.environ.get("POSTROOM_HOME", "")
-    if address.startswith(("http://", "https://", "unix://")):
-        raise NotHere(f"that needs the files of the room, which are elsewhere: {address}", url=address)
+    if url := address(explicit):
+        raise NotHere(f"that needs the files of the room, which are elsewhere: {url}", url=url)
     return os.path.abspath(explicit or os.environ.get("POSTROOM_HOME") or default_home())
 
 

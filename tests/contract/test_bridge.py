@@ -182,7 +182,7 @@ NOT_STARTED = {
     "claude-team": "Claude Code starts it by itself; see tests/integration/test_team.py",
 }
 # What is handed to others is carried to a mailbox: for each property of that, the test that shows it there.
-_INBOX, _HERE = "tests/integration/mailbox/test_mailbox_inbox.py", "tests/contract/test_bridge.py"
+_INBOX, _HERE = "tests/integration/mailbox/carried/test_mailbox_inbox.py", "tests/contract/test_bridge.py"
 CARRIED = {
     "test_what_is_handed_to_an_idle_agent_reaches_it_once_and_is_proven": (
         (_INBOX, "test_what_was_put_away_is_seen_and_the_rest_is_not"),

@@ -1,4 +1,4 @@
-"""An agent that the tests of hooks play."""
+"""What many of these ask for: an agent that hooks serve, agents in panes, a daemon that is a real process."""
 
 import os
 from collections.abc import Iterator
@@ -11,6 +11,7 @@ from tests.hooking import ClaudeCode
 
 if TYPE_CHECKING:
     from tests.kept import Kept
+    from tests.tended import Tended
 
 
 @pytest.fixture
@@ -36,3 +37,12 @@ def kept(home: str) -> "Iterator[Kept]":
     found = Kept(home)
     yield found
     found.close()
+
+
+@pytest.fixture
+def house(room: LocalRoom) -> "Iterator[Tended]":
+    """A room whose daemon is a process that a test starts, signals and ends."""
+    from tests.tended import Tended  # not where there are no Unix sockets
+
+    with Tended(room) as found:
+        yield found

@@ -8,9 +8,9 @@ import pytest
 
 from tests.bridged import Record
 from tests.commandline import COMMAND
-from tests.process import environment
+from tests.process import environment, eventually
 from tests.tui.person import Person
-from tests.yard import Yard, eventually
+from tests.yard import Yard
 
 
 class Seat:

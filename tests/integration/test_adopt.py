@@ -15,9 +15,9 @@ from postroom.room.local import open_room
 from postroom.room.seat import Around, Seat
 from postroom.room.session import current
 from tests.commandline import is_told_well
-from tests.process import ROOT
+from tests.process import ROOT, eventually
 from tests.tui.stage import Pane
-from tests.yard import PROFILES, Yard, eventually, tutoring
+from tests.yard import PROFILES, Yard, tutoring
 
 
 @pytest.fixture

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from tests.commandline import COMMAND
-from tests.process import BOUND, environment
+from tests.process import BOUND, environment, eventually
 from tests.tui.person import Person
-from tests.yard import Yard, eventually
+from tests.yard import Yard
 
 WIDE = 80
 LONG = "the-backend-of-the-whole-shop"

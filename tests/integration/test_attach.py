@@ -9,9 +9,9 @@ import pytest
 
 from tests.bridged import Record
 from tests.commandline import COMMAND, is_told_well
-from tests.process import environment
+from tests.process import environment, eventually
 from tests.tui.person import Person
-from tests.yard import Yard, eventually
+from tests.yard import Yard
 
 
 @pytest.fixture

@@ -12,25 +12,17 @@ import socket
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from postroom.bridges.files import tree as trees
 from postroom.daemon import control, log
-from postroom.room.local import LocalRoom
 from tests.integration.test_faults import mounted, play
-from tests.process import BOUND, ROOT, environment
-from tests.tended import Tended, eventually
+from tests.process import BOUND, ROOT, environment, eventually
+from tests.tended import Tended
 
 SECRET = "the-word-that-nobody-else-may-read"
-
-
-@pytest.fixture
-def house(room: LocalRoom) -> Iterator[Tended]:
-    with Tended(room) as house:
-        yield house
 
 
 def test_each_line_is_an_object_with_its_time_level_and_event(house: Tended):

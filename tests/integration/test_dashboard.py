@@ -1,8 +1,6 @@
 """The page of a real daemon: logged in to by a link, kept over restarts, told of where it is not served."""
 
-import datetime
 import http.client
-import ipaddress
 import json
 import os
 import signal
@@ -11,18 +9,14 @@ import ssl
 import subprocess
 import sys
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 
 from postroom import host
 from postroom.daemon import instance
+from tests.certified import Authority
 from tests.commandline import CommandLine, Result, is_told_well
-from tests.process import BOUND, until
+from tests.process import BOUND, free_port, until
 
 
 class House:
@@ -31,7 +25,7 @@ class House:
     def __init__(self, home: str) -> None:
         self.line = CommandLine(home)
         self.home = home
-        self.port = _free()
+        self.port = free_port()
         self.extra: dict[str, str] = {}
 
     def __call__(self, *argv: str) -> Result:
@@ -61,11 +55,6 @@ class House:
         if process := instance.running(self.home):
             os.kill(host.pid_of(process), number)
             until(lambda: host.is_gone(process))
-
-
-def _free() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as found:
-        return found.getsockname()[1]
 
 
 @pytest.fixture
@@ -140,41 +129,20 @@ def test_the_daemon_loads_nothing_of_the_server_before_it_serves():
     assert not [name for name in done.stdout.decode().split() if name.startswith("postroom.server")]
 
 
-def test_others_are_served_only_with_acertificate(house: House, tmp_path: os.PathLike[str]):
+def test_others_are_served_only_with_a_certificate(house: House, tmp_path: os.PathLike[str]):
     house.extra = {"POSTROOM_HTTP_HOST": "0.0.0.0"}
     refused = house("dashboard", "--no-open", "--as", "human:ana")
     assert "tls_cert" in refused.err
     house.end()
 
-    cert = certificate(tmp_path)
-    house.extra |= {"POSTROOM_TLS_CERT": cert}
+    authority = Authority(tmp_path)
+    house.extra |= {"POSTROOM_TLS_CERT": authority.issue()}
     assert house.link().startswith(f"https://0.0.0.0:{house.port}/login?once=")
     link = http.client.HTTPSConnection(
-        "127.0.0.1", house.port, timeout=BOUND, context=ssl.create_default_context(cafile=cert)
+        "127.0.0.1", house.port, timeout=BOUND, context=ssl.create_default_context(cafile=authority.path)
     )
     link.request("GET", "/healthz")
     answer = link.getresponse()
     assert (answer.status, json.loads(answer.read())) == (200, {"status": "ok"})
     assert answer.headers["strict-transport-security"]
     link.close()
-
-
-def certificate(directory: os.PathLike[str]) -> str:
-    """One that names this machine itself, with its key in the same file."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
-    now = datetime.datetime.now(datetime.UTC)
-    names: list[Any] = [x509.IPAddress(ipaddress.ip_address("127.0.0.1")), x509.DNSName("localhost")]
-    made = (
-        x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
-        .serial_number(x509.random_serial_number()).not_valid_before(now - datetime.timedelta(days=1))
-        .not_valid_after(now + datetime.timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName(names), critical=False)
-        .sign(key, hashes.SHA256())
-    )  # fmt: skip
-    path = os.path.join(directory, "cert.pem")
-    encoding, none = serialization.Encoding.PEM, serialization.NoEncryption()
-    with open(path, "wb") as file:
-        file.write(key.private_bytes(encoding, serialization.PrivateFormat.PKCS8, none))
-        file.write(made.public_bytes(encoding))
-    return path

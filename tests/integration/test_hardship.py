@@ -26,11 +26,11 @@ from postroom.errors import BridgeError, StoreBusy
 from postroom.model.ladder import State
 from postroom.room.local import LocalRoom
 from tests.bridged import Record
-from tests.process import BOUND, ROOT, environment
+from tests.process import BOUND, ROOT, environment, eventually
 from tests.slow import Slow
 from tests.tui.house import House
 from tests.tui.stage import Stage, patiently
-from tests.yard import Yard, eventually
+from tests.yard import Yard
 
 
 @pytest.fixture

@@ -17,7 +17,8 @@ from postroom.bridges.manifest import Manifest
 from postroom.daemon import control
 from postroom.daemon.place import lock_path
 from postroom.room.local import LocalRoom
-from tests.tended import Tended, eventually
+from tests.process import eventually
+from tests.tended import Tended
 
 SERVES = "http_port = PORT\n"
 

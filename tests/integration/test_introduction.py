@@ -18,8 +18,8 @@ from postroom.model.ladder import State
 from postroom.room.local import LocalRoom
 from postroom.setup import standing
 from tests.bridged import Record
-from tests.process import ROOT, environment, until
-from tests.yard import Yard, eventually
+from tests.process import ROOT, environment, eventually, until
+from tests.yard import Yard
 
 BOTH = {"codex": "app-server", "opencode": "serve"}
 

@@ -11,8 +11,9 @@ import pytest
 from postroom import config, host
 from postroom.daemon import control, instance
 from postroom.daemon.place import log_path
+from tests.process import eventually
 from tests.tui.log import events
-from tests.yard import Yard, eventually, tutoring
+from tests.yard import Yard, tutoring
 
 DASHBOARD = ("dashboard", "--no-open", "--as", "human:ana")
 

@@ -11,7 +11,8 @@ import pytest
 from postroom import host
 from postroom.bridges import manifest as manifests
 from tests.bridged import Record
-from tests.yard import Yard, eventually
+from tests.process import eventually
+from tests.yard import Yard
 
 
 class Desk:

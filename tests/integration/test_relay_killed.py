@@ -3,23 +3,25 @@
 import asyncio
 import json
 import signal
-import socket
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
 import websockets
 from websockets.exceptions import WebSocketException
+from websockets.sync.client import connect
 
+from postroom.daemon import control
 from postroom.model.ladder import State
 from postroom.room.local import LocalRoom
 from postroom.room.token import issue
 from postroom.room.verify import verify
-from tests.process import BOUND, ROOT, environment
+from tests.process import BOUND, ROOT, environment, eventually, free_port
+from tests.relayed import Link
 
 KILLS = 4
 EACH = 60  # messages that each writes to each other
@@ -30,9 +32,7 @@ class Keeper:
     """A daemon that is killed and started again."""
 
     def __init__(self, home: str) -> None:
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port: int = free.getsockname()[1]
-        self._home = home
+        self._home, self.port = home, free_port()
         self.start()
 
     def start(self) -> None:
@@ -140,34 +140,11 @@ def test_clients_of_a_daemon_that_is_killed_under_load_lose_nothing_and_get_noth
 
 def test_what_a_client_was_told_is_noted_as_seen_survives_the_daemon(room: LocalRoom, keeper: Keeper):
     token, sent = issue(room, room.known("a"), ()), [room.send("a", f"{n}", sender="b").id for n in range(20)]
-
-    async def read() -> None:
-        """Tell the daemon what was seen, and kill it on its word."""
-        async with _connected(keeper.port, token) as link:
-            mails = list[str]()
-            while len(mails) < len(sent):
-                frame = json.loads(await asyncio.wait_for(link.recv(), BOUND))
-                mails += [frame["cursor"]] if frame["type"] == "mail" else []
-            await link.send(json.dumps({"op": "seen", "cursor": mails[9]}))
-            await link.send(json.dumps({"id": 1, "op": "seen", "cursor": mails[-1]}))
-            while json.loads(await asyncio.wait_for(link.recv(), BOUND)).get("id") != 1:
-                pass
-            keeper.kill()
-
-    asyncio.run(read())
+    url = f"ws://127.0.0.1:{keeper.port}/ws/projects/p?agent=a"
+    eventually(lambda: control.ping(room.home))
+    with Link(connect(url, additional_headers={"Authorization": f"Bearer {token}"})) as link:
+        cursors = [link.mail()["cursor"] for _ in sent]
+        link.say(op="seen", cursor=cursors[9])
+        assert link.ask("seen", cursor=cursors[-1])["ok"] == {"seen": 10}
+        keeper.kill()  # on its word
     assert {room.receipts(one).deliveries[0].state for one in sent} == {State.SEEN}
-
-
-@asynccontextmanager
-async def _connected(port: int, token: str) -> AsyncIterator[Any]:
-    """Once the daemon listens."""
-    headers, url = (
-        {"Authorization": f"Bearer {token}"},
-        f"ws://127.0.0.1:{port}/ws/projects/p?agent=a&window=50",
-    )
-    while True:
-        with suppress(OSError):
-            async with websockets.connect(url, additional_headers=headers) as link:
-                yield link
-                return
-        await asyncio.sleep(0.05)

@@ -121,12 +121,17 @@ def test_what_was_taken_from_a_server_that_was_killed_is_offered_again_and_nothi
             child.kill()
             with pytest.raises(errors.Unreachable):
                 elsewhere.settle(held)
-    got = []
-    while mail := room.take("builder"):
-        got.append((mail.id, mail.shown_before))
-        room.settle(mail)
-    assert got == [(sent[1], True), (sent[2], False)]
+    assert _taken_by_builder(room) == [(sent[1], True), (sent[2], False)]
     assert room.receipts(sent[0]).deliveries[0].state is State.SEEN
+
+
+def _taken_by_builder(room: LocalRoom) -> list[tuple[str, bool]]:
+    """All that waits: which it is, and whether it is labelled as shown before."""
+    found: list[tuple[str, bool]] = []
+    while mail := room.take("builder"):
+        found.append((mail.id, mail.shown_before))
+        room.settle(mail)
+    return found
 
 
 def _token(room: LocalRoom) -> str:
@@ -189,11 +194,7 @@ def test_a_listener_is_told_that_its_daemon_was_killed_and_nothing_is_lost(room:
             child.kill()
             with pytest.raises(errors.Unreachable):
                 next(listening)
-    got = []
-    while mail := room.take("builder"):
-        got.append((mail.id, mail.shown_before))
-        room.settle(mail)
-    assert got == [(sent[1], True), (sent[2], False)]
+    assert _taken_by_builder(room) == [(sent[1], True), (sent[2], False)]
     assert room.receipts(sent[0]).deliveries[0].state is State.SEEN
 
 

@@ -5,7 +5,6 @@ import os
 import signal
 import socket
 import ssl
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -15,21 +14,14 @@ from postroom import host
 from postroom.bridges.files import tree as trees
 from postroom.daemon import control, instance
 from postroom.errors import UnknownAgent
-from postroom.room.local import LocalRoom
+from tests.certified import Authority
 from tests.commandline import CommandLine
-from tests.integration.test_dashboard import certificate
-from tests.process import BOUND
-from tests.tended import Tended, eventually, free_port
+from tests.process import BOUND, eventually, free_port
+from tests.tended import Tended
 
 SHORT = "http_port = PORT\nmax_body_bytes = 20\n"
 LONG = "http_port = PORT\nmax_body_bytes = 2000\n"
 LETTER = {"to": "builder", "body": "x" * 100}
-
-
-@pytest.fixture
-def house(room: LocalRoom) -> Iterator[Tended]:
-    with Tended(room) as house:
-        yield house
 
 
 @pytest.mark.promise("renews")
@@ -127,11 +119,12 @@ def test_at_another_port_everybody_is_told_and_comes_anew(house: Tended):
 
 
 def test_a_certificate_that_was_renewed_is_shown_and_one_that_is_none_is_not(house: Tended, tmp_path: Any):
-    path = certificate(tmp_path)
+    authority = Authority(tmp_path)
+    path = authority.issue()
     house.configure(f"http_port = PORT\ntls_cert = '{path}'")
     house.start(serves=True)
     first = _shown(house.port)
-    certificate(tmp_path)
+    os.replace(authority.issue(), path)
     assert _shown(house.port) == first
     house.renew()
     second = _shown(house.port)

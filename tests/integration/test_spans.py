@@ -112,12 +112,14 @@ class Failing(InMemorySpanExporter):
 
 def test_what_the_other_end_does_not_take_is_told_again(room: LocalRoom, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(spans, "_AGAIN", 0.01)
-    exporter = Failing()
+    exporter, warned = Failing(), list[str]()
+    monkeypatch.setattr(spans.log, "warn", lambda what, **_: warned.append(what))
     with telling(room, exporter):
         for n in range(5):
             room.send("builder", f"{n}")
         until(lambda: len(exporter.get_finished_spans()) == 5)
     assert len({context(span) for span in exporter.get_finished_spans()}) == 5
+    assert warned == ["spans are told later"], "once, however often it was tried"
 
 
 def test_what_happened_while_no_daemon_ran_is_told_by_the_next_and_twice_is_the_same(room: LocalRoom):
@@ -288,7 +290,7 @@ def _log(home: str) -> bytes:
 
 def test_a_daemon_without_the_extra_says_what_to_install(room: LocalRoom, monkeypatch: pytest.MonkeyPatch):
     notes: list[dict[str, Any]] = []
-    monkeypatch.setattr(spans.log, "note", lambda what, **facts: notes.append({"what": what, **facts}))
+    monkeypatch.setattr(spans.log, "warn", lambda what, **facts: notes.append({"what": what, **facts}))
     monkeypatch.setattr(spans.importlib, "import_module", _missing)
     found = Spans(room)
     found.start()

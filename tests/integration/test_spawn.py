@@ -16,7 +16,8 @@ from postroom.bridges.tmux.server import target
 from postroom.daemon import instance
 from tests.bridged import Record
 from tests.commandline import is_told_well
-from tests.yard import PROFILES, Yard, eventually, tutoring
+from tests.process import eventually
+from tests.yard import PROFILES, Yard, tutoring
 
 
 @pytest.fixture

@@ -13,8 +13,9 @@ from postroom.bridges import manifest as manifests
 from postroom.daemon import instance
 from tests.bridged import Record
 from tests.commandline import is_told_well
+from tests.process import eventually
 from tests.repository import make_repository
-from tests.yard import PROFILES, Yard, eventually, tutoring
+from tests.yard import PROFILES, Yard, tutoring
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """A room with its daemon, and the page of it in a real browser."""
 
 import shutil
-import socket
 import subprocess
 import sys
 from typing import Self
@@ -11,7 +10,7 @@ from playwright.sync_api import Browser, Page, Playwright
 from postroom.daemon import control
 from tests.commandline import CommandLine
 from tests.page.scripted import PERSON, PROJECT, Scripted
-from tests.process import BOUND, ROOT, environment, until
+from tests.process import BOUND, ROOT, environment, free_port, until
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 # Nothing is asked for but the page: no updates, no first run; and tests may run as root.
@@ -72,12 +71,8 @@ class Hall:
             [sys.executable, "-m", "postroom", "up", "--foreground"], cwd=ROOT, stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL, env=environment(**self.terminal.environment), start_new_session=True,
         )  # fmt: skip
-        until(lambda: control.ping(self.room.home) and self._serves())
+        until(lambda: control.ping(self.room.home))
         return self
-
-    def _serves(self) -> bool:
-        with socket.socket() as probe:
-            return probe.connect_ex(("127.0.0.1", self.port)) == 0
 
     def kill(self) -> None:
         """As a machine that fails does: without a word."""
@@ -97,9 +92,3 @@ class Hall:
         page.goto(f"{self.origin}/{where}")
         page.locator("body[data-link=open] main h1").wait_for(state="attached")
         return page
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]

@@ -43,7 +43,14 @@ def test_without_colours_everything_can_be_read(room: LocalRoom, pane: Pane, hom
     room.send("builder", "a letter")
     shown = start(pane, home, NO_COLOR="1")
     shown.until("a letter", "1 waiting")
+    shown.until("s stop")
     shown.press("s")
+    shown.until("Stop builder?")
+    assert COLOUR.search(shown.text("-e")) is None
+    shown.press("Escape")
+    shown.until("Agents", without="Stop builder?")
+    shown.press("/")
+    shown.until("state:dead …")
     assert COLOUR.search(shown.text("-e")) is None
 
 

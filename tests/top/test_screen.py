@@ -135,8 +135,8 @@ def test_an_agent_is_stopped_after_a_question_and_let_go_on(room: LocalRoom, own
         await seen.until("Stop builder?")
         await seen.press("down", "enter")
         await seen.until("stored, not stopped", "paused")
-        [mail] = room.peek("builder") or [m for m, _ in room.sent("human:ana")]
-        assert (mail.type, mail.sender) == ("interrupt", "human:ana")
+        [(mail, _)] = room.sent("human:ana")
+        assert (mail.type, mail.to) == ("interrupt", "p/builder")
         await seen.press("u")
         await seen.until("goes on", without="paused")
 

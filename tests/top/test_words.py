@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from postroom.clock import iso, wall
 from postroom.model.ladder import RUNGS, Evidence, Reason
+from postroom.runtimes import NAMES, load
 from postroom.text import width
 from postroom.top import word
 from postroom.top.doing import doing, in_order, known
@@ -17,7 +18,7 @@ from postroom.top.text import gist, plain
 from postroom.top.view import sieve
 
 ODD = {"doing": "unknown", "because": "x", "reason": "unknown_screen"}
-SCRIPT = "src/postroom/server/page/word.js"
+PAGE = "src/postroom/server/page"
 
 
 def agent(**facts: object) -> dict[str, object]:
@@ -54,14 +55,34 @@ def test_a_cell_has_just_as_many_columns_as_it_was_given(text: str, columns: int
     assert width(cut(text, columns)) == columns
 
 
-def test_every_reason_and_every_evidence_has_its_words_here_and_on_the_page():
+def test_every_reason_and_every_evidence_has_its_words():
     assert set(word.WAITS) == set(Reason)
     assert set(word.EVIDENCE) == {one.value for one in Evidence}
-    with open(SCRIPT, encoding="utf-8") as file:
-        page = file.read()
-    waits = page[page.index("const WAIT") : page.index("};", page.index("const WAIT"))]
-    told = dict(re.findall(r'^  (\w+): \["([^"]*)"', waits, re.MULTILINE))
-    assert told == {reason.value: said for reason, said in word.WAITS.items()}
+
+
+@pytest.mark.parametrize(
+    ("script", "table", "here"),
+    [
+        ("word.js", "WAIT", {reason.value: said for reason, said in word.WAITS.items()}),
+        ("word.js", "EVIDENCE", word.EVIDENCE),
+        ("word.js", "ROUTE", word.ROUTES),
+        ("word.js", "HAPPENED", word.HAPPENED),
+        ("presence.js", "TITLE", {name: load(name).title for name in NAMES}),
+    ],
+)
+def test_the_page_says_the_same_in_the_same_words(script: str, table: str, here: dict[str, str]):
+    page = _constant(script, table)
+    assert dict(re.findall(r'"?([\w.]+)"?: \[?"([^"]*)"', page)) == here
+
+
+def test_what_passes_by_itself_is_the_same_on_the_page():
+    assert set(re.findall(r'"(\w+)"', _constant("ladder.js", "PASSING"))) == set(word.PASSING)
+
+
+def _constant(script: str, name: str) -> str:
+    """As the page's code has it."""
+    with open(f"{PAGE}/{script}", encoding="utf-8") as file:
+        return file.read().partition(f"const {name} = ")[2].partition(";\n")[0]
 
 
 @pytest.mark.parametrize(

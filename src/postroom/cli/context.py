@@ -58,8 +58,9 @@ class Context:
     @property
     def _address(self) -> str:
         """That of the daemon; empty where the room is a directory."""
-        home: str = self._args.home or os.environ.get("POSTROOM_HOME") or ""
-        return home if home.startswith(("http://", "https://", "unix://")) else ""
+        from postroom.config import address
+
+        return address(self._args.home)
 
     def _elsewhere(self, address: str) -> "LocalRoom":
         """A room that a daemon serves: to commands, one like any other, as far as its API goes."""

@@ -40,14 +40,12 @@ def _of_command(name: str, out: Output) -> int:
 
 def settings(out: Output) -> str:
     """Every setting: what it is here, what it does, and where to set it."""
-    import os
     import textwrap
 
     from postroom import config
     from postroom.cli.parser import WIDTH
 
-    is_elsewhere = "://" in os.environ.get("POSTROOM_HOME", "")
-    home = config.default_home() if is_elsewhere else config.home()
+    home = config.default_home() if config.address() else config.home()
     lines = [f"Set in {config.config_path(home)},", "or in the environment, which wins.", ""]
     try:
         here = config.settings(home)

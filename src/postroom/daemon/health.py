@@ -15,7 +15,7 @@ from postroom.bridges.manifest import Manifest
 from postroom.bridges.registry import capabilities
 from postroom.clock import iso, wall
 from postroom.daemon import control, log
-from postroom.daemon.place import log_path, running
+from postroom.daemon.place import TURNED_OFF, log_path, running
 from postroom.errors import PostroomError
 from postroom.model.message import Json
 from postroom.room import glance
@@ -104,7 +104,7 @@ def _of_daemon(daemon: Json, kept: list[Manifest], run: str) -> Iterator[Problem
         yield Problem("the daemon that runs is of another version", again)
     parts: list[dict[str, Any]] = [daemon.get(name) or {} for name in ("page", "config", "logs")]
     page, config, logs = parts
-    if page.get("problem") and "http_port is 0" not in page["problem"]:
+    if page.get("problem") not in (None, TURNED_OFF):
         advice = "Free the port, or set another (http_port in the config); then:"
         yield Problem(f"the page is not served: {page['problem']}", f"{run} dashboard --no-open", advice)
     elif page.get("reached") is False:

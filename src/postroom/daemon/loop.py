@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 _TICK = 2.0  # seconds between two sweeps
 _END = 10.0  # seconds for one keeper to end, or for all
-# Seconds for each stage of an end, all together `control.ENDS`.
+# Seconds for each stage of an end, all together less than `control.ENDS`.
 _COMMANDS, _WEB, _WATCHES, _AGENTS, _ROOM, _SPANS = 2.0, 6.0, 3.0, _END, 1.0, 1.0
 _AT_REST = 1_000_000_000  # nanoseconds: two changes in one tick of a file system's clock bear the same time
 
@@ -74,10 +74,10 @@ class Daemon:
         """Whether all that had begun has ended; what has not is logged, and ends with the process."""
         log.note("began", process=host.identity(), edition=EDITION)
         self.reconcile()
-        server = Server(self.home, self._answer)
         if self.spans:
             self.spans.start()
         self.web.start()
+        server = Server(self.home, self._answer)  # the last: who is answered finds all of it
         while not self._ends:
             self._pause()
             self._tick()

@@ -2,6 +2,8 @@
 
 from postroom import config, host
 
+TURNED_OFF = "it is turned off: http_port is 0"  # why there is no page, and all is well
+
 
 def lock_path(home: str) -> str:
     return config.beside(home, "daemon.lock")

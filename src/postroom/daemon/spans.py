@@ -61,6 +61,7 @@ class Spans:
         self._room, self._exporter = room, exporter
         self._operations: deque[Operation] = deque(maxlen=_MOST)
         self._ends = threading.Event()
+        self._is_late = False  # whether the last was not taken
         self._path = os.path.join(room.home, "spans.cursor")
         self._cursor = self._read()
         self._thread = threading.Thread(target=self._run, name="spans", daemon=True)
@@ -82,13 +83,13 @@ class Spans:
         try:
             made = _Library(self._room, self._exporter)
         except ImportError as exc:
-            log.note("spans are not told", error=str(exc), hint=extra.hint("otel"))
+            log.warn("spans are not told", error=exc, hint=extra.hint("otel"))
             return
         waiter = self._room.bell.waiter(EVERYONE)
         try:
             self._tell(made, waiter)
         except Exception as exc:  # it must not take the daemon with it
-            log.note("spans failed", error=repr(exc))
+            log.fail("spans failed", error=exc)
         finally:
             waiter.close()
             made.close()
@@ -99,13 +100,14 @@ class Spans:
             over = self._ends.is_set()
             own += [_of_operation(self._operations.popleft()) for _ in range(len(self._operations))]
             told, after = self._next(cursor)
-            if (own or told) and not made.export(own + told):
-                log.note("spans are told later", spans=len(own) + len(told))
+            if (own or told) and (why := made.export(own + told)):
+                self._put_off(why)
                 own = own[-_MOST:]
                 if over or self._ends.wait(_AGAIN):
                     return
                 continue
-            own = []
+            if own or told:
+                self._is_late, own = False, []
             if after != cursor:
                 cursor = after
                 host.replace(self._path, cursor.encode())
@@ -122,8 +124,14 @@ class Spans:
             found = [told for event in page if (told := self._of(event)) is not None]
             return found, look.cursor(page[-1]) if page else cursor
         except PostroomError as exc:
-            log.note("spans are told later", error=str(exc))
+            self._put_off(str(exc))
             return [], cursor
+
+    def _put_off(self, why: str) -> None:
+        """Told when it begins: it may last for days, and is tried again all the time."""
+        if not self._is_late:
+            log.warn("spans are told later", error=why)
+        self._is_late = True
 
     def _of(self, event: Event) -> Told | None:
         seq, look = event.refs.get("seq"), self._room.store.look()
@@ -229,13 +237,13 @@ class _Library:
         self._resource = resources.Resource.create(about | {"service.version": __version__})
         self._scope = scope.InstrumentationScope("postroom", __version__)
 
-    def export(self, told: list[Told]) -> bool:
-        """Whether the other end has taken them."""
+    def export(self, told: list[Told]) -> str:
+        """Why the other end has not taken them; empty: it has."""
         try:
-            return self._exporter.export([self._made(one) for one in told]) is self._success
+            found = self._exporter.export([self._made(one) for one in told])
         except Exception as exc:  # whatever an exporter raises: it is tried again
-            log.note("spans are told later", error=repr(exc))
-            return False
+            return repr(exc)
+        return "" if found is self._success else "the receiver did not take them"
 
     def close(self) -> None:
         self._exporter.shutdown()

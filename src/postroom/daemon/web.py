@@ -17,6 +17,7 @@ from postroom.config import Settings
 from postroom.daemon import log
 from postroom.daemon.bridged import Bridged
 from postroom.daemon.control import short
+from postroom.daemon.place import TURNED_OFF
 from postroom.errors import BridgeError, PostroomError
 from postroom.model.message import Json
 
@@ -58,7 +59,7 @@ class Web:
                 self.problem = str(exc)
                 log.warn("page not served", error=self.problem)
         else:
-            self.problem = "it is turned off: http_port is 0"
+            self.problem = TURNED_OFF
 
     def renew(self, settings: Settings) -> None:
         """Go on with other settings: at another place everybody has to come anew, and they are told."""
@@ -188,7 +189,7 @@ class _Serving:
         from postroom.server.guard import Premises  # noqa: PLC0415
 
         settings = self._settings
-        self._desk = Desk(self._daemon.room, Bridged(self._daemon))
+        self._desk = Desk(self._daemon.room, Bridged(self._daemon.home, self._daemon.do))
         self._desk.noted = self._daemon.spans.note if self._daemon.spans else None
         hosts = None if settings.tls_cert else Premises._field_defaults["hosts"]
         self._app = application(

@@ -20,15 +20,9 @@ from postroom.errors import UnknownToken, Unreachable, UsageError
 from postroom.model.message import Json
 from postroom.protocol.operation import BODY, BY_NAME, PATH, PREFIX, QUERY, Operation
 
-SCHEMES = ("http://", "https://", "unix://")
 _PATIENCE = 30.0  # seconds for an answer, beyond what was asked to be waited for
 SILENCE = 45.0  # seconds after which a stream is dead: a living one says something every 15
 _IDLE = 45.0  # seconds after which a link is made anew: the server keeps one for a minute
-
-
-def is_elsewhere(home: str | None) -> bool:
-    """Whether a home is the address of a server, and no directory."""
-    return bool(home) and str(home).startswith(SCHEMES)
 
 
 class _UnixConnection(http.client.HTTPConnection):

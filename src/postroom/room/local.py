@@ -65,8 +65,7 @@ def open_room(
     daemon serves there, and `token` (default: `POSTROOM_TOKEN`) proves who calls: a `RemoteRoom`, with all
     the methods of `Room`.
     """
-    address = home or os.environ.get("POSTROOM_HOME", "")
-    if address.startswith(("http://", "https://", "unix://")):
+    if address := config.address(home):
         return _elsewhere(address, agent, project, token)
     where = config.home(home)
     settings, declared = config.load(where)

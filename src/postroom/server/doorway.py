@@ -21,6 +21,7 @@ Stay = Callable[[Receive, Send], Awaitable[None]]
 
 RESUMED = 4001  # the code with which a connection is closed that its client has left for another
 
+LATER = 1013  # the same, for one that could not be let in now
 NOBODY = 4401  # the same, for one whose token was revoked, or whose page was logged out
 _LOOK = 30.0  # seconds after which it is asked again who somebody is
 
@@ -58,8 +59,9 @@ class Doorway:
         with suppress(OSError):  # whom it was sent to is gone
             try:
                 await stay(receive, send)
-            except Refused as exc:
-                await send({"type": "websocket.close", "code": NOBODY, "reason": str(exc)[:100]})
+            except PostroomError as exc:
+                code = NOBODY if isinstance(exc, Refused) else LATER
+                await send({"type": "websocket.close", "code": code, "reason": str(exc)[:100]})
 
     def _query(self, scope: Scope) -> dict[str, str]:
         found = dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True))

@@ -9,7 +9,7 @@ import base64
 import json
 import logging
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 from starlette.routing import WebSocketRoute
 from starlette.types import Receive, Scope, Send
@@ -17,7 +17,7 @@ from starlette.types import Receive, Scope, Send
 from postroom.errors import InvalidValue, PostroomError, RateLimited, StoreBusy, UsageError
 from postroom.model.message import Json, Mail
 from postroom.protocol import record
-from postroom.protocol.operation import OPERATIONS, Operation
+from postroom.protocol.operation import BY_NAME, OPERATIONS, Operation
 from postroom.room.handout import Cursor, cursor
 from postroom.room.identity import is_of
 from postroom.server.acts.looking import checked_cursor
@@ -30,6 +30,7 @@ from postroom.server.exchange import Exchange
 from postroom.server.feed import Feed
 from postroom.server.guard import credentials
 from postroom.server.line import line
+from postroom.server.principal import Credentials
 from postroom.server.rate import Rates
 from postroom.server.stream import Sieve
 from postroom.text import encode
@@ -40,7 +41,6 @@ SEEN, PING = "seen", "ping"
 _POSTS = frozenset(("send", "reply", "forward", "decide", "ack", "nack", "withdraw"))
 _AT_ONCE = frozenset(("send", "reply", "ack", "nack"))  # each is one transaction, unless files come with it
 _PROVES = frozenset(("ack", "nack", "reply", "decide"))
-_BY_NAME = {one.name: one for one in OPERATIONS}
 _AUTHORS = {  # by operation, what names whose act it is
     one.name: [
         part.name for part in one.parameters if part.name in ("agent", "sender") and one.method != "GET"
@@ -58,7 +58,7 @@ def route(desk: Desk, feed: Feed, exchange: Exchange) -> WebSocketRoute:
         guest = await desk.do(visitor, desk, scope, project, name)
         if guest.agent is None:
             after = checked_cursor(query["cursor"]) if query.get("cursor") else await feed.cursor()
-            return Onlooker(desk, feed, guest, after).stay
+            return Onlooker(desk, feed, guest, after, credentials(scope)).stay
         upto = cursor(query["cursor"]) if query.get("cursor") else None
         one = Connection(guest.agent, _dressed, exchange.presence(project), _window(query.get("window", "")))
         one.wants_receipts = query.get("receipts", "") in ("1", "true")
@@ -178,12 +178,14 @@ class Client:
     def _at_once(self, number: Any, frame: Json) -> bool:
         """Whether it could be done here and now."""
         name = frame.get("op")
+        if not isinstance(name, str):
+            return False
         if name == PING:
             self._answer(number, {"ok": {}})
         elif name == SEEN:
             self._seen(number, frame)
         elif name in _AT_ONCE and not frame.get("attachments"):
-            call = self._call(_BY_NAME[name], frame)
+            call = self._call(BY_NAME[name], frame)
             act = post if name == "send" and number is None else ACTS[name]  # nobody reads what becomes of it
             try:
                 self._posted(number, call, self._exchange.at_once(lambda: act(call)))
@@ -195,9 +197,9 @@ class Client:
 
     async def _asked(self, number: Any, frame: Json) -> None:
         name = frame.get("op")
-        if not isinstance(name, str) or name not in _BY_NAME:
+        if not isinstance(name, str) or name not in BY_NAME:
             raise UsageError(f"there is no operation {str(name)[:40]!r}", hint="See: /api/v1/openapi.json")
-        call, act = self._call(_BY_NAME[name], frame), ACTS[name]
+        call, act = self._call(BY_NAME[name], frame), ACTS[name]
         if is_patient(call.operation):
             self._begin(number, call)
         elif name in _POSTS:
@@ -262,14 +264,16 @@ class Client:
 class Onlooker:
     """A connection that names no agent: it is told what is written in the project, and says nothing."""
 
-    def __init__(self, desk: Desk, feed: Feed, guest: Visitor, after: str) -> None:
+    def __init__(self, desk: Desk, feed: Feed, guest: Visitor, after: str, brought: Credentials) -> None:
+        self._desk, self._brought = desk, brought
         self._feed, self._after = feed, after
         self._sieve = Sieve(desk, guest.who, guest.project)
         self._project = guest.project
 
     async def stay(self, receive: Receive, send: Send) -> None:
         await self.greet(send)
-        await first_of(self._tell(send), self._gone(receive, send))
+        still = still_known(self._desk, self._brought)
+        await first_of(self._tell(send), self._gone(receive, send), still)
 
     async def greet(self, send: Send) -> None:
         hello = {"type": "hello", "agent": None, "project": self._project, "cursor": self._after}
@@ -292,7 +296,7 @@ class Onlooker:
 def parsed(text: str | None) -> Json:
     """A frame, if it is one."""
     try:
-        found = json.loads(text or "")
+        found = json.loads(text or "", parse_constant=_no_number)
     except (ValueError, RecursionError) as exc:
         raise UsageError(f"the frame is no JSON: {str(exc)[:200]}", hint='Like: {"op": "ping"}') from None
     if not isinstance(found, dict):
@@ -300,9 +304,14 @@ def parsed(text: str | None) -> Json:
     return found  # pyright: ignore[reportUnknownVariableType] - of JSON
 
 
+def _no_number(text: str) -> NoReturn:
+    raise ValueError(f"{text} is no number")
+
+
 def _number(frame: Json) -> Any:
     number = frame.pop("id", None)
-    if number is not None and not isinstance(number, (int, str)):
+    is_text = isinstance(number, str) and number.isprintable()  # what is not could not be answered
+    if not (number is None or is_text or isinstance(number, int)):
         raise UsageError("`id` must be a number or a text", hint='Like: {"id": 1, "op": "ping"}')
     return number
 

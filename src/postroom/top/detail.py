@@ -9,7 +9,7 @@ from postroom.clock import left, wall
 from postroom.model.message import Json
 from postroom.protocol.unwire import moment
 from postroom.top import word
-from postroom.top.doing import ago, attach, doing, inbox, reached
+from postroom.top.doing import ago, attach, doing, inbox, reached, title
 from postroom.top.line import MARKS, Part, called
 from postroom.top.source import Source
 from postroom.top.standing import standing
@@ -152,7 +152,7 @@ def agent(source: Source, view: View, party: str) -> Lines:
         place = " · ".join(
             plain(str(session[name])) for name in ("worktree", "branch", "pane") if session[name]
         )
-        what = f"{session['runtime'] or 'a program'}, {session['presence']} {ago(session['since'])}"
+        what = f"{title(session['runtime'] or 'a program')}, {session['presence']} {ago(session['since'])}"
         lines.append([Part("Session  ", "dim"), Part(f"{what}{f' · {place}' if place else ''}")])
     said = source.call("messages", limit=20, chars=200, **{"with": one["address"]})["messages"]
     return [*lines, [], [Part("Latest mail", "bold")], *_latest(said, view.me["project"])]

@@ -6,15 +6,12 @@ from typing import Literal, NamedTuple
 from postroom.clock import rough, wall
 from postroom.model.message import Json
 from postroom.protocol.unwire import moment
+from postroom.runtimes import NAMES, load
 from postroom.top.text import many, plain
 
 State = Literal["asks", "stuck", "paused", "busy", "idle", "off", "person", "left"]
 
 _ORDER: tuple[State, ...] = ("asks", "stuck", "paused", "busy", "idle", "off", "person", "left")
-_TITLES = {
-    "claude": "Claude Code", "codex": "Codex", "gemini": "Gemini CLI", "opencode": "opencode",
-    "aider": "Aider", "goose": "Goose", "qwen": "Qwen Code", "copilot": "Copilot CLI",
-}  # fmt: skip
 
 
 class Doing(NamedTuple):
@@ -145,13 +142,18 @@ def reached(agent: Json) -> str:
             return "At once: a program of its own listens."
         return "Not now: mail is kept until it is started or reads its inbox."
     doubt = "" if one["proven"] else " This was never proven to arrive."
-    name = _TITLES.get(one["runtime"] or "", one["runtime"] or "")
+    name = title(one["runtime"] or "")
     if bridge := one["bridge"]:
         way = "its terminal" if bridge in ("tmux", "pty") else f"the bridge {bridge}"
         return f"By {way}{f', in {name}' if name else ''}.{doubt}"
     wakes = "; it is woken when mail comes" if one["wake"] else ", at its next prompt"
     when = {"idle": wakes, "busy": ", after its next tool"}.get(one["presence"], "")
     return f"By hooks of {name}{when}.{doubt}"
+
+
+def title(runtime: str) -> str:
+    """As people call it."""
+    return load(runtime).title if runtime in NAMES else plain(runtime)
 
 
 def _urgency(found: Doing) -> int:

@@ -14,13 +14,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from postroom import host
-from postroom.errors import PostroomError
 from postroom.protocol.operation import BY_NAME
 from postroom.room.aio import AsyncRoom
 
 if TYPE_CHECKING:
-    from postroom.model.message import Agent, Json
-    from postroom.room.authority import Operator
+    from postroom.model.message import Json
     from postroom.room.local import LocalRoom
     from postroom.room.remote import RemoteRoom
 
@@ -63,12 +61,13 @@ class Here(Source):
     is_here = True
 
     def __init__(self, room: "LocalRoom") -> None:
-        from postroom.server.desk import Desk  # noqa: PLC0415 - not for a room elsewhere
+        from postroom.daemon.bridged import Bridged  # noqa: PLC0415 - not for a room elsewhere
+        from postroom.server.desk import Desk  # noqa: PLC0415
         from postroom.server.principal import Credentials  # noqa: PLC0415
 
         super().__init__()
         self._room, self.where = room, room.home
-        self._desk = Desk(room, Asked(room.home))
+        self._desk = Desk(room, Bridged(room.home, partial(_ask, room.home)))
         self._who = self._desk.identify(
             Credentials(pid=os.getpid(), uid=host.user(), claimed=room.agent or "")
         )
@@ -125,33 +124,8 @@ class Elsewhere(Source):
             yield
 
 
-class Asked:
-    """The bridges of the room's daemon, by its control socket; where none runs, nothing is started for it."""
+def _ask(home: str, verb: str, words: "Json") -> Any:
+    """Of the room's daemon; where none runs, nothing is started for it."""
+    from postroom.daemon.control import ask  # noqa: PLC0415 - seldom
 
-    def __init__(self, home: str) -> None:
-        self._home = home
-
-    def interrupt(self, agent: "Agent", by: "Operator", kind: str, reason: str) -> "Json | None":
-        from postroom.bridges import manifest  # noqa: PLC0415 - seldom
-
-        if manifest.get(self._home, agent.id) is None:
-            return None
-        said = {"agent": agent.id, "kind": kind, "by": by.name, "role": by.role, "reason": reason}
-        return self._ask("interrupt", **said)
-
-    def screen(self, agent: "Agent", lines: int) -> str:
-        return self._ask("screen", agent=agent.id, lines=lines)
-
-    def command(self, agent: "Agent", text: str, by: str) -> dict[str, Any]:
-        return self._ask("command", agent=agent.id, text=text, by=by)
-
-    def facts(self) -> dict[str, Any]:
-        try:
-            return self._ask("ping")
-        except PostroomError:
-            return {}
-
-    def _ask(self, verb: str, **words: Any) -> Any:
-        from postroom.daemon.control import ask  # noqa: PLC0415 - seldom
-
-        return ask(self._home, verb, **words)
+    return ask(home, verb, **words)

@@ -45,7 +45,7 @@ PASSING = frozenset(
      Reason.IN_HAND, Reason.UNPROVEN)
 )  # fmt: skip
 
-_ROUTES = {
+ROUTES = {
     "api": "a program", "ask": "its own question", "cli": "the command line", "acp": "ACP",
     "codex": "its app-server", "opencode": "its server", "tmux": "its terminal", "pty": "its terminal",
     "files": "its file mailbox", "listen": "its own program", "websocket": "its connection", "http": "HTTP",
@@ -82,4 +82,4 @@ def waits(reason: str) -> str:
 def route(name: str | None) -> str:
     if not name:
         return ""
-    return f"its hook at {name[5:]}" if name.startswith("hook:") else _ROUTES.get(name, name)
+    return f"its hook at {name[5:]}" if name.startswith("hook:") else ROUTES.get(name, name)

@@ -179,6 +179,8 @@ def _warnings(report: dict[str, Any]) -> list[str]:
 
 def _daemon_warnings(daemon: dict[str, Any]) -> list[str]:
     """What the daemon itself complains of; one of another version may not tell."""
+    from postroom.daemon.place import TURNED_OFF
+
     told: list[dict[str, Any]] = [daemon.get(name) or {} for name in ("config", "logs", "page")]
     config, logs, page = told
     found: list[str] = []
@@ -188,7 +190,7 @@ def _daemon_warnings(daemon: dict[str, Any]) -> list[str]:
         found.append(f"the daemon's log cannot be written: {logs['problem']} ({daemon['log']})")
     elif logs.get("lost"):
         found.append(f"lines that the daemon's log could not take: {logs['lost']}; see {daemon['log']}")
-    if page.get("problem") and "http_port is 0" not in page["problem"]:
+    if page.get("problem") not in (None, TURNED_OFF):
         found.append(f"the page is not served: {page['problem']}; then: postroom dashboard")
     return found
 
