@@ -44,7 +44,7 @@ demo: $(BIN)/.synced ## watch four agents exchange mail, one of them killed on t
 	@$(BIN)/postroom demo $(ARGS)
 
 test: check parts ## everything that must hold before a commit
-	$(BIN)/pytest -n 2 -m 'not alone' $(ARGS) || $(unsteady)
+	$(BIN)/pytest -n 3 -m 'not alone' $(ARGS) || $(unsteady)
 	$(BIN)/pytest -m alone $(ARGS) || [ $$? -eq 5 ] # 5: none was selected
 
 # Tracing every process that a test starts takes two thirds more time: too much for each commit.
