@@ -18,11 +18,12 @@ class Liar:
         self.otherwise: Any = {}
         self.status = 200
         self.url = ""
+        self.ended = threading.Event()
 
     def room(self) -> RemoteRoom:
         return RemoteRoom(self.url, token="t", agent="builder", project="p")
 
-    def answer(self, path: str) -> bytes | Callable[[Any], None]:
+    def answer(self, path: str) -> bytes | Callable[[Any], object]:
         bare = path.partition("?")[0]
         found = next((said for end, said in self.says.items() if bare.endswith(end)), self.otherwise)
         return found if isinstance(found, bytes) or callable(found) else json.dumps(found).encode()
@@ -36,20 +37,20 @@ def lying() -> Iterator[Liar]:
         def _answer(self) -> None:
             said = liar.answer(self.path)
             if callable(said):
-                return said(self.wfile)  # it writes all of it, as it likes
+                said(self.wfile)  # it writes all of it, as it likes
+                return
             self.send_response(liar.status)
             self.send_header("Content-Length", str(len(said)))
             self.end_headers()
             self.wfile.write(said)
-            return None
 
         do_GET = do_POST = do_PUT = do_DELETE = _answer
 
-        def log_message(self, *_: Any) -> None:
+        def log_message(self, format: str, *args: Any) -> None:
             pass
 
     class Server(http.server.ThreadingHTTPServer):
-        def handle_error(self, *_: Any) -> None:
+        def handle_error(self, request: Any, client_address: Any) -> None:
             pass  # who asked went away: that is what is tested
 
     with Server(("127.0.0.1", 0), Handler) as server:
@@ -57,4 +58,5 @@ def lying() -> Iterator[Liar]:
         thread.start()
         liar.url = f"http://127.0.0.1:{server.server_address[1]}"
         yield liar
+        liar.ended.set()
         server.shutdown()
