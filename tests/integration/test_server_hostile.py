@@ -139,6 +139,12 @@ def test_what_is_no_sound_request_is_refused_and_nothing_is_stored(web: Served, 
     assert said(web) == 0
 
 
+@pytest.mark.parametrize("seconds", ["nan", "inf", "-inf", "NaN", "1e999"])
+def test_no_one_waits_for_a_time_that_is_no_number(web: Served, seconds: str):
+    answer = web.get(f"/inbox/wait?timeout={seconds}", token=web.token("builder"))
+    assert (answer.status, answer.json["field"]) == (400, "timeout")
+
+
 def test_a_body_that_is_too_large_is_refused_before_it_has_come(web: Served):
     token = web.token("planner")
     answer = _raw(

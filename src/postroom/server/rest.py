@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import math
 import time
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, NoReturn
@@ -115,7 +116,8 @@ def _read(known: Parameter, text: str) -> Any:
         if kind == "integer":
             return int(text) if len(text) < 20 else _refuse(known, text)
         if kind == "number":
-            return float(text)
+            found = float(text)
+            return found if math.isfinite(found) else _refuse(known, text)
         if kind == "boolean":
             return _YES[text.lower()]
     except (ValueError, KeyError):
