@@ -143,11 +143,11 @@ class Carriage:
                 link.close()
 
     def _new(self, timeout: float) -> http.client.HTTPConnection:
-        link = self._link(timeout)
+        link = self._made(timeout)
         link.response_class = Timely
         return link
 
-    def _link(self, timeout: float) -> http.client.HTTPConnection:
+    def _made(self, timeout: float) -> http.client.HTTPConnection:
         if self._path:
             return _UnixConnection(self._path, timeout)
         if self._scheme == "https":
