@@ -13,7 +13,7 @@ export UV_HTTP_TIMEOUT ?= 180
 
 MAKEFLAGS += --no-builtin-rules
 .DELETE_ON_ERROR:
-.PHONY: help demo test coverage check check-page fix screenshots agents test-agents bench parts browser sandboxes redis clean
+.PHONY: help demo test coverage check check-page fix screenshots agents test-agents conformance bench parts browser sandboxes redis clean
 
 # Debian packages, each as COMMAND:PACKAGE, and what is done without them where they cannot be had.
 define have
@@ -44,7 +44,7 @@ demo: $(BIN)/.synced ## watch four agents exchange mail, one of them killed on t
 	@$(BIN)/postroom demo $(ARGS)
 
 test: check parts ## everything that must hold before a commit
-	$(BIN)/pytest -n 2 -m 'not alone' $(ARGS) || $(unsteady)
+	$(BIN)/pytest -n 3 -m 'not alone' $(ARGS) || $(unsteady)
 	$(BIN)/pytest -m alone $(ARGS) || [ $$? -eq 5 ] # 5: none was selected
 
 # Tracing every process that a test starts takes two thirds more time: too much for each commit.
@@ -71,6 +71,10 @@ agents: $(BIN)/.synced sandboxes ## install pinned agent CLIs (3 GB) for test-ag
 test-agents: $(BIN)/.synced parts ## run real agent CLIs offline against a scripted model
 	$(BIN)/pytest --timeout 600 -v tests/agents --table docs/reference/compatibility.json $(ARGS)
 	$(BIN)/python docs/generate.py
+
+conformance: $(BIN)/.synced ## run the protocol's own suite and its Inspector against the MCP server
+	@$(BIN)/python -m tests.agents.install node conformance inspector
+	$(BIN)/pytest --timeout 600 -v tests/conformance $(ARGS)
 
 bench: $(BIN)/.synced-bench redis ## measure Postroom and its peers in one run
 	@$(BIN)/python -m benchmarks $(ARGS)

@@ -130,6 +130,19 @@ PROMISED = (
         "×",
         _value("relay", "relay", "ratio"),
     ),
+    *(
+        Target(
+            f"MCP `send` over HTTP p50 ({era}), against a bare echo",
+            3,
+            "×",
+            _value("mcp", f"send-{era}", "ratio"),
+        )
+        for era in ("2026-07-28", "legacy")
+    ),
+    Target(
+        "`postroom mcp` to its first answer, against bare Python", 1.5, "×", _value("mcp", "shim", "ratio")
+    ),
+    Target("resident memory of a daemon with MCP loaded", 160, "MB", _value("mcp", "daemon", "resident")),
     Target("resident memory of the daemon of 50 panes", 150, "MB", _value("terminal", "rest", "resident")),
 )
 

@@ -16,6 +16,7 @@ from pages.form import HERE, definition
 from pages.http import api, http
 from pages.interface import python
 from pages.letter import letters
+from pages.mcp import mcp
 from pages.message import TYPES, bus, definitions, types
 from pages.runtime import LISTED, listed, runtimes
 
@@ -34,6 +35,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "errors.md": error_codes,
     "events.md": events,
     "letters.md": letters,
+    "mcp.md": mcp,
     **{f"{name}.json": definition(schema) for name, schema in SCHEMAS.items()},
     "compatibility.md": compatibility,
     "../explanation/runtimes.md": runtimes,

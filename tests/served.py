@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from postroom.config import Settings
+from postroom.daemon.tools import Agency
 from postroom.room.local import LocalRoom
 from postroom.room.token import issue
 from postroom.server import login
@@ -40,8 +41,17 @@ class Served:
     """A server in a thread of this process, and requests to it."""
 
     def __init__(
-        self, room: LocalRoom, path: str, bridges: Bridges | None = None, *, rate: int = 0, cert: str = ""
+        self,
+        room: LocalRoom,
+        path: str,
+        bridges: Bridges | None = None,
+        *,
+        rate: int = 0,
+        cert: str = "",
+        make: Any = None,
+        around: Any = None,
     ) -> None:
+        """`make`: another server of the tools than the usual one; `around`: what stands before all of it."""
         self.room = room
         self._cert = cert
         self.path = path
@@ -52,6 +62,7 @@ class Served:
         self._unix.listen()
         self.cookie_name = f"postroom_{self.port}"
         self._rate, self._bridges = rate, bridges or NoBridges()
+        self._make, self._around = make, around
         self._begun = threading.Event()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), daemon=True)
         self._thread.start()
@@ -60,7 +71,9 @@ class Served:
     async def _serve(self) -> None:
         self.desk = Desk(self.room, self._bridges)
         self._loop = asyncio.get_running_loop()
-        app = application(self.desk, Premises(self.cookie_name, rate=self._rate))
+        tools = Agency(self.desk, self._make).routes
+        app: Any = application(self.desk, Premises(self.cookie_name, rate=self._rate), tools)
+        app = self._around(app) if self._around else app
         self._servers = [server(app, cert=self._cert), server(app)]
         serving = [
             asyncio.create_task(one.serve([link]))

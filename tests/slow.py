@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable
 
-from postroom.bridges.contract import Capabilities, Heard
+from postroom.bridges.contract import Capabilities, Doing, Heard, Observation
 from tests.process import BOUND
 
 
@@ -27,5 +27,8 @@ class Slow:
         self.busy.set()
         assert self.go.wait(BOUND)
         return []
+
+    def observe(self) -> Observation:
+        return Observation(Doing.PROCESSING, "it is at something else")
 
     def close(self) -> None: ...

@@ -8,7 +8,7 @@ from benchmarks.result import Result
 
 NAMES = (
     "latency", "throughput", "fanout", "topic", "ack", "scale", "search", "startup", "idle", "terminal",
-    "daemon", "mailbox", "acp", "relay", "cost", "page",
+    "daemon", "mailbox", "acp", "mcp", "relay", "cost", "page",
 )  # fmt: skip
 
 

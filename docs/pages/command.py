@@ -49,8 +49,10 @@ def settings() -> str:
         '"files"`, with the `directory` of the tree in which its mailbox lies. `channel` is kept for later: '
         "no chat is served yet.\n\n"
         "A table `[profiles.NAME]` says what the terminal of a program looks like that is no agent CLI we "
-        "know: `prompt` (a pattern for how the line begins in which one types), `submit`, `busy`, `dialogs`, "
-        "`stop`, `lines`, and the `programs` it is for.\n\n"
+        "know: `prompt` (a pattern for how the line begins in which one types), `submit` (a key), `busy` (a "
+        "list of patterns), `dialogs` (a table: a pattern by the name of each), `stop` (a list of keys), "
+        "`lines` (true or false), and the `programs` it is for (a list). `postroom up` refuses one that is "
+        "wrong.\n\n"
         "A table `[types.NAME]` registers a type of message: [types of your own](../howto/own-types.md).\n\n"
         "Only in the environment:\n\n| variable | meaning |\n| --- | --- |\n" + "".join(alone)
     )

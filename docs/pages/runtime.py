@@ -38,9 +38,15 @@ def every() -> list[Runtime]:
     return [found[name] for name in order]
 
 
+def _has_only_tools(one: Runtime) -> bool:
+    """Whether nothing reaches it that it does not ask for."""
+    found = wiring.of(one.name)
+    return found.has_tools and not found.has_hooks
+
+
 def runtimes() -> str:
     """Every agent CLI: where mail is shown to its model, what proves that, and what wakes it."""
-    known = every()
+    known = [one for one in every() if not _has_only_tools(one)]
     return (
         "# How each agent is reached\n\n"
         + NOTE.replace("the code instead", "docs/generate.py, or the modules under src/postroom/runtimes")
@@ -49,7 +55,7 @@ def runtimes() -> str:
         "| --- | --- | --- | --- | --- | --- |\n"
         + "".join(_reach(one) for one in known)
         + "\n"
-        + "".join(f"- **{one.title}**: {one.remark}\n" for one in known if one.remark)
+        + "".join(f"- **{one.title}**: {one.remark}\n" for one in every() if one.remark)
         + _SANDBOXES
         + "".join(_sandbox(one) for one in known)
         + _FROM_INSIDE

@@ -7,7 +7,7 @@ room.join("builder")
 room.send("builder", "Please build the parser.")
 """
 
-from typing import TYPE_CHECKING
+TYPE_CHECKING = False  # as checkers know it; loading `typing` would be felt by who needs nothing of it
 
 if TYPE_CHECKING:
     from postroom.bridges.files.letter import Letter as Letter

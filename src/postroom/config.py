@@ -10,6 +10,9 @@ from typing import Any, NamedTuple
 
 from postroom import host
 from postroom.errors import InvalidValue, NotHere
+from postroom.home import ELSEWHERE, named
+from postroom.home import beside as beside  # noqa: PLC0414 - it is ours, too
+from postroom.home import default as default_home
 
 
 class Settings(NamedTuple):
@@ -287,27 +290,17 @@ def keep(path: str, compiled: dict[str, Any]) -> None:
         pass
 
 
-def default_home() -> str:
-    if sys.platform == "win32":
-        base = os.environ.get("LOCALAPPDATA") or os.path.expanduser("~\\AppData\\Local")
-    elif sys.platform == "darwin":
-        base = os.path.expanduser("~/Library/Application Support")
-    else:
-        base = os.environ.get("XDG_DATA_HOME") or os.path.expanduser("~/.local/share")
-    return os.path.join(base, "postroom")
-
-
 def address(explicit: str | None = None) -> str:
     """That of the daemon which serves the room, elsewhere; empty where the room is a directory."""
-    found = explicit or os.environ.get("POSTROOM_HOME", "")
-    return found if found.startswith(("http://", "https://", "unix://")) else ""
+    found = named(explicit)
+    return found if found.startswith(ELSEWHERE) else ""
 
 
 def home(explicit: str | None = None) -> str:
     """The directory that holds a room: store, run files, journals."""
     if url := address(explicit):
         raise NotHere(f"that needs the files of the room, which are elsewhere: {url}", url=url)
-    return os.path.abspath(explicit or os.environ.get("POSTROOM_HOME") or default_home())
+    return named(explicit)
 
 
 def is_usual(where: str) -> bool:
@@ -316,11 +309,6 @@ def is_usual(where: str) -> bool:
         return home() == where
     except NotHere:
         return False
-
-
-def beside(home: str, *names: str) -> str:
-    """What hooks run, write and trust. Beside the room and not in it, where a sandboxed agent may write."""
-    return os.path.join(home.rstrip("/") + "-hooks", *names)
 
 
 def project_root(start: str | None = None) -> str:

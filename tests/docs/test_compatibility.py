@@ -45,7 +45,7 @@ def test_of_what_can_be_done_with_claude_and_codex_the_page_says_at_worst_that_i
     assert not set(page.values()) & set(NOT_TICKS)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "cursor"])  # of which nothing was tried
 def test_what_the_page_says_of_sandboxes_is_what_the_modules_know(name: str) -> None:
     known = wiring.of(name)
     events = {point.event: "" for point in load(name).points}

@@ -112,13 +112,14 @@ THERE: dict[str, list[str]] = {
     "bench": ["bench"],
 }
 
-# What needs no room, or has one of its own; `demo` runs in `test_demo.py`.
+# What needs no room, or has one of its own; `demo` runs in `test_demo.py`, `mcp` in `test_mcp_command.py`.
 ALONE: dict[str, list[Row]] = {
     "teams": [Row(PLANNER, "teams")],
     "tasks": [Row(PLANNER, "tasks nobody", 5)],
     "mailbox": [Row(PLANNER, "mailbox check {file}", 1)],
     "hook": [Row(PLANNER, "hook plain"), Row(PLANNER, "hook claude Stop")],
     "demo": [],
+    "mcp": [],
     "guide": [Row(PLANNER, "guide")],
     "completion": [Row(PLANNER, "completion bash")],
 }
@@ -335,7 +336,7 @@ def _wrong_token(web: Served, directory: str) -> Iterator[Fault]:
 
 @contextmanager
 def _no_token(web: Served, directory: str) -> Iterator[Fault]:
-    yield Fault(web.url, "not known who asks", "postroom tokens", token="", code=5)
+    yield Fault(web.url, "not known who asks", "POSTROOM_TOKEN", token="", code=5)
 
 
 @contextmanager
@@ -403,9 +404,15 @@ def _no_port(web: Served, directory: str) -> Iterator[Fault]:
     yield Fault("https://host:seven", "is no address of a room", "https://host:7678", code=2)
 
 
+@contextmanager
+def _no_scheme(web: Served, directory: str) -> Iterator[Fault]:
+    address = web.url.removeprefix("http://")
+    yield Fault(address, "is no directory", f"http://{address}", code=2)
+
+
 FAULTS = [
     _nobody, _no_socket, _wrong_token, _no_token, _no_such_token, _expired, _unknown_authority, _no_tls,
-    _tls_after_all, _newer, _older, _no_room_at_all, _no_document, _gone_meanwhile, _no_port,
+    _tls_after_all, _newer, _older, _no_room_at_all, _no_document, _gone_meanwhile, _no_port, _no_scheme,
 ]  # fmt: skip
 
 

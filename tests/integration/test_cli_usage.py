@@ -203,6 +203,17 @@ def test_no_table_is_wider_than_the_terminal(columns: int, monkeypatch: pytest.M
     assert out.table([whole], ("bold",), (), spare=(1,)) == "short  cells\n"
 
 
+def test_a_command_in_a_hint_stays_on_one_line_whatever_its_program(monkeypatch: pytest.MonkeyPatch):
+    out = Output(io.StringIO())
+    monkeypatch.setattr(out, "is_terminal", True)
+    monkeypatch.setattr(Output, "columns", property(lambda _: 60))
+    command = "/opt/tools/venv/bin/python3.13 -m pip install 'postroom[top]'"
+    folded = out.fold(f"Install the extra top: {command}. Without it: postroom top --once, in plain text", 4)
+    assert command in folded
+    assert "postroom top --once" in folded
+    assert len(folded.splitlines()) == 3
+
+
 def test_what_goes_into_a_pipe_keeps_its_names_whole():
     row = ["n" * 90, "m" * 90, "x" * 300]
     shown = Output(io.StringIO()).table([row], (), (), spare=(1,))

@@ -89,8 +89,14 @@ def test_a_port_that_is_taken_is_told_and_tried_again_and_the_daemon_runs_all_th
         assert refused.code == 1
         assert f"port {house.port}" in refused.err
         assert "http_port" in refused.err
+        again = house("up")
+        assert again.code == 0
+        assert f"warning: the page is not served: port {house.port}" in again.err
+        assert "postroom down; POSTROOM_HTTP_PORT=PORT postroom up" in again.err  # the config has no say
         assert instance.running(house.home)
         assert f"port {house.port}" in json.dumps(house("status", "--json").json["daemon"]["page"])
+    assert "not served" not in house("up").err  # which tries again
+    assert house("status", "--json").json["daemon"]["page"]["url"]
     assert house.cookie()
 
 
@@ -133,6 +139,7 @@ def test_others_are_served_only_with_a_certificate(house: House, tmp_path: os.Pa
     house.extra = {"POSTROOM_HTTP_HOST": "0.0.0.0"}
     refused = house("dashboard", "--no-open", "--as", "human:ana")
     assert "tls_cert" in refused.err
+    assert "postroom down; POSTROOM_HTTP_HOST=127.0.0.1 postroom up" in refused.err
     house.end()
 
     authority = Authority(tmp_path)

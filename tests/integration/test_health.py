@@ -80,7 +80,7 @@ def test_a_port_that_is_taken_is_told(house: Tended):
         house.start(serves=True)
         [(what, helps)] = problems(house).items()
     assert f"port {house.port} cannot be had" in what
-    assert helps.endswith("postroom dashboard --no-open")
+    assert helps.endswith("then: postroom up")
 
 
 def test_a_daemon_that_does_not_answer_is_to_be_restarted(house: Tended):

@@ -13,6 +13,7 @@ import pytest
 from postroom import host
 from postroom.room.local import LocalRoom
 from postroom.room.sweep import give_back
+from postroom.server import login
 from tests.conftest import UNLIMITED
 from tests.process import until
 from tests.served import BOUND, Served, served
@@ -117,6 +118,19 @@ def test_who_lists_what_happens_gets_the_beginning_of_each_body_and_no_more(web:
     assert message["payload"] is None
     for wrong in ("-1", "ten", "9999999"):
         assert web.get(f"/stream?chars={wrong}", headers=headers).status == 400
+
+
+def test_a_stream_ends_before_the_next_event_once_its_browser_was_logged_out(web: Served):
+    link = web.connection()
+    link.request("GET", "/api/v1/stream", headers={"Cookie": web.cookie("human:ana")})
+    stream = link.getresponse()
+    _event(stream)
+    web.room.send("builder", "before")
+    assert _event(stream)["data"]["payload"]["message"]["body"] == "before"
+    login.forget(web.room.home)
+    web.room.send("builder", "after")
+    assert b"after" not in stream.read()  # and it is over
+    link.close()
 
 
 def _event(stream) -> dict:

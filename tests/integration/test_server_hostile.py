@@ -267,7 +267,9 @@ def test_no_error_tells_where_the_room_is_or_what_a_token_is(web: Served):
     "headers",
     [{"Origin": "http://evil.example"}, {"Host": "evil.example"}, {"Sec-Fetch-Site": "cross-site"}, {}],
 )
-def test_a_websocket_is_refused_before_it_is_one(web: Served, headers: dict[str, str]):
+def test_a_websocket_is_refused_before_it_is_one_and_that_is_no_error_of_ours(
+    web: Served, headers: dict[str, str], caplog: pytest.LogCaptureFixture
+):
     """The last has a cookie and says nothing of where it comes from, as no browser does."""
     wanted = {
         "Host": f"127.0.0.1:{web.port}", "Upgrade": "websocket", "Connection": "Upgrade",
@@ -278,6 +280,8 @@ def test_a_websocket_is_refused_before_it_is_one(web: Served, headers: dict[str,
     answer = _raw(web, f"GET /ws/projects/p HTTP/1.1\r\n{lines}\r\n")
     assert answer.startswith("HTTP/1.1 403")
     assert '"foreign_page"' in answer
+    assert web.get("/healthz", prefix="").status == 200  # by then that is done with
+    assert not caplog.records
 
 
 def _ended(link: socket.socket) -> bool:

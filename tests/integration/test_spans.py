@@ -297,6 +297,7 @@ def test_a_daemon_without_the_extra_says_what_to_install(room: LocalRoom, monkey
     found.stop(30)
     assert notes[0]["what"] == "spans are not told"
     assert "otel" in notes[0]["hint"]
+    assert found.problem == notes[0]["hint"]
 
 
 def _missing(name: str) -> Any:

@@ -336,7 +336,7 @@ def test_a_child_that_was_started_is_told_of_with_its_program(yard: Yard, tmp_pa
 def test_of_a_child_that_has_ended_the_log_tells_what_it_said_and_how_it_ended(yard: Yard, is_stopped: bool):
     script = "echo; echo no licence; echo buy one; exit 3"
     done = yard("spawn", "worker", "--bridge", "lines", "--", "sh", "-c", script)
-    assert "See what it printed: postroom log p/worker" in done.err
+    assert "See what it printed: postroom log p/worker --json" in done.err
     eventually(lambda: ends(yard))
     if is_stopped:
         yard("stop", "worker")
@@ -349,6 +349,26 @@ def test_of_a_child_that_has_ended_the_log_tells_what_it_said_and_how_it_ended(y
     assert refused.code == 1
     assert "is not running" in refused.err
     assert "See what it printed: postroom log" in refused.err
+    events = yard.ok("log", "worker", "--json").out  # a line of the log has only the first of what it printed
+    assert "buy one" in events
+
+
+def test_what_a_terminal_showed_is_said_to_be_gone_with_it(yard: Yard):
+    yard(
+        "spawn",
+        "worker",
+        "--bridge",
+        "pty",
+        "--runtime",
+        "claude",
+        "--",
+        "sh",
+        "-c",
+        "echo no licence; exit 3",
+    )
+    refused = yard("screen", "worker")
+    assert "is not running" in refused.err
+    assert "What it printed is gone with its terminal; see how it ended: postroom log" in refused.err
 
 
 @pytest.mark.parametrize("was_here", [False, True])

@@ -133,6 +133,10 @@ def test_in_the_foreground_it_is_the_daemon_and_ends_when_told_to(yard: Yard, tm
         eventually(lambda: len(manifests.every(yard.home)) == 1)
         assert int(instance.running(yard.home).partition(".")[0]) == daemon.pid
         child = yard.manifest("worker").process
+        second = yard("up", "--foreground", "--yes")
+        assert is_told_well(second)
+        assert "this room has a daemon already" in second.err
+        assert "postroom down" in second.err
         yard.ok("down")
         assert daemon.wait(30) == 0
     assert host.is_gone(child)
@@ -161,6 +165,7 @@ def test_after_a_crash_of_the_daemon_its_children_are_started_again_by_up(yard: 
         (agent("x", command="a", bridge="tmus"), "there is no bridge 'tmus'"),
         (agent("x", command="a", profile="none"), "there is no profile 'none'"),
         (agent("x", command="a", profile="p") + "[profiles.p]\n", "profiles.p.prompt is missing"),
+        ('[profiles.p]\nprompt = "> "\nbusy = "working"\n', "profiles.p.busy must be a list"),
         ('[agents."human:ana"]\ncommand = "a"\n', "a person has no sessions"),
         ("profiles = 7\n", r"profiles is written as [profiles.NAME]"),
     ],

@@ -8,14 +8,16 @@ import os
 import random
 from typing import Any
 
-from postroom import config
+from postroom import config, host
 from postroom.clock import wall
 from postroom.config import Settings
 from postroom.model.message import Sent
+from postroom.room import glance
 from postroom.room.authority import Operator
+from postroom.room.berth import occupy
 from postroom.room.local import LocalRoom
 from postroom.room.manners import pause
-from tests.player import Player
+from tests.player import Player, started
 
 PROJECT, OTHER, PERSON = "shop", "infra", "human:ana"
 ROUTES = ("hook:PostToolBatch", "hook:PostToolBatch", "hook:Stop", "acp", "codex", "tmux")
@@ -207,6 +209,13 @@ class Scripted:
         player.hook("SessionStart", source="startup")
         self.sign(name, event)
         return player
+
+    def bridged(self, name: str, does: str, words: str, reason: str = "") -> None:
+        """An agent in a terminal, at which somebody has just looked."""
+        agent, child = self.room.known(name), started()
+        self._players.append(Player(self.home, os.path.join(self._place, name), actor=child))
+        occupy(self.room, agent, "tmux", host.identity_of(child.pid))
+        glance.put(self.home, agent.id, glance.Glance(does, words, reason, wall(), host.identity()))
 
     def sign(self, name: str, event: str) -> None:
         """Leave a sign of life, as the shell half of a hook does."""

@@ -4,6 +4,7 @@ import re
 
 from playwright.sync_api import Page, expect
 
+from postroom import host
 from tests.commandline import CommandLine
 from tests.process import BOUND
 
@@ -23,5 +24,17 @@ def test_the_page_of_the_demo_shows_its_conversation(home: str, page: Page):
         beside = page.locator("#beside")
         expect(beside).to_contain_text("unproven")  # the attempt of the builder that was killed
         expect(beside).to_contain_text("proven")
+        if host.on_path("tmux"):
+            attention = page.get_by_role("region", name="Needs somebody")
+            expect(attention).to_contain_text("clerkneeds a person’s answer to go on; 1 message waits")
+            attention.get_by_role("link", name="clerk").click()
+            beside.get_by_role("button", name="Show its screen").click()
+            expect(beside.locator(".screen")).to_contain_text("Remove 3 old drafts? [y/N]")
+            beside.get_by_role("button", name="Stop").click()
+            page.get_by_role("button", name="Stop it").click()
+            asked = page.get_by_role("dialog")
+            expect(asked).to_contain_text("it asks a person")
+            asked.get_by_role("button", name="Show its screen").click()
+            expect(asked.locator(".screen")).to_contain_text("Remove 3 old drafts? [y/N]")
         demo.communicate(timeout=BOUND)
     assert demo.returncode == 0

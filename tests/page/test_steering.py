@@ -4,7 +4,10 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from postroom.model.manners import read
+from postroom.model.message import Json
+from postroom.top.doing import attach, in_order
 from tests.page.hall import Hall
+from tests.top.test_words import agent, session
 
 
 def test_who_is_stuck_is_the_first_thing_to_see(hall: Hall, page: Page):
@@ -14,7 +17,7 @@ def test_who_is_stuck_is_the_first_thing_to_see(hall: Hall, page: Page):
     hall.up().open(page)
     attention = page.get_by_role("region", name="Needs somebody")
     expect(attention).to_contain_text("frontend")
-    expect(attention).to_contain_text("needs a person’s permission to go on; 1 message waits")
+    expect(attention).to_contain_text("needs a person’s answer to go on; 1 message waits")
     expect(attention).to_contain_text("1 message waits until it is resumed")
     expect(page.locator(".row", has_text="Checkout").locator(".word")).to_have_text("waits: needs a person")
     page.get_by_role("link", name="Agents").first.click()
@@ -22,6 +25,74 @@ def test_who_is_stuck_is_the_first_thing_to_see(hall: Hall, page: Page):
     expect(person).to_contain_text("its last event: Notification")
     expect(person).to_contain_text("By hooks of Claude Code")
     expect(page.locator(".person", has_text="backend")).to_contain_text("working")
+
+
+def test_addresses_that_merely_do_not_run_never_hide_who_needs_a_person(hall: Hall, page: Page):
+    for name in ("backend", "docs", "planner", "reviewer"):
+        hall.script.send("tester", name, "Later", "It can wait.")
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    hall.up()
+    hall.script.bridged("tester", "asking", "it asks a person: confirm", "approval")
+    hall.open(page)
+    lines = page.get_by_role("region", name="Needs somebody").get_by_role("listitem")
+    expect(lines.first).to_contain_text("tester")
+    expect(lines.first).to_contain_text("postroom attach shop/tester")
+    expect(lines.last).to_contain_text("not running, with mail that waits: backend, docs, planner …")
+    lines.first.get_by_role("button", name="Copy").click()
+    expect(page.locator("#said")).to_have_text("Copied.")
+    assert page.evaluate("navigator.clipboard.readText()") == "postroom attach shop/tester"
+    lines.first.get_by_role("link").click()
+    beside = page.locator("#beside")
+    expect(beside).to_contain_text("Answer it in its terminal: postroom attach shop/tester")
+    expect(beside.get_by_role("button", name="Show its screen")).to_be_visible()
+    beside.get_by_role("button", name="Stop").click()
+    asked = page.get_by_role("dialog", name="Stop tester?")
+    expect(asked).to_contain_text("Now: needs a person.")
+    asked.get_by_role("button", name="Stop it").click()
+    expect(page.get_by_role("dialog")).to_contain_text(
+        "See to it in its terminal: postroom attach shop/tester"
+    )
+    page.get_by_role("dialog").get_by_role("button", name="Close").click()
+    page.goto(f"{hall.origin}/#/agents")
+    expect(page.locator("h1 + p")).to_have_text("7 agents, 1 needs somebody")
+    expect(page.get_by_role("button", name="Stop docs")).to_have_count(0)
+
+
+def test_what_one_of_a_group_has_taken_is_whole_and_says_by_whom(hall: Hall, page: Page):
+    sent = hall.script.send("planner", "one:@builders", "Who is free?", "Take it.")
+    hall.room.take("backend", id=sent.id, route="api")
+    hall.room.ack(sent.id, agent="backend")
+    hall.up().open(page)
+    row = page.locator(".row", has_text="Who is free?")
+    expect(row.locator(".word")).to_have_text("acked by backend")
+    expect(row.locator("circle.rung.on[fill-opacity='1']")).to_have_count(4)
+    expect(row.locator(".exit")).to_have_count(0)
+
+
+def test_the_page_and_the_terminal_have_one_rule_for_who_needs_somebody(hall: Hall, page: Page):
+    odd = {"doing": "unknown", "because": "x", "reason": "unknown_screen", "instead": None}
+    gone = {**odd, "doing": "gone", "because": "its pane is gone"}
+    each: list[Json] = [
+        {"sessions": [session(presence, bridge=bridge)], "bridge": seen, "manners": manners, **mail}
+        for presence in ("idle", "busy", "permission", "unknown", "gone")
+        for bridge, seen in ((None, None), ("tmux", odd), ("tmux", gone))
+        for manners in (None, {"paused": True})
+        for mail in ({}, {"waiting": 2}, {"held": 1, "uncertain": 1})
+    ]
+    agents: list[Json] = [agent(id=f"a{n}", address=f"p/a{n:03}", **facts) for n, facts in enumerate(each)]
+    hall.up().open(page)
+    told = page.evaluate(
+        """async (agents) => {
+          const { attach, sorted } = await import("/presence.js");
+          return sorted(agents).map(({ agent, doing: d }) =>
+            [agent.id, d.state, d.word, d.evidence, d.until, d.trouble, attach(agent)]);
+        }""",
+        agents,
+    )
+    assert told == [
+        [one["id"], d.state, d.word, d.evidence, d.until, d.trouble, attach(one)]
+        for one, d in in_order(agents)
+    ]
 
 
 @pytest.mark.promise("page-steers")
@@ -94,3 +165,7 @@ def test_an_empty_room_says_what_to_run_next(home: str, page: Page, hall: Hall):
     expect(page.get_by_role("heading", name="None")).to_be_visible()
     page.goto(f"{hall.origin}/#/decisions")
     expect(page.get_by_text("postroom send human:ana")).to_be_visible()
+    page.context.clear_cookies()
+    page.goto(hall.terminal.ok("dashboard", "--no-open", "--json", "--as", "human:kim").json["url"])
+    page.goto(f"{hall.origin}/#/decisions")
+    expect(page.get_by_text("postroom send human:kim")).to_be_visible()

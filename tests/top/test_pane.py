@@ -42,8 +42,7 @@ def test_it_shows_lives_and_leaves_the_terminal_as_it_was(room: LocalRoom, pane:
 def test_without_colours_everything_can_be_read(room: LocalRoom, pane: Pane, home: str):
     room.send("builder", "a letter")
     shown = start(pane, home, NO_COLOR="1")
-    shown.until("a letter", "1 stuck")
-    shown.press("BTab")
+    shown.until("a letter", "1 waiting")
     shown.until("s stop")
     shown.press("s")
     shown.until("Stop builder?")

@@ -1,5 +1,6 @@
 """`postroom top` as it is used: a real room, a second process that writes, and the keys of a person."""
 
+import os
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from postroom.room.local import LocalRoom
 from postroom.room.manners import pause
 from tests.commandline import CommandLine
 from tests.conftest import OpenRoom
+from tests.page.scripted import Scripted
 from tests.top.seen import Seen, watch
 
 HOSTILE = "[bold red]look[/] \x1b[2J\x1b]0;owned\x07 \u202egnp.exe [@click=app.quit]press[/]"
@@ -34,9 +36,9 @@ def test_mail_of_another_process_comes_by_itself_and_its_rail_fills(
         await seen.until("builder", "not running", "Nothing was written yet.")
         sent = cli.process("send", "builder", "the tests are red", "--as", "planner", "--quiet")
         assert sent.code == 0, sent
-        await seen.until("●○○○  planner → builder", "the tests are red", "waits: not running", "1 stuck")
+        await seen.until("●○○○  planner → builder", "the tests are red", "waits: not running", "1 waiting")
         assert cli.process("read", "--as", "builder").code == 0
-        await seen.until("●●●○  planner → builder", without="stuck")
+        await seen.until("●●●○  planner → builder", "0 waiting")
         assert cli.process("ack", sent.out.strip(), "--as", "builder").code == 0
         await seen.until("●●●●  planner → builder")
 
@@ -49,7 +51,7 @@ def test_what_somebody_looks_at_stays_where_it_is_when_mail_comes(room: LocalRoo
 
     async def scene(seen: Seen) -> None:
         await seen.until("letter 4")
-        await seen.press("down", "down", "enter")
+        await seen.press("tab", "down", "down", "enter")
         await seen.until("What happened", "letter 2")
         await seen.press("escape")
         room.send("builder", "one more")
@@ -70,7 +72,7 @@ def test_a_hostile_body_is_shown_as_text_and_nothing_in_it_is_obeyed(room: Local
 
     async def scene(seen: Seen) -> None:
         await seen.until("[blink]a[/blink]", "[red]yes | no␛[31m")
-        await seen.press("down", "enter")
+        await seen.press("tab", "down", "enter")
         await seen.until("[blink]a[/blink]", shown)
         await seen.press("t")
         await seen.until("The conversation", shown)
@@ -112,7 +114,7 @@ def test_a_dead_letter_is_tried_again(room: LocalRoom, own: LocalRoom):
 
     async def scene(seen: Seen) -> None:
         await seen.until("1 letter not delivered", "dead")
-        await seen.press("tab")
+        await seen.press("shift+tab")
         await seen.until("r retry")
         await seen.press("r")
         await seen.until("waits for builder again", without="Needs you")
@@ -124,7 +126,7 @@ def test_a_dead_letter_is_tried_again(room: LocalRoom, own: LocalRoom):
 def test_an_agent_is_stopped_after_a_question_and_let_go_on(room: LocalRoom, own: LocalRoom):
     async def scene(seen: Seen) -> None:
         await seen.until("builder")
-        await seen.press("shift+tab", "s")
+        await seen.press("s")
         await seen.until("Stop builder?", "Pause: the same")
         await seen.press("escape")
         await seen.until("Agents", without="Stop builder?")
@@ -169,7 +171,7 @@ def test_the_mail_of_an_agent_and_the_agent_itself_are_looked_at(room: LocalRoom
 
     async def scene(seen: Seen) -> None:
         await seen.until("paused")
-        await seen.press("shift+tab", "home", "down", "enter")
+        await seen.press("home", "enter")
         await seen.until("Ask before you merge.", "Its mail waits until it is resumed.", "1 message waiting")
         await seen.press("escape", "m")
         await seen.until("with:p/", "one for the", "esc: all of it")
@@ -179,9 +181,9 @@ def test_the_mail_of_an_agent_and_the_agent_itself_are_looked_at(room: LocalRoom
 
 def test_every_key_is_listed_and_only_those_that_mean_something(room: LocalRoom, own: LocalRoom):
     async def scene(seen: Seen) -> None:
-        await seen.until("⏎ open", "/ find", "q quit", without="s stop")
-        await seen.press("shift+tab")
-        await seen.until("s stop")
+        await seen.until("⏎ open", "/ find", "q quit", "s stop")
+        await seen.press("tab")
+        await seen.until("t thread", without="s stop")
         await seen.press("question_mark")
         await seen.until("Keys", "stop, pause or cancel an agent", "the rungs: stored, offered, seen")
         assert all(len(line) <= 80 for line in seen.lines)
@@ -195,11 +197,32 @@ def test_any_size_of_terminal_will_do(room: LocalRoom, own: LocalRoom, size: tup
         room.send("builder", f"日本語のメッセージ {n} 🙂", subject=f"letter {n}")
 
     async def scene(seen: Seen) -> None:
-        await seen.press("end", "home", "pagedown", "enter")
+        await seen.press("tab", "end", "home", "pagedown", "enter")
         await seen.pilot.resize_terminal(60, 20)
         await seen.until("letter")
 
     watch(own, scene, size=size)
+
+
+def test_an_agent_that_asks_stands_first_with_the_command_that_leads_to_it(
+    home: str, tmp_path: os.PathLike[str]
+):
+    with Scripted(home, os.path.join(tmp_path, "work")) as script:
+        for name in ("docs", "planner", "reviewer"):
+            script.send("tester", name, "Later", "It can wait.")
+        script.bridged("tester", "asking", "it asks a person: confirm", "approval")
+
+        async def scene(seen: Seen) -> None:
+            await seen.until(
+                "Needs you  1 agent that cannot go on", "▲ tester needs a person", "1 needs somebody"
+            )
+            assert "postroom attach shop/tester" in seen.text
+            await seen.press("shift+tab", "s")
+            await seen.until("Stop tester?", "Now: needs a person.")
+            await seen.press("escape", "enter")
+            await seen.until("Answer it in its terminal: postroom attach shop/tester", "→ docs   ")
+
+        watch(script.room, scene, size=(130, 30))
 
 
 def _view(cli: CommandLine, *argv: str) -> Any:
@@ -213,6 +236,6 @@ def test_without_a_terminal_it_is_told_once(room: LocalRoom, cli: CommandLine):
     assert [one["address"] for one in found["agents"]] == ["p/builder", "p/planner"]
     assert _view(cli, "from:builder")["mail"] == []
     text = cli.ok("top").out
-    assert "▲ builder  not running" in text
+    assert "· builder  not running" in text
     assert "read ␛[31mme" in text
     assert "\x1b" not in text

@@ -6,16 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from postroom.clock import iso, wall
 from postroom.model.ladder import RUNGS, Evidence, Reason
 from postroom.runtimes import NAMES, load
 from postroom.text import width
 from postroom.top import word
-from postroom.top.doing import doing, in_order
+from postroom.top.doing import doing, in_order, known
 from postroom.top.line import cut
 from postroom.top.standing import standing, summary
 from postroom.top.text import gist, plain
 from postroom.top.view import sieve
 
+ODD = {"doing": "unknown", "because": "x", "reason": "unknown_screen"}
 PAGE = "src/postroom/server/page"
 
 
@@ -87,11 +89,17 @@ def _constant(script: str, name: str) -> str:
     ("facts", "state", "until"),
     [
         ({}, "off", "until it is started"),
-        ({"waiting": 2}, "stuck", "until it is started"),
-        ({"sessions": [session("permission")]}, "stuck", "until a person has answered it"),
+        ({"waiting": 2}, "off", "until it is started"),
+        ({"sessions": [session("permission")]}, "asks", "until a person has answered"),
         ({"sessions": [session("busy")], "waiting": 1}, "busy", ""),
         ({"manners": {"paused": True}, "sessions": [session("idle")]}, "paused", "until it is resumed"),
         ({"sessions": [session("unknown")], "held": 1}, "stuck", "until it shows one"),
+        ({"sessions": [session("unknown")]}, "off", "until it shows one"),
+        (
+            {"sessions": [session("unknown", bridge="tmux")], "bridge": ODD, "held": 1},
+            "stuck",
+            "until its screen is known",
+        ),
         ({"reach": "live"}, "idle", ""),
     ],
 )
@@ -101,8 +109,36 @@ def test_who_is_stuck_is_told_with_what_its_mail_waits_for(facts: dict[str, obje
 
 
 def test_those_who_need_somebody_stand_first():
-    calm, stuck = agent(id="a2", address="p/a"), agent(waiting=1)
-    assert [one["id"] for one, _ in in_order([calm, stuck])] == ["a1", "a2"]
+    absent = [agent(id=name, address=f"p/{name}", waiting=1) for name in ("a1", "b2", "newone")]
+    paused = agent(id="paused", address="p/c", manners={"paused": True}, waiting=1)
+    unsure = agent(id="unsure", address="p/d", sessions=[session("idle")], uncertain=1)
+    idle = agent(id="idle", address="p/e", sessions=[session("idle")])
+    asks = agent(id="asks", address="p/z", sessions=[session("permission")])
+    found = [one["id"] for one, _ in in_order([*absent, idle, unsure, paused, asks])]
+    assert found == ["asks", "paused", "unsure", "idle", "a1", "b2", "newone"]
+
+
+def test_how_long_ago_it_was_is_said_once():
+    changed = {"because": "its screen says so, and changed 2 s ago"}
+    assert known(session("busy", since=iso(wall()), **changed)) == changed["because"]
+    old = known(session("busy", since=iso(wall() - 180_000), **changed))
+    assert old == "seen 3 min ago: its screen says so, and changed 2 s before"
+
+
+def test_who_is_paused_is_not_said_to_work():
+    works = session("busy", because="its screen says so")
+    assert "its screen" not in doing(agent(manners={"paused": True}, sessions=[works])).evidence
+
+
+def test_what_one_of_many_has_taken_is_whole_and_says_who_took_it():
+    both = [delivery("acked", recipient="critic"), delivery("withdrawn", recipient_id="a2")]
+    found = summary({"to": "one:@reviewers", "deliveries": both}, lambda _: None)
+    assert (found.word, found.rail, found.tone) == ("acked by critic", "●●●●", "fine")
+    gone = {
+        "to": "one:@reviewers",
+        "deliveries": [delivery("dead"), delivery("withdrawn", recipient_id="a2")],
+    }
+    assert summary(gone, lambda _: None).tone == "trouble"
 
 
 def test_the_rail_has_as_many_full_rungs_as_were_reached():
@@ -113,7 +149,7 @@ def test_the_rail_has_as_many_full_rungs_as_were_reached():
 
 def test_a_rung_that_only_some_have_reached_is_not_full():
     both = [delivery("acked"), delivery("seen", recipient_id="a2")]
-    found = summary(both, lambda _: None)
+    found = summary({"to": "@all", "deliveries": both}, lambda _: None)
     assert (found.word, found.rail) == ("acked by 1 of 2", "●●●◐")
 
 

@@ -4,9 +4,8 @@ import pytest
 
 from postroom.bridges.terminal.measure import fits, fitted, room, rows
 from postroom.bridges.terminal.reading import CUT, holds
-from postroom.runtimes import NAMES
 from postroom.runtimes.screen import of
-from tests.unit.test_screen import PASTED, SCROLLED, cases, index, reading
+from tests.unit.test_screen import PANES, PASTED, SCROLLED, cases, index, reading
 
 LARGE, SMALL = (140, 50), (80, 24)
 
@@ -69,7 +68,7 @@ def test_what_was_seen_to_fill_a_composer_does_not_fit(name: str, size: tuple[in
     assert not fits(text, of(name), *size)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", PANES)
 def test_a_line_that_tells_of_mail_fits_everywhere(name: str):
     assert fits(words(150), of(name), *SMALL)
 

@@ -20,6 +20,7 @@ LINE = "[[say SEEN]] one pasted line"
 PASTED = {"line": LINE, "lines": LINES, **PASTES}
 SCROLLED = {("codex", "many"), ("codex", "many-80"), ("goose", "many-80"), ("aider", "many-80")}
 RULE = "─" * 60
+PANES = tuple(name for name in NAMES if name != "cursor")  # which is given tools alone
 
 
 def index(name: str) -> dict[str, Any]:
@@ -41,7 +42,7 @@ def reading(name: str, case: str) -> Reading:
 def cases(*states: str) -> list[Any]:
     return [
         pytest.param(name, case, id=f"{name}-{case}")
-        for name in NAMES
+        for name in PANES
         for case in index(name)["cases"]
         if case.startswith(states)
     ]
@@ -123,7 +124,7 @@ def test_without_the_cursor_in_it_a_composer_is_none(name: str, case: str):
             assert read(whole._replace(cursor=cursor), of(name)).state is not State.IDLE
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", PANES)
 def test_each_profile_has_a_screen_of_each_state(name: str):
     found = index(name)
     assert found["version"]
@@ -138,14 +139,14 @@ def test_each_profile_has_a_screen_of_each_state(name: str):
     }
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", PANES)
 def test_a_screen_of_something_else_is_not_known(name: str):
     for text in ("", "$ ls\nREADME.md\n$ ", "> \nmore\n> quoted\n\nend", "\u276f 1. Yes\n"):
         assert read(parse(text, 1), of(name)).draft in (None, "")
         assert read(parse(text + "\nline below", 0), of(name)).state is not State.BUSY
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", PANES)
 def test_a_question_that_an_agent_prints_does_not_make_it_idle(name: str):
     """A question in the output is safe to believe; that there is none, or no work, is not."""
     asked = " Do you want to proceed?\n \u276f 1. Yes\n   2. No\n"

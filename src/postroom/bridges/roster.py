@@ -31,7 +31,12 @@ class Entry(NamedTuple):
 
 
 def entries(declared: config.Declared) -> list[Entry]:
-    """Those with a pane, a command or a mailbox, in the order of the config."""
+    """Those with a pane, a command or a mailbox, in the order of the config.
+
+    Every profile is checked, though none of them may have one: nobody else would say what is wrong there.
+    """
+    for name in declared.profiles:
+        profile(declared.profiles, name)
     wanted = {name: table for name, table in declared.agents.items() if _is_to_run(table)}
     return [_entry(name, table, declared.profiles) for name, table in wanted.items()]
 

@@ -7,7 +7,7 @@ from postroom.cli.route import told
 
 if TYPE_CHECKING:
     from postroom.cli.context import Context
-    from postroom.model.message import Session
+    from postroom.model.message import Agent, Session
     from postroom.model.presence import Sight
     from postroom.room.glance import Glance
 
@@ -42,6 +42,29 @@ def text(party: str, session: "Session", sight: "Sight", context: "Context", pla
     return f"{told} ({seen.instead})" if seen and seen.instead else told
 
 
+def from_afar(agent: "Agent", sights: "list[Sight]", seen: "Glance | None") -> str:
+    """The same by what a room elsewhere tells, whose daemon runs: it has answered."""
+    from postroom.room.seat import BRIDGE, is_bridged
+
+    session = next(one.session for one in sights if is_bridged(one.session))
+    bridge, name = str(session.details[BRIDGE]), _waits_for(agent)
+    hooked = next((one for one in sights if not is_bridged(one.session)), None)
+    if bridge == _MAILBOX and hooked is None:
+        return _by_mailbox(seen, name, is_kept=True)
+    spot = f"{titled(session.runtime)} ({told(bridge)})"
+    if hooked is not None:
+        does = _DOING.get(hooked.presence.value, "running")
+        return (
+            f"{does} in {spot}; paused: postroom resume {name}"
+            if name
+            else _by_hooks(hooked, spot, is_kept=True)
+        )
+    if name:
+        return f"{_doing(seen)} in {spot}; paused: postroom resume {name}"
+    way = _by_bridge(seen, spot, typed(bridge), "")
+    return f"{way} ({seen.instead})" if seen and seen.instead else way
+
+
 def _by_mailbox(seen: "Glance | None", name: str, *, is_kept: bool) -> str:
     if not is_kept:
         return "by its mailbox; nobody carries: postroom up"
@@ -53,20 +76,29 @@ def _by_mailbox(seen: "Glance | None", name: str, *, is_kept: bool) -> str:
 
 def _paused(party: str, context: "Context") -> str:
     """The name of an agent whose mail waits until it is told to go on; empty: it is not so."""
+    agent = context.room().store.look().agent(party)
+    return _waits_for(agent) if agent else ""
+
+
+def _waits_for(agent: "Agent") -> str:
     from postroom.model.manners import read
 
-    agent = context.room().store.look().agent(party)
-    return agent.called if agent and agent.manners and read(agent.manners).paused else ""
+    return agent.called if agent.manners and read(agent.manners).paused else ""
 
 
 def _spot(session: "Session", place: str) -> str:
     """`Aider (tmux work:1.0)`"""
-    from postroom.runtimes import NAMES, load
-
     runtime = str(session.details.get("runtime") or "")
-    title = load(runtime).title if runtime in NAMES else runtime or "a program"
+    title = titled(runtime)
     way = "its own server" if session.runtime == runtime else told(session.runtime)
     return f"{title} ({' '.join(filter(None, (way, place)))})"
+
+
+def titled(runtime: str) -> str:
+    """What runs there, as people know it."""
+    from postroom.runtimes import NAMES, load
+
+    return load(runtime).title if runtime in NAMES else runtime or "a program"
 
 
 def last_seen(home: str, agents: dict[str, str]) -> str:

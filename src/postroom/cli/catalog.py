@@ -93,6 +93,7 @@ COMMANDS: dict[str, Entry] = {
     "setup": ("setup", TRY, "wire an agent CLI to this room, or take that back"),
     "import": ("import_", TRY, "bring in the agents or the mail that another tool has"),
     "doctor": ("doctor", TRY, "whether mail reaches the agents here, and what to do if not"),
+    "mcp": ("mcp", TRY, "the mailbox as an agent's own tools (MCP)"),
     "hook": ("hook", TRY, "what an agent's hook runs, and mail for any other runtime"),
     "demo": ("demo", TRY, "watch four agents exchange mail, one of them killed on the way"),
     "bench": ("bench", TRY, "measure this installation"),

@@ -42,6 +42,10 @@ class Context:
             if address := self._address:
                 self._room = self._elsewhere(address)
                 return self._room
+            if home and _is_like_address(home) and not os.path.isdir(home):
+                raise UsageError(
+                    f"{home} is no directory", hint=f"A daemon's address begins so: http://{home}"
+                )
             if home and os.path.isfile(home):
                 raise UsageError(f"{home} is a file, not a directory", hint="Give a directory: --home DIR")
             self._room = open_room(args.home, project=args.project, create=create)
@@ -149,6 +153,12 @@ class Context:
             sys.stderr.write(text + "\n")
         except OSError:
             pass
+
+
+def _is_like_address(home: str) -> bool:
+    """`host:7678`, as one writes it who forgets the scheme."""
+    host, _, port = home.rpartition(":")
+    return port.isdecimal() and bool(host) and os.sep not in host
 
 
 def _check_text(name: str, value: str) -> None:

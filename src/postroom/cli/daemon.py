@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from postroom.cli.context import Context
+    from postroom.model.message import Json
 
 
 def start(context: "Context") -> None:
@@ -24,6 +25,18 @@ def warn(context: "Context") -> bool:
     if words:
         context.note(f"warning: {words}")
     return bool(words)
+
+
+def missing(page: "Json", spans: "Json | None") -> list[str]:
+    """What the daemon should do by its settings, and does not; by what it told of these."""
+    from postroom.daemon.place import TURNED_OFF
+
+    found: list[str] = []
+    if page.get("problem") not in (None, TURNED_OFF):
+        found.append(f"the page is not served: {page['problem']}. {page.get('hint') or ''}".rstrip())
+    if spans and spans["problem"]:
+        found.append(f"otel is on, and no spans are told: {spans['problem']}")
+    return found
 
 
 def must_run(home: str) -> None:

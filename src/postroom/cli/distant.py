@@ -10,7 +10,8 @@ from postroom.room.remote import RemoteRoom
 if TYPE_CHECKING:
     from typing import NoReturn
 
-    from postroom.model.message import Agent, AgentStatus, Delivery, Event, Mail, Message
+    from postroom.model.message import Agent, AgentStatus, Delivery, Event, Json, Mail, Message
+    from postroom.room.glance import Glance
     from postroom.room.identity import Witness
 
 
@@ -88,7 +89,7 @@ class Distant(RemoteRoom):
     def __init__(self, url: str, *, token: str, agent: str | None, project: str | None) -> None:
         super().__init__(url, token=token, agent=agent, project=project)
         self._token, self._where = token, project
-        self._everybody: list[AgentStatus] | None = None
+        self._rows: list[Json] | None = None
         self.scope, self.store = _Scope(), _Store(self)
 
     @property
@@ -115,9 +116,18 @@ class Distant(RemoteRoom):
 
     def everybody(self) -> "list[AgentStatus]":
         """Asked for once by a command."""
-        if self._everybody is None:
-            self._everybody = self.agents(everyone=True)
-        return self._everybody
+        return [unwire.status(one) for one in self._everyone()]
+
+    def seen(self, party: str) -> "tuple[AgentStatus | None, Glance | None]":
+        """Somebody, and what its bridge saw of it last."""
+        row = next((one for one in self._everyone() if one["id"] == party), None)
+        return (unwire.status(row), _glance(row["bridge"])) if row else (None, None)
+
+    def _everyone(self) -> "list[Json]":
+        rows = self._rows
+        if rows is None:
+            self._rows = rows = self.call("agents", everyone=True)["agents"]
+        return rows
 
     def now(self) -> int:
         return wall()
@@ -159,6 +169,15 @@ class Distant(RemoteRoom):
         if name.startswith("_"):
             raise AttributeError(name)
         raise not_here(self)
+
+
+def _glance(d: "Json | None") -> "Glance | None":
+    from postroom.room.glance import Glance
+
+    if d is None:
+        return None
+    at = unwire.moment(d["at"]) or 0
+    return Glance(d["doing"], d["because"], d["reason"] or "", at, "", d["instead"] or "")
 
 
 def not_here(room: Distant) -> NotHere:

@@ -37,6 +37,8 @@ def _hint(problem: errors.PostroomError, command: str, args: "argparse.Namespace
         import shlex
 
         return f"{problem.hint} --home {shlex.quote(args.home)}"
+    if isinstance(problem, errors.NotLoggedIn):  # a browser is told otherwise, by the room itself
+        return "Set POSTROOM_TOKEN to one that is made on the room's machine: postroom tokens issue NAME"
     if isinstance(problem, errors.NotHere):
         return _there(problem, command)
     return problem.hint or _hint_for_none(problem, command, ref)

@@ -18,6 +18,7 @@ _BUT = {  # what keeps mail out of a terminal, though its agent is idle
     "background": "but behind another program",
     "uncertain": "with an earlier text of ours",
 }
+_RECENT = 100  # events
 _PATIENCE = 2.0  # seconds for the daemon to look at all of them
 
 
@@ -104,6 +105,19 @@ def _lacks_profile(manifest: "Manifest") -> bool:
     from postroom.runtimes import NAMES
 
     return manifest.runtime not in NAMES and (not manifest.runtime or not manifest.details.get("profile"))
+
+
+def afterwards(room: "LocalRoom", agent: str, name: str, bridge: str = "") -> str:
+    """What there is to see of one that has ended, without a pane that still shows it. By a `bridge` without
+    a screen, what it prints is noted, though perhaps not yet.
+    """
+    from postroom.bridges.registry import capabilities
+
+    events = room.store.look().events_before("", _RECENT, agent)
+    noted = any(event.type == "agent.output" for event in events)
+    if noted or (bridge and not capabilities(bridge).screen):
+        return f"See what it printed: postroom log {name} --json"
+    return f"What it printed is gone with its terminal; see how it ended: postroom log {name}"
 
 
 def does(facts: dict[str, Any]) -> str:

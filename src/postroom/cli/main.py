@@ -3,16 +3,17 @@
 import gc
 import os
 import sys
-from typing import NoReturn
 
-from postroom.cli import catalog
+TYPE_CHECKING = False  # what `typing` takes to load is felt by who only passes lines on
+if TYPE_CHECKING:
+    from typing import NoReturn
 
 _VALUED = ("--as", "--project", "--home")
 _INTERRUPTED = 130  # as a shell reports it
 _OBJECTS = 20_000  # that are made before they are looked through for garbage
 
 
-def main() -> NoReturn:
+def main() -> "NoReturn":
     """Run the command line, and end without the interpreter's own ending.
 
     Closing the last SQLite connection would checkpoint, which costs two disk syncs.
@@ -20,13 +21,20 @@ def main() -> NoReturn:
     gc.set_threshold(
         _OBJECTS
     )  # what a command loads stays until it ends: looking through it is 3 % of a start
-    code = run(sys.argv[1:], closing=False)
+    code = _passed_on() if sys.argv[1:] == ["mcp"] else run(sys.argv[1:], closing=False)
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
         except (OSError, ValueError, AttributeError):
             pass  # whoever read it is gone, or it was never open
     os._exit(code)
+
+
+def _passed_on() -> int:
+    """`postroom mcp`, where a daemon runs: a client waits for it, so nothing else is loaded."""
+    from postroom.cli.lines import attempt
+
+    return 0 if attempt() else run(["mcp"], closing=False)
 
 
 def run(argv: list[str], *, closing: bool = True) -> int:
@@ -44,6 +52,8 @@ def run(argv: list[str], *, closing: bool = True) -> int:
 
 
 def _run(argv: list[str], closing: bool) -> int:
+    from postroom.cli import catalog
+
     name, arguments = split(argv)
     if name is None or name == "help":
         from postroom.cli.help import show

@@ -18,6 +18,7 @@ _STYLES = {"bold": "1", "dim": "2"} | {
     name: str(30 + n) for n, name in enumerate(["black", "red", "green", "yellow", "blue", "magenta", "cyan"])
 }
 _LEAST, _NARROW = 24, 8  # columns of the last cell, and of the others
+_COMMAND = r"(?<=: )(?:postroom|ssh|uv|pipx|\S*python[\d.]*) (?:(?!\. )[^;(])*[^;( .]"  # in a hint
 _PLAIN = str.maketrans("─│·→…●○×✓✗–↻“”↩", '-|->~*oxvx-@""<')  # for a stream that is not UTF-8
 
 
@@ -102,7 +103,7 @@ class Output:
         from textwrap import wrap
 
         # A command can be copied only if it is on one line; it ends with the text, or where more is said.
-        whole = re.sub(r"(?<=: )postroom [^;(]*[^;( ]", lambda found: found[0].replace(" ", "\0"), text)
+        whole = re.sub(_COMMAND, lambda found: found[0].replace(" ", "\0"), text)
         lines = wrap(whole, self.columns - indent, break_long_words=False, break_on_hyphens=False)
         return f"\n{' ' * indent}".join(lines).replace("\0", " ")
 

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from postroom.cli.context import Context
+    from postroom.cli.distant import Distant
     from postroom.model.message import Session
     from postroom.model.presence import Sight
 
@@ -32,10 +33,14 @@ def told(reach: str, party: str, sight: "Sight | None", context: "Context") -> s
 
 
 def way(reach: str, party: str, sight: "Sight | None", context: "Context", place: str = "") -> Way:
-    """How somebody can be reached; `place` is where its pane is, as people name it.
+    """How somebody can be reached; `place` is where its pane is, as people name it."""
+    if (room := context.elsewhere) is not None:
+        return _from_afar(reach, party, room)
+    return _here(reach, party, sight, context, place)
 
-    Whoever only waits for an answer gets no other mail by that; what its session does tells more.
-    """
+
+def _here(reach: str, party: str, sight: "Sight | None", context: "Context", place: str) -> Way:
+    """Whoever only waits for an answer gets no other mail by that; what its session does tells more."""
     if reach == "live" and _asks(party, context):
         if sight is None or not sight.is_live:
             return Way("waits for an answer", is_now=True)
@@ -55,12 +60,38 @@ def way(reach: str, party: str, sight: "Sight | None", context: "Context", place
         return Way(told_of(party, bridged, sight, context, place), is_doubted=not sight.proven)
     from postroom.room.seat import bears
 
-    text = {
-        "idle": f"idle in {sight.title}, {'wakes' if sight.wake else 'until its next prompt'}",
-        "busy": f"busy in {sight.title}: after its tool",
-        "permission": f"waits for permission in {sight.title}",
-    }.get(reach) or (f"running in {sight.title}" if bears(sight.session) else "at its next hook plain")
+    text = _by_hooks(sight, sight.title, bears=bears(sight.session))
     return Way(text, is_doubted=not sight.proven)
+
+
+def _by_hooks(sight: "Sight", title: str, *, bears: bool) -> str:
+    return {
+        "idle": f"idle in {title}, {'wakes' if sight.wake else 'until its next prompt'}",
+        "busy": f"busy in {title}: after its tool",
+        "permission": f"waits for permission in {title}",
+    }.get(sight.presence.value) or (f"running in {title}" if bears else "at its next hook plain")
+
+
+def _from_afar(reach: str, party: str, room: "Distant") -> Way:
+    """The same by what a room elsewhere tells of somebody: its files and processes are not here."""
+    status, seen = room.seen(party)
+    sights = status.sessions if status else ()
+    live = [sight for sight in sights if sight.is_live]
+    if reach == "left":
+        return Way("has left")
+    if reach == "live" or not sights:
+        return Way(_LISTENING["live" if reach == "live" else "stored"], is_now=True)
+    if not live:
+        return Way("not running")
+    from postroom.cli.bridged import from_afar, titled
+    from postroom.room.seat import is_bridged
+    from postroom.runtimes import NAMES
+
+    first = live[0]
+    if status is not None and any(is_bridged(sight.session) for sight in live):
+        return Way(from_afar(status.agent, live, seen), is_doubted=not first.proven)
+    runtime = first.session.runtime
+    return Way(_by_hooks(first, titled(runtime), bears=runtime in NAMES), is_doubted=not first.proven)
 
 
 def _bridged(party: str, context: "Context") -> "Session | None":

@@ -21,10 +21,12 @@ def targets(names: list[str], args: "argparse.Namespace", room: str) -> "list[Ta
     from postroom.runtimes import NAMES
     from postroom.setup import standing
     from postroom.setup.plan import target
+    from postroom.setup.record import TOOLS
 
     found: list[Target] = []
     for name in names or NAMES:
-        stands = [one for one in standing.here(room, name) if args.scope in ("user", one.scope)]
+        parts = (TOOLS,) if args.mcp else ()
+        stands = [one for one in standing.here(room, name, *parts) if args.scope in ("user", one.scope)]
         found += stands or ([target(room, name, args.scope)] if names else [])
     return found
 
@@ -35,7 +37,7 @@ def undo(one: "Target", args: "argparse.Namespace", context: "Context") -> dict[
     from postroom.setup.plan import carry_out_undo, undoing
 
     title, todo = one.runtime.title, undoing(one)
-    left = one.wiring.left_to_undo(one.place, glance) if one.wiring.left_to_undo else []
+    left = one.wiring.left_to_undo(one.place, glance) if one.is_hooks and one.wiring.left_to_undo else []
     files = [
         {"path": each.change.path, "diff": each.change.diff(),
          "change": "left" if each.is_left else "removed" if each.change.after is None
@@ -70,7 +72,7 @@ def _end_sessions(one: "Target", context: "Context") -> list[str]:
     from postroom.errors import NoRoom
     from postroom.setup import standing
 
-    if standing.is_left(one.place.room, one.runtime.name):
+    if not one.is_hooks or standing.is_left(one.place.room, one.runtime.name):
         return []
     try:
         ended = standing.end_all(context.room(), one.runtime.name)
@@ -89,10 +91,12 @@ def tell_elsewhere(room: str, names: list[str], context: "Context") -> None:
     from postroom.runtimes import NAMES, load
     from postroom.setup import standing
     from postroom.setup.plan import calling
+    from postroom.setup.record import TOOLS
 
     for each in standing.elsewhere(room, names or list(NAMES)):
         context.note(f"{load(each.runtime).title} is set up for another project; to undo that:")
-        undoing = f"{calling(room)} setup {each.runtime} --scope project --undo"
+        part = " --mcp" if each.part == TOOLS else ""
+        undoing = f"{calling(room)} setup {each.runtime}{part} --scope project --undo"
         context.note(f"  cd {quote(each.directory)} && {undoing}", whole=True)
 
 

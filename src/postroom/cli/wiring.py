@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 
 def report(one: "Target", state: str, files: list[dict[str, Any]], left: list[str]) -> dict[str, Any]:
     name = one.runtime.name
-    return {"runtime": name, "scope": one.scope, "state": state, "files": files, "left_to_do": left}
+    return {
+        "runtime": name, "part": one.part, "scope": one.scope, "state": state, "files": files,
+        "left_to_do": left,
+    }  # fmt: skip
 
 
 def show(one: "Target", files: list[dict[str, Any]], context: "Context", *, whole: bool) -> None:
@@ -54,7 +57,7 @@ def summary(one: "Target", files: list[dict[str, Any]]) -> list[str]:
         if each["change"] == "taken_out":
             told.append(f"out of {name}: {each['why']}")
             continue
-        purposes = [edit.purpose for edit in one.wiring.edits(one.place) if edit.path == path]
+        purposes = [edit.purpose for edit in one.edits if edit.path == path]
         parts = " and ".join(purpose.part(len(one.runtime.points)) for purpose in purposes)
         told.append(f"{parts} in {name}, {_AFTER[each['change']]}")
     return told
@@ -62,15 +65,16 @@ def summary(one: "Target", files: list[dict[str, Any]]) -> list[str]:
 
 def show_by_hand(problem: "CannotEdit", context: "Context") -> str:
     """What somebody would have to add to a file that cannot be edited: in the hint if it is short."""
-    from postroom.runtimes.wiring import pretty
+    from postroom.runtimes.wiring import Entry, pretty
     from postroom.setup.change import by_hand
 
     path, content = problem.facts["path"], problem.facts["add"]
     line = by_hand(path, content)
-    if len(line) <= _SHORT:
+    if len(line) <= _SHORT and "\n" not in line:
         return f"Mend it, or add this yourself: {line}"
     if not (context.json or context.quiet):
-        context.put(f"# what is to be added to {path}\n{pretty(content)}")
+        shown = line + "\n" if isinstance(content, Entry) else pretty(content)
+        context.put(f"# what is to be added to {path}\n{shown}")
         return "Mend it, or add yourself what is shown above."
     return "Mend it."
 

@@ -109,6 +109,7 @@ class Actor:
         look = self._questions.step(agent, self.session)
         if not self._has_begun:
             self._has_begun = True
+            self.observe()  # else nobody would know what it does until it has mail
             self._introduce(agent)
         pauses = [pause for pause in (look, self._bring(agent)) if pause is not None]
         return min(pauses, default=None)

@@ -69,7 +69,8 @@ def _daemon(home: str) -> Json:
         "answers": True, "edition": said.get("edition"),
         "objection": control.objection(said.get("edition")) or None,
         "page": {**page, "reached": _reached(page.get("url"))}, "config": said.get("config"),
-        "logs": said.get("log"), "crashes": said["crashes"], "instead": said["instead"],
+        "logs": said.get("log"), "spans": said.get("spans"), "crashes": said["crashes"],
+        "instead": said["instead"],
     }  # fmt: skip
 
 
@@ -102,16 +103,18 @@ def _of_daemon(daemon: Json, kept: list[Manifest], run: str) -> Iterator[Problem
         return
     if daemon["objection"]:
         yield Problem("the daemon that runs is of another version", again)
-    parts: list[dict[str, Any]] = [daemon.get(name) or {} for name in ("page", "config", "logs")]
-    page, config, logs = parts
+    parts: list[dict[str, Any]] = [daemon.get(name) or {} for name in ("page", "config", "logs", "spans")]
+    page, config, logs, spans = parts
     if page.get("problem") not in (None, TURNED_OFF):
-        advice = "Free the port, or set another (http_port in the config); then:"
-        yield Problem(f"the page is not served: {page['problem']}", f"{run} dashboard --no-open", advice)
+        advice, _, then = (page.get("hint") or ": postroom up").rpartition(": postroom")
+        yield Problem(f"the page is not served: {page['problem']}", f"{run}{then}", f"{advice}:")
     elif page.get("reached") is False:
         yield Problem(f"nobody answers at {page['url']}, where the daemon serves its page", again)
     if config.get("problem"):
         words = f"the daemon goes by an earlier config: {config['problem']}"
         yield Problem(words, f"{run} up", f"Mend {config['path']}, then:")
+    if spans.get("problem"):
+        yield Problem("otel is on, and no spans are told", again, f"{spans['problem']}; then:")
     if logs.get("problem"):
         yield Problem(f"the daemon's log cannot be written: {logs['problem']}", f"{run} status")
     for agent, words in daemon["instead"].items():

@@ -7,6 +7,7 @@ is told again. A span's ids come from what it tells of: told twice, it is the sa
 
 import hashlib
 import importlib
+import importlib.util
 import os
 import threading
 from collections import deque
@@ -54,6 +55,14 @@ class Told(NamedTuple):
     failed: str = ""
 
 
+def _is_installed() -> bool:
+    """Whether the library is there; without loading it."""
+    try:
+        return importlib.util.find_spec("opentelemetry.sdk") is not None
+    except ImportError:
+        return False
+
+
 class Spans:
     """A thread of its own; `exporter` is that of the library, unless another is given."""
 
@@ -64,9 +73,12 @@ class Spans:
         self._is_late = False  # whether the last was not taken
         self._path = os.path.join(room.home, "spans.cursor")
         self._cursor = self._read()
+        self.problem = ""  # why none are told
         self._thread = threading.Thread(target=self._run, name="spans", daemon=True)
 
     def start(self) -> None:
+        if not _is_installed():
+            self.problem = extra.hint("otel")
         self._thread.start()
 
     def note(self, *operation: Any) -> None:
@@ -83,7 +95,8 @@ class Spans:
         try:
             made = _Library(self._room, self._exporter)
         except ImportError as exc:
-            log.warn("spans are not told", error=exc, hint=extra.hint("otel"))
+            self.problem = extra.hint("otel")
+            log.warn("spans are not told", error=exc, hint=self.problem)
             return
         waiter = self._room.bell.waiter(EVERYONE)
         try:

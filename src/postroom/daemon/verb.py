@@ -75,6 +75,7 @@ def _ping(daemon: "Daemon", _: Json) -> Json:
         "paused": {one.manifest.address: one.pause for one in daemon.keepers.values() if one.pause},
         "instead": {one.manifest.address: one.instead for one in daemon.keepers.values() if one.instead},
         "web": daemon.web.facts(), "log": log.facts(), "config": daemon.renewal.facts(),
+        "spans": {"problem": daemon.spans.problem or None} if daemon.spans else None,
     }  # fmt: skip
 
 

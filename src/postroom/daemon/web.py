@@ -65,7 +65,7 @@ class Web:
         """Go on with other settings: at another place everybody has to come anew, and they are told."""
         with self._guard:
             serving = self._serving
-            if serving is not None and serving.is_at(settings):
+            if serving is not None and serving.url and serving.is_at(settings):
                 serving.renew(settings)
                 return
             if serving is not None:  # the daemon does not wait for callers that hang
@@ -81,15 +81,15 @@ class Web:
             serving = self._serving
         link = serving.link(person) if serving is not None else ""
         if not link:
-            hint = "Set another port: http_port in the config, or POSTROOM_HTTP_PORT; then: postroom up"
             why = self.problem or (serving.problem if serving else "") or "it has not begun"
-            raise BridgeError(f"the page is not served: {why}", hint=hint)
+            raise BridgeError(f"the page is not served: {why}", hint=_remedy(self._daemon.room.settings))
         return link
 
     def facts(self) -> Json:
         serving = self._serving
         url, problem = (serving.url, serving.problem) if serving else ("", self.problem)
-        return {"url": url or None, "problem": problem or None, "socket": self._path}
+        hint = _remedy(self._daemon.room.settings) if problem else None
+        return {"url": url or None, "problem": problem or None, "hint": hint, "socket": self._path}
 
     def stop(self) -> None:
         """Answer what was asked, for a moment, and end."""
@@ -97,6 +97,20 @@ class Web:
             if self._serving is not None:
                 self._serving.stop()
                 self._serving = None
+
+
+def _remedy(settings: Settings) -> str:
+    """What to do where the page is not served. What the daemon's environment says stands above the config,
+    and only another daemon has another one.
+    """
+    is_open = settings.http_host not in _LOOPBACK
+    key = "http_host" if is_open and not settings.tls_cert else "http_port"
+    name, usual = config.environment_name(key), _LOOPBACK[0] if key == "http_host" else "PORT"
+    if name in os.environ:
+        return f"Start it with another {name}: postroom down; {name}={usual} postroom up"
+    if key == "http_host":
+        return f'Set tls_cert and tls_key, or http_host = "{usual}", in the config, then: postroom up'
+    return "Free the port, or set another http_port in the config, then: postroom up"
 
 
 class _Serving:
@@ -184,17 +198,19 @@ class _Serving:
             self._begun.set()
 
     async def _serve(self) -> None:
-        from postroom.server.app import application  # noqa: PLC0415 - only where it serves
+        from postroom.daemon.tools import Agency  # noqa: PLC0415 - only where it serves
+        from postroom.server.app import application  # noqa: PLC0415
         from postroom.server.desk import Desk  # noqa: PLC0415
         from postroom.server.guard import Premises  # noqa: PLC0415
 
         settings = self._settings
-        self._desk = Desk(self._daemon.room, Bridged(self._daemon.home, self._daemon.do))
+        bridged = Bridged(self._daemon.home, self._daemon.do)
+        self._desk = Desk(self._daemon.room, bridged)
+        self._desk.look = bridged.look
         self._desk.noted = self._daemon.spans.note if self._daemon.spans else None
         hosts = None if settings.tls_cert else Premises._field_defaults["hosts"]
-        self._app = application(
-            self._desk, Premises(f"postroom_{settings.http_port}", hosts, settings.http_rate)
-        )
+        premises = Premises(f"postroom_{settings.http_port}", hosts, settings.http_rate)
+        self._app = application(self._desk, premises, Agency(self._desk).routes)
         self._loop = asyncio.get_running_loop()
         self._admit(self._door)
         if self._port is not None:

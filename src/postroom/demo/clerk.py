@@ -4,6 +4,8 @@ import sys
 
 PROMPT = "clerk> "
 QUESTION = "Overwrite report.txt? [y/N] "
+TIDY = "tidy"
+REMOVE = "Remove 3 old drafts? [y/N] "
 PROFILE = {"prompt": "^clerk> ", "dialogs": {"confirm": r"\[y/N\] ?$"}, "stop": ["C-c"], "lines": False}
 
 
@@ -13,6 +15,9 @@ def main() -> None:
     print("Overwritten." if answer.strip().lower().startswith("y") else "Kept as it is.")
     while True:
         text = input(PROMPT)
+        if text.strip() == TIDY:
+            print("Removed." if input(REMOVE).strip().lower().startswith("y") else "Kept.")
+            continue
         print(f"  read: {len(text)} characters, {len(text.split())} words")
 
 

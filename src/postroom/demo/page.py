@@ -11,19 +11,19 @@ from postroom.server.app import application
 from postroom.server.desk import Desk
 from postroom.server.guard import Premises
 from postroom.server.line import Quiet, server
-from postroom.server.port import NoBridges
+from postroom.server.port import Bridges
 
 _PATIENCE = 10.0  # seconds for it to end
 _LASTS = 3600.0  # seconds in which its link can be opened: nobody hurries a newcomer
 
 
 class Page:
-    """`with Page(room, person) as page`: `page.url` logs a browser in, once."""
+    """`with Page(room, person, bridges) as page`: `page.url` logs a browser in, once."""
 
-    def __init__(self, room: LocalRoom, person: str) -> None:
+    def __init__(self, room: LocalRoom, person: str, bridges: Bridges) -> None:
         self._listening = socket.create_server(("127.0.0.1", 0))
         port = self._listening.getsockname()[1]
-        self._desk = Desk(room, NoBridges())
+        self._desk = Desk(room, bridges)
         self._premises = Premises(f"postroom_{port}")
         self._begun = threading.Event()
         self._server: Quiet | None = None

@@ -7,18 +7,21 @@ import tempfile
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Self
 
 from postroom import host
 from postroom.bridges.manifest import Manifest
 from postroom.bridges.tmux import bridge as tmux
 from postroom.bridges.tmux.server import Server, target
 from postroom.daemon.keeper import Keeper
-from postroom.demo.clerk import PROFILE
+from postroom.demo.clerk import PROFILE, REMOVE, TIDY
 from postroom.demo.screen import Output
 from postroom.errors import TimedOut
+from postroom.model.message import Agent, Json, Sent
 from postroom.room import glance
+from postroom.room.authority import Operator
 from postroom.room.local import LocalRoom
+from postroom.server.port import NoBridges
 
 CLERK, WRITER = "clerk", "human:you"
 _PATIENCE = 10.0  # seconds for each step
@@ -39,10 +42,11 @@ def can_play() -> bool:
     return bool(host.on_path("tmux"))
 
 
-def play(room: LocalRoom, out: Output, unit: float) -> dict[str, Any]:
-    """Show that nothing is typed into a question, and what proves the mail when it was."""
-    with _guarded_server() as server:
-        return _Act(room, out, unit, server).play()
+@contextmanager
+def staged(room: LocalRoom, out: Output, unit: float) -> Generator["Act"]:
+    """The act, whose pane is there until the end."""
+    with _guarded_server() as server, Act(room, out, unit, server) as act:
+        yield act
 
 
 @contextmanager
@@ -72,30 +76,39 @@ def _await(condition: Callable[[], bool]) -> bool:
     return True
 
 
-class _Act:
+class Act(NoBridges):
+    """Shows that nothing is typed into a question, and what proves the mail when it was.
+
+    For the demo's page it is all the bridges there are.
+    """
+
+    name = CLERK
+
     def __init__(self, room: LocalRoom, out: Output, unit: float, server: Server) -> None:
         self._room, self._out, self._unit, self._server = room, out, unit, server
         self._agent = room.join(CLERK, role="clerk", description="a program in a terminal")
+        manifest = self._start()
+        self._pane = target(manifest.pane).id
+        self._keeper = Keeper(room, manifest, dict(os.environ))
+
+    def __enter__(self) -> Self:
+        self._keeper.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._keeper.stop()
+        self._keeper.join(_PATIENCE)
 
     def play(self) -> dict[str, Any]:
-        manifest = self._start()
-        pane = target(manifest.pane).id
         self._say(f"\nIn a pane of tmux: {CLERK}, a program without hooks")
-        keeper = Keeper(self._room, manifest, dict(os.environ))
-        keeper.start()
-        try:
-            sent = self._room.send(CLERK, "Please file the report of T-1.", sender=WRITER, subject="report")
-            self._until(lambda: self._reason() == "approval", "question")
-            self._say(f"{_ROW}stored, waits: approval")
-            self._say(f"  · {CLERK} asks [y/N] just now: not a key is pressed")
-            time.sleep(self._unit * 3)
-            self._server.run(["send-keys", "-t", pane, "n", "Enter"])  # the person at that terminal
-            self._say("  · somebody answers it: n")
-            [delivery] = self._room.until(sent.id, "seen", timeout=_PATIENCE)
-            shown = keeper.ask(lambda _, bridge: bridge.screen()).splitlines()
-        finally:
-            keeper.stop()
-            keeper.join(_PATIENCE)
+        sent = self._write("report", "Please file the report of T-1.")
+        self._say(f"{_ROW}stored, waits: approval")
+        self._say(f"  · {CLERK} asks [y/N] just now: not a key is pressed")
+        time.sleep(self._unit * 3)
+        self._type("n")
+        self._say("  · somebody answers it: n")
+        [delivery] = self._room.until(sent.id, "seen", timeout=_PATIENCE)
+        shown = self.screen(self._agent, 0).splitlines()
         self._say(f"{_ROW}stored─offered─{delivery.state}")
         self._say("  · typed when its prompt was empty; the prompt held it, and cleared")
         for line in shown[-_LINES:]:
@@ -107,6 +120,33 @@ class _Act:
             "evidence": delivery.evidence.value if delivery.evidence else "",
             "attempts": delivery.attempts,
         }
+
+    def ask_again(self) -> None:
+        """Leave it with another question, and mail that waits for the answer: somebody to see to."""
+        self._type(TIDY)
+        self._until(lambda: REMOVE.strip() in self.screen(self._agent, 0), "second question")
+        self._write("report T-2", "Please file the report of T-2.")
+
+    def interrupt(self, agent: Agent, by: Operator, kind: str, reason: str) -> Json | None:
+        if agent.id != self._agent.id:
+            return None
+        done = self._keeper.ask(lambda actor, _: actor.interrupt())
+        return done and done._asdict()
+
+    def screen(self, agent: Agent, lines: int) -> str:
+        if agent.id != self._agent.id:
+            return super().screen(agent, lines)
+        return self._keeper.ask(lambda _, bridge: bridge.screen(lines))
+
+    def _type(self, text: str) -> None:
+        """As the person at that terminal does."""
+        self._server.run(["send-keys", "-t", self._pane, text, "Enter"])
+
+    def _write(self, subject: str, text: str) -> Sent:
+        """Mail that finds it asking."""
+        sent = self._room.send(CLERK, text, sender=WRITER, subject=subject)
+        self._until(lambda: self._reason() == "approval", "question")
+        return sent
 
     def _start(self) -> Manifest:
         agent, home = self._agent, self._room.home

@@ -3,6 +3,7 @@
 import signal
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from functools import partial
 from types import FrameType
 from typing import Any
@@ -17,7 +18,7 @@ from postroom.model.message import Event, Message
 from postroom.room.local import LocalRoom
 from postroom.room.unit import EVERYONE
 
-After = Callable[[LocalRoom, dict[str, Any]], None]
+After = Callable[[LocalRoom, dict[str, Any], "pane.Act | None"], None]
 
 UNIT = 0.5  # seconds a unit of work takes when people watch
 LONGEST = 20.0
@@ -151,16 +152,22 @@ def _task(message: Message | None) -> str:
 def run(out: Output, *, fast: bool = False, keep: bool = False, after: After | None = None) -> dict[str, Any]:
     """Play the demo on an output; the account of what happened to every message.
 
-    `after` is given the room and the account while the room is still there.
+    `after` is given the room, the account and the last act while the room and the act's pane are there.
     """
     pace = script.Pace(0.0 if fast else UNIT)
     asked: list[int] = []
     before = _listen_for_signals(asked)
     try:
-        with Stage(pace=pace.unit, keep=keep) as stage:
-            report = _play(stage, out, pace, asked) | {"home": stage.home if keep else None}
+        with Stage(pace=pace.unit, keep=keep) as stage, ExitStack() as panes:
+            started = time.monotonic()
+            _play(stage, out, pace, asked)
+            act = panes.enter_context(pane.staged(stage.room, out, pace.unit)) if pane.can_play() else None
+            last = act.play() if act else None
+            seconds = round(time.monotonic() - started, 2)
+            kept = {"pane": last, "seconds": seconds, "home": stage.home if keep else None}
+            report = account(stage.room) | kept
             if after is not None:
-                after(stage.room, report)
+                after(stage.room, report, act)
             return report
     finally:
         if _HAS_TIMER:
@@ -169,13 +176,11 @@ def run(out: Output, *, fast: bool = False, keep: bool = False, after: After | N
             signal.signal(number, handler)
 
 
-def _play(stage: Stage, out: Output, pace: script.Pace, asked: list[int]) -> dict[str, Any]:
-    board, started = Board(script.NAMES), time.monotonic()
+def _play(stage: Stage, out: Output, pace: script.Pace, asked: list[int]) -> None:
+    board = Board(script.NAMES)
     with Screen(out, board) as screen:
         Show(stage, screen, board, pace, asked).run()
     _end_if(asked)
-    last = pane.play(stage.room, out, pace.unit) if pane.can_play() else None
-    return account(stage.room) | {"pane": last, "seconds": round(time.monotonic() - started, 2)}
 
 
 _HAS_TIMER = hasattr(signal, "setitimer")

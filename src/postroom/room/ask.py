@@ -1,7 +1,7 @@
 """Asking: a request, the wait for its answer, and a watch over whether one can still come."""
 
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 
 from postroom import host
@@ -58,9 +58,18 @@ class Question:
     ) -> None:
         options.setdefault("type", "request")
         options.setdefault("requires_ack", True)
-        self._room, self._to = room, to
-        self.sent: Sent = send(room, to, body, sender=sender, **options)
-        self._asked = {delivery.recipient_id for delivery in self.sent.deliveries}
+        self._await(room, to, send(room, to, body, sender=sender, **options))
+
+    @classmethod
+    def of(cls, room: "LocalRoom", to: str, sent: Sent) -> "Question":
+        """One that was sent already."""
+        found = cls.__new__(cls)
+        found._await(room, to, sent)
+        return found
+
+    def _await(self, room: "LocalRoom", to: str, sent: Sent) -> None:
+        self._room, self._to, self.sent = room, to, sent
+        self._asked = {delivery.recipient_id for delivery in sent.deliveries}
 
     @property
     def party(self) -> str:
@@ -81,13 +90,18 @@ class Question:
         self._room.sweep(self.party)
         _see_letters(self._room, self.sent.message, bounces=True)
 
-    def answered(self, found: Mail | None, timeout: float | None) -> Mail:
-        """The answer, seen; or the error that tells why there is none."""
+    def answered(
+        self, found: Mail | None, timeout: float | None, see: Callable[[Mail], None] | None = None
+    ) -> Mail:
+        """The answer, seen; or the error that tells why there is none. `see`: what is done to it instead."""
         room, sent = self._room, self.sent
         told = _see_letters(room, sent.message)
         if found is None:
             raise _timed_out(room, sent.message, self._to, timeout or 0.0, told)
-        _see(room, found, sent.message.sender_id)
+        if see is None:
+            _see(room, found, sent.message.sender_id)
+        else:
+            see(found)
         if found.payload and _is_bounce(found):
             handle, reason = sent.message.handle, found.payload["bounce"]["reason"]
             raise Refused(f"{self._to} did not take {handle}: {reason}", message_ref=sent.id)

@@ -16,7 +16,7 @@ from postroom.model.address import ROOM, Kind, parse
 from postroom.model.context import is_main
 from postroom.model.message import Agent, Json, Session
 from postroom.room import directory
-from postroom.room.seat import Seat, bears, is_bridged, is_followed, is_live
+from postroom.room.seat import TOOLS, Seat, bears, is_bridged, is_followed, is_live
 from postroom.text import storable
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def find(room: "LocalRoom", tx: "WriteTx", seat: Seat) -> Found:
     before = tx.sessions_in(seat.process)
     if seat.around.served:
         before = [one for one in before if is_followed(one, seat)]
-    if (agent := _first_free(tx, before)) is not None:
+    if (agent := _told_by_tools(tx, before) or _first_free(tx, before)) is not None:
         return agent, None
     outer, asked = _outer(tx, seat), list[Json]()
     given = _by_token(room, tx, seat), (seat.around.name, "POSTROOM_AGENT")
@@ -58,6 +58,11 @@ def find(room: "LocalRoom", tx: "WriteTx", seat: Seat) -> Found:
     except InvalidValue as exc:
         asked.append({"name": "", "by": "the config", "why": str(exc)})
     return agent or last or _last_here(tx, seat) or _new(room, tx), asked[0] if asked else None
+
+
+def _told_by_tools(tx: "ReadTx", before: list[Session]) -> Agent | None:
+    """The agent that its tools have told of, in the same process: it is the same one."""
+    return next((of(tx, one) for one in before if one.runtime == TOOLS and is_live(one)), None)
 
 
 def _by_token(room: "LocalRoom", tx: "ReadTx", seat: Seat) -> tuple[str, str]:

@@ -10,7 +10,7 @@ from postroom import host
 from postroom.model.context import is_main, session_id
 from postroom.model.message import Agent, Session
 from postroom.room import push
-from postroom.room.seat import BRIDGE, Around, Seat, bears, is_bridged, is_live
+from postroom.room.seat import BRIDGE, TOOLS, Around, Seat, bears, is_bridged, is_live
 from postroom.room.session import end, return_unproven, start
 from postroom.runtimes import load
 
@@ -95,5 +95,5 @@ def carrier(tx: "ReadTx", agent: str) -> Session | None:
 
 
 def _carries(session: Session) -> bool:
-    """Whether its runtime passes on what hooks say; some only tell them what happens."""
-    return any(point.proven_by for point in load(session.runtime).points)
+    """Whether its runtime passes on what hooks say; some only tell them what happens, and tools have none."""
+    return session.runtime != TOOLS and any(point.proven_by for point in load(session.runtime).points)

@@ -108,6 +108,11 @@ def settle(
             give_back(tx, mail, settings, Outcome.UNPROVEN if back.handed else Outcome.LOST)
 
 
+def lapsed(tx: "WriteTx", claims: Iterable[Claim]) -> list[Claim]:
+    """Those of them that were settled, or taken away, by somebody else."""
+    return [one for one in claims if _claimed(tx, one) is None]
+
+
 def hand_out(tx: "WriteTx", room: "LocalRoom", want: Want) -> list[Mail]:
     """Claim what waits. Nothing, where a program of its own listens on that mailbox."""
     at = want.stand

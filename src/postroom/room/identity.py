@@ -146,9 +146,13 @@ def stated() -> list[str]:
 
 def of_process(tx: "ReadTx", pid: int) -> "tuple[bool, Evidence | None]":
     """Whether a process of this machine runs in the session of an agent, and of which, if that is certain."""
+    nearer: list[str] = []
     for process in (host.identity_of(pid), *host.lineage(pid)):
         if hosted := _conversations(tx, process):
-            return True, Evidence.of(hosted[0], PROCESS) if len(hosted) == 1 else None
+            is_nested = _is_nested(nearer, hosted[0].details.get("runtime") or hosted[0].runtime)
+            certain = len(hosted) == 1 and not is_nested
+            return True, Evidence.of(hosted[0], PROCESS) if certain else None
+        nearer.append(process)
     return False, None
 
 
@@ -177,9 +181,12 @@ def _look(tx: "ReadTx") -> Evidence | None:
 
 
 def _conversations(tx: "ReadTx", process: str) -> list["Session"]:
-    """Those that a process hosts; the terminal that it has from a bridge counts only where there is none."""
+    """Those that a process hosts; what its tools have told of, or the terminal that it has from a bridge,
+    counts only where there is none.
+    """
     hosted = [session for session in tx.sessions_hosted(process) if is_main(session.id)]
-    return [session for session in hosted if "bridge" not in session.details] or hosted
+    own = [session for session in hosted if "bridge" not in session.details]
+    return [session for session in own if session.runtime != "mcp"] or own or hosted
 
 
 def _is_nested(nearer: list[str], runtime: str) -> bool:

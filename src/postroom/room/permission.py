@@ -14,8 +14,8 @@ from postroom.room import directory
 from postroom.room.denial import withdraw, withdraw_denial
 from postroom.room.draft import GATE, draft
 from postroom.room.gate import OVER, is_permission
-from postroom.room.group import present
 from postroom.room.offer import claim
+from postroom.room.people import above
 from postroom.room.send import post
 from postroom.room.session import context
 from postroom.room.settle import see
@@ -46,19 +46,11 @@ def ask(
         payload={"options": [*options]}, home=room.home,
     )  # fmt: skip
     with room.write() as tx:
-        people = _people(tx, agent)
+        people = above(tx, agent)
         if not people:
             return None, []
         lane = directory.lane(agent, people, agent.project, _TO, personal=False)
         return post(room, tx, lane, wanted)[0], [one.address for one in people]
-
-
-def _people(tx: "ReadTx", agent: Agent) -> list[Agent]:
-    """An agent allows another nothing."""
-    above = tx.agent(agent.supervisor) if agent.supervisor else None
-    if above is not None and above.is_human and above.left_at is None:
-        return [above]
-    return [*present(tx, "")]
 
 
 def outcome(room: "LocalRoom", gate: Message) -> Outcome | None:

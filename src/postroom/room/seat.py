@@ -8,6 +8,7 @@ from postroom.model.message import Json, Session
 from postroom.runtimes import NAMES
 
 BRIDGE = "bridge"  # in the details of the session of a bridge
+TOOLS = "mcp"  # the runtime of a session of which only the agent's tools have told
 
 
 class Around(NamedTuple):
@@ -55,7 +56,7 @@ def goes_on_elsewhere(session: Session, process: str) -> bool:
 
 def bears(session: Session) -> bool:
     """Whether it runs, and nobody else may have its agent's name: who only looks (`hook plain`) has not."""
-    return session.runtime in NAMES and not is_bridged(session) and is_live(session)
+    return session.runtime in (*NAMES, TOOLS) and not is_bridged(session) and is_live(session)
 
 
 def is_bridged(session: Session) -> bool:

@@ -123,18 +123,19 @@ def offer(
 
 def hand_over(room: "LocalRoom", offering: Offering, session: Session) -> None:
     """The whole text was written: from here on the session holds what it was shown."""
-    hand_all(room, offering.mails, session, offering.frame.missing)
+    hand_all(room, offering.mails, session.process, offering.frame.missing)
 
 
-def hand_all(
-    room: "LocalRoom", mails: list[Mail], session: Session, missing: Iterable[int] = repeat(0)
-) -> None:
-    """The same, where each was written by itself; `missing`: how many characters of each body were not."""
+def hand_all(room: "LocalRoom", mails: list[Mail], holder: str, missing: Iterable[int] = repeat(0)) -> None:
+    """The same, where each was written by itself; `missing`: how many characters of each body were not.
+
+    `holder`: the process that was shown it, with whose end it comes back if nothing proves it.
+    """
     with Unit(room, prompt=False) as tx:
         for mail, cut in zip(mails, missing, strict=False):
             now = tx.mail(mail.delivery.seq, mail.delivery.recipient_id)
             if now is not None and is_offered(now) and now.delivery.nonce == mail.delivery.nonce:
-                payload: Json = {"n": now.delivery.attempts, "holder": session.process}
+                payload: Json = {"n": now.delivery.attempts, "holder": holder}
                 if cut:
                     payload["missing"] = cut
                 tx.append(

@@ -42,14 +42,17 @@ class Courier(Protocol):
 class Unit:
     """`with room.write() as tx`, or `Unit(room, …)` where the defaults do not fit.
 
-    After it, `reached` says how many waiters each ring woke, and `woken` who has a session that was rung.
+    After it, `is_stored` says whether it was committed, whatever failed then; `reached` how many waiters each
+    ring woke, and `woken` who has a session that was rung.
 
     What the clock asks for is done first. `prompt=False`: the use case sees to that itself, or leaves it to
     the next one that reads. `lasting=False`: nobody is promised that it survives a power cut. `mailbox`: see
     `Store.begin`. `announced`: the message to enclose with the ring for that mailbox.
     """
 
-    __slots__ = ("_lasting", "_mailbox", "_prompt", "_room", "_tx", "announced", "reached", "woken")
+    __slots__ = (
+        "_lasting", "_mailbox", "_prompt", "_room", "_tx", "announced", "is_stored", "reached", "woken",
+    )  # fmt: skip
 
     def __init__(
         self, room: "Premises", *, prompt: bool = True, lasting: bool = True, mailbox: str = ""
@@ -59,6 +62,7 @@ class Unit:
         self._prompt = prompt
         self._lasting = lasting
         self.announced: Message | None = None
+        self.is_stored = False
         self.reached: dict[str, int] = {}
         self.woken: dict[str, bool] = {}
 
@@ -110,6 +114,7 @@ class Unit:
             if isinstance(cause, OSError):
                 raise StoreReadOnly(f"a promise cannot be withdrawn: {cause}", path=room.home) from cause
             raise
+        self.is_stored = True
         _bring(taken, is_stored=True)
         if label.armed:
             label.here("after-commit")

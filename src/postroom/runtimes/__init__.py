@@ -18,6 +18,7 @@ SESSION_ENV = {  # the variable that names the session in the shells of its tool
     "opencode": "OPENCODE_SESSION_ID",
     "goose": "AGENT_SESSION_ID",
     "aider": "",
+    "cursor": "",
 }
 SIGNS = (  # what else is in the environment of these shells
     "CLAUDECODE",

@@ -251,7 +251,7 @@ def wiring() -> "Wiring":
     return Wiring(
         _edits, _trusted, "Start claude in this directory, and trust it.", headless=("-p",),
         left_to_do=_left_to_do, left_to_undo=_left_to_undo, hook_files=_hook_files,
-        sandbox=Sandbox("`sandbox.enabled` (bubblewrap, socat)", "outside"),
+        sandbox=Sandbox("`sandbox.enabled` (bubblewrap, socat)", "outside"), tools=_tools,
     )  # fmt: skip
 
 
@@ -272,6 +272,19 @@ def _edits(place: "Place") -> "list[Edit]":
     edits.append(Edit(settings, {"sandbox": {"filesystem": {"allowWrite": [place.room]}}}, Purpose.SANDBOX))
     if place.allow:
         edits.append(Edit(settings, {"permissions": {"allow": ["Bash(postroom:*)"]}}, Purpose.ALLOW))
+    return edits
+
+
+def _tools(place: "Place") -> "list[Edit]":
+    """In its own file, also for one project: what is in the project's `.mcp.json` is for all who have it."""
+    from postroom.runtimes.wiring import Edit, Purpose, served  # noqa: PLC0415
+
+    base = place.environment.get("CLAUDE_CONFIG_DIR") or place.user
+    where = ("projects", place.project) if place.project else ()
+    edits = served(f"{base}/.claude.json", *where, "mcpServers", value={"type": "stdio", **place.tools()})
+    if place.allow:
+        settings = f"{_folder(place)}/{'settings.local.json' if place.project else 'settings.json'}"
+        edits.append(Edit(settings, {"permissions": {"allow": ["mcp__postroom"]}}, Purpose.ALLOW))
     return edits
 
 

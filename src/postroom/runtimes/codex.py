@@ -107,6 +107,7 @@ RUNTIME = Runtime(
     programs=("codex",),
     daemon=daemon,
     server="codex",
+    meta="sessionId",
     remark="It runs our hooks once you have reviewed them, and its commands in a login shell.",
 )
 
@@ -163,7 +164,7 @@ def wiring() -> "Wiring":
     return Wiring(
         _edits, _trusted, _TRUST, skips=True, headless=("exec", "--skip-git-repo-check"),
         left_to_do=_left_to_do, confined=_confined, reviews=_reviews,
-        sandbox=Sandbox("`workspace-write`", "outside"), login_shell=True,
+        sandbox=Sandbox("`workspace-write`", "outside"), login_shell=True, tools=_tools,
     )  # fmt: skip
 
 
@@ -185,6 +186,16 @@ def _edits(place: "Place") -> "list[Edit]":
         Edit(f"{_folder(place)}/hooks.json", {"hooks": nested(RUNTIME, place)}, Purpose.HOOKS),
         Edit(f"{_folder(place)}/config.toml", roots, Purpose.SANDBOX),
     ]
+
+
+def _tools(place: "Place") -> "list[Edit]":
+    """It passes few variables on, so those that say who calls are named."""
+    from postroom.runtimes.wiring import served  # noqa: PLC0415
+
+    more: Json = {"env_vars": ["POSTROOM_AGENT", "POSTROOM_TOKEN", "POSTROOM_PROJECT"]}
+    if place.allow:
+        more["default_tools_approval_mode"] = "approve"
+    return served(f"{_folder(place)}/config.toml", "mcp_servers", value=place.tools(**more))
 
 
 def _confined(place: "Place", read: "Read") -> tuple[str, ...]:

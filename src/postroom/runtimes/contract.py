@@ -158,6 +158,7 @@ class Runtime(NamedTuple):
     wake: Wake = Wake.NONE
     wakes_with: str = ""  # an argument without which it does not watch
     call: "Callable[[Sleeper, str], Call | None] | None" = None  # with what to say; None: it cannot be
+    meta: str = ""  # what names the conversation in its requests for our tools, where a process hosts several
     socket_env: str = ""  # the variable that names a socket of the session, at which it can be called
     programs: tuple[str, ...] = ()  # what its process may be called
     daemon: "Callable[[], Daemon] | None" = None

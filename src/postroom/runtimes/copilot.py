@@ -120,7 +120,7 @@ def wiring() -> "Wiring":
     return Wiring(
         _edits, _trusted, "Start copilot in this directory, and trust it.", headless=("-p",),
         hindrance=_hindrance,
-        sandbox=Sandbox("`--sandbox` (bubblewrap, slirp4netns)", "inside, in vain"),
+        sandbox=Sandbox("`--sandbox` (bubblewrap, slirp4netns)", "inside, in vain"), tools=_tools,
     )  # fmt: skip
 
 
@@ -140,6 +140,13 @@ def _edits(place: "Place") -> "list[Edit]":
         Edit(f"{folder}/postroom.json", {"version": 1, "hooks": hooks}, Purpose.HOOKS),
         Edit(extension, program(RUNTIME.name, place.room), Purpose.WAKE),
     ]
+
+
+def _tools(place: "Place") -> "list[Edit]":
+    from postroom.runtimes.wiring import served  # noqa: PLC0415
+
+    path = f"{place.project}/.github/mcp.json" if place.project else f"{place.user}/.copilot/mcp-config.json"
+    return served(path, "mcpServers", value={"type": "local", **place.tools(tools=["*"])})
 
 
 def _hindrance(place: "Place", read: "Read") -> tuple[str, str] | None:

@@ -121,15 +121,25 @@ def wiring() -> "Wiring":
 
     return Wiring(
         _edits, _trusted, "Start gemini in this directory, and trust it.", headless=("-p",),
-        sandbox=Sandbox("containers only, which were not tried"),
+        sandbox=Sandbox("containers only, which were not tried"), tools=_tools,
     )  # fmt: skip
 
 
 def _edits(place: "Place") -> "list[Edit]":
     from postroom.runtimes.wiring import Edit, Purpose, nested  # noqa: PLC0415
 
-    settings = f"{place.project or place.user}/.gemini/settings.json"
-    return [Edit(settings, {"hooks": nested(RUNTIME, place)}, Purpose.HOOKS)]
+    return [Edit(_settings(place), {"hooks": nested(RUNTIME, place)}, Purpose.HOOKS)]
+
+
+def _tools(place: "Place") -> "list[Edit]":
+    from postroom.runtimes.wiring import served  # noqa: PLC0415
+
+    trust: Json = {"trust": True} if place.allow else {}
+    return served(_settings(place), "mcpServers", value=place.tools(**trust))
+
+
+def _settings(place: "Place") -> str:
+    return f"{place.project or place.user}/.gemini/settings.json"
 
 
 def _trusted(place: "Place", read: "Read") -> bool | None:

@@ -93,14 +93,29 @@ def acp() -> "Acp":
 def wiring() -> "Wiring":
     from postroom.runtimes.wiring import Wiring  # noqa: PLC0415 - hooks do without it
 
-    return Wiring(_edits, headless=("run",))
+    return Wiring(_edits, headless=("run",), tools=_tools)
 
 
 def _edits(place: "Place") -> "list[Edit]":
     from postroom.runtimes.plugin import program  # noqa: PLC0415
     from postroom.runtimes.wiring import Edit, Purpose  # noqa: PLC0415
 
-    config = place.environment.get("XDG_CONFIG_HOME") or f"{place.user}/.config"
-    folder = f"{place.project}/.opencode" if place.project else f"{config}/opencode"
+    folder = f"{place.project}/.opencode" if place.project else _own(place)
     text = program(RUNTIME.name, place.room)
     return [Edit(f"{folder}/plugin/postroom.js", text, Purpose.PLUGIN)]
+
+
+def _tools(place: "Place") -> "list[Edit]":
+    from postroom.runtimes.wiring import served  # noqa: PLC0415
+
+    said = place.tools()
+    server = {
+        "type": "local", "command": [said["command"], *said["args"]], "environment": said["env"],
+        "enabled": True,
+    }  # fmt: skip
+    return served(f"{place.project or _own(place)}/opencode.json", "mcp", value=server)
+
+
+def _own(place: "Place") -> str:
+    config = place.environment.get("XDG_CONFIG_HOME") or f"{place.user}/.config"
+    return f"{config}/opencode"

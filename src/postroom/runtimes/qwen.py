@@ -131,15 +131,25 @@ def wiring() -> "Wiring":
 
     return Wiring(
         _edits, _trusted, "Start qwen in this directory, and trust it.", headless=("-p",),
-        hindrance=_hindrance, sandbox=Sandbox(f"`tools.{_SANDBOX}` (bubblewrap)", "not at all"),
+        hindrance=_hindrance, sandbox=Sandbox(f"`tools.{_SANDBOX}` (bubblewrap)", "not at all"), tools=_tools,
     )  # fmt: skip
 
 
 def _edits(place: "Place") -> "list[Edit]":
     from postroom.runtimes.wiring import Edit, Purpose, nested  # noqa: PLC0415
 
-    settings = f"{place.project or place.user}/.qwen/settings.json"
-    return [Edit(settings, {"hooks": nested(RUNTIME, place)}, Purpose.HOOKS)]
+    return [Edit(_settings(place), {"hooks": nested(RUNTIME, place)}, Purpose.HOOKS)]
+
+
+def _tools(place: "Place") -> "list[Edit]":
+    from postroom.runtimes.wiring import served  # noqa: PLC0415
+
+    trust: Json = {"trust": True} if place.allow else {}
+    return served(_settings(place), "mcpServers", value=place.tools(**trust))
+
+
+def _settings(place: "Place") -> str:
+    return f"{place.project or place.user}/.qwen/settings.json"
 
 
 def _hindrance(place: "Place", read: "Read") -> tuple[str, str] | None:

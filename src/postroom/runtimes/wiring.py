@@ -1,4 +1,5 @@
-"""How a runtime is set up: what is written where, so that it runs our hooks. Pure: nothing is written here.
+"""How a runtime is set up: what is written where, so that it runs our hooks, or starts the server of our
+tools. Pure: nothing is written here.
 
 A runtime's module has a function `wiring()`, so that its hooks do not load this.
 """
@@ -6,7 +7,7 @@ A runtime's module has a function `wiring()`, so that its hooks do not load this
 import json
 from collections.abc import Callable, Mapping
 from enum import Flag, auto
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from postroom.model.message import Json
 
@@ -26,6 +27,11 @@ class Place(NamedTuple):
     environment: Mapping[str, str]
     allow: bool = False  # let the agent run our commands without asking
     plugin: str = ""  # the directory for a plugin, if it shall be one
+    server: str = ""  # the program that serves our tools, with `mcp` as its argument
+
+    def tools(self, **more: Any) -> Json:
+        """How most runtimes are told to start the server of our tools, and `more` of one of them."""
+        return {"command": self.server, "args": ["mcp"], "env": {"POSTROOM_HOME": self.room}, **more}
 
 
 class Purpose(Flag):
@@ -38,6 +44,7 @@ class Purpose(Flag):
     MARKETPLACE = auto()
     MANIFEST = auto()
     WAKE = auto()
+    TOOLS = auto()
 
     @property
     def sentence(self) -> str:
@@ -57,6 +64,7 @@ _SENTENCES = {
     Purpose.MARKETPLACE: "the marketplace",
     Purpose.MANIFEST: "the plugin",
     Purpose.WAKE: "wakes an idle session, with --experimental",
+    Purpose.TOOLS: "the MCP server that gives the agent its mailbox as tools",
 }
 
 
@@ -68,14 +76,25 @@ _PARTS = {
     Purpose.MARKETPLACE: "the marketplace",
     Purpose.MANIFEST: "the plugin's description",
     Purpose.WAKE: "the extension that wakes it",
+    Purpose.TOOLS: "the MCP server `postroom`",
 }
+
+
+class Entry(NamedTuple):
+    """A member of a document that is ours as a whole, by the names above it and its own."""
+
+    names: tuple[str, ...]
+    value: Json
+
+
+Content = Json | Entry | str  # to be merged into a file (JSON or TOML, by its name); or all of it
 
 
 class Edit(NamedTuple):
     """A change to one file."""
 
     path: str
-    content: Json | str  # to be merged into it (JSON or TOML, by its name); or all of it
+    content: Content
     purpose: Purpose
 
 
@@ -119,8 +138,22 @@ class Wiring(NamedTuple):
         None  # the words that run others in its sandbox
     )
     login_shell: bool = False  # whether its tools run in one, which makes a PATH of its own
+    tools: Callable[[Place], list[Edit]] = nothing  # what has it start the server of our tools
     # Why its sandbox keeps our hooks from working, if it does, and what to do.
     hindrance: Callable[[Place, Read], tuple[str, str] | None] | None = None
+
+    @property
+    def has_hooks(self) -> bool:
+        return self.edits is not nothing
+
+    @property
+    def has_tools(self) -> bool:
+        return self.tools is not nothing
+
+
+def served(path: str, *names: str, value: Json) -> list[Edit]:
+    """The entry of our server, which is called `postroom` everywhere."""
+    return [Edit(path, Entry((*names, "postroom"), value), Purpose.TOOLS)]
 
 
 def of(name: str) -> Wiring:

@@ -1,6 +1,7 @@
 """The whole server as one ASGI application: the guard outside, the routes inside."""
 
 import logging
+from collections.abc import Sequence
 from typing import Any
 
 from starlette.applications import Starlette
@@ -19,12 +20,14 @@ from postroom.server.guard import Guard, Premises
 _log = logging.getLogger("postroom.daemon")
 
 
-def application(desk: Desk, premises: Premises) -> Guard:
-    """Serves a desk; `premises` says under which names."""
+def application(desk: Desk, premises: Premises, more: Sequence[BaseRoute] = ()) -> Guard:
+    """Serves a desk; `premises` says under which names, and `more` is what else is served there."""
     handlers: dict[Any, Any] = {
         PostroomError: _told, HTTPException: _astray, Exception: _unexpected,
     }  # fmt: skip
-    return Guard(Starlette(routes=routes(desk, premises.cookie), exception_handlers=handlers), premises)
+    return Guard(
+        Starlette(routes=[*more, *routes(desk, premises.cookie)], exception_handlers=handlers), premises
+    )
 
 
 def routes(desk: Desk, cookie: str) -> list[BaseRoute]:

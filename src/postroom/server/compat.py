@@ -5,7 +5,7 @@ pushed there is offered, as on the relay; nothing in those frames could say that
 next frame says it. `POST /api/sessions/{id}/send {"message"}` writes to whoever runs in that session.
 """
 
-from typing import Any
+from typing import Any, cast
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -52,7 +52,7 @@ def routes(desk: Desk, feed: Feed, exchange: Exchange) -> list[BaseRoute]:
         project, name = scope["path_params"]["project_id"], query.get("agent_id", "")
         guest = await desk.do(visitor, desk, scope, project, name, joins=True)
         if guest.agent is None:
-            return _Onlooker(desk, feed, guest, await feed.cursor()).stay
+            return _Onlooker(desk, feed, guest, await feed.cursor(), credentials(scope)).stay
         one = Connection(guest.agent, _dressed, exchange.presence(project), WIDEST)
         one.tells_presence = False
         return _Client(desk, exchange, guest, one).staying(scope, feed, None)
@@ -66,7 +66,8 @@ def routes(desk: Desk, feed: Feed, exchange: Exchange) -> list[BaseRoute]:
 def frame(message: Message) -> Json:
     """A message as those systems have it."""
     metadata = dict(message.metadata or {})
-    kept: Json = metadata.pop(_KEPT, None) or {}
+    noted = metadata.pop(_KEPT, None)
+    kept = cast("Json", noted) if isinstance(noted, dict) else {}  # anybody may write there
     return {
         "agent_type": kept.get("agent_type") or message.sender_role or message.sender,
         "type": kept.get("type") or message.type,

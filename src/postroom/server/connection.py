@@ -6,7 +6,7 @@ can be told later as well, presence and receipts, has no queue: whoever is slow 
 
 import asyncio
 from collections import OrderedDict, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from starlette.types import Send
@@ -54,14 +54,17 @@ class Connection:
         self._room = asyncio.Event()
         self._room.set()
 
-    def push(self, mails: Sequence[Mail], texts: dict[int, str]) -> None:
-        """Claimed for it just now."""
-        for mail in mails:
-            claim = claim_of(mail)
-            number = int(claim.nonce.rpartition(".")[2])
-            self.open[number] = claim
-            self._numbers[mail.id], self._ids[number] = number, mail.id
-            self._put(number, self._dress(mail, texts))
+    def push(self, mail: Mail, texts: dict[int, str]) -> None:
+        """Claimed for it just now; what cannot be written is not open."""
+        text, claim = self._dress(mail, texts), claim_of(mail)
+        number = _number(claim)
+        self.open[number] = claim
+        self._numbers[mail.id], self._ids[number] = number, mail.id
+        self._put(number, text)
+
+    def drop(self, claims: Iterable[Claim]) -> int:
+        """What was settled, or taken away, by another door; how many of them were open still."""
+        return len([self._proven(number) for number in map(_number, claims) if number in self.open])
 
     def say(self, document: Any) -> None:
         """An answer, or a word of its own."""
@@ -143,3 +146,8 @@ class Connection:
             found.append(encode(told))
             self._receipts, self._missed = OrderedDict(), 0
         return found
+
+
+def _number(claim: Claim) -> int:
+    """The how manieth of its stand."""
+    return int(claim.nonce.rpartition(".")[2])

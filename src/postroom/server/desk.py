@@ -31,6 +31,10 @@ _FRESH = 5.0  # seconds
 _TRIES = 20  # each second, of callers that nobody knows
 
 
+def _nothing() -> None:
+    pass
+
+
 class Desk:
     """One for each server."""
 
@@ -45,6 +49,7 @@ class Desk:
         self._strangers = Rates(_TRIES)
         self._guard = threading.Lock()
         self.noted: Callable[..., None] | None = None  # told of each operation, where somebody traces
+        self.look: Callable[[], None] = _nothing  # has the agents looked at that bridges reach; never raises
         self.held: dict[str, Any] = {}  # mailboxes that programs elsewhere hold
         self.endings: list[Callable[[], Awaitable[None]]] = []  # what is done before it closes
 

@@ -12,7 +12,7 @@ from postroom.errors import InvalidValue, PostroomError, Refused, StoreError, Un
 from postroom.model.message import Agent
 from postroom.protocol.operation import MAIL, OBSERVE
 from postroom.room.local import LocalRoom
-from postroom.server import problem
+from postroom.server import login, problem
 from postroom.server.desk import Desk
 from postroom.server.guard import credentials, refuse
 from postroom.server.principal import Credentials, Principal
@@ -21,6 +21,7 @@ Stay = Callable[[Receive, Send], Awaitable[None]]
 
 RESUMED = 4001  # the code with which a connection is closed that its client has left for another
 
+LATER = 1013  # the same, for one that could not be let in now
 NOBODY = 4401  # the same, for one whose token was revoked, or whose page was logged out
 _LOOK = 30.0  # seconds after which it is asked again who somebody is
 
@@ -58,8 +59,9 @@ class Doorway:
         with suppress(OSError):  # whom it was sent to is gone
             try:
                 await stay(receive, send)
-            except Refused as exc:
-                await send({"type": "websocket.close", "code": NOBODY, "reason": str(exc)[:100]})
+            except PostroomError as exc:
+                code = NOBODY if isinstance(exc, Refused) else LATER
+                await send({"type": "websocket.close", "code": code, "reason": str(exc)[:100]})
 
     def _query(self, scope: Scope) -> dict[str, str]:
         found = dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True))
@@ -90,6 +92,27 @@ async def still_known(desk: Desk, brought: Credentials) -> None:
         await asyncio.sleep(_LOOK)
         with suppress(StoreError):  # that says nothing of who it is
             await desk.do(desk.identify, brought)
+
+
+class Known:
+    """Who came, for as long as that is so."""
+
+    def __init__(self, desk: Desk, brought: Credentials) -> None:
+        self._desk, self._brought = desk, brought
+        self._stamp = login.stamp(desk.room.home)
+
+    async def still(self, *, look: bool) -> bool:
+        """Whether nobody has logged it out; whether its token is still good only where it is to `look`."""
+        stamp = login.stamp(self._desk.room.home)
+        if not look and stamp == self._stamp:
+            return True
+        self._stamp = stamp
+        try:
+            with suppress(StoreError):
+                await self._desk.do(self._desk.identify, self._brought)
+        except Refused:
+            return False
+        return True
 
 
 async def first_of(*work: Awaitable[Any]) -> None:

@@ -31,6 +31,7 @@ from postroom.room.handout import (
     hand_out,
     hand_out_new,
     is_new,
+    lapsed,
     resume,
     settle,
 )
@@ -130,10 +131,10 @@ class Exchange:
 
     def leave(self, one: Connection) -> None:
         """What it has not proven goes back: labelled, if it was written out."""
-        if one.closed.is_set():
-            return
+        mailbox = self._mailboxes.get(one.agent.id)
+        if mailbox is None or one not in mailbox.connections:
+            return  # it has left, or never come in
         one.closed.set()
-        mailbox = self._mailboxes[one.agent.id]
         mailbox.connections = tuple(other for other in mailbox.connections if other is not one)
         if not mailbox.connections:
             self._closed(one)
@@ -238,15 +239,14 @@ class Exchange:
 
     def _taker(self, party: str) -> Connection | None:
         """Who has room for another message, of those who share a mailbox."""
-        mailbox = self._mailboxes.get(party)
-        return next((one for one in mailbox.connections if self._left(one)), None) if mailbox else None
+        return next((one for one in self._at(party) if self._left(one)), None)
 
     def _take(self, tx: "WriteTx", parties: list[str], taken: Taken) -> None:
         """With the write lock held, so that nobody else claims for the same connections."""
         most = WIDEST if len(parties) <= _FEW else 2
         for party in parties:
-            mailbox, left = self._mailboxes.get(party), most
-            for one in mailbox.connections if mailbox else ():
+            left = most
+            for one in self._at(party):
                 if left and (room := self._left(one)):
                     want = Want(one.stand, min(left, room), one.numbered)
                     mails = hand_out(tx, self._desk.room, want)
@@ -277,12 +277,16 @@ class Exchange:
     # In the event loop
 
     async def _run(self) -> None:
+        loop = asyncio.get_running_loop()
+        swept = loop.time()
         while True:
-            try:
-                pause = SECONDS if self._desk.room.bell.polls else _SWEEP
-                await asyncio.wait_for(self._due.wait(), pause if self._mailboxes else None)
-            except TimeoutError:
+            pause = SECONDS if self._desk.room.bell.polls else _SWEEP
+            left = max(0.0, swept + pause - loop.time()) if self._mailboxes else None
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._due.wait(), left)
+            if loop.time() - swept >= pause:
                 self._rung.update(self._mailboxes)
+                swept = loop.time()
             await self._settled()
             await asyncio.sleep(0)  # whoever else has something to do
 
@@ -297,9 +301,12 @@ class Exchange:
         if not (rung or proven or returns):
             return True
         try:
-            await self._soon(partial(self._round, rung, proven, returns))
-        except PostroomError as exc:
-            _log.warning("mail is handed out later", extra={"facts": {"error": str(exc)}})
+            gone = await self._soon(partial(self._round, rung, proven, returns))
+        except Exception as exc:
+            if isinstance(exc, PostroomError):
+                _log.warning("mail is handed out later", extra={"facts": {"error": str(exc)}})
+            else:
+                _log.error("unexpected", exc_info=exc, extra={"facts": {"error": exc}})
             self._rung.update(rung)
             self._proven.extendleft(reversed(proven))
             self._returns.extend(returns)
@@ -311,19 +318,32 @@ class Exchange:
                 self._ring(one.connection.agent.id)
             if one.noted is not None:
                 one.noted()
+        for connection, claims in gone:
+            self._count(connection, -connection.drop(claims))
+            self._ring(connection.agent.id)
         if self._rung or self._proven or self._returns:
             self._due.set()
         return True
 
-    def _round(self, rung: list[str], proven: list[Proven], returns: list[Return]) -> None:
-        room, taken, is_stored = self._desk.room, Taken(), False
+    def _round(
+        self, rung: list[str], proven: list[Proven], returns: list[Return]
+    ) -> list[tuple[Connection, list[Claim]]]:
+        """Who has no room for more, because of what was settled by another door; and that."""
+        room, taken = self._desk.room, Taken()
+        unit = Unit(room, prompt=False)
         try:
-            with Unit(room, prompt=False) as tx:
+            with unit as tx:
                 settle(tx, room.settings, (Proof(one.claim, one.evidence) for one in proven), returns)
                 self._take(tx, rung, taken)
-            is_stored = True
+                full = [one for party in rung for one in self._at(party) if one.is_full]
+                looked = ((one, lapsed(tx, tuple(one.open.values()))) for one in full)
+                return [(one, claims) for one, claims in looked if claims]
         finally:
-            self.bring(taken, is_stored=is_stored)
+            self.bring(taken, is_stored=unit.is_stored)
+
+    def _at(self, party: str) -> tuple[Connection, ...]:
+        mailbox = self._mailboxes.get(party)
+        return mailbox.connections if mailbox else ()
 
     def _distribute(self) -> None:
         """Push what is stored, in the order in which it was claimed."""
@@ -334,15 +354,18 @@ class Exchange:
                 if one.closed.is_set():
                     self._returns.extend(Return(claim_of(mail), handed=False) for mail in mails)
                 else:
-                    self._push(one, mails, texts)
+                    for mail in mails:
+                        self._push(one, mail, texts)
         if self._rung or self._returns:
             self._due.set()
 
-    def _push(self, one: Connection, mails: list[Mail], texts: dict[int, str]) -> None:
+    def _push(self, one: Connection, mail: Mail, texts: dict[int, str]) -> None:
         try:
-            one.push(mails, texts)
-        except Exception as exc:  # whoever sent it has done nothing wrong
+            one.push(mail, texts)
+        except Exception as exc:  # it was not written, and who wrote or gets others has done nothing wrong
             _log.error("unexpected", exc_info=exc, extra={"facts": {"error": exc}})
+            self._count(one, -1)
+            self._returns.append(Return(claim_of(mail), handed=False))
 
     def _ring(self, party: str) -> None:
         self._rung.add(party)

@@ -73,6 +73,11 @@ class WebSocket(WebSocketsSansIOProtocol):
         scope["extensions"][_LINE] = self
         await super().run_asgi()
 
+    async def send(self, message: Any) -> None:
+        await super().send(message)
+        if message["type"] == "websocket.http.response.body" and not message.get("more_body"):
+            self.handshake_complete = True  # it is answered; uvicorn would log that it was not
+
     def handle_text(self, event: Frame) -> None:
         if self.hear is None or not event.fin or self.close_sent or not self.queue.empty():
             super().handle_text(event)

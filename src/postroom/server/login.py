@@ -81,6 +81,14 @@ def forget(home: str, person: str = "") -> int:
     return ended
 
 
+def stamp(home: str) -> int:
+    """Another one after every session that began or ended; cheap enough to be asked before each event."""
+    try:
+        return os.stat(_path(home)).st_mtime_ns
+    except FileNotFoundError:
+        return 0
+
+
 def _read(path: str) -> Session | None:
     try:
         with open(path, encoding="ascii") as file:

@@ -9,7 +9,7 @@ import base64
 import json
 import logging
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 from starlette.routing import WebSocketRoute
 from starlette.types import Receive, Scope, Send
@@ -30,6 +30,7 @@ from postroom.server.exchange import Exchange
 from postroom.server.feed import Feed
 from postroom.server.guard import credentials
 from postroom.server.line import line
+from postroom.server.principal import Credentials
 from postroom.server.rate import Rates
 from postroom.server.stream import Sieve
 from postroom.text import encode
@@ -57,7 +58,7 @@ def route(desk: Desk, feed: Feed, exchange: Exchange) -> WebSocketRoute:
         guest = await desk.do(visitor, desk, scope, project, name)
         if guest.agent is None:
             after = checked_cursor(query["cursor"]) if query.get("cursor") else await feed.cursor()
-            return Onlooker(desk, feed, guest, after).stay
+            return Onlooker(desk, feed, guest, after, credentials(scope)).stay
         upto = cursor(query["cursor"]) if query.get("cursor") else None
         one = Connection(guest.agent, _dressed, exchange.presence(project), _window(query.get("window", "")))
         one.wants_receipts = query.get("receipts", "") in ("1", "true")
@@ -177,6 +178,8 @@ class Client:
     def _at_once(self, number: Any, frame: Json) -> bool:
         """Whether it could be done here and now."""
         name = frame.get("op")
+        if not isinstance(name, str):
+            return False
         if name == PING:
             self._answer(number, {"ok": {}})
         elif name == SEEN:
@@ -261,14 +264,16 @@ class Client:
 class Onlooker:
     """A connection that names no agent: it is told what is written in the project, and says nothing."""
 
-    def __init__(self, desk: Desk, feed: Feed, guest: Visitor, after: str) -> None:
+    def __init__(self, desk: Desk, feed: Feed, guest: Visitor, after: str, brought: Credentials) -> None:
+        self._desk, self._brought = desk, brought
         self._feed, self._after = feed, after
         self._sieve = Sieve(desk, guest.who, guest.project)
         self._project = guest.project
 
     async def stay(self, receive: Receive, send: Send) -> None:
         await self.greet(send)
-        await first_of(self._tell(send), self._gone(receive, send))
+        still = still_known(self._desk, self._brought)
+        await first_of(self._tell(send), self._gone(receive, send), still)
 
     async def greet(self, send: Send) -> None:
         hello = {"type": "hello", "agent": None, "project": self._project, "cursor": self._after}
@@ -291,7 +296,7 @@ class Onlooker:
 def parsed(text: str | None) -> Json:
     """A frame, if it is one."""
     try:
-        found = json.loads(text or "")
+        found = json.loads(text or "", parse_constant=_no_number)
     except (ValueError, RecursionError) as exc:
         raise UsageError(f"the frame is no JSON: {str(exc)[:200]}", hint='Like: {"op": "ping"}') from None
     if not isinstance(found, dict):
@@ -299,9 +304,14 @@ def parsed(text: str | None) -> Json:
     return found  # pyright: ignore[reportUnknownVariableType] - of JSON
 
 
+def _no_number(text: str) -> NoReturn:
+    raise ValueError(f"{text} is no number")
+
+
 def _number(frame: Json) -> Any:
     number = frame.pop("id", None)
-    if number is not None and not isinstance(number, (int, str)):
+    is_text = isinstance(number, str) and number.isprintable()  # what is not could not be answered
+    if not (number is None or is_text or isinstance(number, int)):
         raise UsageError("`id` must be a number or a text", hint='Like: {"id": 1, "op": "ping"}')
     return number
 

@@ -12,6 +12,7 @@ from postroom.model.message import Json
 from postroom.protocol.operation import MAIL, OBSERVE, PREFIX
 from postroom.server.acts.looking import begun, checked_cursor
 from postroom.server.desk import Desk
+from postroom.server.doorway import Known
 from postroom.server.feed import Feed, Item
 from postroom.server.guard import credentials
 from postroom.server.principal import Principal
@@ -33,7 +34,8 @@ def route(desk: Desk, feed: Feed) -> Route:
         after = request.headers.get("last-event-id") or request.query_params.get("after")
         cursor = checked_cursor(after) if after else await feed.cursor()
         sieve = Sieve(desk, who, request.query_params.get("project"))
-        told = _told(feed, who, cursor, sieve, _chars(request.query_params.get("chars")))
+        known = Known(desk, credentials(request.scope))
+        told = _told(feed, who, cursor, sieve, known, chars=_chars(request.query_params.get("chars")))
         return StreamingResponse(told, media_type="text/event-stream", headers=HEADERS)
 
     return Route(PATH, stream, methods=["GET"], name="stream")
@@ -46,10 +48,12 @@ def _chars(text: str | None) -> int | None:
 
 
 async def _told(
-    feed: Feed, who: Principal, cursor: str, sieve: "Sieve", chars: int | None
+    feed: Feed, who: Principal, cursor: str, sieve: "Sieve", known: Known, *, chars: int | None
 ) -> AsyncIterator[str]:
     yield frame(cursor, "hello", {"cursor": cursor, "agent": who.address})
     async for item in feed.follow(cursor, PING):
+        if not await known.still(look=item is None):
+            return
         if item is None:
             yield ": ping\n\n"
         elif sieve.passes(item):

@@ -4,9 +4,9 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from postroom.errors import CannotEdit
+from postroom.errors import AlreadySetUp, CannotEdit
 from postroom.model.message import Json
-from postroom.runtimes.wiring import Edit, Reviews
+from postroom.runtimes.wiring import Content, Edit, Entry, Reviews
 from postroom.setup import file, jsonc, toml
 
 Element = tuple[tuple[str, ...], Any]  # of an array: the names above it, and itself
@@ -19,7 +19,7 @@ class Change(NamedTuple):
     before: bytes | None
     after: bytes | None
     why: str
-    content: Json | str  # what is put in, or taken out
+    content: Content  # what is put in, or taken out
 
     @property
     def is_one(self) -> bool:
@@ -42,12 +42,18 @@ def _lines(data: bytes | None) -> list[str]:
     return lines
 
 
-def plan(edits: Iterable[Edit], mark: str, instead: Mapping[str, bytes | None] | None = None) -> list[Change]:
+def plan(
+    edits: Iterable[Edit],
+    mark: str,
+    instead: Mapping[str, bytes | None] | None = None,
+    *,
+    replace: bool = False,
+) -> list[Change]:
     """What the edits do to the files as they are now; to those in `instead` as they will be then.
 
-    `mark` is in every command of ours.
+    `mark` is in every command of ours. `replace`: somebody else's entry of the same name gives way.
     """
-    return [_planned(edit, mark, instead or {}) for edit in combined(edits)]
+    return [_planned(edit, mark, instead or {}, replace=replace) for edit in combined(edits)]
 
 
 def combined(edits: Iterable[Edit]) -> list[Edit]:
@@ -61,10 +67,14 @@ def combined(edits: Iterable[Edit]) -> list[Edit]:
     return list(found.values())
 
 
-def _planned(edit: Edit, mark: str, instead: Mapping[str, bytes | None]) -> Change:
-    path = edit.path
+def _planned(edit: Edit, mark: str, instead: Mapping[str, bytes | None], *, replace: bool) -> Change:
+    path, content = edit.path, edit.content
     before = instead[path] if path in instead else file.read(path)
-    text = _edited(path, edit.content, file.text(path, before), mark)
+    was = file.text(path, before)
+    if isinstance(content, Entry):
+        text = _entered(path, content, was, mark, replace=replace)
+    else:
+        text = _edited(path, content, was, mark)
     return Change(path, before, file.encoded(text, before), edit.purpose.sentence, edit.content)
 
 
@@ -87,18 +97,69 @@ def _edited(path: str, content: Json | str, text: str, mark: str) -> str:
     return merged
 
 
-def by_hand(path: str, content: Json) -> str:
-    """What somebody would have to write into the file, in one line."""
+def _entered(path: str, entry: Entry, text: str, mark: str, *, replace: bool) -> str:
+    """With our entry, if what has its name is ours, too, or gives way."""
+    form = toml if path.endswith(".toml") else jsonc
+    names, value = entry
+    try:
+        found = jsonc.at(form.document(text), names)
+        if found == value:
+            return text
+        if found is not None and not replace and not is_entry_of(found, mark):
+            raise AlreadySetUp(
+                f"{path} has an MCP server called {names[-1]} that was not set up for this room",
+                hint="Take that one out, or put this one in its place, by the same command with: --replace",
+            )
+        return form.put(text, names, value)
+    except (jsonc.Unreadable, toml.Unreadable) as exc:
+        raise CannotEdit(f"{path}: {exc}", path=path, add=entry, hint="Mend it.") from None
+
+
+def entry_in(edit: Edit) -> Any:
+    """What a file has now where an entry of ours belongs; None: nothing that could be read."""
+    form = toml if edit.path.endswith(".toml") else jsonc
+    if not isinstance(edit.content, Entry):
+        return None
+    try:
+        return jsonc.at(form.document(file.glance(edit.path)), edit.content.names)
+    except (jsonc.Unreadable, toml.Unreadable):
+        return None
+
+
+def _left_without(form: Any, text: str, names: tuple[str, ...], was: Json, mark: str) -> str:
+    """Without our entry, if that is still ours; with the one whose place it took."""
+    if not is_entry_of(jsonc.at(form.document(text), names), mark):
+        return text
+    theirs = jsonc.at(was, names)
+    return form.take(text, names, was) if theirs is None else form.put(text, names, theirs)
+
+
+def is_entry_of(found: Any, room: str) -> bool:
+    """Whether an entry starts the server of a room."""
+    own: Any = jsonc.as_object(found) or {}
+    env = own.get("env") or own.get("environment")
+    return (jsonc.as_object(env) or {}).get("POSTROOM_HOME") == room
+
+
+def by_hand(path: str, content: Json | Entry) -> str:
+    """What somebody would have to write into the file, in one line, or a few."""
+    if isinstance(content, Entry):
+        names, value = content
+        is_toml = path.endswith(".toml")
+        return "\n".join(toml.lines(names, value)) if is_toml else json.dumps(jsonc.nested(names, value))
     return toml.line(content) if path.endswith(".toml") else json.dumps(content)
 
 
 def taken_out(
-    path: str, now: bytes, content: Json, before: bytes | None, mark: str, *, reviews: Reviews | None
+    path: str, now: bytes, content: Json | Entry, before: bytes | None, mark: str, *, reviews: Reviews | None
 ) -> bytes:
     """A file without what is ours, and what its runtime keeps of that. What `before` had stays."""
     text, was = file.text(path, now), file.text(path, before)
     try:
-        if path.endswith(".toml"):
+        if isinstance(content, Entry):
+            form = toml if path.endswith(".toml") else jsonc
+            text = _left_without(form, text, content.names, form.document(was), mark)
+        elif path.endswith(".toml"):
             kept = toml.document(was)
             text = text if jsonc.covers(kept, content) else toml.remove(text, content, kept)
             if reviews and path == reviews.path:
@@ -114,8 +175,10 @@ def taken_out(
     return file.encoded(text, now)
 
 
-def is_empty(path: str, data: bytes, content: Json) -> bool:
+def is_empty(path: str, data: bytes, content: Json | Entry) -> bool:
     """Whether a file has nothing left but what we wrote around our entries."""
+    if isinstance(content, Entry):
+        content = jsonc.nested(*content)
     text = file.text(path, data)
     found = toml.document(text) if path.endswith(".toml") else jsonc.document(text)
     return not any(elements(found)) and jsonc.covers(content, found)

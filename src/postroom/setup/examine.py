@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator
 from contextlib import suppress
+from shutil import which
 from typing import Any, NamedTuple
 
 from postroom.errors import CannotEdit, PostroomError
@@ -16,9 +17,10 @@ from postroom.room.trial import record as record_trial
 from postroom.runtimes import NAMES
 from postroom.runtimes.wiring import Purpose
 from postroom.setup import file, installed, jsonc, record, toml
-from postroom.setup.change import plan
+from postroom.setup.change import entry_in, is_entry_of, plan
 from postroom.setup.neighbour import Neighbour, neighbours, undo_command
 from postroom.setup.plan import SCOPES, Target, calling, is_wired, target
+from postroom.setup.record import TOOLS
 
 
 class Problem(NamedTuple):
@@ -45,6 +47,14 @@ class Wired(NamedTuple):
     left: tuple[str, ...] = ()  # what its user has still to do
 
 
+class Served(NamedTuple):
+    """One place where a runtime is told of the server of our tools."""
+
+    scope: str  # user or project
+    current: bool  # what it starts is there
+    ours: bool  # set up by us; else its user has added it
+
+
 class Examined(NamedTuple):
     """What is known of a runtime."""
 
@@ -52,6 +62,7 @@ class Examined(NamedTuple):
     path: str  # of its program; empty: it is not on the PATH
     version: str
     wired: list[Wired]
+    tools: list[Served]
     trusted: bool | None
     sessions: list[tuple[str, Session]]  # the live ones, each with its agent's address
     proven: Trial | None
@@ -84,7 +95,7 @@ class Examined(NamedTuple):
     @property
     def concerns(self) -> bool:
         """Whether there is anything of it on this machine."""
-        return bool(self.path or self.wired)
+        return bool(self.path or self.wired or self.tools)
 
 
 def runtimes(home: str, room: LocalRoom | None, names: list[str]) -> Iterator[Examined]:
@@ -100,7 +111,7 @@ def _runtime(home: str, room: LocalRoom | None, name: str) -> Examined:
     version = installed.version(path) if path else ""
     wired = [found for one in _targets(home, name) if (found := _wired(one)) is not None]
     return Examined(
-        user, path, version, wired,
+        user, path, version, wired, list(_tools(home, name)),
         trusted=user.wiring.trusted(user.place, file.glance) if user.wiring.trusted and wired else None,
         sessions=sessions, by_mail=list(_proven_by_mail(room, sessions)) if room else [],
         proven=_tried(home, name, path, version), neighbours=neighbours(user),
@@ -127,16 +138,28 @@ def _targets(home: str, name: str) -> Iterator[Target]:
             yield target(home, name, plugin=each.directory)
 
 
+def _tools(home: str, name: str) -> Iterator[Served]:
+    for scope in ("user", "project"):
+        for edit in target(home, name, scope, part=TOOLS).edits:
+            if (found := jsonc.as_object(entry_in(edit))) is None:
+                continue
+            command = found.get("command")
+            words = [*(jsonc.as_array(command) or [command]), *(jsonc.as_array(found.get("args")) or [])]
+            is_ours, is_sound = is_entry_of(found, home), words[1:] == ["mcp"] and bool(which(str(words[0])))
+            if is_ours or is_sound:
+                yield Served(scope, is_sound, is_ours)
+
+
 def _wired(one: Target) -> Wired | None:
     """How it is set up there; None: it is not."""
     if not is_wired(one):
         return None
-    edits = one.wiring.edits(one.place)
+    edits = one.edits
     roots = [edit for edit in edits if Purpose.SANDBOX in edit.purpose]
     sandbox = all(jsonc.covers(_document(edit.path), edit.content) for edit in roots) if roots else None
     left = one.wiring.left_to_do(one.place, file.glance) if one.wiring.left_to_do else []
     try:
-        current = not any(change.is_one for change in plan(edits, one.place.hook))
+        current = not any(change.is_one for change in plan(edits, one.mark))
     except CannotEdit as exc:
         return Wired(one.scope, False, sandbox, str(exc), tuple(left))
     return Wired(one.scope, current, sandbox, left=tuple(left))
@@ -161,8 +184,8 @@ def _proven_by_mail(room: LocalRoom, sessions: list[tuple[str, Session]]) -> Ite
 
 
 def _problems(found: Examined) -> Iterator[Problem]:
-    name, title, run = found.name, found.title, found.target.call
-    if found.wired and not found.path:
+    name, title, run, known = found.name, found.title, found.target.call, found.target.wiring
+    if (found.wired or found.tools) and not found.path:
         what = f"{title} is set up, and is not on your PATH"
         yield Problem(what, f"{run} setup {name} --undo", blocks=True)
     for each in found.wired:
@@ -175,11 +198,15 @@ def _problems(found: Examined) -> Iterator[Problem]:
         if each.scope == "plugin" and each.left:
             what = f"the plugin is written, and {title} does not run it yet"
             yield Problem(what, " && ".join(each.left), blocks=True)
+    for served in found.tools:
+        if not served.current:
+            what = f"the MCP server that {title} is told to start is not there any more"
+            part = " --mcp" if known.has_hooks else ""
+            yield Problem(what, f"{run} setup {name}{part}{SCOPES[served.scope]}")
     if len(found.wired) > 1:
         scopes = " and ".join(each.scope for each in found.wired)
         what = f"{title} is set up twice ({scopes}): its hooks run twice"
         yield Problem(what, f"{run} setup {name} --undo")
-    known = found.target.wiring
     if found.wired and found.trusted is False and known.skips:
         what = f"{title} skips our hooks: they have not been reviewed"
         yield Problem(what, advice=known.trust, blocks=True)

@@ -40,6 +40,11 @@ def own() -> str | None:
     return shutil.which("postroom")
 
 
+def program() -> str:
+    """Where `postroom` lies, for who starts it without a shell; its name where that is not known."""
+    return own() or os.path.join(_directory(), "postroom")
+
+
 def remedy() -> str:
     """What puts it there."""
     where = _directory()

@@ -148,6 +148,41 @@ def merge(text: str, addition: Json) -> str:
     return text
 
 
+def put(text: str, names: tuple[str, ...], value: Json) -> str:
+    """The text with a member at these names, in the place of what was there."""
+    found = _way(parse(text), names) if text.strip() else []
+    if not found:
+        return merge(text, nested(names, value))
+    node = found[-1][1].node
+    return text[: node.start] + _Style(text).value(value, _lead(text, node.start)) + text[node.end :]
+
+
+def nested(names: tuple[str, ...], value: Any) -> Json:
+    """A document that has nothing but a value at these names."""
+    for name in reversed(names):
+        value = {name: value}
+    return value
+
+
+def at(document: Any, names: tuple[str, ...]) -> Any:
+    """What a document has at these names; None: nothing."""
+    for name in names:
+        document = (as_object(document) or {}).get(name)
+    return document
+
+
+def _way(node: Node, names: tuple[str, ...]) -> list[tuple[Node, Item]]:
+    """The containers from the root to a member, each with its item on the way; none where it is missing."""
+    found: list[tuple[Node, Item]] = []
+    for name in names:
+        item = node.item(name)
+        if item is None:
+            return []
+        found.append((node, item))
+        node = item.node
+    return found
+
+
 def _add(text: str, node: Node, addition: Any, style: "_Style", path: tuple[str, ...]) -> str | None:
     """One insertion, or None when nothing is missing."""
     members, elements = as_object(addition), as_array(addition)
@@ -219,8 +254,16 @@ IsOurs = Callable[[tuple[str, ...], Any], bool]  # the names above an element, a
 def remove(text: str, is_ours: IsOurs, kept: Json) -> str:
     """The text without the elements that are ours, and without what is empty then, unless `kept` has it."""
     while text.strip() and (found := _find(parse(text), is_ours, ())) is not None:
-        text = _cut_upwards(text, found, kept)
+        chain = _chain(parse(text), *found)
+        assert chain is not None
+        text = _cut_upwards(text, chain, kept)
     return text
+
+
+def take(text: str, names: tuple[str, ...], kept: Json) -> str:
+    """The text without a member, and without what is empty then, unless `kept` has it."""
+    found = _way(parse(text), names) if text.strip() else []
+    return _cut_upwards(text, found, kept) if found else text
 
 
 def _find(node: Node, is_ours: IsOurs, path: tuple[str, ...]) -> tuple[tuple[str, ...], Any] | None:
@@ -233,11 +276,8 @@ def _find(node: Node, is_ours: IsOurs, path: tuple[str, ...]) -> tuple[tuple[str
     return None
 
 
-def _cut_upwards(text: str, found: tuple[tuple[str, ...], Any], kept: Json) -> str:
-    """Cut an element out, and then each container around it that has nothing left in it."""
-    path, value = found
-    chain = _chain(parse(text), path, value)
-    assert chain is not None
+def _cut_upwards(text: str, chain: list[tuple[Node, Item]], kept: Json) -> str:
+    """Cut an item out, and then each container around it that has nothing left in it."""
     for at in range(len(chain) - 1, -1, -1):
         container, item = chain[at]
         others = [each for each in container.items if each is not item]

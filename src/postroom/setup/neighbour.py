@@ -22,7 +22,9 @@ class Neighbour(NamedTuple):
 
 
 def neighbours(one: Target) -> list[Neighbour]:
-    """Those whose hooks would run in the same sessions."""
+    """Those whose hooks would run in the same sessions. Of tools, one server is called `postroom`."""
+    if not one.is_hooks:
+        return []
     found: dict[str, Neighbour] = {}
     for scope, path in _files(one):
         for home in _homes(path, one.runtime.name):
@@ -62,7 +64,7 @@ def _files(one: Target) -> Iterator[tuple[str, str]]:
     """What the runtime reads here, each with its scope."""
     place, name = one.place, one.runtime.name
     for scope in ("user", "project"):
-        for edit in one.wiring.edits(target(place.room, name, scope).place):
+        for edit in target(place.room, name, scope).edits:
             yield scope, edit.path
     for path in one.wiring.hook_files(place, file.glance) if one.wiring.hook_files else ():
         yield "plugin", path

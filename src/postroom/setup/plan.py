@@ -10,21 +10,44 @@ from postroom.hooks import program
 from postroom.hooks.stub import stub
 from postroom.runtimes import load, wiring
 from postroom.runtimes.contract import Runtime
-from postroom.runtimes.wiring import Place, Reviews, Wiring
-from postroom.setup import file, record
-from postroom.setup.change import Change, combined, is_empty, plan, taken_out
-from postroom.setup.record import Kept, Record
+from postroom.runtimes.wiring import Edit, Place, Reviews, Wiring
+from postroom.setup import file, installed, record
+from postroom.setup.change import Change, combined, entry_in, is_empty, is_entry_of, plan, taken_out
+from postroom.setup.record import HOOKS, Kept, Record
 
 SCOPES = {"user": "", "project": " --scope project", "plugin": " --plugin"}  # as options
 
 
 class Target(NamedTuple):
-    """One runtime in one place."""
+    """One part of one runtime in one place."""
 
     runtime: Runtime
     wiring: Wiring
     scope: str  # user, project or plugin
     place: Place
+    part: str = HOOKS  # or TOOLS
+
+    @property
+    def edits(self) -> list[Edit]:
+        return self.wiring.edits(self.place) if self.is_hooks else self.wiring.tools(self.place)
+
+    @property
+    def is_hooks(self) -> bool:
+        return self.part == HOOKS
+
+    @property
+    def mark(self) -> str:
+        """What only entries of ours have in them."""
+        return self.place.hook if self.is_hooks else self.place.room
+
+    @property
+    def record(self) -> Record | None:
+        """What was done when it was set up."""
+        return record.load(self.place.room, self.runtime.name, self.scope, self.directory, self.part)
+
+    @property
+    def blank(self) -> Record:
+        return Record(self.runtime.name, self.scope, self.directory, [], self.part)
 
     @property
     def directory(self) -> str:
@@ -40,7 +63,8 @@ class Target(NamedTuple):
         """What sets up the same."""
         usual = config.beside(self.place.room, "plugin", self.runtime.name)
         into = f" --into {shlex.quote(self.place.plugin)}" if self.place.plugin not in ("", usual) else ""
-        return f"{self.call} setup {self.runtime.name}{SCOPES[self.scope]}{into}"
+        part = "" if self.is_hooks or not self.wiring.has_hooks else " --mcp"
+        return f"{self.call} setup {self.runtime.name}{part}{SCOPES[self.scope]}{into}"
 
 
 class Undoing(NamedTuple):
@@ -62,7 +86,14 @@ def calling(home: str) -> str:
 
 
 def target(
-    home: str, name: str, scope: str = "user", *, plugin: str = "", allow: bool = False, project: str = ""
+    home: str,
+    name: str,
+    scope: str = "user",
+    *,
+    plugin: str = "",
+    allow: bool = False,
+    project: str = "",
+    part: str = HOOKS,
 ) -> Target:
     """Raises `UsageError` for what this runtime does not have."""
     runtime, found = load(name), wiring.of(name)
@@ -70,13 +101,13 @@ def target(
     hook = program.path(home)
     place = Place(
         os.getcwd(), os.path.expanduser("~"), directory, home, hook, commands(runtime, home),
-        dict(os.environ), allow, plugin,
+        dict(os.environ), allow, plugin, installed.program(),
     )  # fmt: skip
-    one = Target(runtime, found, "plugin" if plugin else scope, place)
+    one = Target(runtime, found, "plugin" if plugin else scope, place, part)
     without = f"Try: {one.call} setup {name}"
-    if plugin and one.wiring.edits(place) == one.wiring.edits(place._replace(plugin="")):
+    if plugin and one.edits == one._replace(place=place._replace(plugin="")).edits:
         raise UsageError(f"{runtime.title} has no plugins of ours", hint=without)
-    if allow and one.wiring.edits(place) == one.wiring.edits(place._replace(allow=False)):
+    if allow and one.edits == one._replace(place=place._replace(allow=False)).edits:
         raise UsageError(f"what {runtime.title} may run without asking is not set here", hint=without)
     return one
 
@@ -94,24 +125,26 @@ def commands(runtime: Runtime, home: str) -> dict[str, str]:
     }  # fmt: skip
 
 
-def changes(one: Target, after: "list[Undoing] | None" = None) -> list[Change]:
+def changes(one: Target, after: "list[Undoing] | None" = None, *, replace: bool = False) -> list[Change]:
     """What setting it up does to each file, or will do when others are undone; nothing is written."""
     guard(one)
     instead = {each.change.path: each.change.after for each in after or []}
-    return plan(one.wiring.edits(one.place), one.place.hook, instead)
+    return plan(one.edits, one.mark, instead, replace=replace)
 
 
 def is_wired(one: Target) -> bool:
     """Whether anything of this set-up is there, recorded or not."""
-    return any(one.place.hook in file.glance(edit.path) for edit in one.wiring.edits(one.place))
+    if one.is_hooks:
+        return any(one.place.hook in file.glance(edit.path) for edit in one.edits)
+    return any(is_entry_of(entry_in(edit), one.mark) for edit in one.edits)
 
 
 def guard(one: Target) -> None:
     """Its hooks would run twice if it were set up in two places that both apply."""
     name = one.runtime.name
-    for other in record.every(one.place.room):
+    for other in record.every(one.place.room) if one.is_hooks else ():
         same = (other.scope, other.directory) == (one.scope, one.directory)
-        if other.runtime != name or same or other.scope == one.scope == "project":
+        if (other.runtime, other.part) != (name, HOOKS) or same or other.scope == one.scope == "project":
             continue
         undo = f"{one.call} setup {name}{SCOPES[other.scope]} --undo"
         at = f" (in {other.directory})" if other.directory else ""
@@ -130,12 +163,10 @@ def carry_out(one: Target, todo: list[Change]) -> None:
         if change.is_one:
             file.check(change.path)
     home = one.place.room
-    program.install(home)
-    host.private_directory(config.beside(home, "life"))
-    host.private_directory(os.path.join(home, "run", "quiet"))
-    old = record.load(home, one.runtime.name, one.scope, one.directory)
-    reviews = one.wiring.reviews(one.place, file.glance) if one.wiring.reviews else None
-    files = [_kept(change, old, one.place.hook, reviews) for change in todo]
+    if one.is_hooks:
+        make_ready(home)
+    old, reviews = one.record, _reviews(one)
+    files = [_kept(change, old, one.mark, reviews) for change in todo]
     _save(one, files)
     done: list[Change] = []
     try:
@@ -150,13 +181,25 @@ def carry_out(one: Target, todo: list[Change]) -> None:
         if old is not None:
             record.save(home, old)
         else:
-            record.forget(home, Record(one.runtime.name, one.scope, one.directory, []))
+            record.forget(home, one.blank)
         raise
     _save(one, files)
 
 
+def make_ready(home: str) -> None:
+    """What hooks of a room run, and where they write."""
+    program.install(home)
+    host.private_directory(config.beside(home, "life"))
+    host.private_directory(os.path.join(home, "run", "quiet"))
+
+
 def _save(one: Target, files: list[Kept]) -> None:
-    record.save(one.place.room, Record(one.runtime.name, one.scope, one.directory, files))
+    record.save(one.place.room, one.blank._replace(files=files))
+
+
+def _reviews(one: Target) -> Reviews | None:
+    known = one.wiring.reviews if one.is_hooks else None
+    return known(one.place, file.glance) if known else None
 
 
 def _kept(change: Change, old: Record | None, mark: str, reviews: Reviews | None) -> Kept:
@@ -165,12 +208,12 @@ def _kept(change: Change, old: Record | None, mark: str, reviews: Reviews | None
     after = record.digest(change.after or b"")
     if known is None:
         before = change.before
-        if before and mark.encode() in before and isinstance(change.content, dict):  # its record is lost
+        if before and mark.encode() in before and not isinstance(change.content, str):  # its record is lost
             before = taken_out(change.path, before, change.content, None, mark, reviews=reviews)
         return Kept(change.path, before, after, change.content, [])
     before = known.before
     is_theirs = change.before is not None and record.digest(change.before) != known.after
-    if is_theirs and change.before is not None and isinstance(known.content, dict):
+    if is_theirs and change.before is not None and not isinstance(known.content, str):
         before = taken_out(change.path, change.before, known.content, known.before, mark, reviews=reviews)
         if known.before is None and is_empty(change.path, before, known.content):
             before = None
@@ -189,16 +232,15 @@ def _replace(change: Change) -> list[str]:
 
 def undoing(one: Target) -> list[Undoing]:
     """What undoing it does to each file; nothing is written."""
-    old = record.load(one.place.room, one.runtime.name, one.scope, one.directory)
+    old, reviews = one.record, _reviews(one)
     if old is None:
-        edits = combined(one.wiring.edits(one.place))
+        edits = combined(one.edits)
         files = [Kept(edit.path, None, "", edit.content, []) for edit in edits]
     else:
         files = old.files
-    reviews = one.wiring.reviews(one.place, file.glance) if one.wiring.reviews else None
     if reviews and reviews.path not in [kept.path for kept in files]:  # of a project: it is the user's file
         files = [*files, Kept(reviews.path, b"", "", {}, [])]
-    found = [_undone(kept, one.place.hook, reviews, known=old is not None) for kept in files]
+    found = [_undone(kept, one.mark, reviews, known=old is not None) for kept in files]
     return [each for each in found if each is not None]
 
 
@@ -229,4 +271,29 @@ def carry_out_undo(one: Target, todo: list[Undoing]) -> None:
     for each in todo:
         _replace(each.change)
     file.remove_directories({directory for each in todo for directory in each.directories})
-    record.forget(one.place.room, Record(one.runtime.name, one.scope, one.directory, []))
+    gone = one.record
+    record.forget(one.place.room, one.blank)
+    if gone is not None:
+        _tell_others(one.place.room, gone, {each.change.path: each.change for each in todo})
+
+
+def _tell_others(home: str, gone: Record, done: dict[str, Change]) -> None:
+    """A file may have been set up twice, for hooks and for tools: what stays knows it as it would be without
+    what is gone, so that undoing that, too, leaves every byte as it was.
+    """
+    below = {kept.path: kept for kept in gone.files}
+    made = [directory for kept in gone.files for directory in kept.directories]
+    for other in list(record.every(home)):
+        files = [_over(kept, below.get(kept.path), done.get(kept.path), made) for kept in other.files]
+        if files != other.files:
+            record.save(home, other._replace(files=files))
+
+
+def _over(kept: Kept, below: Kept | None, change: Change | None, made: list[str]) -> Kept:
+    around = [each for each in made if kept.path.startswith(f"{each}/") and each not in kept.directories]
+    kept = kept._replace(directories=[*kept.directories, *around])
+    if change and record.digest(change.before or b"") == kept.after:
+        kept = kept._replace(after=record.digest(change.after or b""))
+    if below and kept.before is not None and record.digest(kept.before) == below.after:
+        kept = kept._replace(before=below.before)
+    return kept

@@ -5,10 +5,13 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from postroom import config, host
 from postroom.model.message import Json
+from postroom.runtimes.wiring import Content, Entry
+
+HOOKS, TOOLS = "hooks", "mcp"  # the two parts of setting a runtime up
 
 
 class Kept(NamedTuple):
@@ -17,7 +20,7 @@ class Kept(NamedTuple):
     path: str
     before: bytes | None
     after: str  # its hash
-    content: Json | str  # what was put in
+    content: Content  # what was put in
     directories: list[str]  # that were made for it, the innermost first
 
 
@@ -28,22 +31,23 @@ class Record(NamedTuple):
     scope: str  # user, project or plugin
     directory: str  # of the project, or of the plugin
     files: list[Kept]
+    part: str = HOOKS  # or TOOLS
 
 
 def digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def _path(home: str, runtime: str, scope: str, directory: str) -> str:
-    name = f"{runtime}.{scope}"
+def _path(home: str, runtime: str, scope: str, directory: str, part: str) -> str:
+    name = f"{runtime}.{scope}" if part == HOOKS else f"{runtime}.{part}.{scope}"
     if scope == "project":
         name += f".{digest(directory.encode())[:12]}"
     return config.beside(home, "setup", f"{name}.json")
 
 
-def load(home: str, runtime: str, scope: str, directory: str) -> Record | None:
+def load(home: str, runtime: str, scope: str, directory: str, part: str = HOOKS) -> Record | None:
     """The record of a set-up; None when there is none, or it cannot be read any more."""
-    return _load(_path(home, runtime, scope, directory))
+    return _load(_path(home, runtime, scope, directory, part))
 
 
 def every(home: str) -> Iterator[Record]:
@@ -65,17 +69,25 @@ def _load(path: str) -> Record | None:
         files = [
             Kept(
                 each["path"], None if each["before"] is None else base64.b64decode(each["before"]),
-                each["after"], each["content"], each["directories"],
+                each["after"], _content(each["content"]), each["directories"],
             )
             for each in found["files"]
         ]  # fmt: skip
-        return Record(found["runtime"], found["scope"], found["directory"], files)
+        return Record(found["runtime"], found["scope"], found["directory"], files, found.get("part", HOOKS))
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
+def _content(found: Any) -> Content:
+    """JSON knows of no entries, only of arrays."""
+    if not isinstance(found, list):
+        return found
+    names, value = cast("tuple[list[str], Json]", found)
+    return Entry(tuple(names), value)
+
+
 def save(home: str, record: Record) -> None:
-    path = _path(home, record.runtime, record.scope, record.directory)
+    path = _path(home, record.runtime, record.scope, record.directory, record.part)
     host.private_directory(os.path.dirname(path))
     files = [
         {**each._asdict(), "before": None if each.before is None else base64.b64encode(each.before).decode()}
@@ -86,6 +98,6 @@ def save(home: str, record: Record) -> None:
 
 def forget(home: str, record: Record) -> None:
     try:
-        os.unlink(_path(home, record.runtime, record.scope, record.directory))
+        os.unlink(_path(home, record.runtime, record.scope, record.directory, record.part))
     except OSError:
         pass

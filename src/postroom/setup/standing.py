@@ -3,20 +3,27 @@
 from collections.abc import Iterator
 
 from postroom.room.local import LocalRoom
+from postroom.room.seat import TOOLS as BY_TOOLS
 from postroom.room.seat import bears
 from postroom.room.session import end
 from postroom.setup import record
 from postroom.setup.plan import Target, is_wired, target
-from postroom.setup.record import Record
+from postroom.setup.record import HOOKS, TOOLS, Record
 
 
-def here(home: str, name: str) -> list[Target]:
-    """Where a runtime is set up: for the user, for this project, as a plugin; recorded or not."""
-    known = [each for each in record.every(home) if each.runtime == name]
-    places = [(each.scope, each.directory) for each in known]
+def here(home: str, name: str, *parts: str) -> list[Target]:
+    """Where a runtime is set up: for the user, for this project, as a plugin; recorded or not.
+
+    `parts`: only hooks, or only tools.
+    """
+    wanted = parts or (HOOKS, TOOLS)
+    known = [each for each in record.every(home) if each.runtime == name and each.part in wanted]
+    places = [(each.part, each.scope, each.directory) for each in known]
     plugins = [target(home, name, plugin=each.directory) for each in known if each.scope == "plugin"]
-    others = [target(home, name), target(home, name, "project")]
-    return [one for one in others if (one.scope, one.directory) in places or is_wired(one)] + plugins
+    others = [target(home, name, scope, part=part) for part in wanted for scope in ("user", "project")]
+    return [
+        one for one in others if (one.part, one.scope, one.directory) in places or is_wired(one)
+    ] + plugins
 
 
 def elsewhere(home: str, names: list[str]) -> list[Record]:
@@ -26,14 +33,14 @@ def elsewhere(home: str, names: list[str]) -> list[Record]:
 
 
 def is_left(home: str, name: str) -> bool:
-    """Whether a runtime is still wired to the room anywhere, as far as is known."""
-    return bool(here(home, name) or elsewhere(home, [name]))
+    """Whether a runtime still runs hooks of the room anywhere, as far as is known."""
+    return bool(here(home, name, HOOKS) or any(each.part == HOOKS for each in elsewhere(home, [name])))
 
 
 def living(room: LocalRoom, name: str = "") -> dict[str, str]:
     """The live sessions that run hooks of ours, by id, with the agents' addresses; of one runtime, if named.
 
-    Who only looks (`hook plain`) runs none.
+    Who only looks (`hook plain`), or has only our tools, runs none.
     """
     return dict(_living(room, name))
 
@@ -45,7 +52,7 @@ def _living(room: LocalRoom, name: str) -> Iterator[tuple[str, str]]:
             offset += len(page)
             for agent in page:
                 for session in tx.sessions(agent.id):
-                    if name in ("", session.runtime) and bears(session):
+                    if name in ("", session.runtime) and session.runtime != BY_TOOLS and bears(session):
                         yield session.id, f"{agent.project}/{agent.name}"
 
 

@@ -1,4 +1,5 @@
-"""Adding a string to an array in a TOML table, and taking it out again, in the text as its owner wrote it.
+"""Adding a string to an array in a TOML table, or a table, and taking it out again, in the text as its owner
+wrote it.
 
 The text is edited by its lines, and the result is read: if it does not say exactly what was wanted, the
 edit is refused. So a way of writing that is not understood here costs a line by hand, never a setting.
@@ -8,9 +9,10 @@ import json
 import re
 import tomllib
 from collections.abc import Collection
+from typing import Any
 
 from postroom.model.message import Json
-from postroom.setup.jsonc import as_array, as_object, has
+from postroom.setup.jsonc import as_array, as_object, at, has
 
 
 class Unreadable(ValueError):
@@ -50,7 +52,7 @@ def add(text: str, addition: Json) -> str:
         return text
     after = _added(text, table, key, value)
     wanted = {**before, table: {**inner, key: [*values, value]}}
-    return _checked(after, wanted, addition)
+    return _checked(after, wanted, line(addition))
 
 
 def _added(text: str, table: str, key: str, value: str) -> str:
@@ -96,16 +98,64 @@ def remove(text: str, addition: Json, kept: Json) -> str:
     if not wanted_inner and not keep_table:
         wanted.pop(table)
         after = _without_header(after, table)
-    return _checked(after, wanted, addition)
+    return _checked(after, wanted, line(addition))
 
 
-def _checked(after: str, wanted: Json, addition: Json) -> str:
+def put(text: str, names: tuple[str, ...], value: Json) -> str:
+    """The text with a table at these names, in the place of what was there."""
+    before = document(text)
+    if at(before, names) == value:
+        return text
+    if at(before, names) is not None:
+        text = take(text, names, before)
+    newline = "\r\n" if "\r\n" in text else "\n"
+    gap = "" if not text else newline if text.endswith("\n") else newline * 2
+    after = text + gap + newline.join(lines(names, value)) + newline
+    above = before
+    for name in names[:-1]:
+        inner = as_object(above.setdefault(name, {}))
+        if inner is None:
+            raise Unreadable(f"{name} is no table")
+        above = inner
+    above[names[-1]] = value
+    return _checked(after, before, f"[{'.'.join(names)}]")
+
+
+def lines(names: tuple[str, ...], value: Json) -> list[str]:
+    """A table as somebody would write it by hand."""
+    return [f"[{'.'.join(names)}]", *(f"{key} = {_written(each)}" for key, each in value.items())]
+
+
+def take(text: str, names: tuple[str, ...], kept: Json) -> str:
+    """The text without a table, and those in it, and without the one above if `kept` has none."""
+    wanted = document(text)
+    if at(wanted, names) is None:
+        return text
+    after = text
+    while (shorter := _without_table(after, names, deep=True)) != after:
+        after = shorter
+    _below(wanted, names[:-1]).pop(names[-1])
+    above = names[:-1]
+    if not _below(wanted, above) and not has(kept, above):
+        after = _without_header(after, ".".join(above))
+    if not has(document(after), above):  # it had no header of its own
+        _drop(wanted, above)
+    return _checked(after, wanted, f"[{'.'.join(names)}]")
+
+
+def _written(value: Any) -> str:
+    if (members := as_object(value)) is not None:
+        return "{ " + ", ".join(f"{key} = {_written(each)}" for key, each in members.items()) + " }"
+    return json.dumps(value, ensure_ascii=False)  # strings, numbers and arrays are written alike
+
+
+def _checked(after: str, wanted: Json, what: str) -> str:
     try:
         if tomllib.loads(after) == wanted:
             return after
     except (ValueError, RecursionError):
         pass
-    raise Unreadable(f"it is written in a way that is not understood: {line(addition)}")
+    raise Unreadable(f"it is written in a way that is not understood: {what}")
 
 
 def _table(text: str, table: str) -> tuple[int, int] | None:
@@ -212,10 +262,11 @@ def _drop(found: Json, path: tuple[str, ...]) -> None:
             _below(found, path[: end - 1]).pop(path[end - 1], None)
 
 
-def _without_table(text: str, path: tuple[str, ...]) -> str:
-    """Without the lines of a table, and the blank one before it where it is the last."""
+def _without_table(text: str, path: tuple[str, ...], *, deep: bool = False) -> str:
+    """Without the lines of a table, or the first in it; and the blank one before it where it is the last."""
     for found in re.compile(r"^[ \t]*\[[^\n]*", re.MULTILINE).finditer(text):
-        if _path(found[0]) == path:
+        named = _path(found[0])
+        if (named[: len(path)] if deep else named) == path:
             following = re.compile(r"^[ \t]*\[", re.MULTILINE).search(text, found.end())
             if following:
                 return text[: found.start()] + text[following.start() :]

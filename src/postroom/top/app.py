@@ -12,7 +12,7 @@ from textual.widgets import Footer, Input, Static
 
 from postroom.errors import PostroomError
 from postroom.top import detail, line
-from postroom.top.doing import doing, inbox, session
+from postroom.top.doing import doing, inbox, runs, session
 from postroom.top.line import Part
 from postroom.top.rows import Rows
 from postroom.top.source import Source
@@ -80,7 +80,7 @@ class Top(Steering):
         yield Footer(compact=True)
 
     def on_mount(self) -> None:
-        self.rows("mail").focus()
+        self.rows("agents").focus()
         self._find.display = False
         self._attend()
         self._keep_up()
@@ -123,10 +123,10 @@ class Top(Steering):
     async def _around(self) -> None:
         """What sessions do is no event. Where none runs, and the room is here, nothing can have changed."""
         view = self._view
-        runs = view is not None and any(map(session, view.agents))
+        is_alive = view is not None and any(map(session, view.agents))
         if view is None or self._lost:
             self._due.set()
-        elif self.app_focus and (runs or not self._source.is_here):
+        elif self.app_focus and (is_alive or not self._source.is_here):
             try:
                 found = await self._source.do(look_around, self._source, view)
             except PostroomError as exc:
@@ -174,8 +174,13 @@ class Top(Steering):
             self.put("#head", _head(view))
         if view is None:
             return
-        asked, lost = many(len(view.gates), "question"), many(len(view.dead) + len(view.uncertain), "letter")
-        self.put("#needs-title", [Part("Needs you", "bold"), Part(f"  {asked}, {lost} not delivered", "dim")])
+        needs = (
+            (len(view.gates), "question", ""),
+            (len(line.asking(view)), "agent", " that cannot go on"),
+            (len(view.dead) + len(view.uncertain), "letter", " not delivered"),
+        )
+        told = ", ".join(f"{many(count, what)}{how}" for count, what, how in needs if count)
+        self.put("#needs-title", [Part("Needs you", "bold"), Part(f"  {told}", "dim")])
         self.put("#agents-title", [Part("Agents", "bold")])
         some = [Part(f"  {plain(self._wanted)}", "link"), Part("  esc: all of it", "dim")]
         self.put("#mail-title", [Part("Mail", "bold"), *(some if self._wanted else [])])
@@ -201,6 +206,8 @@ class Top(Steering):
                 self._open("message", event.key)
             case _ if self.need()[0] == "gate":
                 self.action_decide()
+            case _ if self.need()[0] == "agent":
+                self._open("agent", self.need()[1])
             case _:
                 self._open("message", self.need()[1])
 
@@ -251,7 +258,8 @@ class Top(Steering):
 
     def action_thread(self) -> None:
         kind, key = self._of
-        ref = self.need()[1] if self.rows("needs").has_focus else self.rows("mail").key
+        is_need = self.rows("needs").has_focus and self.need()[0] != "agent"
+        ref = self.need()[1] if is_need else self.rows("mail").key
         if ref := key if kind == "message" else ref:
             self._open("thread", ref)
 
@@ -290,7 +298,7 @@ class Top(Steering):
             return action == "leave"
         needs, is_open = self.rows("needs"), self._beside is not None
         chosen = self.need()[0] if needs.has_focus else ""
-        is_agent = self._of[0] == "agent" if is_open else self.rows("agents").has_focus
+        is_agent = self._of[0] == "agent" if is_open else self.rows("agents").has_focus or chosen == "agent"
         one, gates = self.agent() if is_agent else None, self._view.gates
         means = {
             "thread": self._of[0] == "message" if is_open else not is_agent,
@@ -310,9 +318,9 @@ class Top(Steering):
 
 def _head(view: View) -> list[Part]:
     agents = [one for one in view.agents if one["kind"] != "human"]
-    running = sum(session(one) is not None or one["reach"] == "live" for one in agents)
-    stuck = sum(doing(one).state == "stuck" for one in agents)
+    running = sum(map(runs, agents))
+    stuck = sum(bool(doing(one).trouble) for one in agents)
     facts = f"{running} of {many(len(agents), 'agent')} running · {sum(map(inbox, agents)):,} waiting"
     parts = [Part("Postroom", "bold"), Part(f"  {plain(view.me['project'])}"), Part(f"  {facts}", "dim")]
-    parts += [Part(f"  {stuck} stuck", "trouble")] if stuck else []
+    parts += [Part(f"  {stuck} {'needs' if stuck == 1 else 'need'} somebody", "trouble")] if stuck else []
     return parts + ([Part(f"  as {plain(view.me['agent'])}", "dim")] if view.me["agent"] else [])

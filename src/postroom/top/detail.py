@@ -9,8 +9,8 @@ from postroom.clock import left, wall
 from postroom.model.message import Json
 from postroom.protocol.unwire import moment
 from postroom.top import word
-from postroom.top.doing import ago, doing, inbox, reached, title
-from postroom.top.line import Part, called
+from postroom.top.doing import ago, attach, doing, inbox, reached, title
+from postroom.top.line import MARKS, Part, called
 from postroom.top.source import Source
 from postroom.top.standing import standing
 from postroom.top.text import gist, many, plain
@@ -126,13 +126,17 @@ def agent(source: Source, view: View, party: str) -> Lines:
     if one is None:
         return [[Part("It is not here any more.", "dim")]]
     now = doing(one)
-    tone = {"stuck": "trouble", "paused": "waits", "busy": "fine", "idle": "fine"}.get(now.state, "dim")
+    tone = MARKS[now.state][1]
     lines: Lines = [
         [Part(plain(one["address"]), "bold"), Part(f"  {plain(one['role'])}" if one["role"] else "", "dim")],
         [Part(now.word, tone), Part(f"  {now.evidence}" if now.evidence else "", "dim")],
     ]
     if now.until and inbox(one):
         lines.append([Part(f"Its mail waits {now.until}.", tone)])
+    if now.state == "asks":
+        there = attach(one)
+        how = [Part("Answer it in its terminal: "), Part(there, "link")]
+        lines.append(how if there else [Part("Answer it where it runs: its terminal is not known here.")])
     if now.doubt:
         lines.append([Part(f"{now.doubt[:1].upper()}{now.doubt[1:]}.", "trouble")])
     if one["description"]:

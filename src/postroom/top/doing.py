@@ -1,5 +1,6 @@
 """What an agent does, how that is known, and whether somebody should look after it."""
 
+import re
 from typing import Literal, NamedTuple
 
 from postroom.clock import rough, wall
@@ -8,19 +9,23 @@ from postroom.protocol.unwire import moment
 from postroom.runtimes import NAMES, load
 from postroom.top.text import many, plain
 
-State = Literal["stuck", "paused", "busy", "idle", "off", "person", "left"]
+State = Literal["asks", "stuck", "paused", "busy", "idle", "off", "person", "left"]
 
-_ORDER: tuple[State, ...] = ("stuck", "paused", "busy", "idle", "off", "person", "left")
+_ORDER: tuple[State, ...] = ("asks", "stuck", "paused", "busy", "idle", "off", "person", "left")
 
 
 class Doing(NamedTuple):
-    """`until`: what its mail waits for; `doubt`: what nobody can tell. Empty where there is no such thing."""
+    """`until`: what its mail waits for; `trouble`: what somebody should look at, `doubt` included.
+
+    Empty where there is no such thing.
+    """
 
     state: State
     word: str
     evidence: str
     until: str = ""
     doubt: str = ""
+    trouble: str = ""
 
 
 def ago(at: str | None) -> str:
@@ -47,48 +52,82 @@ def is_paused(agent: Json) -> bool:
     return bool(manners.get("paused"))
 
 
+def runs(agent: Json) -> bool:
+    """Whether something of it is there to be stopped."""
+    return not agent["left_at"] and (session(agent) is not None or agent["reach"] == "live")
+
+
 def doing(agent: Json) -> Doing:
+    """The page has the same rule, and a test that they agree."""
     if agent["left_at"]:
         return Doing("left", "has left", f"since {ago(agent['left_at'])}")
     if agent["kind"] == "human":
         return Doing("person", "a person", "")
-    one, unsure = session(agent), agent["uncertain"]
+    found, count, unsure = _present(agent), inbox(agent), agent["uncertain"]
+    waits = f"{many(count, 'message')} {'waits' if count == 1 else 'wait'}" if count else ""
     doubt = f"of {many(unsure, 'message')} nobody can tell what became of it" if unsure else ""
+    if found.state == "stuck" and not waits:
+        found = found._replace(state="off")
+    said = {
+        "asks": "; ".join(filter(None, ("needs a person’s answer to go on", waits))),
+        "stuck": f"{found.word}; {waits}",
+        "paused": waits and f"is paused; {waits} until it is resumed",
+    }.get(found.state, "")
+    return found._replace(doubt=doubt, trouble="; ".join(filter(None, (said, doubt))))
+
+
+def _present(agent: Json) -> Doing:
+    one = session(agent)
     if is_paused(agent):
-        return Doing("paused", "paused", known(one) if one else "", "until it is resumed", doubt)
-    found = _running(one) if one else _absent(agent)
-    is_off = found.state == "off" and inbox(agent) > 0
-    return found._replace(state="stuck" if is_off else found.state, doubt=doubt)
-
-
-def _running(one: Json) -> Doing:
-    evidence = known(one)
+        return Doing("paused", "paused", "it gets nothing until it is resumed", "until it is resumed")
+    if one is None:
+        return _absent(agent)
     match one["presence"]:
         case "permission":
-            return Doing("stuck", "needs a person", evidence, "until a person has answered it")
+            return Doing("asks", "needs a person", known(one), "until a person has answered")
         case "busy":
-            return Doing("busy", "working", evidence)
+            return Doing("busy", "working", known(one))
         case "idle":
-            return Doing("idle", "idle", evidence)
+            return Doing("idle", "idle", known(one))
         case _:
-            return Doing("off", "no sign of life", evidence, "until it shows one")
+            return _unknown(agent, one)
+
+
+def _unknown(agent: Json, one: Json) -> Doing:
+    """A screen that says nothing is no sign of death. Stuck, if mail waits."""
+    seen: Json = agent.get("bridge") or {}
+    if not one.get("bridge"):
+        return Doing("stuck", "no sign of life", known(one), "until it shows one")
+    if seen.get("reason") == "unknown_screen":
+        return Doing("stuck", "its screen is not known", known(one), "until its screen is known")
+    word = "starting" if seen.get("doing") == "starting" else "not looked at yet"
+    return Doing("stuck", word, known(one), "until it has been looked at")
 
 
 def _absent(agent: Json) -> Doing:
     if agent["reach"] == "live":
         return Doing("idle", "listening", "a program of its own listens")
-    bridge: Json = agent.get("bridge") or {}
-    return Doing("off", "not running", plain(bridge.get("because") or ""), "until it is started")
+    seen: Json = agent.get("bridge") or {}
+    why = plain(seen["because"]) if seen.get("doing") == "gone" else ""
+    return Doing("off", "not running", why, "until it is started")
 
 
 def known(one: Json) -> str:
     """How it is known what a session does."""
     when = ago(one["since"])
-    if one["because"]:
-        return ", ".join(filter(None, (plain(one["because"]), when)))
+    if because := plain(one["because"] or ""):
+        is_now = when in ("", "just now")
+        return because if is_now else f"seen {when}: {re.sub(' ago$', ' before', because)}"
     if one["event"]:
         return f"its last event: {plain(one['event'])}, {when}"
     return f"last seen {when}" if when else "it runs, and left no sign"
+
+
+def attach(agent: Json) -> str:
+    """The command that gets a person to its terminal; empty: that is not known."""
+    one = session(agent)
+    is_there = one and (one.get("pane") or one.get("bridge") in ("tmux", "pty"))
+    return f"postroom attach {plain(agent['address'])}" if is_there else ""
 
 
 def reached(agent: Json) -> str:
@@ -117,7 +156,14 @@ def title(runtime: str) -> str:
     return load(runtime).title if runtime in NAMES else plain(runtime)
 
 
+def _urgency(found: Doing) -> int:
+    """An agent that asks cannot go on without a person; then whatever else somebody should look at."""
+    return 0 if found.state == "asks" else 1 if found.trouble else 2
+
+
 def in_order(agents: list[Json]) -> list[tuple[Json, Doing]]:
     """Those who need somebody first."""
     found = [(one, doing(one)) for one in agents]
-    return sorted(found, key=lambda pair: (_ORDER.index(pair[1].state), pair[0]["address"]))
+    return sorted(
+        found, key=lambda pair: (_urgency(pair[1]), _ORDER.index(pair[1].state), pair[0]["address"])
+    )

@@ -8,12 +8,13 @@ from postroom.clock import left, wall
 from postroom.model.message import Json
 from postroom.protocol.unwire import moment
 from postroom.text import width
-from postroom.top.doing import Doing, State, in_order, inbox
+from postroom.top.doing import Doing, State, attach, in_order, inbox
 from postroom.top.standing import summary
 from postroom.top.text import gist, plain
 from postroom.top.view import View
 
-_MARKS: dict[State, tuple[str, str]] = {
+MARKS: dict[State, tuple[str, str]] = {
+    "asks": ("▲", "trouble"),
     "stuck": ("▲", "trouble"),
     "paused": ("‖", "waits"),
     "busy": ("●", "fine"),
@@ -73,15 +74,15 @@ def agents(view: View, columns: int) -> list[Row]:
 
 def _agent(one: Json, doing: Doing, laid: tuple[str, int, int], columns: int) -> list[Part]:
     name, wide, doings = laid
-    mark, style = _MARKS[doing.state]
+    mark, style = MARKS[doing.state]
     is_calm = doing.state in ("off", "person", "left")
     count = inbox(one)
     parts = [
         Part(f"{mark} ", style),
-        Part(cut(name, wide + 2), "dim" if is_calm else "bold"),
+        Part(f"{cut(name, wide)}  ", "dim" if is_calm else "bold"),
         Part(
             cut(doing.word, doings + 2),
-            style if doing.state in ("stuck", "paused") else "dim" if is_calm else "",
+            style if doing.state in ("asks", "stuck", "paused") else "dim" if is_calm else "",
         ),
         Part(cut(f"✉ {count:,}" if count else "", 6), "waits"),
     ]
@@ -94,8 +95,10 @@ def _about(one: Json, doing: Doing, style: str) -> list[Part]:
     count, said = inbox(one), list[Part]()
     if doing.until and count:
         said.append(Part(f"{count:,} {'waits' if count == 1 else 'wait'} {doing.until}", style))
-    elif doing.state == "stuck":
+    elif doing.state == "asks":
         said.append(Part(f"stands still {doing.until}", style))
+    if doing.state == "asks" and (there := attach(one)):
+        said.append(Part(there, "link"))
     if doing.doubt:
         said.append(Part(doing.doubt, "trouble"))
     known = doing.evidence or ("" if said else gist(one["description"]))
@@ -136,19 +139,20 @@ def _letter(
     one: Json, laid: tuple[str, int, int], columns: int, who: Callable[[str], Json | None]
 ) -> list[Part]:
     pair, wide, times = laid
-    found = summary(one["deliveries"], who)
+    found = summary(one, who)
     standing = cut(found.word, 24) if columns >= _WIDE else found.word if found.tone == "trouble" else ""
     subject, rest = gist(one["subject"] or "", 100), gist(_said(one))
     parts = [
         Part(f"{moment_of(one['created_at']):<{times}}  ", "dim"),
         Part(f"{found.rail}  ", found.tone),
-        Part(cut(pair, wide + 2)),
+        Part(f"{cut(pair, wide)}  "),
     ]
     if columns >= _WIDE:
         parts.insert(2, Part(f"{standing} ", found.tone))
         standing = ""
     room = columns - sum(width(part.text) for part in parts)
-    tail = [Part(f" {standing}", found.tone)] if standing and width(standing) < room - 16 else []
+    brief = standing if width(standing) < room - 16 else standing.removeprefix("waits: ")
+    tail = [Part(f" {brief}", found.tone)] if brief and width(brief) < room - _SCRAP else []
     room -= sum(width(part.text) for part in tail)
     text = fitted([Part(subject, "bold"), Part("  " if subject and rest else ""), Part(rest, "dim")], room)
     used = sum(width(part.text) for part in text)
@@ -160,15 +164,33 @@ def _said(one: Json) -> str:
 
 
 def needs(view: View, columns: int) -> list[Row]:
-    """What waits for a person: questions first, then what was not delivered."""
+    """What waits for a person: questions first, then agents that ask, then what was not delivered."""
     project = view.me["project"]
     rows = [Row(f"gate {one['message']['id']}", _gate(one, project, columns)) for one in view.gates]
+    rows += [Row(f"agent {one['id']}", _asking(one, found, project, columns)) for one, found in asking(view)]
     for kind, mark, letters in (("dead", "×", view.dead), ("uncertain", "≈", view.uncertain)):
         rows += [
             Row(f"{kind} {one['id']} {one['delivery']['recipient_id']}", _lost(one, mark, project, columns))
             for one in letters
         ]
     return rows
+
+
+def asking(view: View) -> list[tuple[Json, Doing]]:
+    """Agents that cannot go on before a person has answered."""
+    return [(one, found) for one, found in in_order(view.agents) if found.state == "asks"]
+
+
+def _asking(one: Json, found: Doing, project: str, columns: int) -> list[Part]:
+    there = attach(one)
+    parts = [
+        Part("▲ ", "trouble"),
+        Part(called(one["address"], project), "bold"),
+        Part(f" {found.word}", "trouble"),
+        *([Part(f"  {there}", "link")] if there else []),
+        Part(f"  {found.evidence}", "dim"),
+    ]
+    return fitted(parts, columns)
 
 
 def _gate(one: Json, project: str, columns: int) -> list[Part]:

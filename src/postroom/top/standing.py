@@ -64,10 +64,15 @@ def standing(delivery: Json, agent: Json | None) -> Standing:
     return Standing(f"waits: {plain(word.waits(why))}", "waits" if why in word.PASSING else "trouble", rail)
 
 
-def summary(deliveries: list[Json], who: Callable[[str], Json | None]) -> Standing:
-    """All deliveries of a message."""
+def summary(message: Json, who: Callable[[str], Json | None]) -> Standing:
+    """All deliveries of a message; of one for whoever is first, that one's."""
+    deliveries: list[Json] = message["deliveries"]
     if not deliveries:
         return Standing("for nobody", "waits", "○○○○")
+    here = [one for one in deliveries if not is_exit(one)] if message["to"].startswith("one:") else []
+    if first := next((one for one in here if height(one) > 1), None):
+        found = standing(first, who(first["recipient_id"]))
+        return found._replace(word=f"{found.word} by {plain(first['recipient'])}")
     each = [standing(one, who(one["recipient_id"])) for one in deliveries]
     if len(each) == 1:
         return each[0]

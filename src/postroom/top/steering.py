@@ -15,7 +15,7 @@ from postroom.errors import PostroomError
 from postroom.model.message import Json
 from postroom.top.detail import Lines
 from postroom.top.dialog import Decide, Interrupt, Said, Sure
-from postroom.top.doing import doing
+from postroom.top.doing import attach, doing
 from postroom.top.line import Part, called
 from postroom.top.rows import PLAIN, STYLES, Rows
 from postroom.top.source import Source
@@ -72,7 +72,8 @@ class Steering(App[None]):
 
     def agent(self) -> Json | None:
         """The agent that is looked at, or chosen."""
-        key = self._of[1] if self._of[0] == "agent" else self.rows("agents").key
+        kind, ref, _ = self.need() if self.rows("needs").has_focus else ("", "", "")
+        key = self._of[1] if self._of[0] == "agent" else ref if kind == "agent" else self.rows("agents").key
         return next((one for one in self._view.agents if one["id"] == key), None) if self._view else None
 
     def need(self) -> tuple[str, str, str]:
@@ -91,14 +92,16 @@ class Steering(App[None]):
 
         def answered(said: Said) -> None:
             if said:
-                self._do(self._stopped(one["address"], *said))
+                self._do(self._stopped(one, *said))
 
         self.push_screen(Interrupt(called(one["address"], view.me["project"]), doing(one).word), answered)
 
-    async def _stopped(self, address: str, kind: str, reason: str) -> str:
+    async def _stopped(self, one: Json, kind: str, reason: str) -> str:
+        address = one["address"]
         found = await self._source.ask("interrupt", address=address, kind=kind, reason=reason)
         how = "proven" if found["proven"] else "stored, not stopped" if found["message"] else "not proven"
-        return f"{kind} {address}: {how}: {found['words']}"
+        there = "" if found["proven"] else attach(one)
+        return f"{kind} {address}: {how}: {found['words']}{f'; see to it: {there}' if there else ''}"
 
     def action_resume(self) -> None:
         if one := self.agent():

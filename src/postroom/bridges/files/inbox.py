@@ -224,7 +224,7 @@ class Inbox:
     def _hand(self, done: list[Mail], others: list[Mail]) -> None:
         """Those are in the inbox from now on; of the others nothing was written."""
         if done:
-            turn.hand_all(self._room, done, self._session)
+            turn.hand_all(self._room, done, self._session.process)
             self._lying += len(done)
         if others:
             self._give_back(others, Outcome.REFUSED)

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
     from postroom.cli.context import Context
     from postroom.cli.parser import Parser
+    from postroom.demo.pane import Act
     from postroom.room.local import LocalRoom
 
 HELP = """\
@@ -41,7 +42,7 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
 
     from postroom.demo.show import run as play
 
-    def after(room: "LocalRoom", report: dict[str, Any]) -> None:
+    def after(room: "LocalRoom", report: dict[str, Any], act: "Act | None") -> None:
         if context.json:
             context.put_json(report)
             return
@@ -49,14 +50,14 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
         look = "" if shows else f"See it on a page: {called()} demo --fast --page"
         context.put(_summary(report, look, context))
         if shows:
-            _show_page(room, context)
+            _show_page(room, act, context)
 
     out = Silent() if context.json else context.out
     report = play(out, fast=args.fast, keep=args.keep, after=after)
     return 1 if report["lost"] else 0
 
 
-def _show_page(room: "LocalRoom", context: "Context") -> None:
+def _show_page(room: "LocalRoom", act: "Act | None", context: "Context") -> None:
     """Until somebody has seen enough, or a signal ends it: the room is removed after it, either way."""
     import signal
     import sys
@@ -64,6 +65,8 @@ def _show_page(room: "LocalRoom", context: "Context") -> None:
 
     from postroom.cli.person import login
     from postroom.demo.page import Page
+    from postroom.errors import TimedOut
+    from postroom.server.port import NoBridges
 
     def end(number: int, _: object) -> None:
         raise KeyboardInterrupt if number == signal.SIGINT else SystemExit(128 + number)
@@ -71,8 +74,13 @@ def _show_page(room: "LocalRoom", context: "Context") -> None:
     for name in ("SIGINT", "SIGTERM", "SIGHUP"):
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), end)
-    with Page(room, login() or "human:you") as page, suppress(KeyboardInterrupt):
+    with Page(room, login() or "human:you", act or NoBridges()) as page, suppress(KeyboardInterrupt):
         context.put(f"\nThe same on a page: {context.out.paint(page.url, 'cyan')}\n")
+        if act is not None:
+            with suppress(TimedOut):  # a page without it is a page
+                act.ask_again()
+            where = f"{called()} attach {act.name} --home {room.home}"
+            context.note(f"There, {act.name} asks something in its pane. Answer it: {where}")
         context.note("The link works once. Press Enter to end.")
         sys.stdin.readline()
 

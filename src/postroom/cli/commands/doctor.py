@@ -158,6 +158,7 @@ def _document(report: _Report) -> dict[str, Any]:
         "runtime": found.name, "title": found.title, "path": found.path or None,
         "version": found.version or None,
         "set_up": [each._asdict() for each in found.wired], "trusted": found.trusted,
+        "tools": [each._asdict() for each in found.tools],
         "sessions": [{"agent": address, "session": one.id} for address, one in found.sessions],
         "proven": _proven(found), "proven_by_mail": found.by_mail, "remark": found.target.runtime.remark,
         "instead": found.target.wiring.instead or None,
@@ -179,6 +180,8 @@ def _text(report: _Report, context: "Context") -> str:
     found, inside, paint = report.found, report.inside, context.out.paint
     lines = [f"{paint(found.title, 'bold')} {found.version}".rstrip()]
     rows = [("program", found.path or "not on your PATH"), ("set up", _set_up(found))]
+    if tools := _tools(found):
+        rows.append(("tools", tools))
     if found.wired:
         rows += _facts(found)
     if inside.words:
@@ -200,6 +203,8 @@ def _lines(rows: list[tuple[str, str]], context: "Context") -> list[str]:
 def _set_up(found: "Examined") -> str:
     if found.wired:
         return ", ".join(map(_wired, found.wired))
+    if not found.target.wiring.has_hooks and found.target.wiring.has_tools:
+        return "it has no hooks"
     instead, setting_up = found.target.wiring.instead, f"{found.target.call} setup {found.name}"
     if instead:
         return f"cannot be. {instead}"
@@ -208,8 +213,22 @@ def _set_up(found: "Examined") -> str:
     return f"no: {setting_up}"
 
 
+def _tools(found: "Examined") -> str:
+    """Where it starts the MCP server, or how it would; empty: that is not known of it."""
+    known = found.target.wiring
+    if not known.has_tools:
+        return ""
+    if found.tools:
+        told = [_WHERE[each.scope] + ("" if each.ours else ", added by hand") for each in found.tools]
+        return ", ".join(told)
+    return f"no: {found.target.call} setup {found.name}{' --mcp' if known.has_hooks else ''}"
+
+
+_WHERE = {"user": "for you", "project": "for this project", "plugin": "as a plugin"}
+
+
 def _wired(one: "Wired") -> str:
-    where = {"user": "for you", "project": "for this project", "plugin": "as a plugin"}[one.scope]
+    where = _WHERE[one.scope]
     if one.scope == "plugin" and one.left:
         where += ", which is not installed yet"
     return where if one.current else f"{where}, not as it should be"

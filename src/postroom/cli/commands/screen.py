@@ -83,11 +83,11 @@ def _shown(found: "Named", lines: int, colour: bool, context: "Context") -> tupl
             return ask(context.room().home, "screen", agent=found.agent.id, lines=lines), "daemon"
         except (BridgeError, TimedOut, UnknownAgent) as exc:
             if found.pane is None:
-                raise _ended(found, exc) if is_gone(found.manifest.process) else exc from None
+                raise _ended(found, exc, context) if is_gone(found.manifest.process) else exc from None
             if pause(str(exc).partition(": it ")[2]):
                 context.note(str(exc))
     elif found.agent is not None and found.pane is None and _has_run(found.agent.id, context):
-        raise _ended(found, f"{found.name} is not running")
+        raise _ended(found, f"{found.name} is not running", context)
     return captured(found.there, lines, colour=colour), "tmux"
 
 
@@ -97,7 +97,9 @@ def _has_run(agent: str, context: "Context") -> bool:
     return any(event.type in ("agent.started", "agent.output") for event in recent)
 
 
-def _ended(found: "Named", what: object) -> "BridgeError":
+def _ended(found: "Named", what: object, context: "Context") -> "BridgeError":
+    from postroom.cli.kept import afterwards
     from postroom.errors import BridgeError
 
-    return BridgeError(str(what), hint=f"See what it printed: postroom log {found.name}")
+    agent = found.agent.id if found.agent else ""
+    return BridgeError(str(what), hint=afterwards(context.room(), agent, found.name))

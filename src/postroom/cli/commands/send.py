@@ -226,6 +226,17 @@ def _head(sent: "Sent", context: "Context") -> str:
     return f"{paint(sent.message.handle, 'cyan')}  {verb}  {paint(sent.id, 'dim')}\n"
 
 
+def _told(reach: str, to: str, sent: "Sent", context: "Context") -> str:
+    """How somebody can be reached. It is stored, so who cannot be asked about is no reason to send again."""
+    from postroom.cli.reach import told
+    from postroom.errors import PostroomError
+
+    try:
+        return f", {told(reach, to, (sent.ways or {}).get(to), context)}"
+    except PostroomError:
+        return ""
+
+
 def _state(sent: "Sent", context: "Context") -> str:
     """For each recipient its rung, and how it can be reached if it has yet to be."""
     if context.json:
@@ -234,14 +245,12 @@ def _state(sent: "Sent", context: "Context") -> str:
         return context.to_json(wire.sent(sent)) + "\n"
     if context.quiet:
         return ""
-    from postroom.cli.reach import told
-
     paint, lines = context.out.paint, list[str]()
     for delivery, reach in zip(sent.deliveries, sent.reach, strict=True):
         text = f"{delivery.state}{_why(delivery)}"
         if delivery.state in (State.STORED, State.OFFERED):
             to = delivery.recipient_id
-            text += f", {told(reach, to, (sent.ways or {}).get(to), context)}"
+            text += _told(reach, to, sent, context)
         name = delivery.recipient
         told_of = context.out.fold(f"{name}: {text}", 4).removeprefix(name)
         lines.append(f"  {paint(name, 'bold')}{told_of}\n")

@@ -11,15 +11,17 @@ if TYPE_CHECKING:
     from postroom.setup.plan import Target, Undoing
 
 HELP = """\
-Wire an agent CLI to this room: its hooks then show mail to the model. What would be written is shown first,
-as a diff; what you had stays. Without RUNTIME, each one that is installed is offered. A second run finds
-nothing to do, and --undo puts every file back as it was. A CLI works with one room: if another room's hooks
-are there, --replace puts this one's in their place."""
+Wire an agent CLI to this room: its hooks then show mail to the model. With --mcp it gets an MCP server
+instead, or as well: its mailbox as tools of its own, which also work where hooks cannot, in a sandbox. What
+would be written is shown first, as a diff; what you had stays. Without RUNTIME, each one that is installed is
+offered. A second run finds nothing to do, and --undo puts every file back as it was. A CLI works with one
+room: if another room's hooks are there, --replace puts this one's in their place."""
 EXAMPLES = """\
   postroom setup                       # finds what is installed
   postroom setup claude codex
   postroom setup codex --dry-run       # only the diff
   postroom setup gemini --scope project --yes
+  postroom setup codex --mcp           # the mailbox as tools, beside the hooks
   postroom setup claude --plugin       # as a plugin, not in the settings
   postroom setup claude --undo
   postroom setup claude --replace      # it was wired to another room"""
@@ -31,6 +33,7 @@ def add_arguments(parser: "Parser") -> None:
     names = f"{', '.join(NAMES[:-1])} or {NAMES[-1]}"
     parser.add_argument("runtimes", metavar="RUNTIME", nargs="*", help=names)
     parser.add_argument("--scope", metavar="WHERE", default="user", help="user (default) or project")
+    parser.add_argument("--mcp", action="store_true", help="the MCP server, not the hooks")
     parser.add_argument("--undo", action="store_true", help="take it back")
     parser.add_argument("--replace", action="store_true", help="put it in the place of another room's")
     parser.add_argument("--yes", action="store_true", help="write without asking")
@@ -59,8 +62,28 @@ def _set_up(args: "argparse.Namespace", context: "Context") -> list[dict[str, An
 
         context.note(f"No agent CLI was found. Name one to set it up anyway: {', '.join(NAMES)}")
     room, plugin = home(args.home), _plugin(args)
-    chosen = [target(room, name, args.scope, plugin=plugin, allow=args.allow) for name in names]
+    chosen = [
+        target(room, name, args.scope, plugin=plugin, allow=args.allow, part=part)
+        for name in names
+        if (part := _part(name, args))
+    ]
     return [_tried(one, args, context) for one in chosen]
+
+
+def _part(name: str, args: "argparse.Namespace") -> str:
+    """Hooks, unless the server is asked for, or is all it takes; empty: it takes none, and was not named."""
+    from postroom.errors import UsageError
+    from postroom.runtimes import load
+    from postroom.runtimes.wiring import of
+    from postroom.setup.record import HOOKS, TOOLS
+
+    found = of(load(name).name)
+    if not args.mcp:
+        return TOOLS if found.has_tools and not found.has_hooks else HOOKS
+    if not found.has_tools and args.runtimes:
+        what = f"how {load(name).title} is told of an MCP server is not known here"
+        raise UsageError(what, hint="Where it takes one, the command is: postroom mcp")
+    return TOOLS if found.has_tools else ""
 
 
 def _tried(one: "Target", args: "argparse.Namespace", context: "Context") -> dict[str, Any]:
@@ -117,6 +140,10 @@ def _check(args: "argparse.Namespace") -> None:
     if args.plugin and (len(args.runtimes) != 1 or args.scope == "project"):
         hint = f"Try: {calling(home(args.home))} setup claude --plugin"
         raise UsageError("a plugin is for one runtime, and for the user", hint=hint)
+    if args.plugin and args.mcp:
+        raise UsageError(
+            "the plugin has hooks, and the server is set up without it", hint="Leave out: --plugin"
+        )
     if args.into and not args.plugin:
         raise UsageError("--into says where a plugin is made, and there is none", hint="Add: --plugin")
 
@@ -124,7 +151,7 @@ def _check(args: "argparse.Namespace") -> None:
 def _set_one_up(one: "Target", args: "argparse.Namespace", context: "Context") -> dict[str, Any]:
     from postroom.cli.wiring import report, show
 
-    if one.wiring.instead:
+    if one.is_hooks and one.wiring.instead:
         context.note(f"{one.runtime.title} cannot be wired. {one.wiring.instead}")
         return report(one, "impossible", [], [one.wiring.instead])
     wanted = _planned(one, replace=args.replace)
@@ -150,8 +177,8 @@ def _planned(one: "Target", *, replace: bool) -> _Planned:
     from postroom.setup.plan import changes
 
     other, undone = displaced(one, replace=replace)
-    todo = changes(one, undone)
-    left = one.wiring.left_to_do(one.place, glance) if one.wiring.left_to_do else []
+    todo = changes(one, undone, replace=replace)
+    left = one.wiring.left_to_do(one.place, glance) if one.is_hooks and one.wiring.left_to_do else []
     taken = [
         {"path": each.change.path, "change": "taken_out", "diff": each.change.diff(),
          "why": f"the hooks of the room {other.place.room if other else ''}"}
@@ -172,7 +199,7 @@ def _carried_out(wanted: _Planned, args: "argparse.Namespace", context: "Context
     from postroom.setup.plan import carry_out, carry_out_undo, is_wired
 
     one, left, files = wanted.one, wanted.left, wanted.files
-    if not files and program.is_current(one.place.room):
+    if not files and (not one.is_hooks or program.is_current(one.place.room)):
         context.note(f"{_done(one, left)}: nothing to {'write' if left else 'do'}.")
         _tell_left(one, left, context)
         return "unchanged"
@@ -181,7 +208,7 @@ def _carried_out(wanted: _Planned, args: "argparse.Namespace", context: "Context
     if files and not agreed(f"Write this for {one.runtime.title}?", args, context, summary(one, files)):
         return "declined"
     is_new = not is_wired(one)
-    context.room(create=True).projects()  # the hooks want a room that is there
+    context.room(create=True).projects()  # what is wired wants a room that is there
     if wanted.other is not None:
         carry_out_undo(wanted.other, wanted.undone)
     carry_out(one, wanted.todo)
@@ -195,7 +222,7 @@ def _carried_out(wanted: _Planned, args: "argparse.Namespace", context: "Context
 def _done(one: "Target", left: list[str]) -> str:
     if one.scope == "plugin" and left:
         return f"The plugin for {one.runtime.title} is written, and not installed yet"
-    return f"{one.runtime.title} is set up"
+    return f"{one.runtime.title} is set up" if one.is_hooks else f"{one.runtime.title} has our tools"
 
 
 def _tell_before_use(one: "Target", context: "Context", *, is_new: bool) -> None:
@@ -213,8 +240,10 @@ def _tell_left(one: "Target", left: list[str], context: "Context") -> None:
     for step in left:
         is_command = one.scope == "plugin"
         context.note(f"  now run: {step}" if is_command else f"  left to do: {step}", whole=is_command)
-    if one.runtime.remark:
+    if one.runtime.remark and (one.is_hooks or not one.wiring.has_hooks):
         context.note(f"  good to know: {one.runtime.remark}")
+    if not one.is_hooks:
+        return
     if installed.own() is None:
         context.note("  postroom is not on your PATH: an agent could neither send nor answer.")
         context.note(f"    {installed.remedy()}", whole=True)

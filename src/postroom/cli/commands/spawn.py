@@ -76,7 +76,7 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
 
         context.put(line(facts, context) + _about_prompt(facts, context))
         if facts["doing"] == "gone":
-            context.note(_last_words(manifest), whole=True)
+            context.note(_last_words(manifest, context), whole=True)
     if args.open and code == 0:
         from postroom.cli.commands.attach import go
 
@@ -319,14 +319,16 @@ def _who(context: "Context") -> str:
     return person(context.room(), "give a prompt").name
 
 
-def _last_words(manifest: "Manifest") -> str:
+def _last_words(manifest: "Manifest", context: "Context") -> str:
     """What its pane shows after its end."""
     from postroom.bridges.tmux.server import at, target
     from postroom.cli.output import clean
     from postroom.errors import BridgeError
 
     if not manifest.pane:
-        return f"See what it printed: postroom log {manifest.address}"
+        from postroom.cli.kept import afterwards
+
+        return afterwards(context.room(), manifest.agent, manifest.address, manifest.bridge)
     look = f"See all of it: postroom screen {manifest.address}"
     where = target(manifest.pane)
     try:

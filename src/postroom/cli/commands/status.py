@@ -121,7 +121,8 @@ def _daemon(home: str) -> dict[str, Any]:
     since = iso(said["since"])
     kept = {name: said[name] for name in ("agents", "crashes", "instead")}
     other = objection(said.get("edition")) or None
-    more = {"page": said.get("web"), "config": said.get("config"), "logs": said.get("log")}
+    more = {"page": said.get("web"), "config": said.get("config"), "logs": said.get("log"),
+            "spans": said.get("spans")}  # fmt: skip
     return facts | {"running": True, "since": since, "other": other, **kept, **more}
 
 
@@ -179,7 +180,7 @@ def _warnings(report: dict[str, Any]) -> list[str]:
 
 def _daemon_warnings(daemon: dict[str, Any]) -> list[str]:
     """What the daemon itself complains of; one of another version may not tell."""
-    from postroom.daemon.place import TURNED_OFF
+    from postroom.cli.daemon import missing
 
     told: list[dict[str, Any]] = [daemon.get(name) or {} for name in ("config", "logs", "page")]
     config, logs, page = told
@@ -190,9 +191,7 @@ def _daemon_warnings(daemon: dict[str, Any]) -> list[str]:
         found.append(f"the daemon's log cannot be written: {logs['problem']} ({daemon['log']})")
     elif logs.get("lost"):
         found.append(f"lines that the daemon's log could not take: {logs['lost']}; see {daemon['log']}")
-    if page.get("problem") not in (None, TURNED_OFF):
-        found.append(f"the page is not served: {page['problem']}; then: postroom dashboard")
-    return found
+    return found + missing(page, daemon.get("spans"))
 
 
 def _text(report: dict[str, Any], context: "Context") -> str:

@@ -65,8 +65,9 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
 
     started = ensure(room.home)
     read = None if started else _renew(args, context)
+    page = _complain(context)
     done = bring_up(wanted, context, is_new=started)
-    _put({"started": started, "config": read}, done, _rest(done, context), context)
+    _put({"started": started, "config": read, "page": page}, done, _rest(done, context), context)
     return 1 if any("error" in one for one in done) else 0
 
 
@@ -85,6 +86,18 @@ def _renew(args: "argparse.Namespace", context: "Context") -> "Json | None":
     return done
 
 
+def _complain(context: "Context") -> "Json":
+    """Say what the daemon should do by its settings, and does not; what it tells of its page."""
+    from postroom.cli.daemon import missing
+    from postroom.daemon.control import ask
+
+    said = ask(context.room().home, "ping")
+    page: Json = said.get("web") or {}
+    for words in missing(page, said.get("spans")):
+        context.note(f"warning: {words}")
+    return page
+
+
 def _confirm(wanted: "list[Entry]", args: "argparse.Namespace", context: "Context") -> None:
     from postroom.bridges.roster import profile
     from postroom.cli.consent import confirm
@@ -100,9 +113,15 @@ def _serve(wanted: "list[Entry]", args: "argparse.Namespace", context: "Context"
     import sys
     import threading
 
+    from postroom import host
     from postroom.daemon.loop import serve
+    from postroom.daemon.place import running
+    from postroom.errors import BridgeError
 
     home = context.room().home
+    if process := running(home):
+        words = f"this room has a daemon already (process {host.pid_of(process)})"
+        raise BridgeError(words, hint="End it first: postroom down")
     if wanted:
         threading.Thread(target=_beside, args=(wanted, args), daemon=True).start()
     context.note(f"the daemon of {home}; C-c ends it")

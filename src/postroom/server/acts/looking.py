@@ -34,6 +34,7 @@ def agents(call: Call) -> Json:
     project = call.args.get("project")
     if project is not None and call.room.store.look().project(project) is None:
         raise UnknownProject(f"there is no project {project!r}", project=project)
+    call.desk.look()
     found = call.room.agents(everyone=bool(call.args.get("everyone")))
     told = _Telling(call)
     return {"agents": [told.status(one) for one in found if project in (None, one.agent.project)]}
@@ -41,6 +42,7 @@ def agents(call: Call) -> Json:
 
 def agent(call: Call) -> Json:
     wanted = call.agent().id
+    call.desk.look()
     found = next(one for one in call.room.agents(everyone=True) if one.agent.id == wanted)
     return _Telling(call).status(found)
 

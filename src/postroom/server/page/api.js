@@ -1,5 +1,7 @@
 /** The server's REST interface. Whatever goes wrong is a `Fault` that says what to do next. */
 
+import { plain } from "./text.js";
+
 const BASE = "/api/v1";
 const PATIENCE = 20_000; // milliseconds; what waits for a bridge takes a while
 
@@ -82,3 +84,6 @@ export const remove = (path, query) => call("DELETE", address(path, query));
 
 /** One segment of a path; an agent's address has a slash in it. @param {string} text */
 export const segment = (text) => encodeURIComponent(text);
+
+/** What an agent's terminal shows. @param {string} agent its address */
+export const screen = async (agent) => plain(String((await get(`/agents/${segment(agent)}/screen`)).text)) || "(empty)";

@@ -275,6 +275,18 @@ class App {
     if (act === "help") this.#help();
     if (act === "reconnect") this.stream.now();
     if (act === "shut") this.act("close");
+    if (act === "copy") void this.#copy(event.target);
+  }
+
+  /** @param {EventTarget|null} target */
+  async #copy(target) {
+    const text = target instanceof Element ? (target.closest("[data-text]")?.getAttribute("data-text") ?? "") : "";
+    try {
+      await navigator.clipboard.writeText(text);
+      this.say("Copied.");
+    } catch {
+      this.say(`Not copied: this browser does not let a page. It is: ${text}`, "trouble");
+    }
   }
 
   #help() {

@@ -1,9 +1,9 @@
 /** Stopping an agent. Nothing is done before it is confirmed, and then it says what was proven. */
 
-import { post, segment } from "./api.js";
+import { post, screen, segment } from "./api.js";
 import { fill, h } from "./element.js";
-import { bdi, button, trouble } from "./piece.js";
-import { doing } from "./presence.js";
+import { bdi, button, command, trouble } from "./piece.js";
+import { attach, doing } from "./presence.js";
 import { gist, many } from "./text.js";
 
 /** @typedef {import("./wire.js").Agent} Agent */
@@ -23,6 +23,7 @@ export class Interrupt {
   /** @type {Error|null} */
   #fault = null;
   #isBusy = false;
+  #screen = "";
   #kind = "stop";
 
   /** @param {HTMLDialogElement} dialog @param {import("./store.js").Store} store */
@@ -38,6 +39,7 @@ export class Interrupt {
     dialog.addEventListener("click", (event) => {
       const target = event.target instanceof Element ? event.target : null;
       if (target === dialog || target?.closest("[data-act=close]")) dialog.close();
+      if (target?.closest("[data-act=screen]")) void this.#look();
     });
   }
 
@@ -46,6 +48,7 @@ export class Interrupt {
     this.#agent = agent;
     this.#result = null;
     this.#fault = null;
+    this.#screen = "";
     this.#kind = kind;
     this.dialog.replaceChildren();
     this.#draw();
@@ -58,7 +61,7 @@ export class Interrupt {
     if (!agent) return;
     const name = KINDS.find(([kind]) => kind === this.#kind)?.[1] ?? "Stop";
     if (this.#result) {
-      fill(this.dialog, h("div.result", { role: "status" }, h("h2", { id: "interrupt-title", tabindex: -1 }, outcome(this.#result)), h("p", null, gist(String(this.#result.words ?? ""), 400)), this.#more(this.#result), h("div.acts", null, button("Close", "close", { class: "main" }))));
+      fill(this.dialog, h("div.result", { role: "status" }, h("h2", { id: "interrupt-title", tabindex: -1 }, outcome(this.#result)), h("p", null, gist(String(this.#result.words ?? ""), 400)), this.#more(this.#result), this.#result.proven || !attach(agent) ? null : this.#next(agent), trouble(this.#fault), h("div.acts", null, button("Close", "close", { class: "main" }))));
       return;
     }
     fill(
@@ -67,7 +70,7 @@ export class Interrupt {
         "form.interrupt",
         { method: "dialog" },
         h("h2", { id: "interrupt-title" }, `${name} `, bdi(agent.name), "?"),
-        h("p.quiet", null, `It is ${doing(agent).word} now.`),
+        h("p.quiet", null, `Now: ${doing(agent).word}.`),
         h("fieldset", null, h("legend.hidden", null, "What to do"), KINDS.map(([kind, title, about]) => h("label.kind", null, h("input", { type: "radio", name: "kind", value: kind, checked: kind === this.#kind }), h("span", null, h("b", null, title), h("span.dim", null, about))))),
         h("div.field", null, h("label", { for: "interrupt-reason" }, "Why"), h("input", { id: "interrupt-reason", name: "reason", autocomplete: "off", placeholder: "optional; told to whom it concerns" })),
         trouble(this.#fault),
@@ -82,6 +85,21 @@ export class Interrupt {
       result.paused ? h("p.dim", null, `Its mail waits (${many(Number(result.held ?? 0), "message")} now) until it is resumed.`) : null,
       Array.isArray(result.cancelled) ? h("p.dim", null, `${many(result.cancelled.length, "message")} went back to who asked.`) : null,
     ];
+  }
+
+  /** Where to see what keeps it, and to end that by hand. @param {Agent} agent */
+  #next(agent) {
+    return h("div.next", null, h("p", null, "See to it in its terminal: ", command(attach(agent))), this.#screen ? h("pre.screen", { tabindex: 0, "aria-label": "Its screen" }, this.#screen) : h("p", null, button("Show its screen", "screen")));
+  }
+
+  async #look() {
+    try {
+      this.#screen = await screen(this.#agent?.address ?? "");
+      this.#fault = null;
+    } catch (error) {
+      this.#fault = /** @type {Error} */ (error);
+    }
+    this.#draw();
   }
 
   /** @param {Event} event */

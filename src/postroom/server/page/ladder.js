@@ -53,6 +53,9 @@ export function reason(delivery, agent) {
  * @property {"fine"|"waits"|"trouble"} tone
  */
 
+/** Whether its mail is typed. @param {Agent|undefined} agent */
+const isTyped = (agent) => ["tmux", "pty"].includes(agent?.sessions.find((one) => one.presence !== "gone")?.bridge ?? "");
+
 /** Reasons that pass by themselves. */
 const PASSING = new Set(["busy", "waking", "scheduled", "digest", "rate_limited", "taken", "in_hand", "unproven"]);
 
@@ -73,9 +76,30 @@ export function standing(delivery, agent) {
   if (!why) return { word: state, detail: state === "stored" ? (agent?.kind === "human" ? "It is stored, for a person to read here or with postroom read." : "It is stored, and not offered yet.") : "It was offered; nothing proves yet that it was read.", tone: "waits" };
   return {
     word: state === "offered" && why === "unproven" ? "offered" : `waits: ${waitBrief(why)}`,
-    detail: waitLong(why),
+    detail: why === "busy" && isTyped(agent) ? "It is at work. This is typed into its terminal when it is done." : waitLong(why),
     tone: PASSING.has(why) ? "waits" : "trouble",
   };
+}
+
+/**
+ * Those that tell how far a message got: of one for whoever is first, that one's.
+ * @param {{to: string, deliveries: Delivery[]}} message
+ */
+export function counted({ to, deliveries }) {
+  const first = to.startsWith("one:") ? deliveries.find((one) => !isExit(one.state) && height(one) > 1) : undefined;
+  return first ? [first] : deliveries;
+}
+
+/**
+ * A message in a word.
+ * @param {{to: string, deliveries: Delivery[]}} message
+ * @param {(id: string) => Agent|undefined} who
+ * @returns {Standing}
+ */
+export function summaryOf(message, who) {
+  const told = counted(message);
+  const found = summary(told, who);
+  return told === message.deliveries ? found : { ...found, word: `${found.word} by ${told[0]?.recipient}` };
 }
 
 /**

@@ -1,7 +1,7 @@
 /** Pieces of the page that several views have in common. */
 
 import { h } from "./element.js";
-import { summary } from "./ladder.js";
+import { counted, summaryOf } from "./ladder.js";
 import { rail } from "./rail.js";
 import { opened } from "./router.js";
 import { gist, plain } from "./text.js";
@@ -38,10 +38,10 @@ export function marks(message) {
 
 /** @param {Brief|Message} message @param {Store} store */
 export function standingOf(message, store) {
-  const found = summary(message.deliveries, store.agent);
+  const found = summaryOf(message, store.agent);
   return {
     found,
-    drawn: rail(message.deliveries),
+    drawn: rail(counted(message)),
     word: h(`span.word.${found.tone}`, { title: found.detail }, found.word),
   };
 }
@@ -78,6 +78,9 @@ export function row(message, store, how = {}) {
 /** Where there is nothing: what to run next. @param {string} title @param {Child} text @param {...string} commands */
 export const empty = (title, text, ...commands) =>
   h("div.empty", null, h("h3", null, title), h("p", null, text), commands.length ? h("pre.commands", { tabindex: 0 }, commands.join("\n")) : null);
+
+/** A command for a terminal, to be copied. @param {string} text */
+export const command = (text) => h("span.command", null, h("code", null, plain(text)), button("Copy", "copy", { class: "plain", "data-text": text, "aria-label": `Copy: ${plain(text)}` }));
 
 /** @param {Error|null} fault */
 export const trouble = (fault) =>

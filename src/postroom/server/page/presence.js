@@ -8,7 +8,7 @@ import { many } from "./text.js";
 
 /**
  * @typedef {object} Doing
- * @property {"busy"|"idle"|"stuck"|"paused"|"off"|"person"|"left"} state
+ * @property {"asks"|"stuck"|"paused"|"busy"|"idle"|"off"|"person"|"left"} state
  * @property {string} word
  * @property {string} evidence how that is known
  * @property {string} trouble what somebody should look at; empty: nothing
@@ -27,37 +27,63 @@ export const session = (agent) => agent.sessions.find((one) => one.presence !== 
 /** What waits for it, held or not. @param {Agent} agent */
 export const inbox = (agent) => agent.waiting + agent.held;
 
+/** Whether something of it is there to be stopped. @param {Agent} agent */
+export const runs = (agent) => !agent.left_at && (session(agent) !== null || agent.reach === "live");
+
 /** @param {Agent} agent @returns {Doing} */
 export function doing(agent) {
-  const one = session(agent);
   if (agent.left_at) return { state: "left", word: "has left", evidence: `since ${ago(agent.left_at)}`, trouble: "", until: "" };
   if (agent.kind === "human") return { state: "person", word: "a person", evidence: "", trouble: "", until: "" };
+  const found = present(agent);
   const count = inbox(agent);
   const waits = count ? `${many(count, "message")} ${count === 1 ? "waits" : "wait"}` : "";
   const doubt = agent.uncertain ? `of ${many(agent.uncertain, "message")} nobody can tell what became of it` : "";
-  if (agent.manners?.paused) return { state: "paused", word: "paused", evidence: one ? known(one) : "", trouble: waits && `is paused; ${waits} until it is resumed`, until: "until it is resumed" };
+  const state = found.state === "stuck" && !waits ? "off" : found.state;
+  /** @type {Record<string, string>} */
+  const said = { asks: ["needs a person’s answer to go on", waits].filter(Boolean).join("; "), stuck: `${found.word}; ${waits}`, paused: waits && `is paused; ${waits} until it is resumed` };
+  return { ...found, state, trouble: [said[state], doubt].filter(Boolean).join("; ") };
+}
+
+/** @param {Agent} agent @returns {Omit<Doing, "trouble">} */
+function present(agent) {
+  const one = session(agent);
+  if (agent.manners?.paused) return { state: "paused", word: "paused", evidence: "it gets nothing until it is resumed", until: "until it is resumed" };
   if (!one) {
-    if (agent.reach === "live") return { state: "idle", word: "listening", evidence: "a program of its own listens", trouble: doubt, until: "" };
-    return { state: waits ? "stuck" : "off", word: "not running", evidence: agent.bridge?.because ?? "", trouble: waits ? `does not run; ${waits}` : doubt, until: "until it is started" };
+    if (agent.reach === "live") return { state: "idle", word: "listening", evidence: "a program of its own listens", until: "" };
+    const evidence = agent.bridge?.doing === "gone" ? agent.bridge.because : "";
+    return { state: "off", word: "not running", evidence, until: "until it is started" };
   }
   switch (one.presence) {
     case "permission":
-      return { state: "stuck", word: "needs a person", evidence: known(one), trouble: ["needs a person’s permission to go on", waits].filter(Boolean).join("; "), until: "until a person has answered" };
+      return { state: "asks", word: "needs a person", evidence: known(one), until: "until a person has answered" };
     case "busy":
-      return { state: "busy", word: "working", evidence: known(one), trouble: doubt, until: "" };
+      return { state: "busy", word: "working", evidence: known(one), until: "" };
     case "idle":
-      return { state: "idle", word: "idle", evidence: known(one), trouble: doubt, until: "" };
+      return { state: "idle", word: "idle", evidence: known(one), until: "" };
     default:
-      return { state: waits ? "stuck" : "off", word: "no sign of life", evidence: known(one), trouble: waits ? `runs, and shows no sign of life; ${waits}` : doubt, until: "until it shows a sign" };
+      return { state: "stuck", ...unknown(agent, one), evidence: known(one) };
   }
+}
+
+/** A screen that says nothing is no sign of death. Stuck, if mail waits. @param {Agent} agent @param {Session} one */
+function unknown(agent, one) {
+  if (!one.bridge) return { word: "no sign of life", until: "until it shows one" };
+  if (agent.bridge?.reason === "unknown_screen") return { word: "its screen is not known", until: "until its screen is known" };
+  return { word: agent.bridge?.doing === "starting" ? "starting" : "not looked at yet", until: "until it has been looked at" };
 }
 
 /** How it is known what a session does. @param {Session} one */
 export function known(one) {
   const when = one.since ? ago(one.since) : "";
-  if (one.because) return [one.because, when].filter(Boolean).join(", ");
+  if (one.because) return when === "" || when === "just now" ? one.because : `seen ${when}: ${one.because.replace(/ ago$/, " before")}`;
   if (one.event) return `its last event: ${one.event}, ${when}`;
   return when ? `last seen ${when}` : "it runs, and left no sign";
+}
+
+/** The command that gets a person to its terminal; empty: that is not known. @param {Agent} agent */
+export function attach(agent) {
+  const one = session(agent);
+  return one && (one.pane || one.bridge === "tmux" || one.bridge === "pty") ? `postroom attach ${agent.address}` : "";
 }
 
 /** How mail gets to it. @param {Agent} agent */
@@ -76,11 +102,15 @@ export function reached(agent) {
   return `By hooks of ${name}.${doubt}`;
 }
 
-const ORDER = ["stuck", "paused", "busy", "idle", "off", "person", "left"];
+/** @type {Doing["state"][]} */
+const ORDER = ["asks", "stuck", "paused", "busy", "idle", "off", "person", "left"];
+
+/** An agent that asks cannot go on without a person; then whatever else somebody should look at. @param {Doing} found */
+const urgency = (found) => (found.state === "asks" ? 0 : found.trouble ? 1 : 2);
 
 /** Those who need somebody first. @param {Iterable<Agent>} agents */
 export function sorted(agents) {
   return [...agents]
     .map((agent) => ({ agent, doing: doing(agent) }))
-    .sort((a, b) => ORDER.indexOf(a.doing.state) - ORDER.indexOf(b.doing.state) || a.agent.address.localeCompare(b.agent.address));
+    .sort((a, b) => urgency(a.doing) - urgency(b.doing) || ORDER.indexOf(a.doing.state) - ORDER.indexOf(b.doing.state) || a.agent.address.localeCompare(b.agent.address));
 }

@@ -104,7 +104,7 @@
  * @property {string} reach
  * @property {Session[]} sessions
  * @property {{reason: string, messages: number, due_at: string|null}[]} [why] of what is held
- * @property {{because: string, instead: string|null, reason: string|null}|null} [bridge]
+ * @property {{doing: string, because: string, instead: string|null, reason: string|null}|null} [bridge]
  *
  * @typedef {object} Gate
  * @property {Message} message

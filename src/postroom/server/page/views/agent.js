@@ -1,14 +1,14 @@
 /** One agent or person: what it does, what waits for it, its latest mail, and the means to stop it. */
 
-import { get, segment } from "../api.js";
+import { get, screen } from "../api.js";
 import { fill, h } from "../element.js";
 import { summary } from "../ladder.js";
-import { button, row, trouble } from "../piece.js";
-import { doing, known, reached, runtimeName } from "../presence.js";
+import { button, command, row, trouble } from "../piece.js";
+import { attach, doing, inbox, known, reached, runtimeName, runs } from "../presence.js";
 import { href } from "../router.js";
 import { many, plain } from "../text.js";
 import { waitLong } from "../word.js";
-import { waiting } from "./agents.js";
+import { tone, waiting } from "./agents.js";
 
 /** @typedef {import("../wire.js").Agent} Agent */
 /** @typedef {import("../store.js").Brief} Brief */
@@ -93,7 +93,8 @@ export class AgentView {
         h("p.meta", null, [agent.role, agent.project, agent.supervisor_address ? `reports to ${agent.supervisor_address}` : null].filter(Boolean).map((each) => plain(String(each))).join(" · ")),
         agent.description ? h("p.about", null, plain(agent.description)) : null,
       ),
-      h("p.state", { "data-key": "state" }, h(`span.word.${found.trouble ? "trouble" : "fine"}`, null, found.word), found.evidence ? h("span.dim", null, ` ${found.evidence}`) : null),
+      h("p.state", { "data-key": "state" }, h(`span.word.${tone(found)}`, null, found.word), found.evidence ? h("span.dim", null, ` ${found.evidence}`) : null),
+      found.state === "asks" ? this.#answer(agent) : null,
       this.#acts(agent),
       trouble(this.#fault),
       h("dl.facts", { "data-key": "facts" }, h("dt", null, "Waits"), h("dd", null, waiting(agent), this.#why(agent)), h("dt", null, "Reached"), h("dd", null, reached(agent), agent.bridge?.instead ? h("p.trouble", null, plain(agent.bridge.instead)) : null), this.#sessions(agent)),
@@ -102,17 +103,25 @@ export class AgentView {
     );
   }
 
+  /** Where a person answers it. @param {Agent} agent */
+  #answer(agent) {
+    const gate = this.desk.store.gates.find((one) => one.message.sender_id === agent.id);
+    const there = attach(agent);
+    return h("p.next", { "data-key": "next" }, gate ? [h("a.button.main", { href: href("decisions") }, "Answer it"), " "] : null, there ? ["Answer it in its terminal: ", command(there)] : gate ? null : "Answer it where it runs: its terminal is not known here.");
+  }
+
   /** @param {Agent} agent */
   #acts(agent) {
     const { store } = this.desk;
     const isSteered = agent.kind === "agent" && !agent.left_at && store.may("operate");
+    const hasWork = runs(agent) || inbox(agent) + agent.offered + agent.uncertain > 0;
     return h(
       "div.acts",
       { "data-key": "acts" },
       store.may("mail") ? button("Write", "write", { class: "main" }) : null,
-      isSteered ? button("Stop …", "stop", { "aria-keyshortcuts": "i" }) : null,
-      isSteered && (agent.manners?.paused ? button("Resume", "resume") : button("Pause …", "pause")),
-      isSteered ? button("Cancel …", "cancel") : null,
+      isSteered && runs(agent) ? button("Stop …", "stop", { "aria-keyshortcuts": "i" }) : null,
+      isSteered && (agent.manners?.paused ? button("Resume", "resume") : hasWork && button("Pause …", "pause")),
+      isSteered && hasWork ? button("Cancel …", "cancel") : null,
       isSteered && agent.sessions.some((one) => one.bridge || one.pane) ? button(this.#screen ? "Screen again" : "Show its screen", "screen") : null,
     );
   }
@@ -152,8 +161,7 @@ export class AgentView {
   /** @param {Agent} agent */
   async #look(agent) {
     try {
-      const found = await get(`/agents/${segment(agent.address)}/screen`);
-      this.#screen = plain(String(found.text)) || "(empty)";
+      this.#screen = await screen(agent.address);
       this.#fault = null;
     } catch (error) {
       this.#fault = /** @type {Error} */ (error);
@@ -164,7 +172,7 @@ export class AgentView {
   /** @param {string} key */
   key(key) {
     const agent = this.#agent;
-    if (key !== "i" || agent?.kind !== "agent") return false;
+    if (key !== "i" || agent?.kind !== "agent" || !runs(agent)) return false;
     this.desk.interrupt(agent);
     return true;
   }

@@ -2,7 +2,7 @@
 
 import { fill, h } from "../element.js";
 import { button, empty } from "../piece.js";
-import { doing, inbox, reached, runtimeName, session, sorted } from "../presence.js";
+import { doing, inbox, reached, runtimeName, runs, session, sorted } from "../presence.js";
 import { here, href, opened } from "../router.js";
 import { many, plain } from "../text.js";
 
@@ -58,10 +58,10 @@ export class AgentsView {
         h("a", { href: opened({ agent: agent.address }), "aria-current": isOpen ? "true" : null }, h("i.dot", { "data-state": found.state, "aria-hidden": "true" }), h("bdi", null, plain(agent.name))),
         h("span.dim", null, [agent.role, where].filter(Boolean).map((each) => plain(String(each))).join(" · ")),
       ),
-      h("div.doing", null, h(`span.word.${found.trouble ? "trouble" : "fine"}`, null, found.word), h("span.dim", null, found.evidence)),
-      h("div.waits", null, h("a", { href: href("mail", { with: agent.address, state: "stored" }) }, waiting(agent)), inbox(agent) && found.until ? h("span.trouble", null, found.until) : null),
+      h("div.doing", null, h(`span.word.${tone(found)}`, null, found.word), h("span.dim", null, found.evidence)),
+      h("div.waits", null, h("a", { href: href("mail", { with: agent.address, state: "stored" }) }, waiting(agent)), inbox(agent) && found.until ? h(`span.${found.trouble ? "trouble" : "dim"}`, null, found.until) : null),
       h("div.reach.dim", null, reached(agent)),
-      agent.kind === "agent" && !agent.left_at && this.desk.store.may("operate") ? h("div.acts", null, agent.manners?.paused ? button("Resume", "resume", { "data-agent": agent.id }) : (one || agent.reach === "live") && button("Stop …", "stop", { "data-agent": agent.id, "aria-label": `Stop ${agent.name}` })) : h("div.acts"),
+      agent.kind === "agent" && !agent.left_at && this.desk.store.may("operate") ? h("div.acts", null, agent.manners?.paused ? button("Resume", "resume", { "data-agent": agent.id }) : runs(agent) && button("Stop …", "stop", { "data-agent": agent.id, "aria-label": `Stop ${agent.name}` })) : h("div.acts"),
     );
   }
 
@@ -80,7 +80,7 @@ export class AgentsView {
     const at = links.findIndex((one) => one.closest(".person")?.contains(document.activeElement));
     if (key === "i") {
       const agent = this.desk.store.agent(links[at]?.closest("[data-key]")?.getAttribute("data-key") ?? "");
-      if (agent?.kind === "agent") this.desk.interrupt(agent);
+      if (agent?.kind === "agent" && runs(agent)) this.desk.interrupt(agent);
       return Boolean(agent);
     }
     if (key !== "j" && key !== "k") return false;
@@ -90,6 +90,9 @@ export class AgentsView {
 
   close() {}
 }
+
+/** In which colour a state is said: of one that is well but for a letter in doubt, that letter is the trouble. @param {import("../presence.js").Doing} found */
+export const tone = (found) => (found.state === "asks" || found.state === "stuck" ? "trouble" : "fine");
 
 /** @param {Agent} agent */
 export function waiting(agent) {

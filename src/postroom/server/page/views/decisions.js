@@ -38,7 +38,7 @@ export class DecisionsView {
     fill(
       this.element,
       h("div.title", { "data-key": "title" }, h("h1", { tabindex: -1 }, "Decisions"), h("p.quiet", null, gates.length ? `${many(gates.length, "question")} ${gates.length === 1 ? "waits" : "wait"}` : "")),
-      isReady && !gates.length ? empty("Nothing to decide", "An agent that needs a person’s word asks for it, and the question shows here until its time is over:", 'postroom send human:ana "May I deploy 1.4?" --type decision_gate --expires 2h') : null,
+      isReady && !gates.length ? empty("Nothing to decide", "An agent that needs a person’s word asks for it, and the question shows here until its time is over:", `postroom send ${this.desk.store.me.address || "human:NAME"} "May I deploy 1.4?" --type decision_gate --expires 2h`) : null,
       h("ol.gates", { role: "list" }, gates.map((gate) => this.#gate(gate))),
     );
   }

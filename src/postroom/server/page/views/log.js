@@ -3,10 +3,10 @@
 import { fill, h } from "../element.js";
 import { Feed } from "../feed.js";
 import { VirtualList } from "../list.js";
-import { button, empty, row, trouble } from "../piece.js";
-import { sorted } from "../presence.js";
+import { button, command, empty, row, trouble } from "../piece.js";
+import { attach, inbox, sorted } from "../presence.js";
 import { go, here, href, turned } from "../router.js";
-import { many } from "../text.js";
+import { many, plain } from "../text.js";
 
 /** @typedef {import("../store.js").Brief} Brief */
 /** @typedef {import("../desk.js").Desk} Desk */
@@ -120,17 +120,20 @@ export class LogView {
   /** Who is stuck, and what waits for the person: the first thing to see. */
   #attention() {
     const { store } = this.desk;
-    const stuck = sorted(store.agents.values()).filter((one) => one.doing.trouble);
+    const all = sorted(store.agents.values());
+    const stuck = all.filter((one) => one.doing.trouble);
+    const absent = all.filter((one) => one.doing.state === "off" && !one.doing.trouble && inbox(one.agent));
     const lines = stuck.slice(0, 4).map(({ agent, doing }) =>
       h(
         "li",
         { "data-key": agent.id },
         h("a.who", { href: turned({ agent: agent.address, message: null, thread: null }) }, h("i.dot", { "data-state": doing.state, "aria-hidden": "true" }), h("bdi", null, agent.name)),
-        h("span.what", null, doing.trouble),
+        h("span.what", null, doing.trouble, doing.state === "asks" && attach(agent) ? [" ", command(attach(agent))] : null),
       ),
     );
     if (stuck.length > 4) lines.push(h("li", { "data-key": "more" }, h("a", { href: href("agents") }, `and ${many(stuck.length - 4, "other")}`)));
-    if (store.gates.length) lines.unshift(h("li", { "data-key": "gates" }, h("a.who", { href: href("decisions") }, h("i.dot", { "data-state": "stuck", "aria-hidden": "true" }), many(store.gates.length, "decision")), h("span.what", null, `${store.gates.length === 1 ? "waits" : "wait"} for an answer`)));
+    if (absent.length) lines.push(h("li", { "data-key": "absent" }, h("a.who", { href: href("agents") }, h("i.dot", { "data-state": "off", "aria-hidden": "true" }), many(absent.length, "agent")), h("span.what.dim", null, `not running, with mail that waits: ${named(absent.map((one) => one.agent.name))}`)));
+    if (store.gates.length) lines.unshift(h("li", { "data-key": "gates" }, h("a.who", { href: href("decisions") }, h("i.dot", { "data-state": "asks", "aria-hidden": "true" }), many(store.gates.length, "decision")), h("span.what", null, `${store.gates.length === 1 ? "waits" : "wait"} for an answer`)));
     if (!lines.length) return h("div.attention", { "data-key": "attention", hidden: true });
     return h("section.attention", { "data-key": "attention", "aria-label": "Needs somebody" }, h("ul", null, lines));
   }
@@ -203,6 +206,9 @@ export class LogView {
     this.list.close();
   }
 }
+
+/** The first few. @param {string[]} names */
+const named = (names) => `${names.slice(0, 3).map(plain).join(", ")}${names.length > 3 ? " …" : ""}`;
 
 /**
  * @param {string} name

@@ -1,0 +1,54 @@
+"""`postroom mcp`."""
+
+import os
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import argparse
+
+    from postroom.cli.context import Context
+    from postroom.cli.parser import Parser
+
+HELP = """\
+The mailbox as tools of the agent's own: an MCP server over standard input and output, for clients that want a
+command. It passes everything on to the daemon, which it starts if none runs, and again if that ends; where
+there can be none, it serves by itself. Who calls is known by the agent's process or by POSTROOM_TOKEN; an
+agent that is new here is given a name (or that of POSTROOM_AGENT). Over HTTP the same tools are at /mcp."""
+EXAMPLES = """\
+  claude mcp add postroom -- postroom mcp
+  codex mcp add postroom -- postroom mcp
+  postroom mcp --no-daemon"""
+
+
+def add_arguments(parser: "Parser") -> None:
+    parser.add_argument("--no-daemon", action="store_true", help="serve by this process alone")
+
+
+def run(args: "argparse.Namespace", context: "Context") -> int:
+    if args.no_daemon:
+        return _alone(args, context)
+    from postroom.cli import lines
+    from postroom.home import ELSEWHERE, named
+    from postroom.mcp_server.shim import Refusal
+
+    home = named(args.home)
+    is_elsewhere = home.startswith(ELSEWHERE)
+    connect = lines.elsewhere if is_elsewhere else lines.daemon
+    shim = lines.shim(lambda: connect(home), args.caller or "", args.project or "")
+    try:
+        shim.open()
+    except Exception as exc:
+        if is_elsewhere:
+            raise
+        why = f" ({exc})" if isinstance(exc, Refusal) else ""
+        context.note(f"no daemon serves this{why}, so it is done without; see: postroom status")
+        return _alone(args, context)
+    shim.run()
+    return 0
+
+
+def _alone(args: "argparse.Namespace", context: "Context") -> int:
+    from postroom.mcp_server.alone import serve
+
+    serve(context.room(create=True), args.project or os.environ.get("POSTROOM_PROJECT", ""))
+    return 0

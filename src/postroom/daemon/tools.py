@@ -1,0 +1,180 @@
+"""The agents' own tools in the daemon's web server: who comes in by which door. What serves them is loaded
+when the first of them comes.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import parse_qsl
+
+from starlette.routing import BaseRoute, Route, WebSocketRoute
+from starlette.types import Receive, Scope, Send
+
+from postroom import host
+from postroom.daemon import log
+from postroom.errors import NoIdentity, PostroomError
+from postroom.mcp_server.around import around
+from postroom.mcp_server.place import LINES, PATH
+from postroom.mcp_server.port import Caller, Guest
+from postroom.model import ids
+from postroom.model.message import Json
+from postroom.protocol.operation import MAIL, OBSERVE
+from postroom.room.guest import Talk, evidence, may_settle_in, settle_in, talk
+from postroom.server.desk import Desk
+from postroom.server.guard import LARGEST, credentials, refuse
+from postroom.server.principal import Credentials, Principal, scopes
+
+if TYPE_CHECKING:
+    from mcp.server.lowlevel import Server
+
+    from postroom.mcp_server.http import Http
+    from postroom.mcp_server.server import Tools
+
+T = TypeVar("T")
+
+
+class Agency:
+    """One for each server."""
+
+    def __init__(self, desk: Desk, make: "Callable[[Any], tuple[Tools, Server[Any]]] | None" = None) -> None:
+        """`make`: what makes the server, if not the usual one."""
+        self._desk = desk
+        self._make = make
+        self.room, self.pool = desk.room, desk.pool
+        self._loading: asyncio.Task[None] | None = None
+        self._http: Http | None = None
+        desk.endings.append(self.end)
+
+    @property
+    def routes(self) -> list[BaseRoute]:
+        # Starlette calls an object that is no function as an application.
+        return [Route(PATH, endpoint=_Door(self._post)), WebSocketRoute(LINES, endpoint=_Door(self._lines))]
+
+    async def do(self, function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+        return await self._desk.do(function, *args, **kwargs)
+
+    async def _post(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._load()
+        assert self._http is not None
+        await self._http(scope, receive, send)
+
+    async def _lines(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await receive()  # that it would like to connect
+        said = dict(parse_qsl(scope["query_string"].decode("latin-1")))
+        try:
+            guest = await self.do(self._guest, scope, said)
+        except PostroomError as exc:
+            await refuse(scope, send, exc)
+            return
+        await self._load()
+        await send({"type": "websocket.accept"})
+
+        async def write(text: str) -> None:
+            await send({"type": "websocket.send", "text": text + "\n"})
+
+        visit = said.get("visit", "")
+        stream = self._stream(guest, visit if visit.isalnum() and len(visit) < 40 else ids.nonce(), write)
+        with contextlib.suppress(OSError):  # whom it was sent to is gone
+            await stream.serve(_lines_of(receive))
+        self._tools.news.leave(stream.visit.name)
+        with contextlib.suppress(OSError, RuntimeError):
+            await send({"type": "websocket.close", "code": 1001})
+
+    async def _load(self) -> None:
+        if self._loading is None:
+            self._loading = asyncio.create_task(self._begin())
+        await asyncio.shield(self._loading)
+
+    async def _begin(self) -> None:
+        await self.do(__import__, "postroom.mcp_server.whole", fromlist=["made"])
+        from postroom.mcp_server.whole import Http, Stream, made  # noqa: PLC0415 - a second and a half
+
+        self._tools, server = (self._make or made)(self)
+        self._http = Http(server, self, partial(self._guest, said={}), self._tools.news)
+        self._stream: Callable[..., Stream] = partial(Stream, server, self)
+        self._running = asyncio.create_task(self._run(self._http, begun := asyncio.Event()))
+        await begun.wait()
+        log.note("tools loaded")
+
+    async def _run(self, http: "Http", begun: asyncio.Event) -> None:
+        """In a task of its own: what is entered there must be left there."""
+        self._ends = asyncio.Event()
+        async with http.run():
+            begun.set()
+            await self._ends.wait()
+
+    async def end(self) -> None:
+        if self._http is not None:
+            self._tools.news.close()
+            self._ends.set()
+            await asyncio.gather(self._running, return_exceptions=True)
+
+    def _guest(self, scope: Scope, said: dict[str, str]) -> Guest:
+        brought = credentials(scope)
+        who = self._desk.identify(brought)
+        who.check(MAIL)
+        process = host.identity_of(brought.pid) if brought.is_local and brought.pid > 0 else ""
+        return Guest(who.key, partial(self._admit, brought, said), process)
+
+    def _admit(self, brought: Credentials, said: dict[str, str], meta: Json | None = None) -> Caller:
+        """Asked again with each call: hooks may have told of a session since, and tokens can be revoked.
+
+        `meta`: what the request says of itself.
+        """
+        who = self._desk.identify(brought)
+        who.check(MAIL)
+        is_known_by_process = brought.is_local and not brought.bearer and not who.name
+        if meta and is_known_by_process and (one := talk(brought.pid, meta)):
+            who = self._among(who, one, brought, said)
+        if who.agent is None:
+            who = self._named(who, brought, said)
+        assert who.agent is not None
+        return Caller(who.agent, self._desk.view(who, said.get("project")), who.has(OBSERVE))
+
+    def _among(self, who: Principal, one: Talk, brought: Credentials, said: dict[str, str]) -> Principal:
+        """One conversation of several that a process may host."""
+        found = evidence(self.room.store.look(), one)
+        if found is None and "cwd" in said:
+            place, project = around(one, said["cwd"], said.get("name", "")), said.get("project", "")
+            settle_in(self.room, brought.pid, said["cwd"], project=project, among=one, around=place)
+            found = evidence(self.room.store.look(), one)
+        agent = self.room.store.look().agent(found.agent) if found else None
+        if found is None or agent is None:
+            return who
+        return Principal(agent, scopes(agent, ()), found.verified, found, key=who.key)
+
+    def _named(self, who: Principal, brought: Credentials, said: dict[str, str]) -> Principal:
+        """A program of the same user: by the name that it claims, or by the process that has started it."""
+        if who.name:
+            room = self._desk.view(who, said.get("project"))
+            return who._replace(agent=room.join(who.name))
+        if "cwd" not in said or not may_settle_in(self.room.store.look(), brought.pid):
+            raise NoIdentity
+        settle_in(
+            self.room, brought.pid, said["cwd"], name=said.get("name", ""), project=said.get("project", "")
+        )
+        found = self._desk.identify(brought)
+        if found.agent is None:
+            raise NoIdentity
+        return found
+
+
+class _Door:
+    def __init__(self, app: Callable[[Scope, Receive, Send], Any]) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._app(scope, receive, send)
+
+
+async def _lines_of(receive: Receive) -> AsyncIterator[bytes]:
+    """A line may come in several frames."""
+    left = b""
+    while (message := await receive())["type"] == "websocket.receive":
+        *lines, left = (left + (message.get("bytes") or (message.get("text") or "").encode())).split(b"\n")
+        if len(left) > LARGEST:
+            return
+        for line in lines:
+            yield line

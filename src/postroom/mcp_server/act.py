@@ -1,0 +1,190 @@
+"""What each tool does."""
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from postroom.errors import AlreadyDecided, NoAnswer, TimedOut
+from postroom.mcp_server import shown
+from postroom.mcp_server.visit import ROUTE
+from postroom.model.message import Mail, Sent
+from postroom.room import asking, people
+from postroom.room.aio import AsyncRoom
+from postroom.room.ask import Question
+from postroom.room.bundle import take_bundle
+from postroom.room.draft import draft
+
+if TYPE_CHECKING:
+    from postroom.mcp_server.port import Caller, Host
+    from postroom.mcp_server.visit import Arrival
+
+Json = dict[str, Any]
+
+BUDGET = 20_000  # characters of mail in one answer
+_MOST = 50  # messages that `inbox` lists
+_PATIENCE = 50.0  # seconds: clients give a call a minute
+
+
+class Call(NamedTuple):
+    """One call of a tool."""
+
+    host: "Host"
+    arrival: "Arrival"
+    caller: "Caller"
+    args: Json
+
+    @property
+    def waiting(self) -> "Waiting":
+        return Waiting(self)
+
+    @property
+    def options(self) -> Any:
+        """What makes that a call made twice sends one message."""
+        return {"key": f"mcp {self.arrival.key}"} if self.arrival.key else {}
+
+    def some(self, *names: str) -> Any:
+        return {name: self.args[name] for name in names if self.args.get(name)}
+
+    def patience(self) -> float:
+        wait = self.args.get("wait")
+        return _PATIENCE if wait is None else float(wait)
+
+
+class Waiting(AsyncRoom):
+    """The room of one call, for what waits: no thread is held meanwhile."""
+
+    def __init__(self, call: Call) -> None:
+        super().__init__(call.caller.room, call.host.pool)
+        self._of = call
+
+    async def answer(self, question: Question, timeout: float) -> Mail:
+        """As `ask`, but the answer is only offered: it is seen when the next call proves it."""
+        note = asking.noted(self.room, question.sent)
+        await self.call(note.__enter__)
+        try:
+            await self.call(asking.check_circle, self.room, question.sent)
+            found = await self._attend(question, timeout)
+        except NoAnswer:
+            await self.call(question.despair)
+            raise
+        finally:
+            await self.call(note.__exit__, None, None, None)
+        return await self.call(question.answered, found, timeout, self._offered)
+
+    def _offered(self, mail: Mail) -> None:
+        self._of.arrival.take(self._of.caller, mail.id)
+
+
+async def send(call: Call) -> Json:
+    args = call.args
+    said = call.some("subject", "priority", "thread", "type", "payload")
+    return shown.sent(
+        await call.host.do(call.caller.room.send, args["to"], args["body"], **said, **call.options)
+    )
+
+
+async def inbox(call: Call) -> Json:
+    wait = float(call.args.get("wait") or 0.0)
+    found = await call.waiting.wait(timeout=wait, limit=_MOST)
+    return {"messages": [shown.line(mail) for mail in found]}
+
+
+async def read(call: Call) -> Json:
+    return await call.host.do(_read_one if call.args.get("id") else _read_next, call)
+
+
+def _read_one(call: Call) -> Json:
+    room = call.caller.room
+    mail = call.arrival.take(call.caller, call.args["id"])
+    found = [] if mail is None else [shown.mail(mail, path=room.spill(mail))]
+    return {"messages": found, "waiting": len(room.peek(limit=_MOST))}
+
+
+def _read_next(call: Call) -> Json:
+    room = call.caller.room
+    bundle = take_bundle(room, None, budget=BUDGET, route=ROUTE, claimer=call.arrival.visit.claimer)
+    waiting = len(room.peek(limit=_MOST))
+    if bundle is None:
+        return {"messages": [], "waiting": waiting}
+    missing = bundle.frame.missing
+    call.arrival.keep(room, bundle.mails, missing)
+    pairs = zip(bundle.mails, missing, strict=True)
+    found = [shown.mail(mail, missing=cut, path=room.spill(mail) if cut else None) for mail, cut in pairs]
+    return {"messages": found, "waiting": waiting}
+
+
+async def reply(call: Call) -> Json:
+    args = call.args
+    if args.get("option"):
+        return await call.host.do(_decide, call)
+    return shown.sent(await call.host.do(call.caller.room.reply, args["id"], args["body"], **call.options))
+
+
+def _decide(call: Call) -> Json:
+    args, room = call.args, call.caller.room
+    try:
+        return shown.sent(room.decide(args["id"], args["option"], note=args["body"]))
+    except AlreadyDecided:
+        decision = room.gate(args["id"]).decision
+        if decision is None or (decision.by, decision.option) != (call.caller.agent.address, args["option"]):
+            raise
+        return {"id": args["id"], "to": [], "note": "you have decided that before"}
+
+
+async def ask(call: Call) -> Json:
+    args = call.args
+    question = await call.host.do(
+        Question, call.caller.room, args["to"], args["body"], None, {**call.options}
+    )
+    return await answered(call, question)
+
+
+async def answered(call: Call, question: Question) -> Json:
+    """The answer, if it comes in time."""
+    try:
+        found = await call.waiting.answer(question, call.patience())
+    except TimedOut as exc:
+        note = f"{exc}. {exc.hint.partition(' See: ')[0]}"  # what follows is a command
+        return {"id": question.sent.message.handle, "answered": False, "note": note}
+    return {"id": question.sent.message.handle, "answered": True, "answer": shown.mail(found)}
+
+
+async def ack(call: Call) -> Json:
+    args, room = call.args, call.caller.room
+    if args.get("refuse"):
+        found = await call.host.do(room.nack, args["id"], args["refuse"])
+    else:
+        found = await call.host.do(room.ack, args["id"])
+    return {"id": args["id"], "state": found.state.value}
+
+
+async def agents(call: Call) -> Json:
+    return await call.host.do(_agents, call.caller)
+
+
+def _agents(caller: "Caller") -> Json:
+    here = caller.agent.project or caller.room.project()
+    found = [one for one in caller.room.agents() if one.agent.id != caller.agent.id]
+    return {"you": caller.agent.address, "agents": [shown.status(one, here) for one in found]}
+
+
+async def handoff(call: Call) -> Json:
+    args = call.args
+    payload = {"needed": args["needed"]} | call.some("status", "files", "acceptance")
+    options = {"type": "handoff", "payload": payload} | call.options
+    return shown.sent(await call.host.do(call.caller.room.send, args["to"], args["needed"], **options))
+
+
+async def notify_human(call: Call) -> Json:
+    said = call.some("subject", "priority")
+    return shown.sent(await call.host.do(to_people, call, call.args["body"], "agent_message", **said))
+
+
+def to_people(call: Call, body: str, type: str, **said: Any) -> Sent:
+    room = call.caller.room
+    wanted = draft(room.settings, "@up", body, type=type, home=room.home, **said, **call.options)
+    return people.write(room, wanted, call.args.get("to") or "")
+
+
+ACTS: dict[str, Callable[[Call], Awaitable[Json]]] = {
+    act.__name__: act for act in (send, inbox, read, reply, ask, ack, agents, handoff, notify_human)
+}

@@ -1,0 +1,120 @@
+"""The tools over one stream of lines, as a program that was started by the client speaks it.
+
+What the client's process was handed stays its own when the stream ends: it may come back on another one, when
+this server was ended, or killed.
+"""
+
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import mcp_types as types
+from mcp.server.runner import serve_dual_era_loop
+from mcp.shared.message import ServerMessageMetadata, SessionMessage
+from pydantic import ValidationError
+
+from postroom.mcp_server.visit import Arrival, Visit
+
+if TYPE_CHECKING:
+    from mcp.server.lowlevel import Server
+
+    from postroom.mcp_server.port import Guest, Host
+
+Write = Callable[[str], Awaitable[None]]
+Id = str | int
+
+
+class Stream:
+    """One of them, from its first line to its last."""
+
+    def __init__(self, server: "Server[Any]", host: "Host", guest: "Guest", name: str, write: Write) -> None:
+        """`name` is the visit's: who comes back with the same is the same."""
+        self._server = server
+        self._host = host
+        self._guest = guest
+        self.visit = Visit(name, guest.process)
+        self._write = write
+        self._meta: dict[str, Any] = {}  # what requests say of themselves: not each does, of one conversation
+        self._lock = anyio.Lock()
+        self._arrivals: dict[Id | None, Arrival] = {}
+
+    async def serve(self, lines: AsyncIterator[bytes]) -> None:
+        """Until there are no more lines."""
+        inward, read = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+        written, outward = anyio.create_memory_object_stream[SessionMessage](0)
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._answer, outward)
+                tasks.start_soon(self._read, lines, inward)
+                await serve_dual_era_loop(
+                    self._server, read, written, lifespan_state={}, session_id=self.visit.name
+                )
+                tasks.cancel_scope.cancel()
+        finally:
+            with anyio.CancelScope(shield=True):
+                for arrival in self._arrivals.values():
+                    await arrival.lost(self._host)
+                if not self._guest.process:
+                    await self._host.do(self.visit.end, self._host.room)
+
+    async def _read(self, lines: AsyncIterator[bytes], inward: Any) -> None:
+        async with inward:
+            async for line in lines:
+                if not line.strip():
+                    continue
+                try:
+                    message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
+                except (ValidationError, ValueError, RecursionError):
+                    await self._complain(line)
+                    continue
+                await inward.send(SessionMessage(message, metadata=self._noted(message)))
+                if isinstance(message, types.JSONRPCNotification):
+                    await self._cancel(message)
+
+    def _noted(self, message: Any) -> ServerMessageMetadata | None:
+        if not isinstance(message, types.JSONRPCRequest):
+            return None
+        key = f"{self.visit.name} {json.dumps(message.id)}"
+        meta: Any = (message.params or {}).get("_meta")
+        if isinstance(meta, dict):
+            self._meta |= meta
+        admit = partial(self._guest.admit, dict(self._meta))
+        arrival = self._arrivals[message.id] = Arrival(self.visit, admit, key)
+        return ServerMessageMetadata(request_context=arrival)
+
+    async def _cancel(self, message: types.JSONRPCNotification) -> None:
+        """Nobody waits for the answer to a request any more."""
+        if message.method == "notifications/cancelled":
+            wanted = (message.params or {}).get("requestId")
+            if isinstance(wanted, (str, int)) and (arrival := self._arrivals.pop(wanted, None)):
+                await arrival.lost(self._host)
+
+    async def _complain(self, line: bytes) -> None:
+        """What is no message is answered, too."""
+        try:
+            known: Any = json.loads(line)
+            code, words = types.INVALID_REQUEST, "Invalid Request"
+        except (ValueError, RecursionError):
+            known, code, words = None, types.PARSE_ERROR, "Parse error"
+        error = {"code": code, "message": words}
+        async with self._lock:
+            await self._write(json.dumps({"jsonrpc": "2.0", "id": _number(known), "error": error}))
+
+    async def _answer(self, outward: Any) -> None:
+        async with outward:
+            async for sent in outward:
+                message = sent.message
+                async with self._lock:
+                    await self._write(message.model_dump_json(by_alias=True, exclude_unset=True))
+                is_last = isinstance(message, (types.JSONRPCResponse, types.JSONRPCError))
+                if is_last and (arrival := self._arrivals.pop(message.id, None)):
+                    arrival.written(self._host)
+
+
+def _number(known: Any) -> Id | None:
+    """Of what looks like a request."""
+    said: Any = known if hasattr(known, "items") else {}
+    found = said.get("id")
+    return found if isinstance(found, (str, int)) else None

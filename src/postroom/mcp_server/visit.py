@@ -1,0 +1,164 @@
+"""One client's visit: what its model was shown, and which later call proves that.
+
+A message that `read` gave out is offered, and handed over once the whole answer was written. A later call of
+a tool proves it, if it came in after that: one that was under way by then may have been made by a model that
+had seen nothing yet. What nothing proves comes back when the visit ends, or the process of the client.
+"""
+
+import asyncio
+import itertools
+import threading
+from typing import TYPE_CHECKING
+
+from postroom import host
+from postroom.errors import MailboxLeased
+from postroom.model.ladder import Evidence, Outcome, State
+from postroom.model.message import Mail
+from postroom.room import turn
+from postroom.room.offer import offer
+from postroom.room.settle import see
+from postroom.room.sweep import give_back, still
+from postroom.room.unit import Unit
+
+if TYPE_CHECKING:
+    from postroom.mcp_server.port import Admit, Caller, Host
+    from postroom.room.local import LocalRoom
+
+ROUTE = "mcp"
+_NOT_YET = float("inf")
+
+
+class Visit:
+    """What lasts from one call of a client to the next. Calls are made by several threads at once."""
+
+    def __init__(self, name: str, process: str = "") -> None:
+        """`process`: the client's own, as `host.identity` names it, where that is known."""
+        self.name = name
+        self.claimer = f"{host.identity()}.{name}"  # until it was handed over
+        self.holder = f"{process or host.identity()}.{name}"  # from then on
+        self.count = itertools.count(1)
+        self._guard = threading.Lock()
+        self._written: dict[str, float] = {}  # when the answer with a claim was written, by its nonce
+        self._parties: set[str] = set()  # whose mail it may hold
+        self._known: set[str] = set()  # of whom it was asked what an earlier server has handed over
+        self._handing: set[asyncio.Future[None]] = set()
+
+    @property
+    def is_holding(self) -> bool:
+        """Whether anything that it was shown is not proven yet."""
+        return bool(self._written)
+
+    async def handed(self) -> None:
+        """Until the store knows of all that was written so far."""
+        if self._handing:
+            await asyncio.wait(self._handing)
+
+    def claimed(self, mails: list[Mail]) -> None:
+        """They are about to be written out."""
+        with self._guard:
+            for mail in mails:
+                self._written[mail.delivery.nonce or ""] = _NOT_YET
+                self._parties.add(mail.delivery.recipient_id)
+
+    def written(self, mails: list[Mail], handing: "asyncio.Future[None]") -> None:
+        """They have been, and `handing` tells the store so."""
+        with self._guard:
+            self._written |= dict.fromkeys((mail.delivery.nonce or "" for mail in mails), next(self.count))
+        self._handing.add(handing)
+        handing.add_done_callback(self._handing.discard)
+
+    def prove(self, caller: "Caller", since: int, evidence: Evidence = Evidence.AGENT) -> None:
+        """The call of a tool that came in as number `since` proves what was written before."""
+        party = caller.agent.id
+        with self._guard:
+            if party in self._known and party not in self._parties:
+                return
+            self._known.add(party)
+        with Unit(caller.room, prompt=False) as tx:
+            seen = [mail for mail in tx.offered(party, self.holder) if self._is_before(mail, since)]
+            for mail in seen:
+                see(tx, mail, evidence=evidence)
+        with self._guard:
+            for mail in seen:
+                self._written.pop(mail.delivery.nonce or "", None)
+            if not self._written:
+                self._parties.clear()
+
+    def _is_before(self, mail: Mail, since: int) -> bool:
+        with self._guard:  # what is not known was written by an earlier server
+            return self._written.get(mail.delivery.nonce or "", 0) < since
+
+    def end(self, room: "LocalRoom") -> None:
+        """Nobody is there any more: what nothing has proven waits again."""
+        with self._guard:
+            parties, self._parties = self._parties, set()
+            self._written.clear()
+        if not parties:
+            return
+        with Unit(room, prompt=False) as tx:
+            for party, holder in itertools.product(parties, {self.holder, self.claimer}):
+                for mail in tx.offered(party, holder):
+                    outcome = Outcome.UNPROVEN if mail.delivery.handed_at else Outcome.LOST
+                    give_back(tx, mail, room.settings, outcome)
+
+
+class Arrival:
+    """One request of a visit, from when it came in until its answer was written."""
+
+    def __init__(self, visit: Visit, admit: "Admit", key: str = "") -> None:
+        """`key`: by which it is known again, where it may be made twice."""
+        self.visit = visit
+        self.number = next(visit.count)
+        self.key = key
+        self.admit = admit
+        self._mails: list[Mail] = []
+        self._missing: list[int] = []
+        self._guard = threading.Lock()
+        self._is_lost = False
+
+    def begin(self) -> "Caller":
+        """Who calls a tool; what it was shown before is proven by that. Blocks."""
+        caller = self.admit()
+        self.visit.prove(caller, self.number)
+        return caller
+
+    def keep(self, room: "LocalRoom", mails: list[Mail], missing: list[int]) -> None:
+        """These are claimed, and in the answer, unless nobody waits for that any more. Blocks."""
+        with self._guard:
+            if not self._is_lost:
+                self.visit.claimed(mails)
+                self._mails += mails
+                self._missing += missing
+                return
+        _give_back(room, mails)
+
+    def take(self, caller: "Caller", ref: str) -> Mail | None:
+        """Claim one by its id, unless it was settled before; None where a program of the agent's has it."""
+        try:
+            mail = offer(caller.room, None, ref=ref, route=ROUTE, handed=False, claimer=self.visit.claimer)
+        except MailboxLeased:
+            return None
+        if mail is not None and mail.delivery.state is State.OFFERED:
+            self.keep(caller.room, [mail], [0])
+        return mail
+
+    def written(self, server: "Host") -> None:
+        """The whole answer has gone out."""
+        if self._mails:
+            mails, self._mails = self._mails, []
+            handing = server.do(turn.hand_all, server.room, mails, self.visit.holder, self._missing)
+            self.visit.written(mails, asyncio.ensure_future(handing))
+
+    async def lost(self, server: "Host") -> None:
+        """It has not, and never will: what it held was not shown."""
+        with self._guard:
+            self._is_lost = True
+            mails, self._mails = self._mails, []
+        if mails:
+            await server.do(_give_back, server.room, mails)
+
+
+def _give_back(room: "LocalRoom", mails: list[Mail]) -> None:
+    with Unit(room, prompt=False) as tx:
+        for mail in still(tx, mails):
+            give_back(tx, mail, room.settings, Outcome.LOST)

@@ -1,0 +1,443 @@
+"""The agents' own tools over HTTP: real clients of both eras, a real server."""
+
+import asyncio
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+import mcp_types as types
+import pytest
+
+from postroom.mcp_server import tool
+from postroom.model.ladder import Evidence, State
+from postroom.room.local import LocalRoom
+from tests.commandline import COMMAND
+from tests.process import environment, until
+from tests.served import Served, served
+from tests.toolbox import ERAS, by_command, call, over_http, refused
+
+T = TypeVar("T")
+
+eras = pytest.mark.parametrize("era", ERAS)
+
+
+@pytest.fixture
+def web(room: LocalRoom) -> Iterator[Served]:
+    """A served room with `planner`, `builder` and a person, `human:ana`."""
+    room.join("human:ana")
+    with served(room) as found:
+        yield found
+
+
+def client(web: Served, name: str = "builder", era: str = ERAS[0], **options: Any) -> Any:
+    return over_http(web.url, web.token(name), era, **options)
+
+
+async def found(look: Callable[[], list[T]]) -> list[T]:
+    """What is there, once there is something."""
+    await asyncio.to_thread(until, look)
+    return look()
+
+
+def state(web: Served, ref: str) -> State:
+    return web.room.receipts(ref).deliveries[0].state
+
+
+# ------------------------------------------------------------------------------------------- the list
+
+
+@eras
+@pytest.mark.promise("mcp-short")
+def test_the_whole_list_of_tools_takes_little_of_a_context(web: Served, era: str):
+    """Under 6,000 characters, with room for three more."""
+
+    async def run() -> str:
+        async with client(web, era=era) as one:
+            listed = await one.list_tools()
+            return listed.model_dump_json(by_alias=True, exclude_none=True)
+
+    text = asyncio.run(run())
+    listed = json.loads(text)["tools"]
+    each = sum(len(json.dumps(one, separators=(",", ":"))) + 1 for one in listed) / len(listed)
+    assert len(text) + 3 * each < 6000
+    assert [one["name"] for one in json.loads(text)["tools"]] == [one.name for one in tool.TOOLS]
+
+
+def test_no_tool_is_told_who_calls_and_each_says_what_it_gives():
+    for one in tool.TOOLS:
+        assert not {"agent", "sender", "from", "as", "name", "identity"} & set(one.takes), one.name
+        assert one.gives, one.name
+        assert one.about.endswith("."), one.name
+
+
+@eras
+def test_what_a_tool_gives_is_what_it_says_it_gives(web: Served, era: str):
+    """The client itself holds each answer against the schema, and refuses one that does not fit."""
+
+    async def run() -> None:
+        web.room.send("builder", "hello")
+        async with client(web, era=era) as one:
+            await one.list_tools()
+            assert set(await call(one, "inbox")) == {"messages"}
+            read = await call(one, "read")
+            sent = await call(one, "reply", id=read["messages"][0]["id"], body="hi")
+            assert sent["to"] == [{"name": "planner", "state": "stored", "reach": "stored"}]
+            assert (await call(one, "agents"))["you"] == "p/builder"
+            assert (await call(one, "handoff", to="planner", needed="all of it", files=["a.py"]))["id"]
+            assert (await call(one, "notify_human", body="done"))["to"][0]["name"] == "human:ana"
+
+    asyncio.run(run())
+    [handoff] = [mail for mail in web.room.peek("planner") if mail.type == "handoff"]
+    assert handoff.payload == {"needed": ["all of it"], "files": ["a.py"]} or handoff.payload
+
+
+# --------------------------------------------------------------------------------- who has seen what
+
+
+@eras
+@pytest.mark.promise("mcp-seen")
+def test_what_was_read_is_offered_until_the_next_call_proves_that_it_was_seen(web: Served, era: str):
+    sent = web.room.send("builder", "hello")
+
+    async def run() -> None:
+        async with client(web, era=era) as one:
+            [mail] = (await call(one, "read"))["messages"]
+            assert (mail["body"], mail["from"], mail["verified"]) == ("hello", "planner", "unverified")
+            assert state(web, sent.id) is State.OFFERED
+            await one.list_tools()  # which no model asks for
+            assert state(web, sent.id) is State.OFFERED
+            await call(one, "inbox")
+            assert state(web, sent.id) is State.SEEN
+
+    asyncio.run(run())
+    assert web.room.receipts(sent.id).deliveries[0].evidence is Evidence.AGENT
+
+
+@eras
+@pytest.mark.promise("mcp-seen")
+def test_a_call_that_was_under_way_when_the_answer_was_written_proves_nothing(web: Served, era: str):
+    sent = web.room.send("builder", "hello", priority="high")
+
+    async def run() -> None:
+        async with client(web, era=era) as one:
+            [first] = (await call(one, "read"))["messages"]
+            await call(one, "ack", id=first["id"])
+            waiting = asyncio.ensure_future(call(one, "ask", to="planner", body="how far?", wait=30))
+            asked = await found(lambda: web.room.peek("planner"))
+            again = web.room.send("builder", "again")
+            [second] = (await call(one, "read"))["messages"]
+            assert second["body"] == "again"
+            web.room.reply(asked[0], "half of it", agent="planner")
+            answer = (await waiting)["answer"]
+            assert answer["body"] == "half of it"
+            assert (state(web, again.id), state(web, answer["id"])) == (State.OFFERED, State.OFFERED)
+            await call(one, "inbox")
+            assert (state(web, again.id), state(web, answer["id"])) == (State.SEEN, State.SEEN)
+
+    asyncio.run(run())
+    assert state(web, sent.id) is State.ACKED
+
+
+@pytest.mark.promise("mcp-seen")
+def test_a_call_of_another_connection_of_the_same_agent_proves_nothing(web: Served):
+    sent = web.room.send("builder", "hello")
+
+    async def run() -> None:
+        async with client(web, era="legacy") as one, client(web, era="legacy") as other:
+            await call(one, "read")
+            await call(other, "inbox")
+            assert state(web, sent.id) is State.OFFERED
+            await call(one, "inbox")
+            assert state(web, sent.id) is State.SEEN
+
+    asyncio.run(run())
+
+
+def test_what_a_session_did_not_prove_comes_back_when_it_ends_and_says_so(web: Served):
+    sent = web.room.send("builder", "hello")
+
+    async def run() -> Any:
+        async with client(web, era="legacy") as one:
+            await call(one, "read")
+            assert state(web, sent.id) is State.OFFERED
+        assert state(web, sent.id) is State.STORED
+        async with client(web) as one:
+            return await call(one, "read")
+
+    [mail] = asyncio.run(run())["messages"]
+    assert "before" in mail["note"]
+
+
+def test_a_program_that_begins_anew_has_not_proven_what_the_one_before_was_shown(web: Served):
+    """The newer era has no sessions: who asks what there is has just begun."""
+    sent = web.room.send("builder", "hello")
+
+    async def run() -> None:
+        token = web.token("builder")
+        async with over_http(web.url, token, "auto") as one:
+            await call(one, "read")
+        async with over_http(web.url, token, "auto") as one:
+            await call(one, "inbox")
+            assert state(web, sent.id) is State.STORED
+
+    asyncio.run(run())
+
+
+@pytest.mark.promise("mcp-dies")
+def test_an_answer_that_comes_after_the_client_died_waits_in_the_inbox(web: Served):
+    async def run() -> None:
+        async with client(web) as one:
+            asking = asyncio.ensure_future(call(one, "ask", to="planner", body="how far?", wait=60))
+            [asked] = await found(lambda: web.room.peek("planner"))
+            asking.cancel()
+            await asyncio.gather(asking, return_exceptions=True)
+        web.room.reply(asked, "half of it", agent="planner")
+
+    asyncio.run(run())
+    [mail] = web.room.peek("builder")
+    assert (mail.body, mail.delivery.state, mail.delivery.shown_before) == ("half of it", State.STORED, False)
+
+
+# ---------------------------------------------------------------------------------------- who is who
+
+
+def test_the_command_speaks_to_a_daemon_elsewhere(web: Served, tmp_path: Path):
+    env = environment(POSTROOM_HOME=web.url, POSTROOM_TOKEN=web.token("builder"))
+
+    async def run() -> Any:
+        async with by_command([*COMMAND, "mcp"], env, str(tmp_path)) as one:
+            return await call(one, "agents")
+
+    assert asyncio.run(run())["you"] == "p/builder"
+
+
+def test_nobody_comes_in_without_a_token_or_by_another_name_of_the_server(web: Served):
+    said = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    assert web.ask("POST", "/mcp", said, prefix="").status == 401
+    assert web.ask("POST", "/mcp", said, prefix="", token="nonsense").status == 401
+    token = web.token("builder")
+    elsewhere = {"Host": "evil.example"}
+    assert web.ask("POST", "/mcp", said, prefix="", token=token, headers=elsewhere).status == 403
+    page = {"Origin": "http://evil.example"}
+    assert web.ask("POST", "/mcp", said, prefix="", token=token, headers=page).status == 403
+
+
+def test_a_session_is_nobodys_but_whose_who_began_it(web: Served):
+    about = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+    opening = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": about}
+    accept = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+    token = web.token("builder")
+    begun = web.ask("POST", "/mcp", opening, prefix="", token=token, headers=accept)
+    session = begun.headers["mcp-session-id"]
+    said = {"jsonrpc": "2.0", "id": 2, "method": "ping"}
+    mine = accept | {"Mcp-Session-Id": session}
+    assert web.ask("POST", "/mcp", said, prefix="", token=web.token("planner"), headers=mine).status == 404
+    assert web.ask("POST", "/mcp", said, prefix="", token=token, headers=mine).status == 200
+
+
+def test_a_message_sent_by_a_tool_is_verified_by_the_token(web: Served):
+    async def run() -> None:
+        async with client(web) as one:
+            await call(one, "send", to="planner", body="hello", subject="s", priority="high")
+
+    asyncio.run(run())
+    [mail] = web.room.peek("planner")
+    assert (mail.sender, mail.message.verified, mail.subject) == ("builder", "token", "s")
+
+
+@eras
+def test_nobody_sees_what_was_neither_written_nor_sent_to_it(web: Served, era: str):
+    web.room.join("other")
+    theirs, mine = web.room.send("other", "secret"), web.room.send("builder", "mine")
+
+    async def run() -> None:
+        async with client(web, era=era) as one:
+            found: Any = await one.read_resource(f"postroom://message/{mine.id}")
+            assert json.loads(found.contents[0].text)["body"] == "mine"
+            for uri in (
+                f"postroom://message/{theirs.id}",
+                f"postroom://thread/{theirs.id}",
+                "postroom://x/y",
+            ):
+                with pytest.raises(Exception, match="not found"):
+                    await one.read_resource(uri)
+            assert "was not sent to" in await refused(one, "read", id=theirs.id[-8:])
+
+    asyncio.run(run())
+
+
+# -------------------------------------------------------------------------------------------- errors
+
+
+@eras
+def test_an_error_says_what_to_do_next(web: Served, era: str):
+    async def run() -> None:
+        async with client(web, era=era) as one:
+            assert "Call `agents`" in await refused(one, "send", to="nobody", body="x")
+            assert "Call `inbox`" in await refused(one, "ack", id="00000000")
+            assert "send takes to*, body*" in await refused(one, "send", to="planner")
+            assert "takes" in await refused(one, "inbox", agent="planner")
+            assert "8 digits" in await refused(one, "read", id="nonsense")
+            assert "human:ana" in await refused(one, "notify_human", body="x", to="human:bob")
+            with pytest.raises(Exception, match="there are send, inbox"):
+                await one.call_tool("steal", {})
+
+    asyncio.run(run())
+
+
+# -------------------------------------------------------------------------------------------- people
+
+
+@eras
+@pytest.mark.promise("mcp-people")
+def test_a_person_answers_what_an_agent_asks(web: Served, era: str):
+    async def run() -> None:
+        async with client(web, era=era) as one:
+            asking = asyncio.ensure_future(
+                call(one, "ask_human", question="Merge?", options=["merge", "wait"], wait=30)
+            )
+            [gate] = await found(web.room.gates)
+            assert (gate.asked, gate.options) == (["human:ana"], ["merge", "wait"])
+            web.room.decide(gate.message.id, "merge", note="go on", agent="human:ana")
+            answer = await asking
+            assert answer["answered"]
+            assert answer["answer"]["payload"]["decision"]["option"] == "merge"
+
+    asyncio.run(run())
+
+
+@pytest.mark.promise("mcp-people")
+def test_an_answer_that_comes_too_late_comes_to_the_inbox(web: Served):
+    async def run() -> None:
+        async with client(web) as one:
+            found = await call(one, "ask_human", question="Which port?", wait=0)
+            assert not found["answered"]
+            assert "inbox" in found["note"]
+            web.room.reply(found["id"], "7678", agent="human:ana")
+            [mail] = (await call(one, "read"))["messages"]
+            assert (mail["body"], mail["from"]) == ("7678", "human:ana")
+
+    asyncio.run(run())
+
+
+def test_where_nobody_has_an_address_whoever_the_room_belongs_to_is_given_one(room: LocalRoom):
+    async def run(web: Served) -> Any:
+        async with client(web) as one:
+            return await call(one, "notify_human", body="done")
+
+    with served(room) as web:
+        assert asyncio.run(run(web))["to"][0]["name"].startswith("human:")
+
+
+async def _says_wait(_: Any, params: Any) -> types.ElicitResult:
+    assert params.requested_schema["properties"]["answer"]["enum"] == ["merge", "wait"]
+    return types.ElicitResult(action="accept", content={"answer": "wait"})
+
+
+async def _says_nothing(_: Any, params: Any) -> types.ElicitResult:
+    return types.ElicitResult(action="decline")
+
+
+@eras
+def test_where_the_client_can_ask_whoever_sits_before_it_decides(web: Served, era: str):
+    async def run() -> Any:
+        async with client(web, era=era, elicitation_callback=_says_wait) as one:
+            return await call(one, "ask_human", question="Merge?", options=["merge", "wait"], wait=30)
+
+    found = asyncio.run(run())
+    assert (found["answered"], found["answer"]["body"]) == (True, "wait")
+    assert web.room.gates() == []
+    gate = web.room.gate(found["id"])
+    assert gate.decision is None or gate.decision.option == "no longer asked"  # it was no person's decision
+
+
+@eras
+def test_where_nobody_there_wants_to_say_others_still_may(web: Served, era: str):
+    async def run() -> Any:
+        async with client(web, era=era, elicitation_callback=_says_nothing) as one:
+            asking = asyncio.ensure_future(
+                call(one, "ask_human", question="Merge?", options=["merge", "wait"], wait=30)
+            )
+            [gate] = await found(web.room.gates)
+            web.room.decide(gate.message.id, "merge", agent="human:ana")
+            return await asking
+
+    assert asyncio.run(run())["answer"]["payload"]["decision"]["option"] == "merge"
+    assert len(web.room.store.look().events("", 500)) > 0
+
+
+@eras
+def test_an_agent_decides_what_it_is_asked(web: Served, era: str):
+    gate = web.room.send("builder", "Merge?", type="decision_gate", payload={"options": ["merge", "wait"]})
+
+    async def run() -> None:
+        async with client(web, era=era) as one:
+            [mail] = (await call(one, "read"))["messages"]
+            assert mail["expects"] == "reply with option"
+            await call(one, "reply", id=mail["id"], body="tests pass", option="merge")
+            assert (
+                "decided"
+                in (await call(one, "reply", id=mail["id"], body="tests pass", option="merge"))["note"]
+            )
+
+    asyncio.run(run())
+    decision = web.room.gate(gate.id).decision
+    assert decision is not None
+    assert (decision.option, decision.by) == ("merge", "p/builder")
+
+
+# ----------------------------------------------------------------------------------- what has changed
+
+
+def test_who_listens_is_told_of_its_own_mail_alone(web: Served):
+    web.room.join("other")
+
+    async def run() -> None:
+        async with client(web) as one, one.listen(resource_subscriptions=["postroom://inbox"]) as news:
+            web.room.send("other", "not for builder")
+            sent = web.room.send("builder", "hello")
+            event: Any = await asyncio.wait_for(anext(aiter(news)), 30)
+            assert event.uri == "postroom://inbox"
+            assert state(web, sent.id) is State.STORED
+
+    asyncio.run(run())
+
+
+@pytest.mark.filterwarnings("default:resources/.*subscribe is removed")
+def test_who_has_subscribed_is_told_until_it_wants_no_more(web: Served):
+    told: asyncio.Queue[str] = asyncio.Queue()
+
+    async def hear(message: Any) -> None:
+        if isinstance(message, types.ResourceUpdatedNotification):
+            await told.put(str(message.params.uri))
+
+    async def run() -> None:
+        async with client(web, era="legacy", message_handler=hear) as one:
+            await one.subscribe_resource("postroom://inbox")
+            web.room.send("builder", "hello")
+            assert await asyncio.wait_for(told.get(), 30) == "postroom://inbox"
+            await one.unsubscribe_resource("postroom://inbox")
+            await one.subscribe_resource("postroom://agent/other")
+            web.room.send("builder", "not told")
+            web.room.join("other")
+            while (uri := await asyncio.wait_for(told.get(), 30)) == "postroom://inbox":
+                pass  # of the first message: it was stored, and rung
+            assert uri == "postroom://agent/other"
+
+    asyncio.run(run())
+
+
+@eras
+def test_prompts_say_what_to_do_and_miss_nothing_that_must_be_given(web: Served, era: str):
+    async def run() -> None:
+        async with client(web, era=era) as one:
+            found: Any = await one.get_prompt("hand_over", {"to": "planner"})
+            assert "`handoff`" in found.messages[0].content.text
+            assert "planner" in found.messages[0].content.text
+            other: Any = await one.get_prompt("stand_up", {})
+            assert "@all" in other.messages[0].content.text
+            with pytest.raises(Exception, match="needs to"):
+                await one.get_prompt("hand_over", {})
+
+    asyncio.run(run())

@@ -1,0 +1,339 @@
+"""`postroom mcp`: real clients over its pipes, a real daemon behind it, and either of them killed."""
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from postroom import host
+from postroom.daemon import instance
+from postroom.daemon.place import log_path, running
+from postroom.model.ladder import State
+from postroom.room.local import LocalRoom
+from tests.commandline import COMMAND
+from tests.conftest import UNLIMITED
+from tests.process import BOUND, environment, until
+from tests.toolbox import ERAS, by_command, call
+
+eras = pytest.mark.parametrize("era", ERAS)
+COMMAND = [*COMMAND, "mcp"]
+QUICK = [sys.executable, "-c", "from postroom.cli.main import main; main()", "mcp"]  # as the script does
+_OURS = "io.modelcontextprotocol/"
+DISCOVER = {f"{_OURS}protocolVersion": ERAS[0], f"{_OURS}clientCapabilities": {}}
+OPENING = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+
+
+class House:
+    """A room whose daemon may be killed, and clients of its tools."""
+
+    def __init__(self, home: str) -> None:
+        self.home = home
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        self.env = environment(POSTROOM_HOME=home, POSTROOM_HTTP_PORT=str(port), POSTROOM_PROJECT="p")
+        self.room = LocalRoom(home, UNLIMITED, project="p", agent="planner")
+        self.room.join("planner")
+
+    def client(self, era: str = ERAS[0], *words: str, command: list[str] = QUICK, **env: str) -> Any:
+        return by_command([*command, *words], self.env | env, os.path.dirname(self.home), era)
+
+    def lines(self, *said: Any) -> list[Any]:
+        """What it answers to lines, each as it is or as JSON, when no more come."""
+        content = b"".join(
+            one if isinstance(one, bytes) else json.dumps(one).encode() + b"\n" for one in said
+        )
+        done = subprocess.run(
+            QUICK, input=content, env=self.env, capture_output=True, timeout=BOUND, check=True
+        )
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+    @property
+    def daemon(self) -> int:
+        return host.pid_of(running(self.home))
+
+    def kill(self) -> None:
+        """The daemon, at once."""
+        process = running(self.home)
+        os.kill(host.pid_of(process), signal.SIGKILL)
+        until(lambda: host.is_gone(process))
+
+    def close(self) -> None:
+        if process := running(self.home):
+            os.kill(host.pid_of(process), signal.SIGTERM)
+            until(lambda: host.is_gone(process))
+        self.room.close()
+
+    def state(self, ref: str) -> State:
+        return self.room.receipts(ref).deliveries[0].state
+
+
+@pytest.fixture
+def house(home: str) -> Iterator[House]:
+    found = House(home)
+    yield found
+    found.close()
+
+
+@eras
+def test_a_client_with_nothing_else_configured_has_a_working_mailbox(house: House, era: str):
+    """The daemon is started, and the agent is given a name, by the process that started the command."""
+
+    async def run() -> str:
+        async with house.client(era) as one:
+            me = (await call(one, "agents"))["you"]
+            await call(one, "send", to="planner", body="hello")
+            house.room.send(me, "hello yourself")
+            [mail] = (await call(one, "read"))["messages"]
+            assert mail["body"] == "hello yourself"
+            return me
+
+    me = asyncio.run(run())
+    assert me.startswith("p/")
+    [mail] = house.room.peek("planner")
+    assert (mail.message.verified, mail.message.sender_runtime) == ("process", "mcp")
+    assert mail.sender == me.removeprefix("p/")
+
+
+WHO = """
+import asyncio, sys
+from tests.integration.test_mcp_command import House, call
+house = House(sys.argv[1])
+async def who(name):
+    async with house.client(POSTROOM_AGENT=name) as one:
+        print((await call(one, "agents"))["you"], flush=True)
+for name in sys.stdin:
+    asyncio.run(who(name.strip()))
+"""
+
+
+class Other:
+    """An agent of its own, whose tools are started anew each time that it is asked who it is."""
+
+    def __init__(self, house: House) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", WHO, house.home], env=house.env, text=True, stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )  # fmt: skip
+
+    def who(self, name: str) -> str:
+        assert self._process.stdin
+        assert self._process.stdout
+        self._process.stdin.write(f"{name}\n")
+        self._process.stdin.flush()
+        return self._process.stdout.readline().strip()
+
+    def __enter__(self) -> "Other":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.communicate(timeout=BOUND)
+
+
+def test_an_agent_stays_who_it_is_and_nobody_else_gets_its_name_while_it_runs(house: House):
+    with Other(house) as one, Other(house) as other:
+        assert one.who("amy") == "p/amy"
+        assert one.who("bob") == "p/amy"
+        assert other.who("amy") not in ("", "p/amy")
+
+
+@eras
+def test_it_serves_by_itself_where_there_is_to_be_no_daemon(house: House, era: str):
+    async def run() -> None:
+        async with house.client(era, "--no-daemon", "--as", "builder") as one:
+            assert (await call(one, "agents"))["you"] == "p/builder"
+            sent = house.room.send("builder", "hello")
+            await call(one, "read")
+            assert house.state(sent.id) is State.OFFERED
+            await call(one, "inbox")
+            assert house.state(sent.id) is State.SEEN
+
+    asyncio.run(run())
+    assert not running(house.home)
+
+
+def test_it_serves_by_itself_where_the_daemon_serves_nothing(house: House):
+    async def run() -> None:
+        async with house.client(POSTROOM_HTTP_PORT="0", POSTROOM_AGENT="builder") as one:
+            assert (await call(one, "agents"))["you"] == "p/builder"
+
+    asyncio.run(run())
+
+
+def test_nothing_of_it_is_loaded_before_somebody_asks_for_it(house: House, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("POSTROOM_HTTP_PORT", house.env["POSTROOM_HTTP_PORT"])
+    instance.ensure(house.home)
+
+    def loaded() -> bool:
+        with open(f"/proc/{house.daemon}/maps", encoding="utf-8") as file:
+            return "pydantic_core" in file.read()
+
+    def serves() -> bool:
+        with open(log_path(house.home), encoding="utf-8") as file:
+            return "page served" in file.read()
+
+    until(serves)
+    assert not loaded()
+    house.lines({"jsonrpc": "2.0", "id": 1, "method": "ping"})
+    assert loaded()
+
+
+# ------------------------------------------------------------------------------- whatever comes first
+
+
+@pytest.mark.promise("mcp-answers")
+def test_whatever_comes_first_is_answered(house: House):
+    said = {"jsonrpc": "2.0", "id": 1, "method": "server/discover", "params": {"_meta": DISCOVER}}
+    [discovered] = house.lines(said)
+    assert discovered["result"]["supportedVersions"] == [ERAS[0]]
+    [unknown, other] = house.lines(
+        {"jsonrpc": "2.0", "id": 1, "method": "no/such"}, {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
+    )
+    assert (unknown["id"], unknown["error"]["code"]) == (1, -32601)
+    assert other["id"] == 2
+    assert "error" in other
+    last = {"jsonrpc": "2.0", "id": 9, "method": "ping"}
+    [broken, wrong, _] = house.lines(b"{broken\n", {"id": 7, "what": "is this"}, last)
+    assert broken["error"]["code"] == -32700
+    assert (wrong["id"], wrong["error"]["code"]) == (7, -32600)
+
+
+@pytest.mark.promise("mcp-answers")
+def test_a_line_as_large_as_many_frames_gets_through(house: House):
+    body = "x" * 900_000
+    [_, answer] = house.lines(
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": OPENING},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"jsonrpc": "2.0", "id": 2, "method": "tools/call",
+         "params": {"name": "send", "arguments": {"to": "planner", "body": body}}},
+    )  # fmt: skip
+    assert not answer["result"].get("isError"), answer["result"]["content"][0]["text"][:300]
+    assert [mail.body for mail in house.room.peek("planner")] == [body]
+
+
+# -------------------------------------------------------------------------------------- who is killed
+
+
+@eras
+@pytest.mark.promise("mcp-killed")
+def test_a_daemon_that_is_killed_loses_no_call_and_does_none_twice(house: House, era: str):
+    """Killed while calls are under way: each is answered, and each message is there once."""
+    rounds, kills = 60, 2
+
+    async def run() -> None:
+        async with house.client(era) as one:
+            await call(one, "agents")
+
+            async def send(number: int) -> None:
+                await call(one, "send", to="planner", body=f"message {number}")
+
+            for kill in range(kills):
+                numbers = range(kill * rounds, (kill + 1) * rounds)
+                calls = [asyncio.ensure_future(send(number)) for number in numbers]
+                await asyncio.wait(calls, return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.to_thread(house.kill)
+                await asyncio.gather(*calls)
+
+    asyncio.run(run())
+    bodies = [mail.body for mail in house.room.peek("planner", limit=500)]
+    assert sorted(bodies) == sorted(f"message {number}" for number in range(rounds * kills))
+
+
+@pytest.mark.promise("mcp-killed")
+def test_a_call_that_waits_goes_on_waiting_when_the_daemon_is_killed(house: House):
+    async def run() -> Any:
+        async with house.client("legacy") as one:
+            asking = asyncio.ensure_future(call(one, "ask", to="planner", body="how far?", wait=60))
+            await asyncio.to_thread(until, lambda: house.room.peek("planner"))
+            await asyncio.to_thread(house.kill)
+            [asked] = house.room.peek("planner")
+            house.room.reply(asked, "half of it", agent="planner")
+            return await asking
+
+    assert asyncio.run(run())["answer"]["body"] == "half of it"
+    assert house.room.peek("planner") == []
+
+
+@pytest.mark.promise("mcp-killed")
+def test_what_was_read_before_the_daemon_was_killed_is_seen_by_the_next_call(house: House):
+    async def run() -> None:
+        async with house.client() as one:
+            me = (await call(one, "agents"))["you"]
+            sent = house.room.send(me, "hello")
+            [mail] = (await call(one, "read"))["messages"]
+            await asyncio.to_thread(until, lambda: _is_handed(house, sent.id))
+            await asyncio.to_thread(house.kill)
+            assert house.state(sent.id) is State.OFFERED
+            assert (await call(one, "read"))["messages"] == []
+            assert house.state(sent.id) is State.SEEN
+            assert mail["body"] == "hello"
+
+    asyncio.run(run())
+
+
+def _is_handed(house: House, ref: str) -> bool:
+    return house.room.receipts(ref).deliveries[0].handed_at is not None
+
+
+def test_a_client_that_only_listens_does_not_bring_back_a_daemon_that_was_ended(house: House):
+    async def run() -> None:
+        async with house.client() as one, one.listen(resource_subscriptions=["postroom://inbox"]):
+            await asyncio.to_thread(house.kill)
+            assert (await call(one, "inbox"))["messages"] == []  # it comes back for who asks
+            await asyncio.to_thread(house.kill)
+
+    asyncio.run(run())
+    assert not running(house.home)
+
+
+@pytest.mark.promise("mcp-dies")
+@pytest.mark.promise("mcp-people")
+def test_a_client_that_dies_in_the_middle_loses_nothing(house: House):
+    """Killed after it was given mail, and while it waits for a person."""
+    with subprocess.Popen(
+        QUICK, env=house.env | {"POSTROOM_AGENT": "builder"}, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as shim:
+        assert shim.stdin
+        assert shim.stdout
+
+        def say(number: int, method: str, params: Any) -> None:
+            assert shim.stdin
+            said = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+            shim.stdin.write(json.dumps(said).encode() + b"\n")
+            shim.stdin.flush()
+
+        say(1, "initialize", OPENING)
+        assert b'"id":1' in shim.stdout.readline()
+        shim.stdin.write(b'{"jsonrpc":"2.0","method":"notifications/initialized"}\n')
+        say(2, "tools/call", {"name": "agents", "arguments": {}})
+        assert b"p/builder" in shim.stdout.readline()
+        sent = house.room.send("builder", "hello")
+        say(3, "tools/call", {"name": "read", "arguments": {}})
+        assert b"hello" in shim.stdout.readline()
+        house.room.join("human:ana")
+        say(4, "tools/call", {"name": "ask_human", "arguments": {"question": "Which port?", "wait": 60}})
+        until(lambda: house.room.peek("human:ana"))
+        assert house.state(sent.id) is State.SEEN  # by the call after it
+        again = house.room.send("builder", "again")
+        say(5, "tools/call", {"name": "read", "arguments": {}})
+        assert b"again" in shim.stdout.readline()
+        shim.kill()
+    until(lambda: house.state(again.id) is State.STORED)
+    [asked] = house.room.peek("human:ana")
+    house.room.reply(asked, "7678", agent="human:ana")
+    waiting = {mail.body: mail.delivery.shown_before for mail in house.room.peek("builder")}
+    assert waiting == {"again": True, "7678": False}
+
+
+def test_next_to_nothing_is_loaded_before_lines_are_passed_on():
+    heavy = {"argparse", "asyncio", "socket", "sqlite3", "typing", "postroom.config", "postroom.errors"}
+    code = "import sys; before = set(sys.modules); import postroom.cli.main, postroom.cli.lines;"
+    code += f"print(*sorted(({heavy} & set(sys.modules)) - before))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
