@@ -492,7 +492,7 @@ class JournalBroken(StoreError):
 
 def told(said: dict[str, Any], otherwise: type[PostroomError] = PostroomError) -> PostroomError:
     """The error that `as_json` has told of; one with a code that is not known here is `otherwise`."""
-    facts = {key: value for key, value in said.items() if key not in ("error", "message", "hint")}
+    facts = {key: value for key, value in said.items() if key not in ("error", "message", "hint", "self")}
     kind = _with_code(PostroomError, str(said.get("error"))) or otherwise
     return kind(str(said.get("message") or ""), hint=str(said.get("hint") or ""), **facts)
 

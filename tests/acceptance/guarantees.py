@@ -186,6 +186,7 @@ PROMISES: dict[str, str] = {
     "relay-doors": "A message sent by any door reaches every other one, and not who sent it.",
     "remote-cli": "Of a room elsewhere a command works or says where to run it; failures say what helps.",
     "remote-listen": "Who listens from elsewhere has the mailbox alone; if its line breaks, nothing is lost.",
+    "remote-trust": "A server elsewhere chooses no file here, shows none but its own, and is no burden.",
     "traced": "A sender's trace goes on at the receiver, and costs commands and hooks nothing.",
     "web-api": "The API's document is all that is served; whatever is asked, it is answered as it says.",
     # the agents' own tools

@@ -4,6 +4,7 @@ import http.client
 import json
 import os
 import pty
+import re
 import signal
 import socket
 import sqlite3
@@ -136,6 +137,14 @@ def test_a_command_that_was_taken_is_answered_before_it_ends(home: str, room: Lo
 
 
 @pytest.mark.promise("ends")
+def test_what_stands_where_its_socket_should_be_is_named_and_what_to_do(home: str, room: LocalRoom):
+    path = config.beside(home, "daemon.sock")
+    os.makedirs(path)
+    with pytest.raises(BridgeError, match=re.escape(path)) as caught:
+        control.Server(home, lambda *_: None)
+    assert path in caught.value.hint
+
+
 def test_clients_that_hang_hold_nothing_up(house: Tended):
     house.configure(SERVES)
     house.start(serves=True)

@@ -12,6 +12,7 @@ import pytest
 from postroom.room.local import LocalRoom
 from postroom.server import haste, login
 from postroom.server.guard import LARGEST
+from postroom.server.principal import Credentials
 from postroom.server.rate import Rates
 from tests.process import until
 from tests.served import BOUND, Served, served
@@ -137,6 +138,12 @@ def test_what_is_no_sound_request_is_refused_and_nothing_is_stored(web: Served, 
     assert answer.status == 400
     assert {"error", "message", "hint"} <= set(answer.json)
     assert said(web) == 0
+
+
+@pytest.mark.parametrize("seconds", ["nan", "inf", "-inf", "NaN", "1e999"])
+def test_no_one_waits_for_a_time_that_is_no_number(web: Served, seconds: str):
+    answer = web.get(f"/inbox/wait?timeout={seconds}", token=web.token("builder"))
+    assert (answer.status, answer.json["field"]) == (400, "timeout")
 
 
 def test_a_body_that_is_too_large_is_refused_before_it_has_come(web: Served):
@@ -314,6 +321,41 @@ def test_who_sends_a_body_by_drops_is_left_and_nothing_is_stored(
         assert _ended(link)
     assert said(web) == 0
     assert web.post("/messages", MESSAGE, token=web.token("planner")).status == 200
+
+
+@pytest.mark.parametrize("bearer", ["", "Authorization: Bearer pr_no\r\n"])
+def test_a_stranger_is_refused_before_anything_of_its_body_is_read(
+    web: Served, monkeypatch: pytest.MonkeyPatch, bearer: str
+):
+    monkeypatch.setattr(haste, "BODY", 1.0)  # else who waits for the body would wait long
+    head = f"POST /api/v1/messages HTTP/1.1\r\nHost: localhost\r\nContent-Length: {LARGEST}\r\n{bearer}\r\n"
+    with socket.create_connection(("127.0.0.1", web.port), BOUND) as link:
+        link.sendall(head.encode())
+        assert link.recv(4096).startswith(b"HTTP/1.1 401 ")
+    answer = web.ask("POST", "/messages", b"[" * LARGEST, token="pr_no")
+    assert (answer.status, answer.json["error"]) == (401, "unknown_token")
+
+
+def test_a_body_is_waited_for_only_so_long_however_much_of_it_comes(
+    web: Served, monkeypatch: pytest.MonkeyPatch
+):
+    for name, value in (("BODY", 0.5), ("LONGEST", 1.0), ("SLOWEST", 1)):
+        monkeypatch.setattr(haste, name, value)
+    head = (
+        "POST /api/v1/messages HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n"
+        f"Authorization: Bearer {web.token('planner')}\r\n\r\n"
+    )
+    with socket.create_connection(("127.0.0.1", web.port), BOUND) as link:
+        link.sendall(head.encode())
+        link.sendall(b" " * 500_000)
+        assert _ended(link)
+    assert said(web) == 0
+
+
+def test_what_a_stranger_calls_itself_is_not_kept():
+    callers = {Credentials(bearer=f"{n}" * 50_000).key for n in range(9)}
+    assert len(callers) == 9
+    assert all(len(caller) < 100 for caller in callers)
 
 
 def test_too_many_who_ask_for_nothing_are_too_many_and_who_asks_is_answered(

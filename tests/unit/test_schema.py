@@ -65,6 +65,8 @@ def test_what_fits_is_accepted(wanted: dict[str, Any], value: Any):
         ({"const": False}, 0, "payload must be false, not 0"),
         ({"minimum": 1}, 0, "payload must be at least 1, not 0"),
         ({"maximum": 1}, 1.5, "payload must be at most 1, not 1.5"),
+        ({"type": "number"}, float("nan"), "payload must be a finite number, not nan"),
+        ({"minimum": 0}, float("inf"), "payload must be a finite number, not inf"),
         ({"required": ["a"]}, {}, "payload.a is missing; expected any value"),
         (
             {"required": ["a"], "properties": {"a": {"type": "string"}}},

@@ -48,11 +48,11 @@ class Server:
         self._path = config.beside(home, _NAME)
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
-            os.unlink(self._path)
-        except FileNotFoundError:
-            pass
-        with short(self._path) as path:
-            self._socket.bind(path)
+            self._bind()
+        except OSError as exc:
+            self._socket.close()
+            what = f"the daemon cannot put its socket at {self._path}: {exc.strerror or exc}; move that away"
+            raise BridgeError(what, hint=f"See what is there: ls -ld {self._path}") from None
         os.chmod(self._path, 0o600)
         self._file = os.stat(self._path)
         self._places = threading.BoundedSemaphore(_AT_ONCE)
@@ -61,6 +61,14 @@ class Server:
         self._is_closed = False
         self._socket.listen(_QUEUE)
         threading.Thread(target=self._accept, name="control", daemon=True).start()
+
+    def _bind(self) -> None:
+        try:
+            os.unlink(self._path)
+        except FileNotFoundError:
+            pass
+        with short(self._path) as path:
+            self._socket.bind(path)
 
     def _accept(self) -> None:
         """Whatever cannot be accepted, the next may be: only a socket that is closed is done with."""

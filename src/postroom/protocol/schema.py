@@ -59,10 +59,16 @@ def check(value: Any, schema: Schema, path: str = "payload") -> None:
         if "format" in schema and not is_moment(value):
             raise _wrong(path, "a date and time with its zone, like 2026-01-31T12:00:00Z", _shown(value))
     elif kind in ("integer", "number"):
-        if value < schema.get("minimum", value):
-            raise _wrong(path, f"at least {schema['minimum']}", _shown(value))
-        if value > schema.get("maximum", value):
-            raise _wrong(path, f"at most {schema['maximum']}", _shown(value))
+        _check_number(value, schema, path)
+
+
+def _check_number(value: float, schema: Schema, path: str) -> None:
+    if value - value != 0:  # NaN would pass every limit; no JSON can say it, nor what is infinite
+        raise _wrong(path, "a finite number", str(value))
+    if value < schema.get("minimum", value):
+        raise _wrong(path, f"at least {schema['minimum']}", _shown(value))
+    if value > schema.get("maximum", value):
+        raise _wrong(path, f"at most {schema['maximum']}", _shown(value))
 
 
 def _check_object(value: dict[str, Any], schema: Schema, path: str) -> None:

@@ -8,7 +8,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from postroom.errors import StoreNewer
-from postroom.model.conversation import Decision, Gate, Thread, Topic
+from postroom.model.conversation import Attachment, Decision, Gate, Thread, Topic
 from postroom.model.ladder import Evidence, Outcome, Priority, State
 from postroom.model.manners import Manners
 from postroom.model.manners import read as read_manners
@@ -69,15 +69,21 @@ def _at(text: str | None) -> int:
 @_understood
 def message(d: Document) -> Message:
     return Message(
-        seq=d["seq"], id=d["id"], tenant=d["tenant"], project=d["project"], sender_id=d["sender_id"],
+        seq=d["seq"], id=_text(d["id"]), tenant=d["tenant"], project=d["project"], sender_id=d["sender_id"],
         sender=d["sender"], sender_role=d["sender_role"], verified=d["verified"], to=d["to"], type=d["type"],
-        cls=d["class"], subject=d["subject"], body=d["body"], thread=d["thread"],
+        cls=d["class"], subject=d["subject"], body=_text(d["body"]), thread=d["thread"],
         created_at=_at(d["created_at"]), priority=_priority(d), requires_ack=d["requires_ack"],
         sender_session=d["sender_session"], sender_runtime=d["sender_runtime"], payload=d["payload"],
         metadata=d["metadata"], reply_to=d["reply_to"], correlation=d["correlation"],
         attachments=d["attachments"] or None, not_before=moment(d["not_before"]),
         expires_at=moment(d["expires_at"]), key=d["key"], redacted=d.get("redacted"),
     )  # fmt: skip
+
+
+def _text(found: Any) -> str:
+    if not isinstance(found, str):
+        raise TypeError(f"{found!r:.80} is no text")
+    return found
 
 
 def _priority(d: Document) -> Priority:
@@ -109,6 +115,22 @@ def deliveries(found: "Iterable[Document]") -> list[Delivery]:
 @_understood
 def mail(d: Document) -> Mail:
     return Mail(message(d), delivery(d["delivery"], d.get("claim")))
+
+
+@_understood
+def bundle(d: Document) -> list[Mail]:
+    return [mail(one) for one in d["mails"]]
+
+
+@_understood
+def held(d: Document) -> tuple[str, int, int | None]:
+    return d["reason"], d["messages"], moment(d["due_at"])
+
+
+@_understood
+def attachment(d: Document) -> tuple[int, Attachment]:
+    """Its number in its message, and what is said of it; its content is nowhere here yet."""
+    return int(d["n"]), Attachment(str(d["name"]), str(d["media_type"]), int(d["size"]), str(d["sha256"]), "")
 
 
 @_understood

@@ -16,9 +16,12 @@ from typing import Any, cast
 from urllib.parse import SplitResult, quote, urlencode, urlsplit
 
 from postroom import errors, host
-from postroom.errors import UnknownToken, Unreachable, UsageError
+from postroom.errors import InvalidPayload, UnknownToken, Unreachable, UsageError
 from postroom.model.message import Json
 from postroom.protocol.operation import BODY, BY_NAME, PATH, PREFIX, QUERY, Operation
+from postroom.protocol.schema import check
+from postroom.protocol.shape import SHAPES
+from postroom.room.timely import LARGEST, Overlong, Timely
 
 _PATIENCE = 30.0  # seconds for an answer, beyond what was asked to be waited for
 SILENCE = 45.0  # seconds after which a stream is dead: a living one says something every 15
@@ -63,20 +66,35 @@ class Carriage:
         status, content = self._asked(operation, args, patience + _PATIENCE)
         if operation.media_type != "application/json" and status < 300:
             return content
+        said = self._document(status, content)
+        if status >= 300:
+            raise self._told(operation, status, said)
+        self._check(said, operation.result)
+        return said
+
+    def _document(self, status: int, content: bytes) -> Json:
         try:
             said: Any = json.loads(content)
-        except ValueError:
+        except (ValueError, RecursionError):
             said = None
         if not isinstance(said, dict):
             raise Unreachable(f"{self.url} answers with {status} and nothing that a room says", url=self.url)
-        if status >= 300:
-            raise self._told(operation, status, cast("Json", said))
         return cast("Json", said)
+
+    def _check(self, said: Json, shape: Json) -> None:
+        """At its top it is what the API promises; what is within is read by `unwire`."""
+        try:
+            check(said, shape, "answer")
+        except InvalidPayload as exc:
+            what = f"{self.url} answers what is not understood here: {exc}"
+            hint = "See that it is a Postroom, and of which version, there and here: postroom --version"
+            raise Unreachable(what, hint=hint, url=self.url) from None
 
     def _told(self, operation: Operation, status: int, said: Json) -> errors.PostroomError:
         if status in (404, 405) and said.get("error") in (errors.NotFound.code, UsageError.code):
             what = f"the daemon at {self.url} is older than this Postroom: it knows no {operation.name!r}"
             return Unreachable(what, hint="Upgrade Postroom there, then: postroom down; postroom up")
+        self._check(said, SHAPES["Error"])
         return errors.told(said)
 
     def _asked(self, operation: Operation, args: Json, timeout: float) -> tuple[int, bytes]:
@@ -91,8 +109,8 @@ class Carriage:
                 if link.sock is not None:
                     link.sock.settimeout(timeout)
                 link.request(operation.method, PREFIX + path, content, headers)
-                answer = link.getresponse()
-                found = answer.status, answer.read()
+                answer = cast("Timely", link.getresponse())
+                found = answer.status, answer.whole()
             except (OSError, http.client.HTTPException) as exc:
                 link.close()
                 if is_new or not may_repeat:
@@ -125,6 +143,11 @@ class Carriage:
                 link.close()
 
     def _new(self, timeout: float) -> http.client.HTTPConnection:
+        link = self._made(timeout)
+        link.response_class = Timely
+        return link
+
+    def _made(self, timeout: float) -> http.client.HTTPConnection:
         if self._path:
             return _UnixConnection(self._path, timeout)
         if self._scheme == "https":
@@ -138,15 +161,16 @@ class Carriage:
         try:
             headers = self._headers | {"Connection": "close"}  # so that it ends with what is read
             link.request("GET", f"{PREFIX}{path}?{urlencode(said)}", headers=headers)
-            line = link.sock
-            answer = link.getresponse()
+            answer = cast("Timely", link.getresponse())
+            if answer.status != 200:
+                with answer:
+                    said = self._document(answer.status, answer.whole())
+                    self._check(said, SHAPES["Error"])
+                    raise errors.told(said)
         except (OSError, http.client.HTTPException) as exc:
             link.close()
             raise Unreachable(f"{self.url} does not answer: {_reason(exc)}", url=self.url) from None
-        if answer.status != 200:
-            with answer:
-                raise errors.told(json.loads(answer.read()))
-        return Stream(answer, line)
+        return Stream(answer, self.url)
 
     def close(self) -> None:
         """End the links that nobody uses."""
@@ -157,8 +181,8 @@ class Carriage:
 class Stream:
     """Events as a server sends them."""
 
-    def __init__(self, answer: http.client.HTTPResponse, line: socket.socket) -> None:
-        self._answer, self._line = answer, line
+    def __init__(self, answer: Timely, url: str) -> None:
+        self._answer, self._url = answer, url
 
     @property
     def is_closed(self) -> bool:
@@ -166,21 +190,33 @@ class Stream:
 
     def frame(self, seconds: float) -> Json | None:
         """The next one, its `data` read; None where none came in that time, or it has ended."""
-        found: Json = {}
-        self._line.settimeout(max(0.001, seconds))
+        self._answer.expect(max(0.001, seconds))
         try:
-            while line := self._answer.readline():
-                text = line.decode().rstrip("\n")
-                name, _, value = text.partition(": ")
-                if name:
-                    found[name] = value
-                elif "data" in found:
-                    found["data"] = json.loads(found["data"])
-                    return found
-                elif not text:
-                    return found  # a word that it is still there
+            return self._read()
         except (OSError, http.client.HTTPException):
-            pass
+            return None
+        except (ValueError, RecursionError) as exc:
+            self.close()
+            what = f"{self._url} tells what is not understood here: {exc!s:.200}"
+            hint = "See that it is a Postroom, and of which version, there and here: postroom --version"
+            raise Unreachable(what, hint=hint, url=self._url) from None
+
+    def _read(self) -> Json | None:
+        found: Json = {}
+        left = LARGEST
+        while line := self._answer.readline(left):
+            left -= len(line)
+            text = line.decode().rstrip("\n")
+            name, _, value = text.partition(": ")
+            if left <= 0:
+                raise Overlong
+            if name:
+                found[name] = value
+            elif "data" in found:
+                found["data"] = json.loads(found["data"])
+                return found
+            elif not text:
+                return found  # a word that it is still there
         return None
 
     def close(self) -> None:

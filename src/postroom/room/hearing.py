@@ -26,7 +26,8 @@ class Hearing(Iterator[Mail]):
         self._call, self._timeout = call, timeout
         self._in_hand, self._id = False, ""
         hello = self._stream.frame(SILENCE)
-        if hello is None:
+        if hello is None or "id" not in hello:
+            self._stream.close()
             raise self._broken()
         self._id = hello["id"]
 
@@ -58,7 +59,7 @@ class Hearing(Iterator[Mail]):
                     return None
                 raise self._broken()
             if found.get("event") == "mail":
-                return unwire.mail(found["data"])
+                return unwire.mail(found.get("data", {}))
 
     def _broken(self) -> Unreachable:
         return Unreachable("the connection that held the mailbox has ended; what was in hand comes again")

@@ -6,7 +6,6 @@ A claim lasts as long as a lease (15 seconds), since nobody there can see whethe
 
 import base64
 import os
-import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -21,6 +20,7 @@ from postroom.model.message import Agent, AgentStatus, Delivery, Event, Mail, Me
 from postroom.protocol import unwire
 from postroom.protocol.operation import BY_NAME, LONGEST_WAIT
 from postroom.room.carriage import Carriage
+from postroom.room.fetched import Fetched
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -47,7 +47,7 @@ class RemoteRoom:
         self.agent = agent
         self._carriage = Carriage(url, token, agent)
         self._project = project
-        self._files: tempfile.TemporaryDirectory[str] | None = None
+        self._files = Fetched()
 
     @property
     def home(self) -> str:
@@ -159,7 +159,7 @@ class RemoteRoom:
         found = self.call("take_bundle", agent=agent, budget=budget)["bundle"]
         if found is None:
             return None
-        taken = [unwire.mail(one) for one in found["mails"]]
+        taken = unwire.bundle(found)
         try:
             waiting = [mail.handle for mail in self.peek(agent, limit=MOST)]
             frame = self.frame(taken, budget=budget, waiting=waiting)
@@ -227,8 +227,7 @@ class RemoteRoom:
         return mail._replace(message=mail.message._replace(attachments=files))
 
     def held(self, agent: str | None = None) -> list[tuple[str, int, int | None]]:
-        found = self.call("held", agent=agent)["held"]
-        return [(one["reason"], one["messages"], unwire.moment(one["due_at"])) for one in found]
+        return [unwire.held(one) for one in self.call("held", agent=agent)["held"]]
 
     # looking
 
@@ -249,30 +248,16 @@ class RemoteRoom:
 
     def attachments(self, ref: str) -> list[Attachment]:
         """Each is fetched into a file of this machine, which goes with this room."""
-        found = self.call("attachments", ref=ref)["attachments"]
-        return [
-            Attachment(one["name"], one["media_type"], one["size"], one["sha256"], self._fetched(ref, one))
-            for one in found
-        ]
+        found = map(unwire.attachment, self.call("attachments", ref=ref)["attachments"])
+        return [one._replace(path=self._fetched(ref, n, one)) for n, one in found]
 
-    def _fetched(self, ref: str, one: dict[str, Any]) -> str:
-        path = os.path.join(self._directory(), one["sha256"])
-        if not os.path.exists(path):
-            _write(path, self.call("attachment", ref=ref, n=str(one["n"])))
-        return path
+    def _fetched(self, ref: str, n: int, one: Attachment) -> str:
+        return self._files.attachment(
+            one.name, one.sha256, lambda: self.call("attachment", ref=ref, n=str(n))
+        )
 
     def spill(self, mail: Mail) -> str | None:
-        if len(mail.body) <= _LARGE:
-            return None
-        path = os.path.join(self._directory(), f"{mail.id}.txt")
-        if not os.path.exists(path):
-            _write(path, mail.body.encode())
-        return path
-
-    def _directory(self) -> str:
-        if self._files is None:
-            self._files = tempfile.TemporaryDirectory(prefix="postroom-")
-        return self._files.name
+        return self._files.body(mail.id, mail.body) if len(mail.body) > _LARGE else None
 
     def search(self, query: str, *, limit: int = 50, **options: "Unpack[SearchOptions]") -> "list[Hit]":
         said: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
@@ -302,7 +287,7 @@ class RemoteRoom:
             yield from followed(self._carriage, page["cursor"], party)
 
     def _party(self, agent: str) -> str:
-        return self.call("agent", address=agent)["id"]
+        return unwire.agent(self.call("agent", address=agent)).id
 
     def agents(self, *, everyone: bool = False) -> list[AgentStatus]:
         return [unwire.status(one) for one in self._carriage.call("agents", everyone=everyone)["agents"]]
@@ -377,9 +362,7 @@ class RemoteRoom:
 
     def close(self) -> None:
         self._carriage.close()
-        if self._files is not None:
-            self._files.cleanup()
-            self._files = None
+        self._files.close()
 
     def __enter__(self) -> "RemoteRoom":
         return self
@@ -461,8 +444,3 @@ def _enclosed(n: int, source: Any) -> dict[str, str]:
             kind = type(source).__name__
             raise InvalidAttachment(f"an attachment is a path, bytes, or (name, bytes), not {kind}")
     return {"name": name, "content": base64.b64encode(content).decode()}
-
-
-def _write(path: str, content: bytes) -> None:
-    with open(path, "wb") as file:
-        file.write(content)

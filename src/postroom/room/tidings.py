@@ -33,4 +33,4 @@ def _heard(carriage: Carriage, cursor: str) -> Iterator[tuple[str, Event | None]
         while (frame := stream.frame(SILENCE)) is not None:
             if "id" in frame:
                 is_event = frame.get("event") != "hello"
-                yield frame["id"], unwire.event(frame["data"]) if is_event else None
+                yield frame["id"], unwire.event(frame.get("data", {})) if is_event else None

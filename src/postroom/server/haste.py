@@ -15,6 +15,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 HEAD = 10.0  # seconds in which the head of a request must have come
 BODY = 30.0  # seconds for its body, and one more for each `SLOWEST` bytes of it that have come
 SLOWEST = 1024
+LONGEST = 300.0  # seconds for a body, however large
 STALLED = 60.0  # seconds in which somebody must read something of what it is sent
 MOST_IDLE = 256  # connections that ask for nothing
 
@@ -26,6 +27,7 @@ class Hasty(H11Protocol):
 
     _due: asyncio.TimerHandle | None = None
     _stall: asyncio.TimerHandle | None = None
+    _latest = 0.0  # to when that can be put off
     _until = 0.0  # when that which is being received must be there; 0: nothing is
     _reads_body = False
 
@@ -76,8 +78,9 @@ class Hasty(H11Protocol):
             self._work()
             self._reads_body = True
             self._expect(BODY)
+            self._latest = self.loop.time() + LONGEST
         else:
-            self._until += size / SLOWEST
+            self._until = min(self._until + size / SLOWEST, self._latest)
 
     def _expect(self, seconds: float) -> None:
         self._until = self.loop.time() + seconds

@@ -37,8 +37,9 @@ class Credentials(NamedTuple):
 
     @property
     def key(self) -> str:
-        """By which callers are told apart, before it is known who they are."""
-        return self.bearer or self.cookie or (f"process {self.pid}" if self.is_local else "nobody")
+        """By which callers are told apart, before it is known who they are: short, whatever they bring."""
+        secret = self.bearer or self.cookie
+        return _key(secret) if secret else f"process {self.pid}" if self.is_local else "nobody"
 
 
 class Principal(NamedTuple):

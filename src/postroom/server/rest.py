@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import math
 import time
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, NoReturn
@@ -19,6 +20,7 @@ from postroom.server import problem
 from postroom.server.calling import checked, perform
 from postroom.server.desk import Desk
 from postroom.server.guard import credentials
+from postroom.server.principal import Credentials, Principal
 from postroom.text import encode
 
 Endpoint = Callable[[Request], Awaitable[Response]]
@@ -65,11 +67,15 @@ def _traced(desk: Desk, operation: Operation) -> Endpoint:
 
 def _endpoint(desk: Desk, operation: Operation) -> Endpoint:
     async def endpoint(request: Request) -> Response:
+        asks: Credentials | Principal = credentials(request.scope)
+        if operation.body:  # of strangers nothing is read
+            asks = await desk.do(desk.identify, asks)
+            asks.check(operation.scope)
         args = checked(operation, await _args(request, operation))
         if trace.PARENT in request.headers and operation.find("metadata"):
             parent, state = (request.headers.get(name) for name in (trace.PARENT, trace.STATE))
             args["metadata"] = trace.carry(args.get("metadata"), parent, state)
-        doing = perform(desk, operation, credentials(request.scope), args)
+        doing = perform(desk, operation, asks, args)
         result = await (_while_there(request, doing) if operation.waits else doing)
         if operation.name == "attachment":
             return _file(*result)
@@ -115,7 +121,8 @@ def _read(known: Parameter, text: str) -> Any:
         if kind == "integer":
             return int(text) if len(text) < 20 else _refuse(known, text)
         if kind == "number":
-            return float(text)
+            found = float(text)
+            return found if math.isfinite(found) else _refuse(known, text)
         if kind == "boolean":
             return _YES[text.lower()]
     except (ValueError, KeyError):
