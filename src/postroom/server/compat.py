@@ -35,6 +35,7 @@ from postroom.server.doorway import Doorway, Stay, told, visitor
 from postroom.server.exchange import Exchange
 from postroom.server.feed import Feed
 from postroom.server.guard import credentials
+from postroom.server.principal import Principal
 from postroom.server.relay import Client, Onlooker, parsed
 from postroom.store.contract import ReadTx
 from postroom.text import encode
@@ -145,19 +146,19 @@ def _type(room: LocalRoom, kind: str) -> str:
 
 def _endpoint(desk: Desk) -> rest.Endpoint:
     async def endpoint(request: Request) -> Response:
+        who = await desk.do(desk.identify, credentials(request.scope))
+        who.check(MAIL)  # before anything that it says is read
         said = await rest.body(request)
         message = said.get("message")
         if not isinstance(message, str) or set(said) != {"message"}:
             raise InvalidBody('the body is {"message": "…"}')
-        await desk.do(_send, desk, request.scope, request.path_params["id"], message)
+        await desk.do(_send, desk, who, request.path_params["id"], message)
         return rest.answer({"success": True})
 
     return endpoint
 
 
-def _send(desk: Desk, scope: Scope, session: str, body: str) -> None:
-    who = desk.identify(credentials(scope))
-    who.check(MAIL)
+def _send(desk: Desk, who: Principal, session: str, body: str) -> None:
     agent = _running(desk.room.store.look(), session)
     room = desk.view(who, agent.project if agent else None)
     try:
