@@ -16,7 +16,7 @@ import { many } from "./text.js";
  */
 
 /** @type {Record<string, string>} */
-const TITLE = { claude: "Claude Code", codex: "Codex", gemini: "Gemini CLI", opencode: "opencode", aider: "Aider", goose: "goose", qwen: "Qwen Code", copilot: "Copilot CLI" };
+const TITLE = { claude: "Claude Code", codex: "Codex", gemini: "Gemini CLI", opencode: "opencode", aider: "Aider", goose: "goose", qwen: "Qwen Code", copilot: "Copilot CLI", cursor: "Cursor" };
 
 /** @param {string|null} runtime */
 export const runtimeName = (runtime) => (runtime ? (TITLE[runtime] ?? runtime) : "");
