@@ -3,11 +3,11 @@
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from postroom.errors import AlreadyDecided, NoAnswer, TimedOut
+from postroom.errors import AlreadyDecided, TimedOut
 from postroom.mcp_server import shown
 from postroom.mcp_server.visit import ROUTE
 from postroom.model.message import Mail, Sent
-from postroom.room import asking, people
+from postroom.room import people
 from postroom.room.aio import AsyncRoom
 from postroom.room.ask import Question
 from postroom.room.bundle import take_bundle
@@ -58,17 +58,7 @@ class Waiting(AsyncRoom):
 
     async def answer(self, question: Question, timeout: float) -> Mail:
         """As `ask`, but the answer is only offered: it is seen when the next call proves it."""
-        note = asking.noted(self.room, question.sent)
-        await self.call(note.__enter__)
-        try:
-            await self.call(asking.check_circle, self.room, question.sent)
-            found = await self._attend(question, timeout)
-        except NoAnswer:
-            await self.call(question.despair)
-            raise
-        finally:
-            await self.call(note.__exit__, None, None, None)
-        return await self.call(question.answered, found, timeout, self._offered)
+        return await self._answer(question, timeout, self._offered)
 
     def _offered(self, mail: Mail) -> None:
         self._of.arrival.take(self._of.caller, mail.id)

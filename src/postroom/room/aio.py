@@ -144,6 +144,12 @@ class AsyncRoom:
         **options: "Unpack[SendOptions]",
     ) -> Mail:
         question = await self.call(Question, self.room, to, body, sender, options)
+        return await self._answer(question, timeout)
+
+    async def _answer(
+        self, question: Question, timeout: float | None, see: Callable[[Mail], None] | None = None
+    ) -> Mail:
+        """To what was asked; `see` as in `Question.answered`."""
         note = asking.noted(self.room, question.sent)
         await self.call(note.__enter__)
         try:
@@ -154,7 +160,7 @@ class AsyncRoom:
             raise
         finally:
             await self.call(note.__exit__, None, None, None)
-        return await self.call(question.answered, found, timeout)
+        return await self.call(question.answered, found, timeout, see)
 
     async def _attend(self, question: Question, timeout: float | None) -> Mail | None:
         """As `ask._wait`."""
