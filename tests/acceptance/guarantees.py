@@ -179,6 +179,7 @@ PROMISES: dict[str, str] = {
     "web-refuses": "A foreign page, a foreign name of the machine and a wrong token get and change nothing.",
     "web-lease": "What is taken over HTTP and not settled in its lease is offered again, labelled.",
     "shared-commit": "Threads share a commit: one that fails harms no other, and all know if it fails.",
+    "parts": "What is done together is stored together, and each part that fails is undone alone.",
     "relay-ladder": "What a WebSocket is pushed is offered; its own word, an ack or an answer makes it seen.",
     "relay-unproven": "What a WebSocket was pushed and never proved is stored again, labelled.",
     "relay-resume": "Who reconnects with its cursor gets nothing it had, and loses nothing it had not.",

@@ -26,6 +26,11 @@ class Bucket:
         with _Moment(self._path, now, self._span) as moment:
             return max(0, -(-(moment.value - now * 1000 - self._span + self._pace) // 1000))
 
+    def left(self, now: int) -> int:
+        """How many there are now."""
+        with _Moment(self._path, now, self._span) as moment:
+            return max(0, (now * 1000 + self._span - moment.value) // self._pace)
+
     def draw(self, now: int) -> None:
         """Take one. Ask before whether there is any."""
         with _Moment(self._path, now, self._span) as moment:

@@ -47,20 +47,30 @@ class Unit:
 
     What the clock asks for is done first. `prompt=False`: the use case sees to that itself, or leaves it to
     the next one that reads. `lasting=False`: nobody is promised that it survives a power cut. `mailbox`: see
-    `Store.begin`. `announced`: the message to enclose with the ring for that mailbox.
+    `Store.begin`. `announced`: the message to enclose with the ring for that mailbox. `parts`: what this
+    thread does with the room in here is committed, and told of, at its end; what fails is undone by
+    itself. What they answer is not true before that end.
     """
 
     __slots__ = (
-        "_lasting", "_mailbox", "_prompt", "_room", "_tx", "announced", "is_stored", "reached", "woken",
+        "_lasting", "_mailbox", "_parts", "_prompt", "_room", "_tx", "announced", "is_stored", "reached",
+        "woken",
     )  # fmt: skip
 
     def __init__(
-        self, room: "Premises", *, prompt: bool = True, lasting: bool = True, mailbox: str = ""
+        self,
+        room: "Premises",
+        *,
+        prompt: bool = True,
+        lasting: bool = True,
+        mailbox: str = "",
+        parts: bool = False,
     ) -> None:
         self._room = room
         self._mailbox = mailbox
         self._prompt = prompt
         self._lasting = lasting
+        self._parts = parts
         self.announced: Message | None = None
         self.is_stored = False
         self.reached: dict[str, int] = {}
@@ -69,7 +79,7 @@ class Unit:
     def __enter__(self) -> "WriteTx":
         if label.armed:
             label.here("before-begin")
-        self._tx = tx = self._room.store.begin(self._mailbox, joins=True)
+        self._tx = tx = self._room.store.begin(self._mailbox, joins=not self._parts, parts=self._parts)
         if self._prompt:
             try:
                 if (due := tx.next_due()) is not None and due <= tx.now:
@@ -94,8 +104,8 @@ class Unit:
         if kind is not None:
             room.store.abandon(exc)
             return
-        if not tx.wrote:
-            room.store.rollback()
+        if tx.part is not None or not tx.wrote:
+            room.store.commit() if tx.wrote else room.store.rollback()
             return
         taken: list[tuple[Courier, Any]] = []
         try:

@@ -136,6 +136,7 @@ class WriteTx(ReadTx, Protocol):
     first_seq: int  # the sequence number its first event has got
     next_seq: int  # that which the next event will get
     wrote: bool
+    part: tuple[int, int | None] | None  # while it is one of several that are committed together
     posted: Message | None  # its latest message
     vacant: str | None  # a mailbox in which nothing waited when this began
     stirred: set[str]  # who has something due because of this transaction
@@ -319,10 +320,11 @@ class Store(Protocol):
     def read(self) -> AbstractContextManager[ReadTx]: ...
     def look(self) -> ReadTx: ...
     def write(self) -> AbstractContextManager[WriteTx]: ...
-    def begin(self, mailbox: str = "", *, joins: bool = False) -> WriteTx:
+    def begin(self, mailbox: str = "", *, joins: bool = False, parts: bool = False) -> WriteTx:
         """`mailbox` becomes `vacant` if nothing waits there.
 
         `joins`: it may share its transaction with what other threads do, where they `share` one.
+        `parts`: what this thread begins before it ends this one is a part of it, undone alone if it fails.
         """
         ...
 

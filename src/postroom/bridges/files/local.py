@@ -8,9 +8,10 @@ import contextlib
 import errno
 import os
 import stat
+import threading
 import time
-from collections.abc import Generator, Iterable
-from contextlib import contextmanager
+from collections.abc import Generator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from postroom import host
 from postroom.bridges.files import draft
@@ -29,6 +30,24 @@ _MOST_PACKED = 500  # at a time
 _AS_EVER = (FileNotFoundError, FileExistsError, InvalidLetter)  # what a shelf's user knows what to do with
 
 
+class _Turn:
+    """Of those who take in what lies on this machine, one does at a time.
+
+    Each of many threads would have the room's lock for as long as the interpreter runs all the others.
+    """
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._renew)
+
+    def _renew(self) -> None:
+        self.lock = threading.Lock()  # the thread that had it is not here
+
+
+_turn = _Turn()
+
+
 class LocalShelf:
     """See `Shelf`. `tree` is the host's own; `name` a directory in it."""
 
@@ -40,13 +59,17 @@ class LocalShelf:
         self._is_watched = False
         self._is_remote = bool(host.unsafe_file_system(self.place))
 
+    @property
+    def turn(self) -> AbstractContextManager[object]:
+        return nullcontext() if self._is_remote else _turn.lock  # elsewhere it may take any time
+
     # folders
 
     @contextmanager
     def _opened(self, folder: str) -> Generator[int]:
         """A folder of the mailbox; the mailbox itself where that is empty."""
         with self._said():
-            directory = self._descend((self._name, *folder.split("/")) if folder else (self._name,))
+            directory = self._descend(folder)
             try:
                 yield directory
             finally:
@@ -55,16 +78,27 @@ class LocalShelf:
     @contextmanager
     def _kept(self, folder: Folder) -> Generator[int]:
         """A folder in which we keep something; it is made again, unless it is the agent's own."""
-        if folder not in (Folder.INBOX, Folder.OUTBOX):
-            above, _, name = folder.rpartition("/")
-            with self._opened(above) as directory:
-                _make(directory, name)
-        with self._opened(folder) as directory:
-            yield directory
+        with self._said():
+            try:
+                directory = self._descend(folder)
+            except FileNotFoundError:
+                if folder in (Folder.INBOX, Folder.OUTBOX):
+                    raise
+                self._make(folder)
+                directory = self._descend(folder)
+            try:
+                yield directory
+            finally:
+                os.close(directory)
 
-    def _descend(self, parts: Iterable[str]) -> int:
+    def _make(self, folder: Folder) -> None:
+        above, _, name = folder.rpartition("/")
+        with self._opened(above) as directory:
+            _make(directory, name)
+
+    def _descend(self, folder: str) -> int:
         directory = os.open(self._tree, _FOLDER)
-        for part in parts:
+        for part in (self._name, *folder.split("/")) if folder else (self._name,):
             above = directory
             try:
                 directory = os.open(part, _FOLDER | _NOFOLLOW, dir_fd=above)
@@ -92,9 +126,7 @@ class LocalShelf:
             finally:
                 os.close(directory)
         for folder in Folder:
-            above, _, name = folder.rpartition("/")
-            with self._opened(above) as directory:
-                _make(directory, name)
+            self._make(folder)
 
     # files
 

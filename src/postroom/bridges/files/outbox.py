@@ -11,48 +11,30 @@ import os
 import time
 from collections import deque
 from hashlib import sha256
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from postroom.bridges.files.box import Box, step
-from postroom.bridges.files.letter import (
-    ACK,
-    NACK,
-    SUFFIX,
-    Flaw,
-    Letter,
-    is_same,
-    items,
-    key,
-    letters,
-    options,
-    reason,
-)
+from postroom.bridges.files.clerk import Clerk
+from postroom.bridges.files.letter import SUFFIX, Flaw, Letter, items, letters
 from postroom.bridges.files.receipts import Receipts
 from postroom.bridges.files.shelf import Folder
 from postroom.errors import (
     BridgeError,
     InvalidLetter,
-    KeyConflict,
     MailboxFull,
-    NotYourName,
     PostroomError,
     RateLimited,
     StoreError,
-    UnknownMessage,
 )
-from postroom.model import ids
-from postroom.model.address import ROOM
-from postroom.model.message import Message, Sent
-from postroom.room import directory
+from postroom.model.message import Sent
 from postroom.room.bounce import notify
 from postroom.room.policy import bucket
 from postroom.room.rate import MINUTE
+from postroom.room.unit import Unit
 from postroom.text import storable
 
-if TYPE_CHECKING:
-    from postroom.room.options import SendOptions
-
-_BATCH = 100  # files at a time
+_BATCH = 50  # files at a time
+_TOGETHER = 25  # letters that are stored in one transaction: others wait for its end
 _QUIET = 2.0  # seconds for which what is no letter must not have changed: somebody may still be writing it
 _LATER = 5.0  # seconds after which one is tried again that something stood in the way of
 _LONGEST = 200  # bytes of a name to which something may be added
@@ -67,12 +49,25 @@ class _Aside(NamedTuple):
     why: PostroomError
 
 
+class _File:
+    """One that is being taken in, and what came of its letters."""
+
+    def __init__(self, taking: str, letters: list[Letter | Flaw]) -> None:
+        self.name = taking
+        self.letters = letters
+        self.sent: list[tuple[str, Sent]] = []  # by the writer's ids
+        self.refused: list[tuple[int, Flaw]] = []
+        self.left = len(letters)
+        self.full = ""  # why something cannot be sent just now
+
+
 class Outbox:
     """One mailbox's."""
 
     def __init__(self, box: Box, receipts: Receipts) -> None:
         self._box, self._room, self._shelf = box, box.room, box.shelf
         self._receipts = receipts
+        self._clerk = Clerk(box)
         self._waits: deque[tuple[Folder, str]] = deque()  # what is still to be looked at, as of the last look
         self._must_look = True
         self._restless: dict[str, tuple[str, float]] = {}  # what is no letter yet: its stamp, and since when
@@ -94,15 +89,12 @@ class Outbox:
             self._must_look = False
             self._waits.extend(self._list())
         try:
-            for _ in range(min(_BATCH, len(self._waits))):
-                self._take(*self._waits[0])
-                self._waits.popleft()
+            with self._shelf.turn:
+                self._take_some()
             self.why = next((why for _, why in self._later.values()), "")
         except RateLimited as exc:
             self.why = str(exc).replace("(sender_rate)", "(mailbox_rate)")  # which is the one for mailboxes
             self._resumes = time.monotonic() + float(exc.facts.get("retry_after") or 1.0)
-            self._waits.clear()  # what it stopped at may be where it is taken in by now
-            self._must_look = True
         finally:
             self._tell()
         if self._resumes > now:
@@ -129,62 +121,74 @@ class Outbox:
         except FileNotFoundError:
             return []
 
-    def _take(self, folder: Folder, name: str) -> None:
-        """One file. What another was quicker with is done; what cannot be moved just now keeps no other."""
-        if name in self._later and self._later[name][0] > time.monotonic():
-            return
-        self._later.pop(name, None)
-        self._check_rate()
+    def _take_some(self) -> None:
+        """The next files. Where something stands in the way of all, what is not done is found again."""
+        files: list[_File] = []
         try:
-            self._take_or_reject(folder, name)
+            for _ in range(min(self._allowed(), len(self._waits))):
+                file = self._claimed(*self._waits.popleft())
+                if file is not None:
+                    files.append(file)
+            self._obey(files)
+        except BaseException:
+            self._waits.clear()  # what it stopped at may be where it is taken in by now
+            self._must_look = True
+            raise
+
+    def _allowed(self) -> int:
+        """How many may be taken in now. What has to wait waits where it was put: that is not touched."""
+        most = self._room.settings.sender_rate
+        if not most or not self._waits:
+            return _BATCH
+        rate, now = bucket(self._room, "sender_rate", self._box.id, most, MINUTE), self._room.now()
+        if wait := rate.wait(now):
+            raise RateLimited(
+                f"more than {most:,} letters a minute came (mailbox_rate)", retry_after=wait / 1000
+            )
+        return min(_BATCH, rate.left(now))
+
+    def _claimed(self, folder: Folder, name: str) -> _File | None:
+        """One file, out of its writer's hands. What another was quicker with is done; what is none, too."""
+        if name in self._later and self._later[name][0] > time.monotonic():
+            return None
+        self._later.pop(name, None)
+        try:
+            try:
+                if folder is Folder.TAKING:
+                    return _File(name, self._read(folder, name)[0])
+                return self._claim(name)
+            except InvalidLetter as exc:
+                self._reject(folder, name, "", exc)
         except FileNotFoundError:
             pass
         except BridgeError as exc:
             self._put_off(name, str(exc))
-
-    def _take_or_reject(self, folder: Folder, name: str) -> None:
-        try:
-            if folder is Folder.TAKING:
-                self._finish(name, self._read(folder, name)[0])
-            else:
-                self._claim(name)
-        except InvalidLetter as exc:
-            self._reject(folder, name, "", exc)
+        return None
 
     def _put_off(self, name: str, why: str) -> None:
+        """What cannot be moved just now keeps no other."""
         self._later[name] = time.monotonic() + _LATER, why
-
-    def _check_rate(self) -> None:
-        """Before anything is touched: so what has to wait waits where it was put."""
-        most = self._room.settings.sender_rate
-        if not most:
-            return
-        wait = bucket(self._room, "sender_rate", self._box.id, most, MINUTE).wait(self._room.now())
-        if wait:
-            raise RateLimited(
-                f"more than {most:,} letters a minute came (mailbox_rate)", retry_after=wait / 1000
-            )
 
     def _read(self, folder: Folder, name: str) -> tuple[list[Letter | Flaw], str]:
         sheet = self._shelf.read(folder, name, self._room.settings.mailbox_file_bytes)
         return letters(sheet.data), sheet.stamp
 
-    def _claim(self, name: str) -> None:
+    def _claim(self, name: str) -> _File | None:
         """Take a letter out of its writer's hands, if it is one."""
         try:
             found, stamp = self._read(Folder.OUTBOX, name)
         except InvalidLetter:
             if self._is_restless(name):
-                return
+                return None
             raise
         self._restless.pop(name, None)
         step("outbox-read")
         taking = f"{time.time_ns()}.{_short(name)}"
         if self._shelf.move(Folder.OUTBOX, name, Folder.TAKING, taking) != stamp:
             self._waits.append((Folder.TAKING, taking))  # it is another one by now
-            return
+            return None
         step("outbox-claimed")
-        self._finish(taking, found)
+        return _File(taking, found)
 
     def _is_restless(self, name: str) -> bool:
         """Whether what is no letter may become one: it has changed a moment ago."""
@@ -198,106 +202,65 @@ class Outbox:
         del self._restless[name]
         return False
 
-    def _finish(self, taking: str, found: list[Letter | Flaw]) -> None:
-        """Do what the letters of one file ask for, each for itself, and put the file where it belongs."""
-        refused, full = list[tuple[int, Flaw]](), ""
-        for n, each in enumerate(found):
-            try:
-                self._obey(each)
-            except (StoreError, RateLimited, OSError, MemoryError):
-                raise  # it is none of the letter's doing
-            except MailboxFull as exc:
-                full = str(exc)
-            except PostroomError as exc:
-                refused.append((n, Flaw(each.id, exc)))
-            except Exception as exc:  # whatever it is about it, it must not come first again for ever
-                why = InvalidLetter(f"it cannot be sent as it is: {type(exc).__name__}: {exc}"[:300])
-                refused.append((n, Flaw(each.id, why)))
-        step("outbox-sent")
-        if full:
-            self._put_off(taking, full)
+    def _obey(self, files: list[_File]) -> None:
+        """Do what the letters ask for, and put each file where it belongs once the room has what it asked."""
+        for empty in (file for file in files if not file.letters):
+            self._finish(empty)
+        every = [(file, n) for file in files for n in range(len(file.letters))]
+        for at in range(0, len(every), _TOGETHER):
+            some, late = every[at : at + _TOGETHER], None
+            with Unit(self._room, prompt=False, parts=True):
+                try:
+                    for file, n in some:
+                        self._obey_one(file, n)
+                except RateLimited as exc:
+                    late = exc
+            step("outbox-sent")
+            for file in dict.fromkeys(file for file, _ in some):
+                if not file.left:
+                    self._finish(file)
+            if late is not None:
+                raise late
+
+    def _obey_one(self, file: _File, n: int) -> None:
+        letter = file.letters[n]
+        try:
+            sent = self._clerk.obey(letter)
+            if sent is not None and isinstance(letter, Letter) and letter.requires_ack:
+                file.sent.append((letter.id, sent))
+        except (StoreError, RateLimited, OSError, MemoryError):
+            raise  # it is none of the letter's doing
+        except MailboxFull as exc:
+            file.full = str(exc)
+        except PostroomError as exc:
+            file.refused.append((n, Flaw(letter.id, exc)))
+        except Exception as exc:  # whatever it is about it, it must not come first again for ever
+            why = InvalidLetter(f"it cannot be sent as it is: {type(exc).__name__}: {exc}"[:300])
+            file.refused.append((n, Flaw(letter.id, why)))
+        file.left -= 1
+
+    def _finish(self, file: _File) -> None:
+        try:
+            for id, sent in file.sent:
+                self._receipts.follow(id, sent)
+            if file.full:
+                self._put_off(file.name, file.full)
+            else:
+                self._move(file)
+        except FileNotFoundError:
+            pass
+        except BridgeError as exc:
+            self._put_off(file.name, str(exc))
+
+    def _move(self, file: _File) -> None:
+        if file.refused and len(file.letters) == 1:
+            [(_, flaw)] = file.refused
+            self._reject(Folder.TAKING, file.name, flaw.id, flaw.why)
             return
-        if refused and len(found) == 1:
-            self._reject(Folder.TAKING, taking, refused[0][1].id, refused[0][1].why)
-            return
-        parts = self._keep_parts(taking, refused) if refused else []
-        self._put_away(Folder.TAKING, taking, Folder.TAKEN)
+        parts = self._keep_parts(file.name, file.refused) if file.refused else []
+        self._put_away(Folder.TAKING, file.name, Folder.TAKEN)
         self._note(*parts)
         step("outbox-moved")
-
-    # what a letter asks for
-
-    def _obey(self, letter: Letter | Flaw) -> None:
-        if isinstance(letter, Flaw):
-            raise letter.why
-        self._check_sender(letter)
-        if letter.type == ACK:
-            self._room.ack(self._named(letter.reply_to or "").id)
-        elif letter.type == NACK:
-            self._room.nack(self._named(letter.reply_to or "").id, reason(letter))
-        else:
-            self._send(letter)
-
-    def _check_sender(self, letter: Letter) -> None:
-        """The name of its folder is its own, too: whoever was renamed may not know it."""
-        agent, folder = self._box.agent, self._shelf.place.rpartition("/")[2]
-        if letter.sender and letter.sender.lower() not in (agent.name, agent.address, folder):
-            raise NotYourName(
-                f"it says that it is from {letter.sender!r}, and lay in the mailbox of {agent.called}"[:300],
-                hint=f'Write "from": "{agent.called}", or leave it out.',
-            )
-
-    def _send(self, letter: Letter) -> None:
-        answered = self._named(letter.reply_to) if letter.reply_to else None
-        if answered is not None and answered.sender_id == ROOM and not letter.to:
-            self._room.ack(answered.id)
-            raise UnknownMessage("the room itself takes no answers", hint="", is_untold=True)
-        if answered is not None and self._is_answer(letter, answered):
-            sent = self._room.reply(answered.id, letter.body, **options(letter, "response"))
-        else:
-            wanted: SendOptions = {**options(letter)}
-            if answered is not None:
-                wanted["reply_to"] = answered.id
-            if letter.thread:
-                wanted["thread"] = self._named(letter.thread).id
-            sent = self._sent(letter, wanted)
-        self._check_same(letter, sent)
-        if letter.requires_ack:
-            self._receipts.follow(letter.id, sent)
-
-    def _sent(self, letter: Letter, wanted: "SendOptions") -> Sent:
-        try:
-            return self._room.send(letter.to, letter.body, **wanted)
-        except KeyConflict as exc:
-            raise _used(letter.id, str(exc.facts["message_ref"])) from None
-
-    def _check_same(self, letter: Letter, sent: Sent) -> None:
-        if sent.duplicate and not is_same(letter, sent.message):
-            raise _used(letter.id, sent.message.id)
-
-    def _is_answer(self, letter: Letter, answered: Message) -> bool:
-        """Whether it goes back to who wrote what it answers."""
-        look = self._room.store.look()
-        if look.mail(answered.seq, self._box.id) is None:
-            return False
-        if not letter.to:
-            return True
-        found = directory.find(look, directory.personal(letter.to), self._room.scope.find(look))
-        return found is not None and found.id == answered.sender_id
-
-    def _named(self, ref: str) -> Message:
-        """A message by the room's id or handle, or by the id that this mailbox gave it."""
-        look = self._room.store.look()
-        found = (
-            (look.message(ref) if ids.is_uuid(ref) else None)
-            or look.message_by_key(self._box.id, key(ref))
-            or (look.message(ref) if ids.is_handle(ref) else None)
-        )
-        if found is None:
-            raise UnknownMessage(
-                f"there is no message {ref!r}", message_ref=ref, hint="Write the id of a letter."
-            )
-        return found
 
     # where files go
 
@@ -381,9 +344,3 @@ def _short(name: str) -> str:
     """A name to which something can be added."""
     raw = os.fsencode(name)
     return name if len(raw) <= _LONGEST else sha256(raw).hexdigest()[:32] + SUFFIX
-
-
-def _used(id: str, ref: str) -> KeyConflict:
-    return KeyConflict(
-        f"another letter had the id {id!r}", hint="Give each letter an id of its own.", message_ref=ref
-    )

@@ -5,6 +5,7 @@ letter (a link, a device, something huge) raises `InvalidLetter`; what is not th
 `FileNotFoundError`; a shelf that cannot be reached now `BridgeError`.
 """
 
+from contextlib import AbstractContextManager
 from enum import StrEnum
 from typing import NamedTuple, Protocol
 
@@ -35,6 +36,11 @@ class Shelf(Protocol):
     """The folders of one mailbox. Used by one thread at a time, and by several processes at once."""
 
     place: str  # for people
+
+    @property
+    def turn(self) -> AbstractContextManager[object]:
+        """Within it letters are taken in."""
+        ...
 
     @property
     def is_blind(self) -> bool:

@@ -184,7 +184,7 @@ class SqliteStore:
         if min_writer is None or min_writer > migrate.VERSION:
             raise self._cannot_write(min_writer)
 
-    def begin(self, mailbox: str = "", *, joins: bool = False) -> WriteTx:
+    def begin(self, mailbox: str = "", *, joins: bool = False, parts: bool = False) -> WriteTx:
         if self._pid != os.getpid():
             self._after_fork()
         try:
@@ -192,6 +192,18 @@ class SqliteStore:
         except AttributeError:
             self._connection()
             tx = self._threads.write
+        if tx.has_parts:
+            return self._begin_part(tx)
+        self._begin(tx, mailbox, joins=joins)
+        tx.now = self.clock()
+        tx.wrote, tx.has_parts, tx.spot, tx.posted = False, parts, None, None
+        if tx.stirred or tx.touched:
+            tx.stirred, tx.touched = set(), set()
+        if tx.unsettled:
+            tx.unsettled = set()
+        return tx
+
+    def _begin(self, tx: WriteTx, mailbox: str, *, joins: bool) -> None:
         if self.readonly:
             raise errors.StoreReadOnly(f"the room {self.path} cannot be written", path=self.path)
         try:
@@ -214,14 +226,34 @@ class SqliteStore:
         except BaseException as exc:  # an interrupt, too, must not leave the lock taken
             self.abandon(exc)
             raise
-        tx.now = self.clock()
         tx.first_seq = tx.next_seq = seq
-        tx.wrote, tx.spot, tx.posted = False, None, None
-        if tx.stirred or tx.touched:
-            tx.stirred, tx.touched = set(), set()
-        if tx.unsettled:
-            tx.unsettled = set()
+
+    @property
+    def has_parts(self) -> bool:
+        """Whether this thread has a transaction open that has parts."""
+        return self._threads.write.has_parts
+
+    def _begin_part(self, tx: WriteTx) -> WriteTx:
+        if not tx.connection.in_transaction:  # SQLite itself has given it up, as on a full disk
+            raise errors.StoreError("what was to be stored together is lost", path=self.path)
+        try:
+            tx.execute("SAVEPOINT part")
+        except link.TROUBLE as exc:
+            raise link.explain(exc, self.path) from exc
+        tx.part = tx.next_seq, tx.directory
+        tx.now, tx.vacant, tx.spot = self.clock(), None, None
         return tx
+
+    def _end_part(self, tx: WriteTx, *, is_kept: bool) -> None:
+        part, tx.part = tx.part, None
+        assert part is not None
+        if not tx.connection.in_transaction:
+            return
+        if not is_kept:
+            tx.execute("ROLLBACK TO part")
+            tx.next_seq, tx.directory = part
+            tx.spot = None
+        tx.execute("RELEASE part")
 
     def _patience(self) -> float:
         return getattr(self._threads, "patience", self.patience)
@@ -244,22 +276,32 @@ class SqliteStore:
 
     def commit(self) -> None:
         tx: WriteTx = self._threads.write
+        if tx.part is not None:
+            self._end_part(tx, is_kept=True)
+            return
         try:
             if self._writer is None:
                 tx.execute("COMMIT")
             else:
                 self._threads.read = self._threads.look
                 # What is cached of who is here goes by a number: no other may see one that is not committed.
-                self._writer.commit(tx.execute, waits=self._patience() > 0 and tx.directory is not None)
+                waits = self._patience() > 0 and tx.directory is not None and not tx.has_parts
+                self._writer.commit(tx.execute, waits=waits)
+            tx.has_parts = False
         except link.TROUBLE as exc:
             self.rollback()
             raise link.explain(exc, self.path) from exc
         self._has_committed = True
 
     def rollback(self, cause: BaseException | None = None) -> None:
+        tx: WriteTx = self._threads.write
+        if tx.part is not None:
+            self._end_part(tx, is_kept=False)
+            return
+        tx.has_parts = False
         if self._writer is not None:
             self._threads.read = self._threads.look
-            self._writer.rollback(self._threads.write.execute, cause)
+            self._writer.rollback(tx.execute, cause)
         connection = self._threads.connection
         if connection.in_transaction:
             connection.execute("ROLLBACK")
@@ -382,22 +424,25 @@ class Ending:
 
 
 class Reading:
-    """A snapshot over several questions."""
+    """A snapshot over several questions; within a transaction that has parts, what is there by now."""
 
-    __slots__ = ("_store",)
+    __slots__ = ("_is_within", "_store")
 
     def __init__(self, store: SqliteStore) -> None:
         self._store = store
 
     def __enter__(self) -> ReadTx:
         tx = self._store.look()
-        tx.rows("BEGIN")
+        self._is_within = self._store.has_parts
+        if not self._is_within:
+            tx.rows("BEGIN")
         return tx
 
     def __exit__(
         self, kind: type[BaseException] | None, exc: BaseException | None, _: TracebackType | None
     ) -> None:
-        self._store.abandon(exc)
+        if not self._is_within:
+            self._store.abandon(exc)
 
 
 class Writing:

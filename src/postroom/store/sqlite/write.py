@@ -33,6 +33,8 @@ class WriteTx(ReadTx):
         self.directory: int | None = None
         self.vacant: str | None = None
         self.wrote = False
+        self.has_parts = False  # what its thread begins now is a part of it
+        self.part: tuple[int, int | None] | None = None  # while one is open: what it goes back to if it fails
         self.posted: Message | None = None  # the latest message of this transaction
         self.stirred: set[str] = set()  # who has something due because of this transaction
         self.unsettled: set[str] = set()  # whose next message may be another now, though it had one

@@ -32,6 +32,24 @@ def test_a_letter_is_sent_once_and_put_away(room: LocalRoom, bob: Postal) -> Non
     assert (bob.names("outbox"), bob.names("outbox", "processed")) == ([], ["a.json"])
 
 
+@pytest.mark.promise("mailbox-once")
+def test_more_letters_than_are_stored_together_come_in_their_order(room: LocalRoom, bob: Postal) -> None:
+    most = outbox._TOGETHER
+    bob.put("a.json", *({"id": f"a{n}", "to": "alice", "payload": f"a{n}"} for n in range(2 * most + 1)))
+    for n in range(most + 1):
+        bob.put(f"b{n:03}.json", {"id": f"b{n}", "to": "alice", "payload": f"b{n}"})
+    bob.carry()
+    expected = [f"a{n}" for n in range(2 * most + 1)] + [f"b{n}" for n in range(most + 1)]
+    assert bodies(room) == expected
+    assert (bob.names("outbox"), len(bob.names("outbox", "processed"))) == ([], most + 2)
+
+
+def test_a_file_with_no_letter_in_it_is_put_away(room: LocalRoom, bob: Postal) -> None:
+    bob.put("none.json")
+    bob.carry()
+    assert bob.names("outbox", "processed") == ["none.json"]
+
+
 def test_an_answer_goes_to_who_asked_and_acknowledges(
     room: LocalRoom, bob: Postal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
