@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -126,9 +127,10 @@ def _text(path: str) -> str:
 
 @pytest.mark.promise("platforms")
 @pytest.mark.parametrize("what", HIDEABLE)
-def test_the_core_works_without(what: str):
+def test_the_core_works_without(what: str, tmp_path: Path):
+    """Its temporary files apart: in the usual place it would shut out the other users of other tests."""
     command = [sys.executable, "-m", "pytest", "-q", "-m", "core", "-p", "no:cacheprovider"]
-    ran = run([*command, "-k", "not sqlite-full", *core()], hidden(what))
+    ran = run([*command, f"--basetemp={tmp_path}/inner", "-k", "not sqlite-full", *core()], hidden(what))
     assert ran.returncode == 0, ran.stdout[-5000:]
     passed = re.search(r"(\d+) passed", ran.stdout)
     assert passed, ran.stdout

@@ -200,7 +200,7 @@ class Shim:
         elif method == "notifications/cancelled":
             self._asked.pop(params.get("requestId"), None)
         try:
-            if self._link is None:
+            if self._link is None and not method.startswith("notifications/"):
                 self._open_again(but=number)
             if self._link is not None:
                 self._link.send(line)
