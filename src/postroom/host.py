@@ -336,6 +336,18 @@ def owner_is_other(path: str) -> bool:
         return False
 
 
+def allow_files(number: int) -> None:
+    """Let this process have so many files open, or as many as it may be given; never fewer than before."""
+    try:
+        import resource
+    except ImportError:
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = number if hard == resource.RLIM_INFINITY else min(number, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
 def private_directory(path: str) -> None:
     """Make a directory for our eyes only, and each one above it that is missing (`makedirs` opens those)."""
     try:

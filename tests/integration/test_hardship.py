@@ -368,6 +368,16 @@ def test_a_daemon_that_had_no_descriptor_left_answers_again_when_it_has(house: H
     assert control.ask(house.home, "ping", patience=BOUND)["agents"] == 0
 
 
+def test_a_daemon_has_files_for_a_thousand_clients_where_processes_are_given_few(house: House):
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
+    try:
+        pid = house.daemon().process.pid
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert resource.prlimit(pid, resource.RLIMIT_NOFILE) == (min(8192, hard), hard)
+
+
 def test_who_finds_the_queue_full_waits_for_a_place(tmp_path: Any, monkeypatch: pytest.MonkeyPatch):
     home, waits = os.path.join(tmp_path, "home"), threading.Event()
     os.makedirs(config.beside(home))

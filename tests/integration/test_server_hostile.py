@@ -362,6 +362,7 @@ def test_too_many_who_ask_for_nothing_are_too_many_and_who_asks_is_answered(
     web: Served, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(haste, "MOST_IDLE", 8)
+    monkeypatch.setattr(haste, "NEWCOMER", 0.0)
     with ExitStack() as stack:
         address = ("127.0.0.1", web.port)
         links = [stack.enter_context(socket.create_connection(address, BOUND)) for _ in range(40)]
@@ -369,6 +370,17 @@ def test_too_many_who_ask_for_nothing_are_too_many_and_who_asks_is_answered(
         assert web.get("/me", token=web.token("planner")).status == 200
         links[-1].sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert links[-1].recv(12) == b"HTTP/1.1 200"
+
+
+def test_who_has_just_come_is_listened_to_however_many_come(web: Served, monkeypatch: pytest.MonkeyPatch):
+    """A thousand that come back at once are all accepted before the first of them is read."""
+    monkeypatch.setattr(haste, "MOST_IDLE", 0)
+    with ExitStack() as stack:
+        address = ("127.0.0.1", web.port)
+        links = [stack.enter_context(socket.create_connection(address, BOUND)) for _ in range(40)]
+        for link in links:
+            link.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert [link.recv(12) for link in links] == [b"HTTP/1.1 200"] * 40
 
 
 def test_who_reads_nothing_of_its_answer_is_left(web: Served, monkeypatch: pytest.MonkeyPatch):
