@@ -339,7 +339,7 @@ def owner_is_other(path: str) -> bool:
 def allow_files(number: int) -> None:
     """Let this process have so many files open, or as many as it may be given; never fewer than before."""
     try:
-        import resource
+        import resource  # noqa: PLC0415 - only the daemon needs it, and not every platform has it
     except ImportError:
         return
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
