@@ -4,10 +4,14 @@ import asyncio
 
 import pytest
 
+from postroom.errors import StoreBusy
+from postroom.mcp_server.act import BUDGET
 from postroom.mcp_server.alone import Alone
 from postroom.mcp_server.port import Caller
-from postroom.mcp_server.visit import Arrival, Visit
+from postroom.mcp_server.visit import ROUTE, Arrival, Visit
 from postroom.model.ladder import State
+from postroom.room import turn
+from postroom.room.bundle import take_bundle
 from postroom.room.local import LocalRoom
 
 
@@ -72,6 +76,61 @@ def test_only_a_call_that_came_in_after_the_answer_was_written_proves_it(desk: D
         assert desk.state(sent.id) is State.SEEN
 
     asyncio.run(run())
+
+
+@pytest.mark.promise("mcp-seen")
+def test_what_another_call_claims_at_this_moment_is_not_proven_by_this_one(desk: Desk):
+    """A thread has it from the room, and the visit does not know of it yet."""
+    sent = desk.room.send("builder", "hello")
+    visit = Visit("v")
+    assert take_bundle(desk.caller.room, None, budget=BUDGET, route=ROUTE, claimer=visit.claimer)
+    desk.arrival(visit).begin()
+    assert desk.state(sent.id) is State.OFFERED
+
+
+def test_a_visit_keeps_nothing_in_mind_that_was_settled_otherwise(desk: Desk):
+    """By a hook of the same agent, say, or because nobody waited for the answer any more."""
+    acked, lost = (desk.room.send("builder", body) for body in ("one", "two"))
+    visit = Visit("v")
+
+    async def run() -> None:
+        for sent in (acked, lost):
+            reading = desk.arrival(visit)
+            reading.take(desk.caller, sent.id)
+            if sent is lost:
+                await reading.lost(desk.host)
+            reading.written(desk.host)
+        await visit.handed()
+
+    asyncio.run(run())
+    desk.room.ack(acked.id, agent="builder")
+    assert visit.is_holding
+    desk.arrival(visit).begin()
+    assert not visit.is_holding
+
+
+@pytest.mark.promise("mcp-seen")
+def test_a_room_that_cannot_be_told_that_mail_was_shown_proves_nothing_and_says_so(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    sent = desk.room.send("builder", "hello")
+    visit = Visit("v")
+
+    def fail(*_: object) -> None:
+        raise StoreBusy("somebody writes")
+
+    async def run() -> None:
+        reading = desk.arrival(visit)
+        reading.take(desk.caller, sent.id)
+        with monkeypatch.context() as patch:
+            patch.setattr(turn, "hand_all", fail)
+            reading.written(desk.host)
+            await visit.handed()
+        desk.arrival(visit).begin()
+
+    asyncio.run(run())
+    assert desk.state(sent.id) is State.OFFERED
+    assert "could not be told" in caplog.text
 
 
 @pytest.mark.promise("mcp-seen")

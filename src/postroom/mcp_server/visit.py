@@ -7,6 +7,7 @@ had seen nothing yet. What nothing proves comes back when the visit ends, or the
 
 import asyncio
 import itertools
+import logging
 import threading
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 ROUTE = "mcp"
 _NOT_YET = float("inf")
+_log = logging.getLogger("postroom.daemon")
 
 
 class Visit:
@@ -38,15 +40,14 @@ class Visit:
         self.holder = f"{process or host.identity()}.{name}"  # from then on
         self.count = itertools.count(1)
         self._guard = threading.Lock()
-        self._written: dict[str, float] = {}  # when the answer with a claim was written, by its nonce
-        self._parties: set[str] = set()  # whose mail it may hold
+        self._open: dict[str, tuple[str, float]] = {}  # of each claim: whose, and when it was written
         self._known: set[str] = set()  # of whom it was asked what an earlier server has handed over
         self._handing: set[asyncio.Future[None]] = set()
 
     @property
     def is_holding(self) -> bool:
         """Whether anything that it was shown is not proven yet."""
-        return bool(self._written)
+        return bool(self._open)
 
     async def handed(self) -> None:
         """Until the store knows of all that was written so far."""
@@ -55,44 +56,57 @@ class Visit:
 
     def claimed(self, mails: list[Mail]) -> None:
         """They are about to be written out."""
-        with self._guard:
-            for mail in mails:
-                self._written[mail.delivery.nonce or ""] = _NOT_YET
-                self._parties.add(mail.delivery.recipient_id)
+        self._note(mails, _NOT_YET)
 
     def written(self, mails: list[Mail], handing: "asyncio.Future[None]") -> None:
         """They have been, and `handing` tells the store so."""
-        with self._guard:
-            self._written |= dict.fromkeys((mail.delivery.nonce or "" for mail in mails), next(self.count))
+        self._note(mails, next(self.count))
         self._handing.add(handing)
-        handing.add_done_callback(self._handing.discard)
+        handing.add_done_callback(self._done)
 
-    def prove(self, caller: "Caller", since: int, evidence: Evidence = Evidence.AGENT) -> None:
+    def forget(self, mails: list[Mail]) -> None:
+        """They will not be: others may have them."""
+        with self._guard:
+            for mail in mails:
+                self._open.pop(mail.delivery.nonce or "", None)
+
+    def _note(self, mails: list[Mail], when: float) -> None:
+        with self._guard:
+            for mail in mails:
+                self._open[mail.delivery.nonce or ""] = mail.delivery.recipient_id, when
+
+    def _done(self, handing: "asyncio.Future[None]") -> None:
+        self._handing.discard(handing)
+        if not handing.cancelled() and (exc := handing.exception()):  # it comes back when its lease lapses
+            _log.error("a client was shown mail, and the room could not be told", exc_info=exc)
+
+    def prove(self, caller: "Caller", since: float, evidence: Evidence = Evidence.AGENT) -> None:
         """The call of a tool that came in as number `since` proves what was written before."""
         party = caller.agent.id
         with self._guard:
-            if party in self._known and party not in self._parties:
+            before = [nonce for nonce, (whose, when) in self._open.items() if whose == party and when < since]
+            if party in self._known and not before:
                 return
-            self._known.add(party)
         with Unit(caller.room, prompt=False) as tx:
-            seen = [mail for mail in tx.offered(party, self.holder) if self._is_before(mail, since)]
-            for mail in seen:
-                see(tx, mail, evidence=evidence)
+            for mail in tx.offered(party, self.holder):
+                if self._is_before(mail, since):
+                    see(tx, mail, evidence=evidence)
         with self._guard:
-            for mail in seen:
-                self._written.pop(mail.delivery.nonce or "", None)
-            if not self._written:
-                self._parties.clear()
+            self._known.add(party)
+            for nonce in before:  # what is not seen now was settled otherwise
+                self._open.pop(nonce, None)
 
-    def _is_before(self, mail: Mail, since: int) -> bool:
+    def _is_before(self, mail: Mail, since: float) -> bool:
+        if mail.delivery.handed_at is None:  # another call claims it at this moment
+            return False
         with self._guard:  # what is not known was written by an earlier server
-            return self._written.get(mail.delivery.nonce or "", 0) < since
+            return self._open.get(mail.delivery.nonce or "", ("", 0))[1] < since
 
     def end(self, room: "LocalRoom") -> None:
         """Nobody is there any more: what nothing has proven waits again."""
         with self._guard:
-            parties, self._parties = self._parties, set()
-            self._written.clear()
+            parties = {whose for whose, _ in self._open.values()}
+            self._open.clear()
         if not parties:
             return
         with Unit(room, prompt=False) as tx:
@@ -105,10 +119,12 @@ class Visit:
 class Arrival:
     """One request of a visit, from when it came in until its answer was written."""
 
-    def __init__(self, visit: Visit, admit: "Admit", key: str = "") -> None:
-        """`key`: by which it is known again, where it may be made twice."""
+    def __init__(self, visit: Visit, admit: "Admit", key: str = "", number: int | None = None) -> None:
+        """`key`: by which it is known again, where it may be made twice. `number`: as what it came in, if not
+        as the latest.
+        """
         self.visit = visit
-        self.number = next(visit.count)
+        self.number = next(visit.count) if number is None else number
         self.key = key
         self.admit = admit
         self._mails: list[Mail] = []
@@ -155,6 +171,7 @@ class Arrival:
             self._is_lost = True
             mails, self._mails = self._mails, []
         if mails:
+            self.visit.forget(mails)
             await server.do(_give_back, server.room, mails)
 
 
