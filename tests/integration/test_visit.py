@@ -4,15 +4,18 @@ import asyncio
 
 import pytest
 
+from postroom import host
 from postroom.errors import StoreBusy
-from postroom.mcp_server.act import BUDGET
+from postroom.mcp_server.act import BUDGET, Call, answered
 from postroom.mcp_server.alone import Alone
 from postroom.mcp_server.port import Caller
 from postroom.mcp_server.visit import ROUTE, Arrival, Visit
 from postroom.model.ladder import State
 from postroom.room import turn
+from postroom.room.ask import Question
 from postroom.room.bundle import take_bundle
 from postroom.room.local import LocalRoom
+from postroom.room.offer import offer
 
 
 class Desk:
@@ -166,3 +169,12 @@ def test_who_comes_back_to_another_server_proves_what_it_was_shown_by_the_first(
 
     asyncio.run(run())
     assert desk.state(sent.id) is State.SEEN
+
+
+def test_an_answer_that_a_hook_has_shown_meanwhile_is_still_the_answer(desk: Desk):
+    asked = Question(desk.caller.room, "planner", "how far?", None, {})
+    answer = desk.room.reply(asked.sent.message.id, "half of it", agent="planner")
+    assert offer(desk.caller.room, None, ref=answer.id, route="hook:stop", claimer=f"{host.identity()}.hook")
+    call = Call(desk.host, desk.arrival(Visit("v")), desk.caller, {"wait": 20})
+    found = asyncio.run(answered(call, asked))
+    assert (found["answered"], found["answer"]["body"]) == (True, "half of it")

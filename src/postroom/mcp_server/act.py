@@ -1,20 +1,32 @@
 """What each tool does."""
 
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from postroom.errors import AlreadyDecided, TimedOut
+from postroom.errors import (
+    AlreadyDecided,
+    IllegalMove,
+    InvalidPayload,
+    InvalidValue,
+    Refused,
+    StaleClaim,
+    TimedOut,
+)
 from postroom.mcp_server import shown
+from postroom.mcp_server.fault import told
 from postroom.mcp_server.visit import ROUTE
-from postroom.model.message import Mail, Sent
+from postroom.model.message import Mail, Message, Sent
+from postroom.protocol.schema import check
 from postroom.room import people
 from postroom.room.aio import AsyncRoom
 from postroom.room.ask import Question
 from postroom.room.bundle import take_bundle
-from postroom.room.draft import draft
+from postroom.room.draft import GATE, draft
 
 if TYPE_CHECKING:
     from postroom.mcp_server.port import Caller, Host
+    from postroom.mcp_server.tool import Tool
     from postroom.mcp_server.visit import Arrival
 
 Json = dict[str, Any]
@@ -49,6 +61,21 @@ class Call(NamedTuple):
         return _PATIENCE if wait is None else float(wait)
 
 
+async def begun(host: "Host", arrival: "Arrival", tool: "Tool", args: Json) -> Call:
+    """A call of a tool, if what it says is sound. It proves what its model was shown before."""
+    _check(tool, args)
+    await arrival.visit.handed()
+    return Call(host, arrival, await host.do(arrival.begin), args)
+
+
+def _check(tool: "Tool", args: Json) -> None:
+    try:
+        check(args, {**tool.schema, "additionalProperties": False}, tool.name)
+    except InvalidPayload as exc:
+        takes = ", ".join(f"{name}*" if name in tool.needs else name for name in tool.takes)
+        raise InvalidPayload(str(exc), hint=f"{tool.name} takes {takes or 'nothing'}.") from None
+
+
 class Waiting(AsyncRoom):
     """The room of one call, for what waits: no thread is held meanwhile."""
 
@@ -61,7 +88,8 @@ class Waiting(AsyncRoom):
         return await self._answer(question, timeout, self._offered)
 
     def _offered(self, mail: Mail) -> None:
-        self._of.arrival.take(self._of.caller, mail.id)
+        with suppress(IllegalMove, StaleClaim):  # a hook of the same agent has shown it already, or will
+            self._of.arrival.take(self._of.caller, mail.id)
 
 
 async def send(call: Call) -> Json:
@@ -83,23 +111,22 @@ async def read(call: Call) -> Json:
 
 
 def _read_one(call: Call) -> Json:
-    room = call.caller.room
+    """All of it, however long: whoever names a message has seen how much of it there is."""
     mail = call.arrival.take(call.caller, call.args["id"])
-    found = [] if mail is None else [shown.mail(mail, path=room.spill(mail))]
-    return {"messages": found, "waiting": len(room.peek(limit=_MOST))}
+    found = [] if mail is None else [shown.mail(mail)]
+    return {"messages": found, "waiting": len(call.caller.room.peek(limit=_MOST))}
 
 
 def _read_next(call: Call) -> Json:
     room = call.caller.room
     bundle = take_bundle(room, None, budget=BUDGET, route=ROUTE, claimer=call.arrival.visit.claimer)
-    waiting = len(room.peek(limit=_MOST))
     if bundle is None:
-        return {"messages": [], "waiting": waiting}
+        return {"messages": [], "waiting": len(room.peek(limit=_MOST))}
     missing = bundle.frame.missing
     call.arrival.keep(room, bundle.mails, missing)
     pairs = zip(bundle.mails, missing, strict=True)
     found = [shown.mail(mail, missing=cut, path=room.spill(mail) if cut else None) for mail, cut in pairs]
-    return {"messages": found, "waiting": waiting}
+    return {"messages": found, "waiting": len(room.peek(limit=_MOST))}
 
 
 async def reply(call: Call) -> Json:
@@ -129,12 +156,11 @@ async def ask(call: Call) -> Json:
 
 
 async def answered(call: Call, question: Question) -> Json:
-    """The answer, if it comes in time."""
+    """The answer, or why there is none: that is as good as the room's letter about it, which is taken."""
     try:
         found = await call.waiting.answer(question, call.patience())
-    except TimedOut as exc:
-        note = f"{exc}. {exc.hint.partition(' See: ')[0]}"  # what follows is a command
-        return {"id": question.sent.message.handle, "answered": False, "note": note}
+    except (TimedOut, Refused) as exc:
+        return {"id": question.sent.message.handle, "answered": False, "note": told(exc)}
     return {"id": question.sent.message.handle, "answered": True, "answer": shown.mail(found)}
 
 
@@ -166,15 +192,41 @@ async def handoff(call: Call) -> Json:
 
 async def notify_human(call: Call) -> Json:
     said = call.some("subject", "priority")
-    return shown.sent(await call.host.do(to_people, call, call.args["body"], "agent_message", **said))
+    return shown.sent(await call.host.do(_to_people, call, call.args["body"], "agent_message", **said))
 
 
-def to_people(call: Call, body: str, type: str, **said: Any) -> Sent:
+async def ask_human(call: Call) -> Json:
+    """Asked on the page and in a terminal; in the agent's own window, too: `question`."""
+    return await answered(call, await call.host.do(question_of, call))
+
+
+def question_of(call: Call, known: str = "") -> Question:
+    """The one that was stored before, or a new one."""
+    room, words = call.caller.room, call.args["question"]
+    if known:
+        message = room.message(known)
+        if message.sender_id != call.caller.agent.id:
+            raise InvalidValue("that is no question of yours", field="requestState")
+        return Question.of(room, message.to, _sent(call, message))
+    if options := call.args.get("options"):
+        sent = _to_people(call, words, GATE, payload={"options": options}, priority="high")
+    else:
+        sent = _to_people(call, words, "request", requires_ack=True, priority="high")
+    return Question.of(room, sent.message.to, sent)
+
+
+def _sent(call: Call, message: Message) -> Sent:
+    deliveries = call.caller.room.store.look().deliveries(message.seq)
+    return Sent(message, deliveries, ["stored"] * len(deliveries), duplicate=True)
+
+
+def _to_people(call: Call, body: str, type: str, **said: Any) -> Sent:
     room = call.caller.room
     wanted = draft(room.settings, "@up", body, type=type, home=room.home, **said, **call.options)
     return people.write(room, wanted, call.args.get("to") or "")
 
 
 ACTS: dict[str, Callable[[Call], Awaitable[Json]]] = {
-    act.__name__: act for act in (send, inbox, read, reply, ask, ack, agents, handoff, notify_human)
+    act.__name__: act
+    for act in (send, inbox, read, reply, ask, ack, agents, handoff, ask_human, notify_human)
 }

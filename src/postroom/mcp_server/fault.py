@@ -8,6 +8,7 @@ _NEXT: tuple[tuple[type[PostroomError], str], ...] = (
     (errors.UnknownRecipient, "Call `agents` to see who is here."),
     (errors.UnknownAgent, "Call `agents` to see who is here."),
     (errors.UnknownMessage, "Call `inbox` to see what waits for you; an id has 8 digits."),
+    (errors.NoAnswer, "Call `agents` to see whom else to ask."),
     (errors.NotAsked, "Leave that decision to those who were asked."),
     (errors.AlreadyDecided, "Go on with what was decided."),
     (errors.StaleClaim, "Call `read` for the next message."),
@@ -22,7 +23,7 @@ _NEXT: tuple[tuple[type[PostroomError], str], ...] = (
 
 
 def told(exc: PostroomError) -> str:
-    hint = exc.hint
+    hint = exc.hint.partition(" See: postroom ")[0]
     if not hint or "postroom " in hint or "--" in hint:
         hint = next((words for kind, words in _NEXT if isinstance(exc, kind)), hint)
     text = str(exc)

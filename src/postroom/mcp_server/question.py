@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
-from postroom.errors import InvalidValue, PostroomError
-from postroom.mcp_server.act import Call, answered, to_people
-from postroom.model.message import Message, Sent
+from postroom.errors import IllegalMove
+from postroom.mcp_server.act import Call, answered, question_of
 from postroom.room import permission
 from postroom.room.ask import Question
 from postroom.room.draft import GATE
@@ -43,27 +42,6 @@ async def ask_human(
             return types.InputRequiredResult(input_requests={_FIELD: asked}, request_state=question.sent.id)
         return await _first(call, question, ctx)
     return await answered(call, question)
-
-
-def question_of(call: Call, known: str) -> Question:
-    """The one that was stored before, or a new one."""
-    room = call.caller.room
-    if known:
-        message = room.message(known)
-        if message.sender_id != call.caller.agent.id:
-            raise InvalidValue("that is no question of yours", field="requestState")
-        return Question.of(room, message.to, _sent(call, message))
-    options = call.args.get("options")
-    if options:
-        sent = to_people(call, call.args["question"], GATE, payload={"options": options}, priority="high")
-    else:
-        sent = to_people(call, call.args["question"], "request", requires_ack=True, priority="high")
-    return Question.of(room, sent.message.to, sent)
-
-
-def _sent(call: Call, message: Message) -> Sent:
-    deliveries = call.caller.room.store.look().deliveries(message.seq)
-    return Sent(message, deliveries, ["stored"] * len(deliveries), duplicate=True)
 
 
 def _can_be_asked(ctx: "ServerRequestContext[Any, Any]") -> bool:
@@ -104,15 +82,15 @@ async def _first(call: Call, question: Question, ctx: "ServerRequestContext[Any,
     elsewhere = asyncio.ensure_future(answered(call, question))
     try:
         await asyncio.wait((here, elsewhere), return_when=asyncio.FIRST_COMPLETED)
+        said = None
         if not elsewhere.done():
-            with contextlib.suppress(MCPError, PostroomError, ValueError):
-                if (chosen := _chosen(call, await here)) is not None:
-                    elsewhere.cancel()
-                    await asyncio.gather(elsewhere, return_exceptions=True)
-                    return await _told(
-                        call, question, types.ElicitResult(action="accept", content={_FIELD: chosen})
-                    )
-        return await elsewhere
+            with contextlib.suppress(MCPError, ValueError):  # the client cannot, after all
+                said = await here
+        if _chosen(call, said) is None:
+            return await elsewhere
+        elsewhere.cancel()
+        await asyncio.gather(elsewhere, return_exceptions=True)
+        return await _told(call, question, said)
     finally:
         for task in (here, elsewhere):
             task.cancel()
@@ -124,5 +102,5 @@ def _take_back(call: Call, question: Question) -> None:
     if message.type == GATE:
         permission.close(call.caller.room, message, _HERE)
         return
-    with contextlib.suppress(PostroomError):  # somebody has seen it: no harm
+    with contextlib.suppress(IllegalMove):  # somebody has seen it: no harm
         call.caller.room.withdraw(message.id)

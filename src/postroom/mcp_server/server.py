@@ -9,13 +9,12 @@ from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
 from postroom import __version__
-from postroom.errors import InvalidPayload, PostroomError
+from postroom.errors import PostroomError
 from postroom.mcp_server import exhibit, prompt, tool
-from postroom.mcp_server.act import ACTS, Call
+from postroom.mcp_server.act import ACTS, begun
 from postroom.mcp_server.fault import told
 from postroom.mcp_server.news import News, arrival_of
 from postroom.mcp_server.question import ask_human
-from postroom.protocol.schema import check
 
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
@@ -48,22 +47,20 @@ class Tools:
         if wanted is None:
             known = ", ".join(tool.BY_NAME)
             raise MCPError(types.INVALID_PARAMS, f"there is no tool {params.name!r}; there are {known}")
+        arrival = arrival_of(ctx)
         try:
-            args = _checked(wanted, params.arguments or {})
-            arrival = arrival_of(ctx)
-            await arrival.visit.handed()
-            call = Call(self.host, arrival, await self.host.do(arrival.begin), args)
+            call = await begun(self.host, arrival, wanted, params.arguments or {})
             if wanted.name != "ask_human":
                 return _result(await ACTS[wanted.name](call))
             found = await ask_human(call, ctx, params)
             return found if isinstance(found, types.InputRequiredResult) else _result(found)
         except PostroomError as exc:
-            return _failed(told(exc))
-        except (MCPError, OSError):
-            raise
+            words = told(exc)
         except Exception as exc:
             _log.exception("unexpected")
-            return _failed(f"something unexpected went wrong: {type(exc).__name__}. The daemon's log has it.")
+            words = f"something unexpected went wrong: {type(exc).__name__}. Postroom's log has it."
+        await arrival.lost(self.host)  # an answer that tells of an error shows no mail
+        return _failed(words)
 
     async def list_resources(
         self, ctx: "ServerRequestContext[Any, Any]", params: types.PaginatedRequestParams | None
@@ -150,16 +147,6 @@ def build(tools: Tools) -> "Server[Any]":
 def _schema(name: str) -> dict[str, Any] | None:
     found = tool.BY_NAME.get(name)
     return None if found is None else found.schema
-
-
-def _checked(wanted: tool.Tool, args: dict[str, Any]) -> dict[str, Any]:
-    """What a call says, if it is sound; `InvalidPayload` names what is not."""
-    try:
-        check(args, {**wanted.schema, "additionalProperties": False}, wanted.name)
-    except InvalidPayload as exc:
-        takes = ", ".join(f"{name}*" if name in wanted.needs else name for name in wanted.takes)
-        raise InvalidPayload(str(exc), hint=f"{wanted.name} takes {takes or 'nothing'}.") from None
-    return args
 
 
 def _text(document: Any) -> str:
