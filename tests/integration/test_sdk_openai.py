@@ -13,7 +13,6 @@ import pytest
 from agents import Agent, OpenAIResponsesModel, RunConfig, function_tool
 from openai import APIError, AsyncOpenAI
 
-import postroom
 from postroom.errors import PostroomError
 from postroom.model.message import Delivery
 from postroom.room.local import LocalRoom, open_room
@@ -133,7 +132,6 @@ def test_tools_send_and_answer_and_tell_what_is_wrong(room: LocalRoom, model: Mo
 
 @pytest.mark.promise("sdk")
 def test_what_a_tool_has_read_is_proven_by_an_answer_or_by_the_next_call(room: LocalRoom, model: Model):
-    """An answer, where runs are told of: of the two tools of one answer, neither proves the other."""
     during: list[str] = []
 
     @function_tool
@@ -231,4 +229,3 @@ def test_who_lacks_the_library_is_told_what_to_install(monkeypatch: pytest.Monke
     with pytest.raises(PostroomError) as raised:
         __import__("postroom.sdk.openai")
     assert "openai-sdk" in raised.value.hint
-    assert postroom

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from postroom.errors import PostroomError
-from postroom.mcp_server.act import ACTS, BUDGET, Call, answered
+from postroom.mcp_server.act import ACTS, BUDGET, begun
 from postroom.mcp_server.fault import told
 from postroom.mcp_server.port import Caller
 from postroom.mcp_server.tool import ABOUT, BY_NAME
@@ -20,7 +20,6 @@ from postroom.mcp_server.visit import Arrival, Visit
 from postroom.model import ids
 from postroom.model.ladder import Evidence
 from postroom.model.message import Json, Mail
-from postroom.protocol.schema import check
 from postroom.room.aio import AsyncRoom
 from postroom.room.bundle import Bundle, take_bundle
 from postroom.room.local import LocalRoom
@@ -52,13 +51,9 @@ class Desk:
 
     async def call(self, name: str, args: Json) -> tuple[Json, str]:
         """What a tool gives back, or words that tell why it does not."""
-        run = self._run.get() or self._outside
-        arrival = Arrival(run.visit, self.admit)
+        arrival = (self._run.get() or self._outside).arrival()
         try:
-            check(args, {**BY_NAME[name].schema, "additionalProperties": False}, name)
-            await run.visit.handed()
-            call = Call(self, arrival, await self.do(arrival.begin), args)
-            found = await (_ask_human(call) if name == "ask_human" else ACTS[name](call))
+            found = await ACTS[name](await begun(self, arrival, BY_NAME[name], args))
         except PostroomError as exc:
             await arrival.lost(self)
             return {}, told(exc)
@@ -70,7 +65,7 @@ class Desk:
 
     def begin(self) -> "Run":
         """A run of the agent begins, here and in what is started from here."""
-        run = Run(self)
+        run = Run(self, 0)
         run.token = self._run.set(run)
         return run
 
@@ -86,20 +81,21 @@ class Desk:
         self.pool.shutdown()
 
 
-async def _ask_human(call: Call) -> Json:
-    from postroom.mcp_server.question import question_of  # noqa: PLC0415 - loads the protocol's library
-
-    return await answered(call, await call.host.do(question_of, call, ""))
-
-
 class Run:
     """From what somebody wants of an agent to its answer: several requests to the model, one by one."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: Desk, since: int | None = None) -> None:
+        """`since`: the number of the latest request to the model; None where nobody tells of those."""
         self.visit = Visit(ids.nonce())
         self.token: Any = None
         self._desk = desk
-        self._since = 0
+        self._since = since
+
+    def arrival(self) -> Arrival:
+        """A call of a tool. It proves what was in the request that its model has answered by it, and nothing
+        that another tool of the same answer has given since.
+        """
+        return Arrival(self.visit, self._desk.admit, number=self._since)
 
     async def ask(self) -> str:
         """The model is about to be asked: what waits is to be in the request. Empty: nothing does."""
@@ -123,4 +119,4 @@ class Run:
         await self._desk.do(self._prove)
 
     def _prove(self) -> None:
-        self.visit.prove(self._desk.admit(), self._since, Evidence.RUNTIME_ACK)
+        self.visit.prove(self._desk.admit(), self._since or 0, Evidence.RUNTIME_ACK)
