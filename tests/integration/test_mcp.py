@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import mcp_types as types
 import pytest
+from mcp.shared.exceptions import MCPError
 
 from postroom.mcp_server import tool
 from postroom.model.ladder import Evidence, State
@@ -182,6 +183,58 @@ def test_a_program_that_begins_anew_has_not_proven_what_the_one_before_was_shown
             assert state(web, sent.id) is State.STORED
 
     asyncio.run(run())
+
+
+@eras
+@pytest.mark.promise("mcp-seen")
+def test_mail_of_a_call_that_failed_was_not_shown(web: Served, era: str, monkeypatch: pytest.MonkeyPatch):
+    sent = web.room.send("builder", "hello")
+
+    def fails(*_: Any, **__: Any) -> Any:
+        raise OSError("no space left on device")
+
+    async def run() -> None:
+        async with client(web, era=era) as one:
+            with monkeypatch.context() as patch:
+                patch.setattr("postroom.mcp_server.shown.mail", fails)
+                with pytest.raises(MCPError):
+                    await one.call_tool("read", {})
+            await call(one, "agents")
+            assert state(web, sent.id) is State.STORED
+            [mail] = (await call(one, "read"))["messages"]
+            assert "note" not in mail
+
+    asyncio.run(run())
+
+
+@pytest.mark.promise("mcp-dies")
+def test_what_was_shown_by_a_call_that_outlives_its_visit_comes_back(web: Served):
+    """A program begins anew while a call of it is under way."""
+
+    async def run() -> None:
+        token = web.token("builder")
+        async with over_http(web.url, token, "auto") as one:
+            asking = asyncio.ensure_future(call(one, "ask", to="planner", body="how far?", wait=20))
+            [asked] = await found(lambda: web.room.peek("planner"))
+            async with over_http(web.url, token, "auto"):
+                pass
+            answer = web.room.reply(asked, "half of it", agent="planner")
+            assert (await asking)["answered"]
+            await asyncio.to_thread(until, lambda: state(web, answer.id) is State.STORED)
+
+    asyncio.run(run())
+
+
+@eras
+def test_nothing_hidden_reaches_a_model_in_a_payload(web: Served, era: str):
+    hidden = "a\u202eb\U000e0041"
+    web.room.send("builder", "hello", type="note", payload={"k" + hidden: [hidden, {"x": hidden}]})
+
+    async def run() -> Any:
+        async with client(web, era=era) as one:
+            return (await call(one, "read"))["messages"][0]["payload"]
+
+    assert asyncio.run(run()) == {"kab": ["ab", {"x": "ab"}]}
 
 
 @pytest.mark.promise("mcp-dies")

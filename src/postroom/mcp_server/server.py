@@ -48,20 +48,21 @@ class Tools:
         if wanted is None:
             known = ", ".join(tool.BY_NAME)
             raise MCPError(types.INVALID_PARAMS, f"there is no tool {params.name!r}; there are {known}")
+        arrival = arrival_of(ctx)
         try:
             args = _checked(wanted, params.arguments or {})
-            arrival = arrival_of(ctx)
             await arrival.visit.handed()
             call = Call(self.host, arrival, await self.host.do(arrival.begin), args)
             if wanted.name != "ask_human":
                 return _result(await ACTS[wanted.name](call))
             found = await ask_human(call, ctx, params)
             return found if isinstance(found, types.InputRequiredResult) else _result(found)
-        except PostroomError as exc:
-            return _failed(told(exc))
-        except (MCPError, OSError):
-            raise
         except Exception as exc:
+            await arrival.lost(self.host)  # an answer that tells of a fault has no mail in it
+            if isinstance(exc, PostroomError):
+                return _failed(told(exc))
+            if isinstance(exc, (MCPError, OSError)):
+                raise
             _log.exception("unexpected")
             return _failed(f"something unexpected went wrong: {type(exc).__name__}. The daemon's log has it.")
 
