@@ -227,6 +227,36 @@ def test_who_asks_is_told_once_why_nobody_will_answer(web: Served, era: str):
 
 
 @pytest.mark.promise("mcp-dies")
+def test_what_was_shown_by_a_call_that_outlives_its_visit_comes_back(web: Served):
+    """A program begins anew while a call of it is under way."""
+
+    async def run() -> None:
+        token = web.token("builder")
+        async with over_http(web.url, token, "auto") as one:
+            asking = asyncio.ensure_future(call(one, "ask", to="planner", body="how far?", wait=20))
+            [asked] = await found(lambda: web.room.peek("planner"))
+            async with over_http(web.url, token, "auto"):
+                pass
+            answer = web.room.reply(asked, "half of it", agent="planner")
+            assert (await asking)["answered"]
+            await asyncio.to_thread(until, lambda: state(web, answer.id) is State.STORED)
+
+    asyncio.run(run())
+
+
+@eras
+def test_nothing_hidden_reaches_a_model_in_a_payload(web: Served, era: str):
+    hidden = "a\u202eb\U000e0041"
+    web.room.send("builder", "hello", type="note", payload={"k" + hidden: [hidden, {"x": hidden}]})
+
+    async def run() -> Any:
+        async with client(web, era=era) as one:
+            return (await call(one, "read"))["messages"][0]["payload"]
+
+    assert asyncio.run(run()) == {"kab": ["ab", {"x": "ab"}]}
+
+
+@pytest.mark.promise("mcp-dies")
 def test_an_answer_that_comes_after_the_client_died_waits_in_the_inbox(web: Served):
     async def run() -> None:
         async with client(web) as one:

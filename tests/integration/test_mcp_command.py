@@ -1,12 +1,14 @@
 """`postroom mcp`: real clients over its pipes, a real daemon behind it, and either of them killed."""
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,6 +17,8 @@ import pytest
 from postroom import host
 from postroom.daemon import instance
 from postroom.daemon.place import log_path, running
+from postroom.home import beside
+from postroom.mcp_server.place import LONGEST
 from postroom.model.ladder import State
 from postroom.room.local import LocalRoom
 from tests.commandline import COMMAND
@@ -53,6 +57,12 @@ class House:
             QUICK, input=content, env=self.env, capture_output=True, timeout=BOUND, check=True
         )
         return [json.loads(line) for line in done.stdout.splitlines()]
+
+    def shim(self) -> Any:
+        """The command itself, with its pipes."""
+        return subprocess.Popen(
+            QUICK, env=self.env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
 
     @property
     def daemon(self) -> int:
@@ -217,6 +227,52 @@ def test_a_line_as_large_as_many_frames_gets_through(house: House):
     assert [mail.body for mail in house.room.peek("planner")] == [body]
 
 
+@pytest.mark.promise("mcp-answers")
+def test_a_line_that_is_too_large_is_answered(house: House):
+    large = {"to": "planner", "body": "x" * LONGEST}
+    [answer, last] = house.lines(
+        {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "send", "arguments": large}},
+        {"jsonrpc": "2.0", "id": 2, "method": "no/such"},
+    )
+    assert (answer["id"], answer["error"]["code"]) == (1, -32600)
+    assert last["id"] == 2
+
+
+@pytest.mark.promise("mcp-answers")
+def test_a_request_at_which_every_connection_ends_is_answered_too(house: House):
+    """By a daemon that does not get over it."""
+    path = beside(house.home, "http.sock")
+    host.private_directory(os.path.dirname(path))
+    with socket.socket(socket.AF_UNIX) as door:
+        door.bind(path)
+        door.listen()
+
+        def serve() -> None:
+            with contextlib.suppress(OSError):
+                while True:
+                    link, _ = door.accept()
+                    with link:
+                        link.recv(1 << 16)
+                        link.sendall(b"HTTP/1.1 101 Switching Protocols\r\n\r\n")
+                        link.recv(1 << 16)
+
+        threading.Thread(target=serve, daemon=True).start()
+        [answer] = house.lines({"jsonrpc": "2.0", "id": 1, "method": "ping"})
+        door.shutdown(socket.SHUT_RDWR)
+    assert answer["id"] == 1
+    assert "again and again" in answer["error"]["message"]
+
+
+def test_a_client_that_does_not_want_the_answer_leaves_no_trace(house: House):
+    house.lines({"jsonrpc": "2.0", "id": 1, "method": "ping"})  # so that a daemon runs
+    with house.shim() as shim:
+        shim.stdout.close()
+        shim.stdin.write(b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
+        shim.stdin.flush()
+        assert shim.stderr.read() == b""
+        assert shim.wait(BOUND) == 1
+
+
 # -------------------------------------------------------------------------------------- who is killed
 
 
@@ -275,6 +331,38 @@ def test_what_was_read_before_the_daemon_was_killed_is_seen_by_the_next_call(hou
             assert mail["body"] == "hello"
 
     asyncio.run(run())
+
+
+@pytest.mark.promise("mcp-people")
+def test_a_question_is_put_to_the_client_again_when_the_daemon_was_killed(house: House):
+    """And the one before is taken back: an answer to that is an answer to nothing."""
+    house.room.join("human:ana")
+    ask = {"name": "ask_human", "arguments": {"question": "Now?", "options": ["no", "yes"], "wait": 60}}
+    with house.shim() as shim:
+
+        def say(**said: Any) -> None:
+            shim.stdin.write(json.dumps({"jsonrpc": "2.0", **said}).encode() + b"\n")
+            shim.stdin.flush()
+
+        def hear() -> Any:
+            return json.loads(shim.stdout.readline())
+
+        say(id=1, method="initialize", params=OPENING | {"capabilities": {"elicitation": {}}})
+        assert hear()["id"] == 1
+        say(method="notifications/initialized")
+        say(id=2, method="tools/call", params=ask)
+        first = hear()
+        house.kill()
+        taken_back = hear()
+        assert (taken_back["method"], taken_back["params"]["requestId"]) == (
+            "notifications/cancelled", first["id"],
+        )  # fmt: skip
+        again = hear()
+        assert again["id"] != first["id"]
+        for one, chosen in ((first, "no"), (again, "yes")):
+            say(id=one["id"], result={"action": "accept", "content": {"answer": chosen}})
+        assert hear()["result"]["structuredContent"]["answer"]["body"] == "yes"
+    assert house.room.peek("human:ana") == []
 
 
 def _is_handed(house: House, ref: str) -> bool:

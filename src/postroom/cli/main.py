@@ -34,7 +34,12 @@ def _passed_on() -> int:
     """`postroom mcp`, where a daemon runs: a client waits for it, so nothing else is loaded."""
     from postroom.cli.lines import attempt
 
-    return 0 if attempt() else run(["mcp"], closing=False)
+    try:
+        return 0 if attempt() else run(["mcp"], closing=False)
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+    except BrokenPipeError:
+        return 1  # the client is gone
 
 
 def run(argv: list[str], *, closing: bool = True) -> int:

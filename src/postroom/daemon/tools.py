@@ -16,14 +16,14 @@ from postroom import host
 from postroom.daemon import log
 from postroom.errors import NoIdentity, PostroomError
 from postroom.mcp_server.around import around
-from postroom.mcp_server.place import LINES, PATH
+from postroom.mcp_server.place import LINES, LONGEST, PATH
 from postroom.mcp_server.port import Caller, Guest
 from postroom.model import ids
 from postroom.model.message import Json
 from postroom.protocol.operation import MAIL, OBSERVE
 from postroom.room.guest import Talk, evidence, may_settle_in, settle_in, talk
 from postroom.server.desk import Desk
-from postroom.server.guard import LARGEST, credentials, refuse
+from postroom.server.guard import credentials, refuse
 from postroom.server.principal import Credentials, Principal, scopes
 
 if TYPE_CHECKING:
@@ -75,10 +75,14 @@ class Agency:
             await send({"type": "websocket.send", "text": text + "\n"})
 
         visit = said.get("visit", "")
-        stream = self._stream(guest, visit if visit.isalnum() and len(visit) < 40 else ids.nonce(), write)
-        with contextlib.suppress(OSError):  # whom it was sent to is gone
+        name = visit if visit.isalnum() and len(visit) < 40 else ids.nonce()
+        stream = self._stream(guest, name, write, confirms="confirms" in said)
+        try:
             await stream.serve(_lines_of(receive))
-        self._tools.news.leave(stream.visit.name)
+        except* OSError:
+            pass  # whom it was sent to is gone
+        finally:
+            self._tools.news.leave(stream.visit)
         with contextlib.suppress(OSError, RuntimeError):
             await send({"type": "websocket.close", "code": 1001})
 
@@ -174,7 +178,7 @@ async def _lines_of(receive: Receive) -> AsyncIterator[bytes]:
     left = b""
     while (message := await receive())["type"] == "websocket.receive":
         *lines, left = (left + (message.get("bytes") or (message.get("text") or "").encode())).split(b"\n")
-        if len(left) > LARGEST:
+        if len(left) > LONGEST:
             return
         for line in lines:
             yield line

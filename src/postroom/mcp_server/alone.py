@@ -98,13 +98,15 @@ async def _serve(alone: Alone) -> None:
 
 
 async def _lines(pipes: ThreadPoolExecutor) -> AsyncIterator[bytes]:
-    left = b""
+    parts: list[bytes] = []
     while data := await asyncio.get_running_loop().run_in_executor(pipes, os.read, 0, 1 << 16):
-        *lines, left = (left + data).split(b"\n")
-        for line in lines:
-            yield line
-    if left:
-        yield left
+        parts.append(data)
+        if b"\n" in data:
+            *lines, rest = b"".join(parts).split(b"\n")
+            parts = [rest]
+            for line in lines:
+                yield line
+    yield b"".join(parts)
 
 
 def _write(data: bytes) -> None:

@@ -69,6 +69,7 @@ class Http:
             yield
         for key in list(self._places):
             await self._end(key)
+        await asyncio.gather(*self._endings, return_exceptions=True)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         guest = await self._host.do(self._guest, scope)
@@ -97,25 +98,36 @@ class Http:
     def _leave(self, key: Key, place: _Place) -> None:
         """One request is done with. A visit that holds nothing is forgotten at once, any other later."""
         place.busy -= 1
-        if place.busy or self._places.get(key) is not place:
+        if place.busy:
             return
-        if not place.visit.is_holding and not self._news.follows(place.visit.name):
+        if self._places.get(key) is not place:  # it was ended while this was under way
+            self._end_later(place)
+            return
+        if not place.visit.is_holding and not self._news.follows(place.visit):
             del self._places[key]
             return
         loop = asyncio.get_running_loop()
-        place.timer = loop.call_later(_SILENCE, self._end_later, key)
+        place.timer = loop.call_later(_SILENCE, self._end_silent, key, place)
 
-    def _end_later(self, key: Key) -> None:
-        task = asyncio.ensure_future(self._end(key))
+    def _end_silent(self, key: Key, place: _Place) -> None:
+        if self._places.get(key) is place:
+            del self._places[key]
+        self._end_later(place)
+
+    def _end_later(self, place: _Place) -> None:
+        task = asyncio.ensure_future(self._finish(place))
         self._endings.add(task)
         task.add_done_callback(self._endings.discard)
 
     async def _end(self, key: Key) -> None:
         if place := self._places.pop(key, None):
-            place.stop()
-            self._news.leave(place.visit.name)
-            await place.visit.handed()
-            await self._host.do(place.visit.end, self._host.room)
+            await self._finish(place)
+
+    async def _finish(self, place: _Place) -> None:
+        place.stop()
+        self._news.leave(place.visit)
+        await place.visit.handed()
+        await self._host.do(place.visit.end, self._host.room)
 
 
 def _key(scope: Scope, guest: "Guest") -> Key:

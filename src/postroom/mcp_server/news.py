@@ -20,9 +20,10 @@ if TYPE_CHECKING:
     from mcp.server.session import ServerSession
 
     from postroom.mcp_server.port import Caller, Host
-    from postroom.mcp_server.visit import Arrival
+    from postroom.mcp_server.visit import Arrival, Visit
 
 _log = logging.getLogger("postroom.daemon")
+_PAUSE = 1.0  # seconds, before the room's events are read again
 
 
 class Reader:
@@ -39,7 +40,7 @@ class News:
     def __init__(self, host: "Host") -> None:
         self._host = host
         self._readers: set[Reader] = set()
-        self._subscribed: dict[str, tuple[Reader, set[str]]] = {}  # by the name of the visit
+        self._subscribed: dict[Visit, tuple[Reader, _Following]] = {}
         self._listening: set[ListenHandler] = set()
         self._task: asyncio.Task[None] | None = None
 
@@ -64,33 +65,34 @@ class News:
     ) -> types.EmptyResult:
         """The older way: the client's own channel is told, as long as its visit lasts."""
         arrival = arrival_of(ctx)
-        known = self._subscribed.get(arrival.visit.name)
-        if known is None:
+        if arrival.visit not in self._subscribed:
             caller = await self._host.do(arrival.admit)
-            wanted: set[str] = set()
-            known = Reader(caller, _telling(ctx.session, wanted)), wanted
-            self._subscribed[arrival.visit.name] = known
-            await self._add(known[0])
-        known[1].add(str(params.uri))
+            following = _Following(ctx.session)
+            reader, _ = self._subscribed.setdefault(
+                arrival.visit, (Reader(caller, following.tell), following)
+            )
+            await self._add(reader)
+        self._subscribed[arrival.visit][1].wanted.add(str(params.uri))
         return types.EmptyResult()
 
     async def unsubscribe(
         self, ctx: "ServerRequestContext[Any, Any]", params: types.UnsubscribeRequestParams
     ) -> types.EmptyResult:
-        known = self._subscribed.get(arrival_of(ctx).visit.name)
+        known = self._subscribed.get(arrival_of(ctx).visit)
         if known is not None:
-            known[1].discard(str(params.uri))
+            known[1].wanted.discard(str(params.uri))
         return types.EmptyResult()
 
-    def follows(self, visit: str) -> bool:
+    def follows(self, visit: "Visit") -> bool:
         """Whether a visit has subscribed to something."""
         return visit in self._subscribed
 
-    def leave(self, visit: str) -> None:
+    def leave(self, visit: "Visit") -> None:
         """A visit has ended."""
         known = self._subscribed.pop(visit, None)
         if known is not None:
             self._remove(known[0])
+            known[1].close()
 
     async def _add(self, reader: Reader) -> None:
         if self._task is None:
@@ -107,15 +109,26 @@ class News:
             self._task = None
 
     async def _follow(self, cursor: str) -> None:
+        """It goes on after whatever keeps it from the store: who wants to know would never hear of that."""
         room = AsyncRoom(self._host.room, self._host.pool)
-        async for event in room.events(follow=True, after=cursor):
-            change = await self._host.do(self._change, event)
-            for reader in list(self._readers):
-                for uri in change.seen_by(reader.party, sees_all=reader.sees_all):
-                    try:
-                        await reader.tell(uri)
-                    except Exception:
-                        _log.exception("a client cannot be told of changes")
+        last: Event | None = None
+        while True:
+            try:
+                cursor = await self._host.do(self._after, last) if last else cursor
+                async for event in room.events(follow=True, after=cursor):
+                    last = event
+                    await self._tell(await self._host.do(self._change, event))
+            except Exception:
+                _log.exception("changes cannot be followed")
+            await asyncio.sleep(_PAUSE)
+
+    def _after(self, event: Event) -> str:
+        return self._host.room.store.look().cursor(event)
+
+    async def _tell(self, change: Change) -> None:
+        for reader in list(self._readers):
+            for uri in change.seen_by(reader.party, sees_all=reader.sees_all):
+                await reader.tell(uri)
 
     def _change(self, event: Event) -> Change:
         return Change(self._host.room.store.look(), event)
@@ -127,12 +140,35 @@ class News:
             self._task.cancel()
 
 
-def _telling(session: "ServerSession", wanted: set[str]) -> Callable[[str], Awaitable[None]]:
-    async def tell(uri: str) -> None:
-        if uri in wanted:
-            await session.send_resource_updated(uri)
+class _Following:
+    """What one client has subscribed to. Nobody waits for it: a client that does not read is told later, and
+    of each resource once.
+    """
 
-    return tell
+    def __init__(self, session: "ServerSession") -> None:
+        self._session = session
+        self.wanted: set[str] = set()
+        self._due: dict[str, None] = {}
+        self._telling: asyncio.Task[None] | None = None
+
+    async def tell(self, uri: str) -> None:
+        if uri in self.wanted:
+            self._due[uri] = None
+            if self._telling is None or self._telling.done():
+                self._telling = asyncio.create_task(self._tell())
+
+    async def _tell(self) -> None:
+        try:
+            while self._due:
+                uri = next(iter(self._due))
+                del self._due[uri]
+                await self._session.send_resource_updated(uri)
+        except Exception:
+            _log.exception("a client cannot be told of changes")
+
+    def close(self) -> None:
+        if self._telling is not None:
+            self._telling.cancel()
 
 
 def arrival_of(ctx: "ServerRequestContext[Any, Any]") -> "Arrival":

@@ -2,3 +2,5 @@
 
 PATH = "/mcp"  # the streamable HTTP of the protocol
 LINES = "/mcp/lines"  # a WebSocket that carries what a program speaks with its client
+PASSED = "notifications/postroom/passed"  # by which that program tells which answers its client has
+LONGEST = 8 << 20  # bytes of one line

@@ -35,7 +35,7 @@ async def ask_human(
     question = await call.host.do(question_of, call, params.request_state or "")
     if _FIELD in said:
         return await _told(call, question, said[_FIELD])
-    if _can_be_asked(ctx) and call.patience() > 0 and not question.sent.duplicate:
+    if _can_be_asked(ctx) and call.patience() > 0 and not params.request_state:
         request = types.ElicitRequestFormParams(message=call.args["question"], requested_schema=_form(call))
         if not ctx.session.can_send_request:
             asked: Any = types.ElicitRequest(params=request)

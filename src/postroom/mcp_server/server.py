@@ -56,6 +56,9 @@ class Tools:
             return found if isinstance(found, types.InputRequiredResult) else _result(found)
         except PostroomError as exc:
             words = told(exc)
+        except MCPError:
+            await arrival.lost(self.host)
+            raise
         except Exception as exc:
             _log.exception("unexpected")
             words = f"something unexpected went wrong: {type(exc).__name__}. Postroom's log has it."

@@ -3,7 +3,8 @@
 Standard library only, and little of it: a client waits for it each time it starts. It keeps each request
 until its answer was passed on. When the daemon is gone it has another one started, says again what opened the
 connection, and asks again what was not answered. The daemon knows by this visit and the request's own number
-what it has done already, so nothing is done twice.
+what it has done already, so nothing is done twice; and it is told which answers the client was given, so that
+none counts as read that was lost on the way.
 """
 
 import json
@@ -12,7 +13,7 @@ import select
 import time
 from binascii import b2a_base64
 
-from postroom.mcp_server.place import LINES
+from postroom.mcp_server.place import LINES, LONGEST, PASSED
 
 TYPE_CHECKING = False  # what `typing` and `socket` take to load is felt
 if TYPE_CHECKING:
@@ -35,7 +36,9 @@ _PATIENCE = 60.0  # seconds for the daemon to answer that it will serve
 _TRIES, _PAUSE = 20.0, 0.05  # seconds
 _AFTER = 5_000  # milliseconds for what is still to be answered when the client has said its last
 _LISTENS = "subscriptions/listen"  # which is answered when it ends
-_INTERNAL = -32603
+_CALL, _CANCELLED = "tools/call", "notifications/cancelled"
+_MOST = 5  # times that a connection may end, one after the other, before anything was answered
+_INVALID, _INTERNAL = -32600, -32603
 
 
 class Refusal(Exception):
@@ -129,7 +132,8 @@ class Shim:
 
     def __init__(self, connect: "Callable[[], Link]", said: dict[str, str], headers: dict[str, str]) -> None:
         self._connect = connect
-        self._query = "&".join(f"{k}={_quoted(v)}" for k, v in {**said, "visit": os.urandom(8).hex()}.items())
+        said = {**said, "visit": os.urandom(8).hex(), "confirms": "1"}
+        self._query = "&".join(f"{k}={_quoted(v)}" for k, v in said.items())
         self._headers = headers
         self._link: Line | None = None
         self._asked: dict[
@@ -138,7 +142,9 @@ class Shim:
         self._opening: list[tuple[Any, bytes]] = []  # what made the connection, with its number
         self._followed: dict[str, tuple[Any, bytes]] = {}  # what was subscribed to
         self._unwanted: set[Any] = set()  # numbers of answers that the client has already
-        self._in = b""
+        self._wanted: set[Any] = set()  # what the daemon has asked the client, by its number
+        self._losses = 0
+        self._in: list[bytes] = []
 
     def open(self) -> None:
         """Raises `OSError`, `Refusal`, or what `connect` raises. A daemon that just ends may break it off."""
@@ -181,14 +187,23 @@ class Shim:
     def _pass_in(self) -> bool:
         """What the client says; False when that was its last."""
         data = os.read(0, 1 << 16)
-        *lines, self._in = (self._in + data).split(b"\n")
-        for line in [*lines, self._in] if not data else lines:
-            if line.strip():
-                self._ask(line + b"\n")
+        self._in.append(data)
+        if not data or b"\n" in data:
+            *lines, rest = b"".join(self._in).split(b"\n")
+            self._in = [rest]
+            for line in [*lines, rest] if not data else lines:
+                if line.strip():
+                    self._ask(line + b"\n")
         return bool(data)
 
     def _ask(self, line: bytes) -> None:
         number, method, params = _read(line)
+        if len(line) > LONGEST:
+            words = f"a line has at most {LONGEST >> 20} MB. Write large text to a file, and name the file."
+            _refuse(number, _INVALID, words)
+            return
+        if not method and number is not None:
+            self._wanted.discard(number)
         if number is not None and method:
             self._asked[number] = method, line
         if method in ("initialize", "notifications/initialized"):
@@ -197,7 +212,7 @@ class Shim:
             self._followed[str(params.get("uri"))] = number, line
         elif method == "resources/unsubscribe":
             self._followed.pop(str(params.get("uri")), None)
-        elif method == "notifications/cancelled":
+        elif method == _CANCELLED:
             self._asked.pop(params.get("requestId"), None)
         try:
             if self._link is None and not method.startswith("notifications/"):
@@ -213,23 +228,45 @@ class Shim:
         except OSError:
             self._lose()
             return
+        passed: list[Any] = []
         for line in lines:
-            number, method, _ = _read(line)
-            if number is not None and not method:
-                self._asked.pop(number, None)
+            number, method, params = _read(line)
+            if number is not None and method:
+                self._wanted.add(number)
+            elif number is not None:
+                asked, _ = self._asked.pop(number, ("", b""))
                 if number in self._unwanted:
                     self._unwanted.discard(number)
                     continue
+                passed += [number] if asked == _CALL else []
+            elif method == _CANCELLED:
+                self._wanted.discard(params.get("requestId"))
             _write(line + b"\n")
+            self._losses = 0
+        if passed:
+            self._confirm(link, passed)
+
+    def _confirm(self, link: Line, passed: "list[Any]") -> None:
+        """Only what the client has been given can be proven by what it asks next."""
+        try:
+            link.send(_note(PASSED, {"ids": passed}))
+        except OSError:
+            self._lose()
 
     def _lose(self) -> None:
         """The daemon is gone. Who waits for an answer gets it from another one; else there is time: who only
-        listens must not undo `postroom down`.
+        listens must not undo `postroom down`. What it has asked the client nobody wants to know any more.
         """
         if self._link is not None:
             self._link.close()
             self._link = None
-        if self._is_waiting():
+        while self._wanted:
+            _write(_note(_CANCELLED, {"requestId": self._wanted.pop(), "reason": "the daemon has ended"}))
+        self._losses += 1
+        if self._losses > _MOST:
+            self._losses = 0
+            self._give_up("it ends the connection again and again")
+        elif self._is_waiting():
             self._open_again()
 
     def _open_again(self, but: "Any" = None) -> None:
@@ -253,8 +290,7 @@ class Shim:
         words = f"Postroom's daemon cannot be reached: {why}. Start it: postroom up"
         for number in list(self._asked):
             del self._asked[number]
-            error = {"code": _INTERNAL, "message": words}
-            _write(json.dumps({"jsonrpc": "2.0", "id": number, "error": error}).encode() + b"\n")
+            _refuse(number, _INTERNAL, words)
 
 
 def _read(line: bytes) -> "tuple[Any, str, dict[str, Any]]":
@@ -267,6 +303,15 @@ def _read(line: bytes) -> "tuple[Any, str, dict[str, Any]]":
     except (ValueError, AttributeError, TypeError, RecursionError):
         return None, "", {}
     return number, str(method), params if hasattr(params, "items") else {}
+
+
+def _note(method: str, params: "dict[str, Any]") -> bytes:
+    return json.dumps({"jsonrpc": "2.0", "method": method, "params": params}).encode() + b"\n"
+
+
+def _refuse(number: "Any", code: int, words: str) -> None:
+    error = {"code": code, "message": words}
+    _write(json.dumps({"jsonrpc": "2.0", "id": number, "error": error}).encode() + b"\n")
 
 
 def _write(data: bytes) -> None:

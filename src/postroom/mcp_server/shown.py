@@ -32,10 +32,23 @@ def message(m: "Message") -> Json:
         "at": iso(m.created_at), "subject": clean(m.subject), "body": clean(m.body),
         "thread": m.thread[-8:] if m.thread != m.id else "", "reply_to": (m.reply_to or "")[-8:],
         "priority": m.priority.name.lower() if m.priority.name != "NORMAL" else "",
-        "payload": m.payload, "expects": expected(m),
-        "files": [str(one.get("name")) for one in m.attachments or ()],
+        "payload": _plain(m.payload), "expects": expected(m),
+        "files": [clean(str(one.get("name"))) for one in m.attachments or ()],
     }  # fmt: skip
     return {key: value for key, value in found.items() if value}
+
+
+def _plain(value: Any) -> Any:
+    """The same, with nothing hidden in any text of it."""
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, dict):
+        found: Json = value
+        return {clean(key): _plain(one) for key, one in found.items()}
+    if isinstance(value, list):
+        items: list[Any] = value
+        return [_plain(one) for one in items]
+    return value
 
 
 def expected(m: "Message") -> str:

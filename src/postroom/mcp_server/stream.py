@@ -15,7 +15,10 @@ from mcp.server.runner import serve_dual_era_loop
 from mcp.shared.message import ServerMessageMetadata, SessionMessage
 from pydantic import ValidationError
 
+from postroom.mcp_server.place import PASSED
 from postroom.mcp_server.visit import Arrival, Visit
+from postroom.model import ids
+from postroom.model.ladder import Outcome
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
@@ -24,13 +27,25 @@ if TYPE_CHECKING:
 
 Write = Callable[[str], Awaitable[None]]
 Id = str | int
+_CANCELLED = "notifications/cancelled"
 
 
 class Stream:
     """One of them, from its first line to its last."""
 
-    def __init__(self, server: "Server[Any]", host: "Host", guest: "Guest", name: str, write: Write) -> None:
-        """`name` is the visit's: who comes back with the same is the same."""
+    def __init__(
+        self,
+        server: "Server[Any]",
+        host: "Host",
+        guest: "Guest",
+        name: str,
+        write: Write,
+        *,
+        confirms: bool = False,
+    ) -> None:
+        """`name` is the visit's: who comes back with the same is the same. `confirms`: whoever passes the
+        lines on tells which answers the client was given.
+        """
         self._server = server
         self._host = host
         self._guest = guest
@@ -39,6 +54,11 @@ class Stream:
         self._meta: dict[str, Any] = {}  # what requests say of themselves: not each does, of one conversation
         self._lock = anyio.Lock()
         self._arrivals: dict[Id | None, Arrival] = {}
+        self._confirms = confirms
+        self._unconfirmed: dict[Id | None, Arrival] = {}  # whose answers may be on their way
+        self._mark = (
+            f"{ids.nonce()}-"  # of what we ask: an answer to an earlier server's question is none to ours
+        )
 
     async def serve(self, lines: AsyncIterator[bytes]) -> None:
         """Until there are no more lines."""
@@ -56,8 +76,10 @@ class Stream:
             with anyio.CancelScope(shield=True):
                 for arrival in self._arrivals.values():
                     await arrival.lost(self._host)
-                if not self._guest.process:
-                    await self._host.do(self.visit.end, self._host.room)
+                for arrival in self._unconfirmed.values():
+                    await arrival.lost(self._host, Outcome.UNPROVEN)
+                await self.visit.handed()
+                await self._host.do(self.visit.end, self._host.room, stays=bool(self._guest.process))
 
     async def _read(self, lines: AsyncIterator[bytes], inward: Any) -> None:
         async with inward:
@@ -69,6 +91,18 @@ class Stream:
                 except (ValidationError, ValueError, RecursionError):
                     await self._complain(line)
                     continue
+                if isinstance(message, types.JSONRPCNotification):
+                    if message.method == PASSED:
+                        self._pass(message)
+                        continue
+                    if _has_number(line):
+                        await self._complain(line)
+                        continue
+                elif isinstance(message, (types.JSONRPCResponse, types.JSONRPCError)):
+                    number = str(message.id).removeprefix(self._mark)
+                    if number == str(message.id) or not number.isdecimal():
+                        continue
+                    message.id = int(number)
                 await inward.send(SessionMessage(message, metadata=self._noted(message)))
                 if isinstance(message, types.JSONRPCNotification):
                     await self._cancel(message)
@@ -84,12 +118,23 @@ class Stream:
         arrival = self._arrivals[message.id] = Arrival(self.visit, admit, key)
         return ServerMessageMetadata(request_context=arrival)
 
+    def _pass(self, message: types.JSONRPCNotification) -> None:
+        """The client was given these answers."""
+        found: Any = (message.params or {}).get("ids")
+        for number in found if isinstance(found, list) else ():
+            if isinstance(number, (str, int)) and (arrival := self._unconfirmed.pop(number, None)):
+                arrival.written(self._host)
+
     async def _cancel(self, message: types.JSONRPCNotification) -> None:
         """Nobody waits for the answer to a request any more."""
-        if message.method == "notifications/cancelled":
+        if message.method == _CANCELLED:
             wanted = (message.params or {}).get("requestId")
-            if isinstance(wanted, (str, int)) and (arrival := self._arrivals.pop(wanted, None)):
+            if not isinstance(wanted, (str, int)):
+                return
+            if arrival := self._arrivals.pop(wanted, None):
                 await arrival.lost(self._host)
+            if arrival := self._unconfirmed.pop(wanted, None):
+                await arrival.lost(self._host, Outcome.UNPROVEN)
 
     async def _complain(self, line: bytes) -> None:
         """What is no message is answered, too."""
@@ -105,12 +150,33 @@ class Stream:
     async def _answer(self, outward: Any) -> None:
         async with outward:
             async for sent in outward:
-                message = sent.message
+                message = self._marked(sent.message)
+                is_last = isinstance(message, (types.JSONRPCResponse, types.JSONRPCError))
+                arrival = self._arrivals.get(message.id) if is_last else None
+                if arrival is not None and self._confirms and arrival.is_holding:
+                    self._unconfirmed[message.id] = self._arrivals.pop(message.id)
                 async with self._lock:
                     await self._write(message.model_dump_json(by_alias=True, exclude_unset=True))
-                is_last = isinstance(message, (types.JSONRPCResponse, types.JSONRPCError))
-                if is_last and (arrival := self._arrivals.pop(message.id, None)):
+                if arrival is not None and self._arrivals.pop(message.id, None):
                     arrival.written(self._host)
+
+    def _marked(self, message: Any) -> Any:
+        """What we ask, and what we do not want to know any more, by numbers that are nobody else's."""
+        if isinstance(message, types.JSONRPCRequest):
+            return message.model_copy(update={"id": f"{self._mark}{message.id}"})
+        if isinstance(message, types.JSONRPCNotification) and message.method == _CANCELLED:
+            params = {**(message.params or {})}
+            params["requestId"] = f"{self._mark}{params.get('requestId')}"
+            return message.model_copy(update={"params": params})
+        return message
+
+
+def _has_number(line: bytes) -> bool:
+    """Whether it would be a request if its number were one."""
+    try:
+        return b'"id"' in line and "id" in json.loads(line)
+    except (ValueError, RecursionError):
+        return True
 
 
 def _number(known: Any) -> Id | None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from postroom import host
 from postroom.errors import MailboxLeased
+from postroom.model import ids
 from postroom.model.ladder import Evidence, Outcome, State
 from postroom.model.message import Mail
 from postroom.room import turn
@@ -36,7 +37,7 @@ class Visit:
     def __init__(self, name: str, process: str = "") -> None:
         """`process`: the client's own, as `host.identity` names it, where that is known."""
         self.name = name
-        self.claimer = f"{host.identity()}.{name}"  # until it was handed over
+        self.claimer = f"{host.identity()}.{ids.nonce()}"  # until it was handed over; nobody else's
         self.holder = f"{process or host.identity()}.{name}"  # from then on
         self.count = itertools.count(1)
         self._guard = threading.Lock()
@@ -102,15 +103,18 @@ class Visit:
         with self._guard:  # what is not known was written by an earlier server
             return self._open.get(mail.delivery.nonce or "", ("", 0))[1] < since
 
-    def end(self, room: "LocalRoom") -> None:
-        """Nobody is there any more: what nothing has proven waits again."""
+    def end(self, room: "LocalRoom", *, stays: bool = False) -> None:
+        """Nobody is there any more: what nothing has proven waits again. `stays`: the client's process may,
+        and keeps what it was handed.
+        """
         with self._guard:
             parties = {whose for whose, _ in self._open.values()}
             self._open.clear()
         if not parties:
             return
         with Unit(room, prompt=False) as tx:
-            for party, holder in itertools.product(parties, {self.holder, self.claimer}):
+            holders = {self.claimer} if stays else {self.claimer, self.holder}
+            for party, holder in itertools.product(parties, holders):
                 for mail in tx.offered(party, holder):
                     outcome = Outcome.UNPROVEN if mail.delivery.handed_at else Outcome.LOST
                     give_back(tx, mail, room.settings, outcome)
@@ -131,6 +135,11 @@ class Arrival:
         self._missing: list[int] = []
         self._guard = threading.Lock()
         self._is_lost = False
+
+    @property
+    def is_holding(self) -> bool:
+        """Whether its answer has mail in it."""
+        return bool(self._mails)
 
     def begin(self) -> "Caller":
         """Who calls a tool; what it was shown before is proven by that. Blocks."""
@@ -165,17 +174,17 @@ class Arrival:
             handing = server.do(turn.hand_all, server.room, mails, self.visit.holder, self._missing)
             self.visit.written(mails, asyncio.ensure_future(handing))
 
-    async def lost(self, server: "Host") -> None:
-        """It has not, and never will: what it held was not shown."""
+    async def lost(self, server: "Host", outcome: Outcome = Outcome.LOST) -> None:
+        """It has not, and never will: what it held was not shown, unless the `outcome` leaves that open."""
         with self._guard:
             self._is_lost = True
             mails, self._mails = self._mails, []
         if mails:
             self.visit.forget(mails)
-            await server.do(_give_back, server.room, mails)
+            await server.do(_give_back, server.room, mails, outcome)
 
 
-def _give_back(room: "LocalRoom", mails: list[Mail]) -> None:
+def _give_back(room: "LocalRoom", mails: list[Mail], outcome: Outcome = Outcome.LOST) -> None:
     with Unit(room, prompt=False) as tx:
         for mail in still(tx, mails):
-            give_back(tx, mail, room.settings, Outcome.LOST)
+            give_back(tx, mail, room.settings, outcome)

@@ -1,0 +1,122 @@
+"""Who is told of changes, when clients do not read, come twice at once, or go."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from types import SimpleNamespace
+from typing import Any
+
+import mcp_types as types
+import pytest
+
+from postroom.mcp_server.alone import Alone
+from postroom.mcp_server.news import News
+from postroom.mcp_server.port import Caller
+from postroom.mcp_server.visit import Arrival, Visit
+from postroom.room.local import LocalRoom
+from tests.process import BOUND
+
+INBOX = "postroom://inbox"
+
+
+class Listener:
+    """A client that has subscribed; `reads` is set while it reads."""
+
+    def __init__(self, room: LocalRoom, news: News, name: str) -> None:
+        self.visit = Visit(name)
+        self._news = news
+        self._caller = Caller(room.who(name), room.on_behalf(name, "p", None))
+        self.told: asyncio.Queue[str] = asyncio.Queue()
+        self.reads = asyncio.Event()
+        self.reads.set()
+
+    async def send_resource_updated(self, uri: str) -> None:
+        self.told.put_nowait(uri)
+        await self.reads.wait()
+
+    def _context(self) -> Any:
+        return SimpleNamespace(request=Arrival(self.visit, lambda: self._caller), session=self)
+
+    async def subscribe(self, uri: str) -> None:
+        await self._news.subscribe(self._context(), types.SubscribeRequestParams(uri=uri))
+
+    async def unsubscribe(self, uri: str) -> None:
+        await self._news.unsubscribe(self._context(), types.UnsubscribeRequestParams(uri=uri))
+
+    async def hears(self) -> str:
+        return await asyncio.wait_for(self.told.get(), BOUND)
+
+
+def play(room: LocalRoom, scene: Callable[[News, Listener, Listener], Awaitable[None]]) -> None:
+    """With `builder` and `planner`, who listen."""
+
+    async def run() -> None:
+        news = News(Alone(room, "p"))
+        try:
+            await scene(news, *(Listener(room, news, name) for name in ("builder", "planner")))
+        finally:
+            news.close()
+
+    asyncio.run(run())
+
+
+def test_a_client_that_does_not_read_keeps_nothing_from_the_others(room: LocalRoom):
+    async def scene(news: News, one: Listener, other: Listener) -> None:
+        for each in (one, other):
+            await each.subscribe(INBOX)
+        one.reads.clear()
+        for _ in range(3):
+            room.send("builder", "hello")
+        assert await one.hears() == INBOX
+        room.send("planner", "hello", sender="builder")
+        assert await other.hears() == INBOX
+        one.reads.set()
+        assert await one.hears() == INBOX
+        room.send("planner", "hello", sender="builder")
+        assert await other.hears() == INBOX
+        assert one.told.empty()  # what came while it did not read is told once
+
+    play(room, scene)
+
+
+def test_who_subscribes_twice_at_once_is_one_and_is_forgotten_when_it_goes(room: LocalRoom):
+    async def scene(news: News, one: Listener, other: Listener) -> None:
+        await other.subscribe(INBOX)
+        await asyncio.gather(one.subscribe(INBOX), one.subscribe("postroom://agent/planner"))
+        await one.unsubscribe(INBOX)
+        room.send("builder", "hello")
+        room.send("planner", "hello", sender="builder")
+        assert await other.hears() == INBOX
+        assert one.told.empty()
+        await one.subscribe(INBOX)
+        news.leave(one.visit)
+        assert not news.follows(one.visit)
+        room.send("builder", "hello")
+        room.send("planner", "hello", sender="builder")
+        assert await other.hears() == INBOX
+        assert one.told.empty()
+
+    play(room, scene)
+
+
+def test_who_listens_goes_on_hearing_after_the_store_could_not_be_read(
+    room: LocalRoom, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("postroom.mcp_server.news._PAUSE", 0.0)
+    failures = [OSError("no space left on device")]
+
+    async def scene(news: News, one: Listener, other: Listener) -> None:
+        change = news._change  # pyright: ignore[reportPrivateUsage]
+
+        def fails_once(event: Any) -> Any:
+            if failures:
+                raise failures.pop()
+            return change(event)
+
+        monkeypatch.setattr(news, "_change", fails_once)
+        await one.subscribe(INBOX)
+        room.send("builder", "lost")
+        room.send("builder", "hello")
+        assert await one.hears() == INBOX
+        assert not failures
+
+    play(room, scene)
