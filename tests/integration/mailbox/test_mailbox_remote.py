@@ -265,7 +265,7 @@ def test_of_a_store_that_is_away_when_its_mailbox_is_removed_nobody_can_tell(
     room: LocalRoom, post: Post, site: Site, server: S3 | Sshd
 ):
     manifest, [ref] = lies(room, post, site, "hello")
-    _away(server)
+    server.stop()
     try:
         tree.release(room, manifest)
     finally:
@@ -279,7 +279,7 @@ def test_a_store_that_is_away_is_told_as_such_and_mail_goes_on_when_it_is_back(
 ):
     sent = room.send("bob", "patience")
     carrier = Carrier(room, room.who("bob").id, RemoteShelf(site.url, "bob"))
-    _away(server)
+    server.stop()
     try:
         carrier.step()
         seen = carrier.observe()
@@ -297,10 +297,16 @@ def test_a_store_that_is_away_is_told_as_such_and_mail_goes_on_when_it_is_back(
     assert [one.text for one in bob.receive()] == ["patience"]
 
 
-def _away(server: S3 | Sshd) -> None:
-    if isinstance(server, Sshd):
-        server.cut()
-    server.stop()
+@pytest.mark.parametrize("server", ["sshd"], indirect=True)
+def test_a_server_that_ends_leaves_nobody_connected(site: Site, server: Sshd):
+    with contextlib.closing(remote.connect(site.url)) as depot:
+        depot.names("")
+        server.stop()
+        try:
+            with pytest.raises(MailboxUnreachable):
+                depot.names("")
+        finally:
+            server.start()
 
 
 @pytest.mark.parametrize("scheme", ["s3", "sftp"])
