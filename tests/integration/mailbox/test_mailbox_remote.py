@@ -21,6 +21,7 @@ from postroom.bridges.files.shelf import Folder
 from postroom.bridges.manifest import Manifest
 from postroom.errors import BridgeError, InvalidValue, MailboxUnreachable, Refused
 from postroom.room.local import LocalRoom
+from tests.commandline import CommandLine
 from tests.process import until
 from tests.stores import S3, Site, Sshd
 
@@ -272,6 +273,35 @@ def test_of_a_store_that_is_away_when_its_mailbox_is_removed_nobody_can_tell(
         server.start()
     delivery = room.receipts(ref).deliveries[0]
     assert (delivery.state, delivery.reason) == ("stored", "uncertain")
+
+
+def kept(site: Site) -> list[str]:
+    """What a room has put there: its notes, and a letter. A bucket's folders are objects of their own."""
+    return [name for name in site.names("bob/inbox") + site.names(".postroom") if name != ".keep"]
+
+
+def test_who_removes_a_mailbox_of_a_store_that_is_away_is_told_what_stays_and_takes_it_away_later(
+    room: LocalRoom, post: Post, site: Site, server: S3 | Sshd
+):
+    _, [ref] = lies(room, post, site, "hello")
+    cli = CommandLine(room.home)
+    server.stop()
+    try:
+        told = cli.ok("mailbox", "remove", site.url)
+        still = cli.ok("mailbox", "remove", site.url, "--json").json
+    finally:
+        server.start()
+    assert "cannot be reached" in told.err
+    assert f"All files stay in {site.url}/bob" in " ".join(told.err.split())
+    assert told.err.endswith(f"postroom mailbox remove {site.url}\n")
+    assert [(one["place"], "cannot be reached" in one["why"]) for one in still["left"]] == [
+        (f"{site.url}/bob", True)
+    ]
+    assert len(kept(site)) == 3
+    assert cli.ok("mailbox", "remove", site.url, "--json").json["left"] == []
+    assert kept(site) == []
+    assert room.receipts(ref).deliveries[0].state == "stored"
+    assert cli("mailbox", "remove", site.url).code == 3
 
 
 def test_a_store_that_is_away_is_told_as_such_and_mail_goes_on_when_it_is_back(
