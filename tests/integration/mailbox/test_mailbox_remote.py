@@ -4,6 +4,7 @@ import contextlib
 import json
 import logging
 import os
+import signal
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -354,6 +355,47 @@ def test_a_server_that_takes_calls_and_never_answers_is_out_of_reach(
         url = "s3://silent/mail" if scheme == "s3" else f"sftp://127.0.0.1:{port}/mail"
         with pytest.raises(MailboxUnreachable, match="cannot be reached"):
             remote.members(url)
+
+
+@pytest.mark.parametrize("server", ["sshd"], indirect=True)
+def test_drafts_over_sftp_go_once_nobody_has_written_to_them_for_long(post: Post, site: Site, tmp_path: str):
+    at = os.path.join(tmp_path, "tree", "bob")
+    ours, theirs = ".0123456789abcdef.2-0000000005.json", ".77.0123456789ab"
+    folders = ("inbox", "inbox/.held", "outbox/.taking", "receipts")
+    old = [f"{folder}/{name}" for folder in folders for name in (ours, theirs)]
+    fresh = [f"outbox/{name}" for name in (ours, theirs)]
+    others = [f"outbox/{name}" for name in (".notes", ".0123456789abcdef", ".77.json", "1.0123456789ab")]
+    for path in (*old, *fresh, *others):
+        site.put(f"bob/{path}", b"half")
+    for path in (*old, *others):
+        os.utime(os.path.join(at, path), (0, 0))
+    os.mkdir(os.path.join(at, "outbox", ".78.0123456789ab"))
+    post.carry()
+    stay = [path for path in (*old, *fresh, *others) if os.path.exists(os.path.join(at, path))]
+    assert stay == [*fresh, *others]
+    assert [name for name in os.listdir(os.path.join(at, "inbox")) if name.endswith(".now")] == []
+
+
+@pytest.mark.parametrize("server", ["sshd"], indirect=True)
+def test_who_is_killed_while_it_writes_over_sftp_leaves_nothing_for_ever(
+    post: Post, site: Site, tmp_path: str, monkeypatch: pytest.MonkeyPatch
+):
+    inbox = os.path.join(tmp_path, "tree", "bob", "inbox")
+    pid = os.fork()
+    if pid == 0:
+        monkeypatch.setattr(
+            paramiko.SFTPClient, "posix_rename", lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+        )
+        remote.connect(site.url).write("bob/inbox/1.json", b"{}")
+        os._exit(1)
+    assert os.waitpid(pid, 0)[1] == signal.SIGKILL
+    [draft] = [name for name in os.listdir(inbox) if name.endswith(".1.json")]
+    post.carry()
+    assert draft in os.listdir(inbox), "its writer may live"
+    about = os.stat(inbox)
+    os.utime(os.path.join(inbox, draft), (about.st_mtime - 3700, about.st_mtime - 3700))
+    post.carry()
+    assert draft not in os.listdir(inbox)
 
 
 @pytest.mark.parametrize("server", ["sshd"], indirect=True)
