@@ -163,11 +163,23 @@ class Sshd:
         return False
 
     def stop(self) -> None:
-        """End it, and what it has started for those who are connected."""
+        """End it, and what it has started for those who are connected.
+
+        It is held first: who comes between its end and theirs would stay connected to one that it left.
+        """
         if self._process is not None:
-            self._process.terminate()
+            self._process.send_signal(signal.SIGSTOP)
+            until(lambda: self._state == "T")
+            self.cut()
+            self._process.kill()
             self._process.wait(30)
             self._process = None
+
+    @property
+    def _state(self) -> str:
+        assert self._process is not None
+        with open(f"/proc/{self._process.pid}/stat", encoding="utf-8") as file:
+            return file.read().rpartition(")")[2].split()[0]
 
     def cut(self) -> None:
         """End the connections there are, and let new ones come."""
@@ -213,8 +225,6 @@ class Sshd:
     def __exit__(
         self, kind: type[BaseException] | None, exc: BaseException | None, _: TracebackType | None
     ) -> None:
-        if self._process is not None:
-            self.cut()
         self.stop()
 
 

@@ -1,5 +1,7 @@
 """Claims: exclusive, leased until handed over, fenced by a nonce, given back when their process is gone."""
 
+import os
+import signal
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -311,6 +313,18 @@ def test_what_a_listener_had_in_hand_when_it_died_is_labelled_and_only_that(
     others.become(3)
     found = [(mail.body, mail.shown_before) for mail in room.listen("builder", timeout=0.01)]
     assert found == [("one", True), ("two", False)]
+
+
+def test_who_is_killed_while_it_looks_for_mail_has_shown_none_and_nothing_is_labelled(room: LocalRoom):
+    room.send("builder", "one")
+    if (pid := os.fork()) == 0:
+        setattr(ReadTx, "ready", lambda *_: os.kill(os.getpid(), signal.SIGKILL))  # noqa: B010 - of another type
+        next(LocalRoom(room.home, room.settings, agent="builder", project="p").listen())
+        os._exit(1)
+    assert os.waitpid(pid, 0)[1] == signal.SIGKILL
+    room.send("builder", "two")
+    found = [(mail.body, mail.shown_before) for mail in room.listen("builder", timeout=0.01)]
+    assert found == [("one", False), ("two", False)]
 
 
 @pytest.mark.promise("never-silently-twice")

@@ -13,7 +13,9 @@ import pytest
 from postroom import host
 from postroom.room.local import LocalRoom
 from postroom.room.sweep import give_back
+from postroom.room.token import revoke
 from postroom.server import login
+from postroom.server.principal import Credentials
 from tests.conftest import UNLIMITED
 from tests.process import until
 from tests.served import BOUND, Served, served
@@ -77,6 +79,21 @@ def test_a_link_logs_a_browser_in_once(web: Served):
     me = web.get("/me", headers={"Cookie": cookie.partition(";")[0]})
     assert me.json["agent"] == "human:ana"
     assert me.json["verified"] == "page"
+
+
+def test_a_link_is_worth_nothing_after_a_token_of_its_person_was_revoked(web: Served):
+    ana = web.room.known("human:ana")
+    token = web.token("human:ana")
+    asked_for = web.post("/link", token=token).json["path"]
+    given_out = f"/login?once={web.desk.links.make(ana.id)}"  # as the machine's own user gets it
+    others = f"/login?once={web.desk.links.make(web.room.join('human:bo').id)}"
+    proof_of_it = web.desk.identify(Credentials(bearer=token)).token
+    revoke(web.room.home, ana)
+    overtaken = f"/login?once={web.desk.links.make(ana.id, by=proof_of_it)}"
+    for path in (asked_for, given_out, overtaken):
+        refused = web.get(path, prefix="")
+        assert (refused.status, "set-cookie" in refused.headers) == (403, False)
+    assert web.get(others, prefix="").status == 303
 
 
 def test_events_are_streamed_as_they_happen_and_again_from_the_last_one_that_was_heard(web: Served):

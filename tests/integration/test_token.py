@@ -7,6 +7,7 @@ import stat
 import pytest
 
 from postroom import config
+from postroom.server import login
 from tests.commandline import CommandLine, Result
 from tests.conftest import OpenRoom
 from tests.player import Player
@@ -64,6 +65,18 @@ def test_what_is_no_token_or_was_revoked_is_refused_and_nothing_is_stored(cli: C
         assert (refused.code, refused.error["error"]) == (5, "unknown_token")
         assert send(cli, text, "--as", "worker").code == 5
     assert cli.ok("inbox", "--as", "builder", "--json").json["messages"] == []
+
+
+def test_who_revokes_a_persons_token_is_told_of_the_browsers_that_stay_logged_in(
+    cli: CommandLine, home: str, open_room: OpenRoom
+):
+    ana = open_room().known("human:ana").id
+    for person in (ana, ana, "another"):
+        login.begin(home, person)
+    done = cli.ok("tokens", "revoke", "human:ana")
+    assert "2 browsers of human:ana stay logged in. Log every" in done.err
+    cli.ok("dashboard", "--forget", "--as", "human:ana")
+    assert "browser" not in cli.ok("tokens", "revoke", "human:ana").err
 
 
 def test_a_token_is_shown_once_and_kept_by_its_hash_for_our_eyes_only(cli: CommandLine, home: str):

@@ -63,7 +63,9 @@ class Hand:
         self._note[_CONTESTED] = _IS_CONTESTED
 
     def reach(self) -> None:
-        """Note that whatever comes next is about to be shown."""
+        """Note that whatever comes next is about to be shown. It is not before `hold` says what that is:
+        so of one that dies in between nothing has to be labelled.
+        """
         self._note[_SEQ] = REACHING
         # Atomic, so that no processor asks `is_contested` before the note is written; not blocking, since an
         # interrupt may come between the two calls.

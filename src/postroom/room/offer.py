@@ -158,16 +158,16 @@ def _was_only_noted(mail: Mail) -> bool:
 def break_lease(tx: "WriteTx", lease: Lease, room: "LocalRoom") -> None:
     """End the lease of a process that is gone. What it had in hand counts as an unproven attempt.
 
-    Sometimes nobody knows what it had in hand: it was just reaching for something, or after a power cut the
-    note on the disk may be an older one. Then all that waits is labelled.
+    Who was just reaching for something has not shown it: that is noted before. Sometimes nobody knows what it
+    had in hand: after a power cut the note on the disk may be an older one. Then all that waits is labelled.
     """
     assert lease.holder is not None
     assert lease.context is not None
-    from postroom.room.hand import REACHING  # noqa: PLC0415 - after a death only
+    from postroom.room.hand import NOTHING, REACHING  # noqa: PLC0415 - after a death only
 
     noted = room.hand(lease.agent).read(lease.fence)
-    in_hand = None if noted == REACHING or host.is_of_earlier_boot(lease.holder) else noted
-    if in_hand is None:
+    in_hand = NOTHING if noted == REACHING else noted
+    if in_hand is None or host.is_of_earlier_boot(lease.holder):
         while page := tx.unlabelled(lease.agent):
             for mail in page:
                 tx.append("delivery.labelled", lease.agent, about=mail.message, status="stored")

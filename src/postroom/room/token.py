@@ -50,7 +50,7 @@ def issued(home: str) -> list[Token]:
         names = os.listdir(_path(home))
     except FileNotFoundError:
         return []
-    return sorted(filter(None, (_kept(home, name) for name in names)), key=lambda token: token.issued_at)
+    return sorted(filter(None, (kept(home, name) for name in names)), key=lambda token: token.issued_at)
 
 
 def revoke(home: str, agent: "Agent") -> int:
@@ -68,13 +68,23 @@ def proof(secret: str) -> str:
 
 def holder(home: str, proof: str) -> str:
     """Whose a token is, by its id; empty if it is nobody's."""
-    kept = _kept(home, _digest(proof))
-    return kept.agent if kept else ""
+    found = kept(home, _digest(proof))
+    return found.agent if found else ""
 
 
 def held(home: str, proof: str) -> Token | None:
     """What is kept of a token; None if it is nobody's."""
-    return _kept(home, _digest(proof))
+    return kept(home, _digest(proof))
+
+
+def kept(home: str, digest: str) -> Token | None:
+    """The same, by the digest that it is kept under."""
+    try:
+        with open(_path(home, digest), encoding="ascii") as file:
+            agent, issued_at, *scopes = file.read(200).split()
+        return Token(agent, int(issued_at), digest, tuple(scopes))
+    except (OSError, ValueError):
+        return None
 
 
 def _digest(text: str) -> str:
@@ -85,12 +95,3 @@ def _digest(text: str) -> str:
 
 def _path(home: str, *names: str) -> str:
     return config.beside(home, "tokens", *names)
-
-
-def _kept(home: str, digest: str) -> Token | None:
-    try:
-        with open(_path(home, digest), encoding="ascii") as file:
-            agent, issued_at, *scopes = file.read(200).split()
-        return Token(agent, int(issued_at), digest, tuple(scopes))
-    except (OSError, ValueError):
-        return None

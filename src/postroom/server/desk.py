@@ -41,7 +41,7 @@ class Desk:
     def __init__(self, room: LocalRoom, bridges: Bridges) -> None:
         self.room = room
         self.bridges = bridges
-        self.links = Links()
+        self.links = Links(room.home)
         self.began = time.monotonic()
         self.pool = ThreadPoolExecutor(_THREADS, "http")
         self._views: OrderedDict[tuple[str, ...], LocalRoom] = OrderedDict()

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from postroom import config, host
 from postroom.clock import wall
+from postroom.room import token
 
 ONCE = 60.0  # seconds in which a link must be opened
 LASTS = 30 * 86_400_000  # milliseconds of a session
@@ -26,30 +27,45 @@ class Session(NamedTuple):
     began_at: int
 
 
-class Links:
-    """Links that were given out and not yet opened. They end with the daemon."""
+class _Link(NamedTuple):
+    person: str  # by id
+    until: float
+    tokens: frozenset[str]  # by digest: those of that person when it was given out
 
-    def __init__(self) -> None:
-        self._open: dict[str, tuple[str, float]] = {}  # by digest: whose, and until when
+
+class Links:
+    """Links that were given out and not yet opened. They end with the daemon, and when a token of whose they
+    are is revoked: whoever had that may have asked for one.
+    """
+
+    def __init__(self, home: str) -> None:
+        self._home = home
+        self._open: dict[str, _Link] = {}  # by digest
         self._guard = threading.Lock()
 
-    def make(self, person: str, *, lasts: float = ONCE) -> str:
-        """The secret of a new link, which must be opened within so many seconds."""
+    def make(self, person: str, *, by: str = "", lasts: float = ONCE) -> str:
+        """The secret of a new link, which must be opened within so many seconds. `by` is the digest of the
+        token that asked for it, which may have been revoked since it was looked at.
+        """
         secret = secrets.token_urlsafe(24)
+        theirs = {one.digest for one in token.issued(self._home) if one.agent == person}
+        tokens = frozenset(theirs | {by} if by else theirs)
         with self._guard:
             self._forget()
-            self._open[_digest(secret)] = person, time.monotonic() + lasts
+            self._open[_digest(secret)] = _Link(person, time.monotonic() + lasts, tokens)
         return secret
 
     def take(self, secret: str) -> str:
         """Whose link that is; it is worth nothing any more. Empty: nobody's."""
         with self._guard:
             self._forget()
-            return self._open.pop(_digest(secret), ("", 0.0))[0]
+            link = self._open.pop(_digest(secret), None)
+        is_good = link is not None and all(token.kept(self._home, one) for one in link.tokens)
+        return link.person if link is not None and is_good else ""
 
     def _forget(self) -> None:
         now = time.monotonic()
-        live = [(key, one) for key, one in self._open.items() if one[1] > now]
+        live = [(key, one) for key, one in self._open.items() if one.until > now]
         self._open = dict(live[-_MOST:])
 
 
@@ -66,14 +82,16 @@ def find(home: str, secret: str) -> Session | None:
     return _read(_path(home, _digest(secret)))
 
 
+def lasting(home: str, person: str) -> int:
+    """How many sessions somebody has."""
+    found = (_read(_path(home, name)) for name in _names(home))
+    return sum(1 for one in found if one is not None and one.person == person)
+
+
 def forget(home: str, person: str = "") -> int:
     """End all sessions, or those of one person; how many that were."""
-    try:
-        names = os.listdir(_path(home))
-    except FileNotFoundError:
-        return 0
     ended = 0
-    for name in names:
+    for name in _names(home):
         kept = _read(_path(home, name))
         if kept is None or person in ("", kept.person):
             os.unlink(_path(home, name))
@@ -87,6 +105,13 @@ def stamp(home: str) -> int:
         return os.stat(_path(home)).st_mtime_ns
     except FileNotFoundError:
         return 0
+
+
+def _names(home: str) -> list[str]:
+    try:
+        return os.listdir(_path(home))
+    except FileNotFoundError:
+        return []
 
 
 def _read(path: str) -> Session | None:

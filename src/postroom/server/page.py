@@ -73,7 +73,7 @@ def routes(desk: Desk, cookie: str) -> list[Route]:
 
     async def log_in(request: Request) -> Response:
         """A link that works once begins a session in this browser."""
-        person = desk.links.take(request.query_params.get("once", "")[:200])
+        person = await desk.do(desk.links.take, request.query_params.get("once", "")[:200])
         if not person:
             return Response(_EXPIRED, 403, media_type="text/html; charset=utf-8")
         secret = await desk.do(login.begin, desk.room.home, person)

@@ -51,6 +51,7 @@ class Principal(NamedTuple):
     evidence: Evidence | None
     name: str | None = None  # that it calls itself, where that is all there is
     key: str = ""
+    token: str = ""  # the digest of that which proves it
 
     def check(self, scope: str) -> None:
         if scope not in self.scopes:
@@ -98,7 +99,8 @@ def _by_token(home: str, tx: "ReadTx", brought: Credentials) -> Principal:
     if kept is None or agent is None:
         raise UnknownToken("that is no token of this room")
     evidence = Evidence(agent.id, "", "", TOKEN, "", because="the token is its own")
-    return Principal(agent, scopes(agent, kept.scopes), TOKEN, evidence, key=_key(brought.bearer))
+    key = _key(brought.bearer)
+    return Principal(agent, scopes(agent, kept.scopes), TOKEN, evidence, key=key, token=kept.digest)
 
 
 def _by_process(tx: "ReadTx", brought: Credentials) -> Principal:

@@ -221,6 +221,39 @@ def test_a_tree_that_is_gone_or_out_of_reach_is_removed_and_nothing_is_said_to_b
     assert "seen_at" not in cli.receipt(ref)
 
 
+@pytest.mark.parametrize("names", [(), ("bob",)])
+def test_who_removes_a_tree_that_is_not_mounted_is_told_what_stays_and_takes_it_away_later(
+    cli: CommandLine, tree: str, names: tuple[str, ...]
+) -> None:
+    bob = Agent(os.path.join(tree, "bob"))
+    cli.ok("mailbox", "add", tree, "bob")
+    ref = cli.sent("bob", "hello", sender="alice")
+    until(bob.inbox)
+    end(cli.home, signal.SIGTERM)
+    os.rename(tree, f"{tree}.away")
+    os.mkdir(tree)  # as a mount point is
+    again = f"postroom mailbox remove {' '.join((tree, *names))}\n"
+    told = cli.ok("mailbox", "remove", tree, *names)
+    assert f"Out of reach: {tree}/bob is not there\n" in told.err
+    assert f"All files stay in {tree}/bob" in told.err
+    assert told.err.endswith(again)
+    assert cli.ok("mailbox", "remove", tree, *names).err.endswith(again), "it is not there yet"
+    os.rmdir(tree)
+    os.rename(f"{tree}.away", tree)
+    assert cli.ok("mailbox", "remove", tree, *names, "--json").json["left"] == []
+    assert (hidden(tree), bob.names("inbox"), cli.receipt(ref)["state"]) == ([], [], "stored")
+    assert cli("mailbox", "remove", tree, *names).code == 3
+
+
+def test_a_mailbox_that_is_served_again_is_not_spoken_of_as_left(cli: CommandLine, tree: str) -> None:
+    cli.ok("mailbox", "add", tree, "bob")
+    os.rename(tree, f"{tree}.away")
+    cli.ok("mailbox", "remove", tree)
+    os.rename(f"{tree}.away", tree)
+    cli.ok("mailbox", "add", tree, "bob")
+    assert cli.ok("mailbox", "remove", tree).err == ""
+
+
 def test_two_rooms_do_not_serve_the_same_tree(cli: CommandLine, tree: str, tmp_path) -> None:
     cli.ok("mailbox", "add", tree, "bob")
     other = CommandLine(os.path.join(tmp_path, "other"))

@@ -4,6 +4,7 @@ import contextlib
 import json
 import logging
 import os
+import signal
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -21,6 +22,7 @@ from postroom.bridges.files.shelf import Folder
 from postroom.bridges.manifest import Manifest
 from postroom.errors import BridgeError, InvalidValue, MailboxUnreachable, Refused
 from postroom.room.local import LocalRoom
+from tests.commandline import CommandLine
 from tests.process import until
 from tests.stores import S3, Site, Sshd
 
@@ -265,7 +267,7 @@ def test_of_a_store_that_is_away_when_its_mailbox_is_removed_nobody_can_tell(
     room: LocalRoom, post: Post, site: Site, server: S3 | Sshd
 ):
     manifest, [ref] = lies(room, post, site, "hello")
-    _away(server)
+    server.stop()
     try:
         tree.release(room, manifest)
     finally:
@@ -274,12 +276,41 @@ def test_of_a_store_that_is_away_when_its_mailbox_is_removed_nobody_can_tell(
     assert (delivery.state, delivery.reason) == ("stored", "uncertain")
 
 
+def kept(site: Site) -> list[str]:
+    """What a room has put there: its notes, and a letter. A bucket's folders are objects of their own."""
+    return [name for name in site.names("bob/inbox") + site.names(".postroom") if name != ".keep"]
+
+
+def test_who_removes_a_mailbox_of_a_store_that_is_away_is_told_what_stays_and_takes_it_away_later(
+    room: LocalRoom, post: Post, site: Site, server: S3 | Sshd
+):
+    _, [ref] = lies(room, post, site, "hello")
+    cli = CommandLine(room.home)
+    server.stop()
+    try:
+        told = cli.ok("mailbox", "remove", site.url)
+        still = cli.ok("mailbox", "remove", site.url, "--json").json
+    finally:
+        server.start()
+    assert "cannot be reached" in told.err
+    assert f"All files stay in {site.url}/bob" in " ".join(told.err.split())
+    assert told.err.endswith(f"postroom mailbox remove {site.url}\n")
+    assert [(one["place"], "cannot be reached" in one["why"]) for one in still["left"]] == [
+        (f"{site.url}/bob", True)
+    ]
+    assert len(kept(site)) == 3
+    assert cli.ok("mailbox", "remove", site.url, "--json").json["left"] == []
+    assert kept(site) == []
+    assert room.receipts(ref).deliveries[0].state == "stored"
+    assert cli("mailbox", "remove", site.url).code == 3
+
+
 def test_a_store_that_is_away_is_told_as_such_and_mail_goes_on_when_it_is_back(
     room: LocalRoom, post: Post, site: Site, bob: Mailbox, server: S3 | Sshd
 ):
     sent = room.send("bob", "patience")
     carrier = Carrier(room, room.who("bob").id, RemoteShelf(site.url, "bob"))
-    _away(server)
+    server.stop()
     try:
         carrier.step()
         seen = carrier.observe()
@@ -297,10 +328,16 @@ def test_a_store_that_is_away_is_told_as_such_and_mail_goes_on_when_it_is_back(
     assert [one.text for one in bob.receive()] == ["patience"]
 
 
-def _away(server: S3 | Sshd) -> None:
-    if isinstance(server, Sshd):
-        server.cut()
-    server.stop()
+@pytest.mark.parametrize("server", ["sshd"], indirect=True)
+def test_a_server_that_ends_leaves_nobody_connected(site: Site, server: Sshd):
+    with contextlib.closing(remote.connect(site.url)) as depot:
+        depot.names("")
+        server.stop()
+        try:
+            with pytest.raises(MailboxUnreachable):
+                depot.names("")
+        finally:
+            server.start()
 
 
 @pytest.mark.parametrize("scheme", ["s3", "sftp"])
@@ -318,6 +355,47 @@ def test_a_server_that_takes_calls_and_never_answers_is_out_of_reach(
         url = "s3://silent/mail" if scheme == "s3" else f"sftp://127.0.0.1:{port}/mail"
         with pytest.raises(MailboxUnreachable, match="cannot be reached"):
             remote.members(url)
+
+
+@pytest.mark.parametrize("server", ["sshd"], indirect=True)
+def test_drafts_over_sftp_go_once_nobody_has_written_to_them_for_long(post: Post, site: Site, tmp_path: str):
+    at = os.path.join(tmp_path, "tree", "bob")
+    ours, theirs = ".0123456789abcdef.2-0000000005.json", ".77.0123456789ab"
+    folders = ("inbox", "inbox/.held", "outbox/.taking", "receipts")
+    old = [f"{folder}/{name}" for folder in folders for name in (ours, theirs)]
+    fresh = [f"outbox/{name}" for name in (ours, theirs)]
+    others = [f"outbox/{name}" for name in (".notes", ".0123456789abcdef", ".77.json", "1.0123456789ab")]
+    for path in (*old, *fresh, *others):
+        site.put(f"bob/{path}", b"half")
+    for path in (*old, *others):
+        os.utime(os.path.join(at, path), (0, 0))
+    os.mkdir(os.path.join(at, "outbox", ".78.0123456789ab"))
+    post.carry()
+    stay = [path for path in (*old, *fresh, *others) if os.path.exists(os.path.join(at, path))]
+    assert stay == [*fresh, *others]
+    assert [name for name in os.listdir(os.path.join(at, "inbox")) if name.endswith(".now")] == []
+
+
+@pytest.mark.parametrize("server", ["sshd"], indirect=True)
+def test_who_is_killed_while_it_writes_over_sftp_leaves_nothing_for_ever(
+    post: Post, site: Site, tmp_path: str, monkeypatch: pytest.MonkeyPatch
+):
+    inbox = os.path.join(tmp_path, "tree", "bob", "inbox")
+    pid = os.fork()
+    if pid == 0:
+        monkeypatch.setattr(
+            paramiko.SFTPClient, "posix_rename", lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+        )
+        remote.connect(site.url).write("bob/inbox/1.json", b"{}")
+        os._exit(1)
+    assert os.waitpid(pid, 0)[1] == signal.SIGKILL
+    [draft] = [name for name in os.listdir(inbox) if name.endswith(".1.json")]
+    post.carry()
+    assert draft in os.listdir(inbox), "its writer may live"
+    about = os.stat(inbox)
+    os.utime(os.path.join(inbox, draft), (about.st_mtime - 3700, about.st_mtime - 3700))
+    post.carry()
+    assert draft not in os.listdir(inbox)
 
 
 @pytest.mark.parametrize("server", ["sshd"], indirect=True)

@@ -130,8 +130,6 @@ def test_a_store_that_goes_away_is_told_and_what_waits_goes_on_when_it_is_back(
     begin(room, daemons)
     first = room.send("bob", "first")
     until(lambda: delivery(room, first.id).state is State.OFFERED)
-    if isinstance(server, Sshd):
-        server.cut()
     server.stop()
     second = room.send("bob", "second")
     until(lambda: (seen := glance.get(room.home, bob)) is not None and seen.reason == "offline", AWAY)

@@ -132,6 +132,9 @@ class Objects:
         except FileNotFoundError:
             pass
 
+    def sweep(self, folder: str) -> None:
+        """There is nothing: an object is written whole or not at all."""
+
     def close(self) -> None:
         """A connection is the library's own, and is used again."""
 

@@ -50,6 +50,9 @@ class Patient:
     def drop(self, folder: str) -> None:
         self._ask(self._depot.drop, folder)
 
+    def sweep(self, folder: str) -> None:
+        self._ask(self._depot.sweep, folder)
+
     def close(self) -> None:
         self._depot.close()
 

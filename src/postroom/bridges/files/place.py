@@ -49,6 +49,13 @@ def members(place: str) -> list[str]:
         return []
 
 
+def absence(place: str, name: str) -> str:
+    """Why a mailbox cannot be seen to now, in words; empty: it can, or only the store knows."""
+    if remote.is_remote(place) or os.path.isdir(os.path.join(place, name)):
+        return ""
+    return f"{os.path.join(place, name)} is not there"
+
+
 def changed_at(place: str) -> int:
     """When something came into a tree or went, in nanoseconds; 0: it cannot be told."""
     try:

@@ -6,6 +6,7 @@ kept. Nothing rings from there, so whoever serves such a shelf looks at it now a
 with is not listed again: only the outbox, and the inbox, which has what is open.
 """
 
+import time
 from collections.abc import Generator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from urllib.parse import urlsplit
@@ -13,11 +14,14 @@ from urllib.parse import urlsplit
 from postroom import extra
 from postroom.bridges.files.depot import Depot
 from postroom.bridges.files.elsewhere import Elsewhere
+from postroom.bridges.files.hold import FOLDER
 from postroom.bridges.files.patient import Patient
 from postroom.bridges.files.shelf import MARK, Folder, Sheet
-from postroom.errors import BridgeError, InvalidLetter, InvalidValue
+from postroom.errors import BridgeError, InvalidLetter, InvalidValue, MailboxUnreachable
 
 BASE, SIGN = ".postroom", ".postroom/served"
+_TIDY = 1800.0  # seconds between two looks for what is half-written
+_WRITTEN = (Folder.INBOX, FOLDER, Folder.OUTBOX, Folder.TAKING, Folder.REJECTED, Folder.RECEIPTS)
 _SFTP = ("sftp", "ssh")
 _OBJECTS = ("s3", "s3a", "gs", "gcs", "abfs", "az")
 _NEEDS = {"gs": "gcsfs", "gcs": "gcsfs", "abfs": "adlfs", "az": "adlfs"}
@@ -83,12 +87,14 @@ def mark(url: str, data: bytes) -> None:
     """Note in a tree that a room serves it."""
     with _connected(url) as depot:
         depot.make(BASE)
+        depot.sweep(BASE)
         depot.write(SIGN, data)
 
 
 def unmark(url: str) -> None:
     with _connected(url) as depot:
         depot.remove(SIGN)
+        depot.sweep(BASE)
         depot.drop(BASE)
 
 
@@ -119,6 +125,7 @@ class RemoteShelf:
         self.place = f"{checked(url)}/{name}"
         self._name = name
         self._depot = depot or connect(url)
+        self._tidies_at = 0.0  # on the monotonic clock
 
     @property
     def turn(self) -> AbstractContextManager[object]:
@@ -174,9 +181,21 @@ class RemoteShelf:
         return 0
 
     def tidy(self) -> None:
-        """Nothing: whether a writer elsewhere lives is not known here."""
+        if (now := time.monotonic()) >= self._tidies_at:
+            self._tidies_at = now + _TIDY
+            self._sweep()
+
+    def _sweep(self) -> None:
+        for folder in _WRITTEN:
+            try:
+                self._depot.sweep(f"{self._name}/{folder}")
+            except MailboxUnreachable:
+                raise
+            except BridgeError:
+                pass  # it has become a link, say: whoever needs it tells
 
     def leave(self) -> None:
+        self._sweep()
         self.remove(Folder.INBOX, MARK)
         Elsewhere(self._depot, self._depot, self._name).clear()
         self._depot.drop(f"{self._name}/{Folder.TAKING.value}")

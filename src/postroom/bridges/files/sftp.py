@@ -8,6 +8,7 @@ that is no UTF-8 does not break a listing.
 import errno
 import importlib
 import os
+import re
 import shlex
 import socket
 import stat
@@ -15,6 +16,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 from urllib.parse import unquote, urlsplit
 
+from postroom.bridges.files import draft
 from postroom.bridges.files.depot import SECONDS, About
 from postroom.errors import BridgeError, MailboxUnreachable
 
@@ -23,6 +25,8 @@ _commands: Any = importlib.import_module("paramiko.sftp")
 
 _T = TypeVar("_T")
 _DIRECTORY = 0o700
+_DRAFT = re.compile(r"\.[0-9a-f]{16}\..{1,64}", re.DOTALL)
+_ABANDONED = 3600.0  # seconds; who writes gives up when one answer takes `SECONDS`, and each is a few KB
 _TIMES = ("timeout", "banner_timeout", "auth_timeout", "channel_timeout")
 
 _SAID: tuple[tuple[Any, str], ...] = (
@@ -102,7 +106,7 @@ class Sftp:
     def _put(self, path: str, data: bytes, settle: Callable[[Any, bytes, bytes], None]) -> None:
         def put(ftp: Any) -> None:
             folder, _, name = path.rpartition("/")
-            temporary = self._path(f"{folder}/.{os.urandom(8).hex()}.{name[:64]}")
+            temporary = self._path(f"{folder}/{_draft(name)}")
             self._check(ftp, path)
             try:
                 with ftp.open(temporary, "wbx") as file:
@@ -158,6 +162,30 @@ class Sftp:
                 pass
 
         self._call(drop)
+
+    def sweep(self, folder: str) -> None:
+        def sweep(ftp: Any) -> None:
+            self._check(ftp, f"{folder}/")
+            try:
+                found = [name for name in _names(ftp, self._path(folder)) if _is_draft(name)]
+                now = self._now(ftp, folder) if found else 0.0
+                for name in found:
+                    _discard(ftp, self._path(f"{folder}/{name}"), now)
+            except OSError as exc:
+                if type(exc) not in (OSError, PermissionError, FileNotFoundError):
+                    raise  # those are what the server answers: it has no such folder, or forbids it
+
+        self._call(sweep)
+
+    def _now(self, ftp: Any, folder: str) -> float:
+        """By the clock that files in a folder are stamped by, which may be no clock of ours."""
+        path = self._path(f"{folder}/{_draft('now')}")
+        try:
+            with ftp.open(path, "wbx") as file:
+                file.write(b"now")
+                return file.stat().st_mtime or 0.0
+        finally:
+            _forget(ftp, path)
 
     def close(self) -> None:
         client, self._client, self._ftp = self._client, None, None
@@ -242,6 +270,26 @@ def _names(ftp: Any, path: bytes) -> list[str]:
     except EOFError:
         ftp._request(_commands.CMD_CLOSE, handle)
     return [name for name in found if name not in (".", "..")]
+
+
+def _draft(name: str) -> str:
+    return f".{os.urandom(8).hex()}.{name[:64]}"
+
+
+def _is_draft(name: str) -> bool:
+    """One of ours, or of a program that has the folder at hand (`draft.py`)."""
+    return _DRAFT.fullmatch(name) is not None or draft.is_one(name)
+
+
+def _discard(ftp: Any, path: bytes, now: float) -> None:
+    """Remove a draft that nobody has written to for very long: whether its writer lives is not known here."""
+    try:
+        found = ftp.lstat(path)
+        at = now if found.st_mtime is None else found.st_mtime  # a server need not tell
+        if stat.S_ISREG(found.st_mode) and now - at > _ABANDONED:
+            ftp.remove(path)
+    except FileNotFoundError:
+        pass  # it has taken its place
 
 
 def _sync(ftp: Any, handle: bytes) -> None:

@@ -17,6 +17,7 @@ from postroom.bridges import manifest as manifests
 from postroom.bridges.files import place as places
 from postroom.bridges.files.box import ROUTE
 from postroom.bridges.files.shelf import Shelf
+from postroom.bridges.files.withdrawal import clear as clear_letters
 from postroom.bridges.files.withdrawal import withdraw
 from postroom.bridges.manifest import Manifest
 from postroom.clock import iso
@@ -28,7 +29,7 @@ from postroom.room import berth, directory
 from postroom.room.directory import Scope
 from postroom.room.local import LocalRoom
 
-_FOLDER, _BEFORE = "trees", "trees-before"
+_FOLDER, _BEFORE, _LEFT = "trees", "trees-before", "trees-left"
 
 
 class Tree(NamedTuple):
@@ -43,6 +44,7 @@ def put(room: LocalRoom, tree: Tree) -> None:
     _check_alone(room, tree.place)
     _mark(room, tree.place)
     _keep(room.home, _FOLDER, tree.place, tree._asdict())
+    _settle(room, tree.place, "", None)
 
 
 def _keep(home: str, folder: str, place: str, facts: Json) -> None:
@@ -81,8 +83,12 @@ def remove(room: LocalRoom, place: str) -> bool:
 
 def _before(home: str, place: str) -> Json:
     """The ids of the agents whose its directories were when a tree was removed, and have not been since."""
+    return _kept(home, _BEFORE, place)
+
+
+def _kept(home: str, folder: str, place: str) -> Json:
     try:
-        with open(_path(home, _BEFORE, place), encoding="utf-8") as file:
+        with open(_path(home, folder, place), encoding="utf-8") as file:
             return dict(json.load(file))
     except (OSError, ValueError, TypeError):
         return {}
@@ -135,6 +141,7 @@ def _serve(room: LocalRoom, place: str, folder: str, agent: Agent) -> Manifest:
     with room.write():
         manifests.put(room.home, manifest)
         _keep(room.home, _BEFORE, place, {**_before(room.home, place), folder: ""})
+    _settle(room, place, folder, None)
     return manifest
 
 
@@ -214,32 +221,82 @@ def release(room: LocalRoom, manifest: Manifest) -> None:
     """Serve a mailbox no longer: its agent keeps its address and its mail. What lay unread in its inbox waits
     in the room again, what we kept there for ourselves goes, and all other files stay.
 
-    A store that cannot be reached keeps what lies there, and then nobody can tell what becomes of it.
+    A store that cannot be reached keeps what lies there, and then nobody can tell what becomes of it: `left`
+    tells where that is so, and `clear` takes it away later.
     """
+    place, folder = str(manifest.details.get("tree")), str(manifest.details.get("folder"))
+    _settle(room, place, folder, Left(manifest.agent, "its removal was cut short"))
     manifests.remove(room.home, manifest.agent)
     agent = room.store.look().agent(manifest.agent)
-    place, folder = str(manifest.details.get("tree")), str(manifest.details.get("folder"))
-    with suppress(BridgeError), ExitStack() as stack:
-        if agent is not None:  # whatever happens: a person may not want to wait for a store that is slow
-            stack.callback(berth.vacate, room, agent)
-        shelf = stack.enter_context(closing(places.shelf(place, folder)))
-        if agent is not None:
-            withdraw(room, agent, shelf)
-        _leave(place, shelf)
-    _unmark(room, place)
-
-
-def clear(room: LocalRoom, place: str) -> None:
-    """Take away what a removal that was cut short has left in a tree."""
-    here = {one.details.get("folder") for one in served(room.home, place)}
-    with suppress(BridgeError):
-        if _is_others(room, place):
-            return
-        for folder in _before(room.home, place):
-            if folder not in here:
-                with closing(places.shelf(place, folder)) as shelf:
-                    _leave(place, shelf)
+    why = places.absence(place, folder)
+    try:
+        with ExitStack() as stack:
+            if agent is not None:  # whatever happens: a person may not want to wait for a store that is slow
+                stack.callback(berth.vacate, room, agent)
+            shelf = stack.enter_context(closing(places.shelf(place, folder)))
+            if agent is not None:
+                withdraw(room, agent, shelf)
+            _leave(place, shelf)
         _unmark(room, place)
+    except BridgeError as exc:
+        why = str(exc)
+    _settle(room, place, folder, Left(manifest.agent, why) if why else None)
+
+
+class Left(NamedTuple):
+    """A mailbox that was removed while its store was out of reach: what lies there stays."""
+
+    agent: str  # its id
+    why: str
+
+
+def left(home: str, place: str) -> dict[str, Left]:
+    """Those of a tree, by their directories; the whole tree's own note is that of the one without a name."""
+    return {folder: Left(*facts) for folder, facts in _kept(home, _LEFT, place).items()}
+
+
+def _settle(room: LocalRoom, place: str, folder: str, found: Left | None) -> None:
+    if found is None and folder not in left(room.home, place):
+        return
+    with room.write():  # alone: see `_serve`
+        known = left(room.home, place)
+        known.pop(folder, None)
+        if found is not None:
+            known[folder] = found
+        if known:
+            _keep(room.home, _LEFT, place, dict(known))
+        else:
+            with suppress(FileNotFoundError):
+                os.unlink(_path(room.home, _LEFT, place))
+
+
+def clear(room: LocalRoom, place: str, named: set[str]) -> None:
+    """Take away what a removal that was cut short, or found the store out of reach, has left in a tree.
+    `named`: the ids of the agents that are meant; none: all that have been there.
+    """
+    here = {one.details.get("folder") for one in served(room.home, place)}
+    stays, before = left(room.home, place), _before(room.home, place)
+    meant = [folder for folder, one in stays.items() if not named or one.agent in named]
+    gone = [folder for folder in {*meant, *(() if named else before)} if folder and folder not in here]
+    try:
+        is_others = _is_others(room, place)
+        for folder in gone if not is_others else ():
+            _clear_one(room, place, folder, stays.get(folder))
+        _unmark(room, place)
+        for folder in meant:
+            why = "" if is_others else folder and places.absence(place, folder)
+            _settle(room, place, folder, stays[folder]._replace(why=why) if why else None)
+    except BridgeError as exc:
+        for folder in meant or [""]:
+            _settle(room, place, folder, Left(stays[folder].agent if folder in stays else "", str(exc)))
+
+
+def _clear_one(room: LocalRoom, place: str, folder: str, one: Left | None) -> None:
+    agent = room.store.look().agent(one.agent) if one is not None else None
+    with closing(places.shelf(place, folder)) as shelf:
+        if agent is not None:
+            clear_letters(room, agent, shelf)
+        _leave(place, shelf)
 
 
 def _leave(place: str, shelf: Shelf) -> None:
@@ -251,9 +308,8 @@ def _leave(place: str, shelf: Shelf) -> None:
 def _unmark(room: LocalRoom, place: str) -> None:
     if served(room.home, place) or os.path.exists(_path(room.home, _FOLDER, place)):
         return
-    with suppress(BridgeError):  # then it stays; whoever uses it waits for who serves it
-        if not _is_others(room, place):
-            places.unmark(place)
+    if not _is_others(room, place):
+        places.unmark(place)
 
 
 def unfinished(room: LocalRoom, place: str, named: set[str]) -> list[Manifest]:

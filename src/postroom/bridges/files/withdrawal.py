@@ -44,6 +44,11 @@ def withdraw(room: LocalRoom, agent: Agent, shelf: Shelf) -> int:
     return len(unread)
 
 
+def clear(room: LocalRoom, agent: Agent, shelf: Shelf) -> None:
+    """The same for one that was let go of while its inbox was out of reach: all of it waits already."""
+    _clear(room.store.look(), agent, shelf, _names(shelf))
+
+
 def _names(shelf: Shelf) -> list[str]:
     try:
         return shelf.names(Folder.INBOX)

@@ -1,5 +1,6 @@
 """`postroom mailbox`."""
 
+import shlex
 from typing import TYPE_CHECKING, Any
 
 from postroom.errors import UsageError
@@ -19,8 +20,9 @@ a directory for each; its mail comes into DIR/NAME/inbox, and what it leaves in 
 `add DIR` serves every directory in DIR, and those that appear later; but a name that somebody has already
 must be said (`add DIR NAME`), because whoever may write in DIR/NAME speaks as NAME. Folders that are missing
 are made. `remove` serves a tree (or only NAMEs) no longer: your files and addresses stay, and what we kept
-there for ourselves goes. `list` says what lies in each mailbox, and why something waits there. `check FILE`
-says whether a letter is one, and if not, why; - is the standard input. Only a person may add and remove."""
+there for ourselves goes, at the next `remove` if it is out of reach now. `list` says what lies in each
+mailbox, and why something waits there. `check FILE` says whether a letter is one, and if not, why; - is the
+standard input. Only a person may add and remove."""
 EXAMPLES = """\
   postroom mailbox add ./mail
   postroom mailbox add ./mail builder tester
@@ -118,19 +120,43 @@ def _remove(args: "argparse.Namespace", context: "Context") -> int:
     wanted = {room.known(name).id for name in args.names}
     going = [one for one in served if not wanted or one.agent in wanted]
     going += tree.unfinished(room, where, wanted)
-    was_whole = not args.names and tree.remove(room, where)
-    if not going:
-        tree.clear(room, where)
-    if not going and not was_whole:
+    was_whole, was_left = not args.names and tree.remove(room, where), _left_behind(where, wanted, context)
+    if not going or was_left:
+        tree.clear(room, where, wanted)
+    if not going and not was_whole and not was_left:
         raise NotFound(f"{args.place} is not served", hint="See what is: postroom mailbox")
     for one in going:
         let_go(room, one)
+    stays = _left_behind(where, wanted, context)
     if context.json:
-        context.put_json({"tree": where, "removed": [one.address for one in going]})
+        left = [{"place": at, "why": why} for at, why in stays.items()]
+        context.put_json({"tree": where, "removed": [one.address for one in going], "left": left})
     elif not context.quiet:
         names = ", ".join(context.out.paint(one.address, "bold") for one in going) or where
-        context.put(f"{names}: served no longer; unread letters wait in the room again, other files stay\n")
+        files = "" if stays else ", other files stay"
+        context.put(f"{names}: served no longer; unread letters wait in the room again{files}\n")
+        _tell_of_left(stays, shlex.join(["postroom", "mailbox", "remove", where, *args.names]), context)
     return 0
+
+
+def _left_behind(where: str, wanted: set[str], context: "Context") -> dict[str, str]:
+    """Where of what was meant something of ours stays, and why."""
+    from postroom.bridges.files.tree import left
+
+    found = left(context.room().home, where).items()
+    return {
+        f"{where}/{folder}".rstrip("/"): one.why for folder, one in found if not wanted or one.agent in wanted
+    }
+
+
+def _tell_of_left(stays: dict[str, str], again: str, context: "Context") -> None:
+    for why in dict.fromkeys(stays.values()):
+        context.note(f"Out of reach: {why}")
+    for place in stays:
+        context.note(f"All files stay in {place}. Letters that are read there may come a second time.")
+    if stays:
+        context.note("When it can be reached again, take away what is ours:")
+        context.note(f"  {again}", whole=True)
 
 
 def _known_place(place: str) -> str:

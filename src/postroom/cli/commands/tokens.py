@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 HELP = """\
 Secrets that prove who calls, for programs that run in no agent's session: whoever has one in POSTROOM_TOKEN
 is that agent, and its mail says `token`. `issue` prints a new one, which is shown only this once; `revoke`
-ends all of an agent's. Inside an agent's session only its own are given out.
+ends all of an agent's, and of a person's the links to the page that were not opened yet. Inside an agent's
+session only its own are given out.
 
 Over HTTP it reaches as far as its scopes: `mail` (its own mailbox), `observe` (see the whole room), `operate`
 (interrupt agents, see to dead letters). An agent's has `mail`, a person's all three, unless it is said."""
@@ -97,7 +98,20 @@ def _revoke(name: str, context: "Context") -> int:
         context.put_json({"agent": agent.address, "revoked": revoked})
     elif not context.quiet:
         context.put(f"{count(revoked, 'token')} of {agent.called} revoked\n")
+        _tell_of_browsers(agent, context)
     return 0
+
+
+def _tell_of_browsers(agent: "Agent", context: "Context") -> None:
+    """Whoever had the token may have logged one in with it."""
+    from postroom.server.login import lasting
+
+    if agent.is_human and (browsers := lasting(context.room().home, agent.id)):
+        stay = "stays" if browsers == 1 else "stay"
+        context.note(
+            f"{count(browsers, 'browser')} of {agent.called} {stay} logged in."
+            " Log every browser out: postroom dashboard --forget"
+        )
 
 
 def _list(context: "Context") -> int:

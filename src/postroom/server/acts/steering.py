@@ -59,7 +59,8 @@ def link(call: Call) -> Json:
         call.who.check(scope)
     if person is None or not person.is_human:
         raise NoIdentity("only a person has the page", hint="Bring a person's token: postroom tokens")
-    return {"path": f"/login?once={call.desk.links.make(person.id)}", "person": person.address}
+    secret = call.desk.links.make(person.id, by=call.who.token)
+    return {"path": f"/login?once={secret}", "person": person.address}
 
 
 def retry(call: Call) -> Json:

@@ -164,7 +164,7 @@ def test_a_program_that_receives_keeps_what_it_holds(room: LocalRoom, bob: Posta
     tree.release(room, manifest)
     assert os.listdir(bob.path("inbox", ".held"))
     holds.close()
-    tree.clear(room, bob.tree)
+    tree.clear(room, bob.tree, set())
     assert os.listdir(bob.path("inbox")) == ["processed"]
 
 
