@@ -91,6 +91,11 @@ class Act(NoBridges):
         self._pane = target(manifest.pane).id
         self._keeper = Keeper(room, manifest, dict(os.environ))
 
+    @property
+    def address(self) -> str:
+        """As it is found from anywhere: who reads it stands in a project of their own."""
+        return self._agent.address
+
     def __enter__(self) -> Self:
         self._keeper.start()
         return self
