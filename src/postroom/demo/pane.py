@@ -138,6 +138,9 @@ class Act(NoBridges):
         done = self._keeper.ask(lambda actor, _: actor.interrupt())
         return done and done._asdict()
 
+    def stops(self, agent: Agent) -> bool:
+        return agent.id == self._agent.id
+
     def screen(self, agent: Agent, lines: int) -> str:
         if agent.id != self._agent.id:
             return super().screen(agent, lines)
