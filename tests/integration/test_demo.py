@@ -5,6 +5,7 @@ import json
 import os
 import re
 import select
+import shlex
 import shutil
 import signal
 import subprocess
@@ -313,6 +314,26 @@ def test_on_a_terminal_it_ends_with_its_page_and_leaves_nothing(cli: CommandLine
     assert scratch_of(cli) == []
     with pytest.raises(urllib.error.URLError):
         urllib.request.urlopen(link, timeout=BOUND)
+
+
+def test_the_command_that_leads_to_its_pane_stands_alone_and_works_in_any_repository(
+    cli: CommandLine, tmp_path: os.PathLike[str]
+):
+    if shutil.which("tmux") is None:
+        lacks("tmux")
+    repository = os.path.join(tmp_path, "work")
+    subprocess.run(["git", "init", "--quiet", repository], check=True, timeout=BOUND)
+    env = {name: value for name, value in os.environ.items() if not name.startswith("POSTROOM_")}
+    with at_terminal(cli) as (demo, parent):
+        [told] = re.findall(r"^ *\S.*postroom (attach .*?)\r?$", heard(parent, b"Press Enter"), re.MULTILINE)
+        assert "--home" in told, "it is on one line, however narrow the terminal"
+        line = [*COMMAND, *shlex.split(told), "--print"]
+        found = subprocess.run(line, cwd=repository, env=env, capture_output=True, timeout=BOUND, check=False)
+        os.write(parent, b"\n")
+        heard(parent)
+        assert demo.wait(BOUND) == 0
+    assert found.returncode == 0, found
+    assert b"tmux" in found.stdout
 
 
 def test_elsewhere_it_says_how_to_see_the_page_and_ends_at_once(cli: CommandLine):

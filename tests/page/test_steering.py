@@ -5,7 +5,7 @@ from playwright.sync_api import Page, expect
 
 from postroom.model.manners import read
 from postroom.model.message import Json
-from postroom.top.doing import attach, in_order
+from postroom.top.doing import attach, hindrance, in_order
 from tests.page.hall import Hall
 from tests.top.test_words import agent, session
 
@@ -48,7 +48,7 @@ def test_addresses_that_merely_do_not_run_never_hide_who_needs_a_person(hall: Ha
     beside.get_by_role("button", name="Stop").click()
     asked = page.get_by_role("dialog", name="Stop tester?")
     expect(asked).to_contain_text("Now: needs a person.")
-    asked.get_by_role("button", name="Stop it").click()
+    asked.get_by_role("button", name="Tell it to stop").click()
     expect(page.get_by_role("dialog")).to_contain_text(
         "See to it in its terminal: postroom attach shop/tester"
     )
@@ -73,26 +73,46 @@ def test_the_page_and_the_terminal_have_one_rule_for_who_needs_somebody(hall: Ha
     odd = {"doing": "unknown", "because": "x", "reason": "unknown_screen", "instead": None}
     gone = {**odd, "doing": "gone", "because": "its pane is gone"}
     each: list[Json] = [
-        {"sessions": [session(presence, bridge=bridge)], "bridge": seen, "manners": manners, **mail}
+        {"sessions": [session(presence, bridge=bridge)], "bridge": seen, "manners": manners, **mail, **told}
         for presence in ("idle", "busy", "permission", "unknown", "gone")
         for bridge, seen in ((None, None), ("tmux", odd), ("tmux", gone))
         for manners in (None, {"paused": True})
         for mail in ({}, {"waiting": 2}, {"held": 1, "uncertain": 1})
+        for told in ({}, {"stops": True, "told_to_stop": True})
     ]
     agents: list[Json] = [agent(id=f"a{n}", address=f"p/a{n:03}", **facts) for n, facts in enumerate(each)]
     hall.up().open(page)
     told = page.evaluate(
         """async (agents) => {
-          const { attach, sorted } = await import("/presence.js");
+          const { attach, hindrance, sorted } = await import("/presence.js");
           return sorted(agents).map(({ agent, doing: d }) =>
-            [agent.id, d.state, d.word, d.evidence, d.until, d.trouble, attach(agent)]);
+            [agent.id, d.state, d.word, d.evidence, d.until, d.trouble, attach(agent), hindrance(agent)]);
         }""",
         agents,
     )
     assert told == [
-        [one["id"], d.state, d.word, d.evidence, d.until, d.trouble, attach(one)]
+        [one["id"], d.state, d.word, d.evidence, d.until, d.trouble, attach(one), hindrance(one)]
         for one, d in in_order(agents)
     ]
+
+
+def test_who_no_bridge_reaches_is_only_told_and_that_is_said_before_and_after(hall: Hall, page: Page):
+    backend = hall.script.begin("backend", "PostToolBatch")
+    hall.up().open(page, "#/agents")
+    person = page.locator(".person", has_text="backend")
+    expect(person.locator(".doing .word")).to_have_text("working")
+    page.get_by_role("button", name="Stop backend").click()
+    asked = page.get_by_role("dialog")
+    expect(asked).to_contain_text("It can only be told: no bridge reaches it.")
+    expect(asked.get_by_role("button", name="Stop it")).to_have_count(0)
+    asked.get_by_role("button", name="Tell it to stop").click()
+    expect(asked).to_contain_text("It was told, not stopped.")
+    expect(asked).to_contain_text("No bridge can stop it; its hooks show the message at its next tool.")
+    expect(asked).to_contain_text("If it goes on, end it where it runs")
+    asked.get_by_role("button", name="Close").click()
+    expect(person.locator(".doing .word")).to_have_text("working, told to stop")
+    backend.hook("PostToolBatch")
+    expect(person.locator(".doing .word")).to_have_text("working")
 
 
 @pytest.mark.promise("page-steers")

@@ -127,14 +127,16 @@ def test_an_agent_is_stopped_after_a_question_and_let_go_on(room: LocalRoom, own
     async def scene(seen: Seen) -> None:
         await seen.until("builder")
         await seen.press("s")
-        await seen.until("Stop builder?", "Pause: the same")
+        await seen.until(
+            "Stop builder?", "It can only be told: no bridge reaches it.", "Tell it to stop: Sends"
+        )
         await seen.press("escape")
         await seen.until("Agents", without="Stop builder?")
         assert room.peek("builder") == []
         await seen.press("s")
         await seen.until("Stop builder?")
         await seen.press("down", "enter")
-        await seen.until("stored, not stopped", "paused")
+        await seen.until("told, not stopped", "paused, told to stop")
         [(mail, _)] = room.sent("human:ana")
         assert (mail.type, mail.to) == ("interrupt", "p/builder")
         await seen.press("u")

@@ -11,7 +11,7 @@ from postroom.model.ladder import RUNGS, Evidence, Reason
 from postroom.runtimes import NAMES, load
 from postroom.text import width
 from postroom.top import word
-from postroom.top.doing import doing, in_order, known
+from postroom.top.doing import doing, hindrance, in_order, known
 from postroom.top.line import cut
 from postroom.top.standing import standing, summary
 from postroom.top.text import gist, plain
@@ -67,6 +67,9 @@ def test_every_reason_and_every_evidence_has_its_words():
         ("word.js", "EVIDENCE", word.EVIDENCE),
         ("word.js", "ROUTE", word.ROUTES),
         ("word.js", "HAPPENED", word.HAPPENED),
+        ("word.js", "STOPS", word.STOPS),
+        ("word.js", "TELLS", word.TELLS),
+        ("word.js", "HINDERS", word.HINDERS),
         ("presence.js", "TITLE", {name: load(name).title for name in NAMES}),
     ],
 )
@@ -106,6 +109,24 @@ def _constant(script: str, name: str) -> str:
 def test_who_is_stuck_is_told_with_what_its_mail_waits_for(facts: dict[str, object], state: str, until: str):
     found = doing(agent(**facts))
     assert (found.state, found.until) == (state, until)
+
+
+@pytest.mark.parametrize(
+    ("facts", "hinders"),
+    [
+        ({"sessions": [session("busy")]}, "unreached"),
+        ({"sessions": [session("busy", bridge="files")]}, "unable"),
+        ({"sessions": [session("busy", bridge="tmux")], "stops": True}, ""),
+        ({"sessions": [session("permission", bridge="tmux")], "stops": True}, "dialog"),
+        ({"sessions": [session("unknown", bridge="tmux")], "bridge": ODD, "stops": True}, "unknown"),
+    ],
+)
+def test_what_keeps_an_agent_from_being_stopped_is_known_before(facts: dict[str, object], hinders: str):
+    assert hindrance(agent(**facts)) == hinders
+
+
+def test_who_was_told_to_stop_is_said_to_be_until_it_has_read_that():
+    assert doing(agent(sessions=[session("busy")], told_to_stop=True)).word == "working, told to stop"
 
 
 def test_those_who_need_somebody_stand_first():

@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 from postroom.bridges import manifest as manifests
+from postroom.bridges.registry import capabilities
 from postroom.errors import PostroomError
 from postroom.model.message import Agent, Json
 from postroom.room.authority import Operator
@@ -27,6 +28,10 @@ class Bridged:
             return None
         words: Json = {"agent": agent.id, "kind": kind, "by": by.name, "role": by.role, "reason": reason}
         return self._ask("interrupt", words)
+
+    def stops(self, agent: Agent) -> bool:
+        manifest = manifests.get(self._home, agent.id)
+        return manifest is not None and capabilities(manifest.bridge).interrupts
 
     def look(self) -> None:
         """At all of them, unless that was done a moment ago; by one caller at a time, and not for long."""

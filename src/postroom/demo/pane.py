@@ -91,6 +91,11 @@ class Act(NoBridges):
         self._pane = target(manifest.pane).id
         self._keeper = Keeper(room, manifest, dict(os.environ))
 
+    @property
+    def address(self) -> str:
+        """As it is found from anywhere: who reads it stands in a project of their own."""
+        return self._agent.address
+
     def __enter__(self) -> Self:
         self._keeper.start()
         return self
@@ -132,6 +137,9 @@ class Act(NoBridges):
             return None
         done = self._keeper.ask(lambda actor, _: actor.interrupt())
         return done and done._asdict()
+
+    def stops(self, agent: Agent) -> bool:
+        return agent.id == self._agent.id
 
     def screen(self, agent: Agent, lines: int) -> str:
         if agent.id != self._agent.id:

@@ -14,6 +14,10 @@ class Bridges(Protocol):
         """End an agent's turn by its own keys: what was proven; None where no bridge reaches it, or can."""
         ...
 
+    def stops(self, agent: Agent) -> bool:
+        """Whether `interrupt` has a way to end its turn; who it has none for can only be told."""
+        ...
+
     def screen(self, agent: Agent, lines: int) -> str: ...
 
     def command(self, agent: Agent, text: str, by: str) -> dict[str, Any]: ...
@@ -28,6 +32,9 @@ class NoBridges:
 
     def interrupt(self, agent: Agent, by: Operator, kind: str, reason: str) -> Json | None:
         return None
+
+    def stops(self, agent: Agent) -> bool:
+        return False
 
     def screen(self, agent: Agent, lines: int) -> str:
         raise _unreached(agent)

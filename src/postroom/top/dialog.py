@@ -11,15 +11,11 @@ from textual.widgets import Input, Label, OptionList
 from textual.widgets.option_list import Option
 
 from postroom.model.message import Json
+from postroom.top import word
+from postroom.top.doing import doing, hindrance
 from postroom.top.text import plain
 
 Said = tuple[str, str] | None  # what was chosen, and a note
-
-KINDS = (
-    ("stop", "Stop", "end its turn now, by its own keys; its mail stays"),
-    ("pause", "Pause", "the same, and its mail waits until it is resumed"),
-    ("cancel", "Cancel", "the same, and what it was asked goes back to who asked"),
-)
 
 
 class Dialog(ModalScreen[Said]):
@@ -81,11 +77,16 @@ class Decide(Dialog):
 class Interrupt(Dialog):
     note = "why: told to whom it concerns"
 
-    def __init__(self, name: str, doing: str) -> None:
+    def __init__(self, name: str, agent: Json) -> None:
         super().__init__()
         self.title_text = f"Stop {plain(name)}?"
-        self.detail = f"Now: {doing}."
-        self.choices = (*((kind, f"{word}: {means}") for kind, word, means in KINDS), ("", "Leave it alone"))
+        hinders = word.HINDERS.get(hindrance(agent), "")
+        self.detail = " ".join(filter(None, (f"Now: {doing(agent).word}.", hinders)))
+        means = word.STOPS if agent.get("stops") else word.TELLS
+        stop = "Stop" if agent.get("stops") else "Tell it to stop"
+        names = {"stop": stop, "pause": "Pause", "cancel": "Cancel"}
+        each = ((kind, f"{names[kind]}: {about}") for kind, about in means.items())
+        self.choices = (*each, ("", "Leave it alone"))
 
 
 class Sure(Dialog):

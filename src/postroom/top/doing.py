@@ -73,7 +73,8 @@ def doing(agent: Json) -> Doing:
         "stuck": f"{found.word}; {waits}",
         "paused": waits and f"is paused; {waits} until it is resumed",
     }.get(found.state, "")
-    return found._replace(doubt=doubt, trouble="; ".join(filter(None, (said, doubt))))
+    word = f"{found.word}, told to stop" if agent.get("told_to_stop") else found.word
+    return found._replace(word=word, doubt=doubt, trouble="; ".join(filter(None, (said, doubt))))
 
 
 def _present(agent: Json) -> Doing:
@@ -121,6 +122,18 @@ def known(one: Json) -> str:
     if one["event"]:
         return f"its last event: {plain(one['event'])}, {when}"
     return f"last seen {when}" if when else "it runs, and left no sign"
+
+
+def hindrance(agent: Json) -> str:
+    """What keeps it from being stopped, by its name in `word.HINDERS`; empty: nothing that is known."""
+    if not agent.get("stops"):
+        there = any(one.get("bridge") and one["presence"] != "gone" for one in agent["sessions"])
+        return "unable" if there else "unreached"
+    one = session(agent)
+    seen: Json = agent.get("bridge") or {}
+    if one and one["presence"] == "permission":
+        return "dialog"
+    return "unknown" if seen.get("reason") == "unknown_screen" else ""
 
 
 def attach(agent: Json) -> str:

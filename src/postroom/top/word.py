@@ -45,6 +45,25 @@ PASSING = frozenset(
      Reason.IN_HAND, Reason.UNPROVEN)
 )  # fmt: skip
 
+# What stopping means: where a bridge has a way to do it, and where an agent can only be told.
+STOPS = {
+    "stop": "Ends what it does now. It may go on when new mail comes.",
+    "pause": "Stops it, and holds its mail, urgent or not, until it is resumed.",
+    "cancel": "Stops it, and sends what it was asked and has not answered back to who asked.",
+}
+TELLS = {
+    "stop": "Sends it an urgent message. It goes on until it has read that.",
+    "pause": "Holds its mail, urgent or not, until it is resumed, and tells it to stop.",
+    "cancel": "Sends what it was asked and has not answered back to who asked, and tells it to stop.",
+}
+# Why it may come to nothing.
+HINDERS = {
+    "unreached": "It can only be told: no bridge reaches it.",
+    "unable": "It can only be told: its bridge has no way to stop it.",
+    "dialog": "Nothing will be pressed: its screen shows a dialog, and a key would answer that.",
+    "unknown": "Nothing will be pressed: its screen is not known.",
+}
+
 ROUTES = {
     "api": "a program", "ask": "its own question", "cli": "the command line", "acp": "ACP",
     "codex": "its app-server", "opencode": "its server", "tmux": "its terminal", "pty": "its terminal",

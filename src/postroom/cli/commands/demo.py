@@ -79,8 +79,8 @@ def _show_page(room: "LocalRoom", act: "Act | None", context: "Context") -> None
         if act is not None:
             with suppress(TimedOut):  # a page without it is a page
                 act.ask_again()
-            where = f"{called()} attach {act.name} --home {room.home}"
-            context.note(f"There, {act.name} asks something in its pane. Answer it: {where}")
+            context.note(f"There, {act.name} asks something in its pane. Answer it:")
+            context.note(f"  {called()} attach {act.address} --home {room.home}", whole=True)
         context.note("The link works once. Press Enter to end.")
         sys.stdin.readline()
 

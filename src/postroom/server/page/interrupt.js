@@ -3,17 +3,14 @@
 import { post, screen, segment } from "./api.js";
 import { fill, h } from "./element.js";
 import { bdi, button, command, trouble } from "./piece.js";
-import { attach, doing } from "./presence.js";
+import { attach, doing, hindrance } from "./presence.js";
 import { gist, many } from "./text.js";
+import { HINDERS, STOPS, TELLS } from "./word.js";
 
 /** @typedef {import("./wire.js").Agent} Agent */
 
-/** @type {[string, string, string][]} */
-const KINDS = [
-  ["stop", "Stop", "Ends what it does now. It may go on when new mail comes."],
-  ["pause", "Pause", "Stops it, and holds its mail, urgent or not, until it is resumed."],
-  ["cancel", "Cancel", "Stops it, and sends what it was asked and has not answered back to who asked."],
-];
+/** @type {Record<string, string>} */
+const NAMES = { stop: "Stop", pause: "Pause", cancel: "Cancel" };
 
 export class Interrupt {
   /** @type {Agent|null} */
@@ -59,9 +56,11 @@ export class Interrupt {
   #draw() {
     const agent = this.#agent;
     if (!agent) return;
-    const name = KINDS.find(([kind]) => kind === this.#kind)?.[1] ?? "Stop";
+    const name = NAMES[this.#kind] ?? "Stop";
+    const hinders = hindrance(agent);
+    const isTold = !agent.stops;
     if (this.#result) {
-      fill(this.dialog, h("div.result", { role: "status" }, h("h2", { id: "interrupt-title", tabindex: -1 }, outcome(this.#result)), h("p", null, gist(String(this.#result.words ?? ""), 400)), this.#more(this.#result), this.#result.proven || !attach(agent) ? null : this.#next(agent), trouble(this.#fault), h("div.acts", null, button("Close", "close", { class: "main" }))));
+      fill(this.dialog, h("div.result", { role: "status" }, h("h2", { id: "interrupt-title", tabindex: -1 }, outcome(this.#result)), h("p", null, sentence(gist(String(this.#result.words ?? ""), 400))), this.#more(this.#result), this.#result.proven ? null : this.#next(agent), trouble(this.#fault), h("div.acts", null, button("Close", "close", { class: "main" }))));
       return;
     }
     fill(
@@ -71,10 +70,11 @@ export class Interrupt {
         { method: "dialog" },
         h("h2", { id: "interrupt-title" }, `${name} `, bdi(agent.name), "?"),
         h("p.quiet", null, `Now: ${doing(agent).word}.`),
-        h("fieldset", null, h("legend.hidden", null, "What to do"), KINDS.map(([kind, title, about]) => h("label.kind", null, h("input", { type: "radio", name: "kind", value: kind, checked: kind === this.#kind }), h("span", null, h("b", null, title), h("span.dim", null, about))))),
+        hinders ? h("p.hinders", null, HINDERS[hinders], hinders === "dialog" && attach(agent) ? [" Answer it in its terminal: ", command(attach(agent))] : null) : null,
+        h("fieldset", null, h("legend.hidden", null, "What to do"), Object.entries(isTold ? TELLS : STOPS).map(([kind, about]) => h("label.kind", null, h("input", { type: "radio", name: "kind", value: kind, checked: kind === this.#kind }), h("span", null, h("b", null, isTold && kind === "stop" ? "Tell it to stop" : NAMES[kind]), h("span.dim", null, about))))),
         h("div.field", null, h("label", { for: "interrupt-reason" }, "Why"), h("input", { id: "interrupt-reason", name: "reason", autocomplete: "off", placeholder: "optional; told to whom it concerns" })),
         trouble(this.#fault),
-        h("div.acts", null, h("button.danger", { type: "submit", disabled: this.#isBusy }, this.#isBusy ? "Working …" : `${name} it`), button("Leave it", "close")),
+        h("div.acts", null, h("button.danger", { type: "submit", disabled: this.#isBusy }, this.#isBusy ? "Working …" : this.#kind !== "stop" || !hinders ? `${name} it` : isTold ? "Tell it to stop" : "Try to stop it"), button("Leave it", "close")),
       ),
     );
   }
@@ -89,7 +89,9 @@ export class Interrupt {
 
   /** Where to see what keeps it, and to end that by hand. @param {Agent} agent */
   #next(agent) {
-    return h("div.next", null, h("p", null, "See to it in its terminal: ", command(attach(agent))), this.#screen ? h("pre.screen", { tabindex: 0, "aria-label": "Its screen" }, this.#screen) : h("p", null, button("Show its screen", "screen")));
+    const waits = this.#result?.message ? h("p.dim", null, "Until it has read that, its line says: told to stop.") : null;
+    if (!attach(agent)) return h("div.next", null, waits, h("p", null, "If it goes on, end it where it runs: its terminal is not known here."));
+    return h("div.next", null, waits, h("p", null, "See to it in its terminal: ", command(attach(agent))), this.#screen ? h("pre.screen", { tabindex: 0, "aria-label": "Its screen" }, this.#screen) : h("p", null, button("Show its screen", "screen")));
   }
 
   async #look() {
@@ -122,6 +124,9 @@ export class Interrupt {
     if (this.#result) this.dialog.querySelector("h2")?.focus();
   }
 }
+
+/** What the room says of it, as a sentence. @param {string} words */
+const sentence = (words) => words && `${words.slice(0, 1).toUpperCase()}${words.slice(1)}${/[.!?…]$/.test(words) ? "" : "."}`;
 
 /** @param {Record<string, any>} result */
 function outcome(result) {

@@ -41,7 +41,8 @@ export function doing(agent) {
   const state = found.state === "stuck" && !waits ? "off" : found.state;
   /** @type {Record<string, string>} */
   const said = { asks: ["needs a person’s answer to go on", waits].filter(Boolean).join("; "), stuck: `${found.word}; ${waits}`, paused: waits && `is paused; ${waits} until it is resumed` };
-  return { ...found, state, trouble: [said[state], doubt].filter(Boolean).join("; ") };
+  const word = agent.told_to_stop ? `${found.word}, told to stop` : found.word;
+  return { ...found, state, word, trouble: [said[state], doubt].filter(Boolean).join("; ") };
 }
 
 /** @param {Agent} agent @returns {Omit<Doing, "trouble">} */
@@ -78,6 +79,13 @@ export function known(one) {
   if (one.because) return when === "" || when === "just now" ? one.because : `seen ${when}: ${one.because.replace(/ ago$/, " before")}`;
   if (one.event) return `its last event: ${one.event}, ${when}`;
   return when ? `last seen ${when}` : "it runs, and left no sign";
+}
+
+/** What keeps it from being stopped, by its name in `HINDERS`; empty: nothing that is known. @param {Agent} agent */
+export function hindrance(agent) {
+  if (!agent.stops) return agent.sessions.some((one) => one.bridge && one.presence !== "gone") ? "unable" : "unreached";
+  if (session(agent)?.presence === "permission") return "dialog";
+  return agent.bridge?.reason === "unknown_screen" ? "unknown" : "";
 }
 
 /** The command that gets a person to its terminal; empty: that is not known. @param {Agent} agent */

@@ -104,6 +104,8 @@
  * @property {string} reach
  * @property {Session[]} sessions
  * @property {{reason: string, messages: number, due_at: string|null}[]} [why] of what is held
+ * @property {boolean} [stops] whether a bridge can end what it does
+ * @property {boolean} [told_to_stop] a message that says so waits for it
  * @property {{doing: string, because: string, instead: string|null, reason: string|null}|null} [bridge]
  *
  * @typedef {object} Gate

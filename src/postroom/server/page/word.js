@@ -54,6 +54,28 @@ export const waitBrief = (reason) => WAIT[reason]?.[0] ?? reason.replaceAll("_",
 /** @param {string} reason */
 export const waitLong = (reason) => WAIT[reason]?.[1] ?? reason.replaceAll("_", " ");
 
+/** What stopping means, where a bridge has a way to do it. @type {Record<string, string>} */
+export const STOPS = {
+  stop: "Ends what it does now. It may go on when new mail comes.",
+  pause: "Stops it, and holds its mail, urgent or not, until it is resumed.",
+  cancel: "Stops it, and sends what it was asked and has not answered back to who asked.",
+};
+
+/** And where it can only be told. @type {Record<string, string>} */
+export const TELLS = {
+  stop: "Sends it an urgent message. It goes on until it has read that.",
+  pause: "Holds its mail, urgent or not, until it is resumed, and tells it to stop.",
+  cancel: "Sends what it was asked and has not answered back to who asked, and tells it to stop.",
+};
+
+/** Why stopping may come to nothing. @type {Record<string, string>} */
+export const HINDERS = {
+  unreached: "It can only be told: no bridge reaches it.",
+  unable: "It can only be told: its bridge has no way to stop it.",
+  dialog: "Nothing will be pressed: its screen shows a dialog, and a key would answer that.",
+  unknown: "Nothing will be pressed: its screen is not known.",
+};
+
 /** @type {Record<string, string>} */
 const ROUTE = {
   api: "a program",
