@@ -239,32 +239,52 @@ def _compiled(path: str, stamp: list[int]) -> Found | None:
 def _compile(path: str, compiled: str, stamp: list[int]) -> Found:
     found = document(path)
     found.pop("types", None)  # these have a registry of their own
-    tables = [_table(found, key, {}, path) for key in ("agents", "profiles")]
-    declared = Declared(_table(found, "route", [], path), *tables)
-    unknown = sorted(set(found) - set(Settings._fields))
-    if unknown:
-        from postroom.near import meant, near  # noqa: PLC0415 - only for who is refused
-
-        hint = meant(near(unknown[0], [*Settings._fields, "route", "agents", "profiles", "types"]))
-        hint = f"{hint} See them all: postroom help settings".lstrip()
-        raise InvalidValue(f"{path}: there is no setting {unknown[0]!r}", hint=hint, path=path)
-    if isinstance(found.get("routes"), list):
-        hint = "Write each as [[route]]; routes is open or strict."
-        raise InvalidValue(f"{path}: routes are written as [[route]]", hint=hint, path=path)
-    try:
-        values = {key: checked(key, value) for key, value in found.items()}
-    except InvalidValue as exc:
-        raise InvalidValue(f"{path}: {exc}", hint=exc.hint or None, path=path, **exc.facts) from None
+    values: dict[str, Any] = {}
+    wrong: list[InvalidValue] = []
+    for key in list(found):
+        try:
+            values[key] = _table(key, found.pop(key)) if key in _TABLES else _setting(key, found.pop(key))
+        except InvalidValue as exc:
+            wrong.append(exc)
+    if wrong:
+        raise _refusal(path, wrong)
+    declared = Declared(*(values.pop(key, type(empty)()) for key, empty in _TABLES.items()))
     keep(compiled, {"stamp": stamp, "settings": values, **declared._asdict()})
     return values, declared
 
 
-def _table(found: dict[str, Any], key: str, empty: Any, path: str) -> Any:
-    value = found.pop(key, empty)
-    if type(value) is not type(empty):
-        written = f"[[{key}]]" if empty == [] else f"[{key}.NAME]"
-        raise InvalidValue(f"{path}: {key} is written as {written}", hint="Mend that file.", path=path)
+_TABLES: dict[str, Any] = {"route": [], "agents": {}, "profiles": {}}
+
+
+def _table(key: str, value: Any) -> Any:
+    if type(value) is not type(_TABLES[key]):
+        written = f"[[{key}]]" if _TABLES[key] == [] else f"[{key}.NAME]"
+        raise InvalidValue(f"{key} is written as {written}", hint="Mend that file.")
     return value
+
+
+def _setting(key: str, value: Any) -> Any:
+    if key not in Settings._fields:
+        from postroom.near import meant, near  # noqa: PLC0415 - only for who is refused
+
+        hint = meant(near(key, [*Settings._fields, *_TABLES, "types"]))
+        raise InvalidValue(f"there is no setting {key!r}", hint=f"{hint} {_ALL}".lstrip())
+    if key == "routes" and isinstance(value, list):
+        hint = "Write each as [[route]]; routes is open or strict."
+        raise InvalidValue("routes are written as [[route]]", hint=hint)
+    return checked(key, value)
+
+
+_ALL = "See them all: postroom help settings"
+
+
+def _refusal(path: str, wrong: list[InvalidValue]) -> InvalidValue:
+    """One error for all that is wrong with a file."""
+    hints = dict.fromkeys(one.hint.removesuffix(_ALL).strip() for one in wrong)
+    told = [*filter(None, hints), *([_ALL] if any(one.hint.endswith(_ALL) for one in wrong) else [])]
+    more = {"problems": [str(one) for one in wrong]} if len(wrong) > 1 else wrong[0].facts
+    words = "; ".join(map(str, wrong))
+    return InvalidValue(f"{path}: {words}", hint=" ".join(told) or None, path=path, **more)
 
 
 def document(path: str) -> dict[str, Any]:

@@ -54,7 +54,7 @@ def test_a_config_that_makes_no_sense_does_not_count_and_that_is_told(house: Ten
         assert says in house.renew()["error"]
         assert says in control.ask(house.home, "ping")["config"]["problem"]
         assert house.post("/messages", LETTER, token)[0] == 200
-    told = house.status()  # which reads no certificate: otherwise every command says itself what is wrong
+    told = house.status()  # which reads no certificate
     assert any("goes by an earlier config: tls_cert" in one for one in told["warnings"])
     assert "its config stays as it was: tls_cert" in house.line.process("up").err
     house.configure(SHORT)
@@ -169,3 +169,27 @@ def test_the_daemon_of_the_usual_room_reads_the_config_that_commands_read(tmp_pa
         if process := instance.running(os.path.join(tmp_path, ".local", "share", "postroom")):
             os.kill(host.pid_of(process), signal.SIGTERM)
             eventually(lambda: host.is_gone(process))
+
+
+@pytest.mark.promise("renews")
+def test_who_looks_or_ends_the_daemon_is_not_locked_out_by_a_wrong_config(house: Tended):
+    house.configure(LONG)
+    house.start(serves=True)
+    house.line.process("join", "planner")
+    house.configure("lease_secnds = 3\nhttp_prt = 1\n")
+    for command in (["send", "planner", "hello"], ["up"]):
+        refused = house.line.process(*command)
+        assert (refused.code, refused.out) == (2, "")
+        assert "'lease_secnds'" in refused.err
+        assert "'http_prt'" in refused.err
+    told = house.line.process("status", "--json")
+    assert told.code == 1
+    assert "'http_prt'" in json.loads(told.out)["config_problem"]
+    assert "warning: the config is refused" in house.line.process("status").out
+    examined = house.line.process("doctor", "--json")
+    assert examined.code == 1
+    assert any("the config is refused" in one["what"] for one in json.loads(examined.out)["problems"])
+    ended = house.line.process("down")
+    assert ended.code == 0, ended
+    assert "the daemon has ended" in ended.out
+    assert "warning: the config is refused" in ended.err

@@ -140,6 +140,24 @@ def test_a_wrong_setting_is_refused_and_named(tmp_path: Path, text: str):
     assert key in str(refusal.value) or "config.toml" in str(refusal.value)
 
 
+def test_all_that_is_wrong_with_a_file_is_told_at_once(tmp_path: Path):
+    (tmp_path / "config.toml").write_text(
+        "lease_secnds = 3\nhttp_port = 'x'\nroute = 7\nmax_hop = 1\n", "utf-8"
+    )
+    with pytest.raises(InvalidValue) as caught:
+        config.settings(str(tmp_path))
+    assert caught.value.facts["problems"] == [
+        "there is no setting 'lease_secnds'",
+        "http_port must be a whole number, not 'x'",
+        "route is written as [[route]]",
+        "there is no setting 'max_hop'",
+    ]
+    assert all(one in str(caught.value) for one in caught.value.facts["problems"])
+    assert "lease_seconds" in caught.value.hint
+    assert "max_hops" in caught.value.hint
+    assert caught.value.hint.count("postroom help settings") == 1
+
+
 def test_a_config_that_is_not_utf8_is_refused(tmp_path: Path):
     write(tmp_path, "").write_bytes(b'durability = "\xff"')
     with pytest.raises(InvalidValue):

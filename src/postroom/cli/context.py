@@ -21,6 +21,7 @@ class Context:
     def __init__(self, args: "argparse.Namespace") -> None:
         self._args = args
         self._room: LocalRoom | None = None
+        self.refused: UsageError | None = None  # what is wrong with the config, where the room is open anyway
         self.out = standard_output()
         self.json = bool(getattr(args, "json", False))
         self.quiet = bool(getattr(args, "quiet", False))
@@ -32,8 +33,12 @@ class Context:
                 _check_text(name, value)
         _check_text("POSTROOM_HOME", os.environ.get("POSTROOM_HOME", ""))
 
-    def room(self, *, create: bool = False) -> "LocalRoom":
-        """The room; made if it is not there only for who joins or restores."""
+    def room(self, *, create: bool = False, anyway: bool = False) -> "LocalRoom":
+        """The room; made if it is not there only for who joins or restores.
+
+        `anyway`: also where its config is refused (`refused`), then with the usual settings. That is for who
+        only looks, or ends something: nobody acts by settings that are wrong.
+        """
         if self._room is None:
             from postroom.room.local import open_room
 
@@ -48,7 +53,14 @@ class Context:
                 )
             if home and os.path.isfile(home):
                 raise UsageError(f"{home} is a file, not a directory", hint="Give a directory: --home DIR")
-            self._room = open_room(args.home, project=args.project, create=create)
+            try:
+                self._room = open_room(args.home, project=args.project, create=create)
+            except UsageError as exc:
+                if not anyway:
+                    raise
+                from postroom.room.local import open_as_usual
+
+                self._room, self.refused = open_as_usual(args.home, args.project), exc
             if args.caller:
                 self._room.claim(args.caller)
         return self._room

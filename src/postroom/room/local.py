@@ -83,6 +83,18 @@ def open_room(
     return room
 
 
+def open_as_usual(home: str | None, project: str | None) -> "LocalRoom":
+    """A room that is there, whatever its config says: by the usual settings, and with nothing declared.
+
+    For who looks at a room, or ends its daemon, where the config is refused.
+    """
+    where = config.home(home)
+    return LocalRoom(
+        where, config.Settings(), agent=os.environ.get("POSTROOM_AGENT"),
+        project=project or os.environ.get("POSTROOM_PROJECT"), create=False, witness=_witness(where),
+    )  # fmt: skip
+
+
 def _elsewhere(address: str, agent: str | None, project: str | None, token: str | None) -> "RemoteRoom":
     from postroom.room.remote import RemoteRoom  # noqa: PLC0415 - only for a room elsewhere
 

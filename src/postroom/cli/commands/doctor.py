@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Iterator
 
     from postroom.cli.context import Context
     from postroom.cli.parser import Parser
@@ -61,7 +62,7 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
 
     where = home(args.home)
     try:
-        room = context.room()
+        room = context.room(anyway=True)
         room.projects()
     except NoRoom:
         room = None
@@ -75,7 +76,7 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
     reports = [_Report(each, probe(each), tried.get(each.name)) for each in found]
     letters = list(letter.problems(room)) if room is not None else []
     health = None if names or room is None else examine(where)
-    about_all = [*room_problems(where, found), *(health.problems if health else ())]
+    about_all = [*_of_config(context), *room_problems(where, found), *(health.problems if health else ())]
     problems = [*about_all, *(each for one in reports for each in one.problems), *letters]
     is_ok = not problems and not any(one.has_failed for one in reports)
     about = about_room(where, names) | {"exists": room is not None}
@@ -89,6 +90,15 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
         context.put("".join(f"{line}\n" for line in _lines(health.rows, context)) if health else "")
         context.put(_closing(about, found, [*about_all, *letters], context))
     return 0 if is_ok and (tried or not args.live) else 1
+
+
+def _of_config(context: "Context") -> "Iterator[Problem]":
+    """That it is refused, which refuses whatever would act by it."""
+    from postroom.setup.examine import Problem
+
+    if context.refused:
+        advice = context.refused.hint or "Mend it."
+        yield Problem(f"the config is refused: {context.refused}", advice=advice, blocks=True)
 
 
 def _fix(room: "LocalRoom", context: "Context") -> None:

@@ -33,7 +33,7 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
     where = home(args.home)
     process, children = running(where), _children(where)
     if process:
-        person(context.room(), "end the daemon")
+        person(context.room(anyway=True), "end the daemon")
         _tell(where, process)
         _await(process)
     pid, ended = host.pid_of(process), _ended(children)
@@ -44,6 +44,8 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
         context.put(context.out.fold(f"the daemon has ended (process {pid}){names}", 2) + "\n")
     else:
         context.note("No daemon is running.")
+    if context.refused:
+        context.note(f"warning: the config is refused: {context.refused}")
     return 0
 
 

@@ -12,10 +12,13 @@ if TYPE_CHECKING:
     from postroom.cli.context import Context
     from postroom.cli.distant import Distant
     from postroom.cli.parser import Parser
+    from postroom.errors import UsageError
     from postroom.model.message import AgentStatus
     from postroom.room.local import LocalRoom
 
-HELP = "Where the room is, how large it is, what waits in it, who listens, and what needs attention."
+HELP = """\
+Where the room is, how large it is, what waits in it, who listens, and what needs attention. Exits 1 where the
+config is refused: then it says what is wrong with it, and goes by the usual settings."""
 EXAMPLES = """\
   postroom status
   postroom status --json"""
@@ -30,12 +33,12 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
     del args  # every command is called alike
     if distant := context.elsewhere:
         return _elsewhere(distant, context)
-    report = gather(context.room())
+    report = gather(context.room(anyway=True), context.refused)
     if context.json:
         context.put_json(report)
     else:
         context.put(_text(report, context))
-    return 0
+    return 1 if context.refused else 0
 
 
 def _elsewhere(room: "Distant", context: "Context") -> int:
@@ -56,8 +59,8 @@ def _elsewhere(room: "Distant", context: "Context") -> int:
     return 0
 
 
-def gather(room: "LocalRoom") -> dict[str, Any]:
-    """Everything `status` knows, as it is in JSON."""
+def gather(room: "LocalRoom", refused: "UsageError | None" = None) -> dict[str, Any]:
+    """Everything `status` knows, as it is in JSON; `refused`: what is wrong with the config."""
     from postroom import __version__
     from postroom.bell.polling import SECONDS
     from postroom.config import config_path
@@ -71,6 +74,7 @@ def gather(room: "LocalRoom") -> dict[str, Any]:
         "version": __version__,
         "home": room.home,
         "config": config_path(room.home),
+        "config_problem": f"{refused}" if refused else None,
         "room": facts.room,
         "created_at": iso(facts.created_at),
         "store": {
@@ -153,6 +157,9 @@ def _listener(status: "AgentStatus") -> dict[str, Any]:
 def _warnings(report: dict[str, Any]) -> list[str]:
     store, counts = report["store"], report["counts"]
     found: list[str] = []
+    if report["config_problem"]:
+        words = "the config is refused, and with it whatever would act by it"
+        found.append(f"{words}: {report['config_problem']}")
     if store["wal_bytes"] > WAL_LIMIT:
         size = _bytes(store["wal_bytes"])
         found.append(f"the WAL has grown to {size}: some reader keeps it from starting over")
