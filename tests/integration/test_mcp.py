@@ -84,7 +84,7 @@ def test_what_a_tool_gives_is_what_it_says_it_gives(web: Served, era: str):
             assert set(await call(one, "inbox")) == {"messages"}
             read = await call(one, "read")
             sent = await call(one, "reply", id=read["messages"][0]["id"], body="hi")
-            assert sent["to"] == [{"name": "planner", "state": "stored", "reach": "stored"}]
+            assert sent["to"] == [{"name": "planner", "state": "stored", "reach": "not listening now"}]
             assert (await call(one, "agents"))["you"] == "p/builder"
             assert (await call(one, "handoff", to="planner", needed="all of it", files=["a.py"]))["id"]
             assert (await call(one, "notify_human", body="done"))["to"][0]["name"] == "human:ana"
@@ -93,6 +93,52 @@ def test_what_a_tool_gives_is_what_it_says_it_gives(web: Served, era: str):
     [handoff] = [mail for mail in web.room.peek("planner") if mail.type == "handoff"]
     assert handoff.payload is not None
     assert (handoff.payload["needed"], handoff.payload["files"]) == ("all of it", ["a.py"])
+
+
+@pytest.mark.parametrize(
+    ("name", "args"),
+    [
+        ("read", {"id": "zzzz"}),
+        ("ack", {"id": "12345678"}),
+        ("send", {"to": "planner", "body": "x", "type": "handoff"}),
+        ("send", {"to": "planner", "body": "x", "type": "nonesuch"}),
+        ("send", {"to": "planner", "body": ""}),
+        ("send", {"to": "nobody", "body": "x"}),
+        ("send", {"to": "planner,builder", "body": "x"}),
+    ],
+)
+def test_who_has_only_tools_is_told_of_no_command(web: Served, name: str, args: dict[str, Any]):
+    async def run() -> str:
+        async with client(web) as one:
+            return await refused(one, name, **args)
+
+    words = asyncio.run(run())
+    assert "postroom " not in words
+    assert "--" not in words
+
+
+def test_a_gate_is_read_with_its_options_and_an_answer_without_one_says_what_is_missing(web: Served):
+    web.room.send("builder", "Deploy?", type="decision_gate")
+
+    async def run() -> tuple[Any, Any]:
+        async with client(web) as one:
+            [gate] = (await call(one, "read"))["messages"]
+            return gate, await call(one, "reply", id=gate["id"], body="yes")
+
+    gate, answer = asyncio.run(run())
+    assert gate["expects"] == "reply with option: approve or deny"
+    assert answer["note"] == "this decides nothing; to decide, reply with `option`"
+
+
+def test_who_sent_a_message_can_look_how_far_it_got(web: Served):
+    async def run() -> Any:
+        async with client(web) as one:
+            sent = await call(one, "send", to="planner", body="x")
+            web.room.ack(sent["id"], agent="planner")
+            found: Any = await one.read_resource(f"postroom://message/{sent['id']}")
+            return json.loads(found.contents[0].text)["receipts"]
+
+    assert asyncio.run(run()) == [{"name": "planner", "state": "acked"}]
 
 
 # --------------------------------------------------------------------------------- who has seen what
@@ -459,7 +505,7 @@ def test_an_agent_decides_what_it_is_asked(web: Served, era: str):
     async def run() -> None:
         async with client(web, era=era) as one:
             [mail] = (await call(one, "read"))["messages"]
-            assert mail["expects"] == "reply with option"
+            assert mail["expects"] == "reply with option: merge or wait"
             await call(one, "reply", id=mail["id"], body="tests pass", option="merge")
             assert (
                 "decided"

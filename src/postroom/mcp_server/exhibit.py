@@ -44,7 +44,7 @@ def read(caller: "Caller", uri: str) -> Json:
             message = caller.room.message(name)
             if not is_visible(caller, message):
                 raise Unknown
-            return shown.message(message)
+            return shown.message(message) | _receipts(caller, message)
         if kind == "thread" and name:
             found = [one for one in caller.room.thread(name) if is_visible(caller, one)]
             if not found:
@@ -55,6 +55,14 @@ def read(caller: "Caller", uri: str) -> Json:
     except (UnknownMessage, NotFound) as exc:
         raise Unknown(str(exc)) from None
     raise Unknown
+
+
+def _receipts(caller: "Caller", message: "Message") -> Json:
+    """How far it got with each, for who sent it."""
+    if message.sender_id != caller.agent.id:
+        return {}
+    deliveries = caller.room.store.look().deliveries(message.seq)
+    return {"receipts": [{"name": one.recipient, "state": one.state.value} for one in deliveries]}
 
 
 def _agent(caller: "Caller", name: str) -> Json:

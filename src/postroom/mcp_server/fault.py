@@ -7,6 +7,8 @@ from postroom.errors import PostroomError
 _NEXT: tuple[tuple[type[PostroomError], str], ...] = (
     (errors.UnknownRecipient, "Call `agents` to see who is here."),
     (errors.UnknownAgent, "Call `agents` to see who is here."),
+    (errors.InvalidPayload, "Give what the type asks for in `payload`."),
+    (errors.InvalidBody, "Give a `body`."),
     (errors.UnknownMessage, "Call `inbox` to see what waits for you; an id has 8 digits."),
     (errors.NoAnswer, "Call `agents` to see whom else to ask."),
     (errors.NotAsked, "Leave that decision to those who were asked."),
@@ -20,11 +22,12 @@ _NEXT: tuple[tuple[type[PostroomError], str], ...] = (
     (errors.NoIdentity, "Start the server with POSTROOM_AGENT=NAME in its environment, or with a token."),
     (errors.StoreBusy, "Call again."),
 )
+_FOR_SHELLS = ("postroom ", "--")
 
 
 def told(exc: PostroomError) -> str:
-    hint = exc.hint.partition(" See: postroom ")[0]
-    if not hint or "postroom " in hint or "--" in hint:
-        hint = next((words for kind, words in _NEXT if isinstance(exc, kind)), hint)
+    hint = exc.hint.partition(" See: postroom ")[0].partition("; see: postroom ")[0]
+    if not hint or any(word in hint for word in _FOR_SHELLS):
+        hint = next((words for kind, words in _NEXT if isinstance(exc, kind)), "")
     text = str(exc)
     return f"{text}{'' if text.endswith(('.', '!', '?')) else '.'} {hint}".strip()

@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 from postroom.clock import iso
 from postroom.protocol.plain import clean, one_line
+from postroom.room.denial import UNDECIDED
+from postroom.room.gate import options
 
 if TYPE_CHECKING:
     from postroom.model.message import Agent, AgentStatus, Mail, Message, Sent
@@ -54,7 +56,7 @@ def _plain(value: Any) -> Any:
 def expected(m: "Message") -> str:
     """What its sender waits for: the tool that gives it."""
     if m.type == _GATE:
-        return "reply with option"
+        return f"reply with option: {clean(' or '.join(options(m)))}"
     return _EXPECTED.get(m.type) or ("ack" if m.requires_ack else "")
 
 
@@ -72,15 +74,21 @@ def sent(s: "Sent") -> Json:
     pairs = zip(s.deliveries, s.reach, strict=True)
     found: Json = {
         "id": s.message.handle,
-        "to": [{"name": d.recipient, "state": d.state.value, "reach": reach} for d, reach in pairs],
+        "to": [{"name": d.recipient, "state": d.state.value, "reach": reachable(r)} for d, r in pairs],
     }
-    return found | {"note": s.note} if s.note else found
+    note = f"{UNDECIDED}; to decide, reply with `option`" if s.note.startswith(UNDECIDED) else s.note
+    return found | {"note": note} if note else found
+
+
+def reachable(reach: str) -> str:
+    """In words: that mail is stored tells nobody whether somebody is there."""
+    return {"stored": "not listening now", "live": "listening"}.get(reach, reach)
 
 
 def status(s: "AgentStatus", here: str) -> Json:
     found: Json = {
         "name": called(s.agent, here), "role": s.agent.role, "about": s.agent.description,
-        "reach": s.reach, "waiting": s.waiting,
+        "reach": reachable(s.reach), "waiting": s.waiting,
     }  # fmt: skip
     return {key: value for key, value in found.items() if value}
 
