@@ -105,7 +105,7 @@ def test_who_listens_goes_on_hearing_after_the_store_could_not_be_read(
     failures = [OSError("no space left on device")]
 
     async def scene(news: News, one: Listener, other: Listener) -> None:
-        change = news._change  # pyright: ignore[reportPrivateUsage]
+        change = news._change
 
         def fails_once(event: Any) -> Any:
             if failures:

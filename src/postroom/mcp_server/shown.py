@@ -1,6 +1,6 @@
 """What a model is shown of the room: short names, clean text, and nothing that it has no use for."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from postroom.clock import iso
 from postroom.protocol.plain import clean, one_line
@@ -45,11 +45,9 @@ def _plain(value: Any) -> Any:
     if isinstance(value, str):
         return clean(value)
     if isinstance(value, dict):
-        found: Json = value
-        return {clean(key): _plain(one) for key, one in found.items()}
+        return {clean(key): _plain(one) for key, one in cast("Json", value).items()}
     if isinstance(value, list):
-        items: list[Any] = value
-        return [_plain(one) for one in items]
+        return [_plain(one) for one in cast("list[Any]", value)]
     return value
 
 

@@ -7,7 +7,7 @@ this server was ended, or killed.
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import anyio
 import mcp_types as types
@@ -121,7 +121,7 @@ class Stream:
     def _pass(self, message: types.JSONRPCNotification) -> None:
         """The client was given these answers."""
         found: Any = (message.params or {}).get("ids")
-        for number in found if isinstance(found, list) else ():
+        for number in cast("list[Any]", found) if isinstance(found, list) else ():
             if isinstance(number, (str, int)) and (arrival := self._unconfirmed.pop(number, None)):
                 arrival.written(self._host)
 
