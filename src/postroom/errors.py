@@ -369,7 +369,7 @@ class NotYourName(Refused):
     """That is somebody else's name."""
 
     code = "not_your_name"
-    hint = "Leave out --as: who you are is known."
+    hint = "Leave out that name (--as; over HTTP, `agent` or `sender`): who you are is known."
 
 
 class AlreadyRunning(Refused):
@@ -404,7 +404,7 @@ class LacksScope(Refused):
     """The token does not reach that far."""
 
     code = "lacks_scope"
-    hint = "Make one that does: postroom tokens issue NAME --scope SCOPE"
+    hint = "Make one that does: postroom tokens issue human:NAME --scope SCOPE"
 
 
 class ForeignPage(Refused):

@@ -259,6 +259,9 @@ def test_one_that_wants_a_login_or_is_no_such_agent_is_not_started(
         way.start(
             Launch("a1", "p/b", ["/bin/sh", "-c", "echo no such thing >&2; exit 3"], here, environment())
         )
+    with pytest.raises(BridgeError, match="p/b is no agent that speaks ACP") as refused:
+        way.start(Launch("a1", "p/b", ["cat"], here, environment()))
+    assert "{" not in f"{refused.value}{refused.value.hint}"
     with pytest.raises(BridgeError, match="does not speak ACP itself") as refused:
         way.start(Launch("a1", "p/b", ["claude"], here, environment(), "claude"))
     assert "claude-agent-acp" in refused.value.hint

@@ -3,6 +3,7 @@
 import json
 import os
 import select
+from pathlib import Path
 
 import pytest
 
@@ -267,3 +268,23 @@ def test_bench_measures_a_scratch_room_and_leaves_nothing(cli: CommandLine):
     few = cli("bench", "--count", "5")
     assert few.code == 2
     assert few.err.endswith("See: postroom help bench\n")
+
+
+def test_status_counts_people_beside_agents(cli: CommandLine):
+    cli.ok("join", "human:ana")
+    counts = cli.ok("status", "--json").json["counts"]
+    assert (counts["agents"], counts["people"]) == (1, 1)
+    assert "1 agent in 1 project and 1 person" in cli.ok("status").out
+
+
+def test_status_says_where_the_log_is_of_a_daemon_that_has_ended(cli: CommandLine):
+    log = Path(cli.ok("status", "--json").json["daemon"]["log"])
+    assert "; log" not in cli.ok("status").out
+    log.parent.mkdir(exist_ok=True)
+    log.touch()
+    assert f"none; log {log}" in cli.ok("status").out
+
+
+def test_who_is_asked_for_by_a_whole_address_is_not_looked_for_in_the_project_around(cli: CommandLine):
+    assert cli("screen", "demo/clerk", "--json").error["message"] == "there is no agent 'demo/clerk'"
+    assert " in " in cli("screen", "clerk", "--json").error["message"]

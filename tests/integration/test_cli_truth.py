@@ -10,10 +10,12 @@ from itertools import chain
 
 import pytest
 
+from postroom.bridges.files import tree
 from postroom.cli import catalog
 from postroom.cli.commands import demo
 from postroom.cli.parser import PAGE
 from postroom.clock import wall
+from postroom.errors import MailboxUnreachable
 from tests.commandline import CommandLine
 from tests.player import Player
 from tests.process import BOUND
@@ -368,3 +370,15 @@ def test_the_next_step_is_told_as_the_program_was_called(
     monkeypatch.setattr("sys.executable", "/usr/bin/python")
     monkeypatch.setattr("shutil.which", lambda name: path if program == "postroom" else None)
     assert demo.called() == (told or os.path.abspath(path))
+
+
+def test_a_store_that_cannot_be_reached_when_it_is_added_is_not_said_to_be_looked_at_again(
+    cli: CommandLine, monkeypatch: pytest.MonkeyPatch
+):
+    def unreachable(*_: object) -> None:
+        raise MailboxUnreachable("s3://bucket/mail cannot be reached: Unable to locate credentials")
+
+    monkeypatch.setattr(tree, "add", unreachable)
+    hint = cli("mailbox", "add", "s3://bucket/mail", "builder", "--json").error["hint"]
+    assert hint.endswith("Nothing was added.")
+    assert "looked for again" not in hint

@@ -103,7 +103,22 @@ def test_what_the_daemon_complained_about_is_shown(house: Tended):
     [(what, helps)] = problems(house).items()
     assert "goes by an earlier config: tls_cert /nowhere.pem" in what
     assert helps.endswith("then: postroom up")
+    assert "  error     " in house.line("doctor").out
     assert "config refused" in house.line("doctor").out
+
+
+def test_what_a_daemon_before_this_one_complained_about_is_told_as_earlier(house: Tended):
+    house.configure("")
+    house.start()
+    house.configure("tls_cert = '/nowhere.pem'")
+    assert house.renew()
+    house.configure("")
+    house.line.ok("down")
+    house.start()
+    assert {one["earlier"] for one in doctor(house)["daemon"]["errors"]} == {True}
+    text = house.line.ok("doctor").out
+    assert "  earlier   error, 2" in text
+    assert "  error     " not in text
 
 
 def test_a_pane_that_is_gone_is_told_with_what_brings_it_back(house: Tended):

@@ -118,6 +118,20 @@ def test_a_directory_means_the_config_in_it_also_when_it_is_undone(
     assert not os.path.exists(os.path.join(home, "config.toml"))
 
 
+def test_of_several_configs_in_a_directory_it_is_told_which_was_taken_and_how_to_get_the_other(
+    cli: CommandLine, tmp_path: Path
+):
+    (tmp_path / "agent-orchestrator.yaml").write_bytes((SAMPLES / "agent-orchestrator.yaml").read_bytes())
+    other = tmp_path / "config.yaml"
+    other.write_bytes(Path(SAMPLE).read_bytes())
+    (tmp_path / "config.json").write_text('{"of": "something else"}', encoding="utf-8")
+    told = cli.ok("import", str(tmp_path))
+    assert f"postroom import {other}\n" in told.err
+    assert "config.json" not in told.err
+    assert cli.ok("import", str(tmp_path), "--json").json["aside"] == [str(other)]
+    assert cli.ok("import", str(other), "--json").json["aside"] == []
+
+
 def test_what_somebody_has_edited_since_is_theirs(cli: CommandLine, home: str):
     cli.ok("import", SAMPLE, "--apply")
     path = Path(home, "config.toml")

@@ -51,6 +51,7 @@ def test_nobody_speaks_as_another(web: Served):
     token = web.token("planner")
     answer = web.post("/messages", {"to": "builder", "body": "x", "sender": "builder"}, token=token)
     assert (answer.status, answer.json["error"]) == (403, "not_your_name")
+    assert "over HTTP, `agent` or `sender`" in answer.json["hint"]
     person = web.token("human:ana")
     answer = web.post("/messages", {"to": "builder", "body": "x", "sender": "planner"}, token=person)
     assert (answer.status, answer.json["error"]) == (403, "not_your_name")
@@ -63,7 +64,9 @@ def test_an_agents_token_sees_only_what_it_has_a_part_in(web: Served):
     assert [one["id"] for one in web.get("/messages", token=token).json["messages"]] == [mine.id]
     assert web.get(f"/messages/{theirs.id}", token=token).status == 404
     assert web.get("/search?q=other", token=token).json["messages"] == []
-    assert web.get("/stats", token=token).json["error"] == "lacks_scope"
+    lacks = web.get("/stats", token=token).json
+    assert lacks["error"] == "lacks_scope"
+    assert lacks["hint"].endswith("--scope observe")
     everything = web.get("/messages", token=web.token("human:ana")).json["messages"]
     assert [one["id"] for one in everything] == [theirs.id, mine.id]
 
@@ -353,3 +356,14 @@ def at_socket(web: Served, method: str, path: str, body: Any, headers: dict[str,
         return json.loads(link.getresponse().read())
     finally:
         link.close()
+
+
+def test_what_is_not_there_is_answered_with_where_all_that_is_stands(web: Served):
+    token = web.token("planner")
+    nowhere = web.get("/nope", token=token)
+    assert (nowhere.status, nowhere.json["message"]) == (404, "there is no '/api/v1/nope'")
+    assert "/api/v1/openapi.json" in nowhere.json["hint"]
+    assert web.get("/nope.html", prefix="", token=token).json["hint"] == "See: /"
+    wrong = web.post("/messages", {"to": "builder", "boddy": "x"}, token=token).json
+    assert (wrong["field"], wrong["hint"]) == ("boddy", "Did you mean body? See: /api/v1/openapi.json")
+    assert "limit" in web.get("/messages?zzz=1", token=token).json["hint"]

@@ -220,8 +220,9 @@ def test_a_set_up_that_its_user_has_taken_out_by_hand_keeps_nothing_there(user: 
 def test_what_somebody_else_put_there_stays(user: User):
     user.ok("setup", "gemini", "--yes")
     (user.hook.parent / "mine").write_text("", encoding="utf-8")
-    user.ok("setup", "gemini", "--undo", "--yes")
+    told = user.ok("setup", "gemini", "--undo", "--yes").err
     assert os.listdir(user.hook.parent) == ["mine"]
+    assert f"removed: all that hooks ran and wrote in {user.hook.parent}" in told
 
 
 def test_it_stays_while_hooks_are_wired_of_which_no_record_is_left(user: User):

@@ -227,3 +227,11 @@ def test_letting_the_agent_call_the_tools_is_asked_for_by_name(user: User):
     user.ok("setup", "claude", "--undo", "--yes")
     assert not (user.home / ".claude/settings.json").exists()
     assert before
+
+
+def test_doctor_tells_tools_without_hooks_as_that_and_undo_is_no_remedy_for_a_path(user: User):
+    user.ok("setup", "claude", "--mcp", "--yes")
+    told = user("doctor", "claude")
+    assert "its tools only, not its hooks: postroom" in " ".join(told.out.split())
+    [problem] = [one for one in user("doctor", "claude", "--json").json["problems"] if "PATH" in one["what"]]
+    assert problem["next"].startswith("Install it, or put its directory on your PATH.")

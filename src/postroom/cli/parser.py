@@ -44,7 +44,8 @@ class Parser(argparse.ArgumentParser):
     def format_help(self) -> str:
         words = [_usage(action) for action in self.words()]
         words += [f"{a.option_strings[-1]} {a.metavar}" for a in self.options() if a.required]
-        self.usage = " ".join(["%(prog)s", *words, "[OPTIONS]"])
+        rest = [word for word in words if word.startswith("-- ")]  # after which all is the command's own
+        self.usage = " ".join(["%(prog)s", *(one for one in words if one not in rest), "[OPTIONS]", *rest])
         return super().format_help()
 
     def add_everywhere(self) -> None:

@@ -120,5 +120,11 @@ def clear(room: str, ended: list[str], context: "Context") -> bool:
         context.note(f"  When these have ended: {calling(room)} setup --undo")
         return True
     leftover.clear(room)
-    context.note(f"removed: {where}" if not os.path.exists(where) else f"not empty, so it stays: {where}")
+    if os.path.exists(where):
+        context.note(f"removed: all that hooks ran and wrote in {where}")
+        context.note(
+            "  What else is there stays: the room's daemon, for one, has its log and its tokens there."
+        )
+    else:
+        context.note(f"removed: {where}")
     return True

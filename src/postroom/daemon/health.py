@@ -51,7 +51,7 @@ def examine(home: str) -> Health:
 
 
 def _daemon(home: str) -> Json:
-    """As it answers; `errors`: what it has complained about in the last day."""
+    """As it answers; `errors`: what it, or one before it (`earlier`), complained about in the last day."""
     since = iso(wall() - _DAY) or ""
     facts: Json = {
         "process": host.pid_of(process) if (process := running(home)) else None,
@@ -65,6 +65,8 @@ def _daemon(home: str) -> Json:
     except PostroomError as exc:
         return facts | {"error": str(exc)}
     page: Json = said.get("web") or {}
+    began = iso(said["since"]) or ""
+    facts["errors"] = [one | {"earlier": str(one.get("time")) < began} for one in facts["errors"]]
     return facts | {
         "answers": True, "edition": said.get("edition"),
         "objection": control.objection(said.get("edition")) or None,
@@ -199,4 +201,5 @@ def _rows(daemon: Json, panes: list[Json], boxes: list[Json]) -> Iterator[tuple[
     for one in daemon["errors"]:
         more = one.get("agent") or one.get("stage") or ""
         words = f"{one['event']}{f' ({more})' if more else ''}: {one.get('error') or one.get('words') or ''}"
-        yield one["level"], f"{str(one['time'])[:19]}Z {words.rstrip(': ')}"
+        text = f"{str(one['time'])[:19]}Z {words.rstrip(': ')}"
+        yield ("earlier", f"{one['level']}, {text}") if one.get("earlier") else (one["level"], text)

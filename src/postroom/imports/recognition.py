@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping
 
 from postroom.config import Settings
-from postroom.errors import InvalidValue, NotFound
+from postroom.errors import InvalidValue, NotFound, PostroomError
 from postroom.imports import agentcomms, document, mailbox, orchestrator, tree
 from postroom.imports.plan import Agents, Kind, Mail
 
@@ -35,6 +35,23 @@ def plan(path: str, kind: str, settings: Settings, home: str, renamed: Mapping[s
     if chosen is None or not _READERS[chosen].looks_so(found):
         raise InvalidValue(f"{file} is not known as a config of another tool", path=file, hint=_HINT)
     return _READERS[chosen].plan(found, file, dict(renamed))
+
+
+def aside(path: str, source: str) -> list[str]:
+    """What else in a directory could be brought in, where only `source` is: one call brings in one thing."""
+    directory = os.path.abspath(path)
+    if not os.path.isdir(directory):
+        return []
+    files = [os.path.join(directory, name) for name in _FILES]
+    return [one for one in files if one != source and os.path.isfile(one) and _is_known(one)]
+
+
+def _is_known(file: str) -> bool:
+    try:
+        found = document.read(file)
+    except PostroomError:
+        return False
+    return any(reader.looks_so(found) for reader in _READERS.values())
 
 
 def config_at(path: str) -> str:

@@ -182,7 +182,8 @@ def _not_yours(who: str, agent: Agent, evident: "Evidence") -> NotYourName:
     return NotYourName(
         f"you are {agent.called}, not {who}: {evident.because}", claimed=who, evident=agent.address,
         session=evident.session, verified=evident.verified,
-        hint=f"Leave out --as, or take an address under your own: {agent.called}.NAME",
+        hint="Leave out that name (--as; over HTTP, `agent` or `sender`), or take an address under your own:"
+        f" {agent.called}.NAME",
     )  # fmt: skip
 
 
@@ -193,11 +194,13 @@ def _existing(tx: "ReadTx", who: str, scope: Scope) -> Agent:
 def known(tx: "ReadTx", who: str, scope: Scope, otherwise: str = UnknownAgent.hint) -> Agent:
     """Somebody a caller names; must exist. `otherwise` is what to do where nobody's name is near."""
     project = scope.find(tx)
-    agent = find(tx, personal(who), project)
+    asked = personal(who)
+    agent = find(tx, asked, project)
     if agent is None:
         found = near_to(tx, who)
+        where = "" if asked.project or asked.kind is Kind.HUMAN else f" in {project}"
         raise UnknownAgent(
-            f"there is no agent {who!r} in {project}", agent=who, near=found, hint=_meant(found, otherwise)
+            f"there is no agent {who!r}{where}", agent=who, near=found, hint=_meant(found, otherwise)
         )
     return agent
 

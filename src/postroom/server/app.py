@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from postroom.errors import NotFound, PostroomError, UsageError
+from postroom.errors import PostroomError, UsageError
 from postroom.server import compat, listening, openapi, page, problem, prometheus, relay, rest, stream
 from postroom.server.desk import Desk
 from postroom.server.exchange import Exchange
@@ -64,9 +64,12 @@ async def _told(_: Request, exc: PostroomError) -> Response:
 async def _astray(request: Request, exc: HTTPException) -> Response:
     """No such route, or not by that method."""
     if exc.status_code == 405:
-        wrong = UsageError(f"{request.method} is no way to ask for {request.url.path[:80]!r}")
+        wrong = UsageError(
+            f"{request.method} is no way to ask for {request.url.path[:80]!r}",
+            hint=f"See: {problem.DOCUMENT}",
+        )
         return rest.answer(wrong.as_json(), 405)
-    return rest.answer(NotFound(f"there is no {request.url.path[:80]!r}", hint="See: /").as_json(), 404)
+    return rest.answer(problem.nowhere(request.url.path).as_json(), 404)
 
 
 async def _unexpected(_: Request, exc: Exception) -> Response:

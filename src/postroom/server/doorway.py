@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl
 
 from starlette.types import Receive, Scope, Send
 
-from postroom.errors import InvalidValue, PostroomError, Refused, StoreError, UnknownProject
+from postroom.errors import PostroomError, Refused, StoreError, UnknownProject
 from postroom.model.message import Agent
 from postroom.protocol.operation import MAIL, OBSERVE
 from postroom.room.local import LocalRoom
@@ -67,7 +67,7 @@ class Doorway:
         found = dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True))
         for name in found:
             if name not in self._names:
-                raise InvalidValue(f"there is no parameter {name[:80]!r} here", field=name[:80])
+                raise problem.no_field(name, self._names, "there is no parameter")
         return found
 
 

@@ -15,7 +15,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from postroom.errors import InvalidValue, Refused
+from postroom.errors import Refused
 from postroom.model import ids
 from postroom.model.message import Mail
 from postroom.protocol import record
@@ -23,6 +23,7 @@ from postroom.protocol.operation import MAIL, PREFIX
 from postroom.room.aio import AsyncRoom
 from postroom.room.listen import Listening
 from postroom.room.local import LocalRoom
+from postroom.server import problem
 from postroom.server.desk import Desk
 from postroom.server.doorway import first_of, still_known
 from postroom.server.guard import credentials
@@ -39,7 +40,7 @@ def route(desk: Desk) -> Route:
         query = request.query_params
         for name in query:
             if name not in _PARAMETERS:
-                raise InvalidValue(f"there is no parameter {name[:80]!r} here", field=name[:80])
+                raise problem.no_field(name, _PARAMETERS, "there is no parameter")
         who = await desk.do(desk.identify, credentials(request.scope))
         who.check(MAIL)
         room = desk.view(who, query.get("project"))

@@ -8,8 +8,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from postroom.errors import NotFound
-from postroom.server import login
+from postroom.server import login, problem
 from postroom.server.desk import Desk
 
 _HERE = os.path.join(os.path.dirname(__file__), "page")
@@ -56,7 +55,7 @@ class Page:
             or os.path.splitext(path)[1] not in _TYPES
             or not os.path.isfile(where)
         ):
-            raise NotFound(f"there is no page {path[:80]!r}", hint="See: /")
+            raise problem.nowhere(f"/{path}")
         about = os.stat(where)
         stamp = about.st_mtime_ns, about.st_size
         known = self._files.get(where)

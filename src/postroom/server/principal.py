@@ -55,7 +55,8 @@ class Principal(NamedTuple):
 
     def check(self, scope: str) -> None:
         if scope not in self.scopes:
-            raise LacksScope(f"that takes the scope `{scope}`: {SCOPES[scope]}", scope=scope)
+            hint = f"Make one that does: postroom tokens issue human:NAME --scope {scope}"
+            raise LacksScope(f"that takes the scope `{scope}`: {SCOPES[scope]}", scope=scope, hint=hint)
 
     def has(self, scope: str) -> bool:
         return scope in self.scopes

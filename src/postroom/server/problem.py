@@ -1,7 +1,11 @@
 """Errors as HTTP tells them: the document that `--json` prints, and a status by the kind of error."""
 
+from collections.abc import Iterable
+
 from postroom import errors
 from postroom.errors import PostroomError
+
+DOCUMENT = "/api/v1/openapi.json"
 
 # The first that fits counts: what is particular stands before what it is a kind of.
 _STATUSES: tuple[tuple[type[PostroomError], int], ...] = (
@@ -40,6 +44,21 @@ def advice(exc: PostroomError) -> dict[str, str]:
     if isinstance(exc, (errors.NotLoggedIn, errors.UnknownToken)):
         return {"www-authenticate": 'Bearer realm="postroom"'}
     return {"retry-after": "1"} if isinstance(exc, errors.StoreBusy) else {}
+
+
+def nowhere(path: str) -> errors.NotFound:
+    """There is nothing at that path: who asks is a program, or looks for a page."""
+    hint = f"See what there is: {DOCUMENT}" if path.startswith(("/api", "/ws")) else "See: /"
+    return errors.NotFound(f"there is no {path[:80]!r}", hint=hint)
+
+
+def no_field(name: str, known: Iterable[str], words: str) -> errors.InvalidValue:
+    """What a request names is nothing that its operation has."""
+    from postroom.near import meant, near  # noqa: PLC0415 - only for who is refused
+
+    known, name = list(known), name[:80]
+    told = meant(near(name, known)) or (f"It has {', '.join(known)}." if known else "It has none.")
+    return errors.InvalidValue(f"{words} {name!r}", field=name, hint=f"{told} See: {DOCUMENT}")
 
 
 def unexpected(exc: Exception) -> PostroomError:

@@ -102,7 +102,8 @@ async def _args(request: Request, operation: Operation) -> Json:
     for name, text in request.query_params.items():
         known = operation.find(name)
         if known is None or known.where in (PATH, BODY):
-            raise InvalidValue(f"{operation.name} has no parameter {name[:80]!r}", field=name[:80])
+            names = [one.name for one in operation.parameters if one.where not in (PATH, BODY)]
+            raise problem.no_field(name, names, f"{operation.name} has no parameter")
         args[name] = _read(known, text)
     args |= request.path_params
     if operation.body:
@@ -110,7 +111,8 @@ async def _args(request: Request, operation: Operation) -> Json:
         for name in said:
             known = operation.find(name)
             if known is None or known.where != BODY:
-                raise InvalidValue(f"{operation.name} has no field {name[:80]!r}", field=name[:80])
+                names = [one.name for one in operation.parameters if one.where == BODY]
+                raise problem.no_field(name, names, f"{operation.name} has no field")
         args |= said
     return args
 
@@ -131,7 +133,8 @@ def _read(known: Parameter, text: str) -> Any:
 
 
 def _refuse(known: Parameter, text: str) -> NoReturn:
-    raise InvalidValue(f"{known.name} must be a {known.schema['type']}, not {text[:40]!r}", field=known.name)
+    words = f"{known.name} must be a {known.schema['type']}, not {text[:40]!r}"
+    raise InvalidValue(words, field=known.name, hint=f"See: {problem.DOCUMENT}")
 
 
 async def body(request: Request) -> Json:

@@ -187,7 +187,8 @@ def _problems(found: Examined) -> Iterator[Problem]:
     name, title, run, known = found.name, found.title, found.target.call, found.target.wiring
     if (found.wired or found.tools) and not found.path:
         what = f"{title} is set up, and is not on your PATH"
-        yield Problem(what, f"{run} setup {name} --undo", blocks=True)
+        advice = "Install it, or put its directory on your PATH. If it is gone for good:"
+        yield Problem(what, f"{run} setup {name} --undo", advice, blocks=True)
     for each in found.wired:
         scope = SCOPES[each.scope]
         if each.trouble:

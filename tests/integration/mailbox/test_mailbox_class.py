@@ -197,10 +197,14 @@ def test_a_letter_that_was_refused_raises_with_the_reason(box: Open):
         alice.wait_for_ack(id)
 
 
-def test_a_letter_for_nobody_raises_with_the_reason(box: Open):
+def test_a_letter_for_nobody_raises_with_the_reason_and_a_directory_is_all_it_takes(box: Open, tree: str):
     alice = box("alice")
-    with pytest.raises(Refused, match="nobody has the address 'nobody-here'"):
+    with pytest.raises(Refused, match="nobody has the address 'nobody-here'") as refused:
         alice.wait_for_ack(alice.send("nobody-here", "hello?"))
+    assert f"mkdir -p {tree}/NAME" in refused.value.hint
+    os.mkdir(os.path.join(tree, "nobody-here"))
+    assert not alice.wait_for_ack(alice.send("nobody-here", "hello?"), timeout=0)
+    assert texts(box("nobody-here")) == ["hello?"]
 
 
 # ------------------------------------------------------------------------------- nothing is lost

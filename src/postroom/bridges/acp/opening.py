@@ -26,7 +26,13 @@ class Opened(NamedTuple):
 async def open_session(agent: ClientSideConnection, address: str, cwd: str, known: str) -> Opened:
     """Go on with a known session where the agent can, else begin a new one."""
     us = Implementation(name="postroom", version="1")
-    hello = await agent.initialize(PROTOCOL_VERSION, client_capabilities=_OFFERED, client_info=us)
+    try:
+        hello = await agent.initialize(PROTOCOL_VERSION, client_capabilities=_OFFERED, client_info=us)
+    except RequestError as exc:
+        raise BridgeError(
+            f"{address} is no agent that speaks ACP: it does not know how a conversation begins (initialize)",
+            hint="Start it as one that does, like: gemini --acp; or choose another bridge: --bridge BRIDGE",
+        ) from exc
     if hello.protocol_version != PROTOCOL_VERSION:
         raise BridgeError(
             f"{address} speaks version {hello.protocol_version} of ACP, and not {PROTOCOL_VERSION}",

@@ -6,6 +6,7 @@ bell rings. From the moment on that a room elsewhere serves the tree, it only re
 """
 
 import os
+import shlex
 import threading
 import time
 from collections.abc import Generator
@@ -56,6 +57,8 @@ class Household:
 
     def __init__(self, tree: str, name: str) -> None:
         self._tree, self._name = tree, name
+        making = f"mkdir -p {shlex.quote(tree)}/NAME"
+        self.unknown = f"Who has a directory in {tree} has an address. Make it before you write: {making}"
         self._lock = threading.RLock()  # over all below: a room is used by one thread at a time
         self._room = _opened(tree)
         self.settings = self._room.settings

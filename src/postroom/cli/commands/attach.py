@@ -13,9 +13,10 @@ if TYPE_CHECKING:
 
 HELP = """\
 Go to an agent. In tmux, its pane is shown: in your own client if that is of the same server, else in a new
-one. The terminal of an agent that the daemon runs (--bridge pty) is shown here; C-] leaves it. So is the
-conversation with one that speaks ACP: a line and Enter is a prompt, a number answers what it asks, C-c stops
-its turn. Of any other, what it prints is shown as it comes. While you type in a terminal, no mail goes in."""
+one, which C-b d leaves (or your own prefix, then d). The terminal of an agent that the daemon runs (--bridge
+pty) is shown here; C-] leaves it. So is the conversation with one that speaks ACP: a line and Enter is a
+prompt, a number answers what it asks, C-c stops its turn. Of any other, what it prints is shown as it comes.
+While you type in a terminal, no mail goes in."""
 EXAMPLES = """\
   postroom attach backend
   postroom attach backend --print"""

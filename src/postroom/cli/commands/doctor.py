@@ -220,7 +220,7 @@ def _set_up(found: "Examined") -> str:
         return f"cannot be. {instead}"
     if found.neighbours:
         return f"no, but for another room, {found.neighbours[0].home}: {setting_up} --replace"
-    return f"no: {setting_up}"
+    return f"its tools only, not its hooks: {setting_up}" if found.tools else f"no: {setting_up}"
 
 
 def _tools(found: "Examined") -> str:

@@ -43,6 +43,8 @@ def add_arguments(parser: "Parser") -> None:
 
 
 def run(args: "argparse.Namespace", context: "Context") -> int:
+    import os
+
     from postroom.errors import UsageError
 
     if args.undo and args.apply:
@@ -51,12 +53,14 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
         return _undo(args, context)
     found = _planned(args, context)
     from postroom.imports.plan import Agents
+    from postroom.imports.recognition import aside
 
     done = _agents(found, args) if isinstance(found, Agents) else _mail(found, args, context)
     document = {
         "source": found.source,
         "names": found.names,
         "left_out": [one._asdict() for one in found.left],
+        "aside": aside(os.path.expanduser(args.path), found.source),
     } | done
     if context.json:
         context.put_json(document)
@@ -224,6 +228,7 @@ def _tell(
         _tell_kept(done, context)
         _tell_unserved(done["kept_unserved"], context)
     _tell_left(done["left_out"], args, context)
+    _tell_aside(done, context)
     _tell_end(done, args, context)
 
 
@@ -309,6 +314,16 @@ def _tell_left(left: list[dict[str, str]], args: "argparse.Namespace", context: 
         context.note(f"left out: {one_line(one['what'])}: {one_line(one['why'])}")
     if len(left) > len(shown):
         context.note(f"… and {count(len(left) - len(shown), 'other thing')} left out; see them: --all")
+
+
+def _tell_aside(done: dict[str, Any], context: "Context") -> None:
+    """That there was more to choose from."""
+    import shlex
+
+    if done["aside"]:
+        context.note(f"This is {done['source']}. Left aside, and imported by itself:")
+    for path in done["aside"]:
+        context.note(f"  {shlex.join(['postroom', 'import', path])}", whole=True)
 
 
 def _tell_end(done: dict[str, Any], args: "argparse.Namespace", context: "Context") -> None:

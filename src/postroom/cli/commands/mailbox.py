@@ -3,7 +3,7 @@
 import shlex
 from typing import TYPE_CHECKING, Any
 
-from postroom.errors import UsageError
+from postroom.errors import MailboxUnreachable, UsageError
 
 if TYPE_CHECKING:
     import argparse
@@ -67,10 +67,18 @@ def _add(args: "argparse.Namespace", context: "Context") -> int:
     where = places.checked(args.place)
     done: list[tuple[Manifest, bool]] = []
     left: list[tuple[str, str]] = []
-    if args.names:
-        done = [tree.add(room, where, name, room.scope) for name in dict.fromkeys(args.names)]
-    else:
-        done, left = _all(where, context)
+    try:
+        if args.names:
+            done = [tree.add(room, where, name, room.scope) for name in dict.fromkeys(args.names)]
+        else:
+            done, left = _all(where, context)
+    except MailboxUnreachable as exc:
+        own = exc.hint.removesuffix(MailboxUnreachable.hint).strip()
+        where_found = (
+            "Credentials are found where its library looks: in the environment, and in its own files."
+        )
+        exc.hint = f"{own or where_found} Nothing was added."
+        raise
     daemon.start(context)
     keep(room.home)
     if context.json:

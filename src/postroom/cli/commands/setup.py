@@ -11,11 +11,12 @@ if TYPE_CHECKING:
     from postroom.setup.plan import Target, Undoing
 
 HELP = """\
-Wire an agent CLI to this room: its hooks then show mail to the model. With --mcp it gets an MCP server
-instead, or as well: its mailbox as tools of its own, which also work where hooks cannot, in a sandbox. What
-would be written is shown first, as a diff; what you had stays. Without RUNTIME, each one that is installed is
-offered. A second run finds nothing to do, and --undo puts every file back as it was. A CLI works with one
-room: if another room's hooks are there, --replace puts this one's in their place."""
+Wire an agent CLI to this room: its hooks then show mail to the model. With --mcp it gets an MCP server,
+beside the hooks or without them: its mailbox as tools of its own, which also work where hooks cannot, in a
+sandbox. What would be written is shown first, as a diff; what you had stays. Without RUNTIME, each one that
+is installed is offered. A second run finds nothing to do, and --undo puts every file back as it was (with
+--mcp, only what the server needed). A CLI works with one room: if another room's hooks are there, --replace
+puts this one's in their place."""
 EXAMPLES = """\
   postroom setup                       # finds what is installed
   postroom setup claude codex
@@ -33,7 +34,7 @@ def add_arguments(parser: "Parser") -> None:
     names = f"{', '.join(NAMES[:-1])} or {NAMES[-1]}"
     parser.add_argument("runtimes", metavar="RUNTIME", nargs="*", help=names)
     parser.add_argument("--scope", metavar="WHERE", default="user", help="user (default) or project")
-    parser.add_argument("--mcp", action="store_true", help="the MCP server, not the hooks")
+    parser.add_argument("--mcp", action="store_true", help="the MCP server; the hooks stay as they are")
     parser.add_argument("--undo", action="store_true", help="take it back")
     parser.add_argument("--replace", action="store_true", help="put it in the place of another room's")
     parser.add_argument("--yes", action="store_true", help="write without asking")

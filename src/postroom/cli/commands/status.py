@@ -69,6 +69,7 @@ def gather(room: "LocalRoom", refused: "UsageError | None" = None) -> dict[str, 
     from postroom.store.sqlite.about import about
 
     agents = room.agents()
+    people = sum(one.agent.is_human for one in agents)
     facts = about(cast("Any", room.store.look()))
     report: dict[str, Any] = {
         "version": __version__,
@@ -86,7 +87,8 @@ def gather(room: "LocalRoom", refused: "UsageError | None" = None) -> dict[str, 
             "readonly": room.store.readonly,
         },
         "counts": {
-            "agents": len(agents),
+            "agents": len(agents) - people,
+            "people": people,
             "projects": len(room.projects()),
             "messages": facts.messages,
             "events": facts.events,
@@ -133,7 +135,8 @@ def _daemon(home: str) -> dict[str, Any]:
 def _about_daemon(facts: dict[str, Any]) -> str:
     if "process" not in facts:
         kept = count(facts["wanted"], "agent")
-        return f"none; {kept} would be kept: postroom up" if facts["wanted"] else "none"
+        wanted = f"; {kept} would be kept: postroom up" if facts["wanted"] else ""
+        return f"none{wanted}" + (f"; log {facts['log']}" if os.path.exists(facts["log"]) else "")
     if not facts["running"]:
         return f"process {facts['process']} does not answer; see {facts['log']}"
     crashes = f", {count(facts['crashes'], 'crash').replace('crashs', 'crashes')}" if facts["crashes"] else ""
@@ -213,7 +216,7 @@ def _text(report: dict[str, Any], context: "Context") -> str:
         ("config", report["config"] + ("" if os.path.exists(report["config"]) else " (there is none)")),
         ("store", f"{store['path']}, {_bytes(store['bytes'])}, WAL {_bytes(store['wal_bytes'])}"),
         ("room", f"{report['room']}, schema {store['schema']}, durability {store['durability']}"),
-        ("here", f"{count(counts['agents'], 'agent')} in {count(counts['projects'], 'project')}"),
+        ("here", _here(counts)),
         ("mail", f"{count(counts['messages'], 'message')}, {_open(counts)}"),
         ("dead letters", f"{counts['dead']:,}, and {counts['uncertain']:,} uncertain"),
         ("events", f"{counts['events'] + counts['messages']:,}"),
@@ -225,6 +228,13 @@ def _text(report: dict[str, Any], context: "Context") -> str:
     paint, fold = context.out.paint, context.out.fold
     text = "".join(f"{paint(name.ljust(13), 'dim')} {fold(value, 14)}\n" for name, value in rows)
     return text + "".join(f"{paint(fold(f'warning: {one}', 2), 'yellow')}\n" for one in report["warnings"])
+
+
+def _here(counts: dict[str, int]) -> str:
+    who = [f"{count(counts['agents'], 'agent')} in {count(counts['projects'], 'project')}"]
+    if people := counts["people"]:
+        who.append("1 person" if people == 1 else f"{people:,} people")
+    return " and ".join(who)
 
 
 def _open(counts: dict[str, int]) -> str:
