@@ -89,7 +89,12 @@ class Agency:
     async def _load(self) -> None:
         if self._loading is None:
             self._loading = asyncio.create_task(self._begin())
-        await asyncio.shield(self._loading)
+        loading = self._loading
+        try:
+            await asyncio.shield(loading)
+        except Exception:  # a machine out of memory or files: whoever comes next tries again
+            self._loading = None if self._loading is loading else self._loading
+            raise
 
     async def _begin(self) -> None:
         await self.do(__import__, "postroom.mcp_server.whole", fromlist=["made"])
