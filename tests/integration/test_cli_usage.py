@@ -344,7 +344,7 @@ def test_completion_asks_for_names_in_silence(cli: CommandLine):
 @pytest.mark.parametrize(
     ("command", "usage"),
     [
-        ("spawn", "usage: postroom spawn NAME -- CMD [OPTIONS]"),
+        ("spawn", "usage: postroom spawn NAME [OPTIONS] -- CMD"),
         ("doctor", "postroom doctor [RUNTIME ...]"),
     ],
 )
@@ -352,7 +352,3 @@ def test_usage_says_what_may_be_left_out_and_what_stands_behind_two_dashes(
     home: str, command: str, usage: str
 ):
     assert usage in CommandLine(home).ok(command, "--help").out
-
-
-def test_options_stand_before_the_command_that_an_agent_is_started_by(home: str):
-    assert "usage: postroom spawn NAME [OPTIONS] -- CMD\n" in CommandLine(home).ok("spawn", "--help").out

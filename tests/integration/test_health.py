@@ -114,6 +114,7 @@ def test_what_a_daemon_before_this_one_complained_about_is_told_as_earlier(house
     assert house.renew()
     house.configure("")
     house.line.ok("down")
+    assert {one["earlier"] for one in doctor(house)["daemon"]["errors"]} == {True}
     house.start()
     assert {one["earlier"] for one in doctor(house)["daemon"]["errors"]} == {True}
     text = house.line.ok("doctor").out

@@ -53,10 +53,12 @@ def examine(home: str) -> Health:
 def _daemon(home: str) -> Json:
     """As it answers; `errors`: what it, or one before it (`earlier`), complained about in the last day."""
     since = iso(wall() - _DAY) or ""
+    process = running(home)
+    errors = [one for one in log.last(home) if str(one.get("time")) > since]
     facts: Json = {
-        "process": host.pid_of(process) if (process := running(home)) else None,
+        "process": host.pid_of(process) if process else None,
         "answers": False, "edition": None, "objection": None, "log": log_path(home),
-        "errors": [one for one in log.last(home) if str(one.get("time")) > since],
+        "errors": [one | {"earlier": not process} for one in errors],
     }  # fmt: skip
     if not process:
         return facts
@@ -66,7 +68,7 @@ def _daemon(home: str) -> Json:
         return facts | {"error": str(exc)}
     page: Json = said.get("web") or {}
     began = iso(said["since"]) or ""
-    facts["errors"] = [one | {"earlier": str(one.get("time")) < began} for one in facts["errors"]]
+    facts["errors"] = [one | {"earlier": str(one.get("time")) < began} for one in errors]
     return facts | {
         "answers": True, "edition": said.get("edition"),
         "objection": control.objection(said.get("edition")) or None,
