@@ -28,14 +28,14 @@ export function drawSide(store, theme) {
   const { view, params } = here();
   const found = sorted([...store.agents.values()].filter((one) => !one.left_at));
   /** @type {Record<string, number>} */
-  const counts = { decisions: store.gates.length, dead: store.dead.length, agents: found.filter((one) => one.doing.trouble).length };
+  const counts = { mail: store.asks.length, decisions: store.mine.length, dead: store.dead.length, agents: found.filter((one) => one.doing.trouble).length };
   fill(
     part("views"),
     h(
       "ul",
       { role: "list" },
       VIEWS.map(([id, name, brief]) =>
-        h("li", null, h("a", { href: href(id, id === "mail" || id === "agents" ? { project: params.project } : {}), "aria-current": id === view ? "page" : null }, h("span.long", null, name), h("span.short", null, brief), counts[id] ? h("span.count", { title: id === "agents" ? "need somebody" : "wait" }, counts[id]) : null)),
+        h("li", null, h("a", { href: href(id, id === "mail" || id === "agents" ? { project: params.project } : {}), "aria-current": id === view ? "page" : null }, h("span.long", null, name), h("span.short", null, brief), counts[id] ? h("span.count", { title: id === "agents" ? "need somebody" : id === "mail" ? "ask you" : "wait" }, counts[id]) : null)),
       ),
       h("li.more", null, button("More", "help", { "aria-haspopup": "dialog" })),
     ),

@@ -105,7 +105,7 @@ export class AgentView {
 
   /** Where a person answers it. @param {Agent} agent */
   #answer(agent) {
-    const gate = this.desk.store.gates.find((one) => one.message.sender_id === agent.id);
+    const gate = this.desk.store.mine.find((one) => one.message.sender_id === agent.id);
     const there = attach(agent);
     return h("p.next", { "data-key": "next" }, gate ? [h("a.button.main", { href: href("decisions") }, "Answer it"), " "] : null, there ? ["Answer it in its terminal: ", command(there)] : gate ? null : "Answer it where it runs: its terminal is not known here.");
   }
