@@ -17,7 +17,7 @@ export const VIEWS = [
   ["metrics", "Metrics", "Metrics", "s"],
   ["graph", "Who talks to whom", "Graph", "w"],
 ];
-const THEMES = { auto: "Light as the system", light: "Light", dark: "Dark" };
+const THEMES = { auto: "Theme: system", light: "Theme: light", dark: "Theme: dark" };
 const MOST = 60;
 
 /** @param {string} id */
@@ -59,7 +59,7 @@ export function drawSide(store, theme) {
     ),
   );
   const who = () => (store.me.address ? h("p.dim", null, "as ", h("bdi", null, store.me.address)) : null);
-  const light = () => button(THEMES[theme], "theme", { class: "plain", title: "Change the light" });
+  const light = () => button(THEMES[theme], "theme", { class: "plain", title: "Change the theme" });
   fill(part("about"), who(), light(), button("Keys", "help", { class: "plain", "aria-keyshortcuts": "?" }));
   const more = document.querySelector("#help .about"); // where a narrow screen has no room for it
   if (more instanceof HTMLElement) fill(more, who(), light());

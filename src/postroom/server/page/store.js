@@ -57,6 +57,8 @@ export class Store extends EventTarget {
   /** Counts what was heard, so that an answer that was asked for earlier is known to be older. */
   clock = 0;
 
+  /** How many have a name. @type {Map<string, number>} */
+  #names = new Map();
   /** @type {Map<string, Brief>} */
   #messages = new Map();
   /** @type {Set<string>} */
@@ -94,6 +96,14 @@ export class Store extends EventTarget {
 
   /** @param {string} id */
   agent = (id) => this.agents.get(id);
+
+  /** As it is called in every list: by its name, where only one here has that, else by its address. @param {string} written @param {string|null} project */
+  called(written, project) {
+    const name = written.slice(written.lastIndexOf("/") + 1);
+    const count = this.#names.get(name) ?? 0;
+    if (count === 1) return name;
+    return count > 1 && name === written && project ? `${project}/${name}` : written;
+  }
 
   /** By address, or by a name that only one has. @param {string} name @param {string|null} [project] */
   named(name, project) {
@@ -178,6 +188,8 @@ export class Store extends EventTarget {
       case "agents": {
         const { agents } = await get("/agents", { everyone: true });
         this.agents = new Map(agents.map((/** @type {Agent} */ one) => [one.id, one]));
+        this.#names = new Map();
+        for (const { name } of this.agents.values()) this.#names.set(name, (this.#names.get(name) ?? 0) + 1);
         break;
       }
       case "projects": {

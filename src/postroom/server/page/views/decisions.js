@@ -55,7 +55,7 @@ export class DecisionsView {
       "li.gate",
       { "data-key": id },
       h("h2", null, h("a", { href: opened({ message: id }) }, gist(message.subject || message.body, 120))),
-      h("p.meta", null, bdi(message.sender), " asks ", names.map((name, n) => [n ? ", " : "", bdi(name)]), h("span.dim", null, " · ", moment(message.created_at, true)), gate.expires_at ? h("span.due", { title: "When its time is over it is denied." }, ` · ${left(gate.expires_at)}, then denied`) : null),
+      h("p.meta", null, bdi(this.desk.store.called(message.sender, message.project)), " asks ", names.map((name, n) => [n ? ", " : "", bdi(name)]), h("span.dim", null, " · ", moment(message.created_at, true)), gate.expires_at ? h("span.due", { title: "When its time is over it is denied." }, ` · ${left(gate.expires_at)}, then denied`) : null),
       message.subject || message.body.length > 120 ? body.draw({ ...message, payload: null }) : null,
       isMine && h(
         "form.decide",
