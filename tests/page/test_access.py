@@ -126,12 +126,13 @@ def test_on_a_telephone_the_light_and_the_keys_are_found_too(hall: Hall, page: P
     page.emulate_media(color_scheme="dark")
     hall.up().open(page)
     page.get_by_role("button", name="More").click()
-    keys = page.get_by_role("dialog", name="Keys")
+    keys = page.get_by_role("dialog", name="More")
     expect(keys).to_contain_text("stop the agent that is open")
+    assert keys.inner_text().index("Theme: system") < keys.inner_text().index("next, previous")
     shade = "getComputedStyle(document.documentElement).getPropertyValue('--paper')"
     dark = page.evaluate(shade)
-    keys.get_by_role("button", name="Light as the system").click()
-    expect(keys.get_by_role("button", name="Light", exact=True)).to_be_visible()
+    keys.get_by_role("button", name="Theme: system").click()
+    expect(keys.get_by_role("button", name="Theme: light")).to_be_visible()
     assert page.evaluate(shade) != dark
 
 
@@ -140,10 +141,10 @@ def test_the_light_follows_the_system_and_can_be_set(hall: Hall, page: Page):
     hall.up().open(page)
     shade = "getComputedStyle(document.documentElement).getPropertyValue('--paper')"
     dark = page.evaluate(shade)
-    page.get_by_role("button", name="Light as the system").click()
+    page.get_by_role("button", name="Theme: system").click()
     assert page.evaluate(shade) != dark
     page.reload()
-    expect(page.get_by_role("button", name="Light", exact=True)).to_be_visible()
+    expect(page.get_by_role("button", name="Theme: light")).to_be_visible()
     assert page.evaluate(shade) != dark
 
 

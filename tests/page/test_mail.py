@@ -256,6 +256,16 @@ def fill(hall: Hall, count: int) -> None:
         hall.room.send("backend", f"number {n}", sender="planner")
 
 
+def test_an_agent_is_called_the_same_in_every_line(hall: Hall, page: Page):
+    hall.room.join("infra/docs")
+    hall.script.send("backend", "planner", "Near", "Within the project.")
+    hall.script.send("backend", "human:ana", "Far", "To a person.")
+    hall.script.send("docs", "planner", "Two", "Of two who have that name.")
+    hall.up().open(page)
+    for subject, who in (("Near", "backend"), ("Far", "backend"), ("Two", "shop/docs")):
+        expect(page.locator(".row", has_text=subject).locator(".parties bdi").first).to_have_text(who)
+
+
 def test_a_rail_of_several_recipients_says_how_many_have_it(hall: Hall, page: Page):
     sent = hall.script.send("planner", "@builders", "For both", "Of you.")
     mail = hall.room.take("backend", id=sent.id)

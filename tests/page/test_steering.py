@@ -148,6 +148,42 @@ def test_a_decision_is_answered_with_a_note_and_leaves_the_list(hall: Hall, page
     assert (decision.option, decision.note) == ("tonight", "after 18:00")
 
 
+def test_what_others_decide_is_not_counted_and_has_no_buttons(hall: Hall, page: Page):
+    hall.script.send(
+        "backend", "reviewer", "Merge it?", "The suite is green.", type="decision_gate", expires=900
+    )
+    hall.up().open(page, "#/decisions")
+    others = page.get_by_role("region", name="Others decide")
+    expect(others).to_contain_text("Merge it?")
+    expect(others).to_contain_text("backend asks reviewer")
+    expect(others.get_by_role("button")).to_have_count(0)
+    expect(page.get_by_text("Nothing to decide")).to_be_visible()
+    expect(page.locator("#views .count")).to_have_count(0)
+    page.get_by_role("link", name="Merge it?").click()
+    expect(page.locator("#beside")).to_contain_text("The suite is green.")
+    expect(page.locator("#beside").get_by_role("link", name="Decide")).to_have_count(0)
+    page.goto(f"{hall.origin}/#/mail")
+    expect(page.locator(".row", has_text="Merge it?")).to_be_visible()
+    expect(page.get_by_role("region", name="Needs somebody").get_by_text("decision")).to_have_count(0)
+    expect(page).to_have_title("Mail · Postroom")
+
+
+def test_what_a_person_was_asked_needs_them_until_it_is_answered(hall: Hall, page: Page):
+    hall.up().open(page)
+    asked = hall.script.send("backend", "human:ana", "Which region?", "EU or US?", type="request")
+    line = page.locator(".attention li", has_text="asks you")
+    expect(line).to_contain_text("backendasks you: Which region?")
+    expect(page).to_have_title("(1) Mail · Postroom")
+    line.get_by_role("button", name="Reply").click()
+    field = page.get_by_label("Reply to")
+    expect(field).to_be_focused()
+    field.fill("EU.")
+    page.get_by_role("button", name="Send reply").click()
+    expect(line).to_have_count(0)
+    expect(field).to_have_count(0)
+    assert [one.body for one in hall.room.thread(asked.id)] == ["EU or US?", "EU."]
+
+
 def test_a_dead_letter_is_tried_again_and_another_removed(hall: Hall, page: Page):
     lost = hall.script.lose("planner", "tester", "Long suite", "Run it.")
     gone = hall.script.lose("planner", "docs", "Never mind", "Forget it.")

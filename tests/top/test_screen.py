@@ -90,7 +90,7 @@ def test_a_question_is_answered_with_a_note_and_no_single_key_decides(room: Loca
     asked = room.send("human:ana", "May I deploy?", type="decision_gate", payload=options, expires=900)
 
     async def scene(seen: Seen) -> None:
-        await seen.until("Needs you", "1 question", "planner asks May I deploy?", "now | tonight")
+        await seen.until("Needs you", "1 decision", "planner asks May I deploy?", "now | tonight")
         await seen.press("d")
         await seen.until("leave it open")
         await seen.press("enter")
@@ -100,6 +100,40 @@ def test_a_question_is_answered_with_a_note_and_no_single_key_decides(room: Loca
         decision = room.gate(asked.id).decision
         assert decision is not None
         assert (decision.option, decision.note, decision.by) == ("tonight", "after 18", "human:ana")
+
+    watch(own, scene)
+
+
+def test_what_others_decide_is_told_apart_and_no_key_decides_it(room: LocalRoom, own: LocalRoom):
+    own.join("human:ana")
+    room.send("builder", "May I deploy?", type="decision_gate", expires=900)
+
+    async def scene(seen: Seen) -> None:
+        await seen.until("Others decide 1 question", "planner asks builder: May I deploy?")
+        assert "Needs you" not in seen.text
+        assert "approve" not in seen.text
+        await seen.press("d")
+        await seen.press("shift+tab", "enter")
+        await seen.until("What happened")
+        assert "leave it open" not in seen.text
+
+    watch(own, scene)
+
+
+def test_who_asks_the_person_something_stands_there_until_it_is_answered(room: LocalRoom, own: LocalRoom):
+    own.join("human:ana")
+    asked = room.send("human:ana", "Which port is free?", subject="Port", type="request")
+
+    async def scene(seen: Seen) -> None:
+        await seen.until("Needs you  1 question", "planner asks you: Port")
+        await seen.press("a")
+        await seen.until("Which port is free?", "your answer")
+        await seen.press("enter")
+        await seen.press(*"8080", "enter")
+        await seen.until("planner gets it", without="Needs you")
+        assert "esc: all of it" not in seen.text, "what is written in a dialog is not searched for"
+        [_, answer] = room.thread(asked.id)
+        assert (answer.type, answer.body, answer.sender) == ("response", "8080", "human:ana")
 
     watch(own, scene)
 

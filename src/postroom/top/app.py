@@ -33,12 +33,13 @@ _HELP = (
     ("/", "find: words, from:NAME to:NAME with:NAME type:T state:S topic:T project:P"),
     ("m", "the mail of an agent, and no other"),
     ("d", "decide what is asked"),
+    ("a", "answer what you were asked"),
     ("r", "try again what was not delivered"),
     ("s", "stop, pause or cancel an agent"),
     ("u", "let a paused agent go on"),
     ("q", "leave"),
 )
-_OWN = ("find", "thread", "mail_of", "decide", "retry", "stop", "resume", "leave", "keys", "quit")
+_OWN = ("find", "thread", "mail_of", "decide", "answer", "retry", "stop", "resume", "leave", "keys", "quit")
 _RAIL = "●●◐○ the rungs: stored, offered, seen, acknowledged; ◐ by some of many, × where it ended otherwise"
 
 
@@ -53,6 +54,7 @@ class Top(Steering):
         Binding("t", "thread", "thread"),
         Binding("m", "mail_of", "its mail"),
         Binding("d", "decide", "decide"),
+        Binding("a", "answer", "answer"),
         Binding("r", "retry", "retry"),
         Binding("s", "stop", "stop"),
         Binding("u", "resume", "go on"),
@@ -145,7 +147,7 @@ class Top(Steering):
 
     def _show(self, view: View) -> None:
         self._view, self._lost = view, ""
-        self.rows("needs").lay(lambda wide: line.needs(view, wide))
+        self.rows("needs").lay(lambda wide: line.needs(view, wide) + line.others(view, wide))
         nobody = "Nobody is here yet: postroom join NAME"
         self.rows("agents").lay(lambda wide: line.agents(view, wide), empty=nobody)
         nothing = "Nothing that fits." if self._wanted else "Nothing was written yet."
@@ -175,12 +177,16 @@ class Top(Steering):
         if view is None:
             return
         needs = (
-            (len(view.gates), "question", ""),
+            (len(view.mine), "decision", ""),
+            (len(view.asks), "question", ""),
             (len(line.asking(view)), "agent", " that cannot go on"),
             (len(view.dead) + len(view.uncertain), "letter", " not delivered"),
         )
         told = ", ".join(f"{many(count, what)}{how}" for count, what, how in needs if count)
-        self.put("#needs-title", [Part("Needs you", "bold"), Part(f"  {told}", "dim")])
+        rest = f"others decide {many(len(view.others), 'question')}" if view.others else ""
+        title = [Part("Needs you", "bold"), Part(f"  {told}", "dim")] if told else []
+        title += [Part(f"  {rest}" if title else f"{rest[:1].upper()}{rest[1:]}", "dim")]
+        self.put("#needs-title", title)
         self.put("#agents-title", [Part("Agents", "bold")])
         some = [Part(f"  {plain(self._wanted)}", "link"), Part("  esc: all of it", "dim")]
         self.put("#mail-title", [Part("Mail", "bold"), *(some if self._wanted else [])])
@@ -206,6 +212,8 @@ class Top(Steering):
                 self._open("message", event.key)
             case _ if self.need()[0] == "gate":
                 self.action_decide()
+            case _ if self.need()[0] == "request":
+                self.action_answer()
             case _ if self.need()[0] == "agent":
                 self._open("agent", self.need()[1])
             case _:
@@ -299,13 +307,14 @@ class Top(Steering):
         needs, is_open = self.rows("needs"), self._beside is not None
         chosen = self.need()[0] if needs.has_focus else ""
         is_agent = self._of[0] == "agent" if is_open else self.rows("agents").has_focus or chosen == "agent"
-        one, gates = self.agent() if is_agent else None, self._view.gates
+        one, gates = self.agent() if is_agent else None, self._view.mine
         means = {
             "thread": self._of[0] == "message" if is_open else not is_agent,
             "mail_of": one is not None,
             "stop": one is not None and one["kind"] != "human",
             "resume": one is not None and doing(one).state == "paused",
             "decide": bool(gates) and chosen in ("", "gate"),
+            "answer": bool(self._view.asks) and chosen in ("", "request"),
             "retry": chosen in ("dead", "uncertain"),
             "leave": is_open or bool(self._wanted),
         }

@@ -24,6 +24,7 @@ class Dialog(ModalScreen[Said]):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "leave it")]
     title_text, detail, note = "", "", ""
     choices: tuple[tuple[str, str], ...] = ()
+    first = "#choices"  # where the keys go at first
     chosen: int | None = 0  # at first; None: nothing, so that no single key decides
 
     def compose(self) -> ComposeResult:
@@ -39,13 +40,14 @@ class Dialog(ModalScreen[Said]):
 
     def on_mount(self) -> None:
         choices = self.query_one("#choices", OptionList)
-        choices.focus()
+        self.query_one(self.first).focus()
         choices.highlighted = self.chosen
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         self._done()
 
-    def on_input_submitted(self) -> None:
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        event.stop()  # behind it, what is submitted is searched for
         self._done()
 
     def _done(self) -> None:
@@ -72,6 +74,23 @@ class Decide(Dialog):
         self.title_text = plain(message["subject"] or "A decision").replace("\n", " ")
         self.detail = f"{plain(message['sender'])} asks:\n\n{plain(message['body'])[:2000]}"
         self.choices = (*((option, plain(option)) for option in gate["options"]), ("", "leave it open"))
+
+
+class Answer(Dialog):
+    """What somebody was asked, and their words; without any, nothing is sent."""
+
+    note, first = "your answer", "#note"
+
+    def __init__(self, message: Json) -> None:
+        super().__init__()
+        self.title_text = plain(message["subject"] or "A question").replace("\n", " ")
+        self.detail = f"{plain(message['sender'])} asks you:\n\n{plain(message['body'])[:2000]}"
+        self.choices = (("send", "Send the answer"), ("", "leave it open"))
+
+    def _done(self) -> None:
+        is_sent = self.query_one("#choices", OptionList).highlighted == 0
+        if not is_sent or self.query_one("#note", Input).value.strip():
+            super()._done()
 
 
 class Interrupt(Dialog):

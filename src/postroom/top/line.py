@@ -164,9 +164,10 @@ def _said(one: Json) -> str:
 
 
 def needs(view: View, columns: int) -> list[Row]:
-    """What waits for a person: questions first, then agents that ask, then what was not delivered."""
+    """What waits for the caller: decisions, questions, agents that ask, and what was not delivered."""
     project = view.me["project"]
-    rows = [Row(f"gate {one['message']['id']}", _gate(one, project, columns)) for one in view.gates]
+    rows = [Row(f"gate {one['message']['id']}", _gate(one, project, columns)) for one in view.mine]
+    rows += [Row(f"request {one['id']}", _request(one, project, columns)) for one in view.asks]
     rows += [Row(f"agent {one['id']}", _asking(one, found, project, columns)) for one, found in asking(view)]
     for kind, mark, letters in (("dead", "×", view.dead), ("uncertain", "≈", view.uncertain)):
         rows += [
@@ -174,6 +175,27 @@ def needs(view: View, columns: int) -> list[Row]:
             for one in letters
         ]
     return rows
+
+
+def others(view: View, columns: int) -> list[Row]:
+    """Decisions that wait for somebody else."""
+    return [Row(f"other {one['message']['id']}", _other(one, view, columns)) for one in view.others]
+
+
+def _request(one: Json, project: str, columns: int) -> list[Part]:
+    parts = [
+        Part("? ", "waits"),
+        Part(f"{called(one['sender'], project)} asks you: "),
+        Part(gist(one["subject"] or one["body"]), "bold"),
+    ]
+    return fitted(parts, columns)
+
+
+def _other(one: Json, view: View, columns: int) -> list[Part]:
+    message, project = one["message"], view.me["project"]
+    who = ", ".join(called(each, project) for each in one["asked"])
+    what = gist(message["subject"] or message["body"])
+    return fitted([Part(f"  {called(message['sender'], project)} asks {who}: {what}", "dim")], columns)
 
 
 def asking(view: View) -> list[tuple[Json, Doing]]:

@@ -14,7 +14,7 @@ from textual.widgets import Static
 from postroom.errors import PostroomError
 from postroom.model.message import Json
 from postroom.top.detail import Lines
-from postroom.top.dialog import Decide, Interrupt, Said, Sure
+from postroom.top.dialog import Answer, Decide, Interrupt, Said, Sure
 from postroom.top.doing import attach
 from postroom.top.line import Part, called
 from postroom.top.rows import PLAIN, STYLES, Rows
@@ -114,10 +114,10 @@ class Steering(App[None]):
         return f"{address} goes on: {many(found['released'], 'message')} released"
 
     def action_decide(self) -> None:
-        if self._view is None or not self._view.gates:
-            self.say("Nothing waits for a decision.")
+        if self._view is None or not self._view.mine:
+            self.say("Nothing waits for a decision of yours.")
             return
-        gates, ref = self._view.gates, self.need()[1]
+        gates, ref = self._view.mine, self.need()[1]
         gate = next((one for one in gates if one["message"]["id"] == ref), gates[0])
 
         def answered(said: Said) -> None:
@@ -129,6 +129,23 @@ class Steering(App[None]):
     async def _decided(self, message: Json, option: str, note: str) -> str:
         await self._source.ask("decide", ref=message["id"], option=option, note=note)
         return f"decided: {option}; {message['sender']} gets the answer"
+
+    def action_answer(self) -> None:
+        if self._view is None or not self._view.asks:
+            self.say("Nobody waits for an answer of yours.")
+            return
+        asks, ref = self._view.asks, self.need()[1]
+        one = next((one for one in asks if one["id"] == ref), asks[0])
+
+        def answered(said: Said) -> None:
+            if said:
+                self._do(self._answered(one, said[1]))
+
+        self.push_screen(Answer(one), answered)
+
+    async def _answered(self, one: Json, body: str) -> str:
+        await self._source.ask("reply", ref=one["id"], body=body)
+        return f"answered: {one['sender']} gets it"
 
     def action_retry(self) -> None:
         kind, ref, party = self.need()

@@ -163,7 +163,7 @@ class App {
 
   #entitle() {
     const open = this.beside?.title;
-    const wants = this.store.gates.length + [...this.store.dead].length;
+    const wants = this.store.mine.length + this.store.asks.length + this.store.dead.length;
     document.title = `${wants ? `(${wants}) ` : ""}${open ?? this.view?.title ?? ""} · Postroom`;
   }
 
@@ -208,7 +208,7 @@ class App {
 
   /** What happened between the first look and the first word of the stream is looked at again. @param {boolean} isFirst */
   #caughtUp(isFirst) {
-    this.store.invalidate("agents", "gates", "dead", ...(isFirst ? [] : ["me", "projects", "topics", "groups"]));
+    this.store.invalidate("agents", "gates", "asks", "dead", ...(isFirst ? [] : ["me", "projects", "topics", "groups"]));
     this.view?.caughtUp?.();
     this.beside?.caughtUp?.();
     if (!isFirst) this.say("Connected again.");

@@ -66,7 +66,7 @@ export class Keyboard {
     const rows = [...KEYS, ...VIEWS.map(([, name, , key]) => /** @type {[string, string]} */ ([`g ${key}`, name]))];
     fill(
       this.dialog,
-      h("div.help", null, h("h2", { id: "help-title", tabindex: -1 }, "Keys"), h("div.about"), h("dl", null, rows.map(([key, what]) => [h("dt", null, key.split(/\s+/).map((one) => [h("kbd", null, one), " "])), h("dd", null, what)])), h("label.check", null, h("input", { type: "checkbox", name: "keys", checked: this.isOn }), "Single keys do something"), h("div.acts", null, button("Close", "close", { class: "main" }))),
+      h("div.help", null, h("h2", { id: "help-title", tabindex: -1 }, h("span.wide", null, "Keys"), h("span.narrow", null, "More")), h("div.about"), h("h3.small.narrow", null, "Keys"), h("dl", null, rows.map(([key, what]) => [h("dt", null, key.split(/\s+/).map((one) => [h("kbd", null, one), " "])), h("dd", null, what)])), h("label.check", null, h("input", { type: "checkbox", name: "keys", checked: this.isOn }), "Single keys do something"), h("div.acts", null, button("Close", "close", { class: "main" }))),
     );
     this.dialog.showModal();
   }

@@ -24,8 +24,8 @@ export const target = (to) => (to.startsWith("topic:") ? `#${to.slice(6)}` : to)
 /** Between who wrote and who is written to; read out as a word. */
 export const arrow = () => [" ", h("span.arrow", { "aria-hidden": "true" }, "→"), h("span.hidden", null, " to "), " "];
 
-/** Who wrote to whom. @param {{sender: string, to: string}} message */
-export const parties = (message) => h("span.parties", null, bdi(message.sender), arrow(), bdi(target(message.to)));
+/** Who wrote to whom. @param {{sender: string, to: string, project: string}} message @param {Store} store */
+export const parties = ({ sender, to, project }, store) => h("span.parties", null, bdi(store.called(sender, project)), arrow(), bdi(target(store.called(to, project))));
 
 /** What is out of the ordinary about a message. @param {Brief|Message} message */
 export function marks(message) {
@@ -68,7 +68,7 @@ export function row(message, store, how = {}) {
       "a.line",
       { href: opened({ message: message.id }), tabindex: how.isCurrent === false ? -1 : 0, "aria-current": how.isOpen ? "true" : null },
       h("span.when", null, moment(message.created_at)),
-      h("span.head", null, parties(message), marks(message)),
+      h("span.head", null, parties(message, store), marks(message)),
       h("span.gist", { dir: "auto" }, message.subject && h("b", null, gist(message.subject, 120), " "), excerpt(message)),
       h("span.stand", null, drawn, word),
     ),

@@ -58,7 +58,7 @@ export function bars(bars, label) {
     const isNamed = isDay ? new Date(one.at).getHours() === 0 : n % every === 0;
     return [
       s("rect.bar", { x, width: thick, y: top, height: low - top }, s("title", null, `${clock(one.at)}: ${many(one.count, "message")}`)),
-      isNamed ? s("text.tick", { x: x + thick / 2, y: low + 17, "text-anchor": "middle" }, isDay ? day(one.at).split(",")[0]?.slice(0, 3) : hour(one.at)) : null,
+      isNamed ? s("text.tick", { x: n ? x + thick / 2 : from, y: low + 17, "text-anchor": n ? "middle" : "start" /* clear of the scale */ }, isDay ? day(one.at).split(",")[0]?.slice(0, 3) : hour(one.at)) : null,
     ];
   });
   return s("svg", { viewBox: `0 0 ${wide} ${tall}`, role: "img", "aria-label": label }, lines, drawn);

@@ -30,7 +30,7 @@ export function turned(params) {
 
 /** The same view with something open beside it, or nothing. @param {Record<string, string>} [what] */
 export function opened(what = {}) {
-  return turned({ message: null, thread: null, agent: null, ...what });
+  return turned({ message: null, thread: null, agent: null, reply: null, ...what });
 }
 
 /** @param {string} to @param {{replace?: boolean}} [how] */

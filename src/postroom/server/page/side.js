@@ -17,7 +17,7 @@ export const VIEWS = [
   ["metrics", "Metrics", "Metrics", "s"],
   ["graph", "Who talks to whom", "Graph", "w"],
 ];
-const THEMES = { auto: "Light as the system", light: "Light", dark: "Dark" };
+const THEMES = { auto: "Theme: system", light: "Theme: light", dark: "Theme: dark" };
 const MOST = 60;
 
 /** @param {string} id */
@@ -28,14 +28,14 @@ export function drawSide(store, theme) {
   const { view, params } = here();
   const found = sorted([...store.agents.values()].filter((one) => !one.left_at));
   /** @type {Record<string, number>} */
-  const counts = { decisions: store.gates.length, dead: store.dead.length, agents: found.filter((one) => one.doing.trouble).length };
+  const counts = { mail: store.asks.length, decisions: store.mine.length, dead: store.dead.length, agents: found.filter((one) => one.doing.trouble).length };
   fill(
     part("views"),
     h(
       "ul",
       { role: "list" },
       VIEWS.map(([id, name, brief]) =>
-        h("li", null, h("a", { href: href(id, id === "mail" || id === "agents" ? { project: params.project } : {}), "aria-current": id === view ? "page" : null }, h("span.long", null, name), h("span.short", null, brief), counts[id] ? h("span.count", { title: id === "agents" ? "need somebody" : "wait" }, counts[id]) : null)),
+        h("li", null, h("a", { href: href(id, id === "mail" || id === "agents" ? { project: params.project } : {}), "aria-current": id === view ? "page" : null }, h("span.long", null, name), h("span.short", null, brief), counts[id] ? h("span.count", { title: id === "agents" ? "need somebody" : id === "mail" ? "ask you" : "wait" }, counts[id]) : null)),
       ),
       h("li.more", null, button("More", "help", { "aria-haspopup": "dialog" })),
     ),
@@ -59,7 +59,7 @@ export function drawSide(store, theme) {
     ),
   );
   const who = () => (store.me.address ? h("p.dim", null, "as ", h("bdi", null, store.me.address)) : null);
-  const light = () => button(THEMES[theme], "theme", { class: "plain", title: "Change the light" });
+  const light = () => button(THEMES[theme], "theme", { class: "plain", title: "Change the theme" });
   fill(part("about"), who(), light(), button("Keys", "help", { class: "plain", "aria-keyshortcuts": "?" }));
   const more = document.querySelector("#help .about"); // where a narrow screen has no room for it
   if (more instanceof HTMLElement) fill(more, who(), light());

@@ -21,6 +21,8 @@ import { gist } from "./text.js";
 const SETTLE = 250; // milliseconds: a burst of events asks once
 const LOOK = 5000; // what sessions do is no event
 const OFTEN = 1000; // nothing is asked for more often, whatever happens
+const OPEN = ["stored", "offered", "seen"]; // neither answered, acknowledged nor over
+const ASKS = 100; // of each such state
 const KEPT = 150_000; // messages that are kept up to date
 
 /** @param {Message} message @returns {Brief} */
@@ -45,6 +47,8 @@ export class Store extends EventTarget {
   types = [];
   /** @type {Gate[]} */
   gates = [];
+  /** Requests in which the person has a part. @type {Message[]} */
+  #requests = [];
   /** @type {DeadLetter[]} */
   dead = [];
   /** @type {DeadLetter[]} */
@@ -53,6 +57,8 @@ export class Store extends EventTarget {
   /** Counts what was heard, so that an answer that was asked for earlier is known to be older. */
   clock = 0;
 
+  /** How many have a name. @type {Map<string, number>} */
+  #names = new Map();
   /** @type {Map<string, Brief>} */
   #messages = new Map();
   /** @type {Set<string>} */
@@ -67,8 +73,37 @@ export class Store extends EventTarget {
     return this.me.scopes.includes(scope);
   }
 
+  /** Is that the person? @param {{recipient: string, recipient_id?: string}} one */
+  #isMe = (one) => this.me.address !== "" && (one.recipient === this.me.address || this.agents.get(one.recipient_id ?? "")?.address === this.me.address);
+
+  /** May the person decide that? @param {Gate} gate */
+  isMine = (gate) => gate.asked.some((one) => this.#isMe({ recipient: one }) || (!one.includes(":") && `${gate.message.project}/${one}` === this.me.address));
+
+  /** What the person is to decide. */
+  get mine() {
+    return this.gates.filter(this.isMine);
+  }
+
+  /** What others are. */
+  get others() {
+    return this.gates.filter((gate) => !this.isMine(gate));
+  }
+
+  /** What the person was asked, and has not answered; the oldest first. */
+  get asks() {
+    return this.#requests.filter((message) => message.deliveries.some((one) => this.#isMe(one) && OPEN.includes(one.state)));
+  }
+
   /** @param {string} id */
   agent = (id) => this.agents.get(id);
+
+  /** As it is called in every list: by its name, where only one here has that, else by its address. @param {string} written @param {string|null} project */
+  called(written, project) {
+    const name = written.slice(written.lastIndexOf("/") + 1);
+    const count = this.#names.get(name) ?? 0;
+    if (count === 1) return name;
+    return count > 1 && name === written && project ? `${project}/${name}` : written;
+  }
 
   /** By address, or by a name that only one has. @param {string} name @param {string|null} [project] */
   named(name, project) {
@@ -107,11 +142,11 @@ export class Store extends EventTarget {
   /** Who calls, then everything; the projects first, for others are asked of each. */
   async begin(/** @type {() => void} */ admitted) {
     setInterval(() => document.hidden || this.invalidate("agents"), LOOK);
-    document.addEventListener("visibilitychange", () => document.hidden || this.invalidate("agents", "gates", "dead"));
+    document.addEventListener("visibilitychange", () => document.hidden || this.invalidate("agents", "gates", "asks", "dead"));
     await this.#table("me");
     admitted();
     await this.#table("projects");
-    this.invalidate("agents", "topics", "groups", "gates", "dead", "types");
+    this.invalidate("agents", "topics", "groups", "gates", "asks", "dead", "types");
     await this.#fetch();
   }
 
@@ -153,6 +188,8 @@ export class Store extends EventTarget {
       case "agents": {
         const { agents } = await get("/agents", { everyone: true });
         this.agents = new Map(agents.map((/** @type {Agent} */ one) => [one.id, one]));
+        this.#names = new Map();
+        for (const { name } of this.agents.values()) this.#names.set(name, (this.#names.get(name) ?? 0) + 1);
         break;
       }
       case "projects": {
@@ -174,6 +211,12 @@ export class Store extends EventTarget {
       case "gates":
         this.gates = (await get("/gates")).gates;
         break;
+      case "asks": {
+        const found = this.me.address ? await Promise.all(OPEN.map((state) => get("/messages", { with: this.me.address, type: "request", state, limit: ASKS, chars: 200 }))) : [];
+        const each = new Map(found.flatMap((one) => one.messages).map((/** @type {Message} */ one) => [one.id, one]));
+        this.#requests = [...each.values()].sort((a, b) => (a.seq ?? 0) - (b.seq ?? 0));
+        break;
+      }
       case "dead": {
         const found = await get("/dead");
         this.dead = found.dead;
@@ -189,6 +232,7 @@ export class Store extends EventTarget {
     if (type === "message.sent" && payload.message) this.#sent(payload.message, happening.deliveries ?? []);
     else if (delivery) this.#moved(delivery);
     if (type.startsWith("gate.") || payload.message?.type === "decision_gate") this.invalidate("gates");
+    if (payload.message?.type === "request" || this.#requests.some((one) => one.id === delivery?.message)) this.invalidate("asks");
     if (/dead|retried|returned|bounced|expired|pruned/.test(type)) this.invalidate("dead");
     if (type.startsWith("topic.")) this.invalidate("topics");
     if (type.startsWith("project.") || type === "agent.joined") this.invalidate("projects", "topics", "groups"); // of a new project those come with the next change

@@ -105,7 +105,7 @@ export class AgentView {
 
   /** Where a person answers it. @param {Agent} agent */
   #answer(agent) {
-    const gate = this.desk.store.gates.find((one) => one.message.sender_id === agent.id);
+    const gate = this.desk.store.mine.find((one) => one.message.sender_id === agent.id);
     const there = attach(agent);
     return h("p.next", { "data-key": "next" }, gate ? [h("a.button.main", { href: href("decisions") }, "Answer it"), " "] : null, there ? ["Answer it in its terminal: ", command(there)] : gate ? null : "Answer it where it runs: its terminal is not known here.");
   }
@@ -143,7 +143,7 @@ export class AgentView {
   #sessions(agent) {
     return agent.sessions.map((one) => [
       h("dt", null, agent.sessions.length > 1 ? "A session" : "Session"),
-      h("dd", null, [runtimeName(one.runtime), one.branch && `branch ${one.branch}`, one.pane && `pane ${one.pane}`].filter(Boolean).map((each) => plain(String(each))).join(", "), h("p.dim", null, known(one)), one.worktree ? h("p.dim", { title: one.worktree }, plain(one.worktree.split("/").slice(-2).join("/"))) : null),
+      h("dd", { title: one.pane ? plain(`pane ${one.pane}`) : null }, [runtimeName(one.runtime), one.branch && `branch ${one.branch}`, one.pane && `pane ${one.pane.split("@")[0]}`].filter(Boolean).map((each) => plain(String(each))).join(", "), h("p.dim", null, known(one)), one.worktree ? h("p.dim", { title: one.worktree }, plain(tail(one.worktree))) : null),
     ]);
   }
 
@@ -180,4 +180,10 @@ export class AgentView {
   close() {
     this.#abort.abort();
   }
+}
+
+/** The end of a path, which is told from an address by what leads it. @param {string} path */
+function tail(path) {
+  const parts = path.split("/").filter(Boolean);
+  return parts.length > 2 ? `…/${parts.slice(-2).join("/")}` : path;
 }

@@ -34,35 +34,34 @@ export class DecisionsView {
   }
 
   update() {
-    const { gates, isReady } = this.desk.store;
+    const { mine, others, isReady } = this.desk.store;
     fill(
       this.element,
-      h("div.title", { "data-key": "title" }, h("h1", { tabindex: -1 }, "Decisions"), h("p.quiet", null, gates.length ? `${many(gates.length, "question")} ${gates.length === 1 ? "waits" : "wait"}` : "")),
-      isReady && !gates.length ? empty("Nothing to decide", "An agent that needs a person’s word asks for it, and the question shows here until its time is over:", `postroom send ${this.desk.store.me.address || "human:NAME"} "May I deploy 1.4?" --type decision_gate --expires 2h`) : null,
-      h("ol.gates", { role: "list" }, gates.map((gate) => this.#gate(gate))),
+      h("div.title", { "data-key": "title" }, h("h1", { tabindex: -1 }, "Decisions"), h("p.quiet", null, mine.length ? `${many(mine.length, "question")} ${mine.length === 1 ? "waits" : "wait"} for you` : "")),
+      isReady && !mine.length ? empty("Nothing to decide", "An agent that needs a person’s word asks for it, and the question shows here until its time is over:", `postroom send ${this.desk.store.me.address || "human:NAME"} "May I deploy 1.4?" --type decision_gate --expires 2h`) : null,
+      h("ol.gates", { "data-key": "mine", role: "list" }, mine.map((gate) => this.#gate(gate, true))),
+      others.length ? h("section", { "data-key": "others", "aria-labelledby": "others-decide" }, h("h2.small", { id: "others-decide" }, "Others decide"), h("ol.gates", { role: "list" }, others.map((gate) => this.#gate(gate, false)))) : null,
     );
   }
 
-  /** @param {Gate} gate */
-  #gate(gate) {
+  /** @param {Gate} gate @param {boolean} isMine */
+  #gate(gate, isMine) {
     const { message, options, asked } = gate;
     const id = message.id;
     let body = this.#bodies.get(id);
     if (!body) this.#bodies.set(id, (body = new LetterBody()));
     const names = asked.map((one) => this.desk.store.agent(one)?.name ?? one);
-    const isMine = asked.some((one) => one === this.desk.store.me.address || this.desk.store.agent(one)?.address === this.desk.store.me.address);
     return h(
       "li.gate",
       { "data-key": id },
       h("h2", null, h("a", { href: opened({ message: id }) }, gist(message.subject || message.body, 120))),
-      h("p.meta", null, bdi(message.sender), " asks ", names.map((name, n) => [n ? ", " : "", bdi(name)]), h("span.dim", null, " · ", moment(message.created_at, true)), gate.expires_at ? h("span.due", { title: "When its time is over it is denied." }, ` · ${left(gate.expires_at)}, then denied`) : null),
+      h("p.meta", null, bdi(this.desk.store.called(message.sender, message.project)), " asks ", names.map((name, n) => [n ? ", " : "", bdi(name)]), h("span.dim", null, " · ", moment(message.created_at, true)), gate.expires_at ? h("span.due", { title: "When its time is over it is denied." }, ` · ${left(gate.expires_at)}, then denied`) : null),
       message.subject || message.body.length > 120 ? body.draw({ ...message, payload: null }) : null,
-      h(
+      isMine && h(
         "form.decide",
         null,
         h("label.note", null, "Note", h("input", { name: "note", type: "text", autocomplete: "off", placeholder: "optional; goes with the answer" })),
         h("div.acts", null, options.map((option) => button(plain(option), "decide", { "data-option": option, "data-gate": id }))),
-        isMine ? null : h("p.dim", null, "It was not put to you; the room may refuse your answer."),
       ),
       trouble(this.#faults.get(id) ?? null),
     );

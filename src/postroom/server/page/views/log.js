@@ -5,14 +5,15 @@ import { Feed } from "../feed.js";
 import { VirtualList } from "../list.js";
 import { button, command, empty, row, trouble } from "../piece.js";
 import { attach, inbox, sorted } from "../presence.js";
-import { go, here, href, turned } from "../router.js";
-import { many, plain } from "../text.js";
+import { go, here, href, opened, turned } from "../router.js";
+import { gist, many, plain } from "../text.js";
 
 /** @typedef {import("../store.js").Brief} Brief */
 /** @typedef {import("../desk.js").Desk} Desk */
 
 const STATES = ["stored", "offered", "seen", "acked", "bounced", "expired", "withdrawn", "dead"];
 const FILTERS = /** @type {const} */ (["project", "topic", "with", "type", "state", "q"]);
+const MOST = 4; // of a kind that are named above the mail
 const TYPED = 250; // milliseconds after the last key
 
 export class LogView {
@@ -123,7 +124,7 @@ export class LogView {
     const all = sorted(store.agents.values());
     const stuck = all.filter((one) => one.doing.trouble);
     const absent = all.filter((one) => one.doing.state === "off" && !one.doing.trouble && inbox(one.agent));
-    const lines = stuck.slice(0, 4).map(({ agent, doing }) =>
+    const lines = stuck.slice(0, MOST).map(({ agent, doing }) =>
       h(
         "li",
         { "data-key": agent.id },
@@ -131,11 +132,30 @@ export class LogView {
         h("span.what", null, doing.trouble, doing.state === "asks" && attach(agent) ? [" ", command(attach(agent))] : null),
       ),
     );
-    if (stuck.length > 4) lines.push(h("li", { "data-key": "more" }, h("a", { href: href("agents") }, `and ${many(stuck.length - 4, "other")}`)));
+    if (stuck.length > MOST) lines.push(h("li", { "data-key": "more" }, h("a", { href: href("agents") }, `and ${many(stuck.length - MOST, "other")}`)));
     if (absent.length) lines.push(h("li", { "data-key": "absent" }, h("a.who", { href: href("agents") }, h("i.dot", { "data-state": "off", "aria-hidden": "true" }), many(absent.length, "agent")), h("span.what.dim", null, `not running, with mail that waits: ${named(absent.map((one) => one.agent.name))}`)));
-    if (store.gates.length) lines.unshift(h("li", { "data-key": "gates" }, h("a.who", { href: href("decisions") }, h("i.dot", { "data-state": "asks", "aria-hidden": "true" }), many(store.gates.length, "decision")), h("span.what", null, `${store.gates.length === 1 ? "waits" : "wait"} for an answer`)));
+    lines.unshift(...this.#asks());
+    const { mine } = store;
+    if (mine.length) lines.unshift(h("li", { "data-key": "gates" }, h("a.who", { href: href("decisions") }, h("i.dot", { "data-state": "asks", "aria-hidden": "true" }), many(mine.length, "decision")), h("span.what", null, `${mine.length === 1 ? "waits" : "wait"} for your answer`)));
     if (!lines.length) return h("div.attention", { "data-key": "attention", hidden: true });
     return h("section.attention", { "data-key": "attention", "aria-label": "Needs somebody" }, h("ul", null, lines));
+  }
+
+  /** Who has asked the person something, and has no answer yet. */
+  #asks() {
+    const { store } = this.desk;
+    const { asks } = store;
+    const lines = asks.slice(0, MOST).map((message) => {
+      const sender = store.agent(message.sender_id);
+      return h(
+        "li",
+        { "data-key": `asks ${message.id}` },
+        h("a.who", { href: opened({ agent: sender?.address ?? message.sender }) }, h("i.dot", { "data-state": "asks", "aria-hidden": "true" }), h("bdi", null, plain(sender?.name ?? message.sender))),
+        h("span.what", null, "asks you: ", h("a", { href: opened({ message: message.id }) }, gist(message.subject || message.body, 90)), " ", store.may("mail") ? button("Reply", "reply", { class: "plain", "data-message": message.id }) : null),
+      );
+    });
+    if (asks.length > MOST) lines.push(h("li", { "data-key": "more asks" }, h("a", { href: href("mail", { with: store.me.address, type: "request" }) }, `and ${many(asks.length - MOST, "other question")}`)));
+    return lines;
   }
 
   /** @param {Record<string, string>} params */
@@ -169,7 +189,9 @@ export class LogView {
 
   /** @param {MouseEvent} event */
   #clicked(event) {
-    const act = event.target instanceof Element ? event.target.closest("[data-act]")?.getAttribute("data-act") : null;
+    const pressed = event.target instanceof Element ? event.target.closest("[data-act]") : null;
+    const act = pressed?.getAttribute("data-act");
+    if (act === "reply") go(opened({ message: pressed?.getAttribute("data-message") ?? "", reply: "yes" }));
     if (act === "write") this.desk.write(here().params.topic ? { to: `topic:${here().params.topic}` } : {});
     if (act === "more") void this.#feed.more();
     if (act === "top") {

@@ -5,7 +5,7 @@ import { fill, h } from "../element.js";
 import { RUNGS, height, isExit, reachedAt, standing } from "../ladder.js";
 import { LetterBody } from "../letter.js";
 import { arrow, button, empty, bdi, marks, moment, target, trouble } from "../piece.js";
-import { opened } from "../router.js";
+import { go, here, opened } from "../router.js";
 import { gist, many, plain } from "../text.js";
 import { between, clock, left } from "../time.js";
 import { EVIDENCE, HAPPENED, OUTCOME, routeName } from "../word.js";
@@ -35,6 +35,7 @@ export class MessageView {
   constructor(desk, params) {
     this.desk = desk;
     this.#ref = params.message ?? "";
+    this.#isReplying = this.#isAwaited = Boolean(params.reply);
     this.element = h("article.message");
     this.element.addEventListener("click", (event) => void this.#clicked(event));
     this.element.addEventListener("submit", (event) => void this.#reply(event));
@@ -47,11 +48,15 @@ export class MessageView {
 
   /** @param {Record<string, string>} params */
   turn(params) {
-    if (params.message === this.#ref || !params.message) return this.update();
+    if (params.reply) this.#isAwaited = true;
+    if (params.message === this.#ref || !params.message) {
+      this.#isReplying ||= Boolean(params.reply);
+      return this.update();
+    }
     this.#ref = params.message;
     this.#message = null;
     this.#timeline = [];
-    this.#isReplying = false;
+    this.#isReplying = Boolean(params.reply);
     this.#body = new LetterBody();
     void this.#load();
     return this.update();
@@ -120,7 +125,7 @@ export class MessageView {
     const { store } = this.desk;
     const mine = message.deliveries.find((one) => store.agent(one.recipient_id)?.address === store.me.address);
     const isMine = store.agent(message.sender_id)?.address === store.me.address || message.sender === store.me.address;
-    const isGate = message.type === "decision_gate" && store.gates.some((gate) => gate.message.id === message.id);
+    const isGate = message.type === "decision_gate" && store.mine.some((gate) => gate.message.id === message.id);
     const isOpen = message.deliveries.some((one) => one.state === "stored" || one.state === "offered");
     const acts = h(
       "div.acts",
@@ -198,6 +203,12 @@ export class MessageView {
     this.update();
   }
 
+  /** The form closes, and an address that is kept opens it no more. */
+  #shut() {
+    this.#isReplying = false;
+    if (here().params.reply) go(opened({ message: this.#ref }), { replace: true });
+  }
+
   #focusReply() {
     const field = this.#isAwaited ? this.element.querySelector("textarea") : null;
     if (!field) return;
@@ -210,7 +221,7 @@ export class MessageView {
     const act = event.target instanceof Element ? event.target.closest("[data-act]")?.getAttribute("data-act") : null;
     if (act === "reply") this.reply();
     if (act === "whole") this.#body.whole();
-    if (act === "discard") this.#isReplying = false;
+    if (act === "discard") this.#shut();
     if (act === "ack" || act === "withdraw") await this.#do(act);
     if (act) this.update();
   }
@@ -235,7 +246,7 @@ export class MessageView {
     if (!field.value.trim()) return;
     try {
       const sent = await post(`/messages/${segment(this.#message.id)}/reply`, { body: field.value });
-      this.#isReplying = false;
+      this.#shut();
       this.#fault = null;
       this.desk.say(sent.note || "Reply stored.");
     } catch (error) {
