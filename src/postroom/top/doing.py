@@ -1,6 +1,7 @@
 """What an agent does, how that is known, and whether somebody should look after it."""
 
 import re
+import shlex
 from typing import Literal, NamedTuple
 
 from postroom.clock import rough, wall
@@ -121,6 +122,12 @@ def known(one: Json) -> str:
     if one["event"]:
         return f"its last event: {plain(one['event'])}, {when}"
     return f"last seen {when}" if when else "it runs, and left no sign"
+
+
+def told(me: Json, command: str) -> str:
+    """A command of ours as it finds this room in any terminal, though another one is the usual."""
+    home = me.get("home")
+    return f"{command} --home {shlex.quote(plain(home))}" if home and command else command
 
 
 def attach(agent: Json) -> str:
