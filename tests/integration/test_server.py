@@ -11,10 +11,13 @@ from typing import Any
 import pytest
 
 from postroom import host
+from postroom.protocol.operation import BY_NAME
 from postroom.room.local import LocalRoom
 from postroom.room.sweep import give_back
 from postroom.room.token import revoke
-from postroom.server import login
+from postroom.server import guard, login
+from postroom.server.acts import looking
+from postroom.server.desk import Call
 from postroom.server.principal import Credentials
 from tests.conftest import UNLIMITED
 from tests.process import until
@@ -97,6 +100,26 @@ def test_a_link_is_worth_nothing_after_a_token_of_its_person_was_revoked(web: Se
         refused = web.get(path, prefix="")
         assert (refused.status, "set-cookie" in refused.headers) == (403, False)
     assert web.get(others, prefix="").status == 303
+
+
+def test_where_the_room_is_is_told_to_who_operates_at_this_machine_if_commands_must_be_told(
+    web: Served, monkeypatch: pytest.MonkeyPatch
+):
+    def home(**options: Any) -> str | None:
+        return web.get("/me", **options).json["home"]
+
+    assert home(headers={"Cookie": web.cookie("human:ana")}) == web.room.home
+    assert home(token=web.token("planner")) is None
+    assert home(token=web.token("human:ana", "mail", "observe")) is None
+    near = [
+        guard._is_near({"client": client})
+        for client in (("127.0.0.1", 1), ("::1", 1), ("192.0.2.7", 1), None)
+    ]
+    assert near == [True, True, False, False]
+    far = web.desk.identify(Credentials(bearer=web.token("human:ana")))
+    assert looking.me(Call(web.desk, BY_NAME["me"], far, web.room, {}))["home"] is None
+    monkeypatch.setattr(looking, "default", lambda: web.room.home)
+    assert home(headers={"Cookie": web.cookie("human:ana")}) is None
 
 
 def test_events_are_streamed_as_they_happen_and_again_from_the_last_one_that_was_heard(web: Served):

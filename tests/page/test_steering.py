@@ -40,18 +40,17 @@ def test_addresses_that_merely_do_not_run_never_hide_who_needs_a_person(hall: Ha
     expect(lines.last).to_contain_text("not running, with mail that waits: backend, docs, planner …")
     lines.first.get_by_role("button", name="Copy").click()
     expect(page.locator("#said")).to_have_text("Copied.")
-    assert page.evaluate("navigator.clipboard.readText()") == "postroom attach shop/tester"
+    there = f"postroom attach shop/tester --home {hall.room.home}"
+    assert page.evaluate("navigator.clipboard.readText()") == there
     lines.first.get_by_role("link").click()
     beside = page.locator("#beside")
-    expect(beside).to_contain_text("Answer it in its terminal: postroom attach shop/tester")
+    expect(beside).to_contain_text(f"Answer it in its terminal: {there}")
     expect(beside.get_by_role("button", name="Show its screen")).to_be_visible()
     beside.get_by_role("button", name="Stop").click()
     asked = page.get_by_role("dialog", name="Stop tester?")
     expect(asked).to_contain_text("Now: needs a person.")
     asked.get_by_role("button", name="Tell it to stop").click()
-    expect(page.get_by_role("dialog")).to_contain_text(
-        "See to it in its terminal: postroom attach shop/tester"
-    )
+    expect(page.get_by_role("dialog")).to_contain_text(f"See to it in its terminal: {there}")
     page.get_by_role("dialog").get_by_role("button", name="Close").click()
     page.goto(f"{hall.origin}/#/agents")
     expect(page.locator("h1 + p")).to_have_text("7 agents, 1 needs somebody")

@@ -157,18 +157,31 @@ def test_a_dead_letter_is_tried_again(room: LocalRoom, own: LocalRoom):
     watch(own, scene)
 
 
-def test_an_agent_is_stopped_after_a_question_and_let_go_on(room: LocalRoom, own: LocalRoom):
+def test_of_an_agent_that_does_not_run_that_is_said_and_no_single_key_does_anything(
+    room: LocalRoom, own: LocalRoom
+):
+    async def scene(seen: Seen) -> None:
+        await seen.until("builder", "not running")
+        await seen.press("s")
+        await seen.until("builder does not run: there is nothing to stop", "postroom spawn builder --home")
+        assert "Stop: end its turn" not in seen.text
+        await seen.press("enter", "escape")
+        await seen.until("Agents", without="does not run")
+        assert room.peek("builder") == []
+
+    watch(own, scene, size=(220, 30))
+
+
+def test_an_agent_is_paused_after_a_question_and_let_go_on(room: LocalRoom, own: LocalRoom):
     async def scene(seen: Seen) -> None:
         await seen.until("builder")
         await seen.press("s")
-        await seen.until(
-            "Stop builder?", "It can only be told: no bridge reaches it.", "Tell it to stop: Sends"
-        )
+        await seen.until("nothing to stop", "Pause: its mail waits")
         await seen.press("escape")
-        await seen.until("Agents", without="Stop builder?")
+        await seen.until("Agents", without="nothing to stop")
         assert room.peek("builder") == []
         await seen.press("s")
-        await seen.until("Stop builder?")
+        await seen.until("nothing to stop")
         await seen.press("down", "enter")
         await seen.until("told, not stopped", "paused, told to stop")
         [(mail, _)] = room.sent("human:ana")
@@ -227,6 +240,30 @@ def test_every_key_is_listed_and_only_those_that_mean_something(room: LocalRoom,
     watch(own, scene, size=(80, 24))
 
 
+def test_a_key_that_means_nothing_here_says_where_it_would(room: LocalRoom, own: LocalRoom):
+    room.join("human:ana")
+    room.send("builder", "hello")
+
+    async def scene(seen: Seen) -> None:
+        await seen.until("builder", "hello")
+        await seen.press("u")
+        await seen.until("builder is not paused.")
+        await seen.press("r")
+        await seen.until("Choose a letter that was not delivered first")
+        await seen.press("d")
+        await seen.until("Nothing waits for a decision.")
+        await seen.press("t")
+        await seen.until("Choose a message first")
+        await seen.press("end", "s")
+        await seen.until("human:ana is a person: there is nothing to stop.")
+        await seen.press("tab", "s")
+        await seen.until("Choose an agent first")
+        await seen.press("slash", *"sturmd")
+        await seen.until("sturmd", without="Choose")
+
+    watch(own, scene)
+
+
 @pytest.mark.parametrize("size", [(80, 24), (40, 12), (200, 60), (20, 5)])
 def test_any_size_of_terminal_will_do(room: LocalRoom, own: LocalRoom, size: tuple[int, int]):
     for n in range(30):
@@ -252,13 +289,16 @@ def test_an_agent_that_asks_stands_first_with_the_command_that_leads_to_it(
             await seen.until(
                 "Needs you  1 agent that cannot go on", "▲ tester needs a person", "1 needs somebody"
             )
-            assert "postroom attach shop/tester" in seen.text
+            assert seen.text.count(f"postroom attach shop/tester --home {home}") == 2
             await seen.press("shift+tab", "s")
             await seen.until("Stop tester?", "Now: needs a person.")
             await seen.press("escape", "enter")
             await seen.until("Answer it in its terminal: postroom attach shop/tester", "→ docs   ")
+            await seen.pilot.resize_terminal(100, 30)
+            await seen.press("escape")
+            await seen.until("▲ tester needs a person", without="postroom attach")  # whole, or not at all
 
-        watch(script.room, scene, size=(130, 30))
+        watch(script.room, scene, size=(400, 30))
 
 
 def _view(cli: CommandLine, *argv: str) -> Any:

@@ -131,7 +131,8 @@ _COUNT: Json = {"type": "object", "additionalProperties": NUMBER}
 OPERATIONS: tuple[Operation, ...] = (
     # reading
     Operation("me", "GET", "/me", "Who calls, and what it may do.", MAIL, (), document(
-        {"agent": MAYBE, "kind": TEXT, "scopes": listed(TEXT), "verified": TEXT, "project": TEXT})),
+        {"agent": MAYBE, "kind": TEXT, "scopes": listed(TEXT), "verified": TEXT, "project": TEXT,
+         "home": MAYBE})),
     Operation("projects", "GET", "/projects", "The scopes of names.", MAIL, (),
               document({"projects": listed(ref("Project"))})),
     Operation("agents", "GET", "/agents", "Who is here, what waits for each, and how each is reached.", MAIL, (

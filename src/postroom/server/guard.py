@@ -6,6 +6,7 @@ come from our own. Cookies are no defence against that: they do not tell ports a
 """
 
 from http.cookies import CookieError, SimpleCookie
+from ipaddress import ip_address
 from typing import NamedTuple
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -97,8 +98,15 @@ def _brought(scope: Scope, headers: Headers, cookie: str) -> Credentials:
     return Credentials(
         bearer.strip() if kind.lower() == "bearer" else "",
         _cookie(headers, cookie) if uid < 0 else "",
-        pid, uid, headers.get("postroom-agent", "")[:200],
+        pid, uid, headers.get("postroom-agent", "")[:200], _is_near(scope),
     )  # fmt: skip
+
+
+def _is_near(scope: Scope) -> bool:
+    try:
+        return ip_address((scope.get("client") or ("", 0))[0]).is_loopback
+    except ValueError:
+        return False  # a Unix socket has no address
 
 
 def _peer(scope: Scope) -> tuple[int, int]:

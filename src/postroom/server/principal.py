@@ -30,6 +30,7 @@ class Credentials(NamedTuple):
     pid: int = 0  # at the Unix socket, the process there
     uid: int = -1
     claimed: str = ""  # who a program at the Unix socket says it is
+    is_near: bool = False  # from this machine, or through a tunnel to it
 
     @property
     def is_local(self) -> bool:
@@ -52,6 +53,7 @@ class Principal(NamedTuple):
     name: str | None = None  # that it calls itself, where that is all there is
     key: str = ""
     token: str = ""  # the digest of that which proves it
+    is_near: bool = False  # see `Credentials`
 
     def check(self, scope: str) -> None:
         if scope not in self.scopes:
@@ -82,6 +84,10 @@ class Principal(NamedTuple):
 
 def identify(home: str, tx: "ReadTx", brought: Credentials) -> Principal:
     """Raises `NotLoggedIn` where nothing tells, and `UnknownToken` for what is none."""
+    return _identified(home, tx, brought)._replace(is_near=brought.is_near or brought.is_local)
+
+
+def _identified(home: str, tx: "ReadTx", brought: Credentials) -> Principal:
     if brought.bearer:
         return _by_token(home, tx, brought)
     if brought.is_local and brought.uid == host.user():

@@ -8,12 +8,13 @@ from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.events import Key
 from textual.widgets import Footer, Input, Static
 
 from postroom.errors import PostroomError
 from postroom.top import detail, line
-from postroom.top.doing import doing, inbox, runs, session
-from postroom.top.line import Part
+from postroom.top.doing import doing, inbox, runs, session, told
+from postroom.top.line import Part, called
 from postroom.top.rows import Rows
 from postroom.top.source import Source
 from postroom.top.steering import Steering, words
@@ -39,6 +40,15 @@ _HELP = (
     ("u", "let a paused agent go on"),
     ("q", "leave"),
 )
+_NEEDS = {  # what a key does, and what has to be chosen for it
+    "s": ("stop", "Choose an agent first (⇥)."),
+    "u": ("resume", "Choose an agent that is paused first (⇥)."),
+    "m": ("mail_of", "Choose an agent first (⇥)."),
+    "t": ("thread", "Choose a message first (⇥)."),
+    "d": ("decide", "Nothing waits for a decision."),
+    "a": ("answer", "Choose a question to you first (⇥)."),
+    "r": ("retry", "Choose a letter that was not delivered first (⇥)."),
+}
 _OWN = ("find", "thread", "mail_of", "decide", "answer", "retry", "stop", "resume", "leave", "keys", "quit")
 _RAIL = "●●◐○ the rungs: stored, offered, seen, acknowledged; ◐ by some of many, × where it ended otherwise"
 
@@ -148,7 +158,7 @@ class Top(Steering):
     def _show(self, view: View) -> None:
         self._view, self._lost = view, ""
         self.rows("needs").lay(lambda wide: line.needs(view, wide) + line.others(view, wide))
-        nobody = "Nobody is here yet: postroom join NAME"
+        nobody = f"Nobody is here yet: {told(view.me, 'postroom join NAME')}"
         self.rows("agents").lay(lambda wide: line.agents(view, wide), empty=nobody)
         nothing = "Nothing that fits." if self._wanted else "Nothing was written yet."
         self.rows("mail").lay(lambda wide: line.mail(view, wide), empty=nothing)
@@ -276,7 +286,7 @@ class Top(Steering):
     def action_find(self) -> None:
         self._find.display = True
         self._find.value = self._wanted
-        self._find.focus()
+        self.screen.set_focus(self._find)  # at once: the next key may have been pressed already
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         self.action_leave()
@@ -319,6 +329,25 @@ class Top(Steering):
             "leave": is_open or bool(self._wanted),
         }
         return means.get(action, True)
+
+    def on_key(self, event: Key) -> None:
+        """A key that means nothing now is answered, too: with where it would."""
+        action = _NEEDS.get(event.key, ("", ""))[0]
+        is_free = len(self.screen_stack) == 1 and not self._find.has_focus and self._view is not None
+        if action and is_free and not self.check_action(action, ()):
+            self.say(self._why_not(action) or _NEEDS[event.key][1])
+
+    def _why_not(self, action: str) -> str:
+        """Of the agent or the person that is chosen, or of what waits."""
+        if action == "decide" and self._view is not None and self._view.gates:
+            return "Choose the question first (⇥)."
+        one = self.agent() if self.rows("agents").has_focus or self._of[0] == "agent" else None
+        if one is None or action not in ("stop", "resume"):
+            return ""
+        name = called(one["address"], self._view.me["project"] if self._view else "")
+        if one["kind"] == "human":
+            return f"{name} is a person: there is nothing to stop."
+        return f"{name} is not paused." if action == "resume" else ""
 
     @property
     def _find(self) -> Input:

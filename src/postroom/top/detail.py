@@ -9,7 +9,7 @@ from postroom.clock import left, wall
 from postroom.model.message import Json
 from postroom.protocol.unwire import moment
 from postroom.top import word
-from postroom.top.doing import ago, attach, doing, inbox, reached, title
+from postroom.top.doing import ago, attach, doing, inbox, reached, title, told
 from postroom.top.line import MARKS, Part, called
 from postroom.top.source import Source
 from postroom.top.standing import standing
@@ -26,7 +26,7 @@ Lines = list[list[Part]]
 def message(source: Source, view: View, ref: str) -> Lines:
     """What it says, how far it got with each, and everything that happened to it."""
     found, story = source.call("message", ref=ref), source.call("timeline", ref=ref)
-    lines = [*_head(found, view), [], *_body(found, _WHOLE), []]
+    lines = [*_head(found, view), [], *_body(found, _WHOLE, view.me), []]
     who = {one["id"]: one for one in view.agents}.get
     for delivery in found["deliveries"]:
         stands = standing(delivery, who(delivery["recipient_id"]))
@@ -59,15 +59,16 @@ def full(at: str) -> str:
     return time.strftime("%H:%M:%S" if then[:3] == time.localtime()[:3] else "%d %b %H:%M:%S", then)
 
 
-def _body(found: Json, most: int) -> Lines:
+def _body(found: Json, most: int, me: Json) -> Lines:
     text = found["body"]
     lines = [[Part(line)] for line in plain(text[:most].rstrip("\n")).split("\n")] if text else []
     if len(text) > most:
-        more = f"… {len(text) - most:,} more characters: postroom thread {found['handle']}"
+        whole = told(me, f"postroom thread {found['handle']}")
+        more = f"… {len(text) - most:,} more characters: {whole}"
         lines.append([Part(more, "dim")])
     if found["payload"]:
-        told = [f"{plain(key)}: {_value(value)[:most]}" for key, value in found["payload"].items()]
-        lines += [[], *([Part(text, "dim")] for text in told)]
+        facts = [f"{plain(key)}: {_value(value)[:most]}" for key, value in found["payload"].items()]
+        lines += [[], *([Part(text, "dim")] for text in facts)]
     return lines
 
 
@@ -116,7 +117,7 @@ def thread(source: Source, view: View, ref: str) -> Lines:
             Part(f"  {full(one['created_at'])}", "dim"),
             *(Part(f"  {each.rail} {each.word}", each.tone) for each in rails[:3]),
         ]
-        lines += _body({**one, "payload": None}, _EACH)
+        lines += _body({**one, "payload": None}, _EACH, view.me)
     return lines
 
 
@@ -134,7 +135,7 @@ def agent(source: Source, view: View, party: str) -> Lines:
     if now.until and inbox(one):
         lines.append([Part(f"Its mail waits {now.until}.", tone)])
     if now.state == "asks":
-        there = attach(one)
+        there = told(view.me, attach(one))
         how = [Part("Answer it in its terminal: "), Part(there, "link")]
         lines.append(how if there else [Part("Answer it where it runs: its terminal is not known here.")])
     if now.doubt:

@@ -108,6 +108,23 @@ class Interrupt(Dialog):
         self.choices = (*each, ("", "Leave it alone"))
 
 
+class Absent(Dialog):
+    """Of an agent that does not run there is nothing to stop; what else can be done for it."""
+
+    chosen = None
+    note = Interrupt.note
+
+    def __init__(self, name: str, start: str) -> None:
+        super().__init__()
+        self.title_text = f"{plain(name)} does not run: there is nothing to stop"
+        self.detail = f"Its mail is kept until it is started. Start it as you do, or: {start} -- COMMAND"
+        self.choices = (
+            ("pause", "Pause: its mail waits until it is resumed, though it is started"),
+            ("cancel", "Cancel: what it was asked goes back to who asked"),
+            ("", "Leave it alone"),
+        )
+
+
 class Sure(Dialog):
     """A plain question."""
 

@@ -1,6 +1,7 @@
 """What an agent does, how that is known, and whether somebody should look after it."""
 
 import re
+import shlex
 from typing import Literal, NamedTuple
 
 from postroom.clock import rough, wall
@@ -134,6 +135,12 @@ def hindrance(agent: Json) -> str:
     if one and one["presence"] == "permission":
         return "dialog"
     return "unknown" if seen.get("reason") == "unknown_screen" else ""
+
+
+def told(me: Json, command: str) -> str:
+    """A command of ours as it finds this room in any terminal, though another one is the usual."""
+    home = me.get("home")
+    return f"{command} --home {shlex.quote(plain(home))}" if home and command else command
 
 
 def attach(agent: Json) -> str:

@@ -8,7 +8,7 @@ from postroom.clock import left, wall
 from postroom.model.message import Json
 from postroom.protocol.unwire import moment
 from postroom.text import width
-from postroom.top.doing import Doing, State, attach, in_order, inbox
+from postroom.top.doing import Doing, State, attach, in_order, inbox, told
 from postroom.top.standing import summary
 from postroom.top.text import gist, plain
 from postroom.top.view import View
@@ -68,11 +68,12 @@ def agents(view: View, columns: int) -> list[Row]:
     wide = min(_NAME, max(map(width, names.values()), default=0), max(8, columns // 4))
     doings = max((len(doing.word) for _, doing in pairs), default=0)
     return [
-        Row(one["id"], _agent(one, doing, (names[one["id"]], wide, doings), columns)) for one, doing in pairs
+        Row(one["id"], _agent(one, doing, (names[one["id"]], wide, doings), view.me, columns))
+        for one, doing in pairs
     ]
 
 
-def _agent(one: Json, doing: Doing, laid: tuple[str, int, int], columns: int) -> list[Part]:
+def _agent(one: Json, doing: Doing, laid: tuple[str, int, int], me: Json, columns: int) -> list[Part]:
     name, wide, doings = laid
     mark, style = MARKS[doing.state]
     is_calm = doing.state in ("off", "person", "left")
@@ -87,17 +88,17 @@ def _agent(one: Json, doing: Doing, laid: tuple[str, int, int], columns: int) ->
         Part(cut(f"✉ {count:,}" if count else "", 6), "waits"),
     ]
     rest = columns - sum(width(part.text) for part in parts)
-    return parts + fitted(_about(one, doing, style), rest)
+    return parts + fitted(_about(one, doing, style, me), rest)
 
 
-def _about(one: Json, doing: Doing, style: str) -> list[Part]:
+def _about(one: Json, doing: Doing, style: str, me: Json) -> list[Part]:
     """What it waits for, what is in doubt, how that is known; of somebody who is fine, what they are for."""
     count, said = inbox(one), list[Part]()
     if doing.until and count:
         said.append(Part(f"{count:,} {'waits' if count == 1 else 'wait'} {doing.until}", style))
     elif doing.state == "asks":
         said.append(Part(f"stands still {doing.until}", style))
-    if doing.state == "asks" and (there := attach(one)):
+    if doing.state == "asks" and (there := told(me, attach(one))):
         said.append(Part(there, "link"))
     if doing.doubt:
         said.append(Part(doing.doubt, "trouble"))
@@ -107,9 +108,11 @@ def _about(one: Json, doing: Doing, style: str) -> list[Part]:
 
 
 def fitted(parts: Iterable[Part], columns: int) -> list[Part]:
-    """As many of them as there is room for."""
+    """As many of them as there is room for. A command is there whole or not at all: opened, it is."""
     found: list[Part] = []
     for part in parts:
+        if part.text.lstrip().startswith("postroom ") and width(part.text) > columns:
+            continue
         if columns <= 0 or (found and width(part.text) > columns and columns < _SCRAP):
             break
         text = part.text if width(part.text) <= columns else cut(part.text, columns)
@@ -168,7 +171,7 @@ def needs(view: View, columns: int) -> list[Row]:
     project = view.me["project"]
     rows = [Row(f"gate {one['message']['id']}", _gate(one, project, columns)) for one in view.mine]
     rows += [Row(f"request {one['id']}", _request(one, project, columns)) for one in view.asks]
-    rows += [Row(f"agent {one['id']}", _asking(one, found, project, columns)) for one, found in asking(view)]
+    rows += [Row(f"agent {one['id']}", _asking(one, found, view.me, columns)) for one, found in asking(view)]
     for kind, mark, letters in (("dead", "×", view.dead), ("uncertain", "≈", view.uncertain)):
         rows += [
             Row(f"{kind} {one['id']} {one['delivery']['recipient_id']}", _lost(one, mark, project, columns))
@@ -203,11 +206,11 @@ def asking(view: View) -> list[tuple[Json, Doing]]:
     return [(one, found) for one, found in in_order(view.agents) if found.state == "asks"]
 
 
-def _asking(one: Json, found: Doing, project: str, columns: int) -> list[Part]:
-    there = attach(one)
+def _asking(one: Json, found: Doing, me: Json, columns: int) -> list[Part]:
+    there = told(me, attach(one))
     parts = [
         Part("▲ ", "trouble"),
-        Part(called(one["address"], project), "bold"),
+        Part(called(one["address"], me["project"]), "bold"),
         Part(f" {found.word}", "trouble"),
         *([Part(f"  {there}", "link")] if there else []),
         Part(f"  {found.evidence}", "dim"),

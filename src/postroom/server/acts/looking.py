@@ -1,13 +1,15 @@
 """Operations that only look."""
 
+import os
 from typing import Any
 
 from postroom.clock import iso
 from postroom.errors import InvalidValue, UnknownProject
+from postroom.home import default
 from postroom.model.address import parse
 from postroom.model.message import Agent, AgentStatus, Json, Message
 from postroom.protocol import record, wire
-from postroom.protocol.operation import OBSERVE
+from postroom.protocol.operation import OBSERVE, OPERATE
 from postroom.room import content, glance
 from postroom.room.dead import uncertain
 from postroom.room.history import concerns
@@ -24,7 +26,16 @@ def me(call: Call) -> Json:
     return {
         "agent": who.address, "kind": "human" if who.agent and who.agent.is_human else "agent",
         "scopes": sorted(who.scopes), "verified": who.verified, "project": call.room.project(),
+        "home": _home(call),
     }  # fmt: skip
+
+
+def _home(call: Call) -> str | None:
+    """Where a person's commands find this room, if they must be told, in whatever terminal they are typed.
+    Paths of this machine are for those who are at it, and see to its agents.
+    """
+    is_told = call.who.is_near and call.who.has(OPERATE)
+    return call.room.home if is_told and call.room.home != os.path.abspath(default()) else None
 
 
 def projects(call: Call) -> Json:

@@ -1,6 +1,7 @@
 /** What the page knows of the room: whole small tables, and of each message what a line of the log shows. */
 
 import { Fault, get } from "./api.js";
+import { standIn } from "./shell.js";
 import { gist } from "./text.js";
 
 /** @typedef {import("./wire.js").Agent} Agent */
@@ -34,7 +35,7 @@ export function briefly(message) {
 /** Fires `change` when anything is new, `mail` (a Brief) for a message that was just sent, and `refused` when the session is over. */
 export class Store extends EventTarget {
   /** @type {Me} */
-  me = { address: "", scopes: [] };
+  me = { address: "", scopes: [], home: "" };
   /** @type {Map<string, Agent>} */
   agents = new Map();
   /** @type {string[]} */
@@ -181,8 +182,9 @@ export class Store extends EventTarget {
   async #table(table) {
     switch (table) {
       case "me": {
-        const { agent, scopes } = await get("/me");
-        this.me = { address: agent ?? "", scopes };
+        const { agent, scopes, home } = await get("/me");
+        this.me = { address: agent ?? "", scopes, home: home ?? "" };
+        standIn(this.me.home);
         break;
       }
       case "agents": {

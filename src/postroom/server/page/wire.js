@@ -141,5 +141,6 @@
  * @typedef {object} Me
  * @property {string} address
  * @property {string[]} scopes
+ * @property {string} home where commands must be told that the room is; empty: they find it
  */
 export {};

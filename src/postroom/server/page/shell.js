@@ -1,0 +1,19 @@
+/** Commands for a terminal: each as it finds this room, though another one is the usual. */
+
+let home = "";
+
+/** @param {string} where the room is, if commands must be told; else empty */
+export function standIn(where) {
+  home = where;
+}
+
+/** A text as one word of a shell. @param {string} text */
+const word = (text) => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'"'"'`)}'`);
+
+/** A command of ours, with the room that it is about; what follows `--` is for another program, and `#` begins a remark. @param {string} text */
+export function told(text) {
+  if (!home || !text.startsWith("postroom ") || text.startsWith("postroom demo")) return text;
+  const end = text.search(/ -- |\s+#/);
+  const at = end < 0 ? text.length : end;
+  return `${text.slice(0, at)} --home ${word(home)}${text.slice(at)}`;
+}
