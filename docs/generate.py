@@ -18,12 +18,14 @@ from pages.interface import python
 from pages.letter import letters
 from pages.mcp import mcp
 from pages.message import TYPES, bus, definitions, types
+from pages.ready import READY, ready
 from pages.runtime import LISTED, listed, runtimes
 
 from postroom.bridges.files.schema import SCHEMAS
 
 PAGES: dict[str, Callable[[], str]] = {
     LISTED: listed,
+    READY: ready,
     **{f"{TYPES}/{one['name']}.json": definition(one) for one in definitions()},
     "types.md": types,
     "asyncapi.json": bus,

@@ -19,6 +19,7 @@ from postroom.daemon import instance
 from postroom.daemon.place import log_path, running
 from postroom.home import beside
 from postroom.mcp_server.place import LONGEST
+from postroom.mcp_server.tool import BY_NAME
 from postroom.model.ladder import State
 from postroom.room.local import LocalRoom
 from tests.commandline import COMMAND
@@ -261,6 +262,38 @@ def test_a_request_at_which_every_connection_ends_is_answered_too(house: House):
         door.shutdown(socket.SHUT_RDWR)
     assert answer["id"] == 1
     assert "again and again" in answer["error"]["message"]
+
+
+@pytest.mark.promise("mcp-answers")
+def test_what_is_the_same_for_everybody_is_told_before_a_daemon_serves(house: House):
+    """And once: when one does, it is told what the client has said, and its answer is not passed on."""
+    path = beside(house.home, "http.sock")
+    host.private_directory(os.path.dirname(path))
+    with house.shim() as shim, socket.socket(socket.AF_UNIX) as door:
+
+        def say(number: int, method: str, **params: Any) -> None:
+            said = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+            shim.stdin.write(json.dumps(said).encode() + b"\n")
+            shim.stdin.flush()
+
+        def hear() -> Any:
+            return json.loads(shim.stdout.readline())
+
+        door.bind(path)  # at which nobody answers
+        door.listen()
+        say(1, "initialize", **OPENING)
+        assert hear()["result"]["serverInfo"]["name"] == "postroom"
+        shim.stdin.write(b'{"jsonrpc":"2.0","method":"notifications/initialized"}\n')
+        say(2, "tools/list")
+        assert {one["name"] for one in hear()["result"]["tools"]} == set(BY_NAME)
+        assert not running(house.home)
+        say(3, "tools/call", name="send", arguments={"to": "planner", "body": "hello"})
+        say(4, "tools/list", cursor="x")
+        os.unlink(path)
+        door.close()
+        assert sorted((hear()["id"], hear()["id"])) == [3, 4]
+        assert running(house.home)
+    assert [mail.body for mail in house.room.peek("planner")] == ["hello"]
 
 
 def test_a_client_that_does_not_want_the_answer_leaves_no_trace(house: House):

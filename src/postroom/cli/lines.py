@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
     from postroom.mcp_server.shim import Link
 
+attempted: "list[Shim]" = []  # one that has heard a client, and did not get to a daemon
+
 _PATIENCE, _PAUSE = 15.0, 0.05  # seconds for a daemon's web server to begin
 _SHORT = 80  # characters of a path that surely fits a socket's address
 
@@ -22,11 +24,16 @@ def attempt() -> bool:
         return False
     try:
         first = [_local(beside(home, "http.sock"))]
-        made = shim(lambda: first.pop() if first else daemon(home))
-        made.open()
-    except (OSError, Refusal):
+    except OSError:
         return False
-    made.run()
+    made = shim(lambda: first.pop() if first else daemon(home))
+    try:
+        is_open = made.begin()
+    except (OSError, Refusal):
+        attempted.append(made)
+        return False
+    if is_open:
+        made.run()
     return True
 
 

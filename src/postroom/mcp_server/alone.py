@@ -1,6 +1,7 @@
 """The tools with no daemon: this process opens the room itself, and serves one client over its pipes."""
 
 import asyncio
+import json
 import os
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -76,30 +77,37 @@ class Alone:
         return found, self.room.on_behalf(found.address, found.project, Witness(evidence=known))
 
 
-def serve(room: "LocalRoom", project: str) -> None:
-    """Until the client has said its last."""
+def serve(room: "LocalRoom", project: str, heard: bytes, given: set[Any]) -> None:
+    """Until the client has said its last. `heard`: what it said so far; `given`: which answers it has."""
     room.store.look()  # whoever finishes with the room does it in this thread
-    asyncio.run(_serve(Alone(room, project)))
+    asyncio.run(_serve(Alone(room, project), heard, given))
 
 
-async def _serve(alone: Alone) -> None:
+async def _serve(alone: Alone, heard: bytes, given: set[Any]) -> None:
     tools, server = made(alone)
     guest = Guest("", alone.admit, host.identity())
     pipes = ThreadPoolExecutor(2, "pipe")
 
     async def write(text: str) -> None:
+        if given:
+            said = json.loads(text)
+            if "method" not in said and said.get("id") in given:
+                given.discard(said["id"])
+                return
         await asyncio.get_running_loop().run_in_executor(pipes, _write, text.encode() + b"\n")
 
     stream = Stream(server, alone, guest, ids.nonce(), write)
     try:
-        await stream.serve(_lines(pipes))
+        await stream.serve(_lines(pipes, heard))
     finally:
         tools.news.close()
 
 
-async def _lines(pipes: ThreadPoolExecutor) -> AsyncIterator[bytes]:
+async def _lines(pipes: ThreadPoolExecutor, heard: bytes) -> AsyncIterator[bytes]:
     parts: list[bytes] = []
-    while data := await asyncio.get_running_loop().run_in_executor(pipes, os.read, 0, 1 << 16):
+    loop = asyncio.get_running_loop()
+    while data := heard or await loop.run_in_executor(pipes, os.read, 0, 1 << 16):
+        heard = b""
         parts.append(data)
         if b"\n" in data:
             *lines, rest = b"".join(parts).split(b"\n")

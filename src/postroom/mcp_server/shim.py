@@ -7,6 +7,7 @@ what it has done already, so nothing is done twice; and it is told which answers
 none counts as read that was lost on the way.
 """
 
+import _thread  # what `threading` wraps, at a tenth of its cost to a start
 import json
 import os
 import select
@@ -14,6 +15,7 @@ import time
 from binascii import b2a_base64
 
 from postroom.mcp_server.place import LINES, LONGEST, PASSED
+from postroom.mcp_server.ready import Ready
 
 TYPE_CHECKING = False  # what `typing` and `socket` take to load is felt
 if TYPE_CHECKING:
@@ -144,6 +146,8 @@ class Shim:
         self._unwanted: set[Any] = set()  # numbers of answers that the client has already
         self._wanted: set[Any] = set()  # what the daemon has asked the client, by its number
         self._losses = 0
+        self._ready: Ready | None = None  # while the daemon is not there yet
+        self._held: list[bytes] = []  # what is to be sent then, and is no request
         self._in: list[bytes] = []
 
     def open(self) -> None:
@@ -159,6 +163,59 @@ class Shim:
                 if time.monotonic() > until:
                     raise
             time.sleep(_PAUSE)
+
+    def begin(self) -> bool:
+        """As `open`; meanwhile the client is told what is the same for everybody. False: it has gone already.
+
+        Where this raises, `heard` has what the client said.
+        """
+        self._ready = self._ready or Ready()
+        opened, failures = os.pipe(), list[BaseException]()
+
+        def opening() -> None:
+            try:
+                self.open()
+            except BaseException as exc:
+                failures.append(exc)
+            finally:
+                os.close(opened[1])
+
+        _thread.start_new_thread(opening, ())
+        if not self._meanwhile(opened[0]):
+            return False
+        os.close(opened[0])
+        if failures:
+            raise failures[0]
+        self._ready = None
+        try:
+            self._say_again()
+            held, self._held = self._held, []
+            for line in held:
+                assert self._link is not None
+                self._link.send(line)
+        except OSError:
+            self._lose()
+        return True
+
+    def _meanwhile(self, opened: int) -> bool:
+        poll = select.poll()
+        poll.register(0, select.POLLIN)
+        poll.register(opened, select.POLLIN)
+        while True:
+            ready = [number for number, _ in poll.poll()]
+            if opened in ready:
+                return True
+            if 0 in ready and not self._pass_in():
+                poll.unregister(0)
+                if not self._is_waiting():
+                    return False
+
+    def heard(self) -> "tuple[bytes, set[Any]]":
+        """What the client said so far, for another server; and the numbers of what is answered already."""
+        asked = [line for _, line in self._asked.values()]
+        opening = [line for _, line in self._opening if line not in asked]
+        given = {number for number, line in self._opening if number is not None and line in opening}
+        return b"".join((*opening, *asked, *self._held, *self._in)), given
 
     def run(self) -> None:
         """Until the client has said its last."""
@@ -190,7 +247,7 @@ class Shim:
         self._in.append(data)
         if not data or b"\n" in data:
             *lines, rest = b"".join(self._in).split(b"\n")
-            self._in = [rest]
+            self._in = [rest] if data else []
             for line in [*lines, rest] if not data else lines:
                 if line.strip():
                     self._ask(line + b"\n")
@@ -198,10 +255,37 @@ class Shim:
 
     def _ask(self, line: bytes) -> None:
         number, method, params = _read(line)
+        if self._is_answered(line, number, method, params):
+            return
+        self._keep(line, number, method, params)
+        if self._ready is not None:
+            if number is None and method != "notifications/initialized":
+                self._held.append(line)
+            return
+        try:
+            if self._link is None and not method.startswith("notifications/"):
+                self._open_again(but=number)
+            if self._link is not None:
+                self._link.send(line)
+        except OSError:
+            self._lose()
+
+    def _is_answered(self, line: bytes, number: "Any", method: str, params: "dict[str, Any]") -> bool:
+        """Without the daemon."""
         if len(line) > LONGEST:
             words = f"a line has at most {LONGEST >> 20} MB. Write large text to a file, and name the file."
             _refuse(number, _INVALID, words)
-            return
+            return True
+        known = self._ready.answer(method, params) if self._ready and number is not None else None
+        if known is None:
+            return False
+        if method == "initialize":
+            self._opening.append((number, line))
+        _write(json.dumps({"jsonrpc": "2.0", "id": number, "result": known}).encode() + b"\n")
+        return True
+
+    def _keep(self, line: bytes, number: "Any", method: str, params: "dict[str, Any]") -> None:
+        """Until it is answered, or as long as it counts."""
         if not method and number is not None:
             self._wanted.discard(number)
         if number is not None and method:
@@ -214,13 +298,6 @@ class Shim:
             self._followed.pop(str(params.get("uri")), None)
         elif method == _CANCELLED:
             self._asked.pop(params.get("requestId"), None)
-        try:
-            if self._link is None and not method.startswith("notifications/"):
-                self._open_again(but=number)
-            if self._link is not None:
-                self._link.send(line)
-        except OSError:
-            self._lose()
 
     def _pass_out(self, link: Line) -> None:
         try:
@@ -273,18 +350,21 @@ class Shim:
         """Say again what made the connection, and all that was not answered, `but` one that is to be sent."""
         try:
             self.open()
-            assert self._link is not None
-            for number, line in [*self._opening, *self._followed.values()]:
-                if number not in self._asked and number is not None:
-                    self._unwanted.add(number)
-                self._link.send(line)
-            repeated = {line for _, line in (*self._opening, *self._followed.values())}
-            for number, (_, line) in self._asked.items():
-                if number != but and line not in repeated:
-                    self._link.send(line)
+            self._say_again(but)
         except Exception as exc:  # whatever keeps the daemon away: the client must be answered
             self._link = None
             self._give_up(str(exc) or type(exc).__name__)
+
+    def _say_again(self, but: "Any" = None) -> None:
+        assert self._link is not None
+        for number, line in [*self._opening, *self._followed.values()]:
+            if number not in self._asked and number is not None:
+                self._unwanted.add(number)
+            self._link.send(line)
+        repeated = {line for _, line in (*self._opening, *self._followed.values())}
+        for number, (_, line) in self._asked.items():
+            if number != but and line not in repeated:
+                self._link.send(line)
 
     def _give_up(self, why: str) -> None:
         words = f"Postroom's daemon cannot be reached: {why}. Start it: postroom up"

@@ -1,7 +1,7 @@
 """`postroom mcp`."""
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import argparse
@@ -26,7 +26,7 @@ def add_arguments(parser: "Parser") -> None:
 
 def run(args: "argparse.Namespace", context: "Context") -> int:
     if args.no_daemon:
-        return _alone(args, context)
+        return _alone(args, context, b"", set())
     from postroom.cli import lines
     from postroom.home import ELSEWHERE, named
     from postroom.mcp_server.shim import Refusal
@@ -34,21 +34,26 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
     home = named(args.home)
     is_elsewhere = home.startswith(ELSEWHERE)
     connect = lines.elsewhere if is_elsewhere else lines.daemon
-    shim = lines.shim(lambda: connect(home), args.caller or "", args.project or "")
+    shim = (
+        lines.attempted.pop()
+        if lines.attempted
+        else lines.shim(lambda: connect(home), args.caller or "", args.project or "")
+    )
     try:
-        shim.open()
+        if not shim.begin():
+            return 0
     except Exception as exc:
         if is_elsewhere:
             raise
         why = f" ({exc})" if isinstance(exc, Refusal) else ""
         context.note(f"no daemon serves this{why}, so it is done without; see: postroom status")
-        return _alone(args, context)
+        return _alone(args, context, *shim.heard())
     shim.run()
     return 0
 
 
-def _alone(args: "argparse.Namespace", context: "Context") -> int:
+def _alone(args: "argparse.Namespace", context: "Context", heard: bytes, given: "set[Any]") -> int:
     from postroom.mcp_server.alone import serve
 
-    serve(context.room(create=True), args.project or os.environ.get("POSTROOM_PROJECT", ""))
+    serve(context.room(create=True), args.project or os.environ.get("POSTROOM_PROJECT", ""), heard, given)
     return 0
