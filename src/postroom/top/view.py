@@ -71,12 +71,14 @@ def look(source: Source, wanted: str = "", *, limit: int = MAIL) -> View:
     me = source.call("me")
     unread: Json = {"dead": [], "uncertain": []}
     lost = source.call("dead") if OBSERVE in me["scopes"] else unread
+    agents = source.call("agents")["agents"]
+    is_known = any(one["address"] == me["agent"] for one in agents)  # else it was never written to
     return View(
         me,
-        source.call("agents")["agents"],
+        agents,
         _mail(source, wanted, limit),
         source.call("gates")["gates"],
-        _asks(source, me["agent"]),
+        _asks(source, me["agent"]) if is_known else [],
         lost["dead"],
         lost["uncertain"],
         wall(),
@@ -88,9 +90,7 @@ def look_around(source: Source, view: View) -> View:
     return view._replace(agents=source.call("agents")["agents"], at=wall())
 
 
-def _asks(source: Source, me: str | None) -> list[Json]:
-    if not me:
-        return []
+def _asks(source: Source, me: str) -> list[Json]:
     wanted = {"with": me, "type": "request", "limit": _ASKS, "chars": _WHOLE}
     found = {
         one["id"]: one
