@@ -45,7 +45,7 @@ def test_without_colours_everything_can_be_read(room: LocalRoom, pane: Pane, hom
     shown.until("a letter", "1 waiting")
     shown.until("s stop")
     shown.press("s")
-    shown.until("Stop builder?")
+    shown.until("nothing to stop")
     assert COLOUR.search(shown.text("-e")) is None
     shown.press("Escape")
     shown.until("Agents", without="Stop builder?")
