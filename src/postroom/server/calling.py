@@ -38,6 +38,7 @@ _TEXTS = {  # by operation, the parameters that any text fits
     one.name: frozenset(part.name for part in one.parameters if part.schema in (TEXT, MAYBE))
     for one in OPERATIONS
 }
+_REQUIRED = {one.name: frozenset(part.name for part in one.parameters if part.required) for one in OPERATIONS}
 
 
 def checked(operation: Operation, args: Json) -> Json:
@@ -61,7 +62,7 @@ def _is_plain(name: str, args: Json) -> bool:
     for part, value in args.items():
         if part not in texts or type(value) is not str or not value.isascii():
             return False
-    return all(part in args for part in _SCHEMAS[name]["required"])
+    return _REQUIRED[name] <= args.keys()
 
 
 async def perform(desk: Desk, operation: Operation, asks: Credentials | Principal, args: Json) -> Any:
