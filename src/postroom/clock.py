@@ -16,8 +16,20 @@ def iso(at: int | None) -> str | None:
     if at is None:
         return None
     seconds, ms = divmod(at, 1000)
+    return f"{_spelt.get(seconds) or _spell(seconds)}.{ms:03}Z"
+
+
+_spelt: dict[int, str] = {}  # seconds as they are written: what is told at once is of the same few
+_MOST_SPELT = 64
+
+
+def _spell(seconds: int) -> str:
     y, mo, d, h, mi, s, *_ = time.gmtime(seconds)
-    return f"{y:04}-{mo:02}-{d:02}T{h:02}:{mi:02}:{s:02}.{ms:03}Z"
+    text = f"{y:04}-{mo:02}-{d:02}T{h:02}:{mi:02}:{s:02}"
+    if len(_spelt) >= _MOST_SPELT:
+        _spelt.clear()
+    _spelt[seconds] = text
+    return text
 
 
 def left(span: int) -> str:

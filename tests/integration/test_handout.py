@@ -1,14 +1,15 @@
 """Handing out: many mailboxes in one transaction, and what becomes of what was never proven."""
 
 from collections.abc import Iterable
+from typing import Any
 
 import pytest
 
 from postroom.errors import InvalidValue
 from postroom.model.ladder import Evidence, State
 from postroom.model.message import Mail
-from postroom.room import handout
-from postroom.room.handout import Cursor, Proof, Return, Want, claim_of, cursor, resume, stand
+from postroom.room import digest, handout, journal, replay
+from postroom.room.handout import Cursor, Proof, Return, Stand, Want, claim_of, cursor, resume, stand
 from postroom.room.local import LocalRoom
 
 
@@ -70,3 +71,44 @@ def test_a_cursor_counts_for_its_own_stand_and_mailbox_alone(room: LocalRoom):
 def test_what_is_no_cursor_is_refused(text: str):
     with pytest.raises(InvalidValue):
         cursor(text)
+
+
+class Porter:
+    """Claims what is new for those who stand there, in the transaction that stores it."""
+
+    def __init__(self, *stands: Stand) -> None:
+        self.stands = {one.party: one for one in stands}
+        self.given: list[Mail | None] = []
+
+    def take(self, tx: Any) -> list[Mail | None]:
+        message = handout.is_new(tx)
+        assert message is not None
+        wants = [Want(one, 1, len(self.given)) for party, one in self.stands.items() if party in tx.stirred]
+        self.given += (found := handout.hand_out_new(tx, message, wants))
+        return found
+
+    def bring(self, taken: list[Mail | None], *, is_stored: bool) -> None:
+        assert is_stored
+
+
+@pytest.mark.parametrize("connected", [["a0"], ["a0", "a1", "a2"], ["a0", "a1", "a2", "a3"]])
+def test_what_is_offered_as_it_is_stored_is_as_if_it_had_been_offered_then(
+    home: str, room: LocalRoom, connected: list[str]
+):
+    agents = {name: room.join(name) for name in ("a0", "a1", "a2", "a3")}
+    room.send("a2", "before")
+    porter = Porter(*(stand(agents[name].id, name) for name in connected))
+    room.couriers.append(porter)
+    sent = [
+        room.send("a0", "to one"), room.send("@all", "to all", confirm=True), room.send("a3", "to another")
+    ]  # fmt: skip
+    claimed = {(one.delivery.seq, one.delivery.recipient_id): one.delivery for one in porter.given if one}
+    stored = [delivery for one in sent for delivery in room.receipts(one.id).deliveries]
+    assert [one for one in stored if one.state is State.OFFERED] == [
+        claimed[one.seq, one.recipient_id] for one in stored if (one.seq, one.recipient_id) in claimed
+    ]
+    others = {agents["a2"].id} | {agent.id for name, agent in agents.items() if name not in connected}
+    assert {one.recipient_id for one in stored if one.state is State.STORED} >= others
+    journal.sync(room)
+    done = replay.replay(journal.directory(room), f"{home}-rebuilt")
+    assert done.digest == digest.digest(room.store.whole())

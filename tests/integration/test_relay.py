@@ -251,6 +251,8 @@ def test_a_message_to_many_is_claimed_for_all_who_are_connected_as_it_is_stored(
     links = [linked(web, name) for name in names]
     try:
         assert links[0].mail()["mail"]["body"] == "before"
+        for link in links:
+            link.hear("hello")  # which is written once it gets its mail
         sent = web.room.send("@all", "to all", confirm=True).id
         assert [link.mail()["mail"]["body"] for link in links] == ["to all"] * len(links)
         of_us = [one for one in web.room.receipts(sent).deliveries if one.recipient in names]

@@ -3,10 +3,15 @@
 `unwire` reads them back. A claim's nonce is told to nobody but who made the claim.
 """
 
+from json.encoder import encode_basestring as quote
 from typing import TYPE_CHECKING
 
 from postroom.clock import iso
+from postroom.model.ids import handle
+from postroom.model.ladder import Priority
+from postroom.model.message import NOTHING
 from postroom.protocol import wire
+from postroom.text import encode
 
 if TYPE_CHECKING:
     from postroom.model.conversation import Attachment, Gate, Thread
@@ -16,10 +21,28 @@ if TYPE_CHECKING:
     from postroom.model.tally import Stats
 
 Document = wire.Document
+_PRIORITIES = {one: one.name.lower() for one in Priority}
 
 
 def message(m: "Message") -> Document:
     return {**wire.message(m), "seq": m.seq}
+
+
+def spelt(m: "Message") -> str:
+    """`message` as JSON. Most have nothing but a body: theirs is written out, at a third of the cost."""
+    if m[17:] != NOTHING:
+        return encode(message(m))
+    # By position: that many lookups by name would cost as much as a statement.
+    seq, id, tenant, project, author, sender, role, verified, to, kind, cls, title, body, thread, at = m[:15]
+    return (
+        f'{{"id":"{id}","handle":"{handle(id)}","tenant":{quote(tenant)},"project":{quote(project)},'
+        f'"sender":{quote(sender)},"sender_id":"{author}","sender_session":null,"sender_runtime":null,'
+        f'"sender_role":{quote(role) if role is not None else "null"},"to":{quote(to)},"type":{quote(kind)},'
+        f'"priority":"{_PRIORITIES[m[15]]}","subject":{quote(title)},"body":{quote(body)},'
+        f'"payload":null,"metadata":null,"thread":"{thread}","reply_to":null,"correlation":null,'
+        f'"requires_ack":{"true" if m[16] else "false"},"attachments":[],"class":"{cls}","not_before":null,'
+        f'"expires_at":null,"key":null,"verified":"{verified}","created_at":"{iso(at)}","seq":{seq}}}'
+    )
 
 
 def delivery(d: "Delivery") -> Document:

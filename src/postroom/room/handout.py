@@ -11,10 +11,10 @@ from postroom import host
 from postroom.errors import InvalidValue, MailboxLeased
 from postroom.model import ids
 from postroom.model.context import context_id, session_id
-from postroom.model.ladder import Evidence, Outcome
-from postroom.model.message import Json, Mail, Message, first_delivery
+from postroom.model.ladder import Evidence, Outcome, State
+from postroom.model.message import Delivery, Json, Mail, Message, make
 from postroom.room import one
-from postroom.room.offer import claim, guard_lease, offered
+from postroom.room.offer import claim, guard_lease
 from postroom.room.settle import see
 from postroom.room.sweep import act_on_due, give_back, is_due, is_offered, reap
 
@@ -84,8 +84,9 @@ def stand(party: str, called: str) -> Stand:
 
 def claim_of(mail: Mail) -> Claim:
     """That by which it was handed out."""
-    assert mail.delivery.nonce is not None
-    return Claim(mail.delivery.recipient_id, mail.delivery.seq, mail.delivery.nonce)
+    delivery = mail.delivery
+    assert delivery.nonce is not None
+    return make(Claim, (delivery.recipient_id, delivery.seq, delivery.nonce))
 
 
 def cursor(text: str) -> Cursor:
@@ -141,10 +142,11 @@ def hand_out(tx: "WriteTx", room: "LocalRoom", want: Want) -> list[Mail]:
 
 def hand_out_new(tx: "WriteTx", message: Message, wants: list[Want]) -> list[Mail | None]:
     """Claim what this transaction has posted, for many at once; None where something else may come first."""
+    others = tx.not_alone(message, {at.party: at.claimer for at, _, _ in wants})
     offers: list[tuple[str, Json]] = []
     found: list[Mail | None] = []
     for at, _, after in wants:
-        if not tx.is_alone(at.party, at.claimer, message):
+        if at.party in others:
             found.append(None)
             continue
         said: Json = {
@@ -152,9 +154,18 @@ def hand_out_new(tx: "WriteTx", message: Message, wants: list[Want]) -> list[Mai
             "claimer": at.claimer, "handed": True, "lease_until": None,
         }  # fmt: skip
         offers.append((at.party, said))
-        found.append(offered(message, first_delivery(message, at.party, at.called), said, tx.now))
+        found.append(_offered_first(message, at, said["nonce"], tx.now))
     tx.offer_new(message, offers)
     return found
+
+
+def _offered_first(message: Message, at: Stand, nonce: str, now: int) -> Mail:
+    """As `offered` has it, of a message that was never offered before."""
+    return make(Mail, (message, make(Delivery, (
+        message.seq, message.id, at.party, at.called, State.OFFERED, ROUTE, None, 1, 0, None,
+        message.priority, False, False, None, at.context, nonce, at.claimer, now, message.created_at, now,
+        None, None, None,
+    ))))  # fmt: skip
 
 
 def is_new(tx: "WriteTx") -> Message | None:

@@ -78,6 +78,7 @@ class Premises:
         self.declared = declared
         # Whether there is anything to ask before something is sent, and anything that may hold what was.
         self.is_policed = bool(declared.routes) or settings.is_limiting
+        self._is_routed = bool(declared.routes) or settings.routes == "strict"
         self.is_shaped = bool(settings.recipient_rate or settings.digest_seconds)
         self._routes: list[Route] | None = None
 
@@ -158,6 +159,13 @@ class Premises:
 
             self._routes = declared_routes(self.declared.routes, self.home)
         return self._routes
+
+    def has_space(self, mailbox: str) -> bool:
+        """Whether one more is known to go into a mailbox, and no policy but its quota has to be asked."""
+        space = 0 if self._is_routed else self.space.get(mailbox, 0)
+        if space > 0:
+            self.space[mailbox] = space - 1
+        return space > 0
 
     def write(self) -> Unit:
         return Unit(self)

@@ -57,12 +57,13 @@ def send(
         if wanted.key and (earlier := tx.message_by_key(lane.author.id, wanted.key)):
             return duplicate(tx, earlier, wanted)
         note = ""
-        if room.is_policed:
+        if room.is_policed and not room.has_space(lane.mailbox):
             lane, note = admitted(room, tx, lane, wanted)
         goes_on = wanted.thread is not None or wanted.reply_to is not None
         if goes_on and (held := held_back(room, tx, lane, wanted)) is not None:
             return held
-        message, holds = post(room, tx, lane, wanted)
+        # Nothing else is asked in this transaction, so who brings it may be the one to store its deliveries.
+        message, holds = post(room, tx, lane, wanted, lingers=bool(room.couriers) and tx.part is None)
         if tx.vacant == lane.mailbox and holds is None:
             unit.announced = message
     return answer(message, lane.recipients, unit, holds, note)
@@ -78,6 +79,8 @@ def admitted(
 
 def _count(room: "LocalRoom", tx: "WriteTx", lane: directory.Lane, wanted: Draft) -> None:
     """What is about to be stored counts for its sender; a person may always interrupt."""
+    if not (room.settings.sender_rate or room.settings.sender_quota):
+        return
     if lane.author.is_human and "interrupt" in (wanted.cls, wanted.type):
         return
     from postroom.room.policy import draw  # noqa: PLC0415 - where there is one
@@ -86,13 +89,16 @@ def _count(room: "LocalRoom", tx: "WriteTx", lane: directory.Lane, wanted: Draft
 
 
 def post(
-    room: "LocalRoom", tx: "WriteTx", lane: directory.Lane, wanted: Draft
+    room: "LocalRoom", tx: "WriteTx", lane: directory.Lane, wanted: Draft, *, lingers: bool = False
 ) -> "tuple[Message, dict[str, Hold] | None]":
     """Store a message; for whom of them it is held, and why."""
     if room.is_policed:
         _count(room, tx, lane, wanted)
     message = compose(tx, lane, wanted)
-    tx.post(message, lane.ids)
+    is_all = wanted.type != GATE and not lane.reserved and not room.is_shaped
+    tx.post(message, lane.ids, lingers=lingers and is_all)
+    if is_all:
+        return message, None
     if wanted.type == GATE:
         _post_denial(tx, message)
     if not lane.reserved and not room.is_shaped:

@@ -112,6 +112,7 @@ class Unit:
             if tx.stirred:
                 for courier in room.couriers:
                     taken.append((courier, courier.take(tx)))
+                tx.complete()
                 room.quiet.lift(tx.stirred)
             for party in tx.unsettled:
                 room.contest(tx, party)

@@ -6,7 +6,7 @@ from typing import Any
 
 from postroom.errors import InvalidPayload, InvalidValue
 from postroom.model.message import Json
-from postroom.protocol.operation import OPERATIONS, Operation
+from postroom.protocol.operation import MAYBE, OPERATIONS, TEXT, Operation
 from postroom.protocol.schema import check
 from postroom.server.acts import looking, measuring, steering, waiting, writing
 from postroom.server.desk import Call, Desk
@@ -34,10 +34,17 @@ _SCHEMAS: dict[str, Json] = {
     }
     for one in OPERATIONS
 }
+_TEXTS = {  # by operation, the parameters that any text fits
+    one.name: frozenset(part.name for part in one.parameters if part.schema in (TEXT, MAYBE))
+    for one in OPERATIONS
+}
+_REQUIRED = {one.name: frozenset(part.name for part in one.parameters if part.required) for one in OPERATIONS}
 
 
 def checked(operation: Operation, args: Json) -> Json:
     """What a call says, if it is sound; `InvalidValue` names what is not."""
+    if _is_plain(operation.name, args):
+        return args
     try:
         check(args, _SCHEMAS[operation.name], "request")
         encode(args).encode()
@@ -47,6 +54,15 @@ def checked(operation: Operation, args: Json) -> Json:
     except (UnicodeEncodeError, RecursionError, ValueError):
         raise InvalidValue("the request holds what is no text, or is nested too deep") from None
     return args
+
+
+def _is_plain(name: str, args: Json) -> bool:
+    """Whether it is sound because it is nothing but text, each of it where any text may stand."""
+    texts = _TEXTS[name]
+    for part, value in args.items():
+        if part not in texts or type(value) is not str or not value.isascii():
+            return False
+    return _REQUIRED[name] <= args.keys()
 
 
 async def perform(desk: Desk, operation: Operation, asks: Credentials | Principal, args: Json) -> Any:

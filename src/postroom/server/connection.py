@@ -57,9 +57,9 @@ class Connection:
     def push(self, mail: Mail, texts: dict[int, str]) -> None:
         """Claimed for it just now; what cannot be written is not open."""
         text, claim = self._dress(mail, texts), claim_of(mail)
-        number = _number(claim)
+        number, ref = _number(claim), mail[0].id
         self.open[number] = claim
-        self._numbers[mail.id], self._ids[number] = number, mail.id
+        self._numbers[ref], self._ids[number] = number, ref
         self._put(number, text)
 
     def drop(self, claims: Iterable[Claim]) -> int:
@@ -150,4 +150,5 @@ class Connection:
 
 def _number(claim: Claim) -> int:
     """The how manieth of its stand."""
-    return int(claim.nonce.rpartition(".")[2])
+    nonce = claim.nonce
+    return int(nonce[nonce.rindex(".") + 1 :])

@@ -20,7 +20,7 @@ from postroom.bell.contract import Waiter
 from postroom.bell.polling import SECONDS
 from postroom.errors import PostroomError, StoreBusy
 from postroom.model.ladder import Evidence
-from postroom.model.message import Mail, Message
+from postroom.model.message import Mail, Message, make
 from postroom.room.handout import (
     Claim,
     Cursor,
@@ -198,15 +198,19 @@ class Exchange:
     # As a courier, in whatever thread writes
 
     def take(self, tx: "WriteTx") -> Taken | None:
-        parties = [party for party in tx.stirred if party in self._mailboxes]
+        parties = list(self._mailboxes.keys() & tx.stirred)
         if not parties or self._task is None:
             return None
         taken = Taken()
         try:
             if (message := is_new(tx)) is not None:
                 parties = self._take_new(tx, message, parties, taken)
-            self._rung.update(parties[_AT_ONCE:])
-            self._take(tx, parties[:_AT_ONCE], taken)
+            else:
+                tx.complete()
+            if parties:
+                self._rung.update(parties[_AT_ONCE:])
+                self._take(tx, parties[:_AT_ONCE], taken)
+            self._taken.append(taken)
         except BaseException:
             self.bring(taken, is_stored=False)
             raise
@@ -226,20 +230,27 @@ class Exchange:
 
     def _take_new(self, tx: "WriteTx", message: Message, parties: list[str], taken: Taken) -> list[str]:
         """One new message, which is the usual case and takes a fraction of that; who needs more than that."""
-        takers = [self._taker(party) for party in parties[:_NEW_AT_ONCE]]
-        wants = [Want(one.stand, 1, one.numbered) for one in takers if one]
-        mails = iter(hand_out_new(tx, message, wants))
-        others: list[str] = []
-        for party, one in zip(parties, takers, strict=False):
-            if one and (mail := next(mails)):
-                self._give(taken, one, [mail])
-            else:
-                others.append(party)
-        return others + parties[_NEW_AT_ONCE:]
-
-    def _taker(self, party: str) -> Connection | None:
-        """Who has room for another message, of those who share a mailbox."""
-        return next((one for one in self._at(party) if self._left(one)), None)
+        others, takers = parties[_NEW_AT_ONCE:], list[Connection]()
+        with self._guard:
+            for party in parties[:_NEW_AT_ONCE]:
+                for one in self._at(party):
+                    if one.unproven < one.window:
+                        takers.append(one)
+                        break
+                    one.is_full = True
+                else:
+                    others.append(party)
+        mails = hand_out_new(tx, message, [make(Want, (one.stand, 1, one.numbered)) for one in takers])
+        with self._guard:
+            for one, mail in zip(takers, mails, strict=True):
+                if mail is None:
+                    others.append(one.agent.id)
+                    continue
+                taken.found.append((one, [mail]))
+                one.numbered += 1
+                one.unproven += 1
+                one.is_full = one.unproven >= one.window
+        return others
 
     def _take(self, tx: "WriteTx", parties: list[str], taken: Taken) -> None:
         """With the write lock held, so that nobody else claims for the same connections."""
@@ -254,7 +265,6 @@ class Exchange:
                     left -= len(mails)
             if not left:
                 self._rung.add(party)  # there may be more of it, and nobody waits for that
-        self._taken.append(taken)
 
     def _give(self, taken: Taken, one: Connection, mails: list[Mail]) -> None:
         if mails:
@@ -335,6 +345,7 @@ class Exchange:
             with unit as tx:
                 settle(tx, room.settings, (Proof(one.claim, one.evidence) for one in proven), returns)
                 self._take(tx, rung, taken)
+                self._taken.append(taken)
                 full = [one for party in rung for one in self._at(party) if one.is_full]
                 looked = ((one, lapsed(tx, tuple(one.open.values()))) for one in full)
                 return [(one, claims) for one, claims in looked if claims]

@@ -14,13 +14,23 @@ from typing import Any
 import uvicorn
 from starlette.types import Scope
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
-from websockets.exceptions import InvalidState
 from websockets.frames import Frame
+from websockets.protocol import State
+from websockets.streams import StreamReader
+
+try:
+    from websockets.speedups import apply_mask
+except ImportError:  # where it was installed without its C part
+    from websockets.utils import apply_mask
 
 from postroom import host
 from postroom.server.haste import Hasty
 
 _LINE = "postroom.line"
+_TEXT, _MASKED, _LONGER = 0x81, 0x80, 126  # how a frame begins, by RFC 6455: a whole text; its length
+_SMALL, _LARGE = struct.Struct("!BBH").pack, struct.Struct("!BBQ").pack
+_MOST_READ = 1 << 16  # bytes in one go: for twice as many the C library has the kernel map pages each time
+_AT_EOF = StreamReader.at_eof.__code__
 _SOL_LOCAL, _LOCAL_PEERPID = 0, 0x002  # as macOS numbers them; Python names neither
 
 
@@ -67,6 +77,8 @@ class WebSocket(WebSocketsSansIOProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
         self.client = peer(transport.get_extra_info("socket")) or self.client
+        if hasattr(transport, "max_size"):  # of asyncio's own
+            transport.max_size = _MOST_READ  # pyright: ignore[reportAttributeAccessIssue] - not in its contract
 
     async def run_asgi(self) -> None:
         scope: Any = self.scope  # uvicorn has a list of what may be in there
@@ -77,6 +89,29 @@ class WebSocket(WebSocketsSansIOProtocol):
         await super().send(message)
         if message["type"] == "websocket.http.response.body" and not message.get("more_body"):
             self.handshake_complete = True  # it is answered; uvicorn would log that it was not
+
+    def data_received(self, data: bytes) -> None:
+        """Most of what comes is one text in one frame, and needs no parser that can stop in the middle."""
+        is_free = self.hear is not None and not self.close_sent and self.queue.empty()
+        text = self._whole(data) if is_free else None
+        if text is None or self.hear is None or not self.hear(text):
+            super().data_received(data)
+
+    def _whole(self, data: bytes) -> str | None:
+        """The text that this is, if it is one frame and nothing else has begun; the parser has all else."""
+        conn = self.conn
+        if data[0] != _TEXT or conn.state is not State.OPEN or conn.current_size is not None:
+            return None
+        size, at = data[1] - _MASKED if len(data) > 1 else -1, 2
+        if size == _LONGER and len(data) > _LONGER:
+            size, at = int.from_bytes(data[2:4], "big"), 4
+        is_whole = 0 <= size == len(data) - at - 4 and (size < _LONGER) == (at == 2)
+        if not is_whole or not _is_between_frames(conn.parser):
+            return None
+        try:
+            return apply_mask(data[at + 4 :], data[at : at + 4]).decode()
+        except UnicodeDecodeError:
+            return None
 
     def handle_text(self, event: Frame) -> None:
         if self.hear is None or not event.fin or self.close_sent or not self.queue.empty():
@@ -93,12 +128,23 @@ class WebSocket(WebSocketsSansIOProtocol):
         """Send a text now, if the other end reads what it is sent; whether that was done."""
         if not self.writable.is_set() or self.close_sent or self.disconnected or self.transport.is_closing():
             return False
-        try:
-            self.conn.send_text(text.encode())
-        except InvalidState:  # the other end has said goodbye
+        if self.conn.state is not State.OPEN:  # the other end has said goodbye
             return False
-        self.transport.write(b"".join(self.conn.data_to_send()))
+        content = text.encode()
+        size = len(content)
+        if size < _LONGER:
+            head = bytes((_TEXT, size))
+        else:
+            head = _SMALL(_TEXT, _LONGER, size) if size < 1 << 16 else _LARGE(_TEXT, _LONGER + 1, size)
+        self.transport.write(head + content)
         return True
+
+
+def _is_between_frames(parser: Any) -> bool:
+    """Whether the parser of `websockets` has read all that came, and waits for a frame to begin."""
+    while (inner := parser.gi_yieldfrom) is not None:
+        parser = inner
+    return parser.gi_code is _AT_EOF
 
 
 class Quiet(uvicorn.Server):

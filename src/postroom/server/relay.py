@@ -9,13 +9,13 @@ import base64
 import json
 import logging
 from functools import partial
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 from starlette.routing import WebSocketRoute
 from starlette.types import Receive, Scope, Send
 
 from postroom.errors import InvalidValue, PostroomError, RateLimited, StoreBusy, UsageError
-from postroom.model.message import Json, Mail
+from postroom.model.message import Json, Mail, make
 from postroom.protocol import record
 from postroom.protocol.operation import BY_NAME, OPERATIONS, Operation
 from postroom.room.handout import Cursor, cursor
@@ -78,7 +78,7 @@ def _dressed(mail: Mail, texts: dict[int, str]) -> str:
     delivery = mail.delivery
     shared = texts.get(delivery.seq)
     if shared is None:
-        shared = texts[delivery.seq] = encode(record.message(mail.message))[:-1]
+        shared = texts[delivery.seq] = record.spelt(mail.message)[:-1]
     shown = "true" if delivery.shown_before else "false"
     return (
         f'{{"type":"mail","cursor":"{delivery.nonce}","mail":{shared},"state":"offered",'
@@ -222,7 +222,8 @@ class Client:
 
     def _call(self, operation: Operation, frame: Json) -> Call:
         """What a frame asks for, in the name of whose connection it is."""
-        guest, args = self._guest, {name: value for name, value in frame.items() if name != "op"}
+        guest, args = self._guest, frame.copy()
+        del args["op"]
         for name in _AUTHORS[operation.name]:
             args.setdefault(name, self._one.agent.address)
         if operation.name in _BY_ID and "ref" in args:  # in a frame, `id` is the number of the call
@@ -231,7 +232,7 @@ class Client:
         checked(operation, args)
         project = args.get("project")
         room = self._desk.view(guest.who, project) if project else guest.room
-        return Call(self._desk, operation, guest.who, room, args)
+        return make(Call, (self._desk, operation, guest.who, room, args))
 
     def _posted(self, number: Any, call: Call, posted: Any) -> None:
         if call.operation.name in _PROVES:
@@ -296,16 +297,28 @@ class Onlooker:
 def parsed(text: str | None) -> Json:
     """A frame, if it is one."""
     try:
-        found = json.loads(text or "", parse_constant=_no_number)
+        found = _scanned(text or "")
     except (ValueError, RecursionError) as exc:
         raise UsageError(f"the frame is no JSON: {str(exc)[:200]}", hint='Like: {"op": "ping"}') from None
     if not isinstance(found, dict):
         raise UsageError("a frame must be a JSON object", hint='Like: {"op": "ping"}')
-    return found  # pyright: ignore[reportUnknownVariableType] - of JSON
+    return cast("Json", found)
 
 
 def _no_number(text: str) -> NoReturn:
     raise ValueError(f"{text} is no number")
+
+
+_decoder: Any = json.JSONDecoder(parse_constant=_no_number)  # `loads` would make one for each frame
+
+
+def _scanned(text: str) -> Any:
+    """What a text says, which as a rule has nothing around it."""
+    try:
+        found, end = _decoder.scan_once(text, 0)
+    except StopIteration:
+        found, end = None, -1
+    return found if end == len(text) else _decoder.decode(text)  # which says what is wrong
 
 
 def _number(frame: Json) -> Any:

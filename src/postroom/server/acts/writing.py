@@ -15,6 +15,7 @@ from postroom.server.desk import Call
 
 _SAYING = ("type", "payload", "subject", "priority", "requires_ack", "key", "metadata", "format", "thread",
            "reply_to", "correlation")  # fmt: skip
+_PLAIN = frozenset(("to", "body", "sender", "confirm", "project", "ref", "agent"))  # no option is among them
 
 
 def send(call: Call) -> Json:
@@ -32,6 +33,8 @@ def post(call: Call) -> Sent:
 def options(call: Call) -> Any:
     """What is said about a message. Files come with their content: a path would be one of this machine."""
     args = call.args
+    if args.keys() <= _PLAIN:
+        return {}
     found = {name: args[name] for name in _SAYING if args.get(name) is not None}
     for name in ("after", "expires"):
         if args.get(name) is not None:

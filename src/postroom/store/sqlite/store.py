@@ -15,8 +15,6 @@ from postroom.store.sqlite.read import SQL, ReadTx
 from postroom.store.sqlite.write import WriteTx
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
-
     from postroom.store.sqlite.search import Search
     from postroom.store.sqlite.state import Whole
     from postroom.store.sqlite.tally import Tally
@@ -196,7 +194,7 @@ class SqliteStore:
             return self._begin_part(tx)
         self._begin(tx, mailbox, joins=joins)
         tx.now = self.clock()
-        tx.wrote, tx.has_parts, tx.spot, tx.posted = False, parts, None, None
+        tx.wrote, tx.has_parts, tx.spot, tx.posted, tx.lingering = False, parts, None, None, None
         if tx.stirred or tx.touched:
             tx.stirred, tx.touched = set(), set()
         if tx.unsettled:
@@ -213,7 +211,7 @@ class SqliteStore:
                 except sqlite3.OperationalError as exc:
                     link.begin_contended(tx.connection, exc, self._patience())
             else:
-                self._writer.begin(self._patience(), joins=joins)
+                self._writer.begin(tx.execute, self._patience(), joins=joins)
                 self._threads.read = tx  # who looks sees what it wrote
             if mailbox:
                 row = tx.execute(_BEGIN_SENDING, (self.tenant, mailbox)).fetchone()
@@ -258,14 +256,9 @@ class SqliteStore:
     def _patience(self) -> float:
         return getattr(self._threads, "patience", self.patience)
 
-    @contextlib.contextmanager
-    def hurried(self) -> "Generator[None]":
+    def hurried(self) -> "Hurried":
         """What this thread does in here waits for no lock: `StoreBusy` tells that it is taken."""
-        self._threads.patience = _NONE
-        try:
-            yield
-        finally:
-            del self._threads.patience
+        return Hurried(self._threads)
 
     def _cannot_write(self, min_writer: int | None) -> errors.PostroomError:
         if min_writer is None:
@@ -421,6 +414,21 @@ class Ending:
             self._connection.close()
             if self._wal >= 0:
                 os.close(self._wal)
+
+
+class Hurried:
+    """While it is entered, its thread has no patience."""
+
+    __slots__ = ("_threads",)
+
+    def __init__(self, threads: ThreadLocal) -> None:
+        self._threads = threads
+
+    def __enter__(self) -> None:
+        self._threads.patience = _NONE
+
+    def __exit__(self, *_: object) -> None:
+        del self._threads.patience
 
 
 class Reading:

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 _EVENT, _DELIVERY_EVENT, _SPOT = SQL["event_insert"], SQL["delivery_event_insert"], SQL["spot"]
 _MESSAGE, _PLAIN, _DELIVERY = SQL["message_insert"], SQL["message_insert_plain"], SQL["delivery_insert"]
 VOLUME_BITS = 17  # a volume of the search index covers so many numbers that they differ in these bits alone
-_ALONE, _OFFER = SQL["mail_alone"], SQL["delivery_offer"]
+_ALONE, _NOT_ALONE = SQL["mail_alone"], SQL["mail_not_alone"]
+_OFFER, _OFFERED = SQL["delivery_offer"], SQL["delivery_insert_offered"]
 _USUAL, _NOWHERE = Priority.NORMAL.value, -1
 
 
@@ -36,6 +37,7 @@ class WriteTx(ReadTx):
         self.has_parts = False  # what its thread begins now is a part of it
         self.part: tuple[int, int | None] | None = None  # while one is open: what it goes back to if it fails
         self.posted: Message | None = None  # the latest message of this transaction
+        self.lingering: list[tuple[Any, ...]] | None = None  # deliveries of that which are not stored yet
         self.stirred: set[str] = set()  # who has something due because of this transaction
         self.unsettled: set[str] = set()  # whose next message may be another now, though it had one
         self.touched: set[str] = set()  # whose messages moved on the ladder
@@ -91,8 +93,12 @@ class WriteTx(ReadTx):
             return spot[2:]
         return self.row(_SPOT, (self.tenant, recipient, seq)) or (_NOWHERE, None)
 
-    def post(self, message: Message, recipients: list[str]) -> None:
-        """Store a message and its deliveries. Its row is itself the record that it was sent."""
+    def post(self, message: Message, recipients: list[str], *, lingers: bool = False) -> None:
+        """Store a message and its deliveries. Its row is itself the record that it was sent.
+
+        `lingers`: its deliveries are stored by `offer_new` or `complete`, one of which must come next: where
+        they are offered at once, each is written once and not twice.
+        """
         # By position: that many lookups by name would cost as much as a statement.
         seq, tenant, body, at, level = message[0], message[2], message[12], message[14], +message[15]
         only = recipients[0] if len(recipients) == 1 else ""
@@ -113,17 +119,39 @@ class WriteTx(ReadTx):
             place, due, reason = HELD, not_before, "scheduled"
         elif level < _USUAL:
             self.unsettled.update(recipients)
-        for recipient in recipients:
-            self.execute(_DELIVERY, (tenant, recipient, place, seq, level, due, reason, at))
+        rows = [(tenant, recipient, place, seq, level, due, reason, at) for recipient in recipients]
+        if lingers:
+            self.lingering = rows
+        else:
+            self._store(rows)
         self.stirred.update(recipients)  # by held mail, too: the marker must not outlast its time
         self.posted = message
         self.next_seq = seq + 1
         self.wrote = True
 
-    def is_alone(self, recipient: str, me: str, message: Message) -> bool:
-        """Whether a message is all that waits for somebody, and nothing must be put in order there first."""
-        values = (self.tenant, recipient, me, message.seq, self.now)
-        return bool(self.execute(_ALONE, values).fetchone()[0])
+    def _store(self, rows: list[tuple[Any, ...]]) -> None:
+        if len(rows) == 1:
+            self.execute(_DELIVERY, rows[0])
+        elif rows:
+            self.connection.executemany(_DELIVERY, rows)
+
+    def complete(self) -> None:
+        """Store the deliveries that linger."""
+        if self.lingering is not None:
+            rows, self.lingering = self.lingering, None
+            self._store(rows)
+
+    def not_alone(self, message: Message, claimers: dict[str, str]) -> set[str]:
+        """Of those who get a message, those for whom it is not all that waits, or something must be put in
+        order first. By recipient, who would claim it for them.
+        """
+        if len(claimers) > 1:
+            values = (self.tenant, encode(claimers), None, message.seq, self.now)
+            return {recipient for (recipient,) in self.execute(_NOT_ALONE, values).fetchall()}
+        for recipient, me in claimers.items():
+            if not self.execute(_ALONE, (self.tenant, recipient, me, message.seq, self.now)).fetchone()[0]:
+                return {recipient}
+        return set()
 
     def offer_new(self, message: Message, offers: list[tuple[str, Json]]) -> None:
         """As `append` of `delivery.offered` for each, of a message that was posted in this transaction.
@@ -132,7 +160,8 @@ class WriteTx(ReadTx):
         """
         events: list[tuple[Any, ...]] = []
         moves: list[tuple[Any, ...]] = []
-        place, now = +message.priority * 2 + 1, self.now
+        level, now, lingering = +message.priority, self.now, self.lingering
+        place = level * 2 + 1 if lingering is None else level
         for seq, (party, said) in enumerate(offers, self.next_seq):
             agent, human = (None, party) if party[0] == "h" else (party, None)
             events.append((
@@ -143,8 +172,18 @@ class WriteTx(ReadTx):
                 self.tenant, party, place, message.seq, seq, said["n"], said["route"], said["context"],
                 said["nonce"], said["claimer"], now, now if said["handed"] else None, said["lease_until"],
             ))  # fmt: skip
-        self.connection.executemany(_DELIVERY_EVENT, events)
-        self.connection.executemany(_OFFER, moves)
+        if lingering is not None:
+            self.lingering = None
+            if len(offers) < len(lingering):
+                offered = {party for party, _ in offers}
+                self._store([row for row in lingering if row[1] not in offered])
+        statement = _OFFER if lingering is None else _OFFERED
+        if len(offers) == 1:
+            self.execute(_DELIVERY_EVENT, events[0])
+            self.execute(statement, moves[0])
+        elif offers:
+            self.connection.executemany(_DELIVERY_EVENT, events)
+            self.connection.executemany(statement, moves)
         self.next_seq += len(offers)
         self.spot = None
         self.touched.add(message.sender_id)

@@ -26,7 +26,7 @@ class Batch:
     def __init__(self) -> None:
         self.acts = 0
         self.error: Exception | None = None
-        self.done = threading.Event()
+        self.done: threading.Event | None = None  # for who sleeps until it is committed; made in a turn
 
 
 class Writer:
@@ -41,17 +41,23 @@ class Writer:
         self._waiting = 0
         self._batch: Batch | None = None  # while a transaction is open
 
-    def begin(self, patience: float, *, joins: bool) -> None:
-        """`joins`: it may be one with what others have written and not committed yet."""
+    def begin(self, execute: Execute, patience: float, *, joins: bool) -> None:
+        """`joins`: it may be one with what others have written and not committed yet.
+
+        `execute`: of the cursor by which this thread writes.
+        """
         left = self._wait(patience)
         try:
             if self._batch is not None and not joins:
                 self._commit(self.connection.execute, self._batch)
             if self._batch is None:
-                link.begin(self.connection, left)
+                try:
+                    execute("BEGIN IMMEDIATE")
+                except sqlite3.OperationalError as exc:
+                    link.begin_contended(self.connection, exc, left)
                 self._batch = Batch()
             else:
-                self.connection.execute("SAVEPOINT act")
+                execute("SAVEPOINT act")
         except BaseException:
             self._leave()
             raise
@@ -69,8 +75,9 @@ class Writer:
             time.sleep(0)  # who was woken with this thread gets as far as to wait for it
         if waits and self._waiting and batch.acts < _MOST:
             execute("RELEASE act" if batch.acts > 1 else "SELECT 1").fetchall()
+            done = batch.done = batch.done or threading.Event()
             self._pass_on()
-            batch.done.wait()
+            done.wait()
         else:
             self._commit(execute, batch)
             self._pass_on()
@@ -99,18 +106,19 @@ class Writer:
         """
         if self._owner == threading.get_ident():
             self.rollback(self.connection.execute, None)  # an interrupt came before who began it could end it
-        began = time.monotonic()
         if patience < 0:
             if not self._turn.acquire(blocking=False):
                 raise _busy()
-        else:
-            with self._guard:
-                self._waiting += 1
-            self._turn.acquire()
-            with self._guard:
-                self._waiting -= 1
+            self._owner = threading.get_ident()
+            return patience
+        began = time.monotonic()
+        with self._guard:
+            self._waiting += 1
+        self._turn.acquire()
+        with self._guard:
+            self._waiting -= 1
         self._owner = threading.get_ident()
-        return patience if patience < 0 else max(0.0, patience - (time.monotonic() - began))
+        return max(0.0, patience - (time.monotonic() - began))
 
     def _leave(self) -> None:
         if self._batch is not None and not self._waiting:
@@ -134,7 +142,8 @@ class Writer:
     def _end(self, batch: Batch, error: Exception | None = None) -> None:
         batch.error = error
         self._batch = None
-        batch.done.set()
+        if batch.done is not None:
+            batch.done.set()
 
 
 def _busy() -> sqlite3.OperationalError:

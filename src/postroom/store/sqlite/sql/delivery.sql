@@ -34,6 +34,12 @@ d.route IN ('api', 'listen') AND d.claimer IS NOT NULL
 INSERT INTO delivery (tenant, recipient, place, seq, state, priority, shown_before, attempts, unproven, due_at, reason, stored_at)
 VALUES (?1, ?2, ?3, ?4, 'stored', ?5, 0, 0, 0, ?6, ?7, ?8);
 
+-- name: delivery_insert_offered
+-- As `delivery_insert`, and then `delivery_offer`: ?3 is its priority.
+INSERT INTO delivery (tenant, recipient, place, seq, state, was, priority, shown_before, attempts, unproven, last, route, context,
+    nonce, claimer, stored_at, offered_at, handed_at, due_at)
+VALUES (?1, ?2, {offered}, ?4, 'offered', 'stored', ?3, 0, ?6, 0, ?5, ?7, ?8, ?9, ?10, ?11, ?11, ?12, ?13);
+
 -- name: mail_ready
 -- One that was never offered has nothing to tell that its place and its message do not.
 SELECT {message}, {spot} FROM delivery d CROSS JOIN message m ON m.seq = d.seq
@@ -56,6 +62,15 @@ SELECT NOT (
     OR EXISTS (SELECT 1 FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND place = {taken} AND claimer <> ?3)
     OR EXISTS (SELECT 1 FROM lease WHERE tenant = ?1 AND agent = ?2 AND holder IS NOT NULL)
     OR coalesce((SELECT min(due_at) FROM delivery WHERE tenant = ?1 AND due_at IS NOT NULL) <= ?5, 0));
+
+-- name: mail_not_alone
+-- The same of many: of the mailboxes in an object (?2), each with who asks for it, those for which it is not so.
+SELECT key FROM json_each(?2)
+WHERE EXISTS (SELECT 1 FROM delivery WHERE tenant = ?1 AND recipient = key AND place {waiting} AND seq <> ?4)
+    OR EXISTS (SELECT 1 FROM delivery WHERE tenant = ?1 AND recipient = key AND place = {offered} AND claimer <> value)
+    OR EXISTS (SELECT 1 FROM delivery WHERE tenant = ?1 AND recipient = key AND place = {taken} AND claimer <> value)
+    OR EXISTS (SELECT 1 FROM lease WHERE tenant = ?1 AND agent = key AND holder IS NOT NULL)
+    OR coalesce((SELECT min(due_at) FROM delivery WHERE tenant = ?1 AND due_at IS NOT NULL) <= ?5, 0);
 
 -- name: mail_unlabelled
 SELECT {delivery}, {message} FROM delivery d CROSS JOIN message m ON m.seq = d.seq
