@@ -1,4 +1,4 @@
-"""Real agents with the mailbox as their own tools, and nothing else configured: mail goes both ways."""
+"""Real agents with the mailbox as their own tools: mail is read, answered, and acknowledged by that."""
 
 import os
 import signal
@@ -20,6 +20,7 @@ from tests.process import BOUND, environment, until
 
 PROGRAM = os.path.join(os.path.dirname(sys.executable), "postroom")
 TOOL = {"claude": "mcp__postroom__{}", "codex": "{}"}  # as each calls them
+VERIFIED = {"claude": "process", "codex": "session"}  # Codex says which conversation calls
 MakeWired = Callable[[str], Rig]
 
 
@@ -64,21 +65,6 @@ def test_an_agent_reads_and_answers_by_its_tools(wired: MakeWired, home: str, na
     assert done.code == 0, done
     assert "What is SEVEN and one?" in rig.log.last("GOODBYE"), done
     [mail] = room.peek("planner")
-    assert (mail.body, mail.sender, mail.message.verified) == ("EIGHT", name, "process")
+    assert (mail.body, mail.sender, mail.message.verified) == ("EIGHT", name, VERIFIED[name])
     assert room.receipts(sent.id).deliveries[0].state is State.ACKED
-    room.close()
-
-
-def test_two_agents_write_to_each_other_by_their_tools(wired: MakeWired, home: str):
-    room = LocalRoom(home, UNLIMITED, project="p")
-    room.join("claude")
-    room.join("codex")
-    one, other = wired("claude"), wired("codex")
-    done = one.run('[[tool mcp__postroom__send {"to": "codex", "body": "PING"}]] [[say SENT]]')
-    assert done.code == 0, done
-    done = other.run('[[tool read {}]] [[tool send {"to": "claude", "body": "PONG"}]] [[say SENT]]')
-    assert done.code == 0, done
-    assert "PING" in other.log.last("SENT")
-    done = one.run("[[tool mcp__postroom__read {}]] [[say READ]]")
-    assert "PONG" in one.log.last("READ"), done
     room.close()

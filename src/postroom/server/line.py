@@ -30,7 +30,7 @@ _LINE = "postroom.line"
 _TEXT, _MASKED, _LONGER = 0x81, 0x80, 126  # how a frame begins, by RFC 6455: a whole text; its length
 _SMALL, _LARGE = struct.Struct("!BBH").pack, struct.Struct("!BBQ").pack
 _MOST_READ = 1 << 16  # bytes in one go: for twice as many the C library has the kernel map pages each time
-_AT_EOF = StreamReader.at_eof.__code__
+_AT_EOF = getattr(getattr(StreamReader, "at_eof", None), "__code__", "")
 _SOL_LOCAL, _LOCAL_PEERPID = 0, 0x002  # as macOS numbers them; Python names neither
 
 
@@ -100,7 +100,7 @@ class WebSocket(WebSocketsSansIOProtocol):
     def _whole(self, data: bytes) -> str | None:
         """The text that this is, if it is one frame and nothing else has begun; the parser has all else."""
         conn = self.conn
-        if data[0] != _TEXT or conn.state is not State.OPEN or conn.current_size is not None:
+        if data[0] != _TEXT or conn.state is not State.OPEN or getattr(conn, "current_size", 0) is not None:
             return None
         size, at = data[1] - _MASKED if len(data) > 1 else -1, 2
         if size == _LONGER and len(data) > _LONGER:
@@ -141,10 +141,13 @@ class WebSocket(WebSocketsSansIOProtocol):
 
 
 def _is_between_frames(parser: Any) -> bool:
-    """Whether the parser of `websockets` has read all that came, and waits for a frame to begin."""
-    while (inner := parser.gi_yieldfrom) is not None:
+    """Whether the parser of `websockets` has read all that came, and waits for a frame to begin.
+
+    That is not in its contract: of one that is made otherwise nobody can tell, and it reads everything.
+    """
+    while (inner := getattr(parser, "gi_yieldfrom", None)) is not None:
         parser = inner
-    return parser.gi_code is _AT_EOF
+    return getattr(parser, "gi_code", None) is _AT_EOF
 
 
 class Quiet(uvicorn.Server):
