@@ -45,8 +45,8 @@ def test_status_says_where_the_room_is_and_what_is_in_it(cli: CommandLine):
     assert report["store"]["path"] == os.path.join(cli.home, "room.db")
     assert (report["store"]["durability"], report["store"]["schema"]) == ("normal", VERSION)
     assert report["counts"] == {
-        "agents": 2, "people": 0, "projects": 1, "messages": 1, "events": 3, "waiting": 1, "held": 0, "offered": 0,
-        "dead": 0, "uncertain": 0,
+        "agents": 2, "people": 0, "projects": 1, "messages": 1, "events": 3, "waiting": 1, "held": 0,
+        "offered": 0, "dead": 0, "uncertain": 0,
     }  # fmt: skip
     assert report["journal"]["behind"] == 4
     assert report["warnings"] == []
