@@ -10,7 +10,6 @@ Json = dict[str, Any]
 _TEXT: Json = {"type": "string"}
 _TEXTS: Json = {"type": "array", "items": _TEXT}
 _SECONDS: Json = {"type": "number"}
-_PATIENCE: Json = {"type": "number", "description": "seconds, 50 if not given"}
 
 
 # Who asks its user before each call does so unless a tool says that it does no harm.
@@ -79,7 +78,7 @@ TOOLS = (
     ),
     Tool(
         "ask", "Send a request and wait for its answer; a late one comes to your inbox.",
-        {"to": _TEXT, "body": _TEXT, "wait": _PATIENCE}, ("to", "body"), _ANSWERED,
+        {"to": _TEXT, "body": _TEXT, "wait": _SECONDS}, ("to", "body"), _ANSWERED,
     ),
     Tool(
         "ack", "Acknowledge a message, or `refuse` it with a reason.",
@@ -98,7 +97,7 @@ TOOLS = (
     Tool(
         "ask_human", "Ask a person, and wait. With `options` it is a decision, denied if nobody makes it.",
         {
-            "question": _TEXT, "options": _TEXTS, "wait": _PATIENCE,
+            "question": _TEXT, "options": _TEXTS, "wait": _SECONDS,
             "to": _text("human:name; default: whoever is above you"),
         },
         ("question",), _ANSWERED,
