@@ -205,7 +205,8 @@ def test_a_daemon_whose_lock_was_removed_ends_in_order_and_leaves_the_next_one_a
     first = house.daemon()
     manifest = Manifest(agent.id, agent.address, "lines", command=["cat"], cwd=str(tmp_path))
     child = control.ask(house.home, "start", manifest=manifest._asdict(), env=environment())["process"]
-    shutil.rmtree(config.beside(house.home))
+    os.rename(config.beside(house.home), tmp_path / "removed")  # at once: it may be writing there
+    shutil.rmtree(tmp_path / "removed")
     second = house.daemon()
     first.died()
     assert first.process.returncode == 0

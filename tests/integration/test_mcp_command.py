@@ -209,10 +209,10 @@ def test_whatever_comes_first_is_answered(house: House):
     assert (unknown["id"], unknown["error"]["code"]) == (1, -32601)
     assert other["id"] == 2
     assert "error" in other
-    last = {"jsonrpc": "2.0", "id": 9, "method": "ping"}
-    [broken, wrong, _] = house.lines(b"{broken\n", {"id": 7, "what": "is this"}, last)
+    [broken, wrong, no_number] = house.lines(b"{broken\n", {"id": 7, "what": "is this"}, b"[]\n")
     assert broken["error"]["code"] == -32700
     assert (wrong["id"], wrong["error"]["code"]) == (7, -32600)
+    assert (no_number["id"], no_number["error"]["code"]) == (None, -32600)
 
 
 @pytest.mark.promise("mcp-answers")

@@ -40,7 +40,7 @@ _AFTER = 5_000  # milliseconds for what is still to be answered when the client 
 _LISTENS = "subscriptions/listen"  # which is answered when it ends
 _CALL, _CANCELLED = "tools/call", "notifications/cancelled"
 _MOST = 5  # times that a connection may end, one after the other, before anything was answered
-_INVALID, _INTERNAL = -32600, -32603
+_BROKEN, _INVALID, _INTERNAL = -32700, -32600, -32603
 
 
 class Refusal(Exception):
@@ -259,7 +259,7 @@ class Shim:
             return
         self._keep(line, number, method, params)
         if self._ready is not None:
-            if number is None and method != "notifications/initialized":
+            if (number is None or not method) and method != "notifications/initialized":
                 self._held.append(line)
             return
         try:
@@ -275,6 +275,9 @@ class Shim:
         if len(line) > LONGEST:
             words = f"a line has at most {LONGEST >> 20} MB. Write large text to a file, and name the file."
             _refuse(number, _INVALID, words)
+            return True
+        if not method and (code := _flaw(line)):
+            _refuse(number, code, "Parse error" if code == _BROKEN else "Invalid Request")
             return True
         known = self._ready.answer(method, params) if self._ready and number is not None else None
         if known is None:
@@ -383,6 +386,15 @@ def _read(line: bytes) -> "tuple[Any, str, dict[str, Any]]":
     except (ValueError, AttributeError, TypeError, RecursionError):
         return None, "", {}
     return number, str(method), params if hasattr(params, "items") else {}
+
+
+def _flaw(line: bytes) -> int:
+    """The code of what is wrong with something that asks nothing; 0: it is an answer."""
+    try:
+        said: Any = json.loads(line)
+    except (ValueError, RecursionError):
+        return _BROKEN
+    return 0 if hasattr(said, "keys") and said.keys() & {"result", "error"} else _INVALID
 
 
 def _note(method: str, params: "dict[str, Any]") -> bytes:
