@@ -108,6 +108,13 @@ export class Compose {
     this.#offers = word ? this.#all().filter((one) => one.value.toLowerCase().includes(word) && one.value.toLowerCase() !== word).sort((a, b) => rank(a.value, word) - rank(b.value, word)).slice(0, SHOWN) : [];
     this.#chosen = -1;
     this.#draw();
+    if (word && !this.store.isReady) this.store.addEventListener("change", () => this.#offerAgain(), { once: true });
+  }
+
+  /** Who is here was not known when it was typed. */
+  #offerAgain() {
+    const field = this.#field("to");
+    if (field && field === document.activeElement) this.#offer(field.value);
   }
 
   #types() {

@@ -11,8 +11,8 @@ export class VirtualList {
   #rows = [];
   #height = 0;
   #pointed = 0;
-  /** The first row on the screen: which it was, and where in the list. */
-  #anchor = { id: "", n: 0 };
+  /** The first row on the screen: which it was, where in the list, and how far down that began. */
+  #anchor = { id: "", n: 0, above: 0 };
   #isWhole = false;
   /** @type {string|null} the row that has the focus, or would get it */
   current = null;
@@ -44,7 +44,7 @@ export class VirtualList {
 
   /** Other rows will be shown, from the first one on. */
   reset() {
-    this.#anchor = { id: "", n: 0 };
+    this.#anchor = { id: "", n: 0, above: 0 };
     this.current = null;
     this.scroller.scrollTop = 0;
   }
@@ -53,13 +53,25 @@ export class VirtualList {
   show(rows, isWhole) {
     this.#isWhole = isWhole;
     this.#rows = rows;
-    const { id, n } = this.#anchor;
-    const moved = id && !this.isAtTop ? this.#near(id, n) - n : 0;
-    if (moved > 0) {
+    const moved = this.#isShown && !this.isAtTop ? this.#moved() : 0;
+    if (moved) {
       this.space.style.height = `${rows.length * this.#height}px`; // else there may be nothing to scroll to
-      this.scroller.scrollTop += moved * this.#height;
+      this.scroller.scrollTop += moved;
     }
     this.render();
+  }
+
+  /** How much further down is what was the first row on the screen, by what came in front of it. */
+  #moved() {
+    const { id, n, above } = this.#anchor;
+    if (!id) return 0;
+    const grown = this.scroller.scrollTop < above ? 0 : this.#above() - above; // what is above and in sight may push
+    return (this.#near(id, n) - n) * this.#height + grown;
+  }
+
+  /** Where nothing is laid out, nothing can be said of places. */
+  get #isShown() {
+    return this.scroller.clientHeight > 0;
   }
 
   /** Where a row is now, looked for around where it was. @param {string} id @param {number} from */
@@ -84,14 +96,14 @@ export class VirtualList {
 
   #measure() {
     this.#height = Number.parseFloat(getComputedStyle(this.scroller).getPropertyValue("--row")) || 64;
-    this.render();
+    this.show(this.#rows, this.#isWhole);
   }
 
   render() {
     if (!this.#height) return this.#measure();
     const count = this.#rows.length;
     const first = Math.min(this.#first(), Math.max(0, count - 1));
-    this.#anchor = { id: this.#rows[first]?.id ?? "", n: first };
+    if (this.#isShown) this.#anchor = { id: this.#rows[first]?.id ?? "", n: first, above: this.#above() };
     const start = Math.max(0, first - SPARE);
     const seen = Math.ceil(this.scroller.clientHeight / this.#height) + SPARE * 2;
     const end = Math.min(count, start + seen);

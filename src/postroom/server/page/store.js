@@ -244,8 +244,7 @@ export class Store extends EventTarget {
 
   /** @param {Message} message @param {Delivery[]} deliveries */
   #sent(message, deliveries) {
-    if (this.#messages.has(message.id)) return;
-    const brief = this.keep({ ...message, deliveries });
+    const brief = this.#messages.get(message.id) ?? this.keep({ ...message, deliveries }); // a page of mail may have had it first
     this.dispatchEvent(new CustomEvent("mail", { detail: brief }));
   }
 
