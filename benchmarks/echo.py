@@ -7,11 +7,11 @@ import sys
 from websockets.asyncio.server import ServerConnection, serve
 
 
-def store(path: str) -> sqlite3.Connection:
-    """As durable as the room, and nothing else."""
+def store(path: str, durability: str = "normal") -> sqlite3.Connection:
+    """As durable as a room that is set so, and nothing else."""
     found = sqlite3.connect(path, isolation_level=None)
     found.execute("PRAGMA journal_mode = WAL")
-    found.execute("PRAGMA synchronous = NORMAL")
+    found.execute(f"PRAGMA synchronous = {durability}")
     found.execute("CREATE TABLE message (id INTEGER PRIMARY KEY, body TEXT NOT NULL) STRICT")
     return found
 
@@ -22,8 +22,8 @@ def commit(room: sqlite3.Connection, text: str | bytes) -> None:
     room.execute("COMMIT")
 
 
-async def main(path: str) -> None:
-    room = store(path)
+async def main(path: str, durability: str) -> None:
+    room = store(path, durability)
 
     async def echo(link: ServerConnection) -> None:
         async for text in link:
@@ -36,4 +36,4 @@ async def main(path: str) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(sys.argv[1]))
+    asyncio.run(main(*sys.argv[1:]))

@@ -45,9 +45,10 @@ class Result:
         mine, theirs = self.value(name, key), self.value(other, key)
         return mine / theirs if mine is not None and theirs else None
 
-    def with_ratios(self, reference: str, key: str) -> "Result":
-        """Every row with its `ratio` to the reference, where both were measured."""
-        return replace(self, rows=[self._with_ratio(row, reference, key) for row in self.rows])
+    def with_ratios(self, reference: str, key: str, *, only: str = "") -> "Result":
+        """Every row with its `ratio` to the reference, where both were measured; or `only` that one."""
+        rows = [self._with_ratio(row, reference, key) if only in ("", row.name) else row for row in self.rows]
+        return replace(self, rows=rows)
 
     def _with_ratio(self, row: Row, reference: str, key: str) -> Row:
         ratio = self.ratio(row.name, reference, key)

@@ -22,6 +22,7 @@ CLIENTS = 1000
 AGENTS, MESSAGES = 20, 100
 LIMIT = 60.0
 MILLISECONDS = 1e-6
+DURABILITIES = ("normal", "full")
 BODY = "x" * 256
 
 TITLE = "The WebSocket relay"
@@ -39,7 +40,8 @@ NOTE = (
     "the text and broadcasts it to the same clients. There and back: "
     f"{AGENTS} agents send {MESSAGES} each to a neighbour, who answers. One at a time: from `send` by one "
     "client until another has it, against a bare `websockets` server that commits the text to SQLite, as "
-    "durable as the room, and echoes it."
+    "durable as the room, and echoes it: `full` outlasts a loss of power, `normal` the end of any process. "
+    "With `full`, a reader has mail when it is committed, and its sender an answer when it is on the disk."
 )
 
 
@@ -74,10 +76,14 @@ def run(bench: Bench) -> Result:
     if not proc.supported():
         return Result("relay", TITLE, COLUMNS, (), notes=(proc.UNSUPPORTED,))
     rows, rounds = [*_crowd(bench)], dict[str, list[Values]]()
-    for name, label, taken in _latency(bench):
-        rows.append(Row(name, label, spread([one for some in taken for one in some], MILLISECONDS)))
-        rounds[name] = [spread(some, MILLISECONDS) for some in taken]
-    return Result("relay", TITLE, COLUMNS, rows, rounds, (NOTE,)).with_ratios("echo", "p50")
+    for durability in DURABILITIES:
+        for name, label, taken in _latency(bench, durability):
+            rows.append(Row(name, label, spread([one for some in taken for one in some], MILLISECONDS)))
+            rounds[name] = [spread(some, MILLISECONDS) for some in taken]
+    found = Result("relay", TITLE, COLUMNS, rows, rounds, (NOTE,))
+    for durability in DURABILITIES:
+        found = found.with_ratios(f"echo-{durability}", "p50", only=f"relay-{durability}")
+    return found
 
 
 def _crowd(bench: Bench) -> list[Row]:
@@ -169,16 +175,16 @@ async def _converse(link: Any, other: str) -> int:
     return len(answered)
 
 
-def _latency(bench: Bench) -> list[tuple[str, str, list[list[int]]]]:
+def _latency(bench: Bench, durability: str) -> list[tuple[str, str, list[list[int]]]]:
     count, rounds = bench.pick(50, 200), bench.pick(3, 10)
     with ExitStack() as stack:
-        daemon = _served(stack, bench, "latency", ["reader"])
-        url = _bare(stack, bench, "echo")
-        bench.say(f"relay: one at a time, {rounds} rounds")
+        daemon = _served(stack, bench, f"latency-{durability}", ["reader"], durability)
+        url = _bare(stack, bench, "echo", durability)
+        bench.say(f"relay: one at a time, {rounds} rounds, {durability}")
         echoed, relayed = asyncio.run(_one_at_a_time(daemon, url, count, rounds))
     return [
-        ("echo", "bare echo and one commit", echoed),
-        ("relay", "send → another client has it", relayed),
+        (f"echo-{durability}", f"bare echo and one commit, {durability}", echoed),
+        (f"relay-{durability}", f"send → another client has it, {durability}", relayed),
     ]
 
 
@@ -243,18 +249,19 @@ async def _linked(daemon: Daemon, names: list[str]) -> AsyncIterator[list[Any]]:
         yield links
 
 
-def _bare(stack: ExitStack, bench: Bench, act: str) -> str:
+def _bare(stack: ExitStack, bench: Bench, act: str, *more: str) -> str:
     """A server of `websockets` alone."""
-    path = str(bench.folder / f"relay-{act}.db")
-    server = stack.enter_context(
-        subprocess.Popen([sys.executable, "-m", f"benchmarks.{act}", path], stdout=subprocess.PIPE, text=True)
-    )
+    path = str(bench.folder / "-".join(("relay", act, *more)))
+    words = [sys.executable, "-m", f"benchmarks.{act}", path, *more]
+    server = stack.enter_context(subprocess.Popen(words, stdout=subprocess.PIPE, text=True))
     stack.callback(server.kill)
     assert server.stdout is not None
     return f"ws://127.0.0.1:{int(server.stdout.readline())}"
 
 
-def _served(stack: ExitStack, bench: Bench, place: str, names: list[str]) -> Daemon:
+def _served(
+    stack: ExitStack, bench: Bench, place: str, names: list[str], durability: str = "normal"
+) -> Daemon:
     """A room whose daemon serves it at a port."""
     import postroom
     from postroom.room.token import issue
@@ -267,7 +274,7 @@ def _served(stack: ExitStack, bench: Bench, place: str, names: list[str]) -> Dae
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     limits = {"POSTROOM_HTTP_PORT": str(port), "POSTROOM_HTTP_RATE": "0", "POSTROOM_SENDER_RATE": "0"}
-    environment = {**product.environment(home), **limits}
+    environment = {**product.environment(home), **limits, "POSTROOM_DURABILITY": durability}
     daemon = subprocess.Popen([sys.executable, "-m", "postroom.daemon", home], env=environment)
     stack.callback(_end, daemon)
     _await(f"http://127.0.0.1:{port}/healthz")

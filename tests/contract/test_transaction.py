@@ -12,7 +12,7 @@ from postroom.room.local import LocalRoom
 from postroom.room.unit import Unit
 from postroom.room.verify import verify
 from tests.contract.conftest import Enter, everything
-from tests.process import Child
+from tests.process import Child, until
 
 pytestmark = pytest.mark.core
 
@@ -272,6 +272,30 @@ def test_in_a_room_set_to_full_a_send_waits_for_the_disk_before_it_tells(
         room.send("builder", body)
     expected = [["one"], ["one", "two"]] if room.store.durability == "full" else []
     assert synced == expected
+
+
+@pytest.mark.promise("durability")
+def test_who_is_in_a_hurry_waits_for_no_disk_and_knows_what_it_owes(
+    room: LocalRoom, monkeypatch: pytest.MonkeyPatch
+):
+    is_full, synced = room.store.durability == "full", list[int]()
+    monkeypatch.setattr(os, "fdatasync", synced.append)
+    with room.store.hurried() as hurry:
+        room.peek("builder")
+        assert not hurry.owes
+        room.send("builder", "one")
+        assert hurry.owes == is_full
+    assert not synced
+    room.send("builder", "two")
+    assert len(synced) == is_full
+    threading.Thread(target=room.store.harden).start()
+    until(lambda: len(synced) == is_full + 1)
+
+
+def test_who_is_in_a_hurry_waits_for_no_lock(room: LocalRoom, enter: Enter):
+    with enter("builder").store.write(), room.store.hurried(), pytest.raises(StoreBusy):
+        room.send("builder", "one")
+    room.send("builder", "two")
 
 
 @pytest.mark.promise("lossless-ids")

@@ -1,13 +1,15 @@
 """The relay when something in it fails: what was not written is not seen, and nothing stays behind."""
 
 import json
+import threading
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from websockets.exceptions import ConnectionClosed
 
-from postroom.errors import StoreBusy
+from postroom.config import Settings
+from postroom.errors import StoreBusy, StoreError
 from postroom.model.message import Mail
 from postroom.room.local import LocalRoom
 from postroom.room.token import revoke
@@ -15,7 +17,7 @@ from postroom.room.unit import Unit
 from postroom.server import doorway, exchange, relay
 from tests.process import until
 from tests.relayed import linked
-from tests.served import Served, served
+from tests.served import BOUND, Served, served
 
 
 @pytest.fixture
@@ -145,3 +147,73 @@ def test_who_only_looks_on_is_shown_out_when_its_token_is_revoked(
             ana.hear("nothing that comes")
         assert closed.value.rcvd is not None
         assert closed.value.rcvd.code == doorway.NOBODY
+
+
+# ----------------------------------------------------------------------------- a room that waits for its disk
+
+
+class Disk:
+    """One that answers when it is told to."""
+
+    def __init__(self, room: LocalRoom, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._harden, self._may = room.store.harden, threading.Semaphore(0)
+        self.asked, self.fault = 0, None
+        monkeypatch.setattr(room.store, "harden", self.harden)
+
+    def harden(self) -> None:
+        self.asked += 1
+        assert self._may.acquire(timeout=BOUND)
+        if self.fault is not None:
+            raise self.fault
+        self._harden()
+
+    def answer(self) -> None:
+        self._may.release()
+
+    fault: Exception | None
+
+
+@pytest.fixture
+def lasting(open_room: Any) -> Iterator[Served]:
+    room = open_room("planner", settings=Settings(durability="full", sender_rate=0))
+    room.join("planner")
+    room.join("builder")
+    with served(room) as found:
+        yield found
+
+
+@pytest.mark.promise("durability")
+def test_who_sends_is_told_so_by_what_is_on_the_disk_and_the_disk_is_asked_once_for_many(
+    lasting: Served, monkeypatch: pytest.MonkeyPatch
+):
+    with linked(lasting, "planner") as planner, linked(lasting, "builder") as builder:
+        disk = Disk(lasting.room, monkeypatch)
+        for number in range(5):
+            planner.say(id=number, op="send", to="builder", body=f"{number}")
+            until(lambda: disk.asked)
+        planner.say(id="last", op="ping")
+        assert [builder.mail()["mail"]["body"] for _ in range(5)] == list("01234")
+        while (frame := planner.raw()).get("id") is None:
+            pass
+        assert frame["id"] == "last"  # of the others nothing is said yet
+        disk.answer()
+        assert planner.raw()["id"] == 0
+        disk.answer()
+        assert [planner.raw()["id"] for _ in range(4)] == [1, 2, 3, 4]
+        assert disk.asked == 2
+        disk.answer()  # for the end
+
+
+@pytest.mark.promise("durability")
+def test_who_sends_hears_of_a_disk_that_does_not_confirm_it(lasting: Served, monkeypatch: pytest.MonkeyPatch):
+    with linked(lasting, "planner") as planner, linked(lasting, "builder") as builder:
+        disk = Disk(lasting.room, monkeypatch)
+        disk.fault = StoreError("the disk did not confirm it", path="room.db")
+        disk.answer()
+        answer = planner.ask("send", to="builder", body="hello")
+        assert answer["error"] == "store"
+        assert builder.mail()["mail"]["body"] == "hello"
+        disk.fault = None
+        disk.answer()
+        assert "ok" in planner.ask("send", to="builder", body="again")
+        disk.answer()  # for the end

@@ -188,7 +188,7 @@ class Client:
             call = self._call(BY_NAME[name], frame)
             act = post if name == "send" and number is None else ACTS[name]  # nobody reads what becomes of it
             try:
-                self._posted(number, call, self._exchange.at_once(lambda: act(call)))
+                self._posted(number, call, *self._exchange.at_once(lambda: act(call)))
             except StoreBusy:
                 return False
         else:
@@ -234,10 +234,23 @@ class Client:
         room = self._desk.view(guest.who, project) if project else guest.room
         return make(Call, (self._desk, operation, guest.who, room, args))
 
-    def _posted(self, number: Any, call: Call, posted: Any) -> None:
+    def _posted(
+        self, number: Any, call: Call, posted: Any, hardened: "asyncio.Future[None] | None" = None
+    ) -> None:
         if call.operation.name in _PROVES:
             self._exchange.prove(self._one, self._one.proven(ref=_about(posted)))
-        self._answer(number, {"ok": posted}, silent=True)
+        if hardened is None:
+            self._answer(number, {"ok": posted}, silent=True)
+        else:
+            hardened.add_done_callback(lambda done: self._hardened(number, posted, done.exception()))
+
+    def _hardened(self, number: Any, posted: Any, fault: BaseException | None) -> None:
+        if fault is None:
+            self._answer(number, {"ok": posted}, silent=True)
+        elif isinstance(fault, PostroomError):
+            self._answer(number, told(fault))
+        else:
+            _log.error("unexpected", exc_info=fault, extra={"facts": {"error": fault}})
 
     def _begin(self, number: Any, call: Call) -> None:
         """What waits is waited for beside all else."""

@@ -308,6 +308,15 @@ class Upkeep(Protocol):
         ...
 
 
+class Hurry(Protocol):
+    """What was done in a hurry."""
+
+    @property
+    def owes(self) -> bool:
+        """Whether it must be hardened before anybody may be told that it is stored."""
+        ...
+
+
 class Store(Protocol):
     """A room's durable half."""
 
@@ -333,8 +342,12 @@ class Store(Protocol):
         """For a process in which many threads write: they do so by one connection, together."""
         ...
 
-    def hurried(self) -> AbstractContextManager[None]:
-        """What this thread does in here waits for no lock and no disk: `StoreBusy` instead."""
+    def hurried(self) -> AbstractContextManager[Hurry]:
+        """What this thread does in here waits for no lock (`StoreBusy` instead), and not for the disk."""
+        ...
+
+    def harden(self) -> None:
+        """Wait until all that was committed, by any thread, is on the disk."""
         ...
 
     def commit(self) -> None: ...

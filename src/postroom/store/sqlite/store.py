@@ -254,7 +254,7 @@ class SqliteStore:
         tx.execute("RELEASE part")
 
     def _patience(self) -> float:
-        return getattr(self._threads, "patience", self.patience)
+        return self.patience if getattr(self._threads, "hurry", None) is None else _NONE
 
     def hurried(self) -> "Hurried":
         """What this thread does in here waits for no lock: `StoreBusy` tells that it is taken."""
@@ -319,14 +319,23 @@ class SqliteStore:
         elif tx.next_seq // EVENTS_A_ROUND != tx.first_seq // EVENTS_A_ROUND:
             self._checkpoint_soon()
         if lasting and self.durability == "full":
-            try:
-                self._threads.end.sync_wal(self.path + "-wal")
-            except OSError as exc:
-                raise errors.StoreError(
-                    f"it is stored, but the disk did not confirm it: {exc}",
-                    hint="It survives any crash of a process, perhaps not a power cut. Check the disk.",
-                    path=self.path,
-                ) from exc
+            hurry: Hurried | None = getattr(self._threads, "hurry", None)
+            if hurry is None:
+                self.harden()
+            else:
+                hurry.owes = True
+
+    def harden(self) -> None:
+        """Everything committed so far, by whichever thread, survives a power cut."""
+        self._connection()
+        try:
+            self._threads.end.sync_wal(self.path + "-wal")
+        except OSError as exc:
+            raise errors.StoreError(
+                f"it is stored, but the disk did not confirm it: {exc}",
+                hint="It survives any crash of a process, perhaps not a power cut. Check the disk.",
+                path=self.path,
+            ) from exc
 
     # the room as a whole
 
@@ -417,18 +426,23 @@ class Ending:
 
 
 class Hurried:
-    """While it is entered, its thread has no patience."""
+    """While it is entered, its thread has no patience, neither with others nor with the disk.
 
-    __slots__ = ("_threads",)
+    `owes`: what was committed so is not true of the disk before somebody hardens it.
+    """
+
+    __slots__ = ("_threads", "owes")
 
     def __init__(self, threads: ThreadLocal) -> None:
         self._threads = threads
+        self.owes = False
 
-    def __enter__(self) -> None:
-        self._threads.patience = _NONE
+    def __enter__(self) -> "Hurried":
+        self._threads.hurry = self
+        return self
 
     def __exit__(self, *_: object) -> None:
-        del self._threads.patience
+        del self._threads.hurry
 
 
 class Reading:
