@@ -9,7 +9,7 @@ import pytest
 from postroom.bridges import manifest as manifests
 from postroom.daemon import control
 from postroom.model.ladder import Evidence, Outcome, State
-from postroom.room import berth
+from postroom.room import berth, glance
 from postroom.room.local import LocalRoom
 from postroom.runtimes.contract import NUDGE
 from tests.hooking import ClaudeCode
@@ -327,6 +327,8 @@ def test_an_agent_whose_hooks_say_that_it_works_is_not_typed_to_though_its_scree
 ):
     claude.prompt("go on")
     house.daemon()
+    me = house.room.who("builder").id
+    patiently(lambda: (seen := glance.get(house.home, me)) is not None and seen.doing == "idle")
     sent = house.room.send("builder", "between tools", priority="urgent")
     house.waits(sent.id, "busy")
     assert "between tools" in claude.tools()

@@ -36,6 +36,7 @@ _SEEN = {  # what a bridge calls it
     "asking": Presence.PERMISSION,
     "gone": Presence.GONE,
 }
+_WORKS = (Presence.BUSY, Presence.PERMISSION)
 _FIRST = (Presence.IDLE, Presence.PERMISSION, Presence.BUSY, Presence.UNKNOWN, Presence.GONE)
 
 
@@ -57,9 +58,19 @@ def last_sign(home: str, session: Session) -> Sign:
 
 
 def sights(room: "Premises", tx: "ReadTx", party: str) -> list[Sight]:
-    """The sessions of an agent that have not ended, the one that is reached soonest first."""
+    """The sessions of an agent that have not ended, the one that is reached soonest first.
+
+    A screen looks idle between two tools, too: whose hooks say that it works is not idle.
+    """
     found = [_sight(room, tx, session) for session in tx.sessions(party)]
-    return sorted(found, key=lambda sight: (_FIRST.index(sight.presence), is_bridged(sight.session)))
+    works = any(sight.presence in _WORKS and not is_bridged(sight.session) for sight in found)
+
+    def order(sight: Sight) -> tuple[bool, int, bool]:
+        is_bridge = is_bridged(sight.session)
+        only_looks_so = works and is_bridge and sight.presence is Presence.IDLE
+        return only_looks_so, _FIRST.index(sight.presence), is_bridge
+
+    return sorted(found, key=order)
 
 
 def ways(room: "Premises", parties: list[str]) -> dict[str, Sight]:
