@@ -84,7 +84,8 @@ class Served:
         await self.desk.end()
 
     def close(self) -> None:
-        for one in self._servers:
+        """As often as one likes."""
+        for one in self._servers if self._thread.is_alive() else ():
             self._loop.call_soon_threadsafe(one.end)
         self._thread.join(BOUND)
 

@@ -15,6 +15,7 @@ from postroom.room.local import LocalRoom
 from postroom.room.token import revoke
 from postroom.room.unit import Unit
 from postroom.server import doorway, exchange, relay
+from tests.conftest import OpenRoom
 from tests.process import until
 from tests.relayed import linked
 from tests.served import BOUND, Served, served
@@ -153,16 +154,18 @@ def test_who_only_looks_on_is_shown_out_when_its_token_is_revoked(
 
 
 class Disk:
-    """One that answers when it is told to."""
+    """One that may be slow, or fail."""
 
     def __init__(self, room: LocalRoom, monkeypatch: pytest.MonkeyPatch) -> None:
         self._harden, self._may = room.store.harden, threading.Semaphore(0)
-        self.asked, self.fault = 0, None
+        self.is_slow, self.asked = False, 0
+        self.fault: Exception | None = None
         monkeypatch.setattr(room.store, "harden", self.harden)
 
     def harden(self) -> None:
         self.asked += 1
-        assert self._may.acquire(timeout=BOUND)
+        if self.is_slow:
+            assert self._may.acquire(timeout=BOUND)
         if self.fault is not None:
             raise self.fault
         self._harden()
@@ -170,24 +173,24 @@ class Disk:
     def answer(self) -> None:
         self._may.release()
 
-    fault: Exception | None
-
 
 @pytest.fixture
-def lasting(open_room: Any) -> Iterator[Served]:
+def lasting(open_room: OpenRoom, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Served, Disk]]:
     room = open_room("planner", settings=Settings(durability="full", sender_rate=0))
     room.join("planner")
     room.join("builder")
+    disk = Disk(room, monkeypatch)
     with served(room) as found:
-        yield found
+        yield found, disk
 
 
 @pytest.mark.promise("durability")
 def test_who_sends_is_told_so_by_what_is_on_the_disk_and_the_disk_is_asked_once_for_many(
-    lasting: Served, monkeypatch: pytest.MonkeyPatch
+    lasting: tuple[Served, Disk],
 ):
-    with linked(lasting, "planner") as planner, linked(lasting, "builder") as builder:
-        disk = Disk(lasting.room, monkeypatch)
+    web, disk = lasting
+    with linked(web, "planner") as planner, linked(web, "builder") as builder:
+        disk.is_slow, disk.asked = True, 0
         for number in range(5):
             planner.say(id=number, op="send", to="builder", body=f"{number}")
             until(lambda: disk.asked)
@@ -201,19 +204,35 @@ def test_who_sends_is_told_so_by_what_is_on_the_disk_and_the_disk_is_asked_once_
         disk.answer()
         assert [planner.raw()["id"] for _ in range(4)] == [1, 2, 3, 4]
         assert disk.asked == 2
-        disk.answer()  # for the end
+        disk.is_slow = False
 
 
 @pytest.mark.promise("durability")
-def test_who_sends_hears_of_a_disk_that_does_not_confirm_it(lasting: Served, monkeypatch: pytest.MonkeyPatch):
-    with linked(lasting, "planner") as planner, linked(lasting, "builder") as builder:
-        disk = Disk(lasting.room, monkeypatch)
-        disk.fault = StoreError("the disk did not confirm it", path="room.db")
-        disk.answer()
-        answer = planner.ask("send", to="builder", body="hello")
-        assert answer["error"] == "store"
+@pytest.mark.parametrize(
+    ("fault", "told"),
+    [(StoreError("the disk did not confirm it", path="room.db"), "store"), (ValueError("?"), "error")],
+)
+def test_who_sends_hears_of_a_disk_that_does_not_confirm_it(
+    lasting: tuple[Served, Disk], fault: Exception, told: str
+):
+    web, disk = lasting
+    with linked(web, "planner") as planner, linked(web, "builder") as builder:
+        disk.fault = fault
+        assert planner.ask("send", to="builder", body="hello")["error"] == told
         assert builder.mail()["mail"]["body"] == "hello"
         disk.fault = None
-        disk.answer()
         assert "ok" in planner.ask("send", to="builder", body="again")
-        disk.answer()  # for the end
+
+
+def test_a_server_that_ends_waits_for_the_disk_that_somebody_waits_for(lasting: tuple[Served, Disk]):
+    web, disk = lasting
+    with linked(web, "planner") as planner:
+        disk.is_slow, disk.asked = True, 0
+        planner.say(id=1, op="send", to="builder", body="hello")
+        until(lambda: disk.asked)
+        ending = threading.Thread(target=web.close)
+        ending.start()
+        disk.is_slow = False
+        disk.answer()
+        ending.join(BOUND)
+        assert not ending.is_alive()

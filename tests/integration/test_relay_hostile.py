@@ -7,9 +7,12 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from postroom.room.local import LocalRoom
+from postroom.server import relay
+from tests.process import until
 from tests.relayed import headers_of, linked
 from tests.served import BOUND, Served, served
 
@@ -156,6 +159,36 @@ def test_a_flood_is_read_more_slowly_and_holds_up_nobody(open_room):
         while len(answered) < 130:
             answered += [one["id"] for one in (flooding.raw(),) if "ok" in one]
         assert answered == list(range(130))  # not one is dropped
+
+
+def test_each_frame_counts_once_whether_it_can_be_done_at_once_or_not(
+    web: Served, monkeypatch: pytest.MonkeyPatch
+):
+    counted: list[str] = []
+    monkeypatch.setattr(relay.Rates, "take", lambda _, caller: counted.append(caller) or 0.0)
+    with linked(web, "builder") as builder:
+        for frames, op in enumerate(["ping", "agents", "ping", "topics", "agents"], 1):
+            assert "ok" in builder.ask(op)
+            until(lambda frames=frames: counted.count("") == frames)
+
+
+def test_a_plain_frame_needs_no_parser(web: Served, monkeypatch: pytest.MonkeyPatch):
+    """It says nothing of who is right, but of what the relay is quick by."""
+    parsed: list[bytes] = []
+    usual = WebSocketsSansIOProtocol.data_received
+
+    def data_received(self: WebSocketsSansIOProtocol, data: bytes) -> None:
+        parsed.append(data)
+        usual(self, data)
+
+    with linked(web, "builder") as builder:
+        builder.ask("ping")
+        monkeypatch.setattr(WebSocketsSansIOProtocol, "data_received", data_received)
+        assert "ok" in builder.ask("ping")
+        assert "ok" in builder.ask("send", to="planner", body="x" * 1000)
+        assert not parsed
+        assert "ok" in builder.ask("send", to="planner", body="x" * 100_000)  # comes in pieces
+        assert parsed
 
 
 def test_who_asks_and_reads_no_answer_is_not_read_any_more(web: Served):

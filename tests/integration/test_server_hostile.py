@@ -358,11 +358,12 @@ def test_what_a_stranger_calls_itself_is_not_kept():
     assert all(len(caller) < 100 for caller in callers)
 
 
+@pytest.mark.parametrize("limits", [{"MOST_IDLE": 8, "NEWCOMER": 0.0}, {"MOST_IDLE": 4, "MOST_NEW": 8}])
 def test_too_many_who_ask_for_nothing_are_too_many_and_who_asks_is_answered(
-    web: Served, monkeypatch: pytest.MonkeyPatch
+    web: Served, limits: dict[str, float], monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(haste, "MOST_IDLE", 8)
-    monkeypatch.setattr(haste, "NEWCOMER", 0.0)
+    for name, value in limits.items():
+        monkeypatch.setattr(haste, name, value)
     with ExitStack() as stack:
         address = ("127.0.0.1", web.port)
         links = [stack.enter_context(socket.create_connection(address, BOUND)) for _ in range(40)]

@@ -39,7 +39,7 @@ _TICK = 2.0  # seconds between two sweeps
 _END = 10.0  # seconds for one keeper to end, or for all
 # Seconds for each stage of an end, all together less than `control.ENDS`.
 _COMMANDS, _WEB, _WATCHES, _AGENTS, _ROOM, _SPANS = 2.0, 6.0, 3.0, _END, 1.0, 1.0
-_FILES = 8192  # each client of the relay has two open, and as many as 2,048 may come
+_FILES = 8192  # each client of the relay has two open, and as many as `haste.MOST_NEW` may come at once
 _AT_REST = 1_000_000_000  # nanoseconds: two changes in one tick of a file system's clock bear the same time
 
 

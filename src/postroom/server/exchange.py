@@ -3,8 +3,8 @@
 What is written by this process is claimed there and then, whichever thread writes it (`take`). For what
 others write a bell rings, and then all whose bells rang are looked after in one transaction. All this is done
 in the event loop itself, as that takes less time than to have it done by a thread; but where there is a lock
-to wait for, or a disk, a thread waits: who has sent something is told so after that, for as many as there are
-by then. The store is the truth: what was missed is found at the next look.
+to wait for, or a disk, a thread waits, and with it the sender's answer. The store is the truth: what was
+missed is found at the next look.
 """
 
 import asyncio
@@ -39,6 +39,7 @@ from postroom.room.handout import (
 from postroom.room.unit import Unit
 from postroom.server.connection import WIDEST, Connection
 from postroom.server.desk import Desk
+from postroom.server.disk import Disk
 from postroom.server.presence import Presence
 
 if TYPE_CHECKING:
@@ -88,9 +89,7 @@ class Exchange:
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
         self._thread = ThreadPoolExecutor(1, "relay")
-        self._disk = ThreadPoolExecutor(1, "disk")
-        self._hardened: asyncio.Future[None] | None = None  # of what the disk is not asked for yet
-        self._hardening: asyncio.Task[None] | None = None
+        self._disk = Disk(desk.room.store.harden)
         self._mailboxes: dict[str, Mailbox] = {}
         self._projects: dict[str, Presence] = {}
         self._telling: set[Presence] = set()
@@ -175,26 +174,7 @@ class Exchange:
         """
         with self._desk.room.store.hurried() as hurry:
             result = act()
-        return result, self._harden() if hurry.owes else None
-
-    def _harden(self) -> "asyncio.Future[None]":
-        """Done when all that is committed by now is on the disk, which is asked once for many."""
-        if self._hardened is None:
-            self._hardened = asyncio.get_running_loop().create_future()
-            self._hardening = self._hardening or asyncio.create_task(self._hardens())
-        return self._hardened
-
-    async def _hardens(self) -> None:
-        loop, harden = asyncio.get_running_loop(), self._desk.room.store.harden
-        while (one := self._hardened) is not None:
-            self._hardened = None
-            try:
-                await loop.run_in_executor(self._disk, harden)
-            except Exception as exc:
-                one.set_exception(exc)
-            else:
-                one.set_result(None)
-        self._hardening = None
+        return result, self._disk.confirmed() if hurry.owes else None
 
     async def do(self, act: Callable[[], T]) -> T:
         """The same for what may have to wait."""
@@ -202,11 +182,11 @@ class Exchange:
 
     async def _soon(self, act: Callable[[], T]) -> T:
         try:
-            result, hardened = self.at_once(act)
+            result, confirmed = self.at_once(act)
         except StoreBusy:
             return await self.do(act)
-        if hardened is not None:
-            await asyncio.shield(hardened)
+        if confirmed is not None:
+            await asyncio.shield(confirmed)
         return result
 
     async def close(self) -> None:
@@ -218,10 +198,8 @@ class Exchange:
             self._rung.clear()
             if not await self._settled():
                 break  # whoever looks next finds that this process is gone
-        if self._hardening is not None:
-            await self._hardening  # who waits for an answer gets it
+        await self._disk.close()
         self._thread.shutdown(wait=False)
-        self._disk.shutdown(wait=False)
 
     # As a courier, in whatever thread writes
 

@@ -1,8 +1,8 @@
 """Connections that must get on with it: who sends a request by drops, or reads no answer, is left alone.
 
 What anybody can hold without a token, an open connection, is bounded in time and in number: who has asked
-for nothing for longest is closed first when too many do so. Who has just come is not among them: where a
-thousand come at once, as when a server is back, all are here before the first of them is listened to.
+for nothing for longest is closed first when too many do so. More of them may be new: where a thousand come at
+once, as when a server is back, all are here before the first of them is listened to.
 """
 
 import asyncio
@@ -18,8 +18,8 @@ BODY = 30.0  # seconds for its body, and one more for each `SLOWEST` bytes of it
 SLOWEST = 1024
 LONGEST = 300.0  # seconds for a body, however large
 STALLED = 60.0  # seconds in which somebody must read something of what it is sent
-MOST_IDLE = 256  # connections that ask for nothing
-NEWCOMER = 5.0  # seconds for which one that asks for nothing is not closed for others
+MOST_IDLE, MOST_NEW = 256, 2048  # connections that ask for nothing, and while the oldest of them is new
+NEWCOMER = 5.0  # seconds for which one is new
 
 _idle: "WeakKeyDictionary[Any, OrderedDict[Hasty, float]]" = WeakKeyDictionary()  # since when, of each server
 
@@ -107,6 +107,9 @@ class Hasty(H11Protocol):
         """It asks for nothing; too many who do so are too many."""
         idle, now = _idle.setdefault(self.config, OrderedDict()), self.loop.time()
         idle[self] = now
-        while len(idle) > MOST_IDLE and now - next(iter(idle.values())) >= NEWCOMER:
-            other, _ = idle.popitem(last=False)
+        while len(idle) > MOST_IDLE:
+            other, since = next(iter(idle.items()))
+            if now - since < NEWCOMER and len(idle) <= MOST_NEW:
+                break
+            del idle[other]
             other.transport.abort()

@@ -73,6 +73,7 @@ class WebSocket(WebSocketsSansIOProtocol):
     """A WebSocket. What `hear` does not take, and what `write` does not, goes the usual way."""
 
     hear: Callable[[str], bool] | None = None  # told each text that comes; False: it is left to `receive`
+    _is_left = False  # whether the one that is being read is
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
@@ -94,8 +95,12 @@ class WebSocket(WebSocketsSansIOProtocol):
         """Most of what comes is one text in one frame, and needs no parser that can stop in the middle."""
         is_free = self.hear is not None and not self.close_sent and self.queue.empty()
         text = self._whole(data) if is_free else None
-        if text is None or self.hear is None or not self.hear(text):
-            super().data_received(data)
+        if text is not None and self.hear is not None:
+            if self.hear(text):
+                return
+            self._is_left = True
+        super().data_received(data)
+        self._is_left = False
 
     def _whole(self, data: bytes) -> str | None:
         """The text that this is, if it is one frame and nothing else has begun; the parser has all else."""
@@ -114,7 +119,8 @@ class WebSocket(WebSocketsSansIOProtocol):
             return None
 
     def handle_text(self, event: Frame) -> None:
-        if self.hear is None or not event.fin or self.close_sent or not self.queue.empty():
+        is_free = event.fin and not self.close_sent and self.queue.empty()
+        if self.hear is None or self._is_left or not is_free:
             super().handle_text(event)
             return
         try:

@@ -94,6 +94,7 @@ class Client:
         self._rates = Rates(desk.room.settings.http_rate)
         self._patient: set[asyncio.Task[None]] = set()
         self._is_free = False  # whether no frame is waited for
+        self._is_counted = False  # whether the next frame counts already
 
     def staying(self, scope: Scope, feed: Feed, upto: Cursor | None) -> Stay:
         async def stay(receive: Receive, send: Send) -> None:
@@ -140,8 +141,9 @@ class Client:
                 return
             await self.hear(message.get("text"))
             await self._one.has_room()
-            while (wait := self._rates.take("")) > 0:
+            while not self._is_counted and (wait := self._rates.take("")) > 0:
                 await asyncio.sleep(wait)
+            self._is_counted = False
 
     def heard(self, text: str) -> bool:
         """One frame, as it comes, if there is nothing to wait for; else `hear` has it."""
@@ -151,7 +153,8 @@ class Client:
         try:
             frame = parsed(text)
             number = _number(frame)
-            return self._at_once(number, frame)
+            self._is_counted = not self._at_once(number, frame)
+            return not self._is_counted
         except PostroomError as exc:
             self._answer(number, told(exc))
         except Exception as exc:
@@ -235,22 +238,23 @@ class Client:
         return make(Call, (self._desk, operation, guest.who, room, args))
 
     def _posted(
-        self, number: Any, call: Call, posted: Any, hardened: "asyncio.Future[None] | None" = None
+        self, number: Any, call: Call, posted: Any, confirmed: "asyncio.Future[None] | None" = None
     ) -> None:
         if call.operation.name in _PROVES:
             self._exchange.prove(self._one, self._one.proven(ref=_about(posted)))
-        if hardened is None:
+        if confirmed is None:
             self._answer(number, {"ok": posted}, silent=True)
         else:
-            hardened.add_done_callback(lambda done: self._hardened(number, posted, done.exception()))
+            confirmed.add_done_callback(lambda _: self._confirmed(number, posted, confirmed))
 
-    def _hardened(self, number: Any, posted: Any, fault: BaseException | None) -> None:
-        if fault is None:
+    def _confirmed(self, number: Any, posted: Any, done: "asyncio.Future[None]") -> None:
+        try:
+            done.result()
             self._answer(number, {"ok": posted}, silent=True)
-        elif isinstance(fault, PostroomError):
-            self._answer(number, told(fault))
-        else:
-            _log.error("unexpected", exc_info=fault, extra={"facts": {"error": fault}})
+        except PostroomError as exc:
+            self._answer(number, told(exc))
+        except Exception as exc:
+            self._failed(number, exc)
 
     def _begin(self, number: Any, call: Call) -> None:
         """What waits is waited for beside all else."""
