@@ -399,6 +399,41 @@ def test_a_question_is_put_to_the_client_again_when_the_daemon_was_killed(house:
     assert house.room.peek("human:ana") == []
 
 
+@pytest.mark.promise("mcp-killed")
+def test_a_call_that_was_under_way_proves_nothing_when_it_is_made_again(house: House):
+    """The model had made it before it was shown that mail."""
+    with house.shim() as shim:
+
+        def say(number: int, method: str, **params: Any) -> None:
+            said = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+            shim.stdin.write(json.dumps(said).encode() + b"\n")
+            shim.stdin.flush()
+
+        def hear() -> Any:
+            return json.loads(shim.stdout.readline())
+
+        say(1, "initialize", **OPENING)
+        hear()
+        shim.stdin.write(b'{"jsonrpc":"2.0","method":"notifications/initialized"}\n')
+        say(2, "tools/call", name="agents", arguments={})
+        me = hear()["result"]["structuredContent"]["you"]
+        say(3, "tools/call", name="ask", arguments={"to": "planner", "body": "?", "wait": 60})
+        until(lambda: house.room.peek("planner"))
+        sent = house.room.send(me, "hello")
+        say(4, "tools/call", name="read", arguments={})
+        assert hear()["id"] == 4
+        until(lambda: _is_handed(house, sent.id))
+        house.kill()
+        until(lambda: running(house.home))
+        [asked] = house.room.peek("planner")
+        house.room.reply(asked, "yes", agent="planner")
+        assert hear()["id"] == 3
+        assert house.state(sent.id) is State.OFFERED
+        say(5, "tools/call", name="agents", arguments={})
+        assert hear()["id"] == 5
+        assert house.state(sent.id) is State.SEEN
+
+
 def _is_handed(house: House, ref: str) -> bool:
     return house.room.receipts(ref).deliveries[0].handed_at is not None
 

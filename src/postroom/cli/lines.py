@@ -3,38 +3,42 @@
 import os
 
 from postroom.home import ELSEWHERE, beside, named
-from postroom.mcp_server.shim import Refusal, Shim
+from postroom.mcp_server.link import Refusal
+from postroom.mcp_server.shim import Shim
 
 TYPE_CHECKING = False  # what `typing` takes to load is felt
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from postroom.mcp_server.shim import Link
-
-attempted: "list[Shim]" = []  # one that has heard a client, and did not get to a daemon
+    from postroom.mcp_server.link import Link
 
 _PATIENCE, _PAUSE = 15.0, 0.05  # seconds for a daemon's web server to begin
 _SHORT = 80  # characters of a path that surely fits a socket's address
 
 
-def attempt() -> bool:
-    """Pass lines on, if a daemon runs here already; whether one did."""
+def attempt() -> "Shim | None":
+    """One for a daemon that runs here already; None where there is none."""
     home = named()
     if home.startswith(ELSEWHERE):
-        return False
+        return None
     try:
         first = [_local(beside(home, "http.sock"))]
     except OSError:
-        return False
-    made = shim(lambda: first.pop() if first else daemon(home))
+        return None
+    return shim(lambda: first.pop() if first else daemon(home))
+
+
+def pass_on(shim: Shim) -> Exception | None:
+    """Until the client has said its last; or why there is no daemon for it."""
     try:
-        is_open = made.begin()
-    except (OSError, Refusal):
-        attempted.append(made)
-        return False
+        is_open = shim.begin()
+    except BrokenPipeError:
+        raise  # the client does not listen
+    except Exception as exc:
+        return exc
     if is_open:
-        made.run()
-    return True
+        shim.run()
+    return None
 
 
 def shim(connect: "Callable[[], Link]", caller: str = "", project: str = "") -> Shim:

@@ -32,20 +32,27 @@ def main() -> "NoReturn":
 
 def _passed_on() -> int:
     """`postroom mcp`, where a daemon runs: a client waits for it, so nothing else is loaded."""
-    from postroom.cli.lines import attempt
+    from postroom.cli.lines import attempt, pass_on
 
     try:
-        return 0 if attempt() else run(["mcp"], closing=False)
+        shim = attempt()
+        if shim is None:
+            return run(["mcp"], closing=False)
+        why = pass_on(shim)
+        return 0 if why is None else run(["mcp"], closing=False, tried=(shim, why))
     except KeyboardInterrupt:
         return _INTERRUPTED
     except BrokenPipeError:
         return 1  # the client is gone
 
 
-def run(argv: list[str], *, closing: bool = True) -> int:
-    """Do what the arguments ask; the exit code. The room is closed after it, unless the process ends."""
+def run(argv: list[str], *, closing: bool = True, **given: object) -> int:
+    """Do what the arguments ask; the exit code. The room is closed after it, unless the process ends.
+
+    `given`: what the command is given beside them.
+    """
     try:
-        return _run(argv, closing)
+        return _run(argv, closing, given)
     except KeyboardInterrupt:
         return _INTERRUPTED
     except BrokenPipeError:
@@ -56,7 +63,7 @@ def run(argv: list[str], *, closing: bool = True) -> int:
         return tell(exc, as_json="--json" in argv)
 
 
-def _run(argv: list[str], closing: bool) -> int:
+def _run(argv: list[str], closing: bool, given: dict[str, object]) -> int:
     from postroom.cli import catalog
 
     name, arguments = split(argv)
@@ -74,6 +81,7 @@ def _run(argv: list[str], closing: bool) -> int:
     command = catalog.load(entry)
     parser = catalog.build(name, command)
     args = parser.read(arguments)
+    vars(args).update(given)
     context = Context(args)
     if args.help:
         context.put(parser.format_help())

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from postroom import host
 from postroom.errors import NoIdentity
+from postroom.mcp_server import rpc
 from postroom.mcp_server.around import around
 from postroom.mcp_server.port import Caller, Guest
 from postroom.mcp_server.whole import Stream, made
@@ -94,7 +95,7 @@ async def _serve(alone: Alone, heard: bytes, given: set[Any]) -> None:
             if "method" not in said and said.get("id") in given:
                 given.discard(said["id"])
                 return
-        await asyncio.get_running_loop().run_in_executor(pipes, _write, text.encode() + b"\n")
+        await asyncio.get_running_loop().run_in_executor(pipes, rpc.write, text.encode() + b"\n")
 
     stream = Stream(server, alone, guest, ids.nonce(), write)
     try:
@@ -115,9 +116,3 @@ async def _lines(pipes: ThreadPoolExecutor, heard: bytes) -> AsyncIterator[bytes
             for line in lines:
                 yield line
     yield b"".join(parts)
-
-
-def _write(data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(1, view) :]

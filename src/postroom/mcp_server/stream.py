@@ -7,7 +7,7 @@ this server was ended, or killed.
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeGuard, cast
 
 import anyio
 import mcp_types as types
@@ -15,7 +15,8 @@ from mcp.server.runner import serve_dual_era_loop
 from mcp.shared.message import ServerMessageMetadata, SessionMessage
 from pydantic import ValidationError
 
-from postroom.mcp_server.place import PASSED
+from postroom.mcp_server import rpc
+from postroom.mcp_server.place import EARLY, PASSED
 from postroom.mcp_server.visit import Arrival, Visit
 from postroom.model import ids
 from postroom.model.ladder import Outcome
@@ -56,6 +57,7 @@ class Stream:
         self._arrivals: dict[Id | None, Arrival] = {}
         self._confirms = confirms
         self._unconfirmed: dict[Id | None, Arrival] = {}  # whose answers may be on their way
+        self._early: set[Id] = set()  # of calls that come next, those made before an earlier server's answers
         self._mark = (
             f"{ids.nonce()}-"  # of what we ask: an answer to an earlier server's question is none to ours
         )
@@ -92,8 +94,8 @@ class Stream:
                     await self._complain(line)
                     continue
                 if isinstance(message, types.JSONRPCNotification):
-                    if message.method == PASSED:
-                        self._pass(message)
+                    if message.method in (PASSED, EARLY):
+                        self._note(message)
                         continue
                     if _has_number(line):
                         await self._complain(line)
@@ -115,21 +117,27 @@ class Stream:
         if isinstance(meta, dict):
             self._meta |= meta
         admit = partial(self._guest.admit, dict(self._meta))
-        arrival = self._arrivals[message.id] = Arrival(self.visit, admit, key)
+        number = 0 if message.id in self._early else None
+        self._early.discard(message.id)
+        arrival = self._arrivals[message.id] = Arrival(self.visit, admit, key, number)
         return ServerMessageMetadata(request_context=arrival)
 
-    def _pass(self, message: types.JSONRPCNotification) -> None:
-        """The client was given these answers."""
+    def _note(self, message: types.JSONRPCNotification) -> None:
+        """Which answers the client was given; or which calls it had made before that."""
         found: Any = (message.params or {}).get("ids")
-        for number in cast("list[Any]", found) if isinstance(found, list) else ():
-            if isinstance(number, (str, int)) and (arrival := self._unconfirmed.pop(number, None)):
+        numbers = [one for one in cast("list[Any]", found if isinstance(found, list) else []) if _is_id(one)]
+        if message.method == EARLY:
+            self._early.update(numbers)
+            return
+        for number in numbers:
+            if arrival := self._unconfirmed.pop(number, None):
                 arrival.written(self._host)
 
     async def _cancel(self, message: types.JSONRPCNotification) -> None:
         """Nobody waits for the answer to a request any more."""
         if message.method == _CANCELLED:
             wanted = (message.params or {}).get("requestId")
-            if not isinstance(wanted, (str, int)):
+            if not _is_id(wanted):
                 return
             if arrival := self._arrivals.pop(wanted, None):
                 await arrival.lost(self._host)
@@ -138,14 +146,9 @@ class Stream:
 
     async def _complain(self, line: bytes) -> None:
         """What is no message is answered, too."""
-        try:
-            known: Any = json.loads(line)
-            code, words = types.INVALID_REQUEST, "Invalid Request"
-        except (ValueError, RecursionError):
-            known, code, words = None, types.PARSE_ERROR, "Parse error"
-        error = {"code": code, "message": words}
+        number, _, _ = rpc.read(line)
         async with self._lock:
-            await self._write(json.dumps({"jsonrpc": "2.0", "id": _number(known), "error": error}))
+            await self._write(rpc.refusal(number, rpc.flaw(line) or rpc.INVALID).decode().rstrip())
 
     async def _answer(self, outward: Any) -> None:
         async with outward:
@@ -171,16 +174,13 @@ class Stream:
         return message
 
 
+def _is_id(found: Any) -> TypeGuard[Id]:
+    return isinstance(found, (str, int))
+
+
 def _has_number(line: bytes) -> bool:
     """Whether it would be a request if its number were one."""
     try:
         return b'"id"' in line and "id" in json.loads(line)
     except (ValueError, RecursionError):
         return True
-
-
-def _number(known: Any) -> Id | None:
-    """Of what looks like a request."""
-    said: Any = known if hasattr(known, "items") else {}
-    found = said.get("id")
-    return found if isinstance(found, (str, int)) else None

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
 
     from postroom.cli.context import Context
     from postroom.cli.parser import Parser
+    from postroom.mcp_server.shim import Shim
 
 HELP = """\
 The mailbox as tools of the agent's own: an MCP server over standard input and output, for clients that want a
@@ -22,6 +23,7 @@ EXAMPLES = """\
 
 def add_arguments(parser: "Parser") -> None:
     parser.add_argument("--no-daemon", action="store_true", help="serve by this process alone")
+    parser.set_defaults(tried=None)  # a shim that has heard the client, and why it got to no daemon
 
 
 def run(args: "argparse.Namespace", context: "Context") -> int:
@@ -29,27 +31,25 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
         return _alone(args, context, b"", set())
     from postroom.cli import lines
     from postroom.home import ELSEWHERE, named
-    from postroom.mcp_server.shim import Refusal
+    from postroom.mcp_server.link import Refusal
 
     home = named(args.home)
     is_elsewhere = home.startswith(ELSEWHERE)
-    connect = lines.elsewhere if is_elsewhere else lines.daemon
-    shim = (
-        lines.attempted.pop()
-        if lines.attempted
-        else lines.shim(lambda: connect(home), args.caller or "", args.project or "")
-    )
-    try:
-        if not shim.begin():
-            return 0
-    except Exception as exc:
-        if is_elsewhere:
-            raise
-        why = f" ({exc})" if isinstance(exc, Refusal) else ""
-        context.note(f"no daemon serves this{why}, so it is done without; see: postroom status")
-        return _alone(args, context, *shim.heard())
-    shim.run()
-    return 0
+    if args.tried is None:
+        connect = lines.elsewhere if is_elsewhere else lines.daemon
+        shim = lines.shim(lambda: connect(home), args.caller or "", args.project or "")
+        why = lines.pass_on(shim)
+    else:
+        tried: tuple[Shim, Exception] = args.tried
+        shim, why = tried
+    if why is None:
+        return 0
+    if is_elsewhere:
+        raise why
+    words = f" ({why})" if isinstance(why, Refusal) else ""
+    context.note(f"no daemon serves this{words}, so it is done without; see: postroom status")
+    heard, given = shim.heard()
+    return _alone(args, context, heard, given)
 
 
 def _alone(args: "argparse.Namespace", context: "Context", heard: bytes, given: "set[Any]") -> int:

@@ -1,0 +1,52 @@
+"""Lines of JSON-RPC: what they say, and how some are written. Standard library only, and little of it."""
+
+import json
+import os
+
+TYPE_CHECKING = False  # what `typing` takes to load is felt
+if TYPE_CHECKING:
+    from typing import Any
+
+BROKEN, INVALID, INTERNAL = -32700, -32600, -32603
+_WORDS = {BROKEN: "Parse error", INVALID: "Invalid Request"}
+
+
+def read(line: bytes) -> "tuple[Any, str, dict[str, Any]]":
+    """The number, the method and the params of a message; of what is none, nothing."""
+    try:
+        said: Any = json.loads(line)
+        number, method = said.get("id"), said.get("method") or ""
+        params: Any = said.get("params")
+        hash(number)
+    except (ValueError, AttributeError, TypeError, RecursionError):
+        return None, "", {}
+    return number, str(method), params if hasattr(params, "items") else {}
+
+
+def flaw(line: bytes) -> int:
+    """The code of what is wrong with something that asks nothing; 0: it is an answer."""
+    try:
+        said: Any = json.loads(line)
+    except (ValueError, RecursionError):
+        return BROKEN
+    return 0 if hasattr(said, "keys") and said.keys() & {"result", "error"} else INVALID
+
+
+def note(method: str, params: "dict[str, Any]") -> bytes:
+    return json.dumps({"jsonrpc": "2.0", "method": method, "params": params}).encode() + b"\n"
+
+
+def result(number: "Any", found: "Any") -> bytes:
+    return json.dumps({"jsonrpc": "2.0", "id": number, "result": found}).encode() + b"\n"
+
+
+def refusal(number: "Any", code: int, words: str = "") -> bytes:
+    error = {"code": code, "message": words or _WORDS[code]}
+    return json.dumps({"jsonrpc": "2.0", "id": number, "error": error}).encode() + b"\n"
+
+
+def write(data: bytes) -> None:
+    """All of it, to whoever reads what this process writes."""
+    view = memoryview(data)
+    while view:
+        view = view[os.write(1, view) :]
