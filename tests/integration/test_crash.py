@@ -9,16 +9,18 @@ import subprocess
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import Any
 
 import pytest
 
+from postroom.errors import MailboxLeased
 from postroom.model.ladder import State
+from postroom.model.message import Mail
 from postroom.room.local import LocalRoom
 from postroom.room.verify import verify
 from tests import crash
-from tests.process import BOUND, ROOT, environment
+from tests.process import BOUND, ROOT, environment, until
 
 ROUNDS = int(os.environ.get("POSTROOM_TEST_CRASHES", "300"))
 WHOLE_GROUP = 20  # every so many rounds
@@ -102,12 +104,25 @@ def aftermath(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[LocalR
             json.loads(line[line.rindex("[") :]) for line in file
         ]  # a kill may have torn what was before
     for agent in (crash.TAKEN, crash.LISTENED):  # who comes after them is shown the rest
-        while (mail := room.take(agent)) is not None:
+        while (mail := taken(room, agent)) is not None:
             lines.append([0, "shown", mail.id, mail.shown_before])
             room.settle(mail)
             lines.append([0, "settled", mail.id])
     yield room, lines
     room.close()
+
+
+def taken(room: LocalRoom, agent: str) -> Mail | None:
+    """The next. A process that was killed has closed its files a moment before it is gone."""
+    found: list[Mail | None] = []
+
+    def is_done() -> bool:
+        with suppress(MailboxLeased):
+            found.append(room.take(agent))
+        return bool(found)
+
+    until(is_done)
+    return found[0]
 
 
 def said(lines: list[list[Any]], word: str) -> list[list[Any]]:
