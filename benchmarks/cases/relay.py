@@ -41,7 +41,8 @@ NOTE = (
     f"{AGENTS} agents send {MESSAGES} each to a neighbour, who answers. One at a time: from `send` by one "
     "client until another has it, against a bare `websockets` server that commits the text to SQLite, as "
     "durable as the room, and echoes it: `full` outlasts a loss of power, `normal` the end of any process. "
-    "With `full`, a reader has mail when it is committed, and its sender an answer when it is on the disk."
+    "A reader has mail when it is committed, in a room set to `full` before it is on the disk; a sender is told "
+    "that it is stored when it is there."
 )
 
 
@@ -82,7 +83,8 @@ def run(bench: Bench) -> Result:
             rounds[name] = [spread(some, MILLISECONDS) for some in taken]
     found = Result("relay", TITLE, COLUMNS, rows, rounds, (NOTE,))
     for durability in DURABILITIES:
-        found = found.with_ratios(f"echo-{durability}", "p50", only=f"relay-{durability}")
+        for name in ("relay", "told"):
+            found = found.with_ratios(f"echo-{durability}", "p50", only=f"{name}-{durability}")
     return found
 
 
@@ -181,19 +183,20 @@ def _latency(bench: Bench, durability: str) -> list[tuple[str, str, list[list[in
         daemon = _served(stack, bench, f"latency-{durability}", ["reader"], durability)
         url = _bare(stack, bench, "echo", durability)
         bench.say(f"relay: one at a time, {rounds} rounds, {durability}")
-        echoed, relayed = asyncio.run(_one_at_a_time(daemon, url, count, rounds))
+        echoed, relayed, told = asyncio.run(_one_at_a_time(daemon, url, count, rounds))
     return [
         (f"echo-{durability}", f"bare echo and one commit, {durability}", echoed),
         (f"relay-{durability}", f"send → another client has it, {durability}", relayed),
+        (f"told-{durability}", "… and its sender was told that it is stored", told),
     ]
 
 
 async def _one_at_a_time(
     daemon: Daemon, url: str, count: int, rounds: int
-) -> tuple[list[list[int]], list[list[int]]]:
+) -> tuple[list[list[int]], list[list[int]], list[list[int]]]:
     import websockets
 
-    echoed, relayed = list[list[int]](), list[list[int]]()
+    spent: tuple[list[list[int]], ...] = ([], [], [])
     async with (
         websockets.connect(url, compression=None) as bare,
         daemon.door("writer").connect() as writer,
@@ -203,11 +206,12 @@ async def _one_at_a_time(
             some = (
                 [await _echo(bare) for _ in range(count)],
                 [await _relay(writer, reader) for _ in range(count)],
+                [await _relay(writer, reader, told=True) for _ in range(count)],
             )
             if number:  # the first one warms up
-                echoed.append(some[0])
-                relayed.append(some[1])
-    return echoed, relayed
+                for taken, each in zip(spent, some, strict=True):
+                    taken.append(each)
+    return spent[0], spent[1], spent[2]
 
 
 async def _echo(link: Any) -> int:
@@ -217,10 +221,14 @@ async def _echo(link: Any) -> int:
     return time.monotonic_ns() - began
 
 
-async def _relay(writer: Any, reader: Any) -> int:
+async def _relay(writer: Any, reader: Any, *, told: bool = False) -> int:
+    """`told`: its sender waits for the answer, too."""
+    said = {"op": "send", "to": "reader", "body": BODY, **({"id": 1} if told else {})}
     began = time.monotonic_ns()
-    await writer.send(json.dumps({"op": "send", "to": "reader", "body": BODY}))
+    await writer.send(json.dumps(said))
     while (frame := json.loads(await reader.recv()))["type"] != "mail":
+        pass
+    while told and json.loads(await writer.recv()).get("id") != 1:
         pass
     spent = time.monotonic_ns() - began
     await _ask(reader, "seen", cursor=frame["cursor"])

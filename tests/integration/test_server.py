@@ -16,7 +16,7 @@ from postroom.room.local import LocalRoom
 from postroom.room.sweep import give_back
 from postroom.room.token import revoke
 from postroom.server import guard, login
-from postroom.server.acts import looking
+from postroom.server.acts import looking, writing
 from postroom.server.desk import Call
 from postroom.server.principal import Credentials
 from tests.conftest import UNLIMITED
@@ -38,6 +38,14 @@ def test_a_message_sent_over_http_is_in_the_recipients_mailbox_with_how_its_send
     assert answer.json["deliveries"][0]["state"] == "stored"
     [mail] = web.room.peek("builder")
     assert (mail.body, mail.sender, mail.message.verified) == ("hello", "planner", "token")
+
+
+@pytest.mark.parametrize("name", ["send", "reply"])
+def test_each_part_of_a_message_is_an_option_or_known_to_be_none(name: str):
+    """Who says nothing else is sent without a look at them."""
+    options = {*writing._SAYING, "after", "expires", "class", "attachments"}
+    assert not options & writing._PLAIN
+    assert {part.name for part in BY_NAME[name].parameters} - options <= writing._PLAIN
 
 
 def test_what_was_taken_over_http_is_seen_once_it_is_settled(web: Served):
