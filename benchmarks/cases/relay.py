@@ -41,8 +41,8 @@ NOTE = (
     f"{AGENTS} agents send {MESSAGES} each to a neighbour, who answers. One at a time: from `send` by one "
     "client until another has it, against a bare `websockets` server that commits the text to SQLite, as "
     "durable as the room, and echoes it: `full` outlasts a loss of power, `normal` the end of any process. "
-    "A reader has mail when it is committed, with `full` before it is on the disk; a sender is told that it is "
-    "stored when it is there."
+    "A reader has mail when it is committed, with `full` before it is on the disk; a sender is told when it "
+    "is there."
 )
 
 
