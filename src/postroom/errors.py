@@ -343,6 +343,16 @@ class RateLimited(Refused):
     code = "rate_limited"
     hint = "Say it in fewer messages, or wait. Nothing was stored."
 
+    @property
+    def rule(self) -> str:
+        """The setting that is the limit; empty: none is."""
+        return str(self.facts.get("rule", ""))
+
+    @property
+    def retry_after(self) -> float:
+        """In how many seconds it may be tried again."""
+        return float(self.facts.get("retry_after") or 1.0)
+
 
 class MailboxFull(Refused):
     """Too much waits there already."""

@@ -253,6 +253,23 @@ def test_beyond_the_rate_files_wait_where_they_are_and_it_is_said(home: str, tmp
         bob.close()
 
 
+def test_beyond_the_quota_of_a_day_letters_wait_and_it_is_said_which_rule_that_is(
+    home: str, tmp_path
+) -> None:
+    settings = Settings(sender_rate=1, mailbox_rate=0, sender_quota=1)
+    with LocalRoom(home, settings, agent="alice", project="p") as room:
+        room.join("alice")
+        bob = Postal(room, os.path.join(tmp_path, "tree"))
+        for n in range(2):
+            bob.put(f"{n}.json", {"id": str(n), "to": "alice", "payload": str(n)})
+        pause = bob.carry()
+        assert bodies(room) == ["0"]
+        assert "(sender_quota)" in bob.carrier.observe().unsent
+        assert pause is not None
+        assert pause > 1.0
+        bob.close()
+
+
 def test_a_letter_to_a_full_mailbox_waits_and_keeps_no_other(home: str, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(outbox, "_LATER", 0.0)
     settings = UNLIMITED._replace(recipient_quota=1)
