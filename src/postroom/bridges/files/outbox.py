@@ -8,8 +8,10 @@ in. The writer's own id is the key by which the room knows a letter that it has 
 
 import json
 import os
+import threading
 import time
 from collections import deque
+from contextlib import nullcontext
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -40,6 +42,23 @@ _LATER = 5.0  # seconds after which one is tried again that something stood in t
 _LONGEST = 200  # bytes of a name to which something may be added
 _NAMED = 5  # of several that were set aside
 _RATE = "sender_rate"  # the rule by which the room counts; how much it is for a mailbox, `Box` says
+
+
+class _Turn:
+    """Of the threads that take in letters, one does at a time: each of many would have the room's lock for as
+    long as the interpreter runs all the others. Who waits for a slow shelf keeps none of them.
+    """
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._renew)
+
+    def _renew(self) -> None:
+        self.lock = threading.Lock()  # the thread that had it is not here
+
+
+_turn = _Turn()
 
 
 class _Aside(NamedTuple):
@@ -90,7 +109,7 @@ class Outbox:
             self._must_look = False
             self._waits.extend(self._list())
         try:
-            with self._shelf.turn:
+            with nullcontext() if self._shelf.is_slow else _turn.lock:
                 self._take_some()
             self.why = next((why for _, why in self._later.values()), "")
         except RateLimited as exc:
