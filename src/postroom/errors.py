@@ -176,6 +176,12 @@ class MailboxUnreachable(BridgeError):
     code = "mailbox_unreachable"
     hint = "Nothing is lost: what waits there is looked for again."
 
+    def __init__(
+        self, message: str | None = None, *, advice: str = "", hint: str | None = None, **facts: Any
+    ) -> None:
+        super().__init__(message, hint=f"{advice} {self.hint}".lstrip() if hint is None else hint, **facts)
+        self.advice = advice  # how a person finds out why, if more is known than the message says
+
 
 class MailboxGone(BridgeError):
     """The inbox is not there any more."""
