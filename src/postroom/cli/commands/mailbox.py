@@ -149,9 +149,9 @@ def _remove(args: "argparse.Namespace", context: "Context") -> int:
 
 def _left_behind(where: str, wanted: set[str], context: "Context") -> dict[str, str]:
     """Where of what was meant something of ours stays, and why."""
-    from postroom.bridges.files.tree import left
+    from postroom.bridges.files import left
 
-    found = left(context.room().home, where).items()
+    found = left.find(context.room().home, where).items()
     return {
         f"{where}/{folder}".rstrip("/"): one.why for folder, one in found if not wanted or one.agent in wanted
     }
