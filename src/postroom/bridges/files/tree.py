@@ -121,8 +121,11 @@ def _manifest(room: LocalRoom, place: str, folder: str, agent: Agent) -> Manifes
 
 
 def _make(place: str, folder: str) -> None:
-    with closing(places.shelf(place, folder)) as shelf:
-        shelf.make()
+    try:
+        with closing(places.shelf(place, folder)) as shelf:
+            shelf.make()
+    except FileNotFoundError as exc:
+        raise BridgeError(f"{place} is not there any more", hint=f"Make it again: mkdir -p {place}") from exc
 
 
 def _known_as(room: LocalRoom) -> str:
@@ -174,17 +177,19 @@ def appear(room: LocalRoom, tree: Tree) -> list[Manifest]:
     return [made for _, made in attempts(room, tree) if isinstance(made, Manifest)]
 
 
-def attempts(room: LocalRoom, tree: Tree) -> list[tuple[str, Manifest | PostroomError]]:
-    """The same, with what could not be served, and why."""
+def attempts(room: LocalRoom, tree: Tree) -> list[tuple[str, Manifest | PostroomError | str]]:
+    """The same, with what is not served: an error, after which the next look may find it otherwise, or an
+    objection, in words.
+    """
     known = {one.details.get("folder") for one in served(room.home, tree.place)}
-    new = [one for one in places.members(tree.place) if one not in known and not objection(room, tree, one)]
-    made: list[tuple[str, Manifest | PostroomError]] = []
-    for folder in new:
-        try:
-            made.append((folder, add(room, tree.place, folder, Scope(tree.project))[0]))
-        except PostroomError as exc:
-            made.append((folder, exc))  # the next look may find it otherwise
-    return made
+    return [(one, _attempt(room, tree, one)) for one in places.members(tree.place) if one not in known]
+
+
+def _attempt(room: LocalRoom, tree: Tree, folder: str) -> Manifest | PostroomError | str:
+    try:
+        return objection(room, tree, folder) or add(room, tree.place, folder, Scope(tree.project))[0]
+    except PostroomError as exc:
+        return exc
 
 
 def release(room: LocalRoom, manifest: Manifest) -> None:
