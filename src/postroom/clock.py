@@ -5,6 +5,9 @@ from collections.abc import Callable
 
 Clock = Callable[[], int]
 
+_spelt: dict[int, str] = {}  # seconds as they are written: what is told at once is of the same few
+_MOST_SPELT = 64
+
 
 def wall() -> int:
     """Milliseconds since the epoch. May jump either way; order never rests on it."""
@@ -17,10 +20,6 @@ def iso(at: int | None) -> str | None:
         return None
     seconds, ms = divmod(at, 1000)
     return f"{_spelt.get(seconds) or _spell(seconds)}.{ms:03}Z"
-
-
-_spelt: dict[int, str] = {}  # seconds as they are written: what is told at once is of the same few
-_MOST_SPELT = 64
 
 
 def _spell(seconds: int) -> str:

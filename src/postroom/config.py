@@ -135,6 +135,8 @@ _SMALLEST = {
     "log_bytes": 1,
 }
 _LARGEST = {"http_port": 1 << 16, "log_files": 100}
+_TABLES: dict[str, Any] = {"route": [], "agents": {}, "profiles": {}}  # what a file may have besides, empty
+_ALL = "See them all: postroom help settings"
 
 
 def environment_name(key: str) -> str:
@@ -253,9 +255,6 @@ def _compile(path: str, compiled: str, stamp: list[int]) -> Found:
     return values, declared
 
 
-_TABLES: dict[str, Any] = {"route": [], "agents": {}, "profiles": {}}
-
-
 def _table(key: str, value: Any) -> Any:
     if type(value) is not type(_TABLES[key]):
         written = f"[[{key}]]" if _TABLES[key] == [] else f"[{key}.NAME]"
@@ -265,23 +264,23 @@ def _table(key: str, value: Any) -> Any:
 
 def _setting(key: str, value: Any) -> Any:
     if key not in Settings._fields:
-        from postroom.near import meant, near  # noqa: PLC0415 - only for who is refused
+        from postroom.near import near  # noqa: PLC0415 - only for who is refused
 
-        hint = meant(near(key, [*Settings._fields, *_TABLES, "types"]))
-        raise InvalidValue(f"there is no setting {key!r}", hint=f"{hint} {_ALL}".lstrip())
+        known = [*Settings._fields, *_TABLES, "types"]
+        raise InvalidValue(f"there is no setting {key!r}", hint=_ALL, key=key, near=near(key, known))
     if key == "routes" and isinstance(value, list):
         hint = "Write each as [[route]]; routes is open or strict."
         raise InvalidValue("routes are written as [[route]]", hint=hint)
     return checked(key, value)
 
 
-_ALL = "See them all: postroom help settings"
-
-
 def _refusal(path: str, wrong: list[InvalidValue]) -> InvalidValue:
     """One error for all that is wrong with a file."""
-    hints = dict.fromkeys(one.hint.removesuffix(_ALL).strip() for one in wrong)
-    told = [*filter(None, hints), *([_ALL] if any(one.hint.endswith(_ALL) for one in wrong) else [])]
+    from postroom.near import meant  # noqa: PLC0415 - only for who is refused
+
+    unknown = [one for one in wrong if "near" in one.facts]
+    hints = [meant(one.facts["near"]) if one in unknown else one.hint for one in wrong]
+    told = [*dict.fromkeys(filter(None, hints)), *([_ALL] if unknown else [])]
     more = {"problems": [str(one) for one in wrong]} if len(wrong) > 1 else wrong[0].facts
     words = "; ".join(map(str, wrong))
     return InvalidValue(f"{path}: {words}", hint=" ".join(told) or None, path=path, **more)

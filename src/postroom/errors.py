@@ -176,6 +176,12 @@ class MailboxUnreachable(BridgeError):
     code = "mailbox_unreachable"
     hint = "Nothing is lost: what waits there is looked for again."
 
+    def __init__(
+        self, message: str | None = None, *, advice: str = "", hint: str | None = None, **facts: Any
+    ) -> None:
+        super().__init__(message, hint=f"{advice} {self.hint}".lstrip() if hint is None else hint, **facts)
+        self.advice = advice  # how a person finds out why, if more is known than the message says
+
 
 class MailboxGone(BridgeError):
     """The inbox is not there any more."""
@@ -342,6 +348,16 @@ class RateLimited(Refused):
 
     code = "rate_limited"
     hint = "Say it in fewer messages, or wait. Nothing was stored."
+
+    @property
+    def rule(self) -> str:
+        """The setting that is the limit; empty: none is."""
+        return str(self.facts.get("rule", ""))
+
+    @property
+    def retry_after(self) -> float:
+        """In how many seconds it may be tried again."""
+        return float(self.facts.get("retry_after") or 1.0)
 
 
 class MailboxFull(Refused):

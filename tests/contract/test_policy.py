@@ -183,6 +183,7 @@ def test_who_sends_too_much_is_refused_and_told_when_it_may_again(
     ) as refused:
         fast.send("builder", "one too many")
     assert refused.value.facts == {"rule": "sender_rate", "limit": 60, "retry_after": 1.0}
+    assert (refused.value.rule, refused.value.retry_after) == ("sender_rate", 1.0)
     assert stored(room) == 60
     clock.advance(refused.value.facts["retry_after"])
     fast.send("builder", "now")

@@ -229,6 +229,7 @@ def test_two_shelves_of_one_mailbox_do_not_take_the_same_file(case: Case, shelf:
 def test_what_has_no_descriptor_says_that_it_must_be_looked_at(case: Case, shelf: Shelf):
     assert shelf.is_blind == (shelf.fileno() < 0)
     assert shelf.is_blind == (case.kind != "local")
+    assert shelf.is_slow == (case.kind != "local")
 
 
 HOLD, SIGN = "1-0000000001-0a1b2c3d.json.0", ".0123456789abcdef"

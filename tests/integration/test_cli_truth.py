@@ -379,6 +379,8 @@ def test_a_store_that_cannot_be_reached_when_it_is_added_is_not_said_to_be_looke
         raise MailboxUnreachable("s3://bucket/mail cannot be reached: Unable to locate credentials")
 
     monkeypatch.setattr(tree, "add", unreachable)
-    hint = cli("mailbox", "add", "s3://bucket/mail", "builder", "--json").error["hint"]
+    refused = cli("mailbox", "add", "s3://bucket/mail", "builder", "tester", "--json")
+    hint = refused.error["hint"]
+    assert (refused.code, refused.out) == (1, "")
     assert hint.endswith("Nothing was added.")
     assert "looked for again" not in hint

@@ -158,6 +158,16 @@ def test_all_that_is_wrong_with_a_file_is_told_at_once(tmp_path: Path):
     assert caught.value.hint.count("postroom help settings") == 1
 
 
+def test_a_setting_that_is_none_is_told_with_those_that_may_be_meant(tmp_path: Path):
+    write(tmp_path, "lease_secnds = 3")
+    with pytest.raises(InvalidValue) as caught:
+        config.settings(str(tmp_path))
+    assert caught.value.facts["key"] == "lease_secnds"
+    assert caught.value.facts["near"][0] == "lease_seconds"
+    assert caught.value.hint.startswith("Did you mean lease_seconds, ")
+    assert caught.value.hint.endswith("? See them all: postroom help settings")
+
+
 def test_a_config_that_is_not_utf8_is_refused(tmp_path: Path):
     write(tmp_path, "").write_bytes(b'durability = "\xff"')
     with pytest.raises(InvalidValue):

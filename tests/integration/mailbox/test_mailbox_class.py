@@ -19,7 +19,8 @@ from postroom import Letter, Mailbox, host
 from postroom.bridges.files import counter, letter
 from postroom.errors import BridgeError, InvalidLetter, InvalidName, InvalidValue, Refused, StaleClaim
 from postroom.store.sqlite import store
-from tests.process import BOUND, Child, environment
+from tests.postal import Agent
+from tests.process import BOUND, Child, environment, until
 
 Open = Callable[..., Mailbox]
 
@@ -205,6 +206,18 @@ def test_a_letter_for_nobody_raises_with_the_reason_and_a_directory_is_all_it_ta
     os.mkdir(os.path.join(tree, "nobody-here"))
     assert not alice.wait_for_ack(alice.send("nobody-here", "hello?"), timeout=0)
     assert texts(box("nobody-here")) == ["hello?"]
+
+
+def test_who_has_only_files_is_told_in_the_receipt_that_a_directory_is_all_it_takes(box: Open, tree: str):
+    alice = box("alice")
+    sam = Agent(os.path.join(tree, "sam"))
+    for folder in ("inbox", "outbox"):
+        os.makedirs(sam.path(folder))
+    sam.put("1.json", {"id": "1", "to": "nobody-here", "payload": "hello?"})
+    until(lambda: alice.receive() or os.path.exists(sam.path("receipts", "1.json")))
+    error = sam.receipt("1")["error"]
+    assert (error["code"], error["message"]) == ("unknown_recipient", "nobody has the address 'nobody-here'")
+    assert error["hint"].endswith(f"mkdir -p {tree}/NAME")
 
 
 # ------------------------------------------------------------------------------- nothing is lost

@@ -14,9 +14,11 @@ from postroom import Mailbox, host
 from postroom.bridges import manifest as manifests
 from postroom.bridges.files import place
 from postroom.bridges.files import tree as trees
+from postroom.bridges.manifest import Manifest
 from postroom.config import Settings
 from postroom.daemon import instance
-from postroom.errors import Refused
+from postroom.errors import BridgeError, MailboxUnreachable, Refused
+from postroom.room.directory import Scope
 from postroom.room.local import LocalRoom
 from tests.commandline import CommandLine
 from tests.machine import unshare
@@ -260,6 +262,7 @@ def test_two_rooms_do_not_serve_the_same_tree(cli: CommandLine, tree: str, tmp_p
     refused = other("mailbox", "add", tree, "carol")
     assert refused.code == 5
     assert "another room serves" in refused.err
+    assert other("mailbox", "add", tree, "carol", "dave").code == 5
     assert sorted(os.listdir(tree)) == [".postroom", "bob"]
     cli.ok("mailbox", "remove", tree)
     other.ok("mailbox", "add", tree, "bob")
@@ -305,11 +308,84 @@ def test_what_could_not_be_made_gives_nobody_an_address_and_says_why(cli: Comman
     os.mkdir(os.path.join(tree, "postroom"))
     os.mkdir(os.path.join(tree, "carol"))
     os.symlink("/nowhere", os.path.join(tree, "carol", "inbox"))
-    told = {one["name"]: one["why"] for one in cli.ok("mailbox", "add", tree, "--json").json["left_out"]}
-    assert sorted(told) == ["carol", "postroom"]
+    tried = cli("mailbox", "add", tree, "--json")
+    told = {one["name"]: one["why"] for one in tried.json["left_out"]}
+    assert (tried.code, sorted(told)) == (1, ["carol", "postroom"])
     assert all(told.values())
     assert "somebody has that name" not in told["carol"]
     assert [one["name"] for one in cli.ok("agents", "--all", "--json").json["agents"]] == ["alice"]
+
+
+def test_one_that_cannot_be_added_keeps_no_other_from_being_served_and_is_told(
+    cli: CommandLine, tree: str
+) -> None:
+    with open(os.path.join(tree, "carol"), "w", encoding="ascii"):
+        pass
+    tried = cli("mailbox", "add", tree, "bob", "carol", "dave", "--json")
+    assert (tried.code, [one["agent"] for one in tried.json["added"]]) == (1, ["p/bob", "p/dave"])
+    [failed] = tried.json["left_out"]
+    assert (failed["name"], failed["error"]) == ("carol", "bridge")
+    assert f"{tree}/carol" in failed["why"]
+    cli.sent("bob", "hello", sender="alice")
+    until(Agent(os.path.join(tree, "bob")).inbox)
+    told = cli("mailbox", "add", tree, "bob", "carol")
+    assert told.out.splitlines()[0] == f"p/bob  {tree}/bob (served before)"
+    assert told.out.splitlines()[1].startswith("carol: not served: ")
+    assert (told.code, told.err) == (1, "")
+
+
+def test_of_a_store_that_can_be_reached_no_more_what_was_added_before_is_served(
+    cli: CommandLine, tree: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add = trees.add
+
+    def unreachable(room: LocalRoom, where: str, wanted: str, scope: Scope) -> tuple[Manifest, bool]:
+        if wanted == "bob":
+            return add(room, where, wanted, scope)
+        raise MailboxUnreachable(f"{wanted} is out of reach", advice="Try it: sftp there.")
+
+    monkeypatch.setattr(trees, "add", unreachable)
+    tried = cli("mailbox", "add", tree, "bob", "carol", "dave", "--json")
+    assert (tried.code, tried.err, len(tried.json["added"])) == (1, "", 1)
+    assert [(one["name"], one["why"], one["hint"]) for one in tried.json["left_out"]] == [
+        ("carol", "carol is out of reach", "Try it: sftp there."),
+        ("dave", "dave is out of reach", "Try it: sftp there."),
+    ]
+    assert instance.running(cli.home)
+
+
+def test_that_nothing_was_added_is_said_only_where_nothing_was(cli: CommandLine, tree: str) -> None:
+    with open(os.path.join(tree, "bob"), "w", encoding="ascii"):
+        pass
+    tried = cli("mailbox", "add", tree, "bob", "No Name")
+    assert (tried.code, tried.err) == (1, "Nothing was added.\n")
+    assert [line.partition(":")[0] for line in tried.out.splitlines() if line[0] != " "] == ["bob", "No Name"]
+    assert cli("mailbox", "add", tree, "bob", "No Name", "--json").json["added"] == []
+    assert not instance.running(cli.home)
+    assert cli.ok("mailbox", "--json").json["mailboxes"] == []
+
+
+def test_a_tree_that_is_noted_and_then_out_of_reach_is_served_and_that_is_said(
+    cli: CommandLine, tree: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unreachable(_: str) -> list[str]:
+        raise MailboxUnreachable("it is out of reach")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(place, "members", unreachable)
+        tried = cli("mailbox", "add", tree, "--json")
+        told = cli("mailbox", "add", tree, "--quiet")
+    assert (tried.code, tried.err) == (1, "")
+    assert (tried.json["all"], tried.json["why"]) == (True, "it is out of reach")
+    assert "it cannot be looked at now: it is out of reach. Nothing is lost" in " ".join(told.out.split())
+    os.mkdir(os.path.join(tree, "bob"))
+    until(lambda: cli.ok("mailbox", "--json").json["mailboxes"])
+
+
+def test_a_tree_that_goes_while_it_is_added_is_out_of_reach_as_any_other(cli: CommandLine, tree: str) -> None:
+    os.rmdir(tree)
+    with LocalRoom(cli.home, Settings(), project="p") as room, pytest.raises(BridgeError, match="not there"):
+        trees.add(room, tree, "bob", room.scope)
 
 
 def test_only_a_person_says_whose_mail_is_read_from_files(cli: CommandLine, tree: str) -> None:

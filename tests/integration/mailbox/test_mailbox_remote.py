@@ -430,7 +430,8 @@ def test_a_server_that_is_not_there_is_told_in_words(sshd: Sshd, monkeypatch: py
         match=f"127.0.0.1, port {port}, cannot be reached over SFTP: nothing listens there",
     ) as refusal:
         remote.members(f"sftp://ana@127.0.0.1:{port}/mail")
-    assert refusal.value.hint.startswith(f"Try it: sftp -P {port} ana@127.0.0.1. Nothing is lost")
+    assert refusal.value.advice == f"Try it: sftp -P {port} ana@127.0.0.1."
+    assert refusal.value.hint == f"{refusal.value.advice} {MailboxUnreachable.hint}"
 
 
 def test_a_tree_that_another_room_serves_is_refused(server: S3 | Sshd, room: LocalRoom, tmp_path: str):

@@ -16,9 +16,11 @@ HOLDER = "0"  # who has what lies in an inbox: no process, so that no end of one
 class Box:
     """One agent's."""
 
-    def __init__(self, room: LocalRoom, agent: str, shelf: Shelf) -> None:
-        """`room`: any, of which the agent's own view is made; `agent`: its id."""
-        self.shelf = shelf
+    def __init__(self, room: LocalRoom, agent: str, shelf: Shelf, own_tree: str = "") -> None:
+        """`room`: any, of which the agent's own view is made; `agent`: its id; `own_tree`: the tree that the
+        room is in, whose directories are all the addresses there are; empty: it is in none.
+        """
+        self.shelf, self.own_tree = shelf, own_tree
         self.id = agent
         self.session: Session | None = None  # as of now
         evidence = Evidence(agent, session_id(ROUTE, agent), ROUTE, MAILBOX, "")

@@ -30,11 +30,19 @@ class Carrier:
     """`step` is all that it does; whoever has the thread calls it, and waits as it says, or for `fileno`."""
 
     def __init__(
-        self, room: LocalRoom, agent: str, shelf: Shelf, heard: Callable[[], list[Heard]] = list
+        self,
+        room: LocalRoom,
+        agent: str,
+        shelf: Shelf,
+        heard: Callable[[], list[Heard]] = list,
+        *,
+        own_tree: str = "",
     ) -> None:
-        """`agent`: the id of the one whose mailbox the shelf is; `heard`: what its program says, if any."""
+        """`agent`: the id of the one whose mailbox the shelf is; `heard`: what its program says, if any;
+        `own_tree`: the tree that the room is in, if it is in one.
+        """
         self._heard = heard
-        self._box = Box(room, agent, shelf)
+        self._box = Box(room, agent, shelf, own_tree)
         self._inbox = Inbox(self._box)
         self._receipts = Receipts(self._box)
         self._outbox = Outbox(self._box, self._receipts)

@@ -1,10 +1,11 @@
 """A clerk: does in the room what the letters of one mailbox ask for, each by itself."""
 
+import shlex
 from typing import TYPE_CHECKING
 
 from postroom.bridges.files.box import Box
 from postroom.bridges.files.letter import ACK, NACK, Flaw, Letter, is_same, key, options, reason
-from postroom.errors import KeyConflict, NotYourName, UnknownMessage
+from postroom.errors import KeyConflict, NotYourName, UnknownMessage, UnknownRecipient
 from postroom.model import ids
 from postroom.model.address import ROOM
 from postroom.model.message import Message, Sent
@@ -67,6 +68,10 @@ class Clerk:
             return self._room.send(letter.to, letter.body, **wanted)
         except KeyConflict as exc:
             raise _used(letter.id, str(exc.facts["message_ref"])) from None
+        except UnknownRecipient as exc:
+            if not self._box.own_tree:
+                raise
+            raise _without_directory(self._box.own_tree, exc) from None
 
     def _is_answer(self, letter: Letter, answered: Message) -> bool:
         """Whether it goes back to who wrote what it answers."""
@@ -91,6 +96,13 @@ class Clerk:
                 f"there is no message {ref!r}", message_ref=ref, hint="Write the id of a letter."
             )
         return found
+
+
+def _without_directory(tree: str, exc: UnknownRecipient) -> UnknownRecipient:
+    """No command of the room gives anybody an address there."""
+    making = f"mkdir -p {shlex.quote(tree)}/NAME"
+    hint = f"Who has a directory in {tree} has an address. Make it before you write: {making}"
+    return UnknownRecipient(str(exc), hint=hint, **exc.facts)
 
 
 def _used(id: str, ref: str) -> KeyConflict:

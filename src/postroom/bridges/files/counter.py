@@ -14,7 +14,6 @@ class Counter(Protocol):
     """One mailbox, as its own program sees it."""
 
     settings: Settings
-    unknown: str  # what to do where nobody has an address that was written to; empty: as the room says
 
     def shelf(self) -> Shelf:
         """Another one for each thread."""

@@ -6,7 +6,6 @@ bell rings. From the moment on that a room elsewhere serves the tree, it only re
 """
 
 import os
-import shlex
 import threading
 import time
 from collections.abc import Generator
@@ -36,7 +35,7 @@ class _Member:
         self.shelf.make()
         agent = _introduced(room, name)
         self._waiter = room.bell.waiter(agent, aside=True)
-        self._carrier = Carrier(room, agent, self.shelf)
+        self._carrier = Carrier(room, agent, self.shelf, own_tree=tree)
         self.due = 0.0  # on the monotonic clock
 
     def descriptors(self) -> list[int]:
@@ -57,8 +56,6 @@ class Household:
 
     def __init__(self, tree: str, name: str) -> None:
         self._tree, self._name = tree, name
-        making = f"mkdir -p {shlex.quote(tree)}/NAME"
-        self.unknown = f"Who has a directory in {tree} has an address. Make it before you write: {making}"
         self._lock = threading.RLock()  # over all below: a room is used by one thread at a time
         self._room = _opened(tree)
         self.settings = self._room.settings

@@ -159,7 +159,7 @@ class Inbox:
         done: list[Mail] = []
         try:
             for mail in mails:
-                is_known = bool(done) and self._shelf.is_blind  # elsewhere each question takes its time
+                is_known = bool(done) and self._shelf.is_slow
                 self._write(mail, beside="" if is_known else MARK)
                 done.append(mail)
                 step("inbox-written")

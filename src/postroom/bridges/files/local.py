@@ -8,10 +8,9 @@ import contextlib
 import errno
 import os
 import stat
-import threading
 import time
 from collections.abc import Generator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 
 from postroom import host
 from postroom.bridges.files import draft
@@ -30,24 +29,6 @@ _MOST_PACKED = 500  # at a time
 _AS_EVER = (FileNotFoundError, FileExistsError, InvalidLetter)  # what a shelf's user knows what to do with
 
 
-class _Turn:
-    """Of those who take in what lies on this machine, one does at a time.
-
-    Each of many threads would have the room's lock for as long as the interpreter runs all the others.
-    """
-
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-        if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=self._renew)
-
-    def _renew(self) -> None:
-        self.lock = threading.Lock()  # the thread that had it is not here
-
-
-_turn = _Turn()
-
-
 class LocalShelf:
     """See `Shelf`. `tree` is the host's own; `name` a directory in it."""
 
@@ -57,11 +38,7 @@ class LocalShelf:
         self._side = side
         self._watch: Watch | None = None
         self._is_watched = False
-        self._is_remote = bool(host.unsafe_file_system(self.place))
-
-    @property
-    def turn(self) -> AbstractContextManager[object]:
-        return nullcontext() if self._is_remote else _turn.lock  # elsewhere it may take any time
+        self.is_slow = bool(host.unsafe_file_system(self.place))
 
     # folders
 
@@ -215,7 +192,7 @@ class LocalShelf:
     @property
     def is_blind(self) -> bool:
         self._see()
-        return self._is_remote or self._watch is None or self._watch.is_blind
+        return self.is_slow or self._watch is None or self._watch.is_blind
 
     def fileno(self) -> int:
         self._see()

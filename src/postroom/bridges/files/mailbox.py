@@ -26,7 +26,6 @@ from postroom.errors import (
     Refused,
     StaleClaim,
     StoreError,
-    UnknownRecipient,
 )
 from postroom.model.ids import uuid7
 from postroom.model.ladder import Reason, State, ended, reached
@@ -268,8 +267,7 @@ class Mailbox:
             said: Any = letter.items(_receipt(shelf, letter.receipt_name(id)))[0]
             if not said["accepted"]:
                 error: Json = said["error"]
-                unknown = self._counter.unknown if error["code"] == UnknownRecipient.code else ""
-                hint = unknown or error.get("hint") or f"See {said['file']} in outbox/rejected."
+                hint = error.get("hint") or f"See {said['file']} in outbox/rejected."
                 raise Refused(f"it was not accepted: {error['message']}", hint=hint, reason=error["code"])
             rungs = [one for one in said["recipients"] if one.get("reason") != Reason.TAKEN.value]
             return self._is_enough({one["to"]: one for one in rungs})

@@ -8,8 +8,10 @@ in. The writer's own id is the key by which the room knows a letter that it has 
 
 import json
 import os
+import threading
 import time
 from collections import deque
+from contextlib import nullcontext
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -39,6 +41,24 @@ _QUIET = 2.0  # seconds for which what is no letter must not have changed: someb
 _LATER = 5.0  # seconds after which one is tried again that something stood in the way of
 _LONGEST = 200  # bytes of a name to which something may be added
 _NAMED = 5  # of several that were set aside
+_RATE = "sender_rate"  # the rule by which the room counts; how much it is for a mailbox, `Box` says
+
+
+class _Turn:
+    """Of the threads that take in letters, one does at a time: each of many would have the room's lock for as
+    long as the interpreter runs all the others. Who waits for a slow shelf keeps none of them.
+    """
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._renew)
+
+    def _renew(self) -> None:
+        self.lock = threading.Lock()  # the thread that had it is not here
+
+
+_turn = _Turn()
 
 
 class _Aside(NamedTuple):
@@ -89,12 +109,12 @@ class Outbox:
             self._must_look = False
             self._waits.extend(self._list())
         try:
-            with self._shelf.turn:
+            with nullcontext() if self._shelf.is_slow else _turn.lock:
                 self._take_some()
             self.why = next((why for _, why in self._later.values()), "")
         except RateLimited as exc:
-            self.why = str(exc).replace("(sender_rate)", "(mailbox_rate)")  # which is the one for mailboxes
-            self._resumes = time.monotonic() + float(exc.facts.get("retry_after") or 1.0)
+            self.why = _too_many(self._room.settings.sender_rate) if exc.rule == _RATE else str(exc)
+            self._resumes = time.monotonic() + exc.retry_after
         finally:
             self._tell()
         if self._resumes > now:
@@ -140,11 +160,9 @@ class Outbox:
         most = self._room.settings.sender_rate
         if not most or not self._waits:
             return _BATCH
-        rate, now = bucket(self._room, "sender_rate", self._box.id, most, MINUTE), self._room.now()
+        rate, now = bucket(self._room, _RATE, self._box.id, most, MINUTE), self._room.now()
         if wait := rate.wait(now):
-            raise RateLimited(
-                f"more than {most:,} letters a minute came (mailbox_rate)", retry_after=wait / 1000
-            )
+            raise RateLimited(_too_many(most), rule=_RATE, limit=most, retry_after=wait / 1000)
         return min(_BATCH, rate.left(now))
 
     def _claimed(self, folder: Folder, name: str) -> _File | None:
@@ -327,6 +345,10 @@ class Outbox:
                 {"mailbox": {"rejected": [storable(each.file) for each in aside[:100]]}},
                 key=f"mailbox:{self._box.id}:{about}",
             )  # fmt: skip
+
+
+def _too_many(most: int) -> str:
+    return f"more than {most:,} letters a minute came (mailbox_rate)"
 
 
 def _original(taking: str) -> str:

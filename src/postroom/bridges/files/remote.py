@@ -8,7 +8,7 @@ with is not listed again: only the outbox, and the inbox, which has what is open
 
 import time
 from collections.abc import Generator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from urllib.parse import urlsplit
 
 from postroom import extra
@@ -119,17 +119,13 @@ def _connected(url: str) -> Generator[Depot]:
 class RemoteShelf:
     """See `Shelf`."""
 
-    is_blind = True
+    is_slow = is_blind = True
 
     def __init__(self, url: str, name: str, depot: Depot | None = None) -> None:
         self.place = f"{checked(url)}/{name}"
         self._name = name
         self._depot = depot or connect(url)
         self._tidies_at = 0.0  # on the monotonic clock
-
-    @property
-    def turn(self) -> AbstractContextManager[object]:
-        return nullcontext()  # who waits for the network holds nobody up
 
     def make(self) -> None:
         for folder in Folder:

@@ -45,8 +45,6 @@ def is_served(tree: str, name: str) -> bool:
 class Served:
     """In a directory."""
 
-    unknown = ""
-
     def __init__(self, tree: str, name: str) -> None:
         self._tree, self._name = tree, name
         self.settings = config.settings(config.home())
@@ -74,8 +72,6 @@ class Served:
 
 class Away:
     """In a store elsewhere, where no room can live."""
-
-    unknown = ""
 
     def __init__(self, url: str, name: str) -> None:
         self._url, self._name = remote.checked(url), name

@@ -238,7 +238,7 @@ class Sftp:
             self.close()
             where = f"{self._host}, port {self._port},"
             raise MailboxUnreachable(
-                f"{where} cannot be reached over SFTP: {self._why(exc)}", hint=self._advice
+                f"{where} cannot be reached over SFTP: {self._why(exc)}", advice=self._advice
             ) from exc
 
     def _why(self, exc: Exception) -> str:
@@ -254,7 +254,7 @@ class Sftp:
     def _advice(self) -> str:
         """The same by hand, which also asks whether a key is believed."""
         to = shlex.quote(f"{self._user}@{self._host}" if self._user else self._host)
-        return f"Try it: sftp -P {self._port} {to}. Nothing is lost: what waits there is looked for again."
+        return f"Try it: sftp -P {self._port} {to}."
 
 
 def _names(ftp: Any, path: bytes) -> list[str]:

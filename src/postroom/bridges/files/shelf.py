@@ -5,7 +5,6 @@ letter (a link, a device, something huge) raises `InvalidLetter`; what is not th
 `FileNotFoundError`; a shelf that cannot be reached now `BridgeError`.
 """
 
-from contextlib import AbstractContextManager
 from enum import StrEnum
 from typing import NamedTuple, Protocol
 
@@ -38,8 +37,8 @@ class Shelf(Protocol):
     place: str  # for people
 
     @property
-    def turn(self) -> AbstractContextManager[object]:
-        """Within it letters are taken in."""
+    def is_slow(self) -> bool:
+        """Whether each call may take any time: somebody else answers it, over a network say."""
         ...
 
     @property

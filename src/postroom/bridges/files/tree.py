@@ -8,14 +8,16 @@ already, or one under it, becomes a mailbox only when a person says so.
 import json
 import os
 import platform
-from contextlib import ExitStack, closing, suppress
+from contextlib import ExitStack, closing
 from hashlib import sha256
 from typing import NamedTuple
 
-from postroom import config, host
+from postroom import host
 from postroom.bridges import manifest as manifests
+from postroom.bridges.files import left, note
 from postroom.bridges.files import place as places
 from postroom.bridges.files.box import ROUTE
+from postroom.bridges.files.left import Left
 from postroom.bridges.files.shelf import Shelf
 from postroom.bridges.files.withdrawal import clear as clear_letters
 from postroom.bridges.files.withdrawal import withdraw
@@ -29,7 +31,7 @@ from postroom.room import berth, directory
 from postroom.room.directory import Scope
 from postroom.room.local import LocalRoom
 
-_FOLDER, _BEFORE, _LEFT = "trees", "trees-before", "trees-left"
+_TREES, _BEFORE = "trees", "trees-before"
 
 
 class Tree(NamedTuple):
@@ -43,29 +45,13 @@ def put(room: LocalRoom, tree: Tree) -> None:
     """Serve a tree as a whole. Nothing is noted of one that another room serves, or that is out of reach."""
     _check_alone(room, tree.place)
     _mark(room, tree.place)
-    _keep(room.home, _FOLDER, tree.place, tree._asdict())
-    _settle(room, tree.place, "", None)
-
-
-def _keep(home: str, folder: str, place: str, facts: Json) -> None:
-    host.private_directory(config.beside(home, folder))
-    host.replace(_path(home, folder, place), json.dumps(facts).encode())
+    note.put(room.home, _TREES, tree.place, tree._asdict())
+    left.forget(room, tree.place, "")
 
 
 def every(home: str) -> list[Tree]:
-    try:
-        names = sorted(os.listdir(config.beside(home, _FOLDER)))
-    except OSError:
-        return []
-    return [tree for name in names if name[0] != "." and (tree := _get(config.beside(home, _FOLDER, name)))]
-
-
-def _get(path: str) -> Tree | None:
-    try:
-        with open(path, encoding="utf-8") as file:
-            return Tree(**json.load(file))
-    except (OSError, ValueError, TypeError):
-        return None
+    found = note.every(home, _TREES)
+    return [Tree(one["place"], one["project"]) for one in found if one.keys() == set(Tree._fields)]
 
 
 def remove(room: LocalRoom, place: str) -> bool:
@@ -73,29 +59,13 @@ def remove(room: LocalRoom, place: str) -> bool:
     with room.write():  # alone: see `_serve`
         if here := served(room.home, place):
             owners = {str(one.details.get("folder")): one.agent for one in here}
-            _keep(room.home, _BEFORE, place, {**dict.fromkeys(_before(room.home, place), ""), **owners})
-        try:
-            os.unlink(_path(room.home, _FOLDER, place))
-        except FileNotFoundError:
-            return False
-        return True
+            note.put(room.home, _BEFORE, place, {**dict.fromkeys(_before(room.home, place), ""), **owners})
+        return note.remove(room.home, _TREES, place)
 
 
 def _before(home: str, place: str) -> Json:
     """The ids of the agents whose its directories were when a tree was removed, and have not been since."""
-    return _kept(home, _BEFORE, place)
-
-
-def _kept(home: str, folder: str, place: str) -> Json:
-    try:
-        with open(_path(home, folder, place), encoding="utf-8") as file:
-            return dict(json.load(file))
-    except (OSError, ValueError, TypeError):
-        return {}
-
-
-def _path(home: str, folder: str, place: str) -> str:
-    return config.beside(home, folder, sha256(os.fsencode(place)).hexdigest()[:16])
+    return note.get(home, _BEFORE, place)
 
 
 # who has a mailbox
@@ -131,8 +101,8 @@ def add(room: LocalRoom, place: str, wanted: str, scope: Scope) -> tuple[Manifes
 
 
 def _mark(room: LocalRoom, place: str) -> None:
-    note = {"served": True, "since": iso(room.now()), "room": _known_as(room)}
-    places.mark(place, json.dumps(note).encode())
+    sign = {"served": True, "since": iso(room.now()), "room": _known_as(room)}
+    places.mark(place, json.dumps(sign).encode())
 
 
 def _serve(room: LocalRoom, place: str, folder: str, agent: Agent) -> Manifest:
@@ -140,8 +110,8 @@ def _serve(room: LocalRoom, place: str, folder: str, agent: Agent) -> Manifest:
     manifest = _manifest(room, place, folder, agent)
     with room.write():
         manifests.put(room.home, manifest)
-        _keep(room.home, _BEFORE, place, {**_before(room.home, place), folder: ""})
-    _settle(room, place, folder, None)
+        note.put(room.home, _BEFORE, place, {**_before(room.home, place), folder: ""})
+    left.forget(room, place, folder)
     return manifest
 
 
@@ -151,8 +121,11 @@ def _manifest(room: LocalRoom, place: str, folder: str, agent: Agent) -> Manifes
 
 
 def _make(place: str, folder: str) -> None:
-    with closing(places.shelf(place, folder)) as shelf:
-        shelf.make()
+    try:
+        with closing(places.shelf(place, folder)) as shelf:
+            shelf.make()
+    except FileNotFoundError as exc:
+        raise BridgeError(f"{place} is not there any more", hint=f"Make it again: mkdir -p {place}") from exc
 
 
 def _known_as(room: LocalRoom) -> str:
@@ -204,17 +177,19 @@ def appear(room: LocalRoom, tree: Tree) -> list[Manifest]:
     return [made for _, made in attempts(room, tree) if isinstance(made, Manifest)]
 
 
-def attempts(room: LocalRoom, tree: Tree) -> list[tuple[str, Manifest | PostroomError]]:
-    """The same, with what could not be served, and why."""
+def attempts(room: LocalRoom, tree: Tree) -> list[tuple[str, Manifest | PostroomError | str]]:
+    """The same, with what is not served: an error, after which the next look may find it otherwise, or an
+    objection, in words.
+    """
     known = {one.details.get("folder") for one in served(room.home, tree.place)}
-    new = [one for one in places.members(tree.place) if one not in known and not objection(room, tree, one)]
-    made: list[tuple[str, Manifest | PostroomError]] = []
-    for folder in new:
-        try:
-            made.append((folder, add(room, tree.place, folder, Scope(tree.project))[0]))
-        except PostroomError as exc:
-            made.append((folder, exc))  # the next look may find it otherwise
-    return made
+    return [(one, _attempt(room, tree, one)) for one in places.members(tree.place) if one not in known]
+
+
+def _attempt(room: LocalRoom, tree: Tree, folder: str) -> Manifest | PostroomError | str:
+    try:
+        return objection(room, tree, folder) or add(room, tree.place, folder, Scope(tree.project))[0]
+    except PostroomError as exc:
+        return exc
 
 
 def release(room: LocalRoom, manifest: Manifest) -> None:
@@ -222,10 +197,10 @@ def release(room: LocalRoom, manifest: Manifest) -> None:
     in the room again, what we kept there for ourselves goes, and all other files stay.
 
     A store that cannot be reached keeps what lies there, and then nobody can tell what becomes of it: `left`
-    tells where that is so, and `clear` takes it away later.
+    knows where that is so, and `clear` takes it away later.
     """
     place, folder = str(manifest.details.get("tree")), str(manifest.details.get("folder"))
-    _settle(room, place, folder, Left(manifest.agent, "its removal was cut short"))
+    left.remember(room, place, folder, Left(manifest.agent, "its removal was cut short"))
     manifests.remove(room.home, manifest.agent)
     agent = room.store.look().agent(manifest.agent)
     why = places.absence(place, folder)
@@ -240,34 +215,10 @@ def release(room: LocalRoom, manifest: Manifest) -> None:
         _unmark(room, place)
     except BridgeError as exc:
         why = str(exc)
-    _settle(room, place, folder, Left(manifest.agent, why) if why else None)
-
-
-class Left(NamedTuple):
-    """A mailbox that was removed while its store was out of reach: what lies there stays."""
-
-    agent: str  # its id
-    why: str
-
-
-def left(home: str, place: str) -> dict[str, Left]:
-    """Those of a tree, by their directories; the whole tree's own note is that of the one without a name."""
-    return {folder: Left(*facts) for folder, facts in _kept(home, _LEFT, place).items()}
-
-
-def _settle(room: LocalRoom, place: str, folder: str, found: Left | None) -> None:
-    if found is None and folder not in left(room.home, place):
-        return
-    with room.write():  # alone: see `_serve`
-        known = left(room.home, place)
-        known.pop(folder, None)
-        if found is not None:
-            known[folder] = found
-        if known:
-            _keep(room.home, _LEFT, place, dict(known))
-        else:
-            with suppress(FileNotFoundError):
-                os.unlink(_path(room.home, _LEFT, place))
+    if why:
+        left.remember(room, place, folder, Left(manifest.agent, why))
+    else:
+        left.forget(room, place, folder)
 
 
 def clear(room: LocalRoom, place: str, named: set[str]) -> None:
@@ -275,7 +226,7 @@ def clear(room: LocalRoom, place: str, named: set[str]) -> None:
     `named`: the ids of the agents that are meant; none: all that have been there.
     """
     here = {one.details.get("folder") for one in served(room.home, place)}
-    stays, before = left(room.home, place), _before(room.home, place)
+    stays, before = left.find(room.home, place), _before(room.home, place)
     meant = [folder for folder, one in stays.items() if not named or one.agent in named]
     gone = [folder for folder in {*meant, *(() if named else before)} if folder and folder not in here]
     try:
@@ -285,10 +236,14 @@ def clear(room: LocalRoom, place: str, named: set[str]) -> None:
         _unmark(room, place)
         for folder in meant:
             why = "" if is_others else folder and places.absence(place, folder)
-            _settle(room, place, folder, stays[folder]._replace(why=why) if why else None)
+            if why:
+                left.remember(room, place, folder, stays[folder]._replace(why=why))
+            else:
+                left.forget(room, place, folder)
     except BridgeError as exc:
         for folder in meant or [""]:
-            _settle(room, place, folder, Left(stays[folder].agent if folder in stays else "", str(exc)))
+            agent = stays[folder].agent if folder in stays else ""
+            left.remember(room, place, folder, Left(agent, str(exc)))
 
 
 def _clear_one(room: LocalRoom, place: str, folder: str, one: Left | None) -> None:
@@ -306,7 +261,7 @@ def _leave(place: str, shelf: Shelf) -> None:
 
 
 def _unmark(room: LocalRoom, place: str) -> None:
-    if served(room.home, place) or os.path.exists(_path(room.home, _FOLDER, place)):
+    if served(room.home, place) or note.has(room.home, _TREES, place):
         return
     if not _is_others(room, place):
         places.unmark(place)

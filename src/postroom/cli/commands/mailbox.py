@@ -8,10 +8,12 @@ from postroom.errors import MailboxUnreachable, UsageError
 if TYPE_CHECKING:
     import argparse
 
+    from postroom.bridges.files.letter import Flaw, Letter
     from postroom.bridges.files.tree import Tree
     from postroom.bridges.manifest import Manifest
     from postroom.cli.context import Context
     from postroom.cli.parser import Parser
+    from postroom.model.message import Json
 
 HELP = """\
 Reach agents that can only read and write files: in a container, on a volume, in a sandbox. DIR is a tree with
@@ -19,10 +21,10 @@ a directory for each; its mail comes into DIR/NAME/inbox, and what it leaves in 
 
 `add DIR` serves every directory in DIR, and those that appear later; but a name that somebody has already
 must be said (`add DIR NAME`), because whoever may write in DIR/NAME speaks as NAME. Folders that are missing
-are made. `remove` serves a tree (or only NAMEs) no longer: your files and addresses stay, and what we kept
-there for ourselves goes, at the next `remove` if it is out of reach now. `list` says what lies in each
-mailbox, and why something waits there. `check FILE` says whether a letter is one, and if not, why; - is the
-standard input. Only a person may add and remove."""
+are made, and one that fails keeps no other from being served. `remove` serves a tree (or only NAMEs) no
+longer: your files and addresses stay, and what we kept there for ourselves goes, at the next `remove` if it
+is out of reach now. `list` says what lies in each mailbox, and why something waits there. `check FILE` says
+whether a letter is one, and if not, why; - is the standard input. Only a person may add and remove."""
 EXAMPLES = """\
   postroom mailbox add ./mail
   postroom mailbox add ./mail builder tester
@@ -31,6 +33,7 @@ EXAMPLES = """\
   postroom mailbox remove ./mail"""
 
 _ACTIONS = ("list", "add", "remove", "check")
+_NO_HINT = {"hint": ""}  # for who has just done what it says
 
 
 def add_arguments(parser: "Parser") -> None:
@@ -57,62 +60,25 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
 
 def _add(args: "argparse.Namespace", context: "Context") -> int:
     from postroom.bridges.files import place as places
-    from postroom.bridges.files import tree
-    from postroom.cli import daemon
+    from postroom.cli import added, daemon
     from postroom.daemon.launch import keep
     from postroom.room.authority import person
 
     room = context.room(create=True)
     person(room, "say whose mail is read from files")
     where = places.checked(args.place)
-    done: list[tuple[Manifest, bool]] = []
-    left: list[tuple[str, str]] = []
     try:
-        if args.names:
-            done = [tree.add(room, where, name, room.scope) for name in dict.fromkeys(args.names)]
-        else:
-            done, left = _all(where, context)
+        found = added.named(where, args.names, context) if args.names else added.whole(where, context)
     except MailboxUnreachable as exc:
-        own = exc.hint.removesuffix(MailboxUnreachable.hint).strip()
-        where_found = (
-            "Credentials are found where its library looks: in the environment, and in its own files."
-        )
-        exc.hint = f"{own or where_found} Nothing was added."
-        raise
-    daemon.start(context)
-    keep(room.home)
-    if context.json:
-        documents = [{"agent": one.address, "place": one.details["place"], "new": new} for one, new in done]
-        others = [{"name": name, "why": why} for name, why in left]
-        context.put_json({"tree": where, "added": documents, "left_out": others, "all": not args.names})
-        return 0
-    for one, new in done:
-        name = context.out.paint(one.address, "bold")
-        context.put(f"{name}  {one.details['place']}{'' if new else ' (served before)'}\n")
-    for name, why in left:
-        context.note(f"not served: {name}: {why}")
-    if not args.names:
-        context.note(f"Directories that appear in {where} are served, too.")
-    return 0
-
-
-def _all(where: str, context: "Context") -> "tuple[list[tuple[Manifest, bool]], list[tuple[str, str]]]":
-    """Serve a tree as a whole, also what appears in it later; what is served now, and what is not."""
-    from postroom.bridges.files import place as places
-    from postroom.bridges.files import tree
-    from postroom.errors import PostroomError
-
-    room = context.room()
-    with room.write() as tx:
-        whole = tree.Tree(where, room.scope.ensure(tx))
-    tree.put(room, whole)
-    before = [(one, False) for one in tree.served(room.home, where)]
-    tried = tree.attempts(room, whole)
-    new = [(one, True) for _, one in tried if not isinstance(one, PostroomError)]
-    failed = {name: str(one) for name, one in tried if isinstance(one, PostroomError)}
-    known = {one.details["folder"] for one, _ in (*before, *new)}
-    others = [name for name in places.members(where) if name not in known]
-    return [*before, *new], [(name, failed.get(name) or tree.objection(room, whole, name)) for name in others]
+        hint = f"{added.advice(exc)} Nothing was added."
+        raise MailboxUnreachable(str(exc), hint=hint, **exc.facts) from exc
+    try:
+        if not found.is_nothing:
+            daemon.start(context)
+            keep(room.home)
+    finally:  # whatever comes of that, they are added
+        added.tell(found, context)
+    return 0 if found.is_all else 1
 
 
 def _remove(args: "argparse.Namespace", context: "Context") -> int:
@@ -149,9 +115,9 @@ def _remove(args: "argparse.Namespace", context: "Context") -> int:
 
 def _left_behind(where: str, wanted: set[str], context: "Context") -> dict[str, str]:
     """Where of what was meant something of ours stays, and why."""
-    from postroom.bridges.files.tree import left
+    from postroom.bridges.files import left
 
-    found = left(context.room().home, where).items()
+    found = left.find(context.room().home, where).items()
     return {
         f"{where}/{folder}".rstrip("/"): one.why for folder, one in found if not wanted or one.agent in wanted
     }
@@ -272,13 +238,8 @@ def _count(names: list[str]) -> int:
 
 def _check(path: str, context: "Context") -> int:
     from postroom.cli.output import one_line
-    from postroom.errors import PostroomError
 
-    rows: list[dict[str, Any]] = []
-    for n, problem in enumerate(_problems(path)):
-        rows.append({"letter": n + 1, "ok": problem is None})
-        if isinstance(problem, PostroomError):
-            rows[-1] |= problem.as_json()
+    rows: list[Json] = [{"letter": n + 1, "ok": not told, **told} for n, told in enumerate(_problems(path))]
     is_well = all(row["ok"] for row in rows)
     if context.json:
         context.put_json({"file": path, "ok": is_well, "letters": rows})
@@ -291,19 +252,18 @@ def _check(path: str, context: "Context") -> int:
     return 0 if is_well else 1
 
 
-def _problems(path: str) -> list[Any]:
-    """For each letter in a file what is wrong with it, or None; who would get it is not asked."""
+def _problems(path: str) -> "list[Json]":
+    """For each letter in a file what is wrong with it, if anything; who would get it is not asked."""
     from postroom.bridges.files.letter import letters
     from postroom.errors import InvalidLetter
 
     try:
         return [_problem(one) for one in letters(_content(path))]
     except InvalidLetter as exc:
-        exc.hint = ""
-        return [exc]
+        return [exc.as_json() | _NO_HINT]
 
 
-def _problem(letter: Any) -> Any:
+def _problem(letter: "Letter | Flaw") -> "Json":
     from postroom import config
     from postroom.bridges.files.letter import ACK, NACK, Flaw, options
     from postroom.errors import PostroomError
@@ -311,18 +271,17 @@ def _problem(letter: Any) -> Any:
     from postroom.room.draft import draft
 
     if isinstance(letter, Flaw):
-        letter.why.hint = ""
-        return letter.why
+        return letter.why.as_json() | _NO_HINT
     if letter.type in (ACK, NACK):
-        return None
+        return {}
     home = config.home()
     try:
         if letter.to:
             parse(letter.to)
         draft(config.settings(home), letter.to or "who asked", letter.body, home=home, **options(letter))
     except PostroomError as exc:
-        return exc
-    return None
+        return exc.as_json()
+    return {}
 
 
 def _content(path: str) -> bytes:

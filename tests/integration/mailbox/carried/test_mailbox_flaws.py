@@ -165,7 +165,8 @@ def test_of_a_file_beyond_the_rate_the_rest_is_sent_when_it_may_be(
         bob = Postal(room, os.path.join(tmp_path, "tree"))
         bob.put("a.json", *({"id": str(n), "to": "alice", "payload": str(n)} for n in range(102)))
         bob.carry()
-        assert "mailbox_rate" in bob.carrier.observe().words
+        told = "more than 100 letters a minute came (mailbox_rate)"
+        assert bob.carrier.observe().unsent == told, "wherever that is noticed"
         until(lambda: bob.carrier.step() is not None and bob.names("outbox", "processed"))
         assert len(room.peek("alice", limit=200)) == 102
         bob.close()

@@ -3,18 +3,20 @@
 import gzip
 import json
 import os
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
 from postroom.bridges.files import inbox, outbox, receipts
-from postroom.bridges.files.shelf import Folder
+from postroom.bridges.files.shelf import Folder, Sheet
 from postroom.config import Settings
 from postroom.errors import StoreBusy
 from postroom.room.local import LocalRoom
 from tests.postal import UNLIMITED, Postal
-from tests.process import until
+from tests.process import BOUND, until
 
 
 def bodies(room: LocalRoom) -> list[str]:
@@ -253,6 +255,23 @@ def test_beyond_the_rate_files_wait_where_they_are_and_it_is_said(home: str, tmp
         bob.close()
 
 
+def test_beyond_the_quota_of_a_day_letters_wait_and_it_is_said_which_rule_that_is(
+    home: str, tmp_path
+) -> None:
+    settings = Settings(sender_rate=1, mailbox_rate=0, sender_quota=1)
+    with LocalRoom(home, settings, agent="alice", project="p") as room:
+        room.join("alice")
+        bob = Postal(room, os.path.join(tmp_path, "tree"))
+        for n in range(2):
+            bob.put(f"{n}.json", {"id": str(n), "to": "alice", "payload": str(n)})
+        pause = bob.carry()
+        assert bodies(room) == ["0"]
+        assert "(sender_quota)" in bob.carrier.observe().unsent
+        assert pause is not None
+        assert pause > 1.0
+        bob.close()
+
+
 def test_a_letter_to_a_full_mailbox_waits_and_keeps_no_other(home: str, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(outbox, "_LATER", 0.0)
     settings = UNLIMITED._replace(recipient_quota=1)
@@ -270,6 +289,39 @@ def test_a_letter_to_a_full_mailbox_waits_and_keeps_no_other(home: str, tmp_path
         room.ack(room.peek("alice")[0].id, agent="alice")
         until(lambda: bob.carrier.step() is not None and bodies(room) == ["1"])
         bob.close()
+
+
+@pytest.mark.parametrize("is_slow", [False, True])
+def test_one_takes_in_after_the_other_but_nobody_waits_for_a_slow_shelf(
+    home: str, tmp_path, is_slow: bool
+) -> None:
+    ready, inside = threading.Barrier(2), threading.Barrier(2)
+
+    def carry(name: str) -> bool:
+        """Whether the other was taking in at the same time."""
+        met = list[bool]()
+        with LocalRoom(home, UNLIMITED, agent="alice", project="p") as room:
+            room.join("alice")
+            bob = Postal(room, os.path.join(tmp_path, "tree"), name)
+            bob.shelf.is_slow, read = is_slow, bob.shelf.read
+
+            def meet(folder: Folder, name: str, limit: int) -> Sheet:
+                try:
+                    inside.wait(BOUND if is_slow else 0.2)
+                    met.append(True)
+                except threading.BrokenBarrierError:
+                    met.append(False)
+                return read(folder, name, limit)
+
+            bob.shelf.read = meet
+            bob.put("a.json", {"id": "1", "to": "alice", "payload": "hi"})
+            ready.wait(BOUND)
+            bob.carry()
+            bob.close()
+        return all(met)
+
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(carry, ("bob", "carol"))) == [is_slow, is_slow]
 
 
 def test_what_the_room_cannot_take_now_is_taken_by_the_next_carrier(
