@@ -147,6 +147,27 @@ def test_a_decision_is_answered_with_a_note_and_leaves_the_list(hall: Hall, page
     assert (decision.option, decision.note) == ("tonight", "after 18:00")
 
 
+def test_who_gets_another_name_while_the_page_is_open_is_still_asked(hall: Hall, page: Page):
+    hall.script.send("planner", "human:ana", "Lunch?", "At one.")
+    hall.up().open(page, "#/decisions")
+    expect(page.locator("#side")).to_contain_text("as human:ana")
+    hall.room.rename("anna", agent="human:ana")
+    asked = hall.script.ask("backend", "Deploy 1.4?", "All checks are green.", ["now", "no"], to="human:anna")
+    hall.script.send("backend", "human:anna", "Which region?", "EU or US?", type="request")
+    expect(page.get_by_role("link", name="Deploy 1.4?")).to_be_visible()
+    expect(page.get_by_role("region", name="Others decide")).to_have_count(0)
+    expect(page.locator("#side")).to_contain_text("as human:anna")
+    page.get_by_role("button", name="now").click()
+    expect(page.get_by_text("Nothing to decide")).to_be_visible()
+    decision = hall.room.gate(asked.id).decision
+    assert decision is not None
+    assert decision.by == "human:anna"
+    page.goto(f"{hall.origin}/#/mail")
+    expect(page.locator(".attention li", has_text="asks you")).to_contain_text("Which region?")
+    page.get_by_role("link", name="Lunch?").click()
+    expect(page.locator("#beside").get_by_role("button", name="Acknowledge")).to_be_visible()
+
+
 def test_what_others_decide_is_not_counted_and_has_no_buttons(hall: Hall, page: Page):
     hall.script.send(
         "backend", "reviewer", "Merge it?", "The suite is green.", type="decision_gate", expires=900

@@ -138,6 +138,27 @@ def test_who_asks_the_person_something_stands_there_until_it_is_answered(room: L
     watch(own, scene)
 
 
+def test_who_gets_another_name_meanwhile_is_still_asked(room: LocalRoom, own: LocalRoom):
+    own.join("human:ana")
+    options = {"options": ["now", "tonight"]}
+    asked = room.send("human:ana", "May I deploy?", type="decision_gate", payload=options, expires=900)
+    room.send("human:ana", "Which port is free?", subject="Port", type="request")
+
+    async def scene(seen: Seen) -> None:
+        await seen.until("1 decision, 1 question", "as human:ana")
+        room.rename("anna", agent="human:ana")
+        await seen.until("1 decision, 1 question", "as human:anna", "planner asks you: Port")
+        await seen.press("d")
+        await seen.until("leave it open")
+        await seen.press("down", "enter")
+        await seen.until("decided: now")
+        decision = room.gate(asked.id).decision
+        assert decision is not None
+        assert decision.by == "human:anna"
+
+    watch(own, scene)
+
+
 def test_a_dead_letter_is_tried_again(room: LocalRoom, own: LocalRoom):
     sent = room.send("builder", "run the long suite")
     with room.write() as tx:

@@ -14,6 +14,7 @@ from postroom.room import content, glance
 from postroom.room.dead import uncertain
 from postroom.room.history import concerns
 from postroom.room.identity import is_of
+from postroom.room.request import requests as open_requests
 from postroom.room.search import browse
 from postroom.server.desk import Call
 
@@ -24,7 +25,8 @@ _URGENT = 20  # messages among which one that tells an agent to stop is looked f
 def me(call: Call) -> Json:
     who = call.who
     return {
-        "agent": who.address, "kind": "human" if who.agent and who.agent.is_human else "agent",
+        "agent": who.address, "id": who.agent.id if who.agent else None,
+        "kind": "human" if who.agent and who.agent.is_human else "agent",
         "scopes": sorted(who.scopes), "verified": who.verified, "project": call.room.project(),
         "home": _home(call),
     }  # fmt: skip
@@ -97,9 +99,13 @@ def messages(call: Call) -> Json:
     else:
         found = browse(call.room, limit, args.get("after"), **_sieve(call))
         page = _page([record.posted(m, deliveries) for m, deliveries in found], limit, args.get("after"))
-    if (chars := args.get("chars")) is not None:
-        page["messages"] = [begun(one, chars) for one in page["messages"]]
+    page["messages"] = _begun(call, page["messages"])
     return page
+
+
+def _begun(call: Call, messages: list[Json]) -> list[Json]:
+    chars = call.args.get("chars")
+    return messages if chars is None else [begun(one, chars) for one in messages]
 
 
 def begun(message: Json, chars: int) -> Json:
@@ -204,6 +210,12 @@ def attachment(call: Call) -> tuple[str, bytes]:
 def peek(call: Call) -> Json:
     found = call.room.peek(call.args.get("agent"), limit=call.get("limit", _PAGE))
     return {"messages": [record.mail(one) for one in found]}
+
+
+def requests(call: Call) -> Json:
+    found = open_requests(call.room, call.args.get("agent"), limit=call.get("limit", _PAGE))
+    look = call.room.store.look()
+    return {"requests": _begun(call, [record.posted(one, look.deliveries(one.seq)) for one in found])}
 
 
 def held(call: Call) -> Json:
