@@ -313,6 +313,20 @@ def test_a_person_stops_and_resumes_an_agent_and_an_agent_does_not(web: Served):
     assert web.post("/agents/builder/resume", token=person).json["was_paused"]
 
 
+def test_who_is_told_to_stop_behind_much_urgent_mail_is_said_to_be(web: Served):
+    for n in range(25):
+        web.room.send("builder", f"fire {n}", priority="urgent")
+    token = web.token("human:ana")
+
+    def is_told() -> list[bool]:
+        found = web.get("/agents", token=token).json["agents"]
+        return [one["told_to_stop"] for one in found if one["name"] in ("builder", "planner")]
+
+    assert is_told() == [False, False]
+    web.post("/agents/builder/interrupt", {"reason": "fire"}, token=token)
+    assert is_told() == [True, False]
+
+
 def test_a_supervisor_steers_its_own_agents(web: Served):
     web.room.join("builder", supervisor="planner")
     done = web.post("/agents/builder/interrupt", {"kind": "pause"}, token=web.token("planner"))

@@ -19,7 +19,6 @@ from postroom.room.search import browse
 from postroom.server.desk import Call
 
 _PAGE = 50
-_URGENT = 20  # messages among which one that tells an agent to stop is looked for
 
 
 def me(call: Call) -> Json:
@@ -78,14 +77,10 @@ class _Telling:
             "wishes": agent.manners,
             "why": [_held(*row) for row in held],
             "stops": bool(one.sessions) and self._bridges.stops(agent),
-            "told_to_stop": one.waiting > 0 and self._is_told(agent.id),
+            "told_to_stop": one.waiting > 0 and self._look.has_interrupt(agent.id),
             "bridge": seen and {"doing": seen.doing, "because": seen.words, "reason": seen.reason or None,
                                 "at": iso(seen.at), "instead": seen.instead or None},
         }  # fmt: skip
-
-    def _is_told(self, party: str) -> bool:
-        """Whether an interrupt waits for it; what is urgent comes before all else that does."""
-        return any(mail.message.type == "interrupt" for mail in self._look.ready(party, _URGENT))
 
 
 def _held(reason: str, messages: int, due_at: int | None) -> Json:
