@@ -184,7 +184,7 @@ def test_of_an_agent_that_does_not_run_that_is_said_and_no_single_key_does_anyth
     async def scene(seen: Seen) -> None:
         await seen.until("builder", "not running")
         await seen.press("s")
-        await seen.until("builder does not run: there is nothing to stop", "postroom spawn builder --home")
+        await seen.until("builder does not run: there is nothing to stop", "postroom --home", "spawn builder")
         assert "Stop: end its turn" not in seen.text
         await seen.press("enter", "escape")
         await seen.until("Agents", without="does not run")
@@ -310,14 +310,14 @@ def test_an_agent_that_asks_stands_first_with_the_command_that_leads_to_it(
             await seen.until(
                 "Needs you  1 agent that cannot go on", "▲ tester needs a person", "1 needs somebody"
             )
-            assert seen.text.count(f"postroom attach shop/tester --home {home}") == 2
+            assert seen.text.count(f"postroom --home {home} attach shop/tester") == 2
             await seen.press("shift+tab", "s")
             await seen.until("Stop tester?", "Now: needs a person.")
             await seen.press("escape", "enter")
-            await seen.until("Answer it in its terminal: postroom attach shop/tester", "→ docs   ")
+            await seen.until(f"Answer it in its terminal: postroom --home {home} attach", "→ docs   ")
             await seen.pilot.resize_terminal(100, 30)
             await seen.press("escape")
-            await seen.until("▲ tester needs a person", without="postroom attach")  # whole, or not at all
+            await seen.until("▲ tester needs a person", without="attach")  # whole, or not at all
 
         watch(script.room, scene, size=(400, 30))
 

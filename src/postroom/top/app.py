@@ -13,7 +13,7 @@ from textual.widgets import Footer, Input, Static
 
 from postroom.errors import PostroomError
 from postroom.top import detail, line
-from postroom.top.doing import doing, inbox, runs, session, told
+from postroom.top.doing import at_home, doing, inbox, runs, session
 from postroom.top.line import Part, called
 from postroom.top.rows import Rows
 from postroom.top.source import Source
@@ -158,7 +158,7 @@ class Top(Steering):
     def _show(self, view: View) -> None:
         self._view, self._lost = view, ""
         self.rows("needs").lay(lambda wide: line.needs(view, wide) + line.others(view, wide))
-        nobody = f"Nobody is here yet: {told(view.me, 'postroom join NAME')}"
+        nobody = f"Nobody is here yet: {at_home(view.me, 'postroom join NAME')}"
         self.rows("agents").lay(lambda wide: line.agents(view, wide), empty=nobody)
         nothing = "Nothing that fits." if self._wanted else "Nothing was written yet."
         self.rows("mail").lay(lambda wide: line.mail(view, wide), empty=nothing)
@@ -192,9 +192,9 @@ class Top(Steering):
             (len(line.asking(view)), "agent", " that cannot go on"),
             (len(view.dead) + len(view.uncertain), "letter", " not delivered"),
         )
-        told = ", ".join(f"{many(count, what)}{how}" for count, what, how in needs if count)
+        kinds = ", ".join(f"{many(count, what)}{how}" for count, what, how in needs if count)
         rest = f"others decide {many(len(view.others), 'question')}" if view.others else ""
-        title = [Part("Needs you", "bold"), Part(f"  {told}", "dim")] if told else []
+        title = [Part("Needs you", "bold"), Part(f"  {kinds}", "dim")] if kinds else []
         title += [Part(f"  {rest}" if title else f"{rest[:1].upper()}{rest[1:]}", "dim")]
         self.put("#needs-title", title)
         self.put("#agents-title", [Part("Agents", "bold")])

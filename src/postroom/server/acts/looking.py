@@ -49,18 +49,18 @@ def agents(call: Call) -> Json:
         raise UnknownProject(f"there is no project {project!r}", project=project)
     call.desk.look()
     found = call.room.agents(everyone=bool(call.args.get("everyone")))
-    told = _Telling(call)
-    return {"agents": [told.status(one) for one in found if project in (None, one.agent.project)]}
+    shown = _Showing(call)
+    return {"agents": [shown.status(one) for one in found if project in (None, one.agent.project)]}
 
 
 def agent(call: Call) -> Json:
     wanted = call.agent().id
     call.desk.look()
     found = next(one for one in call.room.agents(everyone=True) if one.agent.id == wanted)
-    return _Telling(call).status(found)
+    return _Showing(call).status(found)
 
 
-class _Telling:
+class _Showing:
     """Everybody as the page shows them: what waits and why, how each is reached, and how that is known."""
 
     def __init__(self, call: Call) -> None:
@@ -179,8 +179,8 @@ def timeline(call: Call) -> Json:
     look = call.room.store.look()
     events = [one for d in look.deliveries(found.seq) for one in look.history(found.seq, d.recipient_id)]
     events.sort(key=lambda one: one.seq)
-    told = [record.event(one, look.cursor(one)) for one in events]
-    return {"message": record.message(found), "events": [_sending(call, found), *told]}
+    later = [record.event(one, look.cursor(one)) for one in events]
+    return {"message": record.message(found), "events": [_sending(call, found), *later]}
 
 
 def _sending(call: Call, message: Message) -> Json:
@@ -254,13 +254,13 @@ def events(call: Call) -> Json:
         until = checked_cursor("" if before == "end" else before)
         page = look.events_before(until, call.get("limit", _PAGE), party)[::-1]
         shown = [one for one in page if is_visible(call, one, me)]
-        return _told(look, shown, look.cursor(page[0]) if page else until)
+        return _happenings(look, shown, look.cursor(page[0]) if page else until)
     page = look.events(cursor, call.get("limit", 500))
     shown = [one for one in page if concerns(one, party) and is_visible(call, one, me)]
-    return _told(look, shown, look.cursor(page[-1]) if page else cursor or look.last_cursor())
+    return _happenings(look, shown, look.cursor(page[-1]) if page else cursor or look.last_cursor())
 
 
-def _told(look: Any, events: list[Any], cursor: str) -> Json:
+def _happenings(look: Any, events: list[Any], cursor: str) -> Json:
     """Events in order, and from where to go on: forwards after the last, or backwards before the first."""
     return {"events": [record.event(one, look.cursor(one)) for one in events], "cursor": cursor}
 
