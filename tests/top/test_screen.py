@@ -1,19 +1,26 @@
 """`postroom top` as it is used: a real room, a second process that writes, and the keys of a person."""
 
+import asyncio
 import os
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import pytest
+from textual.binding import Binding
 
 from postroom.model.ladder import State
 from postroom.room.authority import Operator
 from postroom.room.local import LocalRoom
 from postroom.room.manners import pause
+from postroom.top.app import Top
+from postroom.top.source import Here
 from tests.commandline import CommandLine
 from tests.conftest import OpenRoom
 from tests.page.scripted import Scripted
+from tests.process import BOUND
 from tests.top.seen import Seen, watch
 
+T = TypeVar("T")
 HOSTILE = "[bold red]look[/] \x1b[2J\x1b]0;owned\x07 \u202egnp.exe [@click=app.quit]press[/]"
 
 
@@ -151,7 +158,7 @@ def test_who_gets_another_name_meanwhile_is_still_asked(room: LocalRoom, own: Lo
         await seen.press("d")
         await seen.until("leave it open")
         await seen.press("down", "enter")
-        await seen.until("decided: now")
+        await seen.until("decided: now", without="1 decision")
         decision = room.gate(asked.id).decision
         assert decision is not None
         assert decision.by == "human:anna"
@@ -256,6 +263,9 @@ def test_every_key_is_listed_and_only_those_that_mean_something(room: LocalRoom,
         await seen.until("t thread", without="s stop")
         await seen.press("question_mark")
         await seen.until("Keys", "stop, pause or cancel an agent", "the rungs: stored, offered, seen")
+        bound = [one.key_display or one.key for one in Top.BINDINGS if isinstance(one, Binding)]
+        assert len(bound) == len(Top.BINDINGS)
+        assert [key for key in bound if f"\n {key}  " not in seen.text] == [], "what is bound is explained"
         assert all(len(line) <= 80 for line in seen.lines)
 
     watch(own, scene, size=(80, 24))
@@ -272,7 +282,13 @@ def test_a_key_that_means_nothing_here_says_where_it_would(room: LocalRoom, own:
         await seen.press("r")
         await seen.until("Choose a letter that was not delivered first")
         await seen.press("d")
-        await seen.until("Nothing waits for a decision.")
+        await seen.until("Nothing waits for a decision of yours.")
+        room.send("builder", "May I?", type="decision_gate")
+        await seen.until("Others decide 1 question")
+        await seen.press("a")
+        await seen.until("Nobody waits for an answer of yours.")
+        await seen.press("d")
+        await seen.until("Nothing waits for a decision of yours.")
         await seen.press("t")
         await seen.until("Choose a message first")
         await seen.press("end", "s")
@@ -320,6 +336,34 @@ def test_an_agent_that_asks_stands_first_with_the_command_that_leads_to_it(
             await seen.until("▲ tester needs a person", without="attach")  # whole, or not at all
 
         watch(script.room, scene, size=(400, 30))
+
+
+class Leaving(Here):
+    """A room that answers only once the screen is gone."""
+
+    screen: Top | None = None
+    looks: asyncio.Event
+
+    async def do(self, function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+        found = await super().do(function, *args, **kwargs)
+        while self.screen is not None and self.screen.query("#needs"):
+            self.looks.set()
+            await asyncio.sleep(0)
+        return found
+
+
+def test_who_leaves_while_it_looks_leaves_without_a_word(room: LocalRoom, own: LocalRoom):
+    source = Leaving(own)
+
+    async def play() -> None:
+        app = Top(source)
+        async with app.run_test() as pilot:
+            await Seen(pilot).until("builder")
+            source.looks, source.screen = asyncio.Event(), app
+            room.send("builder", "hello")
+            await asyncio.wait_for(source.looks.wait(), BOUND)
+
+    asyncio.run(play())
 
 
 def _view(cli: CommandLine, *argv: str) -> Any:
