@@ -24,6 +24,19 @@ def default() -> str:
     return os.path.join(base, "postroom")
 
 
+def at_home(command: str, home: str) -> str:
+    """A command of ours as it finds that room in any terminal; without a `home` it does so by itself.
+
+    `--home` stands before all else: what comes after `--` is for another program.
+    """
+    lead, program, rest = command.partition("postroom ")
+    if not home or not program:
+        return command
+    import shlex  # noqa: PLC0415 - seldom
+
+    return f"{lead}{program}--home {shlex.quote(home)} {rest}"
+
+
 def beside(home: str, *names: str) -> str:
     """What hooks run, write and trust. Beside the room and not in it, where a sandboxed agent may write."""
     return os.path.join(home.rstrip("/") + "-hooks", *names)

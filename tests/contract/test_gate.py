@@ -4,7 +4,15 @@ import threading
 
 import pytest
 
-from postroom.errors import AlreadyDecided, InvalidPayload, InvalidValue, NotAsked, UnknownMessage
+from postroom.errors import (
+    AlreadyDecided,
+    InvalidPayload,
+    InvalidValue,
+    NotAsked,
+    PostroomError,
+    StaleClaim,
+    UnknownMessage,
+)
 from postroom.model.ladder import State
 from postroom.room import keep
 from postroom.room.gate import decided, digest
@@ -49,6 +57,49 @@ def test_it_is_decided_once(team: LocalRoom):
     with pytest.raises(AlreadyDecided, match="ana has decided"):
         team.decide(gate, "deny", agent="human:ana")
     assert len(team.peek("builder")) == 1
+
+
+@pytest.mark.promise("gate")
+def test_it_says_whether_whoever_looks_decides_and_so_it_is(team: LocalRoom, enter: Enter):
+    gates = ask(team), ask(team, "planner"), ask(team, "one:@leads")
+    team.join("scout", role="lead")
+    team.take("planner", id=gates[2])
+    for name, mine in (("human:ana", gates[:1]), ("planner", gates[1:]), ("scout", ()), ("nobody", ())):
+        looking = enter(name)
+        assert tuple(g.message.id for g in looking.gates() if g.mine) == mine
+        assert [looking.gate(one).mine for one in gates] == [one in mine for one in gates]
+        for one in set(gates) - set(mine):
+            with pytest.raises(PostroomError):
+                looking.decide(one, "approve")
+        for one in mine:
+            looking.decide(one, "approve")
+
+
+def test_what_one_of_many_has_taken_another_does_not_decide(team: LocalRoom, enter: Enter):
+    team.join("scout", role="lead")
+    gate = ask(team, "one:@leads")
+    planner, scout = enter("planner"), enter("scout")
+    assert [room.gate(gate).mine for room in (planner, scout)] == [True, True]
+    planner.take(id=gate)
+    assert [room.gate(gate).mine for room in (planner, scout)] == [True, False]
+    with pytest.raises(StaleClaim):
+        scout.decide(gate, "approve")
+
+
+def test_who_has_another_name_now_decides_what_it_was_asked_before(team: LocalRoom, enter: Enter):
+    gate = ask(team)
+    ana = enter("human:ana")
+    ana.rename("anna", agent="human:ana")
+    team.join("human:ana")
+    assert not ana.gate(gate).mine, "that name is another's now"
+    anna = enter("human:anna")
+    assert [(g.message.id, g.mine) for g in anna.gates()] == [(gate, True)]
+    anna.decide(gate, "approve")
+
+
+def test_who_says_no_name_sees_what_waits_and_decides_none(team: LocalRoom, enter: Enter):
+    ask(team)
+    assert [g.mine for g in enter().gates()] == [False]
 
 
 @pytest.mark.promise("gate")

@@ -382,7 +382,8 @@ def test_topics_reach_who_follows(planner: Room, builder: Room):
 def test_a_gate_is_decided_once_by_who_was_asked(planner: Room, enter: Callable[[str], Room]):
     ana = enter("human:ana")
     gate = planner.send("human:ana", "?", type="decision_gate", payload={"question": "Deploy?"})
-    assert [one.message.id for one in ana.gates()] == [gate.id]
+    assert [(one.message.id, one.mine) for one in ana.gates()] == [(gate.id, True)]
+    assert [one.mine for one in (ana.gate(gate.id), planner.gate(gate.id))] == [True, False]
     with pytest.raises(errors.NotAsked):
         planner.decide(gate.id, "approve")
     answer = ana.decide(gate.id, "approve", note="go")

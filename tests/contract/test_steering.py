@@ -27,6 +27,24 @@ def reason(room: LocalRoom, ref: str) -> str | None:
     return room.receipts(ref).deliveries[0].reason
 
 
+# telling to stop
+
+
+def test_an_order_to_stop_waits_until_it_is_taken_whatever_waits_before_it(room: LocalRoom):
+    builder = room.known("builder").id
+    for n in range(30):
+        room.send("builder", f"fire {n}", priority="urgent")
+    assert not room.store.look().has_interrupt(builder)
+    urgent = room.send("builder", "stop", type="interrupt", payload={"kind": "stop"}, priority="urgent")
+    low = room.send("builder", "stop", type="interrupt", payload={"kind": "stop"}, priority="low")
+    assert room.store.look().has_interrupt(builder)
+    assert not room.store.look().has_interrupt(room.known("planner").id)
+    room.take("builder", id=urgent.id)
+    assert room.store.look().has_interrupt(builder)
+    room.take("builder", id=low.id)
+    assert not room.store.look().has_interrupt(builder), "it is offered"
+
+
 # pause
 
 

@@ -65,6 +65,7 @@ QUESTIONS: dict[str, Ask] = {
     "sent": lambda tx, it: tx.sent(it["planner"]),
     "session": lambda tx, it: tx.session("s1"),
     "had_session": lambda tx, it: tx.had_session(it["builder"]),
+    "has_interrupt": lambda tx, it: tx.has_interrupt(it["reviewer"]),
     "has_proven": lambda tx, it: tx.has_proven(it["planner"], ""),
     "has_sessions": lambda tx, it: tx.has_sessions(),
     "sessions_in": lambda tx, it: tx.sessions_in("1.1.b.n"),
@@ -131,6 +132,7 @@ def furnished(room: LocalRoom, clock: Clock) -> dict[str, Any]:
     room.settle(room.take("reviewer") or pytest.fail("no request"))
     task = room.send("reviewer", "do it", type="dispatch", payload={"task_id": "t"})
     room.settle(room.take("reviewer", id=task.id) or pytest.fail("no task"))
+    room.send("reviewer", "stop", type="interrupt", payload={"kind": "stop"})
     room.send("builder", "later", after=60)
     doomed = room.send("builder", "doomed")
     listening = room.listen("planner")

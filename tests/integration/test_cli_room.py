@@ -101,7 +101,7 @@ def test_where_there_is_no_room_looking_finds_none_and_makes_none(home: str):
 def test_where_a_home_was_given_the_next_command_has_it_too(home: str, tmp_path: os.PathLike[str]):
     elsewhere = os.path.join(tmp_path, "else where")
     result = CommandLine(home)("status", "--home", elsewhere)
-    assert result.err.endswith(f"postroom join NAME --home '{elsewhere}'\n")
+    assert result.err.endswith(f"postroom --home '{elsewhere}' join NAME\n")
 
 
 def test_dead_letters_can_be_listed_shown_retried_and_purged(cli: CommandLine):

@@ -325,8 +325,8 @@ def test_the_command_that_leads_to_its_pane_stands_alone_and_works_in_any_reposi
     subprocess.run(["git", "init", "--quiet", repository], check=True, timeout=BOUND)
     env = {name: value for name, value in os.environ.items() if not name.startswith("POSTROOM_")}
     with at_terminal(cli) as (demo, parent):
-        [told] = re.findall(r"^ *\S.*postroom (attach .*?)\r?$", heard(parent, b"Press Enter"), re.MULTILINE)
-        assert "--home" in told, "it is on one line, however narrow the terminal"
+        [told] = re.findall(r"^ *\S.*postroom (--home .*?)\r?$", heard(parent, b"Press Enter"), re.MULTILINE)
+        assert "attach" in told, "it is on one line, however narrow the terminal"
         line = [*COMMAND, *shlex.split(told), "--print"]
         found = subprocess.run(line, cwd=repository, env=env, capture_output=True, timeout=BOUND, check=False)
         os.write(parent, b"\n")

@@ -91,7 +91,7 @@ def test_a_link_logs_a_browser_in_once(web: Served):
     assert "SameSite=strict" in cookie
     assert web.get(f"/login?once={secret}", prefix="").status == 403
     me = web.get("/me", headers={"Cookie": cookie.partition(";")[0]})
-    assert me.json["agent"] == "human:ana"
+    assert (me.json["agent"], me.json["id"]) == ("human:ana", web.room.known("human:ana").id)
     assert me.json["verified"] == "page"
 
 
@@ -321,6 +321,20 @@ def test_a_person_stops_and_resumes_an_agent_and_an_agent_does_not(web: Served):
     assert web.post("/agents/builder/resume", token=person).json["was_paused"]
 
 
+def test_who_is_told_to_stop_behind_much_urgent_mail_is_said_to_be(web: Served):
+    for n in range(25):
+        web.room.send("builder", f"fire {n}", priority="urgent")
+    token = web.token("human:ana")
+
+    def is_told() -> list[bool]:
+        found = web.get("/agents", token=token).json["agents"]
+        return [one["told_to_stop"] for one in found if one["name"] in ("builder", "planner")]
+
+    assert is_told() == [False, False]
+    web.post("/agents/builder/interrupt", {"reason": "fire"}, token=token)
+    assert is_told() == [True, False]
+
+
 def test_a_supervisor_steers_its_own_agents(web: Served):
     web.room.join("builder", supervisor="planner")
     done = web.post("/agents/builder/interrupt", {"kind": "pause"}, token=web.token("planner"))
@@ -331,11 +345,29 @@ def test_a_gate_is_decided_from_the_page_by_who_was_asked(web: Served):
     gate = web.room.send("human:ana", "?", type="decision_gate", payload={"question": "Deploy?"})
     headers = {"Cookie": web.cookie("human:ana"), "Origin": web.url}
     [told] = web.get("/gates", headers=headers).json["gates"]
-    assert told["message"]["id"] == gate.id
+    assert (told["message"]["id"], told["mine"]) == (gate.id, True)
+    [others] = web.get("/gates", token=web.token("planner", "mail", "observe")).json["gates"]
+    assert not others["mine"]
     assert web.get("/gates", token=web.token("builder")).json["gates"] == []
     done = web.post(f"/messages/{gate.id}/decide", {"option": "approve"}, headers=headers)
     assert done.json["message"]["verified"] == "page"
     assert web.room.gate(gate.id).decision is not None
+
+
+def test_the_requests_to_a_caller_are_its_own_with_the_beginning_of_each_body(web: Served):
+    web.room.join("builder.sub")
+    own = web.room.send("builder", "Which port is free?", type="request")
+    below = web.room.send("builder.sub", "And yours?", type="request")
+    web.room.send("planner", "Not for builder?", type="request", sender="builder")
+    token = web.token("builder")
+    [told] = web.get("/inbox/requests?chars=5", token=token).json["requests"]
+    assert (told["id"], told["body"], told["body_chars"]) == (own.id, "Which", 19)
+    assert [one["state"] for one in told["deliveries"]] == ["stored"]
+    found = web.get("/inbox/requests?agent=builder.sub", token=token).json["requests"]
+    assert [one["id"] for one in found] == [below.id]
+    assert web.get("/inbox/requests?agent=planner", token=token).status == 403
+    web.post(f"/messages/{own.id}/reply", {"body": "8080"}, token=token)
+    assert web.get("/inbox/requests", token=token).json["requests"] == []
 
 
 def test_dead_letters_are_retried_by_a_person(open_room):

@@ -178,9 +178,9 @@ class Scripted:
         )
         self._clock.behind(0)
 
-    def ask(self, sender: str, subject: str, body: str, options: list[str]) -> Sent:
+    def ask(self, sender: str, subject: str, body: str, options: list[str], *, to: str = PERSON) -> Sent:
         return self.send(
-            sender, PERSON, subject, body, type="decision_gate", payload={"options": options}, expires=3000
+            sender, to, subject, body, type="decision_gate", payload={"options": options}, expires=3000
         )
 
     def lose(self, sender: str, to: str, subject: str, body: str) -> Sent:

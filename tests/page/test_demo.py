@@ -27,7 +27,7 @@ def test_the_page_of_the_demo_shows_its_conversation(home: str, page: Page):
         if host.on_path("tmux"):
             attention = page.get_by_role("region", name="Needs somebody")
             expect(attention).to_contain_text("clerkneeds a person’s answer to go on; 1 message waits")
-            expect(attention).to_contain_text(re.compile(r"postroom attach \S*clerk --home \S+"))
+            expect(attention).to_contain_text(re.compile(r"postroom --home \S+ attach \S*clerk"))
             attention.get_by_role("link", name="clerk").click()
             beside.get_by_role("button", name="Show its screen").click()
             expect(beside.locator(".screen")).to_contain_text("Remove 3 old drafts? [y/N]")

@@ -3,6 +3,7 @@
 import pytest
 from playwright.sync_api import Page, expect
 
+from postroom.home import at_home
 from postroom.model.manners import read
 from postroom.model.message import Json
 from postroom.top.doing import attach, hindrance, in_order
@@ -36,11 +37,11 @@ def test_addresses_that_merely_do_not_run_never_hide_who_needs_a_person(hall: Ha
     hall.open(page)
     lines = page.get_by_role("region", name="Needs somebody").get_by_role("listitem")
     expect(lines.first).to_contain_text("tester")
-    expect(lines.first).to_contain_text("postroom attach shop/tester")
+    expect(lines.first).to_contain_text("attach shop/tester")
     expect(lines.last).to_contain_text("not running, with mail that waits: backend, docs, planner …")
     lines.first.get_by_role("button", name="Copy").click()
     expect(page.locator("#said")).to_have_text("Copied.")
-    there = f"postroom attach shop/tester --home {hall.room.home}"
+    there = f"postroom --home {hall.room.home} attach shop/tester"
     assert page.evaluate("navigator.clipboard.readText()") == there
     lines.first.get_by_role("link").click()
     beside = page.locator("#beside")
@@ -95,6 +96,21 @@ def test_the_page_and_the_terminal_have_one_rule_for_who_needs_somebody(hall: Ha
     ]
 
 
+def test_the_page_and_the_terminal_have_one_rule_for_where_a_command_names_the_room(hall: Hall, page: Page):
+    places = ["", "/srv/room", "/srv/ana's room"]
+    commands = ["postroom up", "postroom spawn x -- sh --home y", "postroom log  # what was", "git log", ""]
+    hall.up().open(page)
+    written = page.evaluate(
+        """async ([places, commands]) => {
+          const { standIn, atHome } = await import("/shell.js");
+          return places.map((place) => { standIn(place); return commands.map(atHome); });
+        }""",
+        [places, commands],
+    )
+    assert written == [[at_home(one, place) for one in commands] for place in places]
+    assert written[1][1] == "postroom --home /srv/room spawn x -- sh --home y"
+
+
 def test_who_no_bridge_reaches_is_only_told_and_that_is_said_before_and_after(hall: Hall, page: Page):
     backend = hall.script.begin("backend", "PostToolBatch")
     hall.up().open(page, "#/agents")
@@ -145,6 +161,27 @@ def test_a_decision_is_answered_with_a_note_and_leaves_the_list(hall: Hall, page
     decision = hall.room.gate(asked.id).decision
     assert decision is not None
     assert (decision.option, decision.note) == ("tonight", "after 18:00")
+
+
+def test_who_gets_another_name_while_the_page_is_open_is_still_asked(hall: Hall, page: Page):
+    hall.script.send("planner", "human:ana", "Lunch?", "At one.")
+    hall.up().open(page, "#/decisions")
+    expect(page.locator("#side")).to_contain_text("as human:ana")
+    hall.room.rename("anna", agent="human:ana")
+    asked = hall.script.ask("backend", "Deploy 1.4?", "All checks are green.", ["now", "no"], to="human:anna")
+    hall.script.send("backend", "human:anna", "Which region?", "EU or US?", type="request")
+    expect(page.get_by_role("link", name="Deploy 1.4?")).to_be_visible()
+    expect(page.get_by_role("region", name="Others decide")).to_have_count(0)
+    expect(page.locator("#side")).to_contain_text("as human:anna")
+    page.get_by_role("button", name="now").click()
+    expect(page.get_by_text("Nothing to decide")).to_be_visible()
+    decision = hall.room.gate(asked.id).decision
+    assert decision is not None
+    assert decision.by == "human:anna"
+    page.goto(f"{hall.origin}/#/mail")
+    expect(page.locator(".attention li", has_text="asks you")).to_contain_text("Which region?")
+    page.get_by_role("link", name="Lunch?").click()
+    expect(page.locator("#beside").get_by_role("button", name="Acknowledge")).to_be_visible()
 
 
 def test_what_others_decide_is_not_counted_and_has_no_buttons(hall: Hall, page: Page):
@@ -219,8 +256,8 @@ def test_an_empty_room_says_what_to_run_next(home: str, page: Page, hall: Hall):
     page.goto(f"{hall.origin}/#/dead")
     expect(page.get_by_role("heading", name="None")).to_be_visible()
     page.goto(f"{hall.origin}/#/decisions")
-    expect(page.get_by_text("postroom send human:ana")).to_be_visible()
+    expect(page.get_by_text("send human:ana")).to_be_visible()
     page.context.clear_cookies()
     page.goto(hall.terminal.ok("dashboard", "--no-open", "--json", "--as", "human:kim").json["url"])
     page.goto(f"{hall.origin}/#/decisions")
-    expect(page.get_by_text("postroom send human:kim")).to_be_visible()
+    expect(page.get_by_text("send human:kim")).to_be_visible()

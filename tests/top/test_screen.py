@@ -1,19 +1,26 @@
 """`postroom top` as it is used: a real room, a second process that writes, and the keys of a person."""
 
+import asyncio
 import os
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import pytest
+from textual.binding import Binding
 
 from postroom.model.ladder import State
 from postroom.room.authority import Operator
 from postroom.room.local import LocalRoom
 from postroom.room.manners import pause
+from postroom.top.app import Top
+from postroom.top.source import Here
 from tests.commandline import CommandLine
 from tests.conftest import OpenRoom
 from tests.page.scripted import Scripted
+from tests.process import BOUND
 from tests.top.seen import Seen, watch
 
+T = TypeVar("T")
 HOSTILE = "[bold red]look[/] \x1b[2J\x1b]0;owned\x07 \u202egnp.exe [@click=app.quit]press[/]"
 
 
@@ -138,6 +145,27 @@ def test_who_asks_the_person_something_stands_there_until_it_is_answered(room: L
     watch(own, scene)
 
 
+def test_who_gets_another_name_meanwhile_is_still_asked(room: LocalRoom, own: LocalRoom):
+    own.join("human:ana")
+    options = {"options": ["now", "tonight"]}
+    asked = room.send("human:ana", "May I deploy?", type="decision_gate", payload=options, expires=900)
+    room.send("human:ana", "Which port is free?", subject="Port", type="request")
+
+    async def scene(seen: Seen) -> None:
+        await seen.until("1 decision, 1 question", "as human:ana")
+        room.rename("anna", agent="human:ana")
+        await seen.until("1 decision, 1 question", "as human:anna", "planner asks you: Port")
+        await seen.press("d")
+        await seen.until("leave it open")
+        await seen.press("down", "enter")
+        await seen.until("decided: now", without="1 decision")
+        decision = room.gate(asked.id).decision
+        assert decision is not None
+        assert decision.by == "human:anna"
+
+    watch(own, scene)
+
+
 def test_a_dead_letter_is_tried_again(room: LocalRoom, own: LocalRoom):
     sent = room.send("builder", "run the long suite")
     with room.write() as tx:
@@ -163,7 +191,7 @@ def test_of_an_agent_that_does_not_run_that_is_said_and_no_single_key_does_anyth
     async def scene(seen: Seen) -> None:
         await seen.until("builder", "not running")
         await seen.press("s")
-        await seen.until("builder does not run: there is nothing to stop", "postroom spawn builder --home")
+        await seen.until("builder does not run: there is nothing to stop", "postroom --home", "spawn builder")
         assert "Stop: end its turn" not in seen.text
         await seen.press("enter", "escape")
         await seen.until("Agents", without="does not run")
@@ -235,6 +263,9 @@ def test_every_key_is_listed_and_only_those_that_mean_something(room: LocalRoom,
         await seen.until("t thread", without="s stop")
         await seen.press("question_mark")
         await seen.until("Keys", "stop, pause or cancel an agent", "the rungs: stored, offered, seen")
+        bound = [one.key_display or one.key for one in Top.BINDINGS if isinstance(one, Binding)]
+        assert len(bound) == len(Top.BINDINGS)
+        assert [key for key in bound if f"\n {key}  " not in seen.text] == [], "what is bound is explained"
         assert all(len(line) <= 80 for line in seen.lines)
 
     watch(own, scene, size=(80, 24))
@@ -251,7 +282,13 @@ def test_a_key_that_means_nothing_here_says_where_it_would(room: LocalRoom, own:
         await seen.press("r")
         await seen.until("Choose a letter that was not delivered first")
         await seen.press("d")
-        await seen.until("Nothing waits for a decision.")
+        await seen.until("Nothing waits for a decision of yours.")
+        room.send("builder", "May I?", type="decision_gate")
+        await seen.until("Others decide 1 question")
+        await seen.press("a")
+        await seen.until("Nobody waits for an answer of yours.")
+        await seen.press("d")
+        await seen.until("Nothing waits for a decision of yours.")
         await seen.press("t")
         await seen.until("Choose a message first")
         await seen.press("end", "s")
@@ -289,16 +326,44 @@ def test_an_agent_that_asks_stands_first_with_the_command_that_leads_to_it(
             await seen.until(
                 "Needs you  1 agent that cannot go on", "▲ tester needs a person", "1 needs somebody"
             )
-            assert seen.text.count(f"postroom attach shop/tester --home {home}") == 2
+            assert seen.text.count(f"postroom --home {home} attach shop/tester") == 2
             await seen.press("shift+tab", "s")
             await seen.until("Stop tester?", "Now: needs a person.")
             await seen.press("escape", "enter")
-            await seen.until("Answer it in its terminal: postroom attach shop/tester", "→ docs   ")
+            await seen.until(f"Answer it in its terminal: postroom --home {home} attach", "→ docs   ")
             await seen.pilot.resize_terminal(100, 30)
             await seen.press("escape")
-            await seen.until("▲ tester needs a person", without="postroom attach")  # whole, or not at all
+            await seen.until("▲ tester needs a person", without="attach")  # whole, or not at all
 
         watch(script.room, scene, size=(400, 30))
+
+
+class Leaving(Here):
+    """A room that answers only once the screen is gone."""
+
+    screen: Top | None = None
+    looks: asyncio.Event
+
+    async def do(self, function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+        found = await super().do(function, *args, **kwargs)
+        while self.screen is not None and self.screen.query("#needs"):
+            self.looks.set()
+            await asyncio.sleep(0)
+        return found
+
+
+def test_who_leaves_while_it_looks_leaves_without_a_word(room: LocalRoom, own: LocalRoom):
+    source = Leaving(own)
+
+    async def play() -> None:
+        app = Top(source)
+        async with app.run_test() as pilot:
+            await Seen(pilot).until("builder")
+            source.looks, source.screen = asyncio.Event(), app
+            room.send("builder", "hello")
+            await asyncio.wait_for(source.looks.wait(), BOUND)
+
+    asyncio.run(play())
 
 
 def _view(cli: CommandLine, *argv: str) -> Any:

@@ -115,7 +115,8 @@ def test_projects_topics_and_threads(project: Project, topic: Topic, thread: Thr
 @given(MESSAGES, rows(Decision, answer=st.just(0)))
 def test_a_gate(message: Message, decision: Decision):
     for one in (None, decision, Decision("", "why not", "", 0, 0)):
-        read_back(record.gate, unwire.gate, Gate(message, [decision.option], "d", ["x"], one))
+        for mine in (False, True):
+            read_back(record.gate, unwire.gate, Gate(message, [decision.option], "d", ["x"], one, mine))
 
 
 @given(rows(Event, message=st.none()), MESSAGES)

@@ -38,8 +38,8 @@ def text(party: str, session: "Session", sight: "Sight", context: "Context", pla
     if name:
         return f"{_doing(get(room.home, party))} in {spot}; paused: postroom resume {name}"
     seen, how = get(room.home, party), typed(str(session.details[BRIDGE]))
-    told = _by_bridge(seen, spot, how, _remedy(seen, party, context))
-    return f"{told} ({seen.instead})" if seen and seen.instead else told
+    words = _by_bridge(seen, spot, how, _remedy(seen, party, context))
+    return f"{words} ({seen.instead})" if seen and seen.instead else words
 
 
 def from_afar(agent: "Agent", sights: "list[Sight]", seen: "Glance | None") -> str:

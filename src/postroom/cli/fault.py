@@ -34,9 +34,9 @@ def _hint(problem: errors.PostroomError, command: str, args: "argparse.Namespace
         named = (getattr(args, "name", None), getattr(args, "to", None))  # somebody else than who calls
         return errors.UnknownAgent.hint if problem.facts.get("agent") in named else problem.hint
     if isinstance(problem, errors.NoRoom) and args.home:
-        import shlex
+        from postroom.home import at_home
 
-        return f"{problem.hint} --home {shlex.quote(args.home)}"
+        return at_home(problem.hint, args.home)
     if isinstance(problem, errors.NotLoggedIn):  # a browser is told otherwise, by the room itself
         return "Set POSTROOM_TOKEN to one that is made on the room's machine: postroom tokens issue NAME"
     if isinstance(problem, errors.NotHere):

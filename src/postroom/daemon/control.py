@@ -172,12 +172,12 @@ def _asked(link: socket.socket, home: str, patience: float, words: Json) -> Any:
 
 def _told(said: Json, edition: str) -> PostroomError:
     """The daemon's error. One of another edition may not know what it is asked: that is no wrong usage."""
-    told = errors.told(said, BridgeError)
+    fault = errors.told(said, BridgeError)
     words = objection(edition)
     if not words:
-        return told
-    kind = BridgeError if isinstance(told, UsageError) else type(told)
-    return kind(str(told), hint=words, **told.facts)
+        return fault
+    kind = BridgeError if isinstance(fault, UsageError) else type(fault)
+    return kind(str(fault), hint=words, **fault.facts)
 
 
 def objection(edition: str | None) -> str:

@@ -48,6 +48,7 @@ class Gate(NamedTuple):
     digest: str  # of what is asked
     asked: list[str]  # who may decide
     decision: Decision | None
+    mine: bool = False  # whether who looks is one of them, and no other has taken it
 
     @property
     def withdrawn(self) -> str:

@@ -123,6 +123,8 @@ _SIEVE = (
     _query("topic", TEXT, "the topic it was written to"),
     _query("project", TEXT, "only of this project"),
 )
+_BEGUN = _query("chars", {"type": "integer", "minimum": 0, "maximum": 1_000_000},
+                "so much of each body, and no payload; `body_chars` says how long it is")  # fmt: skip
 _CURSOR = _query("after", TEXT, "the cursor of the last event that is known")
 _PAGE = document({"messages": listed(ref("Posted")), "next": {"type": ["integer", "null"]}})
 _DELIVERIES = document({"deliveries": listed(ref("Delivery"))})
@@ -131,7 +133,7 @@ _COUNT: Json = {"type": "object", "additionalProperties": NUMBER}
 OPERATIONS: tuple[Operation, ...] = (
     # reading
     Operation("me", "GET", "/me", "Who calls, and what it may do.", MAIL, (), document(
-        {"agent": MAYBE, "kind": TEXT, "scopes": listed(TEXT), "verified": TEXT, "project": TEXT,
+        {"agent": MAYBE, "id": MAYBE, "kind": TEXT, "scopes": listed(TEXT), "verified": TEXT, "project": TEXT,
          "home": MAYBE})),
     Operation("projects", "GET", "/projects", "The scopes of names.", MAIL, (),
               document({"projects": listed(ref("Project"))})),
@@ -147,9 +149,7 @@ OPERATIONS: tuple[Operation, ...] = (
               "What was written, newest first; who may not observe sees its own.", MAIL, (
         *_SIEVE, _query("q", TEXT, "words to find"), _LIMIT,
         _query("before", NUMBER, "the `seq` of the last one of the page before"),
-        _query("after", NUMBER, "the `seq` of the newest one that is known: those next to it"),
-        _query("chars", {"type": "integer", "minimum": 0, "maximum": 1_000_000},
-               "so much of each body, and no payload; `body_chars` says how long it is")), _PAGE),
+        _query("after", NUMBER, "the `seq` of the newest one that is known: those next to it"), _BEGUN), _PAGE),
     Operation("search", "GET", "/search", "Messages that say something, newest first.", MAIL, (
         _query("q", TEXT, 'words, "a phrase", begin*, -without, this OR that', required=True), *_SIEVE,
         _SINCE, _query("until", TEXT, "a moment"), _LIMIT,
@@ -176,6 +176,10 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation("wait", "GET", "/inbox/wait", "The same, once there is anything.", MAIL,
               (_query("agent", TEXT, "a child of the caller"), _LIMIT, _TIMEOUT),
               document({"messages": listed(ref("Mail"))}), waits=True),
+    Operation("requests", "GET", "/inbox/requests",
+              "What the caller was asked, and has neither answered nor acknowledged; the oldest first.", MAIL,
+              (_query("agent", TEXT, "a child of the caller"), _LIMIT, _BEGUN),
+              document({"requests": listed(ref("Posted"))})),
     Operation("held", "GET", "/inbox/held", "What is held for the caller's own sake, and why.", MAIL,
               (_query("agent", TEXT, "a child of the caller"),), document({"held": listed(ref("Held"))})),
     Operation("sent", "GET", "/sent", "What became of what the caller sent, newest first.", MAIL,

@@ -98,7 +98,7 @@ SHAPES: dict[str, Json] = {
          "latest": ref("Message")},
     ),
     "Gate": document(
-        {"message": ref("Message"), "options": listed(TEXT), "digest": TEXT, "asked": listed(TEXT),
+        {"message": ref("Message"), "options": listed(TEXT), "digest": TEXT, "asked": listed(TEXT), "mine": YES,
          "expires_at": MOMENT, "decision": ANY, "withdrawn": MAYBE},
     ),
     "Attachment": document({"n": NUMBER, "name": TEXT, "media_type": TEXT, "size": NUMBER, "sha256": TEXT}),

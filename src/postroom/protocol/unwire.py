@@ -228,7 +228,7 @@ def gate(d: Document) -> Gate:
         decision = Decision(said["option"], said["note"], said["by"], 0, _at(said["at"]))
     elif d["withdrawn"]:
         decision = Decision("", d["withdrawn"], "", 0, 0)
-    return Gate(message(d["message"]), d["options"], d["digest"], d["asked"], decision)
+    return Gate(message(d["message"]), d["options"], d["digest"], d["asked"], decision, d["mine"])
 
 
 @_understood

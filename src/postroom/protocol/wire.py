@@ -223,6 +223,7 @@ def gate(g: "Gate") -> Document:
         "options": g.options,
         "digest": g.digest,
         "asked": g.asked,
+        "mine": g.mine,
         "expires_at": iso(g.message.expires_at),
         "decision": decision and {"option": decision.option, "note": decision.note, "by": decision.by,
                                   "at": iso(decision.at)},

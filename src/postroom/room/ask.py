@@ -95,9 +95,9 @@ class Question:
     ) -> Mail:
         """The answer, seen; or the error that tells why there is none. `see`: what is done to it instead."""
         room, sent = self._room, self.sent
-        told = _see_letters(room, sent.message)
+        letters = _see_letters(room, sent.message)
         if found is None:
-            raise _timed_out(room, sent.message, self._to, timeout or 0.0, told)
+            raise _timed_out(room, sent.message, self._to, timeout or 0.0, letters)
         if see is None:
             _see(room, found, sent.message.sender_id)
         else:
@@ -121,14 +121,14 @@ def _attend(room: "LocalRoom", question: Question, timeout: float | None) -> Mai
 
 def _see_letters(room: "LocalRoom", request: Message, *, bounces: bool = False) -> list[Mail]:
     with room.store.read() as tx:
-        told = [
+        letters = [
             mail
             for mail in unanswered.correlated(tx, request)
             if unanswered.is_letter(mail, request) or (bounces and _is_bounce(mail))
         ]
-    for mail in told:
+    for mail in letters:
         _see(room, mail, request.sender_id)
-    return told
+    return letters
 
 
 def _wait(room: "LocalRoom", question: Question, timeout: float | None) -> Mail | None:
@@ -203,8 +203,8 @@ def _why_not(tx: "ReadTx", delivery: Delivery) -> str | None:
     return f"{delivery.recipient}: {delivery.state}" if delivery.state in _EXITS else None
 
 
-def _timed_out(room: "LocalRoom", request: Message, to: str, timeout: float, told: list[Mail]) -> TimedOut:
-    known = dict.fromkeys((*(unanswered.told(mail) for mail in told), *_counter_questions(room, request)))
+def _timed_out(room: "LocalRoom", request: Message, to: str, timeout: float, letters: list[Mail]) -> TimedOut:
+    known = dict.fromkeys((*(unanswered.told(mail) for mail in letters), *_counter_questions(room, request)))
     return TimedOut(
         f"no answer from {to} to {request.handle} within {timeout:g} s", message_ref=request.id,
         hint=f"It is {'; '.join((_state(room, request), *known))}; a late answer comes to your inbox."

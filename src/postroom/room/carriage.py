@@ -124,8 +124,8 @@ class Carriage:
         raise AssertionError("the last try ends in one way or the other")
 
     def _broken(self, operation: Operation, exc: Exception) -> Unreachable:
-        if isinstance(exc, ssl.SSLError) and (told := _about_tls(exc)) is not None:
-            return Unreachable(f"{self.url} {told[0]}", hint=told[1], url=self.url)
+        if isinstance(exc, ssl.SSLError) and (about := _about_tls(exc)) is not None:
+            return Unreachable(f"{self.url} {about[0]}", hint=about[1], url=self.url)
         never_asked = isinstance(exc, (ConnectionRefusedError, FileNotFoundError, socket.gaierror))
         doubt = "" if operation.method == "GET" or never_asked else "; whether it was done is not known"
         return Unreachable(f"{self.url} does not answer: {_reason(exc)}{doubt}", url=self.url)

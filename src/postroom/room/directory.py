@@ -3,7 +3,14 @@
 from typing import TYPE_CHECKING, NamedTuple
 
 from postroom import config
-from postroom.errors import InvalidAddress, NoIdentity, NotYourName, UnknownAgent, UnknownRecipient
+from postroom.errors import (
+    InvalidAddress,
+    NoIdentity,
+    NotYourName,
+    UnknownAgent,
+    UnknownRecipient,
+    UnknownToken,
+)
 from postroom.model import ids
 from postroom.model.address import ROOM, Address, Kind, name, parse
 from postroom.model.message import NOTHING, Agent, Json
@@ -142,6 +149,15 @@ def caller(tx: "ReadTx", who: str | None, scope: Scope) -> Agent:
     if not who:
         raise NoIdentity
     return _existing(tx, who, scope)
+
+
+def caller_or_none(tx: "ReadTx", who: str | None, scope: Scope) -> Agent | None:
+    """As `caller`, for who only looks: None without a name, and for one that nobody or another has."""
+    try:
+        agent = evident(tx, who, scope)
+        return agent or (find(tx, personal(who), scope.find(tx)) if who else None)
+    except (InvalidAddress, NotYourName, UnknownToken):
+        return None
 
 
 def evident(tx: "ReadTx", who: str | None, scope: Scope) -> Agent | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from postroom.errors import AlreadyDecided, InvalidValue, NotAsked, StaleClaim, UnknownMessage
 from postroom.model.conversation import Gate
 from postroom.model.ladder import State
-from postroom.model.message import Json, Mail, Message, Sent
+from postroom.model.message import Agent, Json, Mail, Message, Sent
 from postroom.room import directory, one
 from postroom.room.denial import withdraw, withdraw_denial
 from postroom.room.draft import GATE, check_text, draft
@@ -46,22 +46,25 @@ def digest(message: Message) -> str:
 def gates(room: "LocalRoom") -> list[Gate]:
     """What waits for a decision now, the most pressing first."""
     with room.store.read() as tx:
-        found = [gate(tx, message) for message in tx.gates(room.store.clock())]
+        me = directory.caller_or_none(tx, room.agent, room.scope)
+        found = [gate(tx, message, me) for message in tx.gates(room.store.clock())]
         return [each for each in found if each.asked]
 
 
 def show(room: "LocalRoom", ref: str) -> Gate:
     """One gate, whatever has become of it."""
     with room.store.read() as tx:
-        return gate(tx, _found(tx, room, ref))
+        return gate(tx, _found(tx, room, ref), directory.caller_or_none(tx, room.agent, room.scope))
 
 
-def gate(tx: "ReadTx", message: Message) -> Gate:
-    asked = [d.recipient for d in tx.deliveries(message.seq) if d.state not in OVER]
+def gate(tx: "ReadTx", message: Message, me: Agent | None) -> Gate:
+    asked = [d for d in tx.deliveries(message.seq) if d.state not in OVER]
+    mine = me is not None and any(d.recipient_id == me.id and not one.is_taken(d) for d in asked)
     decision = tx.decision(message.seq)
     if decision is not None and (by := tx.agent(decision.by)):
         decision = decision._replace(by=by.address)
-    return Gate(message, options(message), digest(message), asked, decision)
+    names = [d.recipient for d in asked]
+    return Gate(message, options(message), digest(message), names, decision, mine)
 
 
 def _found(tx: "ReadTx", room: "LocalRoom", ref: str) -> Message:

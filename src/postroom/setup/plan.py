@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from postroom import config, host
 from postroom.errors import AlreadySetUp, CannotEdit, UsageError
+from postroom.home import at_home
 from postroom.hooks import program
 from postroom.hooks.stub import stub
 from postroom.runtimes import load, wiring
@@ -82,7 +83,7 @@ class Undoing(NamedTuple):
 
 def calling(home: str) -> str:
     """How `postroom` is called for a room: where it is need be said only if it would not be found."""
-    return "postroom" if config.is_usual(home) else f"postroom --home {shlex.quote(home)}"
+    return at_home("postroom ", "" if config.is_usual(home) else home).rstrip()
 
 
 def target(

@@ -13,8 +13,9 @@ from textual.widgets import Footer, Input, Static
 
 from postroom.errors import PostroomError
 from postroom.top import detail, line
-from postroom.top.doing import doing, inbox, runs, session, told
-from postroom.top.line import Part, called
+from postroom.top.doing import at_home, doing, inbox, runs, session
+from postroom.top.key import BY_ACTION, BY_KEY, KEYS, Place
+from postroom.top.line import Part
 from postroom.top.rows import Rows
 from postroom.top.source import Source
 from postroom.top.steering import Steering, words
@@ -25,31 +26,6 @@ SETTLE = 0.12  # seconds: a burst of events is looked at once
 AROUND = 5.0  # seconds between two looks at what sessions do, which rings no bell
 _WIDE = 110  # columns from which there is room beside
 _FIND = "words, from:NAME to:NAME with:NAME state:dead …"
-_HELP = (
-    ("⇥ ⇧⇥", "the next list, the one before"),
-    ("↑ ↓ j k", "another line"),
-    ("⏎", "open it: a message, an agent, a question"),
-    ("esc", "back"),
-    ("t", "the conversation of a message"),
-    ("/", "find: words, from:NAME to:NAME with:NAME type:T state:S topic:T project:P"),
-    ("m", "the mail of an agent, and no other"),
-    ("d", "decide what is asked"),
-    ("a", "answer what you were asked"),
-    ("r", "try again what was not delivered"),
-    ("s", "stop, pause or cancel an agent"),
-    ("u", "let a paused agent go on"),
-    ("q", "leave"),
-)
-_NEEDS = {  # what a key does, and what has to be chosen for it
-    "s": ("stop", "Choose an agent first (⇥)."),
-    "u": ("resume", "Choose an agent that is paused first (⇥)."),
-    "m": ("mail_of", "Choose an agent first (⇥)."),
-    "t": ("thread", "Choose a message first (⇥)."),
-    "d": ("decide", "Nothing waits for a decision."),
-    "a": ("answer", "Choose a question to you first (⇥)."),
-    "r": ("retry", "Choose a letter that was not delivered first (⇥)."),
-}
-_OWN = ("find", "thread", "mail_of", "decide", "answer", "retry", "stop", "resume", "leave", "keys", "quit")
 _RAIL = "●●◐○ the rungs: stored, offered, seen, acknowledged; ◐ by some of many, × where it ended otherwise"
 
 
@@ -60,17 +36,7 @@ class Top(Steering):
     TITLE = "Postroom"
     CSS_PATH = "top.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("slash", "find", "find", key_display="/"),
-        Binding("t", "thread", "thread"),
-        Binding("m", "mail_of", "its mail"),
-        Binding("d", "decide", "decide"),
-        Binding("a", "answer", "answer"),
-        Binding("r", "retry", "retry"),
-        Binding("s", "stop", "stop"),
-        Binding("u", "resume", "go on"),
-        Binding("escape", "leave", "back", key_display="esc"),
-        Binding("question_mark", "keys", "keys", key_display="?"),
-        Binding("q", "quit", "quit"),
+        Binding(one.key, one.action, one.label, key_display=one.shown or None) for one in KEYS if one.action
     ]
 
     def __init__(self, source: Source, *, wanted: str = "") -> None:
@@ -124,12 +90,18 @@ class Top(Steering):
             await asyncio.sleep(SETTLE)
 
     async def _look(self) -> None:
+        found: View | PostroomError
         try:
-            self._show(await self._source.do(look, self._source, self._wanted))
+            found = await self._source.do(look, self._source, self._wanted)
         except PostroomError as exc:
-            self._cut_off(exc)
-        else:
-            await self._look_closely()
+            found = exc
+        if not self.is_running:  # it was left meanwhile: nothing is there to show it
+            return
+        if isinstance(found, PostroomError):
+            self._cut_off(found)
+            return
+        self._show(found)
+        await self._look_closely()
 
     @work(exclusive=True, group="around")
     async def _around(self) -> None:
@@ -158,7 +130,7 @@ class Top(Steering):
     def _show(self, view: View) -> None:
         self._view, self._lost = view, ""
         self.rows("needs").lay(lambda wide: line.needs(view, wide) + line.others(view, wide))
-        nobody = f"Nobody is here yet: {told(view.me, 'postroom join NAME')}"
+        nobody = f"Nobody is here yet: {at_home(view.me, 'postroom join NAME')}"
         self.rows("agents").lay(lambda wide: line.agents(view, wide), empty=nobody)
         nothing = "Nothing that fits." if self._wanted else "Nothing was written yet."
         self.rows("mail").lay(lambda wide: line.mail(view, wide), empty=nothing)
@@ -192,9 +164,9 @@ class Top(Steering):
             (len(line.asking(view)), "agent", " that cannot go on"),
             (len(view.dead) + len(view.uncertain), "letter", " not delivered"),
         )
-        told = ", ".join(f"{many(count, what)}{how}" for count, what, how in needs if count)
+        kinds = ", ".join(f"{many(count, what)}{how}" for count, what, how in needs if count)
         rest = f"others decide {many(len(view.others), 'question')}" if view.others else ""
-        title = [Part("Needs you", "bold"), Part(f"  {told}", "dim")] if told else []
+        title = [Part("Needs you", "bold"), Part(f"  {kinds}", "dim")] if kinds else []
         title += [Part(f"  {rest}" if title else f"{rest[:1].upper()}{rest[1:]}", "dim")]
         self.put("#needs-title", title)
         self.put("#agents-title", [Part("Agents", "bold")])
@@ -234,7 +206,7 @@ class Top(Steering):
         self._lay_open((kind, key), lambda view: shown(self._source, view, key))
 
     def action_keys(self) -> None:
-        keys = [[Part(f"{keys:<9}", "link"), Part(means)] for keys, means in _HELP]
+        keys = [[Part(f"{one.shown or one.key:<9}", "link"), Part(one.help)] for one in KEYS]
         shown: detail.Lines = [[Part("Keys", "bold")], [], *keys, [], [Part(_RAIL, "dim")]]
         self._lay_open(("keys", ""), lambda _: shown)
 
@@ -310,44 +282,31 @@ class Top(Steering):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Only keys that mean something now do anything, and are listed."""
-        if self._view is None or action not in _OWN:
+        at, key = self._place(), BY_ACTION.get(action)
+        if at is None or key is None:
             return True
-        if len(self.screen_stack) > 1 or self._find.has_focus:
-            return action == "leave"
-        needs, is_open = self.rows("needs"), self._beside is not None
-        chosen = self.need()[0] if needs.has_focus else ""
-        is_agent = self._of[0] == "agent" if is_open else self.rows("agents").has_focus or chosen == "agent"
-        one, gates = self.agent() if is_agent else None, self._view.mine
-        means = {
-            "thread": self._of[0] == "message" if is_open else not is_agent,
-            "mail_of": one is not None,
-            "stop": one is not None and one["kind"] != "human",
-            "resume": one is not None and doing(one).state == "paused",
-            "decide": bool(gates) and chosen in ("", "gate"),
-            "answer": bool(self._view.asks) and chosen in ("", "request"),
-            "retry": chosen in ("dead", "uncertain"),
-            "leave": is_open or bool(self._wanted),
-        }
-        return means.get(action, True)
+        return action == "leave" if self._is_elsewhere else key.when(at)
 
     def on_key(self, event: Key) -> None:
         """A key that means nothing now is answered, too: with where it would."""
-        action = _NEEDS.get(event.key, ("", ""))[0]
-        is_free = len(self.screen_stack) == 1 and not self._find.has_focus and self._view is not None
-        if action and is_free and not self.check_action(action, ()):
-            self.say(self._why_not(action) or _NEEDS[event.key][1])
+        at, key = self._place(), BY_KEY.get(event.key)
+        if at is None or key is None or self._is_elsewhere or key.when(at):
+            return
+        if said := key.otherwise(at):
+            self.say(said)
 
-    def _why_not(self, action: str) -> str:
-        """Of the agent or the person that is chosen, or of what waits."""
-        if action == "decide" and self._view is not None and self._view.gates:
-            return "Choose the question first (⇥)."
-        one = self.agent() if self.rows("agents").has_focus or self._of[0] == "agent" else None
-        if one is None or action not in ("stop", "resume"):
-            return ""
-        name = called(one["address"], self._view.me["project"] if self._view else "")
-        if one["kind"] == "human":
-            return f"{name} is a person: there is nothing to stop."
-        return f"{name} is not paused." if action == "resume" else ""
+    @property
+    def _is_elsewhere(self) -> bool:
+        """Whether a dialog or the search has the keys."""
+        return len(self.screen_stack) > 1 or self._find.has_focus
+
+    def _place(self) -> Place | None:
+        if self._view is None:
+            return None
+        opened = self._of[0] if self._beside is not None else ""
+        need = self.need()[0] if self.rows("needs").has_focus else ""
+        is_agent = opened == "agent" or (not opened and (need == "agent" or self.rows("agents").has_focus))
+        return Place(self._view, self._wanted, opened, need, self.agent() if is_agent else None)
 
     @property
     def _find(self) -> Input:

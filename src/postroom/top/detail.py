@@ -9,7 +9,7 @@ from postroom.clock import left, wall
 from postroom.model.message import Json
 from postroom.protocol.unwire import moment
 from postroom.top import word
-from postroom.top.doing import ago, attach, doing, inbox, reached, title, told
+from postroom.top.doing import ago, at_home, attach, doing, inbox, reached, title
 from postroom.top.line import MARKS, Part, called
 from postroom.top.source import Source
 from postroom.top.standing import standing
@@ -63,7 +63,7 @@ def _body(found: Json, most: int, me: Json) -> Lines:
     text = found["body"]
     lines = [[Part(line)] for line in plain(text[:most].rstrip("\n")).split("\n")] if text else []
     if len(text) > most:
-        whole = told(me, f"postroom thread {found['handle']}")
+        whole = at_home(me, f"postroom thread {found['handle']}")
         more = f"… {len(text) - most:,} more characters: {whole}"
         lines.append([Part(more, "dim")])
     if found["payload"]:
@@ -135,7 +135,7 @@ def agent(source: Source, view: View, party: str) -> Lines:
     if now.until and inbox(one):
         lines.append([Part(f"Its mail waits {now.until}.", tone)])
     if now.state == "asks":
-        there = told(view.me, attach(one))
+        there = at_home(view.me, attach(one))
         how = [Part("Answer it in its terminal: "), Part(there, "link")]
         lines.append(how if there else [Part("Answer it where it runs: its terminal is not known here.")])
     if now.doubt:

@@ -1,9 +1,9 @@
 """What an agent does, how that is known, and whether somebody should look after it."""
 
 import re
-import shlex
 from typing import Literal, NamedTuple
 
+from postroom import home
 from postroom.clock import rough, wall
 from postroom.model.message import Json
 from postroom.protocol.unwire import moment
@@ -137,10 +137,9 @@ def hindrance(agent: Json) -> str:
     return "unknown" if seen.get("reason") == "unknown_screen" else ""
 
 
-def told(me: Json, command: str) -> str:
+def at_home(me: Json, command: str) -> str:
     """A command of ours as it finds this room in any terminal, though another one is the usual."""
-    home = me.get("home")
-    return f"{command} --home {shlex.quote(plain(home))}" if home and command else command
+    return home.at_home(command, plain(me["home"] or ""))
 
 
 def attach(agent: Json) -> str:

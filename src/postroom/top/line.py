@@ -8,7 +8,7 @@ from postroom.clock import left, wall
 from postroom.model.message import Json
 from postroom.protocol.unwire import moment
 from postroom.text import width
-from postroom.top.doing import Doing, State, attach, in_order, inbox, told
+from postroom.top.doing import Doing, State, at_home, attach, in_order, inbox
 from postroom.top.standing import summary
 from postroom.top.text import gist, plain
 from postroom.top.view import View
@@ -98,7 +98,7 @@ def _about(one: Json, doing: Doing, style: str, me: Json) -> list[Part]:
         said.append(Part(f"{count:,} {'waits' if count == 1 else 'wait'} {doing.until}", style))
     elif doing.state == "asks":
         said.append(Part(f"stands still {doing.until}", style))
-    if doing.state == "asks" and (there := told(me, attach(one))):
+    if doing.state == "asks" and (there := at_home(me, attach(one))):
         said.append(Part(there, "link"))
     if doing.doubt:
         said.append(Part(doing.doubt, "trouble"))
@@ -207,7 +207,7 @@ def asking(view: View) -> list[tuple[Json, Doing]]:
 
 
 def _asking(one: Json, found: Doing, me: Json, columns: int) -> list[Part]:
-    there = told(me, attach(one))
+    there = at_home(me, attach(one))
     parts = [
         Part("▲ ", "trouble"),
         Part(called(one["address"], me["project"]), "bold"),

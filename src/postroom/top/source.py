@@ -16,11 +16,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from postroom import host
 from postroom.protocol.operation import BY_NAME
 from postroom.room.aio import AsyncRoom
+from postroom.room.directory import caller_or_none
 
 if TYPE_CHECKING:
     from postroom.model.message import Json
     from postroom.room.local import LocalRoom
     from postroom.room.remote import RemoteRoom
+    from postroom.server.principal import Principal
 
 T = TypeVar("T")
 
@@ -71,17 +73,27 @@ class Here(Source):
         self._who = self._desk.identify(
             Credentials(pid=os.getpid(), uid=host.user(), claimed=room.agent or "")
         )
-        self._project = room.project()
+        self._project, self._party = room.project(), ""
 
     def call(self, operation: str, /, **args: Any) -> "Json":
         from postroom.server.calling import ACTS  # noqa: PLC0415 - not for a room elsewhere
         from postroom.server.desk import Call  # noqa: PLC0415
 
-        asked = BY_NAME[operation]
-        self._who.check(asked.scope)
+        asked, who = BY_NAME[operation], self._present()
+        who.check(asked.scope)
         said = {name: value for name, value in args.items() if value is not None}
-        room = self._desk.view(self._who, said.get("project") or self._project)
-        return ACTS[operation](Call(self._desk, asked, self._who, room, said))
+        room = self._desk.view(who, said.get("project") or self._project)
+        return ACTS[operation](Call(self._desk, asked, who, room, said))
+
+    def _present(self) -> "Principal":
+        """Who looks, under the name it has now: it is long here, and may get another one."""
+        look, who = self._room.store.look(), self._who
+        if who.agent is not None:
+            return who._replace(agent=look.agent(who.agent.id) or who.agent)
+        if not self._party and (named := caller_or_none(look, who.name, self._room.scope)):
+            self._party = named.id  # from here on it is that one, whoever gets its name
+        found = look.agent(self._party) if self._party else None
+        return who if found is None else who._replace(name=found.address)
 
     async def changes(self) -> AsyncIterator[None]:
         cursor = await self.do(lambda: self._room.store.look().last_cursor())

@@ -15,7 +15,7 @@ from postroom.errors import PostroomError
 from postroom.model.message import Json
 from postroom.top.detail import Lines
 from postroom.top.dialog import Absent, Answer, Decide, Interrupt, Said, Sure
-from postroom.top.doing import attach, runs, told
+from postroom.top.doing import at_home, attach, runs
 from postroom.top.line import Part, called
 from postroom.top.rows import PLAIN, STYLES, Rows
 from postroom.top.source import Source
@@ -95,14 +95,14 @@ class Steering(App[None]):
                 self._do(self._stopped(one, *said))
 
         name = called(one["address"], view.me["project"])
-        start = told(view.me, f"postroom spawn {name}")
+        start = at_home(view.me, f"postroom spawn {name}")
         self.push_screen(Interrupt(name, one) if runs(one) else Absent(name, start), answered)
 
     async def _stopped(self, one: Json, kind: str, reason: str) -> str:
         address = one["address"]
         found = await self._source.ask("interrupt", address=address, kind=kind, reason=reason)
         how = "proven" if found["proven"] else "told, not stopped" if found["message"] else "not proven"
-        there = "" if found["proven"] or self._view is None else told(self._view.me, attach(one))
+        there = "" if found["proven"] or self._view is None else at_home(self._view.me, attach(one))
         return f"{kind} {address}: {how}: {found['words']}{f'; see to it: {there}' if there else ''}"
 
     def action_resume(self) -> None:

@@ -11,9 +11,8 @@ from postroom.top.source import Source
 
 MAIL = 300  # messages that are listed
 _CHARS = 300  # of each
-_ASKS = 100  # requests of a state
+_ASKS = 100  # requests to the caller
 _WHOLE = 2_000  # characters of each: what its answerer is shown
-_OPEN = (State.STORED.value, State.OFFERED.value, State.SEEN.value)  # neither answered, acked nor over
 _FIELDS = ("from", "to", "type", "state", "topic", "project", "with")
 _NAMES = {"from": "sender"}  # as the API has them
 _STATES = [state.value for state in State]
@@ -38,16 +37,12 @@ class View(NamedTuple):
     @property
     def mine(self) -> list[Json]:
         """Decisions that the caller may make."""
-        return [one for one in self.gates if self._is_mine(one)]
+        return [one for one in self.gates if one["mine"]]
 
     @property
     def others(self) -> list[Json]:
         """Those of others."""
-        return [one for one in self.gates if not self._is_mine(one)]
-
-    def _is_mine(self, gate: Json) -> bool:
-        me, project = self.me["agent"] or "", gate["message"]["project"]
-        return any(one in (me, me.removeprefix(f"{project}/")) for one in gate["asked"])
+        return [one for one in self.gates if not one["mine"]]
 
     def document(self) -> Json:
         return {**self._asdict(), "at": iso(self.at)}
@@ -71,14 +66,12 @@ def look(source: Source, wanted: str = "", *, limit: int = MAIL) -> View:
     me = source.call("me")
     unread: Json = {"dead": [], "uncertain": []}
     lost = source.call("dead") if OBSERVE in me["scopes"] else unread
-    agents = source.call("agents")["agents"]
-    is_known = any(one["address"] == me["agent"] for one in agents)  # else it was never written to
     return View(
         me,
-        agents,
+        source.call("agents")["agents"],
         _mail(source, wanted, limit),
         source.call("gates")["gates"],
-        _asks(source, me["agent"]) if is_known else [],
+        source.call("requests", limit=_ASKS, chars=_WHOLE)["requests"],
         lost["dead"],
         lost["uncertain"],
         wall(),
@@ -88,18 +81,6 @@ def look(source: Source, wanted: str = "", *, limit: int = MAIL) -> View:
 def look_around(source: Source, view: View) -> View:
     """The same, with what everybody does now."""
     return view._replace(agents=source.call("agents")["agents"], at=wall())
-
-
-def _asks(source: Source, me: str) -> list[Json]:
-    wanted = {"with": me, "type": "request", "limit": _ASKS, "chars": _WHOLE}
-    found = {
-        one["id"]: one
-        for state in _OPEN
-        for one in source.call("messages", **wanted, state=state)["messages"]
-        if any(each["recipient"] in (me, me.removeprefix(f"{one['project']}/")) and each["state"] in _OPEN
-               for each in one["deliveries"])
-    }  # fmt: skip
-    return sorted(found.values(), key=lambda one: one["seq"])
 
 
 def _mail(source: Source, wanted: str, limit: int) -> list[Json]:

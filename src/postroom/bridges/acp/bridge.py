@@ -460,8 +460,8 @@ def _title(call: dict[str, Any]) -> str:
 
 
 def _facts(call: dict[str, Any]) -> dict[str, Any]:
-    told = {key: call[key] for key in ("title", "kind", "status") if key in call}
-    return {"tool_call": call["tool_call_id"], **told}
+    facts = {key: call[key] for key in ("title", "kind", "status") if key in call}
+    return {"tool_call": call["tool_call_id"], **facts}
 
 
 def _shown(opened: _Open) -> str:

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from postroom.cli.output import count
+from postroom.home import at_home
 
 if TYPE_CHECKING:
     import argparse
@@ -25,7 +26,7 @@ EXAMPLES = """\
   postroom demo
   postroom demo --fast --json
   postroom demo --fast --page   # the page, at once
-  postroom demo --keep          # then look around: postroom log --home DIR"""
+  postroom demo --keep          # then look around: postroom --home DIR log"""
 
 
 _TUTORIAL = "docs/tutorial/first-room.md"
@@ -80,7 +81,7 @@ def _show_page(room: "LocalRoom", act: "Act | None", context: "Context") -> None
             with suppress(TimedOut):  # a page without it is a page
                 act.ask_again()
             context.note(f"There, {act.name} asks something in its pane. Answer it:")
-            context.note(f"  {called()} attach {act.address} --home {room.home}", whole=True)
+            context.note(f"  {at_home(f'{called()} attach {act.address}', room.home)}", whole=True)
         context.note("The link works once. Press Enter to end.")
         sys.stdin.readline()
 
@@ -121,7 +122,7 @@ def _summary(report: dict[str, Any], look: str, context: "Context") -> str:
     others = report["messages"] - len({one["id"] for one in again})
     lines.append(f"None of the other {others} was shown twice.")
     if report["home"]:
-        lines.append(f"The room is still there: {called()} log --home {report['home']}")
+        lines.append(f"The room is still there: {at_home(f'{called()} log', report['home'])}")
     return "\n".join([*lines, *filter(None, [look]), _next()]) + "\n"
 
 

@@ -14,17 +14,18 @@ from postroom.room import content, glance
 from postroom.room.dead import uncertain
 from postroom.room.history import concerns
 from postroom.room.identity import is_of
+from postroom.room.request import requests as open_requests
 from postroom.room.search import browse
 from postroom.server.desk import Call
 
 _PAGE = 50
-_URGENT = 20  # messages among which one that tells an agent to stop is looked for
 
 
 def me(call: Call) -> Json:
     who = call.who
     return {
-        "agent": who.address, "kind": "human" if who.agent and who.agent.is_human else "agent",
+        "agent": who.address, "id": who.agent.id if who.agent else None,
+        "kind": "human" if who.agent and who.agent.is_human else "agent",
         "scopes": sorted(who.scopes), "verified": who.verified, "project": call.room.project(),
         "home": _home(call),
     }  # fmt: skip
@@ -48,18 +49,18 @@ def agents(call: Call) -> Json:
         raise UnknownProject(f"there is no project {project!r}", project=project)
     call.desk.look()
     found = call.room.agents(everyone=bool(call.args.get("everyone")))
-    told = _Telling(call)
-    return {"agents": [told.status(one) for one in found if project in (None, one.agent.project)]}
+    shown = _Showing(call)
+    return {"agents": [shown.status(one) for one in found if project in (None, one.agent.project)]}
 
 
 def agent(call: Call) -> Json:
     wanted = call.agent().id
     call.desk.look()
     found = next(one for one in call.room.agents(everyone=True) if one.agent.id == wanted)
-    return _Telling(call).status(found)
+    return _Showing(call).status(found)
 
 
-class _Telling:
+class _Showing:
     """Everybody as the page shows them: what waits and why, how each is reached, and how that is known."""
 
     def __init__(self, call: Call) -> None:
@@ -76,14 +77,10 @@ class _Telling:
             "wishes": agent.manners,
             "why": [_held(*row) for row in held],
             "stops": bool(one.sessions) and self._bridges.stops(agent),
-            "told_to_stop": one.waiting > 0 and self._is_told(agent.id),
+            "told_to_stop": one.waiting > 0 and self._look.has_interrupt(agent.id),
             "bridge": seen and {"doing": seen.doing, "because": seen.words, "reason": seen.reason or None,
                                 "at": iso(seen.at), "instead": seen.instead or None},
         }  # fmt: skip
-
-    def _is_told(self, party: str) -> bool:
-        """Whether an interrupt waits for it; what is urgent comes before all else that does."""
-        return any(mail.message.type == "interrupt" for mail in self._look.ready(party, _URGENT))
 
 
 def _held(reason: str, messages: int, due_at: int | None) -> Json:
@@ -97,9 +94,13 @@ def messages(call: Call) -> Json:
     else:
         found = browse(call.room, limit, args.get("after"), **_sieve(call))
         page = _page([record.posted(m, deliveries) for m, deliveries in found], limit, args.get("after"))
-    if (chars := args.get("chars")) is not None:
-        page["messages"] = [begun(one, chars) for one in page["messages"]]
+    page["messages"] = _begun(call, page["messages"])
     return page
+
+
+def _begun(call: Call, messages: list[Json]) -> list[Json]:
+    chars = call.args.get("chars")
+    return messages if chars is None else [begun(one, chars) for one in messages]
 
 
 def begun(message: Json, chars: int) -> Json:
@@ -178,8 +179,8 @@ def timeline(call: Call) -> Json:
     look = call.room.store.look()
     events = [one for d in look.deliveries(found.seq) for one in look.history(found.seq, d.recipient_id)]
     events.sort(key=lambda one: one.seq)
-    told = [record.event(one, look.cursor(one)) for one in events]
-    return {"message": record.message(found), "events": [_sending(call, found), *told]}
+    later = [record.event(one, look.cursor(one)) for one in events]
+    return {"message": record.message(found), "events": [_sending(call, found), *later]}
 
 
 def _sending(call: Call, message: Message) -> Json:
@@ -204,6 +205,12 @@ def attachment(call: Call) -> tuple[str, bytes]:
 def peek(call: Call) -> Json:
     found = call.room.peek(call.args.get("agent"), limit=call.get("limit", _PAGE))
     return {"messages": [record.mail(one) for one in found]}
+
+
+def requests(call: Call) -> Json:
+    found = open_requests(call.room, call.args.get("agent"), limit=call.get("limit", _PAGE))
+    look = call.room.store.look()
+    return {"requests": _begun(call, [record.posted(one, look.deliveries(one.seq)) for one in found])}
 
 
 def held(call: Call) -> Json:
@@ -247,13 +254,13 @@ def events(call: Call) -> Json:
         until = checked_cursor("" if before == "end" else before)
         page = look.events_before(until, call.get("limit", _PAGE), party)[::-1]
         shown = [one for one in page if is_visible(call, one, me)]
-        return _told(look, shown, look.cursor(page[0]) if page else until)
+        return _happenings(look, shown, look.cursor(page[0]) if page else until)
     page = look.events(cursor, call.get("limit", 500))
     shown = [one for one in page if concerns(one, party) and is_visible(call, one, me)]
-    return _told(look, shown, look.cursor(page[-1]) if page else cursor or look.last_cursor())
+    return _happenings(look, shown, look.cursor(page[-1]) if page else cursor or look.last_cursor())
 
 
-def _told(look: Any, events: list[Any], cursor: str) -> Json:
+def _happenings(look: Any, events: list[Any], cursor: str) -> Json:
     """Events in order, and from where to go on: forwards after the last, or backwards before the first."""
     return {"events": [record.event(one, look.cursor(one)) for one in events], "cursor": cursor}
 

@@ -8,7 +8,7 @@ import { keep, recall } from "./kept.js";
 import { Keyboard } from "./keyboard.js";
 import { button, empty } from "./piece.js";
 import { OPEN, go, here, href, opened } from "./router.js";
-import { told } from "./shell.js";
+import { atHome } from "./shell.js";
 import { drawSide } from "./side.js";
 import { Store } from "./store.js";
 import { Stream } from "./stream.js";
@@ -223,7 +223,7 @@ class App {
     if (state !== "lost") return;
     const wait = Math.max(0, Math.ceil((again - Date.now()) / 1000));
     const when = h("span", { "aria-hidden": "true" }, wait ? ` Trying again in ${wait} s.` : " Trying again …");
-    fill(banner, "The line to the daemon is down; what you see may be old.", when, " ", button("Try now", "reconnect", { class: "plain" }), h("span.hint", null, ` If it does not run: ${told("postroom up")}`));
+    fill(banner, "The line to the daemon is down; what you see may be old.", when, " ", button("Try now", "reconnect", { class: "plain" }), h("span.hint", null, ` If it does not run: ${atHome("postroom up")}`));
   }
 
   #refused() {

@@ -4,7 +4,7 @@ import { h } from "./element.js";
 import { counted, summaryOf } from "./ladder.js";
 import { rail } from "./rail.js";
 import { opened } from "./router.js";
-import { told } from "./shell.js";
+import { atHome } from "./shell.js";
 import { gist, plain } from "./text.js";
 import { brief, clock, full } from "./time.js";
 
@@ -78,11 +78,11 @@ export function row(message, store, how = {}) {
 
 /** Where there is nothing: what to run next. @param {string} title @param {Child} text @param {...string} commands */
 export const empty = (title, text, ...commands) =>
-  h("div.empty", null, h("h3", null, title), h("p", null, text), commands.length ? h("pre.commands", { tabindex: 0 }, commands.map(told).join("\n")) : null);
+  h("div.empty", null, h("h3", null, title), h("p", null, text), commands.length ? h("pre.commands", { tabindex: 0 }, commands.map(atHome).join("\n")) : null);
 
 /** A command for a terminal, to be copied. @param {string} text */
 export function command(text) {
-  const whole = told(text);
+  const whole = atHome(text);
   return h("span.command", null, h("code", null, plain(whole)), button("Copy", "copy", { class: "plain", "data-text": whole, "aria-label": `Copy: ${plain(whole)}` }));
 }
 

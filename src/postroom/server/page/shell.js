@@ -10,10 +10,8 @@ export function standIn(where) {
 /** A text as one word of a shell. @param {string} text */
 const word = (text) => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'"'"'`)}'`);
 
-/** A command of ours, with the room that it is about; what follows `--` is for another program, and `#` begins a remark. @param {string} text */
-export function told(text) {
+/** A command of ours, with the room that it is about: `postroom.home.at_home` has the same rule. @param {string} text */
+export function atHome(text) {
   if (!home || !text.startsWith("postroom ") || text.startsWith("postroom demo")) return text;
-  const end = text.search(/ -- |\s+#/);
-  const at = end < 0 ? text.length : end;
-  return `${text.slice(0, at)} --home ${word(home)}${text.slice(at)}`;
+  return `postroom --home ${word(home)} ${text.slice("postroom ".length)}`;
 }

@@ -22,8 +22,7 @@ import { gist } from "./text.js";
 const SETTLE = 250; // milliseconds: a burst of events asks once
 const LOOK = 5000; // what sessions do is no event
 const OFTEN = 1000; // nothing is asked for more often, whatever happens
-const OPEN = ["stored", "offered", "seen"]; // neither answered, acknowledged nor over
-const ASKS = 100; // of each such state
+const ASKS = 100; // requests to the person
 const KEPT = 150_000; // messages that are kept up to date
 
 /** @param {Message} message @returns {Brief} */
@@ -35,7 +34,7 @@ export function briefly(message) {
 /** Fires `change` when anything is new, `mail` (a Brief) for a message that was just sent, and `refused` when the session is over. */
 export class Store extends EventTarget {
   /** @type {Me} */
-  me = { address: "", scopes: [], home: "" };
+  me = { id: "", address: "", scopes: [], home: "" };
   /** @type {Map<string, Agent>} */
   agents = new Map();
   /** @type {string[]} */
@@ -48,8 +47,8 @@ export class Store extends EventTarget {
   types = [];
   /** @type {Gate[]} */
   gates = [];
-  /** Requests in which the person has a part. @type {Message[]} */
-  #requests = [];
+  /** What the person was asked, and has not answered; the oldest first. @type {Message[]} */
+  asks = [];
   /** @type {DeadLetter[]} */
   dead = [];
   /** @type {DeadLetter[]} */
@@ -74,25 +73,14 @@ export class Store extends EventTarget {
     return this.me.scopes.includes(scope);
   }
 
-  /** Is that the person? @param {{recipient: string, recipient_id?: string}} one */
-  #isMe = (one) => this.me.address !== "" && (one.recipient === this.me.address || this.agents.get(one.recipient_id ?? "")?.address === this.me.address);
-
-  /** May the person decide that? @param {Gate} gate */
-  isMine = (gate) => gate.asked.some((one) => this.#isMe({ recipient: one }) || (!one.includes(":") && `${gate.message.project}/${one}` === this.me.address));
-
   /** What the person is to decide. */
   get mine() {
-    return this.gates.filter(this.isMine);
+    return this.gates.filter((gate) => gate.mine);
   }
 
   /** What others are. */
   get others() {
-    return this.gates.filter((gate) => !this.isMine(gate));
-  }
-
-  /** What the person was asked, and has not answered; the oldest first. */
-  get asks() {
-    return this.#requests.filter((message) => message.deliveries.some((one) => this.#isMe(one) && OPEN.includes(one.state)));
+    return this.gates.filter((gate) => !gate.mine);
   }
 
   /** @param {string} id */
@@ -182,8 +170,8 @@ export class Store extends EventTarget {
   async #table(table) {
     switch (table) {
       case "me": {
-        const { agent, scopes, home } = await get("/me");
-        this.me = { address: agent ?? "", scopes, home: home ?? "" };
+        const { id, agent, scopes, home } = await get("/me");
+        this.me = { id: id ?? "", address: agent ?? "", scopes, home: home ?? "" };
         standIn(this.me.home);
         break;
       }
@@ -213,12 +201,9 @@ export class Store extends EventTarget {
       case "gates":
         this.gates = (await get("/gates")).gates;
         break;
-      case "asks": {
-        const found = this.me.address ? await Promise.all(OPEN.map((state) => get("/messages", { with: this.me.address, type: "request", state, limit: ASKS, chars: 200 }))) : [];
-        const each = new Map(found.flatMap((one) => one.messages).map((/** @type {Message} */ one) => [one.id, one]));
-        this.#requests = [...each.values()].sort((a, b) => (a.seq ?? 0) - (b.seq ?? 0));
+      case "asks":
+        this.asks = (await get("/inbox/requests", { limit: ASKS, chars: 200 })).requests;
         break;
-      }
       case "dead": {
         const found = await get("/dead");
         this.dead = found.dead;
@@ -233,8 +218,9 @@ export class Store extends EventTarget {
     const { type, payload, delivery } = happening;
     if (type === "message.sent" && payload.message) this.#sent(payload.message, happening.deliveries ?? []);
     else if (delivery) this.#moved(delivery);
-    if (type.startsWith("gate.") || payload.message?.type === "decision_gate") this.invalidate("gates");
-    if (payload.message?.type === "request" || this.#requests.some((one) => one.id === delivery?.message)) this.invalidate("asks");
+    if (type.startsWith("gate.") || payload.message?.type === "decision_gate" || this.gates.some((one) => one.message.id === delivery?.message)) this.invalidate("gates");
+    if (payload.message?.type === "request" || delivery?.recipient_id === this.me.id) this.invalidate("asks");
+    if (type === "agent.renamed") this.invalidate("me", "gates");
     if (/dead|retried|returned|bounced|expired|pruned/.test(type)) this.invalidate("dead");
     if (type.startsWith("topic.")) this.invalidate("topics");
     if (type.startsWith("project.") || type === "agent.joined") this.invalidate("projects", "topics", "groups"); // of a new project those come with the next change

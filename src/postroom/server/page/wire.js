@@ -113,6 +113,7 @@
  * @property {string[]} options
  * @property {string} digest
  * @property {string[]} asked
+ * @property {boolean} mine whether who looks may decide it
  * @property {string|null} expires_at
  * @property {{option: string, note: string, by: string, at: string}|null} decision
  * @property {string|null} withdrawn
@@ -139,6 +140,7 @@
  * @typedef {Message & {delivery: Delivery}} DeadLetter
  *
  * @typedef {object} Me
+ * @property {string} id
  * @property {string} address
  * @property {string[]} scopes
  * @property {string} home where commands must be told that the room is; empty: they find it

@@ -416,6 +416,10 @@ class ReadTx:
         """A page of the requests that a recipient has yet to see."""
         return [to_mail(row) for row in self.rows(SQL["mail_asking"], (self.tenant, recipient, after))]
 
+    def has_interrupt(self, recipient: str) -> bool:
+        """Whether a message that tells a recipient to stop can be offered now."""
+        return bool(self.row(SQL["interrupt_waiting"], (self.tenant, recipient))[0])
+
     def recipients_offered(self) -> list[str]:
         return [row[0] for row in self.rows(SQL["recipients_open"], (self.tenant,))]
 

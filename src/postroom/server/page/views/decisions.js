@@ -50,7 +50,7 @@ export class DecisionsView {
     const id = message.id;
     let body = this.#bodies.get(id);
     if (!body) this.#bodies.set(id, (body = new LetterBody()));
-    const names = asked.map((one) => this.desk.store.agent(one)?.name ?? one);
+    const names = asked.map((one) => this.desk.store.called(one, message.project));
     return h(
       "li.gate",
       { "data-key": id },

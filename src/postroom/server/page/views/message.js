@@ -123,8 +123,8 @@ export class MessageView {
   /** @param {Message} message */
   #answer(message) {
     const { store } = this.desk;
-    const mine = message.deliveries.find((one) => store.agent(one.recipient_id)?.address === store.me.address);
-    const isMine = store.agent(message.sender_id)?.address === store.me.address || message.sender === store.me.address;
+    const mine = message.deliveries.find((one) => one.recipient_id === store.me.id);
+    const isMine = message.sender_id === store.me.id;
     const isGate = message.type === "decision_gate" && store.mine.some((gate) => gate.message.id === message.id);
     const isOpen = message.deliveries.some((one) => one.state === "stored" || one.state === "offered");
     const acts = h(

@@ -276,6 +276,10 @@ SELECT {delivery}, {message} FROM delivery d CROSS JOIN message m ON m.seq = d.s
 WHERE d.tenant = ?1 AND d.recipient = ?2 AND (d.place {unread} OR d.place = {offered}) AND m.type = 'request'
   AND d.seq > ?3 ORDER BY d.seq LIMIT 500;
 
+-- name: interrupt_waiting
+SELECT EXISTS (SELECT 1 FROM delivery d CROSS JOIN message m ON m.seq = d.seq
+               WHERE d.tenant = ?1 AND d.recipient = ?2 AND d.place {waiting} AND m.type = 'interrupt');
+
 -- name: delivery_proven
 SELECT EXISTS (
     SELECT 1 FROM (SELECT context, seen_at FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND place = {done} ORDER BY seq DESC LIMIT 100)
