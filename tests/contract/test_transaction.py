@@ -1,16 +1,12 @@
 """A use case is one transaction: its state and its events are there together, or not at all."""
 
-import contextlib
 import os
 import threading
-from typing import Any
 
 import pytest
 
-from postroom.errors import KeyConflict, StoreBusy, StoreError, UnknownRecipient
+from postroom.errors import KeyConflict, StoreBusy, UnknownRecipient
 from postroom.room.local import LocalRoom
-from postroom.room.unit import Unit
-from postroom.room.verify import verify
 from tests.contract.conftest import Enter, everything
 from tests.process import Child, until
 
@@ -175,73 +171,6 @@ def test_a_writer_that_waits_gets_its_turn(room: LocalRoom, enter: Enter):
     thread.join(20)
     assert [mail.id for mail in room.peek("builder")] == sent
     other.close()
-
-
-def begin_and_break_off(room: LocalRoom) -> None:
-    room.send("builder", "before")
-    with room.write() as tx:
-        tx.append("agent.route", room.who("builder").id, payload={})
-        raise Interrupted
-
-
-def send_on_a_disk_that_is_full(room: LocalRoom) -> None:
-    tx: Any = room.store.look()
-    room.send("builder", "one")
-    tx.execute("ROLLBACK")  # as SQLite itself does then
-    room.send("builder", "two")
-
-
-@pytest.mark.promise("parts")
-def test_what_is_done_together_is_stored_together_and_told_of_then(room: LocalRoom, enter: Enter):
-    other = enter("builder")
-    with contextlib.closing(other.bell.waiter(other.who().id)) as waiter:
-        with Unit(room, parts=True):
-            sent = [room.send("builder", body) for body in ("one", "two")]
-            assert [mail.body for mail in room.peek("builder")] == ["one", "two"], "it sees what it did"
-            assert other.peek() == []
-            assert other.bell.polls or not waiter.wait(0)
-        assert [mail.id for mail in other.peek()] == [each.id for each in sent]
-        assert waiter.wait(20)
-    assert verify(room).problems == []
-
-
-@pytest.mark.promise("parts")
-def test_a_part_that_fails_is_undone_alone(room: LocalRoom, enter: Enter):
-    other = enter("builder")
-    with Unit(room, parts=True):
-        room.send("builder", "one", key="k")
-        with pytest.raises(UnknownRecipient):
-            room.send("nobody", "two")
-        with pytest.raises(KeyConflict):
-            room.send("builder", "another", key="k")
-        with pytest.raises(Interrupted):
-            begin_and_break_off(room)
-        room.join("later")
-        room.send("later", "three")
-        room.send("builder", "four")
-    assert [mail.body for mail in other.peek()] == ["one", "before", "four"]
-    assert [mail.body for mail in other.peek("later")] == ["three"]
-    assert "agent.route" not in types(room)
-    assert verify(room).problems == []
-
-
-@pytest.mark.promise("parts")
-def test_where_one_breaks_off_nothing_is_stored_of_all_that_was_done_together(room: LocalRoom):
-    before = everything(room.store)
-    with pytest.raises(Interrupted), Unit(room, parts=True):
-        begin_and_break_off(room)
-    assert everything(room.store) == before
-    room.send("builder", "each is by itself again")
-    assert len(room.peek("builder")) == 1
-
-
-@pytest.mark.promise("parts")
-def test_when_the_store_has_given_up_what_was_done_together_no_more_is_done(room: LocalRoom):
-    before = everything(room.store)
-    with pytest.raises(StoreError, match="lost"), Unit(room, parts=True):
-        send_on_a_disk_that_is_full(room)
-    assert everything(room.store) == before
-    room.send("builder", "each is by itself again")
 
 
 @pytest.mark.promise("crash")

@@ -136,7 +136,7 @@ class WriteTx(ReadTx, Protocol):
     first_seq: int  # the sequence number its first event has got
     next_seq: int  # that which the next event will get
     wrote: bool
-    part: tuple[int, int | None] | None  # while it is one of several that are committed together
+    is_part: bool  # of what its thread gathers
     posted: Message | None  # its latest message
     vacant: str | None  # a mailbox in which nothing waited when this began
     stirred: set[str]  # who has something due because of this transaction
@@ -327,14 +327,24 @@ class Store(Protocol):
     readonly: bool
     clock: Clock  # all that is timed in the room goes by it
 
-    def read(self) -> AbstractContextManager[ReadTx]: ...
+    def read(self) -> AbstractContextManager[ReadTx]:
+        """A snapshot; where this thread gathers, what is there by now."""
+        ...
+
     def look(self) -> ReadTx: ...
     def write(self) -> AbstractContextManager[WriteTx]: ...
-    def begin(self, mailbox: str = "", *, joins: bool = False, parts: bool = False) -> WriteTx:
-        """`mailbox` becomes `vacant` if nothing waits there.
+    def begin(self, mailbox: str = "", *, joins: bool = False) -> WriteTx:
+        """Take the write lock; this thread gives it back by `commit`, `rollback` or `abandon`.
 
-        `joins`: it may share its transaction with what other threads do, where they `share` one.
-        `parts`: what this thread begins before it ends this one is a part of it, undone alone if it fails.
+        `mailbox` becomes `vacant` if nothing waits there. `joins`: where threads `share` a connection, it may
+        be one with what others have written and not committed. After `gather`, it is a part of that instead.
+        """
+        ...
+
+    def gather(self) -> WriteTx:
+        """As `begin`; whatever this thread begins and ends before it ends this one is a part of it.
+
+        A part that fails is undone by itself, and the others are committed together. A part has no parts.
         """
         ...
 

@@ -154,9 +154,10 @@ class SqliteStore:
 
     # transactions
 
-    def read(self) -> "Reading":
-        """`with store.read() as tx`: a consistent snapshot."""
-        return Reading(self)
+    def read(self) -> contextlib.AbstractContextManager[ReadTx]:
+        """`with store.read() as tx`: a consistent snapshot; between parts, what is there by now."""
+        tx = self.look()
+        return contextlib.nullcontext(tx) if self._threads.write.has_parts else Reading(self, tx)
 
     def write(self) -> "Writing":
         """`with store.write() as tx`: holds the write lock; commits, or rolls back on any exception."""
@@ -182,7 +183,7 @@ class SqliteStore:
         if min_writer is None or min_writer > migrate.VERSION:
             raise self._cannot_write(min_writer)
 
-    def begin(self, mailbox: str = "", *, joins: bool = False, parts: bool = False) -> WriteTx:
+    def begin(self, mailbox: str = "", *, joins: bool = False) -> WriteTx:
         if self._pid != os.getpid():
             self._after_fork()
         try:
@@ -191,14 +192,20 @@ class SqliteStore:
             self._connection()
             tx = self._threads.write
         if tx.has_parts:
-            return self._begin_part(tx)
+            tx.begin_part(self.clock())
+            return tx
         self._begin(tx, mailbox, joins=joins)
         tx.now = self.clock()
-        tx.wrote, tx.has_parts, tx.spot, tx.posted, tx.lingering = False, parts, None, None, None
+        tx.wrote, tx.spot, tx.posted, tx.lingering = False, None, None, None
         if tx.stirred or tx.touched:
             tx.stirred, tx.touched = set(), set()
         if tx.unsettled:
             tx.unsettled = set()
+        return tx
+
+    def gather(self) -> WriteTx:
+        tx = self.begin()
+        tx.has_parts = True
         return tx
 
     def _begin(self, tx: WriteTx, mailbox: str, *, joins: bool) -> None:
@@ -226,33 +233,6 @@ class SqliteStore:
             raise
         tx.first_seq = tx.next_seq = seq
 
-    @property
-    def has_parts(self) -> bool:
-        """Whether this thread has a transaction open that has parts."""
-        return self._threads.write.has_parts
-
-    def _begin_part(self, tx: WriteTx) -> WriteTx:
-        if not tx.connection.in_transaction:  # SQLite itself has given it up, as on a full disk
-            raise errors.StoreError("what was to be stored together is lost", path=self.path)
-        try:
-            tx.execute("SAVEPOINT part")
-        except link.TROUBLE as exc:
-            raise link.explain(exc, self.path) from exc
-        tx.part = tx.next_seq, tx.directory
-        tx.now, tx.vacant, tx.spot = self.clock(), None, None
-        return tx
-
-    def _end_part(self, tx: WriteTx, *, is_kept: bool) -> None:
-        part, tx.part = tx.part, None
-        assert part is not None
-        if not tx.connection.in_transaction:
-            return
-        if not is_kept:
-            tx.execute("ROLLBACK TO part")
-            tx.next_seq, tx.directory = part
-            tx.spot = None
-        tx.execute("RELEASE part")
-
     def _patience(self) -> float:
         return self.patience if getattr(self._threads, "hurry", None) is None else _NONE
 
@@ -269,10 +249,10 @@ class SqliteStore:
 
     def commit(self) -> None:
         tx: WriteTx = self._threads.write
-        if tx.part is not None:
-            self._end_part(tx, is_kept=True)
-            return
         try:
+            if tx.is_part:
+                tx.keep_part()
+                return
             if self._writer is None:
                 tx.execute("COMMIT")
             else:
@@ -288,8 +268,8 @@ class SqliteStore:
 
     def rollback(self, cause: BaseException | None = None) -> None:
         tx: WriteTx = self._threads.write
-        if tx.part is not None:
-            self._end_part(tx, is_kept=False)
+        if tx.is_part:
+            tx.undo_part()
             return
         tx.has_parts = False
         if self._writer is not None:
@@ -446,25 +426,21 @@ class Hurried:
 
 
 class Reading:
-    """A snapshot over several questions; within a transaction that has parts, what is there by now."""
+    """A snapshot over several questions."""
 
-    __slots__ = ("_is_within", "_store")
+    __slots__ = ("_store", "_tx")
 
-    def __init__(self, store: SqliteStore) -> None:
-        self._store = store
+    def __init__(self, store: SqliteStore, tx: ReadTx) -> None:
+        self._store, self._tx = store, tx
 
     def __enter__(self) -> ReadTx:
-        tx = self._store.look()
-        self._is_within = self._store.has_parts
-        if not self._is_within:
-            tx.rows("BEGIN")
-        return tx
+        self._tx.rows("BEGIN")
+        return self._tx
 
     def __exit__(
         self, kind: type[BaseException] | None, exc: BaseException | None, _: TracebackType | None
     ) -> None:
-        if not self._is_within:
-            self._store.abandon(exc)
+        self._store.abandon(exc)
 
 
 class Writing:

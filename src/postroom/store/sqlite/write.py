@@ -3,6 +3,7 @@
 import sqlite3
 from typing import TYPE_CHECKING, Any
 
+from postroom.errors import StoreError
 from postroom.model.ids import uuid7
 from postroom.model.ladder import Priority
 from postroom.model.message import NOTHING, Event, Json, Message, make
@@ -35,12 +36,36 @@ class WriteTx(ReadTx):
         self.vacant: str | None = None
         self.wrote = False
         self.has_parts = False  # what its thread begins now is a part of it
-        self.part: tuple[int, int | None] | None = None  # while one is open: what it goes back to if it fails
+        self.is_part = False  # while one is open
+        self._before: dict[str, Any] = {}  # all of this as it was before the part that is open
         self.posted: Message | None = None  # the latest message of this transaction
         self.lingering: list[tuple[Any, ...]] | None = None  # deliveries of that which are not stored yet
         self.stirred: set[str] = set()  # who has something due because of this transaction
         self.unsettled: set[str] = set()  # whose next message may be another now, though it had one
         self.touched: set[str] = set()  # whose messages moved on the ladder
+
+    def begin_part(self, now: int) -> None:
+        """From here on it is a part of what it was, until `keep_part` or `undo_part`."""
+        if self.is_part:
+            raise RuntimeError("this is a part of a transaction, and has no parts of its own")
+        if not self.connection.in_transaction:  # SQLite itself has given it up, as on a full disk
+            raise StoreError("what was to be stored together is lost", path=self.path)
+        sets = {"stirred": set(self.stirred), "unsettled": set(self.unsettled), "touched": set(self.touched)}
+        before = {**vars(self), **sets}
+        self.row("SAVEPOINT part")
+        self._before, self.is_part, self.now, self.vacant = before, True, now, None
+
+    def keep_part(self) -> None:
+        self.complete()
+        self.execute("RELEASE part")
+        self._before, self.is_part = {}, False
+
+    def undo_part(self) -> None:
+        """Not only what it wrote: nothing that is noted here may outlive it."""
+        vars(self).update(self._before)
+        if self.connection.in_transaction:
+            self.execute("ROLLBACK TO part")
+            self.execute("RELEASE part")
 
     def append(
         self,
@@ -96,8 +121,8 @@ class WriteTx(ReadTx):
     def post(self, message: Message, recipients: list[str], *, lingers: bool = False) -> None:
         """Store a message and its deliveries. Its row is itself the record that it was sent.
 
-        `lingers`: its deliveries are stored by `offer_new` or `complete`, one of which must come next: where
-        they are offered at once, each is written once and not twice.
+        `lingers`: its deliveries are stored by `offer_new` or `complete`, or with the end of a part, one of
+        which must come next: where they are offered at once, each is written once and not twice.
         """
         # By position: that many lookups by name would cost as much as a statement.
         seq, tenant, body, at, level = message[0], message[2], message[12], message[14], +message[15]
