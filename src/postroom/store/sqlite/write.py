@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _EVENT, _DELIVERY_EVENT, _SPOT = SQL["event_insert"], SQL["delivery_event_insert"], SQL["spot"]
 _MESSAGE, _PLAIN, _DELIVERY = SQL["message_insert"], SQL["message_insert_plain"], SQL["delivery_insert"]
 VOLUME_BITS = 17  # a volume of the search index covers so many numbers that they differ in these bits alone
-_ALONE, _NOT_ALONE = SQL["mail_alone"], SQL["mail_not_alone"]
+_NOT_ALONE, _NOT_ALONE_OF = SQL["mail_not_alone"], SQL["mail_not_alone_of"]
 _OFFER, _OFFERED = SQL["delivery_offer"], SQL["delivery_insert_offered"]
 _USUAL, _NOWHERE = Priority.NORMAL.value, -1
 
@@ -170,11 +170,12 @@ class WriteTx(ReadTx):
         """Of those who get a message, those for whom it is not all that waits, or something must be put in
         order first. By recipient, who would claim it for them.
         """
+        seq, now = message.seq, self.now
         if len(claimers) > 1:
-            values = (self.tenant, encode(claimers), None, message.seq, self.now)
-            return {recipient for (recipient,) in self.execute(_NOT_ALONE, values).fetchall()}
+            found = self.execute(_NOT_ALONE_OF, (self.tenant, encode(claimers), seq, now)).fetchall()
+            return {recipient for (recipient,) in found}
         for recipient, me in claimers.items():
-            if not self.execute(_ALONE, (self.tenant, recipient, me, message.seq, self.now)).fetchone()[0]:
+            if self.execute(_NOT_ALONE, (self.tenant, recipient, seq, now, me)).fetchone():
                 return {recipient}
         return set()
 
