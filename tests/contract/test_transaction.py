@@ -7,6 +7,7 @@ import pytest
 
 from postroom.errors import KeyConflict, StoreBusy, UnknownRecipient
 from postroom.room.local import LocalRoom
+from postroom.room.unit import Unit
 from tests.contract.conftest import Enter, everything
 from tests.process import Child, until
 
@@ -219,6 +220,27 @@ def test_who_is_in_a_hurry_waits_for_no_disk_and_knows_what_it_owes(
     assert len(synced) == is_full
     threading.Thread(target=room.store.harden).start()
     until(lambda: len(synced) == is_full + 1)
+
+
+@pytest.mark.promise("durability")
+def test_the_disk_is_asked_for_what_is_to_be_lasting_alone(room: LocalRoom, monkeypatch: pytest.MonkeyPatch):
+    is_full, synced = room.store.durability == "full", list[int]()
+    monkeypatch.setattr(os, "fdatasync", synced.append)
+    with Unit(room, lasting=False) as tx:
+        tx.append("agent.route", room.known("builder").id, payload={})
+    room.store.tidy()
+    assert not synced
+    room.store.make_lasting()
+    assert len(synced) == is_full
+    with room.store.write() as tx:
+        tx.append("agent.route", room.known("builder").id, payload={})
+    assert len(synced) == 2 * is_full
+    with room.store.hurried() as hurry:
+        room.store.tidy()
+        assert not hurry.owes
+        room.store.make_lasting()
+        assert hurry.owes == is_full
+    assert len(synced) == 2 * is_full
 
 
 def test_who_is_in_a_hurry_waits_for_no_lock(room: LocalRoom, enter: Enter):

@@ -101,15 +101,15 @@ class Unit:
     def __exit__(
         self, kind: type[BaseException] | None, exc: BaseException | None, _: TracebackType | None
     ) -> None:
-        room, tx = self._room, self._tx
+        room, store, tx = self._room, self._room.store, self._tx
         if kind is not None:
-            room.store.abandon(exc)
+            store.abandon(exc)
             return
         if not tx.wrote:
-            room.store.rollback()
+            store.rollback()
             return
         if tx.is_part:
-            room.store.commit()
+            store.commit()
             return
         taken: list[tuple[Courier, Any]] = []
         try:
@@ -122,10 +122,10 @@ class Unit:
                 room.contest(tx, party)
             if label.armed:
                 label.here("before-commit")
-            room.store.commit()
+            store.commit()
         except BaseException as cause:
             _bring(taken, is_stored=False)
-            room.store.abandon(cause)
+            store.abandon(cause)
             if isinstance(cause, OSError):
                 raise StoreReadOnly(f"a promise cannot be withdrawn: {cause}", path=room.home) from cause
             raise
@@ -133,18 +133,21 @@ class Unit:
         _bring(taken, is_stored=True)
         if label.armed:
             label.here("after-commit")
+        self._ring(tx)
+        if label.armed:
+            label.here("after-ring")
+        store.tidy()
+        if self._lasting:
+            store.make_lasting()
+
+    def _ring(self, tx: "WriteTx") -> None:
+        room = self._room
         enclosures = {} if self.announced is None else {self._mailbox: enclose(self.announced)}
         self.reached = room.bell.ring((*tx.stirred, *(tx.touched - tx.stirred), EVERYONE), enclosures)
         if tx.stirred and (woken := room.ring.touch(tx.stirred)):
-            self._call(woken)
-        if label.armed:
-            label.here("after-ring")
-        room.store.sync(lasting=self._lasting)
-
-    def _call(self, woken: dict[str, bool]) -> None:
-        self.woken = woken
-        if called := [party for party, must_be_called in woken.items() if must_be_called]:
-            self._room.call(called)
+            self.woken = woken
+            if called := [party for party, must_be_called in woken.items() if must_be_called]:
+                room.call(called)
 
 
 def _bring(taken: list[tuple[Courier, Any]], *, is_stored: bool) -> None:

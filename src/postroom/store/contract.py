@@ -309,11 +309,11 @@ class Upkeep(Protocol):
 
 
 class Hurry(Protocol):
-    """What was done in a hurry."""
+    """What a thread does without waiting."""
 
     @property
     def owes(self) -> bool:
-        """Whether it must be hardened before anybody may be told that it is stored."""
+        """Whether somebody must `harden` it before anybody may be told that it is stored."""
         ...
 
 
@@ -337,7 +337,8 @@ class Store(Protocol):
         """Take the write lock; this thread gives it back by `commit`, `rollback` or `abandon`.
 
         `mailbox` becomes `vacant` if nothing waits there. `joins`: where threads `share` a connection, it may
-        be one with what others have written and not committed. After `gather`, it is a part of that instead.
+        be one with what others have written and not committed. After `gather` it is a part of that instead,
+        in which nothing is `vacant`.
         """
         ...
 
@@ -356,15 +357,22 @@ class Store(Protocol):
         """What this thread does in here waits for no lock (`StoreBusy` instead), and not for the disk."""
         ...
 
-    def harden(self) -> None:
-        """Wait until all that was committed, by any thread, is on the disk."""
-        ...
-
     def commit(self) -> None: ...
     def rollback(self) -> None: ...
-    def abandon(self, exc: BaseException | None) -> None: ...
-    def sync(self, *, lasting: bool = True) -> None:
-        """After a commit, once others were told. `lasting`: in a room set to `full`, wait for the disk."""
+    def abandon(self, exc: BaseException | None) -> None:
+        """`rollback` for that reason; an error of the store's own is raised again as one of ours."""
+        ...
+
+    def tidy(self) -> None:
+        """After a commit, once others were told of it: what must be done now and then. Promises nothing."""
+        ...
+
+    def make_lasting(self) -> None:
+        """After a commit: in a room set to `full`, `harden` it; within `hurried`, owe that instead."""
+        ...
+
+    def harden(self) -> None:
+        """Wait until all that was committed, by any thread, is on the disk."""
         ...
 
     def changed(self) -> int: ...
