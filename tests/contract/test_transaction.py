@@ -1,16 +1,13 @@
 """A use case is one transaction: its state and its events are there together, or not at all."""
 
-import contextlib
 import os
 import threading
-from typing import Any
 
 import pytest
 
-from postroom.errors import KeyConflict, StoreBusy, StoreError, UnknownRecipient
+from postroom.errors import KeyConflict, StoreBusy, UnknownRecipient
 from postroom.room.local import LocalRoom
 from postroom.room.unit import Unit
-from postroom.room.verify import verify
 from tests.contract.conftest import Enter, everything
 from tests.process import Child, until
 
@@ -177,73 +174,6 @@ def test_a_writer_that_waits_gets_its_turn(room: LocalRoom, enter: Enter):
     other.close()
 
 
-def begin_and_break_off(room: LocalRoom) -> None:
-    room.send("builder", "before")
-    with room.write() as tx:
-        tx.append("agent.route", room.who("builder").id, payload={})
-        raise Interrupted
-
-
-def send_on_a_disk_that_is_full(room: LocalRoom) -> None:
-    tx: Any = room.store.look()
-    room.send("builder", "one")
-    tx.execute("ROLLBACK")  # as SQLite itself does then
-    room.send("builder", "two")
-
-
-@pytest.mark.promise("parts")
-def test_what_is_done_together_is_stored_together_and_told_of_then(room: LocalRoom, enter: Enter):
-    other = enter("builder")
-    with contextlib.closing(other.bell.waiter(other.who().id)) as waiter:
-        with Unit(room, parts=True):
-            sent = [room.send("builder", body) for body in ("one", "two")]
-            assert [mail.body for mail in room.peek("builder")] == ["one", "two"], "it sees what it did"
-            assert other.peek() == []
-            assert other.bell.polls or not waiter.wait(0)
-        assert [mail.id for mail in other.peek()] == [each.id for each in sent]
-        assert waiter.wait(20)
-    assert verify(room).problems == []
-
-
-@pytest.mark.promise("parts")
-def test_a_part_that_fails_is_undone_alone(room: LocalRoom, enter: Enter):
-    other = enter("builder")
-    with Unit(room, parts=True):
-        room.send("builder", "one", key="k")
-        with pytest.raises(UnknownRecipient):
-            room.send("nobody", "two")
-        with pytest.raises(KeyConflict):
-            room.send("builder", "another", key="k")
-        with pytest.raises(Interrupted):
-            begin_and_break_off(room)
-        room.join("later")
-        room.send("later", "three")
-        room.send("builder", "four")
-    assert [mail.body for mail in other.peek()] == ["one", "before", "four"]
-    assert [mail.body for mail in other.peek("later")] == ["three"]
-    assert "agent.route" not in types(room)
-    assert verify(room).problems == []
-
-
-@pytest.mark.promise("parts")
-def test_where_one_breaks_off_nothing_is_stored_of_all_that_was_done_together(room: LocalRoom):
-    before = everything(room.store)
-    with pytest.raises(Interrupted), Unit(room, parts=True):
-        begin_and_break_off(room)
-    assert everything(room.store) == before
-    room.send("builder", "each is by itself again")
-    assert len(room.peek("builder")) == 1
-
-
-@pytest.mark.promise("parts")
-def test_when_the_store_has_given_up_what_was_done_together_no_more_is_done(room: LocalRoom):
-    before = everything(room.store)
-    with pytest.raises(StoreError, match="lost"), Unit(room, parts=True):
-        send_on_a_disk_that_is_full(room)
-    assert everything(room.store) == before
-    room.send("builder", "each is by itself again")
-
-
 @pytest.mark.promise("crash")
 def test_a_process_killed_inside_a_transaction_leaves_nothing(room: LocalRoom, home: str):
     before = everything(room.store)
@@ -290,6 +220,27 @@ def test_who_is_in_a_hurry_waits_for_no_disk_and_knows_what_it_owes(
     assert len(synced) == is_full
     threading.Thread(target=room.store.harden).start()
     until(lambda: len(synced) == is_full + 1)
+
+
+@pytest.mark.promise("durability")
+def test_the_disk_is_asked_for_what_is_to_be_lasting_alone(room: LocalRoom, monkeypatch: pytest.MonkeyPatch):
+    is_full, synced = room.store.durability == "full", list[int]()
+    monkeypatch.setattr(os, "fdatasync", synced.append)
+    with Unit(room, lasting=False) as tx:
+        tx.append("agent.route", room.known("builder").id, payload={})
+    room.store.tidy()
+    assert not synced
+    room.store.make_lasting()
+    assert len(synced) == is_full
+    with room.store.write() as tx:
+        tx.append("agent.route", room.known("builder").id, payload={})
+    assert len(synced) == 2 * is_full
+    with room.store.hurried() as hurry:
+        room.store.tidy()
+        assert not hurry.owes
+        room.store.make_lasting()
+        assert hurry.owes == is_full
+    assert len(synced) == 2 * is_full
 
 
 def test_who_is_in_a_hurry_waits_for_no_lock(room: LocalRoom, enter: Enter):

@@ -11,10 +11,10 @@ from postroom import host
 from postroom.errors import InvalidValue, MailboxLeased
 from postroom.model import ids
 from postroom.model.context import context_id, session_id
-from postroom.model.ladder import Evidence, Outcome, State
-from postroom.model.message import Delivery, Json, Mail, Message, make
+from postroom.model.ladder import Evidence, Outcome
+from postroom.model.message import Json, Mail, Message, make
 from postroom.room import one
-from postroom.room.offer import claim, guard_lease
+from postroom.room.offer import claim, guard_lease, offered_first
 from postroom.room.settle import see
 from postroom.room.sweep import act_on_due, give_back, is_due, is_offered, reap
 
@@ -154,18 +154,9 @@ def hand_out_new(tx: "WriteTx", message: Message, wants: list[Want]) -> list[Mai
             "claimer": at.claimer, "handed": True, "lease_until": None,
         }  # fmt: skip
         offers.append((at.party, said))
-        found.append(_offered_first(message, at, said["nonce"], tx.now))
+        found.append(offered_first(message, at.party, at.called, said, tx.now))
     tx.offer_new(message, offers)
     return found
-
-
-def _offered_first(message: Message, at: Stand, nonce: str, now: int) -> Mail:
-    """As `offered` has it, of a message that was never offered before."""
-    return make(Mail, (message, make(Delivery, (
-        message.seq, message.id, at.party, at.called, State.OFFERED, ROUTE, None, 1, 0, None,
-        message.priority, False, False, None, at.context, nonce, at.claimer, now, message.created_at, now,
-        None, None, None,
-    ))))  # fmt: skip
 
 
 def is_new(tx: "WriteTx") -> Message | None:

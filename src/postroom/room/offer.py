@@ -115,6 +115,16 @@ def offered(message: Message, delivery: Delivery, said: Json, now: int) -> Mail:
     ))))  # fmt: skip
 
 
+def offered_first(message: Message, recipient: str, address: str, said: Json, now: int) -> Mail:
+    """As `offered` of its `first_delivery`, in less than half the time: a relay may do a thousand at once."""
+    n, route, context, nonce, claimer, handed, until = said.values()
+    return make(Mail, (message, make(Delivery, (
+        message.seq, message.id, recipient, address, State.OFFERED, route, None, n, 0, None, message.priority,
+        False, False, until, context, nonce, claimer, now if handed else None, message.created_at, now, None,
+        None, None,
+    ))))  # fmt: skip
+
+
 def _named(tx: "ReadTx", room: "LocalRoom", ref: str, who: Agent, me: str) -> Mail:
     mail = tx.mail(room.find_message(tx, ref).seq, who.id)
     if mail is not None and one.is_taken(mail.delivery):

@@ -63,7 +63,7 @@ def send(
         if goes_on and (held := held_back(room, tx, lane, wanted)) is not None:
             return held
         # Nothing else is asked in this transaction, so who brings it may be the one to store its deliveries.
-        message, holds = post(room, tx, lane, wanted, lingers=bool(room.couriers) and tx.part is None)
+        message, holds = post(room, tx, lane, wanted, lingers=bool(room.couriers))
         if tx.vacant == lane.mailbox and holds is None:
             unit.announced = message
     return answer(message, lane.recipients, unit, holds, note)

@@ -48,8 +48,8 @@ class Unit:
     What the clock asks for is done first. `prompt=False`: the use case sees to that itself, or leaves it to
     the next one that reads. `lasting=False`: nobody is promised that it survives a power cut. `mailbox`: see
     `Store.begin`. `announced`: the message to enclose with the ring for that mailbox. `parts`: what this
-    thread does with the room in here is committed, and told of, at its end; what fails is undone by
-    itself. What they answer is not true before that end.
+    thread does with the room in here is committed, and told of, at its end (`Store.gather`). What that
+    answers is not true before.
     """
 
     __slots__ = (
@@ -79,7 +79,8 @@ class Unit:
     def __enter__(self) -> "WriteTx":
         if label.armed:
             label.here("before-begin")
-        self._tx = tx = self._room.store.begin(self._mailbox, joins=not self._parts, parts=self._parts)
+        store = self._room.store
+        self._tx = tx = store.gather() if self._parts else store.begin(self._mailbox, joins=True)
         if self._prompt:
             try:
                 if (due := tx.next_due()) is not None and due <= tx.now:
@@ -87,7 +88,7 @@ class Unit:
 
                     act_on_due(tx, self._room.settings)
             except BaseException as exc:
-                self._room.store.abandon(exc)
+                store.abandon(exc)
                 raise
         return tx
 
@@ -100,12 +101,15 @@ class Unit:
     def __exit__(
         self, kind: type[BaseException] | None, exc: BaseException | None, _: TracebackType | None
     ) -> None:
-        room, tx = self._room, self._tx
+        room, store, tx = self._room, self._room.store, self._tx
         if kind is not None:
-            room.store.abandon(exc)
+            store.abandon(exc)
             return
-        if tx.part is not None or not tx.wrote:
-            room.store.commit() if tx.wrote else room.store.rollback()
+        if not tx.wrote:
+            store.rollback()
+            return
+        if tx.is_part:
+            store.commit()
             return
         taken: list[tuple[Courier, Any]] = []
         try:
@@ -118,10 +122,10 @@ class Unit:
                 room.contest(tx, party)
             if label.armed:
                 label.here("before-commit")
-            room.store.commit()
+            store.commit()
         except BaseException as cause:
             _bring(taken, is_stored=False)
-            room.store.abandon(cause)
+            store.abandon(cause)
             if isinstance(cause, OSError):
                 raise StoreReadOnly(f"a promise cannot be withdrawn: {cause}", path=room.home) from cause
             raise
@@ -129,15 +133,21 @@ class Unit:
         _bring(taken, is_stored=True)
         if label.armed:
             label.here("after-commit")
+        self._ring(tx)
+        if label.armed:
+            label.here("after-ring")
+        store.tidy()
+        if self._lasting:
+            store.make_lasting()
+
+    def _ring(self, tx: "WriteTx") -> None:
+        room = self._room
         enclosures = {} if self.announced is None else {self._mailbox: enclose(self.announced)}
         self.reached = room.bell.ring((*tx.stirred, *(tx.touched - tx.stirred), EVERYONE), enclosures)
         if tx.stirred and (woken := room.ring.touch(tx.stirred)):
             self.woken = woken
             if called := [party for party, must_be_called in woken.items() if must_be_called]:
                 room.call(called)
-        if label.armed:
-            label.here("after-ring")
-        room.store.sync(lasting=self._lasting)
 
 
 def _bring(taken: list[tuple[Courier, Any]], *, is_stored: bool) -> None:

@@ -137,7 +137,7 @@ class WriteTx(ReadTx, Protocol):
     first_seq: int  # the sequence number its first event has got
     next_seq: int  # that which the next event will get
     wrote: bool
-    part: tuple[int, int | None] | None  # while it is one of several that are committed together
+    is_part: bool  # of what its thread gathers
     posted: Message | None  # its latest message
     vacant: str | None  # a mailbox in which nothing waited when this began
     stirred: set[str]  # who has something due because of this transaction
@@ -310,11 +310,11 @@ class Upkeep(Protocol):
 
 
 class Hurry(Protocol):
-    """What was done in a hurry."""
+    """What a thread does without waiting."""
 
     @property
     def owes(self) -> bool:
-        """Whether it must be hardened before anybody may be told that it is stored."""
+        """Whether somebody must `harden` it before anybody may be told that it is stored."""
         ...
 
 
@@ -328,14 +328,25 @@ class Store(Protocol):
     readonly: bool
     clock: Clock  # all that is timed in the room goes by it
 
-    def read(self) -> AbstractContextManager[ReadTx]: ...
+    def read(self) -> AbstractContextManager[ReadTx]:
+        """A snapshot; where this thread gathers, what is there by now."""
+        ...
+
     def look(self) -> ReadTx: ...
     def write(self) -> AbstractContextManager[WriteTx]: ...
-    def begin(self, mailbox: str = "", *, joins: bool = False, parts: bool = False) -> WriteTx:
-        """`mailbox` becomes `vacant` if nothing waits there.
+    def begin(self, mailbox: str = "", *, joins: bool = False) -> WriteTx:
+        """Take the write lock; this thread gives it back by `commit`, `rollback` or `abandon`.
 
-        `joins`: it may share its transaction with what other threads do, where they `share` one.
-        `parts`: what this thread begins before it ends this one is a part of it, undone alone if it fails.
+        `mailbox` becomes `vacant` if nothing waits there. `joins`: where threads `share` a connection, it may
+        be one with what others have written and not committed. After `gather` it is a part of that instead,
+        in which nothing is `vacant`.
+        """
+        ...
+
+    def gather(self) -> WriteTx:
+        """As `begin`; whatever this thread begins and ends before it ends this one is a part of it.
+
+        A part that fails is undone by itself, and the others are committed together. A part has no parts.
         """
         ...
 
@@ -347,15 +358,22 @@ class Store(Protocol):
         """What this thread does in here waits for no lock (`StoreBusy` instead), and not for the disk."""
         ...
 
-    def harden(self) -> None:
-        """Wait until all that was committed, by any thread, is on the disk."""
-        ...
-
     def commit(self) -> None: ...
     def rollback(self) -> None: ...
-    def abandon(self, exc: BaseException | None) -> None: ...
-    def sync(self, *, lasting: bool = True) -> None:
-        """After a commit, once others were told. `lasting`: in a room set to `full`, wait for the disk."""
+    def abandon(self, exc: BaseException | None) -> None:
+        """`rollback` for that reason; an error of the store's own is raised again as one of ours."""
+        ...
+
+    def tidy(self) -> None:
+        """After a commit, once others were told of it: what must be done now and then. Promises nothing."""
+        ...
+
+    def make_lasting(self) -> None:
+        """After a commit: in a room set to `full`, `harden` it; within `hurried`, owe that instead."""
+        ...
+
+    def harden(self) -> None:
+        """Wait until all that was committed, by any thread, is on the disk."""
         ...
 
     def changed(self) -> int: ...

@@ -150,3 +150,29 @@ def begin_contended(
         except sqlite3.OperationalError as exc:
             if not is_busy(exc) or waited > patience:
                 raise
+
+
+class Ending:
+    """Closes a thread's connection when the thread ends; the collector might leave it open for long.
+
+    And its descriptor of the WAL: the file stays the same only while the connection is open, because the
+    last one in the room to close removes it.
+    """
+
+    __slots__ = ("_connection", "_pid", "_wal")
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._pid = os.getpid()
+        self._wal = -1
+
+    def sync_wal(self, path: str) -> None:
+        if self._wal < 0:
+            self._wal = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+        getattr(os, "fdatasync", os.fsync)(self._wal)
+
+    def __del__(self) -> None:
+        if self._pid == os.getpid():
+            self._connection.close()
+            if self._wal >= 0:
+                os.close(self._wal)

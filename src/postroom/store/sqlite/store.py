@@ -4,13 +4,13 @@ import contextlib
 import os
 import sqlite3
 from _thread import _local as ThreadLocal  # pyright: ignore[reportPrivateUsage] - `threading` would cost a millisecond at every start
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from postroom import errors, host
 from postroom.clock import Clock, wall
 from postroom.store.sqlite import connection as link
 from postroom.store.sqlite import migrate
+from postroom.store.sqlite.block import Hurry, Reading, Writing
 from postroom.store.sqlite.read import SQL, ReadTx
 from postroom.store.sqlite.write import WriteTx
 
@@ -72,7 +72,7 @@ class SqliteStore:
             by = self._writer.connection if self._writer else connection
             self._threads.write = WriteTx(by, self.tenant, self.path)
             self._threads.read = self._threads.look = ReadTx(connection, self.tenant, self.path)
-            self._threads.end = Ending(connection)
+            self._threads.end = link.Ending(connection)
         return connection
 
     def share(self) -> None:
@@ -154,11 +154,12 @@ class SqliteStore:
 
     # transactions
 
-    def read(self) -> "Reading":
-        """`with store.read() as tx`: a consistent snapshot."""
-        return Reading(self)
+    def read(self) -> contextlib.AbstractContextManager[ReadTx]:
+        """`with store.read() as tx`: a consistent snapshot; between parts, what is there by now."""
+        tx = self.look()
+        return contextlib.nullcontext(tx) if self._threads.write.has_parts else Reading(self, tx)
 
-    def write(self) -> "Writing":
+    def write(self) -> Writing:
         """`with store.write() as tx`: holds the write lock; commits, or rolls back on any exception."""
         return Writing(self)
 
@@ -182,7 +183,7 @@ class SqliteStore:
         if min_writer is None or min_writer > migrate.VERSION:
             raise self._cannot_write(min_writer)
 
-    def begin(self, mailbox: str = "", *, joins: bool = False, parts: bool = False) -> WriteTx:
+    def begin(self, mailbox: str = "", *, joins: bool = False) -> WriteTx:
         if self._pid != os.getpid():
             self._after_fork()
         try:
@@ -191,14 +192,20 @@ class SqliteStore:
             self._connection()
             tx = self._threads.write
         if tx.has_parts:
-            return self._begin_part(tx)
+            tx.begin_part(self.clock())
+            return tx
         self._begin(tx, mailbox, joins=joins)
         tx.now = self.clock()
-        tx.wrote, tx.has_parts, tx.spot, tx.posted, tx.lingering = False, parts, None, None, None
+        tx.wrote, tx.spot, tx.posted, tx.lingering = False, None, None, None
         if tx.stirred or tx.touched:
             tx.stirred, tx.touched = set(), set()
         if tx.unsettled:
             tx.unsettled = set()
+        return tx
+
+    def gather(self) -> WriteTx:
+        tx = self.begin()
+        tx.has_parts = True
         return tx
 
     def _begin(self, tx: WriteTx, mailbox: str, *, joins: bool) -> None:
@@ -226,39 +233,11 @@ class SqliteStore:
             raise
         tx.first_seq = tx.next_seq = seq
 
-    @property
-    def has_parts(self) -> bool:
-        """Whether this thread has a transaction open that has parts."""
-        return self._threads.write.has_parts
-
-    def _begin_part(self, tx: WriteTx) -> WriteTx:
-        if not tx.connection.in_transaction:  # SQLite itself has given it up, as on a full disk
-            raise errors.StoreError("what was to be stored together is lost", path=self.path)
-        try:
-            tx.execute("SAVEPOINT part")
-        except link.TROUBLE as exc:
-            raise link.explain(exc, self.path) from exc
-        tx.part = tx.next_seq, tx.directory
-        tx.now, tx.vacant, tx.spot = self.clock(), None, None
-        return tx
-
-    def _end_part(self, tx: WriteTx, *, is_kept: bool) -> None:
-        part, tx.part = tx.part, None
-        assert part is not None
-        if not tx.connection.in_transaction:
-            return
-        if not is_kept:
-            tx.execute("ROLLBACK TO part")
-            tx.next_seq, tx.directory = part
-            tx.spot = None
-        tx.execute("RELEASE part")
-
     def _patience(self) -> float:
         return self.patience if getattr(self._threads, "hurry", None) is None else _NONE
 
-    def hurried(self) -> "Hurried":
-        """What this thread does in here waits for no lock: `StoreBusy` tells that it is taken."""
-        return Hurried(self._threads)
+    def hurried(self) -> Hurry:
+        return Hurry(self._threads)
 
     def _cannot_write(self, min_writer: int | None) -> errors.PostroomError:
         if min_writer is None:
@@ -269,10 +248,10 @@ class SqliteStore:
 
     def commit(self) -> None:
         tx: WriteTx = self._threads.write
-        if tx.part is not None:
-            self._end_part(tx, is_kept=True)
-            return
         try:
+            if tx.is_part:
+                tx.keep_part()
+                return
             if self._writer is None:
                 tx.execute("COMMIT")
             else:
@@ -288,8 +267,8 @@ class SqliteStore:
 
     def rollback(self, cause: BaseException | None = None) -> None:
         tx: WriteTx = self._threads.write
-        if tx.part is not None:
-            self._end_part(tx, is_kept=False)
+        if tx.is_part:
+            tx.undo_part()
             return
         tx.has_parts = False
         if self._writer is not None:
@@ -305,28 +284,30 @@ class SqliteStore:
         if isinstance(exc, link.TROUBLE):
             raise link.explain(exc, self.path) from exc
 
-    def sync(self, *, lasting: bool = True) -> None:
-        """What is left to do after a commit, once others have been told.
-
-        If it is to be lasting, in a room that waits for its disk, everything committed so far is made to
-        survive a power cut. After the lock is released: others write while the disk works, and it is as
-        durable for the caller as `synchronous=FULL` at more than twice the throughput.
-        """
+    def tidy(self) -> None:
+        """Let the WAL not grow: by a thread of its own, or here and now after more than that could follow."""
         tx: WriteTx = self._threads.write
         if tx.weight > BYTES_A_ROUND:
             tx.weight = 0
-            self._checkpoint_now() if self._patience() > 0 else self._checkpoint_soon()
+            if self._patience() > 0:
+                self._checkpoint_now()
+            else:
+                self._checkpoint_soon()
         elif tx.next_seq // EVENTS_A_ROUND != tx.first_seq // EVENTS_A_ROUND:
             self._checkpoint_soon()
-        if lasting and self.durability == "full":
-            hurry: Hurried | None = getattr(self._threads, "hurry", None)
+
+    def make_lasting(self) -> None:
+        """After the lock is released: others write while the disk works, and it is as durable for the caller
+        as `synchronous=FULL` at more than twice the throughput.
+        """
+        if self.durability == "full":
+            hurry: Hurry | None = getattr(self._threads, "hurry", None)
             if hurry is None:
                 self.harden()
             else:
                 hurry.owes = True
 
     def harden(self) -> None:
-        """Everything committed so far, by whichever thread, survives a power cut."""
         self._connection()
         try:
             self._threads.end.sync_wal(self.path + "-wal")
@@ -397,92 +378,3 @@ class SqliteStore:
         if self._checkpointer is not None:
             self._checkpointer.stop()
             self._checkpointer = None
-
-
-class Ending:
-    """Closes a thread's connection when the thread ends; the collector might leave it open for long.
-
-    And its descriptor of the WAL: the file stays the same only while the connection is open, because the
-    last one in the room to close removes it.
-    """
-
-    __slots__ = ("_connection", "_pid", "_wal")
-
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
-        self._pid = os.getpid()
-        self._wal = -1
-
-    def sync_wal(self, path: str) -> None:
-        if self._wal < 0:
-            self._wal = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
-        getattr(os, "fdatasync", os.fsync)(self._wal)
-
-    def __del__(self) -> None:
-        if self._pid == os.getpid():
-            self._connection.close()
-            if self._wal >= 0:
-                os.close(self._wal)
-
-
-class Hurried:
-    """While it is entered, its thread has no patience, neither with others nor with the disk.
-
-    `owes`: what was committed so is not true of the disk before somebody hardens it.
-    """
-
-    __slots__ = ("_threads", "owes")
-
-    def __init__(self, threads: ThreadLocal) -> None:
-        self._threads = threads
-        self.owes = False
-
-    def __enter__(self) -> "Hurried":
-        self._threads.hurry = self
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        del self._threads.hurry
-
-
-class Reading:
-    """A snapshot over several questions; within a transaction that has parts, what is there by now."""
-
-    __slots__ = ("_is_within", "_store")
-
-    def __init__(self, store: SqliteStore) -> None:
-        self._store = store
-
-    def __enter__(self) -> ReadTx:
-        tx = self._store.look()
-        self._is_within = self._store.has_parts
-        if not self._is_within:
-            tx.rows("BEGIN")
-        return tx
-
-    def __exit__(
-        self, kind: type[BaseException] | None, exc: BaseException | None, _: TracebackType | None
-    ) -> None:
-        if not self._is_within:
-            self._store.abandon(exc)
-
-
-class Writing:
-    """A write transaction."""
-
-    __slots__ = ("_store",)
-
-    def __init__(self, store: SqliteStore) -> None:
-        self._store = store
-
-    def __enter__(self) -> WriteTx:
-        return self._store.begin()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, exc: BaseException | None, _: TracebackType | None
-    ) -> None:
-        if kind is None:
-            self._store.commit()
-            self._store.sync()
-            return
-        self._store.abandon(exc)

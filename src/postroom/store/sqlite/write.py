@@ -3,6 +3,7 @@
 import sqlite3
 from typing import TYPE_CHECKING, Any
 
+from postroom.errors import StoreError
 from postroom.model.ids import uuid7
 from postroom.model.ladder import Priority
 from postroom.model.message import NOTHING, Event, Json, Message, make
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 _EVENT, _DELIVERY_EVENT, _SPOT = SQL["event_insert"], SQL["delivery_event_insert"], SQL["spot"]
 _MESSAGE, _PLAIN, _DELIVERY = SQL["message_insert"], SQL["message_insert_plain"], SQL["delivery_insert"]
 VOLUME_BITS = 17  # a volume of the search index covers so many numbers that they differ in these bits alone
-_ALONE, _NOT_ALONE = SQL["mail_alone"], SQL["mail_not_alone"]
+_NOT_ALONE, _NOT_ALONE_OF = SQL["mail_not_alone"], SQL["mail_not_alone_of"]
 _OFFER, _OFFERED = SQL["delivery_offer"], SQL["delivery_insert_offered"]
 _USUAL, _NOWHERE = Priority.NORMAL.value, -1
 
@@ -35,12 +36,36 @@ class WriteTx(ReadTx):
         self.vacant: str | None = None
         self.wrote = False
         self.has_parts = False  # what its thread begins now is a part of it
-        self.part: tuple[int, int | None] | None = None  # while one is open: what it goes back to if it fails
+        self.is_part = False  # while one is open
+        self._before: dict[str, Any] = {}  # all of this as it was before the part that is open
         self.posted: Message | None = None  # the latest message of this transaction
         self.lingering: list[tuple[Any, ...]] | None = None  # deliveries of that which are not stored yet
         self.stirred: set[str] = set()  # who has something due because of this transaction
         self.unsettled: set[str] = set()  # whose next message may be another now, though it had one
         self.touched: set[str] = set()  # whose messages moved on the ladder
+
+    def begin_part(self, now: int) -> None:
+        """From here on it is a part of what it was, until `keep_part` or `undo_part`."""
+        if self.is_part:
+            raise RuntimeError("this is a part of a transaction, and has no parts of its own")
+        if not self.connection.in_transaction:  # SQLite itself has given it up, as on a full disk
+            raise StoreError("what was to be stored together is lost", path=self.path)
+        sets = {"stirred": set(self.stirred), "unsettled": set(self.unsettled), "touched": set(self.touched)}
+        before = {**vars(self), **sets}
+        self.row("SAVEPOINT part")
+        self._before, self.is_part, self.now, self.vacant = before, True, now, None
+
+    def keep_part(self) -> None:
+        self.complete()
+        self.execute("RELEASE part")
+        self._before, self.is_part = {}, False
+
+    def undo_part(self) -> None:
+        """Not only what it wrote: nothing that is noted here may outlive it."""
+        vars(self).update(self._before)
+        if self.connection.in_transaction:
+            self.execute("ROLLBACK TO part")
+            self.execute("RELEASE part")
 
     def append(
         self,
@@ -96,8 +121,8 @@ class WriteTx(ReadTx):
     def post(self, message: Message, recipients: list[str], *, lingers: bool = False) -> None:
         """Store a message and its deliveries. Its row is itself the record that it was sent.
 
-        `lingers`: its deliveries are stored by `offer_new` or `complete`, one of which must come next: where
-        they are offered at once, each is written once and not twice.
+        `lingers`: its deliveries are stored by `offer_new` or `complete`, or with the end of a part, one of
+        which must come next: where they are offered at once, each is written once and not twice.
         """
         # By position: that many lookups by name would cost as much as a statement.
         seq, tenant, body, at, level = message[0], message[2], message[12], message[14], +message[15]
@@ -145,11 +170,12 @@ class WriteTx(ReadTx):
         """Of those who get a message, those for whom it is not all that waits, or something must be put in
         order first. By recipient, who would claim it for them.
         """
+        seq, now = message.seq, self.now
         if len(claimers) > 1:
-            values = (self.tenant, encode(claimers), None, message.seq, self.now)
-            return {recipient for (recipient,) in self.execute(_NOT_ALONE, values).fetchall()}
+            found = self.execute(_NOT_ALONE_OF, (self.tenant, encode(claimers), seq, now)).fetchall()
+            return {recipient for (recipient,) in found}
         for recipient, me in claimers.items():
-            if not self.execute(_ALONE, (self.tenant, recipient, me, message.seq, self.now)).fetchone()[0]:
+            if self.execute(_NOT_ALONE, (self.tenant, recipient, seq, now, me)).fetchone():
                 return {recipient}
         return set()
 

@@ -22,6 +22,14 @@ priority * 2 + (attempts = 0 AND NOT shown_before)
  OR EXISTS (SELECT 1 FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND place = {taken} AND claimer <> ?3)),
 (SELECT min(due_at) FROM delivery WHERE tenant = ?1 AND due_at IS NOT NULL)
 
+-- fragment: not_alone
+-- Whether a message (?3) is not all that waits in a mailbox, or something is to be put in order there first.
+EXISTS (SELECT 1 FROM delivery WHERE tenant = ?1 AND recipient = key AND place {waiting} AND seq <> ?3)
+OR EXISTS (SELECT 1 FROM delivery WHERE tenant = ?1 AND recipient = key AND place = {offered} AND claimer <> value)
+OR EXISTS (SELECT 1 FROM delivery WHERE tenant = ?1 AND recipient = key AND place = {taken} AND claimer <> value)
+OR EXISTS (SELECT 1 FROM lease WHERE tenant = ?1 AND agent = key AND holder IS NOT NULL)
+OR coalesce((SELECT min(due_at) FROM delivery WHERE tenant = ?1 AND due_at IS NOT NULL) <= ?4, 0)
+
 -- fragment: watch
 -- What is watched, joined with its delivery, which lies where seen ones do.
 watched w CROSS JOIN delivery d ON d.tenant = w.tenant AND d.recipient = w.recipient AND d.place = {done} AND d.seq = w.seq
@@ -54,23 +62,13 @@ SELECT {message}, {spot}, {standing}
 FROM meta LEFT JOIN (SELECT place, last, seq FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND place {waiting}
                      ORDER BY place, seq LIMIT 1) d LEFT JOIN message m ON m.seq = d.seq;
 
--- name: mail_alone
--- Whether a message (?4) is all that waits in a mailbox, and nothing is to be put in order there first.
-SELECT NOT (
-    EXISTS (SELECT 1 FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND place {waiting} AND seq <> ?4)
-    OR EXISTS (SELECT 1 FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND place = {offered} AND claimer <> ?3)
-    OR EXISTS (SELECT 1 FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND place = {taken} AND claimer <> ?3)
-    OR EXISTS (SELECT 1 FROM lease WHERE tenant = ?1 AND agent = ?2 AND holder IS NOT NULL)
-    OR coalesce((SELECT min(due_at) FROM delivery WHERE tenant = ?1 AND due_at IS NOT NULL) <= ?5, 0));
-
 -- name: mail_not_alone
--- The same of many: of the mailboxes in an object (?2), each with who asks for it, those for which it is not so.
-SELECT key FROM json_each(?2)
-WHERE EXISTS (SELECT 1 FROM delivery WHERE tenant = ?1 AND recipient = key AND place {waiting} AND seq <> ?4)
-    OR EXISTS (SELECT 1 FROM delivery WHERE tenant = ?1 AND recipient = key AND place = {offered} AND claimer <> value)
-    OR EXISTS (SELECT 1 FROM delivery WHERE tenant = ?1 AND recipient = key AND place = {taken} AND claimer <> value)
-    OR EXISTS (SELECT 1 FROM lease WHERE tenant = ?1 AND agent = key AND holder IS NOT NULL)
-    OR coalesce((SELECT min(due_at) FROM delivery WHERE tenant = ?1 AND due_at IS NOT NULL) <= ?5, 0);
+-- Of a mailbox (?2), and who asks for it (?5).
+SELECT key FROM (SELECT ?2 AS key, ?5 AS value) WHERE {not_alone};
+
+-- name: mail_not_alone_of
+-- Of the mailboxes in an object (?2), each with who asks for it.
+SELECT key FROM json_each(?2) WHERE {not_alone};
 
 -- name: mail_unlabelled
 SELECT {delivery}, {message} FROM delivery d CROSS JOIN message m ON m.seq = d.seq
