@@ -95,7 +95,7 @@ def left(place: str) -> dict[str, Any]:
             "states": {m.body: d[0].state.value for m, d in room.sent("alice")},
             "processed": bob.names("outbox", "processed"),
             "rejected": bob.names("outbox", "rejected"),
-            "taking": os.listdir(bob.path("outbox", ".taking")),
+            "taking": bob.names("outbox", ".taking"),
             "outbox": bob.names("outbox"),
             "receipts": bob.names("receipts"),
         }

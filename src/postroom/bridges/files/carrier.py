@@ -111,7 +111,10 @@ class Carrier:
             more = self._inbox.put()
         self._inbox.check_context()
         pauses = [self._outbox.take_in(), self._inbox.settle(), self._receipts.update()]
-        return min((pause for pause in pauses if pause is not None), default=_SLOW) if not more else 0.0
+        if more:
+            return 0.0
+        self._box.shelf.prepare()
+        return min((pause for pause in pauses if pause is not None), default=_SLOW)
 
     def close(self) -> None:
         self._box.shelf.close()

@@ -11,6 +11,7 @@ import stat
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
+from typing import NamedTuple
 
 from postroom import host
 from postroom.bridges.files.letter import SUFFIX
@@ -24,27 +25,48 @@ _LARGEST_PACKED = 64 << 20  # bytes
 _LONGEST_PACKED = 220  # bytes of a name, to which something is added
 
 
-@contextmanager
-def _named(directory: int) -> Generator[str]:
-    """A name for a new file. If it comes to nothing, it is gone."""
+class Draft(NamedTuple):
+    """A new file of ours, with nothing in it yet."""
+
+    name: str
+    file: int  # open, and locked
+
+    def is_blank(self, directory: int) -> bool:
+        """Whether it still is what bears that name there, under no other name, and empty."""
+        try:
+            named = os.stat(self.name, dir_fd=directory, follow_symlinks=False)
+        except FileNotFoundError:
+            return False
+        own = os.fstat(self.file)
+        return os.path.samestat(named, own) and (own.st_nlink, own.st_size) == (1, 0)
+
+
+def make(directory: int) -> Draft:
+    """This takes longer than all that is done with it (on ext4, 250 to 800 µs), so it may be done ahead."""
     name = f".{os.getpid()}.{os.urandom(6).hex()}"
+    file = os.open(name, _NEW, 0o600, dir_fd=directory)
+    host.lock(file)
+    return Draft(name, file)
+
+
+@contextmanager
+def _placed(draft: Draft, directory: int) -> Generator[None]:
+    """It takes its place in here. If that comes to nothing, it is gone."""
     try:
-        yield name
+        yield
     except BaseException:
         with contextlib.suppress(OSError):
-            os.unlink(name, dir_fd=directory)
+            os.unlink(draft.name, dir_fd=directory)
         raise
 
 
 @contextmanager
-def _made(directory: int, name: str) -> Generator[int]:
-    """That file. It is closed before it takes its place: who watches there would be woken by that."""
-    file = os.open(name, _NEW, 0o600, dir_fd=directory)
+def _closed(draft: Draft) -> Generator[int]:
+    """It is, before it takes its place: who watches there would be woken by that."""
     try:
-        host.lock(file)
-        yield file
+        yield draft.file
     finally:
-        os.close(file)
+        os.close(draft.file)
 
 
 def is_one(name: str) -> bool:
@@ -69,17 +91,19 @@ def discard(directory: int, name: str) -> bool:
     return True
 
 
-def put(aside: int, directory: int, name: str, data: bytes, *, lasting: bool, beside: str) -> None:
-    """Make a file in one directory, and let it take its place in another one, or in the same."""
-    with _named(aside) as draft:
-        with _made(aside, draft) as file:
+def put(
+    draft: Draft, aside: int, directory: int, name: str, data: bytes, *, lasting: bool, beside: str
+) -> None:
+    """Write a draft from one directory, and let it take its place in another one, or in the same."""
+    with _placed(draft, aside):
+        with _closed(draft) as file:
             _fill(file, data)
             like(file, directory)
             if lasting:
                 os.fsync(file)
         if beside:
             os.stat(beside, dir_fd=directory, follow_symlinks=False)
-        os.replace(draft, name, src_dir_fd=aside, dst_dir_fd=directory)
+        os.replace(draft.name, name, src_dir_fd=aside, dst_dir_fd=directory)
 
 
 def _fill(file: int, data: bytes) -> None:
@@ -122,21 +146,21 @@ def pack(directory: int, name: str, before: float, *, is_renewed: bool) -> bool:
         return False
     if about.st_nlink != 1 or about.st_size > _LARGEST_PACKED:
         return False
-    with _named(directory) as draft:
-        source = os.open(name, _READ, dir_fd=directory)
-        with open(source, "rb") as plain:
-            with _made(directory, draft) as target, open(target, "wb", closefd=False) as file:
+    source = os.open(name, _READ, dir_fd=directory)
+    with open(source, "rb") as plain:
+        draft = make(directory)
+        with _placed(draft, directory):
+            with _closed(draft) as target, open(target, "wb", closefd=False) as file:
                 with gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
                     shutil.copyfileobj(plain, packed)
                 like(target, directory)
                 file.flush()
                 os.fsync(target)
-            is_same = stamp(os.fstat(source)) == stamp(about)
-        if not is_same:
-            os.unlink(draft, dir_fd=directory)
-            return False
-        target_name = name if is_renewed else _free(name, directory)
-        os.replace(draft, f"{target_name}.gz", src_dir_fd=directory, dst_dir_fd=directory)
+            if stamp(os.fstat(source)) != stamp(about):
+                os.unlink(draft.name, dir_fd=directory)
+                return False
+            target_name = name if is_renewed else _free(name, directory)
+            os.replace(draft.name, f"{target_name}.gz", src_dir_fd=directory, dst_dir_fd=directory)
     os.unlink(name, dir_fd=directory)
     return True
 

@@ -38,6 +38,8 @@ class LocalShelf:
         self._side = side
         self._watch: Watch | None = None
         self._is_watched = False
+        self._draft: draft.Draft | None = None  # of the next letter into the inbox, made ahead
+        self._has_mail = False  # whether letters come at all: else none is
         self.is_slow = bool(host.unsafe_file_system(self.place))
 
     # folders
@@ -74,14 +76,7 @@ class LocalShelf:
             _make(directory, name)
 
     def _descend(self, folder: str) -> int:
-        directory = os.open(self._tree, _FOLDER)
-        for part in (self._name, *folder.split("/")) if folder else (self._name,):
-            above = directory
-            try:
-                directory = os.open(part, _FOLDER | _NOFOLLOW, dir_fd=above)
-            finally:
-                os.close(above)
-        return directory
+        return _below(_below(os.open(self._tree, _FOLDER), self._name), folder)
 
     @contextmanager
     def _said(self) -> Generator[None]:
@@ -143,12 +138,43 @@ class LocalShelf:
         self, folder: Folder, name: str, data: bytes, *, lasting: bool = True, beside: str = ""
     ) -> None:
         """Into an inbox it comes from elsewhere, so that we do not wake ourselves."""
+        name = _one(name)
         if folder is Folder.INBOX:
+            self._has_mail = True
             with contextlib.suppress(FileNotFoundError, BridgeError), self._opened("") as mailbox:
-                _put_from_aside(mailbox, name, data, lasting=lasting, beside=beside)
+                self._put_from_aside(mailbox, name, data, lasting=lasting, beside=beside)
                 return
         with self._kept(folder) as directory:
-            draft.put(directory, directory, _one(name), data, lasting=lasting, beside=beside)
+            made = draft.make(directory)
+            draft.put(made, directory, directory, name, data, lasting=lasting, beside=beside)
+
+    def _put_from_aside(self, mailbox: int, name: str, data: bytes, *, lasting: bool, beside: str) -> None:
+        with _opened_in(mailbox, Folder.INBOX) as inbox, _opened_in(mailbox, Folder.TAKING) as aside:
+            made = self._made_ahead(aside) or draft.make(aside)
+            draft.put(made, aside, inbox, name, data, lasting=lasting, beside=beside)
+
+    def prepare(self) -> None:
+        if self._has_mail and self._draft is None:
+            with contextlib.suppress(FileNotFoundError, BridgeError), self._opened(Folder.TAKING) as aside:
+                self._draft = draft.make(aside)
+
+    def _made_ahead(self, aside: int) -> draft.Draft | None:
+        """The next draft, if it is made and nobody has done anything to it."""
+        made, self._draft = self._draft, None
+        if made is None or made.is_blank(aside):
+            return made
+        os.close(made.file)
+        return None
+
+    def _drop(self) -> None:
+        """Do without the draft that was made ahead."""
+        made, self._draft = self._draft, None
+        if made is None:
+            return
+        with contextlib.suppress(FileNotFoundError, BridgeError), self._opened(Folder.TAKING) as aside:
+            if made.is_blank(aside):
+                os.unlink(made.name, dir_fd=aside)
+        os.close(made.file)
 
     def move(self, source: Folder, name: str, target: Folder, new_name: str) -> str:
         with self._opened(source) as here, self._kept(target) as there:
@@ -180,6 +206,7 @@ class LocalShelf:
                     draft.discard(directory, name)
 
     def leave(self) -> None:
+        self._drop()
         self.tidy()
         self.remove(Folder.INBOX, MARK)
         Here(self.place).clear()
@@ -208,6 +235,7 @@ class LocalShelf:
             self._is_watched, self._watch = True, watch(self._opened, self.place, self._side)
 
     def close(self) -> None:
+        self._drop()
         self._is_watched, watched, self._watch = False, self._watch, None
         if watched is not None:
             watched.close()
@@ -226,15 +254,24 @@ def _make(directory: int, name: str) -> None:
         os.close(made)
 
 
-def _put_from_aside(mailbox: int, name: str, data: bytes, *, lasting: bool, beside: str) -> None:
-    opened = [os.open(Folder.INBOX, _FOLDER | _NOFOLLOW, dir_fd=mailbox)]
+def _below(directory: int, folder: str) -> int:
+    """A folder below one, which is closed."""
+    for part in folder.split("/") if folder else ():
+        above = directory
+        try:
+            directory = os.open(part, _FOLDER | _NOFOLLOW, dir_fd=above)
+        finally:
+            os.close(above)
+    return directory
+
+
+@contextmanager
+def _opened_in(mailbox: int, folder: Folder) -> Generator[int]:
+    directory = _below(os.dup(mailbox), folder)
     try:
-        for part in Folder.TAKING.split("/"):
-            opened.append(os.open(part, _FOLDER | _NOFOLLOW, dir_fd=opened[-1] if opened[1:] else mailbox))
-        draft.put(opened[-1], opened[0], _one(name), data, lasting=lasting, beside=beside)
+        yield directory
     finally:
-        for each in opened:
-            os.close(each)
+        os.close(directory)
 
 
 def _check(about: os.stat_result, limit: int) -> None:

@@ -166,6 +166,9 @@ class RemoteShelf:
             self._depot.about(self._path(folder, beside))
         self._depot.write(self._path(folder, name), data)
 
+    def prepare(self) -> None:
+        """Nothing: what is made ahead there, others see."""
+
     def move(self, source: Folder, name: str, target: Folder, new_name: str) -> str:
         return self._depot.move(self._path(source, name), self._path(target, new_name))
 

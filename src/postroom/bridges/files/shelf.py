@@ -75,6 +75,10 @@ class Shelf(Protocol):
         """
         ...
 
+    def prepare(self) -> None:
+        """There is time now for what can be done before the next letter into the inbox comes."""
+        ...
+
     def move(self, source: Folder, name: str, target: Folder, new_name: str) -> str:
         """Move a file, whatever it is, over none that is there; the stamp of what was moved.
 

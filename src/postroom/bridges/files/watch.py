@@ -104,9 +104,10 @@ class Inotify:
             if folder is None:
                 continue
             found.add(folder)
+            if not folder:  # with a mailbox go its folders; what came into it may be another one of them
+                self._disarm_folders()
             if mask & _IS_LOST:
-                for each in [watched] if folder else list(self._watched):  # with a mailbox go its folders
-                    self._disarm(each)
+                self._disarm(watched)
         self._check_place()
         return frozenset(Folder(each) for each in found | self._arm() if each)
 
@@ -122,6 +123,11 @@ class Inotify:
             for each in list(self._watched) if self._mailbox else ():
                 self._disarm(each)
             self._mailbox = here
+
+    def _disarm_folders(self) -> None:
+        """One that was removed tells so only when nobody has a file of it open any more."""
+        for watched in [each for each, folder in self._watched.items() if folder]:
+            self._disarm(watched)
 
     def _arm(self) -> set[str]:
         """Watch what is not watched yet; what that is."""

@@ -57,7 +57,7 @@ def test_a_letter_that_nothing_can_hold_is_set_aside_and_keeps_no_other(
     for _ in range(3):
         bob.carry()
     assert "fine" in bodies(room)
-    assert os.listdir(bob.path("outbox", ".taking")) == []
+    assert bob.names("outbox", ".taking") == []
     assert len(bob.names("outbox", "rejected") + bob.names("outbox", "processed")) == 2
 
 

@@ -1,0 +1,111 @@
+"""The file of the next letter, made before that comes: it is ours until it is used, or is not used."""
+
+import os
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from postroom.bridges.files.local import LocalShelf
+from postroom.bridges.files.shelf import Folder
+
+
+@pytest.fixture
+def shelf(tmp_path: os.PathLike[str]) -> Iterator[LocalShelf]:
+    shelf = LocalShelf(os.fspath(tmp_path), "bob")
+    shelf.make()
+    yield shelf
+    shelf.close()
+
+
+def aside(shelf: LocalShelf) -> list[str]:
+    return sorted(os.listdir(os.path.join(shelf.place, Folder.TAKING)))
+
+
+def prepared(shelf: LocalShelf) -> str:
+    """The path of the draft that it has made ahead."""
+    shelf.write(Folder.INBOX, "first.json", b"1")
+    shelf.prepare()
+    [name] = aside(shelf)
+    return os.path.join(shelf.place, Folder.TAKING, name)
+
+
+def came(shelf: LocalShelf, name: str) -> os.stat_result:
+    return os.stat(os.path.join(shelf.place, Folder.INBOX, name))
+
+
+def test_a_mailbox_into_which_nothing_comes_has_none(shelf: LocalShelf) -> None:
+    shelf.write(Folder.RECEIPTS, "a.json", b"1")
+    shelf.prepare()
+    assert aside(shelf) == []
+
+
+def test_the_next_letter_is_written_into_it_and_one_is_enough(shelf: LocalShelf) -> None:
+    draft = prepared(shelf)
+    shelf.prepare()
+    assert len(aside(shelf)) == 1
+    made = os.stat(draft)
+    shelf.write(Folder.INBOX, "next.json", b"2")
+    assert came(shelf, "next.json").st_ino == made.st_ino
+    assert aside(shelf) == []
+
+
+def lengthened(path: str, _: str) -> None:
+    with open(path, "ab") as file:
+        file.write(b"theirs")
+
+
+def linked(path: str, other: str) -> None:
+    os.link(path, other)
+
+
+def pointed(path: str, other: str) -> None:
+    os.unlink(path)
+    os.symlink(other, path)
+
+
+def removed(path: str, _: str) -> None:
+    os.unlink(path)
+
+
+def exchanged(path: str, _: str) -> None:
+    os.unlink(path)
+    with open(path, "wb"):
+        pass
+
+
+def without_folder(path: str, other: str) -> None:
+    os.rename(os.path.dirname(path), other)
+
+
+@pytest.mark.parametrize("spoil", [lengthened, linked, pointed, removed, exchanged, without_folder])
+def test_one_that_somebody_did_something_to_is_not_used(
+    shelf: LocalShelf, tmp_path: os.PathLike[str], spoil: Callable[[str, str], None]
+) -> None:
+    draft = prepared(shelf)
+    made, open_before = os.stat(draft), len(os.listdir("/proc/self/fd"))
+    other = os.path.join(tmp_path, "other")
+    spoil(draft, other)
+    shelf.write(Folder.INBOX, "next.json", b"2")
+    with open(os.path.join(shelf.place, Folder.INBOX, "next.json"), "rb") as file:
+        assert file.read() == b"2"
+    assert came(shelf, "next.json").st_nlink == 1
+    assert not os.path.isfile(other) or os.path.getsize(other) == 0
+    if spoil in (lengthened, linked, without_folder):  # else its number is free for the next file
+        assert came(shelf, "next.json").st_ino != made.st_ino
+    is_kept = spoil is without_folder  # it may come back
+    assert len(os.listdir("/proc/self/fd")) == open_before - (not is_kept)
+
+
+def test_nobody_takes_it_for_one_that_was_left_however_old(shelf: LocalShelf) -> None:
+    draft = prepared(shelf)
+    os.utime(draft, (0, 0))
+    other = LocalShelf(os.path.dirname(shelf.place), "bob")
+    other.tidy()
+    other.close()
+    assert os.path.exists(draft)
+
+
+def test_who_closes_leaves_none(shelf: LocalShelf) -> None:
+    prepared(shelf)
+    shelf.close()
+    assert aside(shelf) == []
