@@ -13,7 +13,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, suppress
 
 import pytest
 from websockets.exceptions import ConnectionClosed
@@ -34,6 +34,16 @@ UPGRADE = (
     "Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
     "Authorization: Bearer {token}\r\n\r\n"
 )
+HELLO = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "t", "version": "1"},
+    },
+}
 SERVES = "http_port = PORT\nhttp_rate = 0\nsender_rate = 0\n"
 
 
@@ -64,6 +74,29 @@ def test_clients_are_told_and_nothing_of_it_is_left(house: Tended, number: int):
     assert not any(map(os.path.exists, sockets))
     assert instance.running(house.home) == ""
     assert [one["event"] for one in house.lines()][-2:] == ["ends", "ended"]
+
+
+@pytest.mark.parametrize("path", ["/api/v1/stream", "/api/v1/inbox/listen", "/mcp"])
+def test_who_is_told_of_events_for_ever_does_not_hold_it_up(house: Tended, path: str):
+    house.configure(SERVES)
+    house.start(serves=True)
+    accepts = "application/json, text/event-stream"
+    headers = {"Authorization": f"Bearer {house.token('planner')}", "Accept": accepts}
+    with closing(http.client.HTTPConnection("127.0.0.1", house.port, timeout=BOUND)) as link:
+        if path == "/mcp":
+            link.request("POST", path, json.dumps(HELLO), {**headers, "Content-Type": "application/json"})
+            answer = link.getresponse()
+            answer.read()
+            headers["Mcp-Session-Id"] = answer.headers["mcp-session-id"]
+        link.request("GET", path, headers={**headers, "Accept": "text/event-stream"})
+        told = link.getresponse()
+        assert told.status == 200
+        assert house.end() == 0
+        with suppress(http.client.IncompleteRead):
+            told.read()
+    lines = house.lines()
+    assert [one["event"] for one in lines][-2:] == ["ends", "ended"]
+    assert [one for one in lines if one["level"] in ("error", "warning")] == []
 
 
 @pytest.mark.promise("ends")

@@ -26,6 +26,7 @@ except ImportError:  # where it was installed without its C part
 from postroom import host
 from postroom.server.haste import Hasty
 
+ENDLESS = "postroom.endless"  # of what is answered, whether it goes on for as long as somebody reads it
 _LINE = "postroom.line"
 _TEXT, _MASKED, _LONGER = 0x81, 0x80, 126  # how a frame begins, by RFC 6455: a whole text; its length
 _SMALL, _LARGE = struct.Struct("!BBH").pack, struct.Struct("!BBQ").pack
@@ -62,6 +63,12 @@ class Http(Hasty):
         link = transport.get_extra_info("socket")
         hasten(link)
         self.client = peer(link) or self.client
+
+    def shutdown(self) -> None:
+        """The server ends: what goes on for ever does not hold that up."""
+        super().shutdown()
+        if (self.scope or {}).get(ENDLESS):
+            self.transport.close()
 
 
 def line(scope: Scope) -> "WebSocket | None":
