@@ -78,7 +78,7 @@ class Drawing(NamedTuple):
 
 
 DRAWN = (
-    Drawing("top", (100, 30), ("shift+tab",), "s stop"),
+    Drawing("top", (100, 30), (), "its mail d decide s stop"),
     Drawing("top-open", (144, 34), ("down", "down", "down", "down", "enter"), "What happened"),
 )
 

@@ -1,6 +1,7 @@
 """What every test may ask for: a home of its own, rooms in it, and an environment that says nothing."""
 
 import os
+import signal
 import tempfile
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,9 @@ UNLIMITED = Settings(sender_rate=0)
 settings.register_profile("same", derandomize=True, database=None, deadline=None)
 settings.register_profile("other", database=None, deadline=None)
 settings.load_profile("other" if os.environ.get("POSTROOM_TEST_RANDOM") else "same")
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a script has these tests run in the background
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)
