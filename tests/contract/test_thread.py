@@ -9,6 +9,7 @@ from postroom.errors import LoopGuard, UnknownMessage
 from postroom.model.ladder import State
 from postroom.model.message import Mail
 from postroom.room.local import LocalRoom
+from postroom.room.options import SendOptions
 from tests.contract.conftest import Enter
 
 
@@ -40,6 +41,25 @@ def test_a_thread_tells_who_takes_part_and_what_is_unread(team: LocalRoom):
         ("something else", 0), ("Build the parser.", 1)
     ]  # fmt: skip
     assert [t.unread for t in team.threads("reviewer")] == [1, 1]
+
+
+def goes_on(how: str, ref: str) -> SendOptions:
+    return {"thread": ref} if how == "thread" else {"reply_to": ref}
+
+
+@pytest.mark.parametrize("how", ["thread", "reply_to"])
+def test_an_agent_continues_only_what_it_has_a_part_in(team: LocalRoom, how: str):
+    """Else it would have one from then on, and might read all of it."""
+    first = team.send("builder", "between us", sender="planner").message
+    for ref in (first.id, first.handle, "01a31859-b3a4-7e97-8f78-fdd500000000", "ffffffff"):
+        with pytest.raises(UnknownMessage, match=f"there is no message '{ref}' of yours to continue"):
+            team.send("builder", "and me", sender="reviewer", **goes_on(how, ref))
+    team.send("planner", "and a person", sender="human:ana", **goes_on(how, first.id))
+    team.send("reviewer", "What do you think?", sender="builder", thread=first.id)
+    again = team.send("builder", "Well.", sender="reviewer", **goes_on(how, first.id))
+    assert again.message.thread == first.id
+    team.join("reviewer.helper")
+    team.send("builder", "Very.", sender="reviewer.helper", **goes_on(how, first.id))
 
 
 @pytest.mark.promise("loop-guard")

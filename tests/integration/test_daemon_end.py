@@ -13,7 +13,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, suppress
+from contextlib import closing
 
 import pytest
 from websockets.exceptions import ConnectionClosed
@@ -76,24 +76,26 @@ def test_clients_are_told_and_nothing_of_it_is_left(house: Tended, number: int):
     assert [one["event"] for one in house.lines()][-2:] == ["ends", "ended"]
 
 
-@pytest.mark.parametrize("path", ["/api/v1/stream", "/api/v1/inbox/listen", "/mcp"])
-def test_who_is_told_of_events_for_ever_does_not_hold_it_up(house: Tended, path: str):
+@pytest.mark.parametrize("path", ["/api/v1/stream", "/api/v1/inbox/listen", "/api/v1/inbox/take", "/mcp"])
+def test_who_waits_for_something_to_happen_does_not_hold_it_up(house: Tended, path: str):
     house.configure(SERVES)
     house.start(serves=True)
-    accepts = "application/json, text/event-stream"
-    headers = {"Authorization": f"Bearer {house.token('planner')}", "Accept": accepts}
+    headers = {"Authorization": f"Bearer {house.token('planner')}", "Content-Type": "application/json"}
+    headers["Accept"] = "application/json, text/event-stream"
     with closing(http.client.HTTPConnection("127.0.0.1", house.port, timeout=BOUND)) as link:
         if path == "/mcp":
-            link.request("POST", path, json.dumps(HELLO), {**headers, "Content-Type": "application/json"})
+            link.request("POST", path, json.dumps(HELLO), headers)
             answer = link.getresponse()
             answer.read()
             headers["Mcp-Session-Id"] = answer.headers["mcp-session-id"]
-        link.request("GET", path, headers={**headers, "Accept": "text/event-stream"})
-        told = link.getresponse()
-        assert told.status == 200
+            headers["Accept"] = "text/event-stream"
+        if path.endswith("take"):
+            link.request("POST", path, '{"timeout": 30}', headers)
+            eventually(lambda: house.room.bell.waiting(house.room.known("planner").id))
+        else:
+            link.request("GET", path, headers=headers)
+            assert link.getresponse().status == 200
         assert house.end() == 0
-        with suppress(http.client.IncompleteRead):
-            told.read()
     lines = house.lines()
     assert [one["event"] for one in lines][-2:] == ["ends", "ended"]
     assert [one for one in lines if one["level"] in ("error", "warning")] == []

@@ -210,8 +210,10 @@ def test_whatever_comes_first_is_answered(house: House):
     assert (unknown["id"], unknown["error"]["code"]) == (1, -32601)
     assert other["id"] == 2
     assert "error" in other
-    [broken, wrong, no_number] = house.lines(b"{broken\n", {"id": 7, "what": "is this"}, b"[]\n")
+    odd = b'{"jsonrpc": "2.0", "id": NaN, "method": "ping"}\n'
+    [broken, none, wrong, no_number] = house.lines(b"{broken\n", odd, {"id": 7, "what": "is this"}, b"[]\n")
     assert broken["error"]["code"] == -32700
+    assert (none["id"], none["error"]["code"]) == (None, -32700)
     assert (wrong["id"], wrong["error"]["code"]) == (7, -32600)
     assert (no_number["id"], no_number["error"]["code"]) == (None, -32600)
 

@@ -52,6 +52,17 @@ def test_a_foreign_page_is_refused_though_it_has_the_cookie_or_a_token(web: Serv
 
 
 @pytest.mark.promise("web-identity")
+def test_nobody_takes_the_place_of_another_with_its_cursor(web: Served):
+    sent = web.room.send("builder", "one").id
+    with linked(web, "builder") as builder:
+        frame = builder.mail()
+        with linked(web, "planner", cursor=frame["cursor"]) as planner:
+            planner.hear("hello")
+            assert builder.ask("seen", cursor=frame["cursor"])["ok"] == {"seen": 1}
+    assert web.room.receipts(sent).deliveries[0].state == "seen"
+
+
+@pytest.mark.promise("web-identity")
 @pytest.mark.parametrize("path", [RELAY, COMPAT])
 def test_nobody_connects_as_another(web: Served, path: str):
     for name in ("planner", "human:ana"):

@@ -74,6 +74,7 @@ def test_an_agents_token_sees_only_what_it_has_a_part_in(web: Served):
     token = web.token("builder")
     assert [one["id"] for one in web.get("/messages", token=token).json["messages"]] == [mine.id]
     assert web.get(f"/messages/{theirs.id}", token=token).status == 404
+    assert web.post(f"/messages/{theirs.id}/withdraw", {}, token=token).status == 404
     assert web.get("/search?q=other", token=token).json["messages"] == []
     lacks = web.get("/stats", token=token).json
     assert lacks["error"] == "lacks_scope"

@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import parse_qsl
 
+from starlette.datastructures import Headers
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.types import Receive, Scope, Send
 
@@ -24,6 +25,7 @@ from postroom.protocol.operation import MAIL, OBSERVE
 from postroom.room.guest import Talk, evidence, may_settle_in, settle_in, talk
 from postroom.server.desk import Desk
 from postroom.server.guard import credentials, refuse
+from postroom.server.line import lasts
 from postroom.server.principal import Credentials, Principal, scopes
 
 if TYPE_CHECKING:
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
     from postroom.mcp_server.server import Tools
 
 T = TypeVar("T")
+
+_LISTENS = "subscriptions/listen"  # as a GET in the older protocol: for as long as somebody reads
 
 
 class Agency:
@@ -58,6 +62,8 @@ class Agency:
     async def _post(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._load()
         assert self._http is not None
+        if scope["method"] == "GET" or Headers(scope=scope).get("mcp-method") == _LISTENS:
+            lasts(scope)
         await self._http(scope, receive, send)
 
     async def _lines(self, scope: Scope, receive: Receive, send: Send) -> None:

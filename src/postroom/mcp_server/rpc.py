@@ -11,10 +11,17 @@ BROKEN, INVALID, INTERNAL = -32700, -32600, -32603
 _WORDS = {BROKEN: "Parse error", INVALID: "Invalid Request"}
 
 
+def _no_json(text: str) -> None:
+    raise ValueError(text)
+
+
+_decode = json.JSONDecoder(parse_constant=_no_json).decode  # Python knows NaN, and nobody else does
+
+
 def read(line: bytes) -> "tuple[Any, str, dict[str, Any]]":
     """The number, the method and the params of a message; of what is none, nothing."""
     try:
-        said: Any = json.loads(line)
+        said: Any = _decode(line.decode())
         number, method = said.get("id"), said.get("method") or ""
         params: Any = said.get("params")
         hash(number)
@@ -26,7 +33,7 @@ def read(line: bytes) -> "tuple[Any, str, dict[str, Any]]":
 def flaw(line: bytes) -> int:
     """The code of what is wrong with something that asks nothing; 0: it is an answer."""
     try:
-        said: Any = json.loads(line)
+        said: Any = _decode(line.decode())
     except (ValueError, RecursionError):
         return BROKEN
     return 0 if hasattr(said, "keys") and said.keys() & {"result", "error"} else INVALID

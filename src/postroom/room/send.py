@@ -10,6 +10,7 @@ from postroom.model.ladder import RUNGS, State, ended, reached
 from postroom.model.message import Agent, Delivery, Message, Sent, first_delivery, make
 from postroom.room import directory
 from postroom.room.draft import BARE, GATE, Draft, check_span, draft, plain
+from postroom.room.identity import is_of
 from postroom.room.unit import Unit
 
 if TYPE_CHECKING:
@@ -60,8 +61,10 @@ def send(
         if room.is_policed and not room.has_space(lane.mailbox):
             lane, note = admitted(room, tx, lane, wanted)
         goes_on = wanted.thread is not None or wanted.reply_to is not None
-        if goes_on and (held := held_back(room, tx, lane, wanted)) is not None:
-            return held
+        if goes_on:
+            _check_part(tx, lane.author, wanted)
+            if (held := held_back(room, tx, lane, wanted)) is not None:
+                return held
         # Nothing else is asked in this transaction, so who brings it may be the one to store its deliveries.
         message, holds = post(room, tx, lane, wanted, lingers=bool(room.couriers))
         if tx.vacant == lane.mailbox and holds is None:
@@ -225,8 +228,26 @@ def _continued(tx: "ReadTx", wanted: Draft) -> tuple[str, str | None]:
 def _named(tx: "ReadTx", ref: str) -> Message:
     found = tx.message(ref) if ids.is_uuid(ref) or ids.is_handle(ref) else None
     if found is None:
-        raise UnknownMessage(f"there is no message {ref!r} to continue", message_ref=ref)
+        raise _not_there(ref)
     return found
+
+
+def _not_there(ref: str) -> UnknownMessage:
+    return UnknownMessage(f"there is no message {ref!r} of yours to continue", message_ref=ref)
+
+
+def _check_part(tx: "ReadTx", author: Agent, wanted: Draft) -> None:
+    """An agent continues what it has a part in: with a part, it may read all of it."""
+    for ref in () if author.is_human else filter(None, (wanted.reply_to, wanted.thread)):
+        if not _has_part(tx, author.id, _named(tx, ref)):
+            raise _not_there(ref)
+
+
+def _has_part(tx: "ReadTx", author: str, message: Message) -> bool:
+    """Whether somebody, or a child of theirs, or who is above them, wrote or got any of its conversation."""
+    if message.sender_id == author or tx.mail(message.seq, author) is not None:
+        return True
+    return any(is_of(one, author) or is_of(author, one) for one in tx.thread_people(message.thread))
 
 
 def answer(

@@ -116,7 +116,8 @@ class Exchange:
         """From now on it gets its mail. `upto`: what it had got at an earlier connection."""
         self._loop, self._home = asyncio.get_running_loop(), threading.get_ident()
         if upto is not None:
-            for other in [old for old in self.connections() if old.stand.id == upto.stand]:
+            before = self._mailboxes.get(one.agent.id)
+            for other in [old for old in before.connections if old.stand.id == upto.stand] if before else ():
                 self.leave(other)
             await self._settled()
             await self._soon(partial(resume, self._desk.room, one.agent.id, upto))

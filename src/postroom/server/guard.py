@@ -15,7 +15,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from postroom.errors import ForeignPage, PostroomError, RateLimited, TooLarge
 from postroom.protocol.operation import PREFIX
 from postroom.server import problem
-from postroom.server.line import ENDLESS
 from postroom.server.principal import Credentials
 from postroom.server.rate import Rates
 from postroom.text import encode
@@ -181,7 +180,6 @@ def _with_headers(scope: Scope, send: Send) -> Send:
             for name, value in _HEADERS.items():
                 headers[name] = value
             headers.setdefault("cache-control", "no-store")
-            scope[ENDLESS] = headers.get("content-type", "").startswith("text/event-stream")
             if scope["scheme"] in ("https", "wss"):
                 headers["strict-transport-security"] = "max-age=31536000"
         await send(message)

@@ -26,8 +26,7 @@ except ImportError:  # where it was installed without its C part
 from postroom import host
 from postroom.server.haste import Hasty
 
-ENDLESS = "postroom.endless"  # of what is answered, whether it goes on for as long as somebody reads it
-_LINE = "postroom.line"
+_LASTS, _LINE = "postroom.lasts", "postroom.line"
 _TEXT, _MASKED, _LONGER = 0x81, 0x80, 126  # how a frame begins, by RFC 6455: a whole text; its length
 _SMALL, _LARGE = struct.Struct("!BBH").pack, struct.Struct("!BBQ").pack
 _MOST_READ = 1 << 16  # bytes in one go: for twice as many the C library has the kernel map pages each time
@@ -65,10 +64,19 @@ class Http(Hasty):
         self.client = peer(link) or self.client
 
     def shutdown(self) -> None:
-        """The server ends: what goes on for ever does not hold that up."""
+        """The server ends: whoever waits for something to happen does not hold that up."""
         super().shutdown()
-        if (self.scope or {}).get(ENDLESS):
+        if not (self.scope or {}).get(_LASTS):
+            return
+        if self.transport.get_write_buffer_size():  # it does not read what there was
+            self.transport.abort()
+        else:
             self.transport.close()
+
+
+def lasts(scope: Scope) -> None:
+    """Note of a request that it is answered when something happens, or for as long as somebody is there."""
+    scope[_LASTS] = True
 
 
 def line(scope: Scope) -> "WebSocket | None":
@@ -81,6 +89,7 @@ class WebSocket(WebSocketsSansIOProtocol):
 
     hear: Callable[[str], bool] | None = None  # told each text that comes; False: it is left to `receive`
     _is_left = False  # whether the one that is being read is
+    _pong = b""  # that nobody has read yet
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
@@ -124,6 +133,19 @@ class WebSocket(WebSocketsSansIOProtocol):
             return apply_mask(data[at + 4 :], data[at : at + 4]).decode()
         except UnicodeDecodeError:
             return None
+
+    def handle_ping(self) -> None:
+        """Who does not read is answered only the latest, once it does."""
+        if self.writable.is_set():
+            super().handle_ping()
+        else:
+            self._pong = b"".join(self.conn.data_to_send())
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        if self._pong:
+            self.transport.write(self._pong)
+            self._pong = b""
 
     def handle_text(self, event: Frame) -> None:
         is_free = event.fin and not self.close_sent and self.queue.empty()

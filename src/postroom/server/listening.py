@@ -27,6 +27,7 @@ from postroom.server import problem
 from postroom.server.desk import Desk
 from postroom.server.doorway import first_of, still_known
 from postroom.server.guard import credentials
+from postroom.server.line import lasts
 from postroom.server.stream import HEADERS, PING, frame
 
 PATH = f"{PREFIX}/inbox/listen"
@@ -108,6 +109,7 @@ class _Streamed(Response):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         held, headers = self._held, {**HEADERS, "content-type": "text/event-stream; charset=utf-8"}
         self._desk.held[held.id] = held
+        lasts(scope)
         try:
             start = [(name.encode(), value.encode()) for name, value in headers.items()]
             await send({"type": "http.response.start", "status": 200, "headers": start})

@@ -15,6 +15,7 @@ from postroom.server.desk import Desk
 from postroom.server.doorway import Known
 from postroom.server.feed import Feed, Item
 from postroom.server.guard import credentials
+from postroom.server.line import lasts
 from postroom.server.principal import Principal
 from postroom.text import encode
 
@@ -35,6 +36,7 @@ def route(desk: Desk, feed: Feed) -> Route:
         cursor = checked_cursor(after) if after else await feed.cursor()
         sieve = Sieve(desk, who, request.query_params.get("project"))
         known = Known(desk, credentials(request.scope))
+        lasts(request.scope)
         told = _told(feed, who, cursor, sieve, known, chars=_chars(request.query_params.get("chars")))
         return StreamingResponse(told, media_type="text/event-stream", headers=HEADERS)
 

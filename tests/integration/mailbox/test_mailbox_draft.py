@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
@@ -94,6 +95,29 @@ def test_one_that_somebody_did_something_to_is_not_used(
         assert came(shelf, "next.json").st_ino != made.st_ino
     is_kept = spoil is without_folder  # it may come back
     assert len(os.listdir("/proc/self/fd")) == open_before - (not is_kept)
+
+
+def test_one_that_is_out_of_reach_is_not_kept_open(
+    shelf: LocalShelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draft, stat = os.path.basename(prepared(shelf)), os.stat
+
+    def refused(name: str, **where: Any) -> os.stat_result:
+        if name == draft:
+            raise PermissionError
+        return stat(name, **where)
+
+    open_before = len(os.listdir("/proc/self/fd"))
+    monkeypatch.setattr(os, "stat", refused)
+    shelf.write(Folder.INBOX, "next.json", b"2")
+    assert len(os.listdir("/proc/self/fd")) == open_before - 1
+
+
+def test_who_leaves_takes_along_what_a_process_that_was_killed_has_just_made(shelf: LocalShelf) -> None:
+    with open(os.path.join(shelf.place, Folder.TAKING, ".77.0123456789ab"), "wb"):
+        pass
+    shelf.leave()
+    assert not os.path.exists(os.path.join(shelf.place, Folder.TAKING))
 
 
 def test_nobody_takes_it_for_one_that_was_left_however_old(shelf: LocalShelf) -> None:

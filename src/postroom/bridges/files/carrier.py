@@ -108,6 +108,7 @@ class Carrier:
             self._notice()
             self._inbox.enter()
             self._is_entered = True
+            self._inbox.settle()  # what lies in it from before
             more = self._inbox.put()
         self._inbox.check_context()
         pauses = [self._outbox.take_in(), self._inbox.settle(), self._receipts.update()]

@@ -35,7 +35,7 @@ class Draft(NamedTuple):
         """Whether it still is what bears that name there, under no other name, and empty."""
         try:
             named = os.stat(self.name, dir_fd=directory, follow_symlinks=False)
-        except FileNotFoundError:
+        except OSError:  # it is gone, or out of reach
             return False
         own = os.fstat(self.file)
         return os.path.samestat(named, own) and (own.st_nlink, own.st_size) == (1, 0)
@@ -73,22 +73,23 @@ def is_one(name: str) -> bool:
     return _NAME.fullmatch(name) is not None
 
 
-def discard(directory: int, name: str) -> bool:
-    """Remove what nobody will finish any more; whether that was so."""
-    try:
+def tidy(directory: int, young: float = _YOUNG) -> None:
+    """Remove what processes that were killed have left: what nobody has a lock on, and is no longer young."""
+    for name in filter(is_one, os.listdir(directory)):
+        _discard(directory, name, young)
+
+
+def _discard(directory: int, name: str, young: float) -> None:
+    with contextlib.suppress(OSError):  # it has taken its place, or is none of ours
         about = os.stat(name, dir_fd=directory, follow_symlinks=False)
-        if not stat.S_ISREG(about.st_mode) or time.time() - about.st_mtime < _YOUNG:
-            return False
+        if not stat.S_ISREG(about.st_mode) or (young and time.time() - about.st_mtime < young):
+            return
         file = os.open(name, _READ, dir_fd=directory)
         try:
-            if not host.lock(file):
-                return False
-            os.unlink(name, dir_fd=directory)
+            if host.lock(file):
+                os.unlink(name, dir_fd=directory)
         finally:
             os.close(file)
-    except OSError:
-        return False  # it has taken its place, or is none of ours
-    return True
 
 
 def put(

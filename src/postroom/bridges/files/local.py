@@ -202,12 +202,13 @@ class LocalShelf:
     def tidy(self) -> None:
         for folder in Folder:
             with contextlib.suppress(FileNotFoundError, BridgeError), self._opened(folder) as directory:
-                for name in filter(draft.is_one, os.listdir(directory)):
-                    draft.discard(directory, name)
+                draft.tidy(directory)
 
     def leave(self) -> None:
         self._drop()
         self.tidy()
+        with contextlib.suppress(FileNotFoundError, BridgeError), self._opened(Folder.TAKING) as aside:
+            draft.tidy(aside, 0.0)  # nobody else makes any there
         self.remove(Folder.INBOX, MARK)
         Here(self.place).clear()
         above, _, name = Folder.TAKING.rpartition("/")

@@ -76,7 +76,7 @@ def nack(call: Call) -> Json:
 
 
 def withdraw(call: Call) -> Json:
-    found = call.room.withdraw(call.args["ref"], sender=call.args.get("sender"))
+    found = call.room.withdraw(call.message().id, sender=call.args.get("sender"))
     return {"deliveries": [record.delivery(one) for one in found]}
 
 

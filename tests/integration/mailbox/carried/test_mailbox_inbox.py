@@ -263,6 +263,8 @@ def test_an_inbox_that_nobody_reads_is_filled_up_to_a_bound(
     bob.put_away(*bob.names("inbox")[:2])
     bob.carry()
     assert [one["body"] for one in bob.inbox()] == ["2", "3", "4", "5", "6"]
+    bob.again()
+    assert len(bob.inbox()) == 5, "whoever carries from now on"
 
 
 def test_two_carriers_at_once_deliver_each_letter_once(room: LocalRoom, bob: Postal) -> None:
