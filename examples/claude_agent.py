@@ -3,10 +3,10 @@
 import asyncio
 import sys
 
-from claude_agent_sdk import ClaudeSDKClient, ResultMessage
-
 import postroom
 from postroom.sdk.claude import options
+
+from claude_agent_sdk import ClaudeSDKClient, ResultMessage
 
 
 async def main(task: str, patience: float) -> None:

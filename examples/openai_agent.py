@@ -3,10 +3,10 @@
 import asyncio
 import sys
 
-from agents import Agent
-
 import postroom
 from postroom.sdk.openai import Mailbox
+
+from agents import Agent
 
 
 async def main(task: str, patience: float) -> None:

@@ -7,6 +7,7 @@ room.join("builder", role="builder", description="Write to me when something mus
 
 for message in room.listen("builder"):
     if message.body == "stop":
+        room.ack(message)  # or it comes again at the next start
         break
     again = " (perhaps for the second time)" if message.shown_before else ""
     room.reply(message, f"Built{again}: {message.body}")

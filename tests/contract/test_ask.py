@@ -208,6 +208,20 @@ def test_whose_question_goes_unanswered_learns_that_the_other_waits_for_it(room:
     assert "builder waits for your answer to" in late.value.hint
 
 
+def test_who_waits_no_longer_learns_whose_answer_is_missing(room: LocalRoom):
+    room.join("human:ana")
+    room.join("planner", supervisor="human:ana")
+    for to, whom in (("builder", "builder"), ("@up", "human:ana")):
+        for timeout, words in (
+            (0, "waits for an answer from {}"),
+            (0.01, "has no answer from {} after 0.01 s"),
+        ):
+            with pytest.raises(TimedOut) as late:
+                room.ask(to, "how far?", timeout=timeout)
+            handle = late.value.facts["message_ref"][-8:]
+            assert str(late.value) == f"question {handle} {words.format(whom)}"
+
+
 def test_a_gate_that_nobody_decides_in_time_is_no_answer(room: LocalRoom, clock: Clock):
     room.join("human:ana")
 

@@ -9,7 +9,7 @@ import pytest
 
 from postroom import host
 from postroom.errors import IllegalMove, MailboxLeased, StaleClaim, UnknownMessage
-from postroom.model.ladder import Evidence, Outcome, State
+from postroom.model.ladder import Cause, Evidence, Outcome, State
 from postroom.model.message import Mail
 from postroom.room.hand import Hand
 from postroom.room.local import LocalRoom
@@ -124,8 +124,8 @@ def test_a_lapsed_lease_returns_the_delivery_to_the_queue_labelled(room: LocalRo
     assert room.settle(second).state is State.SEEN
     with pytest.raises(StaleClaim):
         room.settle(first)
-    outcomes = [attempt.outcome for attempt in room.receipts(first.id).attempts]
-    assert outcomes == [Outcome.UNPROVEN, Outcome.PROVEN]
+    tries = [(attempt.outcome, attempt.cause) for attempt in room.receipts(first.id).attempts]
+    assert tries == [(Outcome.UNPROVEN, Cause.LAPSED), (Outcome.PROVEN, None)]
 
 
 @pytest.mark.promise("no-clock-lapses-a-handed-offer")
@@ -149,10 +149,8 @@ def test_what_a_dead_process_held_is_offered_again_labelled(room: LocalRoom, oth
     again, next_one = take(room), take(room)
     assert (again.body, again.shown_before) == ("one", True)
     assert (next_one.body, next_one.shown_before) == ("two", False)
-    assert [attempt.outcome for attempt in room.receipts(again.id).attempts] == [
-        Outcome.UNPROVEN,
-        Outcome.OPEN,
-    ]
+    tries = [(attempt.outcome, attempt.cause) for attempt in room.receipts(again.id).attempts]
+    assert tries == [(Outcome.UNPROVEN, Cause.GONE), (Outcome.OPEN, None)]
 
 
 def test_an_old_claim_is_refused_and_the_new_one_stands(room: LocalRoom, others: Others):

@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from postroom.errors import IllegalMove, PostroomError, StaleClaim
-from postroom.model.ladder import State
+from postroom.model.ladder import Cause, State
 from postroom.model.message import Mail
 from postroom.room.local import LocalRoom
 from postroom.room.verify import verify
@@ -163,10 +163,11 @@ def test_of_two_who_listen_one_is_shown_it(team: LocalRoom, enter: Enter):
 
 @pytest.mark.promise("one-of-many")
 def test_a_listener_that_leaves_it_unseen_releases_it(team: LocalRoom, enter: Enter):
-    team.send("one:@reviewers", "review this")
+    sent = team.send("one:@reviewers", "review this")
     listening = enter().listen("ann", timeout=0)
     next(listening)
     listening.close()  # type: ignore[attr-defined]
+    assert [attempt.cause for attempt in team.receipts(sent.id).attempts] == [Cause.LET_GO]
     assert team.take("ben") is not None
     assert team.take("ann") is None
 

@@ -148,13 +148,21 @@ def test_what_a_guide_says_to_type_can_be_typed_in_that_order(home: str, page: s
         assert cli.ok("send", "tester", "hello", "--as", "bob").code == 0
 
 
+def test_files_are_served_to_names_that_the_quick_start_leaves_free() -> None:
+    """Who has followed that has its agents already, and no directory takes their names."""
+    readme = Path(ROOT, "README.md").read_text(encoding="utf-8")
+    made = re.findall(r"(?:postroom join|--as|POSTROOM_AGENT=) ?([a-z]+)", readme)
+    assert {"builder", "planner"} <= set(made)
+    assert set(re.findall(r"mail/([a-z]+)", blocks("files.md", "sh")[0])).isdisjoint(made)
+
+
 def test_a_program_that_has_only_a_directory_does_what_the_guide_shows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     [program] = blocks("files.md", "python")
     monkeypatch.chdir(tmp_path)
-    with postroom.Mailbox("mail", "builder"), postroom.Mailbox("mail", "tester") as tester:
-        asked = tester.send("builder", "Is it ready?")
+    with postroom.Mailbox("mail", "packer"), postroom.Mailbox("mail", "tester") as tester:
+        asked = tester.send("packer", "Is it ready?")
         program = program.replace("timeout=60", "timeout=0")
         with redirect_stdout(io.StringIO()) as out:
             exec(program, {})

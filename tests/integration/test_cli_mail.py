@@ -349,6 +349,8 @@ def test_a_message_whose_reader_was_killed_says_that_it_may_have_been_shown(cli:
     again = cli.ok("read", "--as", "builder")
     assert "(may have been shown before)" in again.out
     text = cli.ok("receipts", message).out
-    assert "unproven after" in text
+    assert re.search(r"attempt 1: .+ unproven after .+, as its process ended with the message in hand", text)
+    tries = cli.ok("receipts", message, "--json").json["deliveries"][0]["history"]
+    assert [each["cause"] for each in tries] == ["gone", None]
     assert "an earlier attempt may have shown it already" in text
     assert "attempt 2" in text

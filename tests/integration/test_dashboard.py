@@ -83,6 +83,14 @@ def test_the_page_is_for_people(house: House):
     assert not instance.running(house.home)
 
 
+def test_who_is_given_an_address_to_open_the_page_is_told(house: House):
+    told = "human:ana is new here: it has an address now, and gets the answers\n"
+    assert told in house("dashboard", "--no-open", "--as", "human:ana").err
+    assert "is new here" not in house("dashboard", "--no-open", "--as", "human:ana").err
+    for flag in ("--json", "--quiet"):
+        assert "is new here" not in house("dashboard", "--no-open", "--as", "human:ben" + flag[2:], flag).err
+
+
 def test_a_port_that_is_taken_is_told_and_tried_again_and_the_daemon_runs_all_the_same(house: House):
     with socket.create_server(("127.0.0.1", house.port)):
         refused = house("dashboard", "--no-open", "--as", "human:ana")

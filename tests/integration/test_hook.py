@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from postroom.model.ladder import Evidence, Outcome, State
+from postroom.model.ladder import Cause, Evidence, Outcome, State
 from postroom.model.message import Delivery
 from postroom.room.local import LocalRoom
 from tests.hooking import ClaudeCode, run_hook
@@ -199,6 +199,7 @@ def test_what_was_not_proven_before_the_context_ended_is_shown_again_with_a_labe
     assert "may have been shown before" in text
     claude.stop()
     assert delivery(room, sent.id).state is State.SEEN
+    assert room.receipts(sent.id).attempts[0].cause is Cause.CONTEXT
     assert {s.agent for s in room.store.look().sessions(room.who("builder").id)} == {room.who("builder").id}
 
 

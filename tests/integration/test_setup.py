@@ -87,6 +87,11 @@ def test_every_event_runs_our_program_and_what_the_user_had_still_runs(user: Use
     assert os.access(hook, os.X_OK)
 
 
+def _ends(diff: str) -> list[bool]:
+    """Of each line that is added, whether a comma ends it."""
+    return [line.endswith(",") for line in diff.splitlines() if line.startswith("+")]
+
+
 @pytest.mark.promise("setup-shown")
 @pytest.mark.parametrize("runtime", RUNTIMES)
 def test_nothing_is_written_before_it_was_shown_and_agreed_to(user: User, runtime: str):
@@ -101,6 +106,7 @@ def test_nothing_is_written_before_it_was_shown_and_agreed_to(user: User, runtim
     if runtime in HOOKED:  # the command of each hook is as long as a paragraph: it is shown once
         assert (asked.out.count("[ -x "), shown.out.count("[ -x ")) == (2, 2 * len(load(runtime).points))
         assert all(f"{runtime} {point.event}" in asked.out for point in load(runtime).points)
+        assert _ends(asked.out) == _ends(shown.out), "also a line that is shortened has its comma"
     else:
         assert asked.out == shown.out
     assert "--yes" in asked.err
@@ -285,7 +291,9 @@ def test_on_a_terminal_it_asks_and_only_yes_is_yes(user: User, answer: str):
             heard = b""
             while b"[y/N]" not in heard:
                 heard += os.read(ours, 1024)
-            assert b"8 hooks in ~/.gemini/settings.json, a new file" in b" ".join(heard.split())
+            said = b" ".join(heard.split())
+            assert b"8 hooks in ~/.gemini/settings.json, a new file" in said
+            assert b"Gemini CLI is not on your PATH: this is for when it is" in said
             os.write(ours, f"{answer}\n".encode())
             assert b"-hooks/hook" in process.stdout.read()
             assert process.wait(BOUND) == 0
@@ -470,7 +478,8 @@ def test_several_are_set_up_and_undone_by_their_names(user: User):
 
 
 def test_what_its_user_must_know_is_told(user: User):
-    assert "Qwen Code is not on your PATH" in user.ok("setup", "qwen", "--yes").err
+    told = user.ok("setup", "qwen", "--yes").err
+    assert told.index("Qwen Code is not on your PATH") < told.index("Qwen Code is set up")
     user.ok("setup", "qwen", "--undo", "--yes")
     user.install("qwen")
     told = user.ok("setup", "qwen", "--yes").err

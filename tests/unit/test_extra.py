@@ -1,5 +1,6 @@
 """Where a library is missing, the command that is named installs it as this Postroom was installed."""
 
+import importlib
 import importlib.metadata
 import importlib.util
 import json
@@ -12,9 +13,10 @@ from typing import Any
 import pytest
 
 from postroom import extra
+from postroom.errors import InvalidValue
 from tests.process import ROOT
 
-EXTRAS = ("codex", "pty", "acp", "import", "remote", "otel")  # that hints name
+EXTRAS = ("codex", "pty", "acp", "import", "remote", "otel", "openai-sdk", "claude-sdk")  # that hints name
 
 
 REQUIRES = [
@@ -125,6 +127,20 @@ def test_a_library_that_is_in_no_extra_is_put_beside_us(
 ):
     install(monkeypatch, None, prefix)
     assert extra.library("gcsfs") == f"Install it: {command}"
+
+
+@pytest.mark.parametrize(
+    ("module", "library", "name"),
+    [("openai", "agents", "openai-sdk"), ("claude", "claude_agent_sdk", "claude-sdk")],
+)
+def test_a_mailbox_for_a_library_that_is_not_there_names_its_extra(
+    monkeypatch: pytest.MonkeyPatch, module: str, library: str, name: str
+):
+    monkeypatch.setitem(sys.modules, library, None)
+    monkeypatch.delitem(sys.modules, f"postroom.sdk.{module}", raising=False)
+    with pytest.raises(InvalidValue, match="SDK is not installed") as caught:
+        importlib.import_module(f"postroom.sdk.{module}")
+    assert caught.value.hint == extra.hint(name)
 
 
 def test_there_is_such_an_extra_and_no_other_command_is_named_anywhere():

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from postroom.model.conversation import Decision, Gate, Thread, Topic
-from postroom.model.ladder import Evidence, Outcome, Priority, State
+from postroom.model.ladder import Cause, Evidence, Outcome, Priority, State
 from postroom.model.manners import Manners
 from postroom.model.message import Agent, Attempt, Delivery, Event, Mail, Message, Project, Receipts, Sent
 from postroom.model.query import Hit, Snippet
@@ -23,6 +23,7 @@ KNOWN: dict[str, st.SearchStrategy[Any]] = {
     "str": TEXT, "int": NUMBER, "bool": st.booleans(), "Json": FACTS, "float": st.floats(0, 1e6),
     "State": st.sampled_from(State), "Priority": st.sampled_from(Priority),
     "Outcome": st.sampled_from(Outcome), "Evidence": st.sampled_from(Evidence),
+    "Cause": st.sampled_from(Cause),
     "list[str]": st.lists(TEXT, max_size=3), "None": st.none(),
     "list[Json]": st.lists(FACTS, min_size=1, max_size=2), "tuple[int, int]": st.tuples(NUMBER, NUMBER),
     "Spread": st.builds(Spread, NUMBER, NUMBER, NUMBER), "dict[str, Any]": FACTS,

@@ -6,7 +6,7 @@ from postroom.cli.letter import gist, is_doubtful
 from postroom.cli.moment import clock, long
 from postroom.cli.output import one_line
 from postroom.cli.route import told
-from postroom.model.ladder import RUNGS, Outcome, Priority, Reason, State, ended
+from postroom.model.ladder import RUNGS, Cause, Outcome, Priority, Reason, State, ended
 
 if TYPE_CHECKING:
     from postroom.cli.output import Output
@@ -28,6 +28,12 @@ _OUTCOMES = {
     Outcome.UNPROVEN: ("unproven", "red"),
     Outcome.UNCERTAIN: ("uncertain", "yellow"),
     Outcome.REFUSED: ("refused", "red"),
+}
+_CAUSES = {
+    Cause.GONE: "its process ended with the message in hand",
+    Cause.LAPSED: "its process did not hand it over in time",
+    Cause.CONTEXT: "its session ended, or began anew",
+    Cause.LET_GO: "its program stopped listening with the message in hand",
 }
 
 
@@ -178,5 +184,12 @@ def _attempt(attempt: "Attempt", out: "Output") -> str:
     took = (
         "" if attempt.ended_at is None else f" after {long((attempt.ended_at - attempt.claimed_at) / 1000)}"
     )
+    why = [f"as {_cause(attempt, attempt.cause)}"] if attempt.cause else []
     start = f"attempt {attempt.n}: {clock(attempt.claimed_at)} by {told(attempt.route)}"
-    return out.lay((start, f"process {pid}", out.paint(what, style) + took), 12, ", ")
+    return out.lay((start, f"process {pid}", out.paint(what, style) + took, *why), 12, ", ")
+
+
+def _cause(attempt: "Attempt", cause: Cause) -> str:
+    if cause is Cause.GONE and attempt.handed_at is None:
+        return "its process ended before it handed the message over"
+    return _CAUSES[cause]

@@ -42,7 +42,8 @@ def _shortened(line: str, one: "Target") -> str:
 
     events = "|".join(re.escape(point.event) for point in one.runtime.points)
     found = re.search(rf"^([-+].*?: \").*\b({one.runtime.name} (?:{events}))\b", line)
-    return f'{found[1]}… {found[2]} …"' if found and "/hook" in line else ""
+    comma = "," if line.rstrip().endswith(",") else ""
+    return f'{found[1]}… {found[2]} …"{comma}' if found and "/hook" in line else ""
 
 
 def summary(one: "Target", files: list[dict[str, Any]]) -> list[str]:

@@ -87,6 +87,15 @@ class Outcome(StrEnum):
     REFUSED = "refused"
 
 
+class Cause(StrEnum):
+    """What ended an attempt that nothing proved, where that is known."""
+
+    GONE = "gone"  # its process had ended
+    LAPSED = "lapsed"  # its process did not hand it over in time
+    CONTEXT = "context"  # its session ended, or began anew
+    LET_GO = "let_go"  # its program stopped listening, and had not asked for the next
+
+
 class Reason(StrEnum):
     """Why a delivery waits."""
 

@@ -6,7 +6,7 @@ NamedTuples, and no future import: this module is loaded by every hook and every
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from postroom.model.ids import handle
-from postroom.model.ladder import Evidence, Outcome, Priority, State
+from postroom.model.ladder import Cause, Evidence, Outcome, Priority, State
 
 Json = dict[str, Any]
 
@@ -156,6 +156,7 @@ class Attempt(NamedTuple):
     evidence: Evidence | None
     ended_at: int | None
     missing: int = 0  # characters of the body that it did not show
+    cause: Cause | None = None
 
 
 class Mail(NamedTuple):

@@ -49,7 +49,7 @@ _MANNERS = document(
 _ATTEMPT = document(
     {"recipient_id": TEXT, "n": NUMBER, "route": TEXT, "context": TEXT, "nonce": MAYBE, "claimer": TEXT,
      "claimed_at": MOMENT, "handed_at": MOMENT, "outcome": TEXT, "evidence": MAYBE, "ended_at": MOMENT,
-     "missing": NUMBER},
+     "missing": NUMBER, "cause": MAYBE},
 )  # fmt: skip
 
 SHAPES: dict[str, Json] = {

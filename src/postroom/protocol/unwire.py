@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from postroom.errors import StoreNewer
 from postroom.model.conversation import Attachment, Decision, Gate, Thread, Topic
-from postroom.model.ladder import Evidence, Outcome, Priority, State
+from postroom.model.ladder import Cause, Evidence, Outcome, Priority, State
 from postroom.model.manners import Manners
 from postroom.model.manners import read as read_manners
 from postroom.model.message import (
@@ -164,7 +164,7 @@ def attempt(d: Document, seq: int) -> Attempt:
     return Attempt(
         seq, d["recipient_id"], d["n"], d["route"], d["context"], d["nonce"] or "", d["claimer"],
         _at(d["claimed_at"]), moment(d["handed_at"]), Outcome(d["outcome"]), _evidence(d),
-        moment(d["ended_at"]), d["missing"],
+        moment(d["ended_at"]), d["missing"], Cause(d["cause"]) if d.get("cause") else None,
     )  # fmt: skip
 
 

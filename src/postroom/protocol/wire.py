@@ -122,6 +122,7 @@ def attempt(a: Attempt) -> Document:
         "evidence": a.evidence.value if a.evidence else None,
         "ended_at": iso(a.ended_at),
         "missing": a.missing,
+        "cause": a.cause.value if a.cause else None,
     }
 
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 
 GLANCE = 2.0  # seconds between two looks at whether whoever was asked still lives
+_FEW = 3  # names that a sentence has room for
 _EXITS = (State.BOUNCED, State.DEAD, State.EXPIRED)
 
 
@@ -206,10 +207,19 @@ def _why_not(tx: "ReadTx", delivery: Delivery) -> str | None:
 def _timed_out(room: "LocalRoom", request: Message, to: str, timeout: float, letters: list[Mail]) -> TimedOut:
     known = dict.fromkeys((*(unanswered.told(mail) for mail in letters), *_counter_questions(room, request)))
     return TimedOut(
-        f"no answer from {to} to {request.handle} within {timeout:g} s", message_ref=request.id,
+        _without_answer(room, request, to, timeout), message_ref=request.id,
         hint=f"It is {'; '.join((_state(room, request), *known))}; a late answer comes to your inbox."
         f" See: postroom receipts {request.handle}",
     )  # fmt: skip
+
+
+def _without_answer(room: "LocalRoom", request: Message, to: str, timeout: float) -> str:
+    """Of a group, whoever is in it, unless they are many."""
+    found = [d.recipient for d in room.store.look().deliveries(request.seq) if d.state is not State.WITHDRAWN]
+    whom = ", ".join(found) if 0 < len(found) <= _FEW else to
+    if timeout <= 0:
+        return f"question {request.handle} waits for an answer from {whom}"
+    return f"question {request.handle} has no answer from {whom} after {timeout:g} s"
 
 
 def _counter_questions(room: "LocalRoom", request: Message) -> list[str]:

@@ -1,6 +1,6 @@
 """The attempts at a delivery, read from its history: every try, how it ended, and on what evidence."""
 
-from postroom.model.ladder import Evidence, Outcome
+from postroom.model.ladder import Cause, Evidence, Outcome
 from postroom.model.message import Attempt, Delivery, Event
 
 
@@ -32,5 +32,6 @@ def _continued(attempt: Attempt, event: Event) -> Attempt:
         handed = attempt.handed_at or at
         return attempt._replace(outcome=Outcome.PROVEN, evidence=evidence, handed_at=handed, ended_at=at)
     if "outcome" in event.payload:
-        return attempt._replace(outcome=Outcome(event.payload["outcome"]), ended_at=at)
+        cause = Cause(event.payload["cause"]) if "cause" in event.payload else None
+        return attempt._replace(outcome=Outcome(event.payload["outcome"]), ended_at=at, cause=cause)
     return attempt

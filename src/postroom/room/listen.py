@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from postroom import host, label
 from postroom.errors import StaleClaim
 from postroom.model.enclosure import disclose
-from postroom.model.ladder import Priority, State
+from postroom.model.ladder import Cause, Priority, State
 from postroom.model.message import Mail, first_delivery, make
 from postroom.room import one
 from postroom.room.hand import NOTHING
@@ -231,7 +231,7 @@ class Listening(Iterator[Mail]):
             tx.append("delivery.labelled", self.agent, about=current.message, status="stored")
             keep_resting(tx, current)
         elif is_offered(current) and current.delivery.nonce == shown.delivery.nonce:
-            give_back(tx, current, self._room.settings)
+            give_back(tx, current, self._room.settings, cause=Cause.LET_GO)
 
     def __enter__(self) -> "Listening":
         return self

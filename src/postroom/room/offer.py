@@ -6,7 +6,7 @@ from postroom import host
 from postroom.errors import IllegalMove, MailboxLeased, StaleClaim, UnknownMessage
 from postroom.model import ids
 from postroom.model.context import context_id, session_id
-from postroom.model.ladder import Outcome, State, move
+from postroom.model.ladder import Cause, Outcome, State, move
 from postroom.model.message import Agent, Delivery, Json, Lease, Mail, Message, make
 from postroom.room import directory, one
 from postroom.room.rest import keep_resting
@@ -186,5 +186,5 @@ def break_lease(tx: "WriteTx", lease: Lease, room: "LocalRoom") -> None:
         taken = claim(
             tx, mail, route="listen", context=lease.context, handed=True, lease=0, claimer=lease.holder
         )
-        give_back(tx, taken, room.settings)
+        give_back(tx, taken, room.settings, cause=Cause.GONE)
     tx.append("lease.ended", lease.agent, payload={"fence": lease.fence, "clean": False})

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from postroom import config
 from postroom.model.context import context_id, is_main, is_part, main_id
-from postroom.model.ladder import Outcome, State
+from postroom.model.ladder import Cause, Outcome, State
 from postroom.model.message import Agent, Mail, Session
 from postroom.room import directory, one
 from postroom.room.seat import Around, Seat, bears, followed, goes_on_elsewhere, is_live
@@ -167,9 +167,10 @@ def return_unproven(
 
     The latter is `uncertain`: it may yet be seen there, and no number of such attempts makes it dead.
     """
+    cause = Cause.CONTEXT if outcome is Outcome.UNPROVEN else None
     for mail in tx.offered(session.agent, session.process):
         if _is_in(mail, session):
-            give_back(tx, mail, room.settings, outcome)
+            give_back(tx, mail, room.settings, outcome, cause=cause)
 
 
 def _unanswered(tx: "ReadTx", session: Session) -> list[Mail]:

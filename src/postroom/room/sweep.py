@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING
 
 from postroom import host
 from postroom.config import Settings
-from postroom.model.ladder import Outcome, Reason, State, move
-from postroom.model.message import Mail
+from postroom.model.ladder import Cause, Outcome, Reason, State, move
+from postroom.model.message import Json, Mail
 from postroom.room import one
 from postroom.room.bounce import bounce
 from postroom.room.draft import REQUEST
@@ -44,17 +44,25 @@ def _act(tx: "WriteTx", mail: Mail, settings: Settings) -> None:
         if not keep_resting(tx, mail):
             release(tx, mail)
     else:
-        give_back(tx, mail, settings)
+        give_back(tx, mail, settings, cause=Cause.LAPSED)
 
 
-def expire(tx: "WriteTx", mail: Mail, outcome: Outcome = Outcome.UNPROVEN) -> None:
+def expire(
+    tx: "WriteTx", mail: Mail, outcome: Outcome = Outcome.UNPROVEN, cause: Cause | None = None
+) -> None:
     move(mail.delivery.state, State.EXPIRED)
-    payload = {"n": mail.delivery.attempts, "outcome": outcome.value} if is_offered(mail) else {}
+    payload = _ended(mail, outcome, cause) if is_offered(mail) else {}
     tx.append(
         "delivery.expired", mail.delivery.recipient_id, about=mail.message, payload=payload, status="expired"
     )
     if one.is_one(mail.message):
         one.expire(tx, mail.message, mail.delivery.recipient_id)
+
+
+def _ended(mail: Mail, outcome: Outcome, cause: Cause | None) -> Json:
+    """How an attempt ended, as its event tells it."""
+    told = {"n": mail.delivery.attempts, "outcome": outcome.value}
+    return told if cause is None else {**told, "cause": cause.value}
 
 
 def is_offered(mail: Mail) -> bool:
@@ -73,21 +81,24 @@ def give_back(
     settings: Settings,
     outcome: Outcome = Outcome.UNPROVEN,
     reason: Reason | None = None,
+    *,
+    cause: Cause | None = None,
 ) -> None:
     """Return an offered delivery to the queue; after too many unproven attempts it is dead instead.
 
     It is labelled "may have been shown before" unless the attempt is known to have failed. What expired
-    meanwhile does not come back. `reason`: why it waits from now on, unless nothing proved it.
+    meanwhile does not come back. `reason`: why it waits from now on, unless nothing proved it; `cause`: what
+    ended the attempt.
     """
     if mail.message.expires_at is not None and mail.message.expires_at <= tx.now:
-        expire(tx, mail, outcome)
+        expire(tx, mail, outcome, cause)
         _tell_expired(tx, [mail])
         return
     delivery, unproven = mail.delivery, outcome is Outcome.UNPROVEN
     if unproven and delivery.unproven + 1 >= settings.max_unproven:
         move(delivery.state, State.DEAD)
         death = f"unproven after {delivery.unproven + 1} attempts"
-        payload = {"n": delivery.attempts, "outcome": outcome.value, "reason": death}
+        payload = {**_ended(mail, outcome, cause), "reason": death}
         tx.append("delivery.dead", delivery.recipient_id, about=mail.message, payload=payload, status="dead")
         if not one.is_one(mail.message) or not one.free(tx, mail.message, delivery.recipient_id):
             bounce(tx, mail, death)
@@ -95,8 +106,7 @@ def give_back(
     move(delivery.state, State.STORED)
     why = Reason.UNPROVEN if unproven else reason
     payload = {
-        "n": delivery.attempts,
-        "outcome": outcome.value,
+        **_ended(mail, outcome, cause),
         "label": outcome not in (Outcome.LOST, Outcome.REFUSED),
         "reason": why.value if why else None,
         "expires_at": mail.message.expires_at,
@@ -132,7 +142,7 @@ def _free_all(tx: "WriteTx", recipient: str, claimer: str, settings: Settings) -
             if theirs is None:
                 one.free(tx, held.message, "")
             elif is_offered(theirs):
-                give_back(tx, theirs, settings)
+                give_back(tx, theirs, settings, cause=Cause.GONE)
             else:
                 one.desert(tx, theirs)
         freed += len(page)
@@ -150,6 +160,6 @@ def _give_back_all(tx: "WriteTx", recipient: str, claimer: str, settings: Settin
     returned = 0
     while page := tx.offered(recipient, claimer):
         for mail in page:
-            give_back(tx, mail, settings)
+            give_back(tx, mail, settings, cause=Cause.GONE)
         returned += len(page)
     return returned

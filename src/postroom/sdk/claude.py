@@ -20,6 +20,11 @@ from postroom.setup import file, standing
 from postroom.setup.plan import Target, make_ready, target
 from postroom.setup.record import HOOKS
 
+try:
+    _sdk = import_module("claude_agent_sdk")
+except ImportError as exc:
+    raise InvalidValue("the Claude Agent SDK is not installed", hint=extra.hint("claude-sdk")) from exc
+
 _RUNTIME = "claude"
 _ALL = ["user", "project", "local"]  # the settings that Claude Code reads by itself
 
@@ -29,15 +34,11 @@ def options(room: LocalRoom, **more: Any) -> Any:
 
     What `more` says of servers, tools, settings and variables is kept.
     """
-    try:
-        made = import_module("claude_agent_sdk").ClaudeAgentOptions
-    except ImportError as exc:
-        raise InvalidValue("the Claude Agent SDK is not installed", hint=extra.hint("claude-sdk")) from exc
     one = target(room.home, _RUNTIME)
     servers = {"postroom": {"type": "stdio", **one.place.tools()}, **more.pop("mcp_servers", {})}
     tools = [*more.pop("allowed_tools", ()), "mcp__postroom"]
     env = {"POSTROOM_AGENT": room.who().address, "POSTROOM_HOME": room.home, **more.pop("env", {})}
-    return made(
+    return _sdk.ClaudeAgentOptions(
         mcp_servers=servers, allowed_tools=tools, env=env, **_hooked(one, more.pop("settings", None), more)
     )
 

@@ -56,7 +56,7 @@ def _give(url: str, person: str, args: "argparse.Namespace", context: "Context")
 
 def _person(name: str, context: "Context") -> "Agent":
     """Who looks, given an address if need be: what is sent from the page is theirs."""
-    from postroom.cli.person import claim, login
+    from postroom.cli.person import claim, greet, login
     from postroom.errors import NoIdentity
     from postroom.room.directory import caller_or_new
 
@@ -66,7 +66,9 @@ def _person(name: str, context: "Context") -> "Agent":
     if not who:
         raise NoIdentity
     with room.write() as tx:
-        return caller_or_new(tx, who, room.scope)
+        found = caller_or_new(tx, who, room.scope)
+    greet(context)
+    return found
 
 
 def _forget(context: "Context") -> int:

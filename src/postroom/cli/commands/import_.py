@@ -247,7 +247,7 @@ def _put_agents(done: dict[str, Any], context: "Context") -> None:
         for name, table in done["agents"].items()
     ]  # fmt: skip
     if rows:
-        context.put_table(rows, ("bold", "", "dim"), ("AGENT", "", "REACHED BY"))
+        context.put_table(rows, ("bold", "", "dim"), ("AGENT", "HERE", "REACHED BY"))
 
 
 def _tell_kept(done: dict[str, Any], context: "Context") -> None:

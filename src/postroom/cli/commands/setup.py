@@ -195,7 +195,7 @@ def _planned(one: "Target", *, replace: bool) -> _Planned:
 
 def _carried_out(wanted: _Planned, args: "argparse.Namespace", context: "Context") -> str:
     """Do it, if there is anything to do and it is agreed to; what became of it."""
-    from postroom.cli.wiring import agreed, summary
+    from postroom.cli.wiring import agreed
     from postroom.hooks import program
     from postroom.setup.plan import carry_out, carry_out_undo, is_wired
 
@@ -206,7 +206,7 @@ def _carried_out(wanted: _Planned, args: "argparse.Namespace", context: "Context
         return "unchanged"
     if args.dry_run:
         return "dry_run"
-    if files and not agreed(f"Write this for {one.runtime.title}?", args, context, summary(one, files)):
+    if files and not agreed(f"Write this for {one.runtime.title}?", args, context, _about(one, files)):
         return "declined"
     is_new = not is_wired(one)
     context.room(create=True).projects()  # what is wired wants a room that is there
@@ -220,6 +220,16 @@ def _carried_out(wanted: _Planned, args: "argparse.Namespace", context: "Context
     return "done"
 
 
+def _about(one: "Target", files: list[dict[str, Any]]) -> list[str]:
+    """What is told above the question: what is done to which file, and whether its CLI is there."""
+    from postroom.cli.wiring import summary
+    from postroom.room.call import program_of
+
+    title = one.runtime.title
+    absent = [] if program_of(one.runtime) else [f"{title} is not on your PATH: this is for when it is"]
+    return [*summary(one, files), *absent]
+
+
 def _done(one: "Target", left: list[str]) -> str:
     if one.scope == "plugin" and left:
         return f"The plugin for {one.runtime.title} is written, and not installed yet"
@@ -229,9 +239,7 @@ def _done(one: "Target", left: list[str]) -> str:
 def _tell_before_use(one: "Target", context: "Context", *, is_new: bool) -> None:
     from postroom.room.call import program_of
 
-    if not program_of(one.runtime):
-        context.note(f"  {one.runtime.title} is not on your PATH: this is for when it is")
-    elif is_new:
+    if is_new and program_of(one.runtime):
         context.note("  sessions that run already take part after a restart")
 
 
