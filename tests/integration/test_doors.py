@@ -1,16 +1,21 @@
 """Every door into the room, and every door out of it: what is sent by any is heard at all others."""
 
+import asyncio
 import json
+import os
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from typing import Any
 
 import pytest
 
 from postroom.room.local import LocalRoom
 from tests.integration.test_server import at_socket
+from tests.postal import Postal
 from tests.relayed import Link, linked, linked_locally
 from tests.served import BOUND, Served, served
+from tests.toolbox import call
+from tests.toolbox import over_http as over_mcp
 
 pytestmark = pytest.mark.promise("relay-doors")
 
@@ -27,6 +32,11 @@ def web(room: LocalRoom) -> Iterator[Served]:
 
 def compat(web: Served, name: str) -> Link:
     return linked(web, name, path=f"{COMPAT}?agent_id={name}")
+
+
+def mailbox(web: Served, name: str) -> Postal:
+    """Of files, carried by hand."""
+    return Postal(web.room, os.path.join(os.path.dirname(web.room.home), "tree"), name)
 
 
 # Each sends BODY to `builder`, in the name of `planner`.
@@ -60,7 +70,29 @@ def over_compat(web: Served) -> None:
         assert ana.raw()["content"] == BODY  # it is stored: the connection may end
 
 
-SENDING = [in_process, over_unix, over_http, over_websocket, over_unix_websocket, over_compat]
+def to_a_session(web: Served) -> None:
+    body, token = {"message": BODY}, web.token("planner")
+    assert web.post("/api/sessions/builder/send", body, token=token, prefix="").status == 200
+
+
+def by_tool(web: Served) -> None:
+    async def run() -> None:
+        async with over_mcp(web.url, web.token("planner")) as planner:
+            await call(planner, "send", to="builder", body=BODY)
+
+    asyncio.run(run())
+
+
+def by_file(web: Served) -> None:
+    with closing(mailbox(web, "planner")) as planner:
+        planner.put("letter.json", {"id": "1", "to": "builder", "payload": {"text": BODY}})
+        planner.carry()
+
+
+SENDING = [
+    in_process, over_unix, over_http, over_websocket, over_unix_websocket, over_compat, to_a_session, by_tool,
+    by_file,
+]  # fmt: skip
 
 
 # Each gives what hears the next message that reaches `builder`: its body.
@@ -90,6 +122,11 @@ def pushed(web: Served, stack: ExitStack) -> Callable[[], str]:
     return lambda: builder.mail()["mail"]["body"]
 
 
+def pushed_over_unix(web: Served, stack: ExitStack) -> Callable[[], str]:
+    builder = stack.enter_context(linked_locally(web, "/ws/projects/p?agent=builder"))
+    return lambda: builder.mail()["mail"]["body"]
+
+
 def pushed_compat(web: Served, stack: ExitStack) -> Callable[[], str]:
     builder = stack.enter_context(compat(web, "builder"))
     return lambda: builder.raw()["content"]
@@ -101,21 +138,49 @@ def watched(web: Served, stack: ExitStack) -> Callable[[], str]:
 
 
 def streamed(web: Served, stack: ExitStack) -> Callable[[], str]:
+    events = told(web, stack, "/api/v1/stream")
+    return lambda: next(one for one in events if "message" in one.get("payload", {}))["payload"]["message"][
+        "body"
+    ]
+
+
+def listening(web: Served, stack: ExitStack) -> Callable[[], str]:
+    events = told(web, stack, "/api/v1/inbox/listen")
+    assert "listener" in next(events)  # from now on the mailbox is its own
+    return lambda: next(events)["body"]
+
+
+def told(web: Served, stack: ExitStack, path: str) -> Iterator[Any]:
+    """What each event that `builder` is told there has with it."""
     link = web.connection()
     stack.callback(link.close)
-    link.request("GET", "/api/v1/stream", headers={"Authorization": f"Bearer {web.token('builder')}"})
+    link.request("GET", path, headers={"Authorization": f"Bearer {web.token('builder')}"})
     stream = link.getresponse()
+    return (json.loads(line[6:]) for line in iter(stream.readline, b"") if line.startswith(b"data: "))
+
+
+def reading_by_tool(web: Served, stack: ExitStack) -> Callable[[], str]:
+    async def run() -> str:
+        async with over_mcp(web.url, web.token("builder")) as builder:
+            return (await call(builder, "read"))["messages"][0]["body"]
+
+    return lambda: asyncio.run(run())
+
+
+def in_its_files(web: Served, stack: ExitStack) -> Callable[[], str]:
+    builder = stack.enter_context(closing(mailbox(web, "builder")))
 
     def hear() -> str:
-        while line := stream.readline().decode():
-            if line.startswith("data: ") and "message" in (said := json.loads(line[6:])).get("payload", {}):
-                return said["payload"]["message"]["body"]
-        raise AssertionError("the stream ended")
+        builder.carry()
+        return builder.inbox()[0]["body"]
 
     return hear
 
 
-HEARING = [taking, taking_over_http, taking_over_unix, pushed, pushed_compat, watched, streamed]
+HEARING = [
+    taking, taking_over_http, taking_over_unix, pushed, pushed_over_unix, pushed_compat, watched, streamed,
+    listening, reading_by_tool, in_its_files,
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("hearing", HEARING)

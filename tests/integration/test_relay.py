@@ -1,6 +1,8 @@
 """The relay: real WebSockets to a real server."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 
 import pytest
 from websockets.exceptions import ConnectionClosed
@@ -260,3 +262,35 @@ def test_a_message_to_many_is_claimed_for_all_who_are_connected_as_it_is_stored(
     finally:
         for link in links:
             link.close()
+
+
+@pytest.mark.promise("relay-doors")
+def test_twenty_who_write_a_hundred_messages_each_all_get_them_once(web: Served):
+    """In a ring, all at once; each says of what it gets that it has seen it."""
+    names = [f"a{n}" for n in range(20)]
+    bodies = {name: [f"{name}, {n}" for n in range(100)] for name in names}
+    for name in names:
+        web.room.join(name)
+    with ExitStack() as stack:
+        links = {name: stack.enter_context(linked(web, name)) for name in names}
+
+        def converse(name: str, to: str, sender: str) -> list[str]:
+            link, got, cursor = links[name], list[str](), ""
+            for body in bodies[name]:
+                link.say(op="send", to=to, body=body)
+            while len(got) < len(bodies[sender]):
+                frame = link.mail()
+                cursor = frame["cursor"]
+                got.append(frame["mail"]["body"])
+                link.say(op="seen", cursor=cursor)
+            link.ask("seen", cursor=cursor)
+            return got + [one["mail"]["body"] for one in link.has_heard_all() if one["type"] == "mail"]
+
+        with ThreadPoolExecutor(len(names)) as pool:
+            after, before = names[1:] + names[:1], names[-1:] + names[:-1]
+            heard = dict(zip(names, pool.map(converse, names, after, before), strict=True))
+    assert heard == {name: bodies[sender] for name, sender in zip(names, before, strict=True)}
+    assert [name for name in names if web.room.peek(name)] == []
+    found = [one for name in names for message, _ in web.room.sent(name, limit=200) for one in
+             web.room.receipts(message.id).deliveries]  # fmt: skip
+    assert ([one.state.value for one in found], {one.attempts for one in found}) == (["seen"] * 2000, {1})

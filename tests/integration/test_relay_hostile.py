@@ -3,7 +3,7 @@
 import json
 import socket
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import pytest
@@ -11,7 +11,7 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from postroom.room.local import LocalRoom
-from postroom.server import relay
+from postroom.server import line, relay
 from tests.process import until
 from tests.relayed import headers_of, linked
 from tests.served import BOUND, Served, served
@@ -26,6 +26,20 @@ def web(room: LocalRoom) -> Iterator[Served]:
     room.join("human:ana")
     with served(room) as found:
         yield found
+
+
+@contextmanager
+def plain(web: Served) -> Iterator[socket.socket]:
+    """A WebSocket of `builder` that nobody tends: it answers nothing, and reads what it is told to."""
+    with socket.create_connection(("127.0.0.1", web.port), BOUND) as link:
+        head = (
+            f"GET {RELAY} HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n"
+            f"Authorization: {headers_of(web, 'builder')['Authorization']}\r\n\r\n"
+        )
+        link.sendall(head.encode())
+        assert link.recv(12) == b"HTTP/1.1 101"
+        yield link
 
 
 def refused(web: Served, path: str, headers: dict[str, str], **query: Any) -> tuple[int, str]:
@@ -142,14 +156,7 @@ def test_a_frame_of_10_mb_ends_its_connection_and_no_other(web: Served, path: st
 
 def test_what_is_no_websocket_frame_ends_its_connection_and_no_other(web: Served):
     with linked(web, "planner") as planner:
-        with socket.create_connection(("127.0.0.1", web.port), BOUND) as link:
-            head = (
-                f"GET {RELAY} HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-                "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n"
-                f"Authorization: {headers_of(web, 'builder')['Authorization']}\r\n\r\n"
-            )
-            link.sendall(head.encode())
-            assert link.recv(12) == b"HTTP/1.1 101"
+        with plain(web) as link:
             link.sendall(b"\xff" * 200)
             while link.recv(1 << 16):
                 pass
@@ -213,6 +220,54 @@ def test_who_asks_and_reads_no_answer_is_not_read_any_more(web: Served):
         answered = 0
         while answered < 100:
             answered += "ok" in builder.raw()
+
+
+@pytest.fixture
+def impatient(room: LocalRoom, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
+    """A server that soon asks whether a client is still there."""
+    for name in ("_PING", "_PONG"):
+        monkeypatch.setattr(line, name, 0.1)
+    with served(room) as found:
+        yield found
+
+
+@pytest.mark.promise("relay-unproven")
+def test_who_answers_no_ping_is_shown_out_and_what_it_had_is_offered_again(impatient: Served):
+    sent = impatient.room.send("builder", "hello")
+    with plain(impatient) as link:
+        heard = b"".join(iter(lambda: link.recv(1 << 16), b""))
+    assert sent.id.encode() in heard
+    assert heard.endswith((1011).to_bytes(2, "big") + b"keepalive ping timeout")
+    until(lambda: impatient.room.receipts(sent.id).deliveries[0].state == "stored")
+    again = impatient.room.take("builder")
+    assert again is not None
+    assert (again.id, again.delivery.shown_before) == (sent.id, True)
+
+
+@pytest.mark.promise("relay-unproven")
+def test_who_reads_nothing_any_more_does_not_keep_its_mail_for_ever(impatient: Served):
+    """As a machine that has gone does: what is written to it lies in buffers, and so would a goodbye."""
+    refs = [impatient.room.send("builder", "x" * 200_000).id for _ in range(100)]
+    with plain(impatient):
+        until(lambda: impatient.room.receipts(refs[-1]).attempts)
+        until(lambda: impatient.open == 0)
+        until(lambda: len(impatient.room.peek("builder", limit=200)) == len(refs))
+
+
+def test_who_is_read_slowly_by_us_is_not_taken_for_gone(open_room, monkeypatch: pytest.MonkeyPatch):
+    """Its answer to a ping lies behind what it may not have said yet."""
+    from tests.conftest import UNLIMITED
+
+    for name in ("_PING", "_PONG"):
+        monkeypatch.setattr(line, name, 0.3)
+    room = open_room("planner", settings=UNLIMITED._replace(http_rate=20))
+    room.join("planner")
+    with served(room) as web, linked(web, "planner") as flooding:
+        for n in range(130):
+            flooding.say(id=n, op="ping")
+        answered: list[int] = []
+        while len(answered) < 130:
+            answered += [one["id"] for one in (flooding.raw(),) if "ok" in one]
 
 
 def test_a_token_that_is_revoked_ends_its_connection(web: Served, monkeypatch: pytest.MonkeyPatch):

@@ -1,14 +1,26 @@
 """A person at the page sees who is stuck, stops an agent, decides, and sees to what was given up."""
 
+from collections.abc import Iterator
+
 import pytest
 from playwright.sync_api import Page, expect
 
+from postroom import host
+from postroom.bridges import manifest
+from postroom.bridges.manifest import Manifest
+from postroom.bridges.terminal.reading import Reading, State
+from postroom.clock import wall
+from postroom.config import Settings
 from postroom.home import at_home
 from postroom.model.manners import read
-from postroom.model.message import Json
+from postroom.model.message import Agent, Json
+from postroom.room.local import LocalRoom
 from postroom.top.doing import attach, hindrance, in_order
+from tests.clockwork import Clock
 from tests.page.hall import Hall
+from tests.page.scripted import PROJECT
 from tests.top.test_words import agent, session
+from tests.tui.stage import Pane, Stage
 
 
 def test_who_is_stuck_is_the_first_thing_to_see(hall: Hall, page: Page):
@@ -151,6 +163,56 @@ def test_an_agent_is_paused_after_it_was_confirmed_and_resumed(hall: Hall, page:
     assert not read(hall.room.known("backend").manners).paused
 
 
+@pytest.fixture
+def stage() -> Iterator[Stage]:
+    with Stage() as stage:
+        yield stage
+
+
+@pytest.mark.promise("page-steers")
+def test_what_works_in_a_terminal_is_stopped_once_that_was_confirmed_and_that_is_proven(
+    hall: Hall, stage: Stage, page: Page
+):
+    pane = stage.agent("--turn", "-1")
+    pane.control("busy")
+    tend(hall.room, hall.room.known("backend"), pane)
+    hall.up().open(page, "#/agents")
+    person = page.locator(".person", has_text="backend")
+    expect(person.locator(".doing .word")).to_have_text("working")
+    page.get_by_role("button", name="Stop backend").click()
+    asked = page.get_by_role("dialog", name="Stop backend?")
+    expect(asked).to_contain_text("Ends what it does now.")
+    assert pane.bytes() == b""
+    asked.get_by_role("button", name="Stop it").click()
+    done = page.get_by_role("dialog")
+    expect(done.get_by_role("heading")).to_have_text("It has stopped: proven.")
+    expect(done).to_contain_text("Escape was pressed, and ")
+    expect(done).not_to_contain_text("See to it in its terminal")
+    assert (pane.bytes(), len(pane.log("interrupted"))) == (b"\x1b", 1)
+    pane.reads(Reading(State.IDLE, ""))
+    done.get_by_role("button", name="Close").click()
+    expect(person.locator(".doing .word")).to_have_text("idle")
+
+
+def test_what_works_on_in_a_terminal_is_not_said_to_have_stopped(hall: Hall, stage: Stage, page: Page):
+    pane = stage.agent("--turn", "-1", "--stops", "C-c")
+    pane.control("busy")
+    tend(hall.room, hall.room.known("backend"), pane)
+    hall.up().open(page, "#/agents")
+    page.get_by_role("button", name="Stop backend").click()
+    page.get_by_role("button", name="Stop it").click()
+    done = page.get_by_role("dialog")
+    expect(done.get_by_role("heading")).to_have_text("Not proven to have stopped.")
+    expect(done).to_contain_text("See to it in its terminal")
+    assert pane.log("interrupted") == []
+
+
+def tend(room: LocalRoom, agent: Agent, pane: Pane) -> None:
+    """Have the daemon reach an agent in its pane."""
+    process = host.identity_of(pane.pid)
+    manifest.put(room.home, Manifest(agent.id, agent.address, "tmux", process, pane.target, "claude"))
+
+
 def test_a_decision_is_answered_with_a_note_and_leaves_the_list(hall: Hall, page: Page):
     asked = hall.script.ask("backend", "Deploy 1.4?", "All checks are green.", ["now", "tonight", "no"])
     hall.up().open(page)
@@ -248,6 +310,74 @@ def test_metrics_and_the_graph_are_drawn_and_have_their_numbers_as_tables(hall: 
     assert page.locator(".arcs svg").inner_html() == drawn
     page.get_by_text("As a table").click()
     expect(page.get_by_role("row", name="shop/planner shop/backend").first).to_be_visible()
+
+
+@pytest.fixture
+def counted(home: str) -> None:
+    """A room in which all that the page counts is known, for `backend` by one route and `docs` by another.
+
+    Of 100 messages to `backend` the first was seen after 0.1 seconds, the last after 10, and 80 were
+    acknowledged; `docs` saw 4 of 7, after 1 to 4 minutes each, and acknowledged one of them.
+    """
+    clock = Clock(wall() - 3_600_000)
+    with LocalRoom(home, Settings(sender_rate=0), agent="planner", project=PROJECT, clock=clock) as room:
+        for name in ("planner", "backend", "docs", "human:ana"):
+            room.join(name)
+
+        def seen(
+            name: str, route: str, seconds: float, *, is_acked: bool, requires_ack: bool = False
+        ) -> None:
+            sent = room.send(name, "x", requires_ack=requires_ack)
+            mail = room.take(name, route=route)
+            assert mail is not None
+            clock.advance(seconds)
+            room.settle(mail)
+            if is_acked:
+                room.ack(sent.id, agent=name)
+
+        for n in range(1, 101):
+            seen("backend", "hook:Stop", n / 10, is_acked=n <= 80)
+        for n in range(1, 5):
+            seen("docs", "acp", n * 60, is_acked=n == 1, requires_ack=True)
+        for _ in range(3):
+            room.send("docs", "waits")
+        room.nack(room.send("backend", "no").id, "no", agent="backend")  # its bounce waits for the planner
+        room.send("backend", "too late", expires=1.0)
+        clock.advance(2)
+        assert room.peek("backend") == []
+
+
+@pytest.mark.usefixtures("counted")
+def test_the_metrics_are_those_of_the_room(hall: Hall, page: Page):
+    hall.up().open(page, "#/metrics")
+    page.locator("g.spread").first.wait_for()
+    shown = [" ".join(one.split()) for one in page.locator(".figures div").all_inner_texts()]
+    assert shown == [
+        "messages 110", "missing acks 3", "acked of seen 78 %", "to seen, mean 11 s", "to seen, p95 9.9 s",
+        "failures 2",
+    ]  # fmt: skip
+
+    def table(title: str) -> list[list[str]]:
+        plot = page.locator("figure, section.plot").filter(has=page.get_by_role("heading", name=title))
+        rows = plot.locator("tbody tr")
+        return [rows.nth(n).locator("th, td").all_text_contents() for n in range(rows.count())]
+
+    assert table("From sent to seen") == [
+        ["ACP", "4", "2 min", "4 min", "4 min"],
+        ["its hook at Stop", "100", "5.0 s", "9.5 s", "9.9 s"],
+    ]
+    acked = [["shop/backend", "102", "80"], ["shop/docs", "7", "1"], ["shop/planner", "1", "0"]]
+    assert table("Acknowledged") == acked
+    assert table("Inboxes") == [["shop/docs", "3"], ["shop/planner", "1"]]
+    assert table("Delivery failures") == [["bounced", "1"], ["dead", "0"], ["expired", "1"]]
+    assert sum(int(count) for _, count in table("Messages per hour")) == 110
+    drawn = page.locator("g.spread title").all_text_contents()
+    assert drawn == [
+        "ACP: p50 2 min, p95 4 min, p99 4 min, of 4 messages",
+        "its hook at Stop: p50 5.0 s, p95 9.5 s, p99 9.9 s, of 100 messages",
+    ]
+    rates = page.locator(".rates .said").all_text_contents()
+    assert rates == ["80 of 102, 78 %", "1 of 7, 14 %", "0 of 1, 0 %", "3", "1"]
 
 
 def test_an_empty_room_says_what_to_run_next(home: str, page: Page, hall: Hall):

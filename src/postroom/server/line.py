@@ -30,6 +30,7 @@ _LASTS, _LINE = "postroom.lasts", "postroom.line"
 _TEXT, _MASKED, _LONGER = 0x81, 0x80, 126  # how a frame begins, by RFC 6455: a whole text; its length
 _SMALL, _LARGE = struct.Struct("!BBH").pack, struct.Struct("!BBQ").pack
 _MOST_READ = 1 << 16  # bytes in one go: for twice as many the C library has the kernel map pages each time
+_PING, _PONG = 20.0, 20.0  # seconds: a WebSocket is asked so often whether it is there, and may take so long
 _AT_EOF = getattr(getattr(StreamReader, "at_eof", None), "__code__", "")
 _SOL_LOCAL, _LOCAL_PEERPID = 0, 0x002  # as macOS numbers them; Python names neither
 
@@ -147,6 +148,15 @@ class WebSocket(WebSocketsSansIOProtocol):
             self.transport.write(self._pong)
             self._pong = b""
 
+    def keepalive_timeout(self) -> None:
+        """Ends a connection that did not answer, also one that takes nothing any more, not even a goodbye."""
+        if self.read_paused and self.writable.is_set():  # the answer may lie unread, for we read it slowly
+            self.pong_timer = self.loop.call_later(_PONG, self.keepalive_timeout)
+            return
+        super().keepalive_timeout()
+        if self.transport.get_write_buffer_size():
+            self.transport.abort()
+
     def handle_text(self, event: Frame) -> None:
         is_free = event.fin and not self.close_sent and self.queue.empty()
         if self.hear is None or self._is_left or not is_free:
@@ -209,7 +219,8 @@ def server(app: Any, *, cert: str = "", key: str = "") -> Quiet:
             app, http=Http, ws=WebSocket, loop="asyncio", lifespan="off", log_config=None, access_log=False,
             proxy_headers=False, server_header=False, date_header=False, timeout_graceful_shutdown=2,
             timeout_keep_alive=60,
-            ws_max_size=1 << 20, ws_per_message_deflate=False, ssl_certfile=cert or None,
+            ws_max_size=1 << 20, ws_per_message_deflate=False, ws_ping_interval=_PING, ws_ping_timeout=_PONG,
+            ssl_certfile=cert or None,
             ssl_keyfile=key or None, limit_concurrency=2048,
         )
     )  # fmt: skip
