@@ -4,6 +4,7 @@ before it has them.
 
 import asyncio
 import os
+import socket
 import statistics
 import subprocess
 import sys
@@ -17,7 +18,6 @@ from benchmarks.proc import resident_bytes
 from benchmarks.result import Column, Result, Row, spread
 
 NAME, WRITER = "builder", "planner"
-PORT = 17_678
 LIMIT = 60.0
 OPENING = (
     b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18",'
@@ -41,15 +41,19 @@ def run(bench: Bench) -> Result:
     home = str(bench.folder / "mcp-home")
     product.create_room(home, (NAME, WRITER))
     rounds = bench.pick(100, 500)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
     with ExitStack() as stack:
-        os.environ["POSTROOM_HTTP_PORT"] = str(PORT)
+        os.environ["POSTROOM_HTTP_PORT"] = str(port)
         stack.callback(os.environ.pop, "POSTROOM_HTTP_PORT")
         instance.ensure(home)
         stack.callback(control.ask, home, "down")
         room = stack.enter_context(postroom.open(home, project=product.PROJECT))
         token = issue(room, room.known(WRITER), ())
         echo = stack.enter_context(_Echo())
-        found = {era: asyncio.run(_calls(echo.port, token, era, rounds)) for era in ("2026-07-28", "legacy")}
+        found = {
+            era: asyncio.run(_calls(echo.port, port, token, era, rounds)) for era in ("2026-07-28", "legacy")
+        }
         starts = _starts(home, bench.pick(10, 50))
         memory = resident_bytes(_pid(home)) / 1e6
     rows: list[Row] = []
@@ -68,8 +72,10 @@ def run(bench: Bench) -> Result:
     return Result("mcp", TITLE, COLUMNS, rows, notes=(note,))
 
 
-async def _calls(port: int, token: str, era: str, rounds: int) -> tuple[list[float], list[float]]:
-    """By turns: one call of the echo, one of ours."""
+async def _calls(
+    bare: int, served: int, token: str, era: str, rounds: int
+) -> tuple[list[float], list[float]]:
+    """By turns: one call of the echo at its port, one of ours."""
     import httpx2
     from mcp import Client
     from mcp.client.streamable_http import streamable_http_client
@@ -78,8 +84,8 @@ async def _calls(port: int, token: str, era: str, rounds: int) -> tuple[list[flo
     said = {"to": NAME, "body": "a message over MCP"}
     headers = {"Authorization": f"Bearer {token}"}
     async with httpx2.AsyncClient() as plain, httpx2.AsyncClient(headers=headers) as signed:
-        echo = streamable_http_client(f"http://127.0.0.1:{port}/mcp", http_client=plain)
-        ours = streamable_http_client(f"http://127.0.0.1:{PORT}/mcp", http_client=signed)
+        echo = streamable_http_client(f"http://127.0.0.1:{bare}/mcp", http_client=plain)
+        ours = streamable_http_client(f"http://127.0.0.1:{served}/mcp", http_client=signed)
         async with Client(echo, mode=era) as one, Client(ours, mode=era) as other:
             for _ in range(rounds + 1):
                 for times, client, name in zip(spent, (one, other), ("echo", "send"), strict=True):

@@ -44,4 +44,5 @@ def _tool(one: Tool) -> str:
 def _kind(schema: dict[str, object]) -> str:
     if "enum" in schema:
         return ", ".join(map(str, schema["enum"]))  # pyright: ignore[reportArgumentType] - a list
-    return {"array": "a list of texts", "number": "seconds"}.get(str(schema.get("type")), "text")
+    kinds = {"array": "a list of texts", "number": "seconds", "object": "what the type asks for"}
+    return kinds.get(str(schema.get("type")), "text")

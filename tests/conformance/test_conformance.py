@@ -4,17 +4,23 @@ import glob
 import json
 import os
 import re
+import signal
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from postroom import host
 from postroom.config import Settings
+from postroom.daemon.place import running
+from postroom.mcp_server.tool import BY_NAME
 from postroom.room.local import LocalRoom
 from tests.agents.pin import program
 from tests.conformance.fixture import fixture
+from tests.process import eventually, free_port
 from tests.served import Served, served
 
 PROGRAMS: dict[str, str] = {}
@@ -126,3 +132,53 @@ def test_the_inspector_reads_resources_and_prompts(real: tuple[Served, str], nod
     assert json.loads(found["contents"][0]["text"])["messages"] == []
     prompts = _inspect(real, node, "--method", "prompts/list")
     assert [one["name"] for one in prompts["prompts"]] == ["hand_over", "review_request", "stand_up"]
+
+
+# ------------------------------------------------------------------ over pipes, with a real daemon
+
+
+@pytest.fixture
+def piped(tmp_path: Path) -> Iterator[LocalRoom]:
+    """A room that has no daemon yet; whichever was started for it is ended."""
+    room = LocalRoom(str(tmp_path / "home"), Settings(sender_rate=0), project="p", agent="planner")
+    room.join("planner")
+    room.join("builder")
+    yield room
+    if process := running(room.home):
+        os.kill(host.pid_of(process), signal.SIGTERM)
+        eventually(lambda: host.is_gone(process))
+    room.close()
+
+
+def _inspect_command(room: LocalRoom, node: dict[str, str], port: int, name: str, *words: str) -> Any:
+    said = {
+        "POSTROOM_HOME": room.home, "POSTROOM_HTTP_PORT": port, "POSTROOM_PROJECT": "p",
+        "POSTROOM_AGENT": name,
+    }  # fmt: skip
+    environment = [word for key, value in said.items() for word in ("-e", f"{key}={value}")]
+    command = [os.path.join(os.path.dirname(sys.executable), "postroom"), "mcp"]
+    place = ("--cwd", os.path.dirname(room.home), "--transport", "stdio")
+    done = _run("inspector", node, "--cli", *environment, *place, *command, *words)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    return json.loads(done.stdout)
+
+
+def test_the_inspector_has_mail_over_pipes_from_a_real_daemon(piped: LocalRoom, node: dict[str, str]):
+    """What one agent sends by `postroom mcp`, another finds by its own, with the same daemon behind both."""
+    port = free_port()
+
+    def inspect(name: str, method: str, *words: str) -> Any:
+        return _inspect_command(piped, node, port, name, "--method", method, *words)
+
+    listed = inspect("builder", "tools/list", "--strict")
+    assert [one["name"] for one in listed["tools"]] == list(BY_NAME)
+    said = ("--tool-arg", "to=planner", "--tool-arg", "body=from the inspector")
+    sent = inspect("builder", "tools/call", "--tool-name", "send", *said)["structuredContent"]
+    daemon = running(piped.home)
+    assert daemon, "nothing was started"
+    inbox = inspect("planner", "tools/call", "--tool-name", "inbox")["structuredContent"]
+    [mail] = inbox["messages"]
+    assert (mail["id"], mail["from"], mail["subject"]) == (sent["id"], "builder", "from the inspector")
+    assert running(piped.home) == daemon
+    [mail] = piped.peek("planner")
+    assert (mail.body, mail.message.verified) == ("from the inspector", "process")

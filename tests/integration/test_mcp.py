@@ -3,15 +3,17 @@
 import asyncio
 import errno
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
 import mcp_types as types
 import pytest
+from jsonschema import Draft202012Validator
 
 from postroom.errors import StoreBusy
-from postroom.mcp_server import question, tool
+from postroom.mcp_server import prompt, question, shown, tool
 from postroom.model.ladder import Evidence, State
 from postroom.room.local import LocalRoom
 from tests.commandline import COMMAND
@@ -73,26 +75,141 @@ def test_no_tool_is_told_who_calls_and_each_says_what_it_gives():
         assert one.about.endswith("."), one.name
 
 
+def strict(one: tool.Tool) -> Any:
+    """What it says it gives, and no more and no less: what it has to note may come with anything."""
+    schema = one.as_json()["outputSchema"]
+    known = schema["properties"] | {"note": {"type": "string"}}
+    must = [name for name in schema["properties"] if name != "answer"]
+    return Draft202012Validator(
+        schema | {"properties": known, "required": must, "additionalProperties": False}
+    )
+
+
+class Held:
+    """A client's tools, each of whose answers is held against what it says it gives."""
+
+    def __init__(self, one: Any) -> None:
+        self._client = one
+        self.called: set[str] = set()
+
+    async def __call__(self, name: str, /, **args: Any) -> Any:
+        result = await self._client.call_tool(name, args)
+        assert not result.is_error, result.content
+        strict(tool.BY_NAME[name]).validate(result.structured_content)
+        assert json.loads(result.content[0].text) == result.structured_content
+        self.called.add(name)
+        return result.structured_content
+
+    def begin(self, name: str, /, **args: Any) -> "asyncio.Future[Any]":
+        return asyncio.ensure_future(self(name, **args))
+
+
+async def _takes(web: Served, held: Held) -> None:
+    hello = web.room.send("builder", "hello", subject="s", priority="high")
+    unwanted, note = web.room.send("builder", "not for you"), web.room.send("builder", "seen that?")
+    gate = web.room.send("builder", "Deploy?", type="decision_gate")
+    assert len((await held("inbox"))["messages"]) == 4
+    assert (await held("read", id=note.id))["messages"][0]["body"] == "seen that?"
+    assert len((await held("read"))["messages"]) == 3
+    assert await held("read") == {"messages": [], "waiting": 0}
+    assert (await held("ack", id=note.id))["state"] == "acked"
+    assert (await held("ack", id=unwanted.id, refuse="not my work"))["state"] == "bounced"
+    sent = await held("reply", id=hello.id, body="hi")
+    assert sent["to"] == [{"name": "planner", "state": "stored", "reach": "not listening now"}]
+    assert "note" in await held("reply", id=gate.id, body="yes")
+    assert (await held("reply", id=gate.id, body="yes", option="approve"))["to"]
+    assert (await held("reply", id=gate.id, body="yes", option="approve"))["to"] == []
+
+
+async def _gives(web: Served, held: Held) -> None:
+    here = await held("agents")
+    assert (here["you"], len(here["agents"])) == ("p/builder", 2)
+    assert (await held("send", to="@all", body="x"))["to"][0]["name"] == "planner"
+    await held("handoff", to="planner", needed="all of it", files=["a.py"])
+    for mail in web.room.peek("planner"):
+        web.room.ack(mail, agent="planner")
+    asking = held.begin("ask", to="planner", body="how far?", wait=30)
+    [asked] = await found(lambda: web.room.peek("planner"))
+    web.room.reply(asked, "half of it", agent="planner")
+    assert (await asking)["answer"]["body"] == "half of it"
+    assert not (await held("ask", to="planner", body="and now?", wait=0))["answered"]
+
+
+async def _asks_people(web: Served, held: Held) -> None:
+    assert (await held("notify_human", body="done"))["to"][0]["name"] == "human:ana"
+    assert not (await held("ask_human", question="Which port?", wait=0))["answered"]
+    asking = held.begin("ask_human", question="Merge?", options=["merge", "wait"], wait=30)
+    [gate] = await found(web.room.gates)
+    web.room.decide(gate.message.id, "merge", agent="human:ana")
+    assert (await asking)["answer"]["payload"]["decision"]["option"] == "merge"
+
+
 @eras
 def test_what_a_tool_gives_is_what_it_says_it_gives(web: Served, era: str):
-    """The client itself holds each answer against the schema, and refuses one that does not fit."""
+    """Each of them, in each of the ways it may end well."""
+
+    async def run() -> None:
+        async with client(web, era=era) as one:
+            held = Held(one)
+            for scene in (_takes, _gives, _asks_people):
+                await scene(web, held)
+            assert held.called == tool.BY_NAME.keys()
+        async with client(web, era=era, elicitation_callback=_says_wait) as one:
+            assert (await Held(one)("ask_human", question="?", options=["merge", "wait"]))["answered"]
+
+    asyncio.run(run())
+    [handoff] = [message for message, _ in web.room.sent("builder") if message.type == "handoff"]
+    assert handoff.payload is not None
+    assert (handoff.payload["needed"], handoff.payload["files"]) == ("all of it", ["a.py"])
+
+
+OTHERWISE: dict[str, list[Any]] = {
+    "string": [7, None, {}], "boolean": ["true"], "integer": [0.5, "7"],
+    "array": ["x", {}, ["x"], [7]], "object": ["x", [], {}],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("one", tool.TOOLS, ids=lambda one: one.name)
+def test_what_a_tool_says_it_gives_is_refused_where_it_is_of_another_kind(one: tool.Tool):
+    sound = {"string": "x", "boolean": True, "integer": 1, "array": [{}], "object": {"body": "x"}}
+    kinds = {name: schema["type"] for name, schema in one.gives.items()}
+    given = {name: sound[kind] for name, kind in kinds.items()}
+    schema = strict(one)
+    schema.validate(given)
+    for name, kind in kinds.items():
+        for wrong in OTHERWISE[kind]:
+            assert not schema.is_valid(given | {name: wrong}), (name, wrong)
+    assert not schema.is_valid(given | {"more": 1})
+    assert not schema.is_valid({})
+
+
+@eras
+def test_a_client_holds_what_a_tool_gives_against_what_it_says(
+    web: Served, era: str, monkeypatch: pytest.MonkeyPatch
+):
+    """The client itself refuses what does not fit."""
+    monkeypatch.setattr(shown, "line", lambda mail: mail.handle)
 
     async def run() -> None:
         web.room.send("builder", "hello")
         async with client(web, era=era) as one:
             await one.list_tools()
-            assert set(await call(one, "inbox")) == {"messages"}
-            read = await call(one, "read")
-            sent = await call(one, "reply", id=read["messages"][0]["id"], body="hi")
-            assert sent["to"] == [{"name": "planner", "state": "stored", "reach": "not listening now"}]
-            assert (await call(one, "agents"))["you"] == "p/builder"
-            assert (await call(one, "handoff", to="planner", needed="all of it", files=["a.py"]))["id"]
-            assert (await call(one, "notify_human", body="done"))["to"][0]["name"] == "human:ana"
+            with pytest.raises(Exception, match=r"[Ii]nvalid structured content"):
+                await one.call_tool("inbox", {})
 
     asyncio.run(run())
-    [handoff] = [mail for mail in web.room.peek("planner") if mail.type == "handoff"]
-    assert handoff.payload is not None
-    assert (handoff.payload["needed"], handoff.payload["files"]) == ("all of it", ["a.py"])
+
+
+def test_a_message_of_nothing_but_what_is_hidden_is_still_an_answer(web: Served):
+    async def run() -> Any:
+        async with client(web) as one:
+            await one.list_tools()
+            asking = asyncio.ensure_future(call(one, "ask", to="planner", body="how far?", wait=30))
+            [asked] = await found(lambda: web.room.peek("planner"))
+            web.room.reply(asked, "\u202e\U000e0041", agent="planner")
+            return await asking
+
+    assert asyncio.run(run())["answer"]["body"] == ""
 
 
 @pytest.mark.parametrize(
@@ -385,6 +502,77 @@ def test_nobody_sees_what_was_neither_written_nor_sent_to_it(web: Served, era: s
     asyncio.run(run())
 
 
+# ------------------------------------------------------------------------------------------ resources
+
+
+@eras
+def test_a_client_is_told_of_each_resource_and_how_the_others_are_named(web: Served, era: str):
+    async def run() -> None:
+        async with client(web, era=era) as one:
+            listed: Any = await one.list_resources()
+            assert [str(found.uri) for found in listed.resources] == ["postroom://inbox"]
+            templates: Any = await one.list_resource_templates()
+            assert {found.name: found.uri_template for found in templates.resource_templates} == {
+                "message": "postroom://message/{id}",
+                "thread": "postroom://thread/{id}",
+                "agent": "postroom://agent/{name}",
+            }
+            for found in (*listed.resources, *templates.resource_templates):
+                assert found.mime_type == "application/json", found.name
+                assert found.description.endswith("."), found.name
+
+    asyncio.run(run())
+
+
+async def looked(one: Any, uri: str) -> Any:
+    """What a resource holds."""
+    [content] = (await one.read_resource(uri)).contents
+    assert (str(content.uri), content.mime_type) == (uri, "application/json")
+    return json.loads(content.text)
+
+
+@eras
+def test_a_thread_is_read_by_the_id_of_any_message_of_it_without_what_is_others(web: Served, era: str):
+    web.room.join("other")
+    first = web.room.send("builder", "how far?")
+    answer = web.room.reply(first.id, "half of it", agent="builder")
+    web.room.send("other", "not for builder", thread=first.id)
+    web.room.send("builder", "something else")
+
+    async def run() -> None:
+        async with client(web, era=era) as one:
+            for message in (first, answer):
+                for name in (message.id, message.id[-8:]):
+                    found = (await looked(one, f"postroom://thread/{name}"))["messages"]
+                    assert [(mail["from"], mail["body"]) for mail in found] == [
+                        ("planner", "how far?"), ("builder", "half of it"),
+                    ]  # fmt: skip
+            assert (found[1]["thread"], found[1]["reply_to"]) == (first.id[-8:], first.id[-8:])
+            assert state(web, answer.id) is State.STORED  # looking marks nothing
+
+    asyncio.run(run())
+
+
+@eras
+def test_an_agent_is_read_by_its_name_or_its_address(web: Served, era: str):
+    web.room.join("critic", role="reviewer", description="reads every line")
+    web.room.send("critic", "hello")
+
+    async def run() -> None:
+        async with client(web, era=era) as one:
+            known = {
+                "name": "critic", "role": "reviewer", "about": "reads every line",
+                "reach": "not listening now", "waiting": 1,
+            }  # fmt: skip
+            for name in ("critic", "p/critic"):
+                assert await looked(one, f"postroom://agent/{name}") == known
+            assert (await looked(one, "postroom://agent/human:ana"))["name"] == "human:ana"
+            with pytest.raises(Exception, match="not found"):
+                await one.read_resource("postroom://agent/nobody")
+
+    asyncio.run(run())
+
+
 # -------------------------------------------------------------------------------------------- errors
 
 
@@ -521,6 +709,22 @@ def test_an_agent_decides_what_it_is_asked(web: Served, era: str):
 # ----------------------------------------------------------------------------------- what has changed
 
 
+def test_who_listens_to_a_thread_is_told_by_the_name_it_gave(web: Served):
+    first = web.room.send("builder", "how far?")
+    answer = web.room.reply(first.id, "half of it", agent="builder")
+    names = [f"postroom://thread/{answer.id[-8:]}", f"postroom://message/{answer.id}"]
+
+    async def run() -> set[str]:
+        async with client(web) as one, one.listen(resource_subscriptions=names) as news:
+            web.room.reply(answer.id, "and the rest?")
+            web.room.ack(answer.id, agent="planner")
+            told = aiter(news)
+            heard: list[Any] = [await asyncio.wait_for(anext(told), 30) for _ in names]
+            return {event.uri for event in heard}
+
+    assert asyncio.run(run()) == set(names)
+
+
 def test_who_listens_is_told_of_its_own_mail_alone(web: Served):
     web.room.join("other")
 
@@ -559,16 +763,49 @@ def test_who_has_subscribed_is_told_until_it_wants_no_more(web: Served):
     asyncio.run(run())
 
 
+# ------------------------------------------------------------------------------------------- prompts
+
+
 @eras
-def test_prompts_say_what_to_do_and_miss_nothing_that_must_be_given(web: Served, era: str):
+@pytest.mark.parametrize("wanted", prompt.PROMPTS, ids=lambda one: one.name)
+def test_a_prompt_says_what_to_do_with_all_that_it_is_given(web: Served, era: str, wanted: prompt.Prompt):
+    """And of what is left out, what that means."""
+    given = {name: f"<the {name}: {{to}} {{0}}>" for name, _, _ in wanted.arguments}
+    needed = {name: given[name] for name, _, must in wanted.arguments if must}
+
+    async def run() -> list[str]:
+        async with client(web, era=era) as one:
+            return [await said(one, wanted.name, args) for args in (given, needed)]
+
+    full, brief = asyncio.run(run())
+    assert given
+    assert [text for text in given.values() if text not in full] == []
+    left_out = {name: prompt.OTHERWISE[name] for name in given.keys() - needed.keys()}
+    assert [text for text in (*needed.values(), *left_out.values()) if text not in brief] == []
+    assert set(re.findall(r"`([a-z_]+)`", full)) & {"send", "handoff", "read"}, "it names no tool"
+    assert set(re.findall(r"the tool `([a-z_]+)`", full)) <= set(tool.BY_NAME)
+
+
+async def said(one: Any, name: str, args: dict[str, str]) -> str:
+    found: Any = await one.get_prompt(name, args)
+    [message] = found.messages
+    assert (message.role, found.description) == ("user", prompt.BY_NAME[name].about)
+    return message.content.text
+
+
+@eras
+def test_a_prompt_is_not_said_without_what_must_be_given(web: Served, era: str):
     async def run() -> None:
         async with client(web, era=era) as one:
-            found: Any = await one.get_prompt("hand_over", {"to": "planner"})
-            assert "`handoff`" in found.messages[0].content.text
-            assert "planner" in found.messages[0].content.text
-            other: Any = await one.get_prompt("stand_up", {})
-            assert "@all" in other.messages[0].content.text
-            with pytest.raises(Exception, match="needs to"):
-                await one.get_prompt("hand_over", {})
+            listed: Any = await one.list_prompts()
+            assert [found.name for found in listed.prompts] == list(prompt.BY_NAME)
+            for found in listed.prompts:
+                for needed in [arg.name for arg in found.arguments if arg.required]:
+                    args = {arg.name: "x" for arg in found.arguments if arg.name != needed}
+                    for lacking in (args, args | {needed: ""}):
+                        with pytest.raises(Exception, match=f"{found.name} needs {needed}"):
+                            await one.get_prompt(found.name, lacking)
+            with pytest.raises(Exception, match="there are hand_over, review_request, stand_up"):
+                await one.get_prompt("steal", {})
 
     asyncio.run(run())

@@ -24,7 +24,7 @@ from postroom.model.ladder import State
 from postroom.room.local import LocalRoom
 from tests.commandline import COMMAND
 from tests.conftest import UNLIMITED
-from tests.process import BOUND, environment, until
+from tests.process import BOUND, environment, eventually, until
 from tests.toolbox import ERAS, by_command, call
 
 eras = pytest.mark.parametrize("era", ERAS)
@@ -399,6 +399,99 @@ def test_a_question_is_put_to_the_client_again_when_the_daemon_was_killed(house:
             say(id=one["id"], result={"action": "accept", "content": {"answer": chosen}})
         assert hear()["result"]["structuredContent"]["answer"]["body"] == "yes"
     assert house.room.peek("human:ana") == []
+
+
+PORT = {"question": "Which port?"}
+MERGE = {"question": "Merge?", "options": ["merge", "wait"]}
+
+
+def _settle(house: House, args: dict[str, Any]) -> str:
+    """A person answers the one question there is; what the agent is to hear."""
+    [asked] = house.room.peek("human:ana")
+    if "options" in args:
+        house.room.decide(asked.id, "merge", note="go on", agent="human:ana")
+        return "merge"
+    house.room.reply(asked, "7678", agent="human:ana")
+    return "7678"
+
+
+def _heard(mail: dict[str, Any]) -> str:
+    """What a person has said: what was chosen, or in words."""
+    return mail.get("payload", {}).get("decision", {}).get("option") or mail["body"]
+
+
+@eras
+@pytest.mark.parametrize("args", [PORT, MERGE], ids=["in words", "a decision"])
+@pytest.mark.promise("mcp-people")
+def test_who_waits_for_a_person_is_answered_by_the_daemon_after_the_one_that_was_killed(
+    house: House, era: str, args: dict[str, Any]
+):
+    house.room.join("human:ana")
+
+    async def run() -> None:
+        async with house.client(era) as one:
+            asking = asyncio.ensure_future(call(one, "ask_human", **args, wait=60))
+            await asyncio.to_thread(eventually, lambda: house.room.peek("human:ana"))
+            before = house.daemon
+            await asyncio.to_thread(house.kill)
+            await asyncio.to_thread(eventually, lambda: running(house.home))  # which the command has started
+            assert house.daemon != before
+            wanted = _settle(house, args)
+            found = await asking
+            assert (found["answered"], _heard(found["answer"])) == (True, wanted)
+            assert (await call(one, "read"))["messages"] == []  # it is not told twice
+
+    asyncio.run(asyncio.wait_for(run(), 2 * BOUND))
+    assert house.room.peek("human:ana") == []
+
+
+@pytest.mark.parametrize("args", [PORT, MERGE], ids=["in words", "a decision"])
+@pytest.mark.promise("mcp-people")
+def test_what_a_person_answers_after_a_restart_of_everything_comes_to_the_inbox(
+    house: House, args: dict[str, Any]
+):
+    """Of an agent that did not wait: its tools have ended, and the daemon was killed."""
+    house.room.join("human:ana")
+
+    async def ask() -> None:
+        async with house.client(POSTROOM_AGENT="builder") as one:
+            assert not (await call(one, "ask_human", **args, wait=0))["answered"]
+
+    async def read() -> list[str]:
+        async with house.client(POSTROOM_AGENT="builder") as one:
+            return [_heard(mail) for _ in range(2) for mail in (await call(one, "read"))["messages"]]
+
+    asyncio.run(ask())
+    house.kill()
+    assert asyncio.run(read()) == []
+    wanted = _settle(house, args)
+    house.kill()
+    assert asyncio.run(read()) == [wanted]
+    assert house.room.peek("human:ana") == []
+
+
+@eras
+@pytest.mark.promise("mcp-people")
+@pytest.mark.promise("mcp-killed")
+def test_what_a_person_is_told_is_there_once_when_the_daemon_was_killed(house: House, era: str):
+    """Told before it was killed, and while it was."""
+    house.room.join("human:ana")
+    later = [f"notice {number}" for number in range(30)]
+
+    async def run() -> None:
+        async with house.client(era) as one:
+            told = await call(one, "notify_human", body="first")
+            assert told["to"][0]["name"] == "human:ana"
+            calls = [asyncio.ensure_future(call(one, "notify_human", body=body)) for body in later]
+            await asyncio.wait(calls, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.to_thread(house.kill)
+            await asyncio.gather(*calls)
+            assert running(house.home)
+            assert (await call(one, "inbox"))["messages"] == []
+
+    asyncio.run(run())
+    bodies = [mail.body for mail in house.room.peek("human:ana", limit=500)]
+    assert sorted(bodies) == sorted(["first", *later])
 
 
 @pytest.mark.promise("mcp-killed")

@@ -98,6 +98,56 @@ def test_who_subscribes_twice_at_once_is_one_and_is_forgotten_when_it_goes(room:
     play(room, scene)
 
 
+@pytest.mark.parametrize("name", ["id", "handle"])
+def test_who_follows_a_message_is_told_how_far_it_gets(room: LocalRoom, name: str):
+    sent = room.send("builder", "hello")
+    uri = f"postroom://message/{getattr(sent.message, name)}"
+
+    async def scene(news: News, one: Listener, other: Listener) -> None:
+        for each in (one, other):
+            await each.subscribe(uri)
+        room.send("builder", "another")
+        room.ack(sent.id, agent="builder")
+        assert (await one.hears(), await other.hears()) == (uri, uri)
+
+    play(room, scene)
+
+
+@pytest.mark.parametrize("name", ["id", "handle"])
+@pytest.mark.parametrize("of", ["its first message", "an answer"])
+def test_who_follows_a_thread_by_any_message_of_it_is_told_of_the_next(room: LocalRoom, name: str, of: str):
+    first = room.send("builder", "how far?")
+    answer = room.reply(first.id, "half of it", agent="builder")
+    uri = f"postroom://thread/{getattr((first if of == 'its first message' else answer).message, name)}"
+
+    async def scene(news: News, one: Listener, other: Listener) -> None:
+        for each in (one, other):
+            await each.subscribe(uri)
+        room.send("builder", "another thing")
+        room.reply(answer.id, "and the rest?")
+        assert (await one.hears(), await other.hears()) == (uri, uri)
+
+    play(room, scene)
+
+
+def test_who_follows_what_is_not_its_own_is_told_nothing(room: LocalRoom):
+    room.join("other")
+    theirs = room.send("other", "secret")
+
+    async def scene(news: News, one: Listener, other: Listener) -> None:
+        for kind in ("message", "thread"):
+            await one.subscribe(f"postroom://{kind}/{theirs.id}")
+            await one.subscribe(f"postroom://{kind}/{theirs.message.handle}")
+        await one.subscribe("postroom://thread/nonsense")
+        await one.subscribe(INBOX)
+        room.reply(theirs.id, "kept", agent="other")
+        room.ack(room.peek("planner")[0])
+        room.send("builder", "hello")
+        assert await one.hears() == INBOX
+
+    play(room, scene)
+
+
 def test_who_listens_goes_on_hearing_after_the_store_could_not_be_read(
     room: LocalRoom, monkeypatch: pytest.MonkeyPatch
 ):

@@ -3,9 +3,10 @@
 Looking marks nothing. Nobody sees what was neither written nor sent to it, unless it may see all.
 """
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from postroom.errors import NotFound, UnknownMessage
+from postroom.errors import NotFound, PostroomError, UnknownMessage
 from postroom.mcp_server import shown
 from postroom.model.message import Event
 from postroom.room.identity import is_of
@@ -82,6 +83,19 @@ def is_visible(caller: "Caller", message: "Message") -> bool:
     return any(is_of(d.recipient_id, me) for d in caller.room.store.look().deliveries(message.seq))
 
 
+def followed(caller: "Caller", uri: str) -> str:
+    """As what `Change` tells of a resource: a message has two names, a thread those of each message of it.
+
+    What there is not (yet) is followed as it was named. Whoever follows it still may not see it.
+    """
+    kind, _, name = uri.removeprefix(SCHEME).partition("/")
+    if kind in ("message", "thread") and name:
+        with suppress(PostroomError):
+            message = caller.room.message(name)
+            return MESSAGE + message.id if kind == "message" else THREAD + message.thread
+    return uri
+
+
 class Change:
     """What an event changes: for whose inbox, and which resources that only some may see."""
 
@@ -98,10 +112,7 @@ class Change:
             recipients = {d.recipient_id for d in look.deliveries(message.seq)}
             self.party = recipients if event.type == "message.sent" else {event.party or ""}
             self.readers = recipients | {message.sender_id}
-            self.private = [
-                *(MESSAGE + name for name in (message.id, message.handle)),
-                *(THREAD + name for name in (message.thread, message.thread[-8:])),
-            ]
+            self.private = [MESSAGE + message.id, THREAD + message.thread]
         elif event.party and (agent := look.agent(event.party)):
             self.everyones = [AGENT + name for name in dict.fromkeys((agent.name, agent.address))]
 

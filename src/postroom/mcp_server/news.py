@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import mcp_types as types
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourceUpdated
 
-from postroom.mcp_server.exhibit import Change
+from postroom.mcp_server.exhibit import Change, followed
 from postroom.model.message import Event
 from postroom.room.aio import AsyncRoom
 
@@ -51,7 +51,14 @@ class News:
         caller = await self._host.do(arrival_of(ctx).admit)
         bus = InMemorySubscriptionBus()
         handler = ListenHandler(bus)
-        reader = Reader(caller, lambda uri: bus.publish(ResourceUpdated(uri=uri)))
+        asked = params.notifications.resource_subscriptions or []
+        wanted = await self._host.do(lambda: {uri: followed(caller, uri) for uri in asked})
+
+        async def tell(changed: str) -> None:
+            for uri in _named(wanted, changed):
+                await bus.publish(ResourceUpdated(uri=uri))
+
+        reader = Reader(caller, tell)
         await self._add(reader)
         self._listening.add(handler)
         try:
@@ -64,15 +71,16 @@ class News:
         self, ctx: "ServerRequestContext[Any, Any]", params: types.SubscribeRequestParams
     ) -> types.EmptyResult:
         """The older way: the client's own channel is told, as long as its visit lasts."""
-        arrival = arrival_of(ctx)
+        arrival, uri = arrival_of(ctx), str(params.uri)
+        caller = await self._host.do(arrival.admit)
+        meant = await self._host.do(followed, caller, uri)
         if arrival.visit not in self._subscribed:
-            caller = await self._host.do(arrival.admit)
             following = _Following(ctx.session)
             reader, _ = self._subscribed.setdefault(
                 arrival.visit, (Reader(caller, following.tell), following)
             )
             await self._add(reader)
-        self._subscribed[arrival.visit][1].wanted.add(str(params.uri))
+        self._subscribed[arrival.visit][1].wanted[uri] = meant
         return types.EmptyResult()
 
     async def unsubscribe(
@@ -80,7 +88,7 @@ class News:
     ) -> types.EmptyResult:
         known = self._subscribed.get(arrival_of(ctx).visit)
         if known is not None:
-            known[1].wanted.discard(str(params.uri))
+            known[1].wanted.pop(str(params.uri), None)
         return types.EmptyResult()
 
     def follows(self, visit: "Visit") -> bool:
@@ -147,13 +155,13 @@ class _Following:
 
     def __init__(self, session: "ServerSession") -> None:
         self._session = session
-        self.wanted: set[str] = set()
+        self.wanted: dict[str, str] = {}  # as the client names it: as what it is told of
         self._due: dict[str, None] = {}
         self._telling: asyncio.Task[None] | None = None
 
-    async def tell(self, uri: str) -> None:
-        if uri in self.wanted:
-            self._due[uri] = None
+    async def tell(self, changed: str) -> None:
+        if due := _named(self.wanted, changed):
+            self._due |= dict.fromkeys(due)
             if self._telling is None or self._telling.done():
                 self._telling = asyncio.create_task(self._tell())
 
@@ -169,6 +177,11 @@ class _Following:
     def close(self) -> None:
         if self._telling is not None:
             self._telling.cancel()
+
+
+def _named(wanted: dict[str, str], changed: str) -> list[str]:
+    """What has changed, by the names that a client has given it."""
+    return [uri for uri, meant in wanted.items() if meant == changed]
 
 
 def arrival_of(ctx: "ServerRequestContext[Any, Any]") -> "Arrival":

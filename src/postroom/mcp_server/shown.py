@@ -37,7 +37,7 @@ def message(m: "Message") -> Json:
         "payload": _plain(m.payload), "expects": expected(m),
         "files": [clean(str(one.get("name"))) for one in m.attachments or ()],
     }  # fmt: skip
-    return {key: value for key, value in found.items() if value}
+    return {key: value for key, value in found.items() if value or key == "body"}
 
 
 def _plain(value: Any) -> Any:
