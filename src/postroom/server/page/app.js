@@ -221,6 +221,10 @@ class App {
     banner.hidden = state !== "lost";
     document.body.setAttribute("data-link", state);
     if (state !== "lost") return;
+    if (this.stream.isPassing) {
+      fill(banner, "The demo has ended; what you see is how it stood.", h("span.hint", null, " See another: postroom demo"));
+      return;
+    }
     const wait = Math.max(0, Math.ceil((again - Date.now()) / 1000));
     const when = h("span", { "aria-hidden": "true" }, wait ? ` Trying again in ${wait} s.` : " Trying again …");
     fill(banner, "The line to the daemon is down; what you see may be old.", when, " ", button("Try now", "reconnect", { class: "plain" }), h("span.hint", null, ` If it does not run: ${atHome("postroom up")}`));
