@@ -12,7 +12,7 @@ import { atHome } from "./shell.js";
 import { drawSide } from "./side.js";
 import { Store } from "./store.js";
 import { Stream } from "./stream.js";
-import { gist, many, plain } from "./text.js";
+import { gist, many, plain, sentence } from "./text.js";
 import { HAPPENED } from "./word.js";
 import { LogView } from "./views/log.js";
 
@@ -259,7 +259,7 @@ class App {
       this.say(`${plain(agent.name)} goes on.`);
     } catch (error) {
       const { message, hint } = /** @type {Fault} */ (error);
-      this.say([message, hint].filter(Boolean).join(" "), "trouble");
+      this.say([sentence(message), hint].filter(Boolean).join(" "), "trouble");
     }
     this.store.invalidate("agents");
   }

@@ -95,6 +95,13 @@ export class Store extends EventTarget {
   }
 
   /** By address, or by a name that only one has. @param {string} name @param {string|null} [project] */
+  /** The address of whoever is meant, as the room finds it from anywhere. @param {string} written @param {string|null} project */
+  addressed(written, project) {
+    const count = this.#names.get(written) ?? 0;
+    if (count === 1) return this.named(written)?.address ?? written;
+    return count > 1 && project ? `${project}/${written}` : written;
+  }
+
   named(name, project) {
     const all = [...this.agents.values()];
     const found = all.find((one) => one.address === name) ?? all.find((one) => one.name === name && one.project === project);
