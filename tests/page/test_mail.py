@@ -241,6 +241,29 @@ def test_every_word_that_was_searched_for_is_marked_in_subject_and_text(hall: Ha
     expect(row(page, "T-2").locator("mark")).to_have_text(["parser", "build", "Parser", "parsër", "parsers"])
 
 
+def test_that_nobody_decided_is_no_mail_before_the_time_is_up(hall: Hall, page: Page):
+    hall.up().open(page)
+    hall.script.ask("backend", "Deploy 1.4?", "All checks are green.", ["now", "no"])
+    hall.room.send(PERSON, "At once?", sender="backend", subject="Merge?", type="decision_gate", expires=1)
+    expect(row(page, "Denied: Merge?")).to_contain_text("nobody decided")
+    expect(row(page, "Denied: Deploy 1.4?")).to_have_count(0)
+    expect(page.locator(".row")).to_have_count(3)
+    page.reload()
+    expect(page.locator(".row")).to_have_count(3)
+
+
+def test_who_writes_to_a_terminal_is_told_what_is_seen_of_it(hall: Hall, page: Page):
+    hall.up()
+    hall.script.bridged("tester", "asking", "it asks a person: confirm", "approval")
+    hall.open(page)
+    expect(page.locator("#roster")).to_contain_text("tester, needs a person")
+    page.get_by_role("button", name="Write", exact=True).click()
+    page.get_by_label("To", exact=True).fill("shop/tester")
+    page.get_by_label("Message").fill("Hello.")
+    page.get_by_role("button", name="Send").click()
+    expect(page.locator("#said")).to_have_text("Stored. shop/tester waits for a person.")
+
+
 @pytest.mark.promise("page-text")
 def test_a_hostile_body_is_shown_as_text_and_breaks_nothing(hall: Hall, page: Page):
     markup = "<img src=x onerror=\"document.title='pwned'\"><script>document.title='pwned'</script>"
