@@ -47,6 +47,13 @@ def test_filters_and_the_limit_are_options(cli: CommandLine):
     assert cli.ok("search", "word", "--state", "dead").err == "Nothing was found.\n"
 
 
+def test_who_writes_a_filter_into_the_query_is_told_the_option(cli: CommandLine):
+    cli.sent("builder", "word")
+    told = "Nothing was found. In a query from: is only a word; the filter is --from planner\n"
+    assert cli.ok("search", "word from:planner").err == told
+    assert cli.ok("search", "at:12 from:").err == "Nothing was found.\n"
+
+
 def test_a_body_cannot_reach_the_terminal_through_a_snippet(cli: CommandLine):
     cli.sent("builder", "red \x1b[31malert\x9b2J \u202eevil\r\nword \x07end", "--subject", "plain")
     out = cli.ok("search", "alert OR word").out

@@ -4,6 +4,7 @@ import contextlib
 import http.server
 import threading
 from collections.abc import Iterator
+from itertools import pairwise
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -110,6 +111,36 @@ def test_on_a_telephone_nothing_is_wider_than_the_screen(hall: Hall, page: Page)
     expect(page.locator("main")).to_be_hidden()
     page.locator("#beside").get_by_role("button", name="Close").click()
     expect(page.locator("main")).to_be_visible()
+
+
+def test_on_a_telephone_no_view_scrolls_sideways_and_no_label_covers_another(hall: Hall, page: Page):
+    hall.script.work(20)
+    hall.script.end_of_day()
+    page.set_viewport_size({"width": 375, "height": 740})
+    hall.up().open(page, "#/metrics")
+    expect(page.locator(".rates .said").first).to_be_visible()
+    assert page.locator(".page").evaluate("each => each.scrollWidth - each.clientWidth") == 0
+    for plot in page.locator(".plot svg[role=img]").all():
+        boxes = [box for tick in plot.locator(".tick").all() if (box := tick.bounding_box())]
+        rows = sorted((round(box["y"]), box["x"], box["x"] + box["width"]) for box in boxes)
+        for (y, _, end), (below, start, _) in pairwise(rows):
+            assert y != below or end <= start
+    page.context.clear_cookies()
+    page.goto(hall.terminal.ok("dashboard", "--no-open", "--json", "--as", "human:kim").json["url"])
+    page.goto(f"{hall.origin}/#/decisions")
+    expect(page.locator(".commands")).to_contain_text("--expires 2h")
+    assert page.locator(".commands").evaluate("each => each.scrollWidth - each.clientWidth") == 0
+
+
+@pytest.mark.parametrize("wide", [390, 1280])
+def test_a_command_breaks_before_the_word_beside_it_does(hall: Hall, page: Page, wide: int):
+    page.set_viewport_size({"width": wide, "height": 800})
+    hall.up()
+    hall.script.bridged("tester", "asking", "it asks a person: confirm", "approval")
+    hall.open(page, "#/mail?agent=shop/tester")
+    copy = page.locator("#beside").get_by_role("button", name="Copy")
+    copy.wait_for()
+    assert copy.evaluate("each => each.clientHeight < 2 * parseFloat(getComputedStyle(each).lineHeight)")
 
 
 def test_on_a_telephone_lines_are_laid_for_it_wherever_they_stand(hall: Hall, page: Page):

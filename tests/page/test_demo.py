@@ -39,4 +39,7 @@ def test_the_page_of_the_demo_shows_its_conversation(home: str, page: Page):
             asked.get_by_role("button", name="Show its screen").click()
             expect(asked.locator(".screen")).to_contain_text("Remove 3 old drafts? [y/N]")
         demo.communicate(timeout=BOUND)
+        expect(page.locator("#banner")).to_have_text(
+            "The demo has ended; what you see is how it stood. See another: postroom demo"
+        )
     assert demo.returncode == 0

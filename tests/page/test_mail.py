@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import APIResponse, Locator, Page, Route, expect
 
 from postroom.model.ladder import State
+from postroom.top.view import sieve
 from tests.page.hall import Hall
 from tests.page.scripted import PERSON
 from tests.process import until
@@ -106,7 +107,7 @@ def test_what_is_refused_says_why_and_loses_nothing_that_was_written(hall: Hall,
     page.get_by_label("To", exact=True).fill("nobody-at-all")
     page.get_by_label("Message").fill("A long letter.")
     page.get_by_role("button", name="Send").click()
-    expect(page.locator("dialog .fault")).to_contain_text("nobody-at-all")
+    expect(page.locator("dialog .fault")).to_contain_text("Nobody has the address 'nobody-at-all'. See who")
     expect(page.get_by_label("Message")).to_have_value("A long letter.")
 
 
@@ -182,6 +183,85 @@ def test_filters_and_search_show_what_fits_and_the_address_keeps_them(hall: Hall
     expect(rows).to_contain_text("1.4 is frozen")
     page.go_back()
     expect(rows).to_contain_text("Coupons")
+
+
+def test_the_fields_show_what_is_searched_for_however_that_was_left(hall: Hall, page: Page):
+    hall.script.send("planner", "backend", "Refunds", "They are due.")
+    hall.script.send("frontend", "backend", "Coupons", "Which currency wins?", type="request")
+    hall.up().open(page)
+    rows, kind = page.locator(".row"), page.get_by_label("All types")
+    field = page.get_by_label("Search the mail")
+    field.fill("currency")
+    expect(rows).to_have_count(1)
+    page.get_by_role("link", name="Mail", exact=True).click()
+    expect(rows).to_have_count(2)
+    expect(field).to_have_value("")
+    kind.select_option("request")
+    expect(rows).to_have_count(1)
+    page.get_by_role("link", name="Clear").click()
+    expect(rows).to_have_count(2)
+    expect(kind).to_have_value("")
+
+
+def test_a_search_takes_the_filters_that_the_terminal_takes(hall: Hall, page: Page):
+    hall.room.join("infra/docs")
+    hall.script.send("planner", "backend", "Refunds", "They are due.")
+    hall.script.send("frontend", "backend", "Coupons", "They are due, too.", type="request")
+    hall.script.send("backend", PERSON, "Lunch?", "They are due.")
+    hall.up().open(page, "#/mail?q=from:planner+due")
+    rows, field = page.locator(".row"), page.get_by_label("Search the mail")
+    expect(rows).to_have_count(1)
+    expect(rows.locator("mark")).to_have_text("due")
+    hall.script.send("backend", "tester", "No", "Not due from planner.")
+    hall.script.send("planner", "tester", "Long suite", "It is due.")
+    expect(rows).to_have_count(2)
+    for text, subject in (("type:request", "Coupons"), ("to:ana", "Lunch?"), ("from:frontend", "Coupons")):
+        field.fill(text)
+        expect(rows).to_have_count(1)
+        expect(rows).to_contain_text(subject)
+    field.fill("from:nobody-at-all")
+    expect(page.locator(".foot-of-log .fault")).to_contain_text("no agent 'nobody-at-all'")
+    expect(rows).to_have_count(0)
+
+
+def test_the_page_and_the_terminal_have_one_rule_for_what_is_searched_for(hall: Hall, page: Page):
+    texts = ["from:backend refund state:dead key", "at 12:30", " with:a/b  to:topic:x type: :y", "to:a to:b"]
+    hall.up().open(page)
+    told = page.evaluate("async (texts) => texts.map((await import('/sieve.js')).sieve)", texts)
+    assert told == [sieve(text) for text in texts]
+
+
+def test_every_word_that_was_searched_for_is_marked_in_subject_and_text(hall: Hall, page: Page):
+    hall.script.send("planner", "backend", "T-2 parser", "Please build the Parser, or a parsër. Not parsers.")
+    hall.script.send("planner", "backend", "All merged", "It is in the branch.", payload={"branch": "parser"})
+    hall.up().open(page, "#/mail?q=parser+-test")
+    expect(row(page, "T-2").locator("mark")).to_have_text(["parser", "Parser", "parsër"])
+    expect(row(page, "All merged").locator("mark")).to_have_text(["parser"])
+    page.get_by_label("Search the mail").fill("build OR pars*")
+    expect(row(page, "T-2").locator("mark")).to_have_text(["parser", "build", "Parser", "parsër", "parsers"])
+
+
+def test_that_nobody_decided_is_no_mail_before_the_time_is_up(hall: Hall, page: Page):
+    hall.up().open(page)
+    hall.script.ask("backend", "Deploy 1.4?", "All checks are green.", ["now", "no"])
+    hall.room.send(PERSON, "At once?", sender="backend", subject="Merge?", type="decision_gate", expires=1)
+    expect(row(page, "Denied: Merge?")).to_contain_text("nobody decided")
+    expect(row(page, "Denied: Deploy 1.4?")).to_have_count(0)
+    expect(page.locator(".row")).to_have_count(3)
+    page.reload()
+    expect(page.locator(".row")).to_have_count(3)
+
+
+def test_who_writes_to_a_terminal_is_told_what_is_seen_of_it(hall: Hall, page: Page):
+    hall.up()
+    hall.script.bridged("tester", "asking", "it asks a person: confirm", "approval")
+    hall.open(page)
+    expect(page.locator("#roster")).to_contain_text("tester, needs a person")
+    page.get_by_role("button", name="Write", exact=True).click()
+    page.get_by_label("To", exact=True).fill("shop/tester")
+    page.get_by_label("Message").fill("Hello.")
+    page.get_by_role("button", name="Send").click()
+    expect(page.locator("#said")).to_have_text("Stored. shop/tester waits for a person.")
 
 
 @pytest.mark.promise("page-text")

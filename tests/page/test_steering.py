@@ -66,7 +66,7 @@ def test_addresses_that_merely_do_not_run_never_hide_who_needs_a_person(hall: Ha
     expect(page.get_by_role("dialog")).to_contain_text(f"See to it in its terminal: {there}")
     page.get_by_role("dialog").get_by_role("button", name="Close").click()
     page.goto(f"{hall.origin}/#/agents")
-    expect(page.locator("h1 + p")).to_have_text("7 agents, 1 needs somebody")
+    expect(page.locator("h1 + p")).to_have_text("7 agents, 1 running, 1 needs somebody, 4 have mail waiting")
     expect(page.get_by_role("button", name="Stop docs")).to_have_count(0)
 
 

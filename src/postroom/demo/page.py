@@ -23,7 +23,7 @@ class Page:
     def __init__(self, room: LocalRoom, person: str, bridges: Bridges) -> None:
         self._listening = socket.create_server(("127.0.0.1", 0))
         port = self._listening.getsockname()[1]
-        self._desk = Desk(room, bridges)
+        self._desk = Desk(room, bridges, passing=True)
         self._premises = Premises(f"postroom_{port}")
         self._begun = threading.Event()
         self._server: Quiet | None = None

@@ -38,9 +38,10 @@ def _nothing() -> None:
 class Desk:
     """One for each server."""
 
-    def __init__(self, room: LocalRoom, bridges: Bridges) -> None:
+    def __init__(self, room: LocalRoom, bridges: Bridges, *, passing: bool = False) -> None:
         self.room = room
         self.bridges = bridges
+        self.passing = passing  # whether the room is gone with the server, and nobody can start it again
         self.links = Links(room.home)
         self.began = time.monotonic()
         self.pool = ThreadPoolExecutor(_THREADS, "http")

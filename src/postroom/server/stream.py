@@ -37,7 +37,8 @@ def route(desk: Desk, feed: Feed) -> Route:
         sieve = Sieve(desk, who, request.query_params.get("project"))
         known = Known(desk, credentials(request.scope))
         lasts(request.scope)
-        told = _told(feed, who, cursor, sieve, known, chars=_chars(request.query_params.get("chars")))
+        hello = {"cursor": cursor, "agent": who.address, "passing": desk.passing}
+        told = _told(feed, hello, cursor, sieve, known, chars=_chars(request.query_params.get("chars")))
         return StreamingResponse(told, media_type="text/event-stream", headers=HEADERS)
 
     return Route(PATH, stream, methods=["GET"], name="stream")
@@ -50,9 +51,9 @@ def _chars(text: str | None) -> int | None:
 
 
 async def _told(
-    feed: Feed, who: Principal, cursor: str, sieve: "Sieve", known: Known, *, chars: int | None
+    feed: Feed, hello: Json, cursor: str, sieve: "Sieve", known: Known, *, chars: int | None
 ) -> AsyncIterator[str]:
-    yield frame(cursor, "hello", {"cursor": cursor, "agent": who.address})
+    yield frame(cursor, "hello", hello)
     async for item in feed.follow(cursor, PING):
         if not await known.still(look=item is None):
             return

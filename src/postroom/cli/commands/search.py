@@ -21,6 +21,7 @@ EXAMPLES = """\
   postroom search '"merge conflict" OR rebase*' --from builder --since 2d
   postroom search T-42 --type request --state stored --json"""
 
+_FILTERS = ("from", "to", "type", "thread", "since", "until", "state")
 _EVERY = 1.0  # seconds between two words about progress
 
 
@@ -54,8 +55,20 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
     elif hits:
         context.put("".join(_lines(hit, context) for hit in hits))
     else:
-        context.note("Nothing was found.")
+        context.note(f"Nothing was found.{_hint(args.query)}")
     return 0
+
+
+def _hint(query: str) -> str:
+    """What to write instead of a filter that stands in the query, where it is but words."""
+    import shlex
+
+    for word in query.split():
+        name, colon, value = word.partition(":")
+        if colon and value and name in _FILTERS:
+            option = f"--{name} {shlex.quote(one_line(value))}"
+            return f" In a query {name}: is only a word; the filter is {option}"
+    return ""
 
 
 class Progress:

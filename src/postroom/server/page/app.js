@@ -12,7 +12,7 @@ import { atHome } from "./shell.js";
 import { drawSide } from "./side.js";
 import { Store } from "./store.js";
 import { Stream } from "./stream.js";
-import { gist, many, plain } from "./text.js";
+import { gist, many, plain, sentence } from "./text.js";
 import { HAPPENED } from "./word.js";
 import { LogView } from "./views/log.js";
 
@@ -221,6 +221,10 @@ class App {
     banner.hidden = state !== "lost";
     document.body.setAttribute("data-link", state);
     if (state !== "lost") return;
+    if (this.stream.isPassing) {
+      fill(banner, "The demo has ended; what you see is how it stood.", h("span.hint", null, " See another: postroom demo"));
+      return;
+    }
     const wait = Math.max(0, Math.ceil((again - Date.now()) / 1000));
     const when = h("span", { "aria-hidden": "true" }, wait ? ` Trying again in ${wait} s.` : " Trying again …");
     fill(banner, "The line to the daemon is down; what you see may be old.", when, " ", button("Try now", "reconnect", { class: "plain" }), h("span.hint", null, ` If it does not run: ${atHome("postroom up")}`));
@@ -255,7 +259,7 @@ class App {
       this.say(`${plain(agent.name)} goes on.`);
     } catch (error) {
       const { message, hint } = /** @type {Fault} */ (error);
-      this.say([message, hint].filter(Boolean).join(" "), "trouble");
+      this.say([sentence(message), hint].filter(Boolean).join(" "), "trouble");
     }
     this.store.invalidate("agents");
   }

@@ -189,7 +189,7 @@ export class Compose {
       }, { project: here().params.project });
       sessionStorage.removeItem(KEPT);
       this.dialog.close();
-      this.say(told(sent));
+      this.say(told(sent, this.store));
       location.hash = `#/mail?message=${sent.id}`;
     } catch (error) {
       this.#fault = /** @type {Error} */ (error);
@@ -202,10 +202,12 @@ export class Compose {
 /** @type {Record<string, string>} */
 const REACH = { live: "is listening", idle: "is idle", busy: "is at work", permission: "waits for a person", stored: "is not running", unknown: "runs", left: "has left" };
 
-/** @param {any} sent */
-function told(sent) {
+/** Who is in a terminal is rung by no session of its own: what was seen of it tells. @param {any} sent @param {Store} store */
+function told(sent, store) {
   if (sent.note) return gist(String(sent.note));
-  const each = (sent.deliveries ?? []).map((/** @type {any} */ one) => `${plain(one.recipient)} ${REACH[one.reach] ?? "gets it"}`);
+  /** @param {import("./wire.js").Delivery} one */
+  const reach = (one) => (one.reach === "stored" ? store.agent(one.recipient_id)?.reach : one.reach) ?? "";
+  const each = (sent.deliveries ?? []).map((/** @type {any} */ one) => `${plain(one.recipient)} ${REACH[reach(one)] ?? "gets it"}`);
   return `Stored. ${each.slice(0, 3).join("; ")}${each.length > 3 ? ` and ${each.length - 3} more` : ""}.`;
 }
 

@@ -4,7 +4,7 @@ import { get } from "./api.js";
 
 /** @typedef {import("./store.js").Brief} Brief */
 /** @typedef {import("./store.js").Store} Store */
-/** @typedef {{project?: string, topic?: string, with?: string, type?: string, state?: string, q?: string}} Filter */
+/** @typedef {import("./sieve.js").Filter} Filter */
 
 const FIRST = 60; // what a screen shows, quickly
 const PAGE = 300;
@@ -42,7 +42,7 @@ export class Feed {
     this.isLoading = true;
     this.fault = null;
     try {
-      const query = { ...this.filter, before: this.#next, limit: this.isStarted ? PAGE : FIRST, chars: CHARACTERS };
+      const query = { ...(await this.#asked()), before: this.#next, limit: this.isStarted ? PAGE : FIRST, chars: CHARACTERS };
       const asked = this.store.clock;
       const page = await get("/messages", query, this.#abort.signal);
       for (const message of page.messages) this.#put(this.store.keep(message, asked), false);
@@ -63,7 +63,7 @@ export class Feed {
     if (!this.isStarted) return this.more();
     try {
       const asked = this.store.clock;
-      const page = await get("/messages", { ...this.filter, limit: FIRST, chars: CHARACTERS }, this.#abort.signal);
+      const page = await get("/messages", { ...(await this.#asked()), limit: FIRST, chars: CHARACTERS }, this.#abort.signal);
       const isJoined = page.messages.some((/** @type {{id: string}} */ one) => this.#ids.has(one.id));
       if (!isJoined && page.messages.length) {
         this.rows = []; // too much came: begin again
@@ -108,16 +108,32 @@ export class Feed {
     return true;
   }
 
+  /** Names become addresses: whoever is called by one here must be known for that. @returns {Promise<Filter>} */
+  async #asked() {
+    const { sender, to, with: party } = this.filter;
+    if (!sender && !to && !party) return this.filter;
+    while (!this.store.isReady) await new Promise((done) => this.store.addEventListener("change", done, { once: true }));
+    return { ...this.filter, sender: sender && this.#address(sender), to: to && this.#address(to), with: party && this.#address(party) };
+  }
+
+  /** @param {string} name */
+  #address = (name) => this.store.addressed(name, this.filter.project ?? null);
+
+  /** @param {string} name */
+  #id = (name) => this.store.named(this.#address(name))?.id ?? name;
+
   /** @param {Brief} brief */
   #fits(brief) {
-    const { project, topic, with: party, type, state, q } = this.filter;
+    const { project, topic, with: party, sender, to, type, state, q } = this.filter;
     if (project && brief.project !== project) return false;
     if (topic && brief.to !== `topic:${topic}`) return false;
     if (type && brief.type !== type) return false;
     if (state && !brief.deliveries.some((one) => one.state === state)) return false;
+    if (sender && brief.sender_id !== this.#id(sender)) return false;
+    if (to && brief.to !== to && !brief.deliveries.some((one) => one.recipient_id === this.#id(to))) return false;
     if (party) {
-      const agent = this.store.named(party, project ?? null);
-      const isParty = brief.sender_id === agent?.id || brief.deliveries.some((one) => one.recipient_id === agent?.id);
+      const id = this.#id(party);
+      const isParty = brief.sender_id === id || brief.deliveries.some((one) => one.recipient_id === id);
       if (!isParty) return false;
     }
     const text = `${brief.subject ?? ""} ${brief.excerpt}`.toLowerCase();

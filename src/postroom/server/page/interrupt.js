@@ -4,7 +4,7 @@ import { post, screen, segment } from "./api.js";
 import { fill, h } from "./element.js";
 import { bdi, button, command, trouble } from "./piece.js";
 import { attach, doing, hindrance } from "./presence.js";
-import { gist, many } from "./text.js";
+import { gist, many, sentence } from "./text.js";
 import { HINDERS, STOPS, TELLS } from "./word.js";
 
 /** @typedef {import("./wire.js").Agent} Agent */
@@ -124,9 +124,6 @@ export class Interrupt {
     if (this.#result) this.dialog.querySelector("h2")?.focus();
   }
 }
-
-/** What the room says of it, as a sentence. @param {string} words */
-const sentence = (words) => words && `${words.slice(0, 1).toUpperCase()}${words.slice(1)}${/[.!?…]$/.test(words) ? "" : "."}`;
 
 /** @param {Record<string, any>} result */
 function outcome(result) {

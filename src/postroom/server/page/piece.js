@@ -5,7 +5,8 @@ import { counted, summaryOf } from "./ladder.js";
 import { rail } from "./rail.js";
 import { opened } from "./router.js";
 import { atHome } from "./shell.js";
-import { gist, plain } from "./text.js";
+import { found } from "./sieve.js";
+import { gist, plain, sentence } from "./text.js";
 import { brief, clock, full } from "./time.js";
 
 /** @typedef {import("./store.js").Brief} Brief */
@@ -48,20 +49,23 @@ export function standingOf(message, store) {
 }
 
 /** The beginning of a body, or of a message that was searched for the place where it was found. @param {Brief} message */
-function excerpt({ snippet, excerpt: text }) {
-  if (!snippet || snippet.field === "subject") return h("span", null, text);
+const excerpt = ({ snippet, excerpt: text }) => (!snippet || snippet.field === "subject" ? text : plain(snippet.text));
+
+/** With what was searched for marked. @param {string} text @param {string} query */
+function marked(text, query) {
   const parts = [];
   let at = 0;
-  for (const [from, to] of snippet.marks) {
-    parts.push(plain(snippet.text.slice(at, from)), h("mark", null, plain(snippet.text.slice(from, to))));
+  for (const [from, to] of query ? found(query, text) : []) {
+    parts.push(text.slice(at, from), h("mark", null, text.slice(from, to)));
     at = to;
   }
-  return h("span", null, parts, plain(snippet.text.slice(at)));
+  return [...parts, text.slice(at)];
 }
 
-/** A line of a list of messages. @param {Brief} message @param {Store} store @param {{isCurrent?: boolean, isOpen?: boolean}} [how] */
+/** A line of a list of messages. @param {Brief} message @param {Store} store @param {{isCurrent?: boolean, isOpen?: boolean, query?: string}} [how] */
 export function row(message, store, how = {}) {
   const { drawn, word } = standingOf(message, store);
+  const { query = "" } = how;
   return h(
     "li.row",
     { "data-key": message.id },
@@ -70,7 +74,7 @@ export function row(message, store, how = {}) {
       { href: opened({ message: message.id }), tabindex: how.isCurrent === false ? -1 : 0, "aria-current": how.isOpen ? "true" : null },
       h("span.when", null, moment(message.created_at)),
       h("span.head", null, parties(message, store), marks(message)),
-      h("span.gist", { dir: "auto" }, message.subject && h("b", null, gist(message.subject, 120), " "), excerpt(message)),
+      h("span.gist", { dir: "auto" }, message.subject && h("b", null, marked(gist(message.subject, 120), query), " "), h("span", null, marked(excerpt(message), query))),
       h("span.stand", null, drawn, word),
     ),
   );
@@ -88,7 +92,7 @@ export function command(text) {
 
 /** @param {Error|null} fault */
 export const trouble = (fault) =>
-  fault && h("p.fault", { role: "alert" }, fault.message, "hint" in fault && fault.hint ? h("span.hint", null, ` ${fault.hint}`) : null);
+  fault && h("p.fault", { role: "alert" }, sentence(fault.message), "hint" in fault && fault.hint ? h("span.hint", null, ` ${fault.hint}`) : null);
 
 /**
  * @param {string} label

@@ -27,6 +27,9 @@ export function figure(title, about, drawing, head, rows) {
 export const table = (head, rows) =>
   h("div.scroll", { tabindex: 0, role: "group", "aria-label": "Table" }, h("table", null, h("thead", null, h("tr", null, head.map((cell) => h("th", { scope: "col" }, cell)))), h("tbody", null, rows.map((cells) => h("tr", null, cells.map((cell, n) => h(n ? "td" : "th", n ? null : { scope: "row" }, cell)))))));
 
+/** In units of which a letter has the same number, however narrow the screen is. */
+const width = () => (matchMedia("(max-width: 760px)").matches ? 360 : 720);
+
 /** A round number at or above. @param {number} most */
 function ceiling(most) {
   if (most <= 4) return 4;
@@ -40,7 +43,7 @@ function ceiling(most) {
  * @param {string} label
  */
 export function bars(bars, label) {
-  const [wide, tall, low, from] = [720, 150, 128, 36];
+  const [wide, tall, low, from] = [width(), 150, 128, 36];
   const most = ceiling(Math.max(1, ...bars.map((one) => one.count)));
   const step = (wide - from) / Math.max(1, bars.length);
   const thick = Math.max(1, Math.min(22, step - (step > 6 ? 2 : 0.5)));
@@ -50,7 +53,7 @@ export function bars(bars, label) {
     s("line.rule", { x1: from, x2: wide, y1: y(count), y2: y(count) }),
     s("text.tick", { x: from - 8, y: y(count) + 4, "text-anchor": "end" }, count.toLocaleString("en")),
   ]);
-  const every = Math.max(1, Math.ceil(bars.length / 8));
+  const every = Math.max(1, Math.ceil((bars.length * 80) / wide));
   const drawn = bars.map((one, n) => {
     const x = from + n * step + (step - thick) / 2;
     const top = one.count ? Math.min(y(one.count), low - 1.5) : low;
@@ -75,7 +78,7 @@ const TICKS = [1, 10, 100, 1000, 10_000, 60_000, 600_000, 3_600_000, 36_000_000,
  */
 export function spreads(rows, label) {
   const longest = Math.max(...rows.map((one) => one.name.length));
-  const [wide, from, each, head] = [720, Math.min(260, Math.max(110, longest * 7.6 + 24)), 34, 26];
+  const [wide, from, each, head] = [width(), Math.min(260, Math.max(110, longest * 7.6 + 24)), 34, 26];
   const times = rows.flatMap((one) => [one.p50, one.p99]).map((ms) => Math.max(1, ms));
   const low = TICKS.findLast((tick) => tick <= Math.min(...times)) ?? 1;
   const high = TICKS.find((tick) => tick > low && tick >= Math.max(...times)) ?? Math.max(...times);
@@ -83,10 +86,14 @@ export function spreads(rows, label) {
   /** @param {number} ms */
   const x = (ms) => from + Math.log10(Math.max(low, Math.min(high, ms)) / low) * scale;
   const tall = head + rows.length * each;
-  const ticks = TICKS.filter((tick) => tick >= low && tick <= high).map((tick) => [
-    s("line.rule", { x1: x(tick), x2: x(tick), y1: head - 6, y2: tall }),
-    s("text.tick", { x: x(tick), y: 12, "text-anchor": tick === high ? "end" : "middle" }, tick === 3_600_000 ? "1 h" : tick === 60_000 ? "1 min" : span(tick).replace(".0", "")),
-  ]);
+  let free = wide; // to the right of it a label stands
+  const ticks = TICKS.filter((tick) => tick >= low && tick <= high).reverse().map((tick) => {
+    const text = tick === 3_600_000 ? "1 h" : tick === 60_000 ? "1 min" : span(tick).replace(".0", "");
+    const long = text.length * 7;
+    const isNamed = x(tick) + (tick === high ? 0 : long / 2) <= free;
+    if (isNamed) free = x(tick) - (tick === high ? long : long / 2) - 6;
+    return [s("line.rule", { x1: x(tick), x2: x(tick), y1: head - 6, y2: tall }), isNamed ? s("text.tick", { x: x(tick), y: 12, "text-anchor": tick === high ? "end" : "middle" }, text) : null];
+  });
   const drawn = rows.map((one, n) => {
     const y = head + n * each + each / 2;
     return s(

@@ -1,6 +1,6 @@
 /** What the page knows of the room: whole small tables, and of each message what a line of the log shows. */
 
-import { Fault, get } from "./api.js";
+import { Fault, get, segment } from "./api.js";
 import { standIn } from "./shell.js";
 import { gist } from "./text.js";
 
@@ -23,6 +23,7 @@ const SETTLE = 250; // milliseconds: a burst of events asks once
 const LOOK = 5000; // what sessions do is no event
 const OFTEN = 1000; // nothing is asked for more often, whatever happens
 const ASKS = 100; // requests to the person
+const ROOM = "postroom"; // who writes what nobody else does
 const KEPT = 150_000; // messages that are kept up to date
 
 /** @param {Message} message @returns {Brief} */
@@ -92,6 +93,13 @@ export class Store extends EventTarget {
     const count = this.#names.get(name) ?? 0;
     if (count === 1) return name;
     return count > 1 && name === written && project ? `${project}/${name}` : written;
+  }
+
+  /** The address of whoever is meant, as the room finds it from anywhere. @param {string} written @param {string|null} project */
+  addressed(written, project) {
+    const count = this.#names.get(written) ?? 0;
+    if (count === 1) return this.named(written)?.address ?? written;
+    return count > 1 && project ? `${project}/${written}` : written;
   }
 
   /** By address, or by a name that only one has. @param {string} name @param {string|null} [project] */
@@ -217,6 +225,7 @@ export class Store extends EventTarget {
   apply(happening) {
     const { type, payload, delivery } = happening;
     if (type === "message.sent" && payload.message) this.#sent(payload.message, happening.deliveries ?? []);
+    else if (type === "delivery.due" && delivery && !this.#messages.has(delivery.message)) void this.#due(delivery.message);
     else if (delivery) this.#moved(delivery);
     if (type.startsWith("gate.") || payload.message?.type === "decision_gate" || this.gates.some((one) => one.message.id === delivery?.message)) this.invalidate("gates");
     if (payload.message?.type === "request" || delivery?.recipient_id === this.me.id) this.invalidate("asks");
@@ -230,8 +239,15 @@ export class Store extends EventTarget {
 
   /** @param {Message} message @param {Delivery[]} deliveries */
   #sent(message, deliveries) {
+    if (message.sender_id === ROOM && message.not_before && deliveries.every((one) => "held_until" in one || one.state === "withdrawn")) return; // written ahead: it has not been said
     const brief = this.#messages.get(message.id) ?? this.keep({ ...message, deliveries }); // a page of mail may have had it first
     this.dispatchEvent(new CustomEvent("mail", { detail: brief }));
+  }
+
+  /** What the room wrote ahead is mail from now on. @param {string} id */
+  async #due(id) {
+    const message = await get(`/messages/${segment(id)}`).catch(() => null);
+    if (message?.sender_id === ROOM) this.#sent(message, message.deliveries);
   }
 
   /** @param {Delivery} delivery */

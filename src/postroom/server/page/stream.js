@@ -20,6 +20,8 @@ export class Stream extends EventTarget {
   #timer;
   /** @type {ReturnType<typeof setTimeout>|undefined} */
   #silence;
+  /** Whether the room is gone with its server. */
+  isPassing = false;
   /** @type {Link} */
   link = { state: "opening", again: 0 };
 
@@ -69,6 +71,7 @@ export class Stream extends EventTarget {
     const isFirst = this.#cursor === "";
     const hello = JSON.parse(event.data || "{}");
     if (isFirst) this.#cursor = event.lastEventId || String(hello.cursor ?? "");
+    this.isPassing = Boolean(hello.passing);
     this.#wait = FIRST;
     this.#say({ state: "open", again: 0 });
     this.dispatchEvent(new CustomEvent("gap", { detail: { isFirst } })); // what happened before that hello

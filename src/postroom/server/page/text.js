@@ -34,6 +34,9 @@ export function gist(text, most = 220) {
  */
 export const isCode = (text) => CODE.test(text.slice(0, 20_000));
 
+/** What the room says, as a sentence. @param {string} words */
+export const sentence = (words) => words && `${words.slice(0, 1).toUpperCase()}${words.slice(1)}${/[.!?…]$/.test(words) ? "" : "."}`;
+
 /**
  * @param {number} count
  * @param {string} noun

@@ -32,10 +32,9 @@ export class AgentsView {
     const gone = everyone.filter((one) => one.left_at);
     const agents = present.filter((one) => one.agent.kind === "agent");
     const people = present.filter((one) => one.agent.kind === "human");
-    const stuck = agents.filter((one) => one.doing.trouble).length;
     fill(
       this.element,
-      h("div.title", { "data-key": "title" }, h("h1", { tabindex: -1 }, project ? `Agents of ${plain(project)}` : "Agents"), h("p.quiet", null, agents.length ? `${many(agents.length, "agent")}, ${stuck ? `${stuck} ${stuck === 1 ? "needs" : "need"} somebody` : "all well"}` : "")),
+      h("div.title", { "data-key": "title" }, h("h1", { tabindex: -1 }, project ? `Agents of ${plain(project)}` : "Agents"), h("p.quiet", null, agents.length ? standing(agents) : "")),
       !store.isReady ? h("p.quiet", null, "Looking …") : null,
       store.isReady && !agents.length ? empty("Nobody here yet", "An agent gets its address when its runtime is wired, or by hand:", "postroom setup claude      # or codex, gemini, opencode …", "postroom join builder --role builder", "postroom spawn builder -- claude") : null,
       agents.length ? h("ul.people", { "data-key": "agents", role: "list" }, agents.map((one) => this.#line(one.agent, one.doing))) : null,
@@ -89,6 +88,15 @@ export class AgentsView {
   }
 
   close() {}
+}
+
+/** How they do, in a line. @param {ReturnType<typeof sorted>} agents */
+function standing(agents) {
+  const running = agents.filter((one) => runs(one.agent)).length;
+  const stuck = agents.filter((one) => one.doing.trouble).length;
+  const absent = agents.filter((one) => one.doing.state === "off" && !one.doing.trouble && inbox(one.agent)).length;
+  const run = agents.length === 1 ? (running ? "running" : "not running") : `${running === agents.length ? "all" : running || "none"} running`;
+  return [many(agents.length, "agent"), run, stuck && `${stuck} ${stuck === 1 ? "needs" : "need"} somebody`, absent && `${absent} ${absent === 1 ? "has" : "have"} mail waiting`].filter(Boolean).join(", ");
 }
 
 /** In which colour a state is said: of one that is well but for a letter in doubt, that letter is the trouble. @param {import("../presence.js").Doing} found */

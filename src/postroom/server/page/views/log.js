@@ -6,6 +6,7 @@ import { VirtualList } from "../list.js";
 import { button, command, empty, row, trouble } from "../piece.js";
 import { attach, inbox, sorted } from "../presence.js";
 import { go, here, href, opened, turned } from "../router.js";
+import { sieve } from "../sieve.js";
 import { gist, many, plain } from "../text.js";
 
 /** @typedef {import("../store.js").Brief} Brief */
@@ -53,7 +54,7 @@ export class LogView {
       this.list.reset();
     }
     this.#isDrawn = false;
-    const feed = new Feed(this.desk.store, filter, () => this.update());
+    const feed = new Feed(this.desk.store, { ...filter, q: undefined, ...sieve(filter.q ?? "") }, () => this.update());
     this.#feed = feed;
     void feed.more();
     this.#seen();
@@ -66,6 +67,15 @@ export class LogView {
     const filter = Object.fromEntries(FILTERS.map((key) => [key, params[key]]).filter(([, value]) => value));
     if (JSON.stringify(filter) !== this.#filter) this.#begin(params);
     else this.update();
+    if (!this.#typing) this.#reset(params);
+  }
+
+  /** A field that somebody has used keeps what was put in, whatever its attributes say. @param {Record<string, string>} params */
+  #reset(params) {
+    for (const field of /** @type {NodeListOf<HTMLInputElement|HTMLSelectElement>} */ (this.head.querySelectorAll("input, select"))) {
+      const wanted = params[field.name] ?? "";
+      if (field.value.trim() !== wanted) field.value = wanted;
+    }
   }
 
   /** Mail has come. @param {Brief} brief */
@@ -86,7 +96,7 @@ export class LogView {
     this.fresh.hidden = !this.#unseen;
     this.fresh.textContent = `${many(this.#unseen, "new message")} above`;
     const { rows, isWhole, isStarted, fault } = this.#feed;
-    if (isStarted || this.#isDrawn) this.list.show(rows, isWhole);
+    if (isStarted || this.#isDrawn || fault) this.list.show(rows, isWhole);
     this.#isDrawn = isStarted;
     this.element.setAttribute("aria-busy", String(!isStarted && !fault));
     const isFiltered = this.#filter !== "{}";
@@ -166,7 +176,7 @@ export class LogView {
     return h(
       "form.filters",
       { "data-key": "filters", role: "search" },
-      h("input.search", { type: "search", name: "q", placeholder: "Search", "aria-label": "Search the mail", "aria-keyshortcuts": "/", autocomplete: "off", spellcheck: "false", value: params.q ?? "" }),
+      h("input.search", { type: "search", name: "q", placeholder: "Search: words, from:NAME to:NAME type:T", "aria-label": "Search the mail", "aria-keyshortcuts": "/", autocomplete: "off", spellcheck: "false", value: params.q ?? "" }),
       h("div.selects", null, store.projects.length > 1 ? select("project", "All projects", store.projects, params.project, "narrow") : null, select("with", "Everybody", people, params.with), select("type", "All types", store.types.map((one) => one.name).sort(), params.type), select("state", "All states", STATES, params.state)),
       Object.keys(JSON.parse(this.#filter)).length ? h("a.clear", { href: href("mail") }, "Clear") : null,
     );
@@ -174,7 +184,7 @@ export class LogView {
 
   /** @param {Brief} message @param {boolean} isCurrent */
   #row(message, isCurrent) {
-    return row(message, this.desk.store, { isCurrent, isOpen: here().params.message === message.id });
+    return row(message, this.desk.store, { isCurrent, isOpen: here().params.message === message.id, query: this.#feed.filter.q });
   }
 
   /** @param {Event} event */
@@ -182,7 +192,10 @@ export class LogView {
     const field = event.target;
     if (!(field instanceof HTMLInputElement || field instanceof HTMLSelectElement)) return;
     clearTimeout(this.#typing);
-    const apply = () => go(turned({ [field.name]: field.value.trim() }), { replace: field.name === "q" });
+    const apply = () => {
+      this.#typing = undefined;
+      go(turned({ [field.name]: field.value.trim() }), { replace: field.name === "q" });
+    };
     if (field.name === "q") this.#typing = setTimeout(apply, TYPED);
     else apply();
   }
