@@ -14,7 +14,7 @@ from postroom.errors import InvalidValue
 # Where no mount table names them otherwise, these do not give SQLite the locks it needs.
 _UNSAFE_FILE_SYSTEMS = frozenset((
     "nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "glusterfs", "lustre", "ocfs2", "gfs2",
-    "beegfs", "davfs", "virtiofs", "vboxsf", "prl_fs",
+    "beegfs", "davfs", "virtiofs", "fakeowner", "vboxsf", "prl_fs", "vmhgfs",
 ))  # fmt: skip
 
 _LISTENING = "0A"  # the state of a socket, as /proc names it

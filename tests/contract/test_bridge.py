@@ -2,8 +2,11 @@
 
 import json
 import os
+import shutil
 import signal
+import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -14,6 +17,8 @@ import pytest
 from postroom import host
 from postroom.bridges import registry
 from postroom.bridges.contract import Assent, Berth, Bridge, Doing, Heard, Launch, Result, Text
+from postroom.bridges.opencode.http import Http
+from postroom.bridges.opencode.terminal import site
 from postroom.bridges.terminal import typist
 from postroom.bridges.tmux.server import Server, target
 from postroom.errors import BridgeError
@@ -35,6 +40,7 @@ class Program(NamedTuple):
     texts: Callable[[], list[str]]  # what it took in
     details: Json = {}  # noqa: RUF012 - read only
     end: Callable[[], None] = lambda: None  # what is left when it has ended
+    process: str = ""  # where it runs already: its user has started it, in a terminal
 
 
 def bridged(scene: str) -> Callable[[str], Program]:
@@ -72,12 +78,83 @@ def staged(place: str) -> Program:
     return Program(role.argv, role.submitted, {"socket": stage.socket, "session": "stage"}, stage.__exit__)
 
 
+def running(code: str, name: str, place: str, ready: Callable[[str], Json], **env: str) -> Program:
+    """A server of `tests.serving` that somebody else has started; `ready` waits for it."""
+    record = Record(os.path.join(place, "record"))
+    child = subprocess.Popen(
+        [sys.executable, "-c", code, record.path], cwd=place, env=environment(PYTHONPATH=ROOT, **env),
+        stdout=subprocess.DEVNULL,
+    )  # fmt: skip
+
+    def end() -> None:
+        child.kill()
+        child.wait(BOUND)
+
+    process = host.identity_of(child.pid)
+    try:
+        return Program([name], record.texts, ready(process), end, process)
+    except BaseException:
+        end()
+        raise
+
+
+CODEX = """
+import os, sys, threading
+from tests.bridged import Record
+from tests.serving.codex import AppServer, Listening
+record = Record(sys.argv[1])
+server = AppServer(record, os.getcwd())
+thread = server.start()
+Listening(os.environ["CODEX_HOME"], server)
+with open(record.path + ".thread", "w") as file:
+    file.write(thread["id"] + "\\n")
+threading.Event().wait()
+"""
+OPENCODE = """
+import sys
+from tests.bridged import Record
+from tests.serving.opencode import serve_http
+serve_http(Record(sys.argv[1]))
+"""
+
+
+def beside_codex(place: str) -> Program:
+    """The server that has the thread of a terminal, which its hooks have told."""
+    home = tempfile.mkdtemp(prefix="codex-")  # short: a socket's path has at most 107 bytes
+
+    def ready(_: str) -> Json:
+        path = os.path.join(place, "record.thread")
+        until(lambda: os.path.exists(path) and os.path.getsize(path))
+        with open(path, encoding="utf-8") as file:
+            return {"session": file.read().strip()}
+
+    found = running(CODEX, "codex", place, ready, CODEX_HOME=home)
+
+    def end() -> None:
+        found.end()
+        shutil.rmtree(home)
+
+    return found._replace(end=end)
+
+
+def beside_opencode(place: str) -> Program:
+    """The server of a terminal that was started with `--port`, in which something was said."""
+
+    def ready(process: str) -> Json:
+        until(lambda: host.listens(host.pid_of(process)))
+        Http(site(process)).post("session", body={})
+        return {}
+
+    return running(OPENCODE, "opencode", place, ready)
+
+
 class Case(NamedTuple):
     """How one kind of bridge is tried."""
 
     begin: Callable[[str], Program]  # in a directory
     runtime: str = ""
     hinder: Callable[["Trial"], None] | None = None  # let the agent be such that nothing may be handed over
+    kind: str = ""  # of bridge, where the case is not called by that
 
 
 class Trial:
@@ -87,15 +164,25 @@ class Trial:
         self.case = case
         self._test = test
         self.program = case.begin(place)
-        self.way = registry.load(name)
+        self.way = registry.load(case.kind or name)
         env = environment(PYTHONPATH=ROOT)
         self.launch = Launch(
             "a1", "p/builder", self.program.command, place, env, case.runtime, self.program.details
         )
-        self.berth: Berth = self.way.start(self.launch)
+        self.berth: Berth = self._begun()
         self.bridge: Bridge = self.way.open(self.berth)
         self.begun = 0
         self.heard: list[Heard] = []
+
+    def _begun(self) -> Berth:
+        if not self.is_beside:
+            return self.way.start(self.launch)
+        return Berth("a1", "p/builder", self.program.process, "", self.case.runtime, self.program.details)
+
+    @property
+    def is_beside(self) -> bool:
+        """Whether it was started by somebody else, in a terminal of theirs."""
+        return bool(self.program.process)
 
     @property
     def pid(self) -> int:
@@ -114,6 +201,8 @@ class Trial:
 
     def again(self) -> None:
         """Start it anew, and clear what is left of it."""
+        if self.is_beside:
+            pytest.skip("who has the terminal starts it anew: that is another process, and another bridge")
         earlier, self.berth = self.berth, self.way.start(self.launch)
         self.bridge = self.way.open(self.berth)
         self.way.end(earlier)
@@ -121,8 +210,11 @@ class Trial:
     def end(self) -> None:
         self.bridge.close()
         self.way.end(self.berth)
+        if self.is_beside:
+            self.program.end()
         until(lambda: host.is_gone(self.berth.process))
-        self.program.end()
+        if not self.is_beside:
+            self.program.end()
 
     def ready(self) -> "Trial":
         until(lambda: self.bridge.observe().doing in (Doing.IDLE, Doing.UNKNOWN))
@@ -174,12 +266,35 @@ CASES = {
     "lines": Case(bridged("lines"), hinder=stop),
     "stream": Case(bridged("stream"), "claude", work),
     "codex": Case(serving("codex", "app-server"), "codex", work),
+    "codex-beside": Case(beside_codex, "codex", work, "codex"),
     "opencode": Case(serving("opencode", "serve"), "opencode", work),
+    "opencode-beside": Case(beside_opencode, "opencode", work, "opencode"),
     "acp": Case(acting, hinder=work),
     "files": Case(bridged("files"), hinder=work),
 }
+# Claude Code starts these by itself, and nothing here speaks as its reader of inboxes does: for each property
+# that has a sense there, the test that shows it with the files alone. They have no output, turns or end.
+_TEAM = "tests/integration/test_team.py"
 NOT_STARTED = {
-    "claude-team": "Claude Code starts it by itself; see tests/integration/test_team.py",
+    "claude-team": {
+        "test_what_is_handed_to_an_idle_agent_reaches_it_once_and_is_proven": (
+            (_TEAM, "test_a_text_is_put_behind_what_is_there_as_the_cli_writes_it"),
+            (_TEAM, "test_it_is_seen_when_it_was_taken_out_or_read_and_not_before"),
+        ),
+        "test_one_text_after_the_other_reaches_the_agent_in_order": (
+            (_TEAM, "test_a_text_is_put_behind_what_is_there_as_the_cli_writes_it"),
+        ),
+        "test_where_nothing_may_be_handed_over_not_a_byte_is_written": (
+            (_TEAM, "test_while_the_cli_has_the_lock_nothing_is_written_and_an_abandoned_one_is_no_lock"),
+            (_TEAM, "test_a_lead_of_nobody_does_not_read_so_its_mail_waits"),
+        ),
+        "test_without_the_assent_of_whoever_hands_over_nothing_is_written": (
+            (_TEAM, "test_nothing_is_written_without_consent"),
+        ),
+        "test_an_agent_that_was_killed_is_gone_and_gets_nothing": (
+            (_TEAM, "test_nothing_is_written_for_a_team_whose_lead_has_ended"),
+        ),
+    },
 }
 # What is handed to others is carried to a mailbox: for each property of that, the test that shows it there.
 _INBOX, _HERE = "tests/integration/mailbox/carried/test_mailbox_inbox.py", "tests/contract/test_bridge.py"
@@ -213,7 +328,7 @@ CARRIED = {
         (_HERE, "test_what_the_program_of_a_mailbox_prints_is_received_in_bounded_pieces"),
     ),
     "test_a_proof_from_before_proves_nothing_that_was_handed_over_after_it": (
-        (_INBOX, "test_what_was_put_away_is_seen_and_the_rest_is_not"),
+        (_INBOX, "test_what_is_put_away_proves_nothing_that_came_after_it"),
     ),
 }
 
@@ -229,7 +344,7 @@ def trial(
 
 
 def test_every_kind_of_bridge_is_tried_or_it_is_said_why_not():
-    assert {*CASES, *NOT_STARTED} == set(registry.names())
+    assert {*(case.kind or name for name, case in CASES.items()), *NOT_STARTED} == set(registry.names())
 
 
 def test_what_is_handed_to_an_idle_agent_reaches_it_once_and_is_proven(trial: Trial):
@@ -303,6 +418,9 @@ def test_an_agent_that_was_killed_is_gone_and_gets_nothing(trial: Trial):
         assert (delivered.result, delivered.reason) == (Result.REFUSED, "offline")
         assert trial.begun == 0
     assert not trial.bridge.interrupt().proven
+    if trial.is_beside:
+        assert trial.ends() == [], "nobody here can tell how it ended"
+        return
     until(lambda: trial.ends() == [-signal.SIGKILL])
     assert trial.bridge.receive() == [], "it is told once"
 
@@ -357,7 +475,7 @@ def test_what_comes_out_is_received_in_bounded_pieces_and_nothing_is_lost_unsaid
     trial.ready()
     trial.deliver(Text("[[noise]]"))
     if not trial.bridge.capabilities().output:
-        assert trial.bridge.receive() == []
+        assert not [heard for heard in trial.bridge.receive() if heard.text]
         return
     until(lambda: any(f"noise {NOISE - 1} " in heard.text for heard in trial.receive()))
     while piece := trial.bridge.receive():
@@ -397,6 +515,10 @@ def test_the_end_of_a_bridge_is_the_end_of_a_child_of_ours(trial: Trial):
         assert trial.bridge.observe().doing is Doing.GONE
         with pytest.raises(BridgeError):
             trial.way.open(trial.berth)
+    else:
+        if trial.is_beside:
+            trial.way.end(trial.berth)
+        assert not host.is_gone(trial.berth.process), "it is not ours to end"
     trial.bridge.close()
 
 
@@ -440,7 +562,10 @@ def test_a_bridge_is_what_its_way_says(trial: Trial):
     assert trial.way.ABOUT
     assert "\n" not in trial.way.ABOUT
     can = trial.bridge.capabilities()
-    assert can._replace(busy=False) == trial.way.CAPABILITIES._replace(busy=False)
+    all_of_kind = trial.way.CAPABILITIES._replace(busy=False)
+    if trial.is_beside:
+        all_of_kind = all_of_kind._replace(owned=False, output=False)
+    assert can._replace(busy=False) == all_of_kind
     assert not (can.owned and trial.way.BY_CALLER), "a child is its starter's, and the command that asks ends"
     assert not (can.owned and can.screen) or trial.bridge.terminal(), "nobody else could show it"
     trial.bridge.setup()
@@ -465,8 +590,11 @@ def test_what_is_left_of_a_run_is_cleared_and_twice_does_no_harm(trial: Trial):
     assert trial.is_mailbox or trial.deliver(Text(MAIL)).result in (Result.PROVEN, Result.HANDED)
 
 
-def test_each_property_that_is_not_tried_with_a_mailbox_has_a_test_of_its_own():
-    for test, others in CARRIED.items():
+@pytest.mark.parametrize("others_of", [CARRIED, *NOT_STARTED.values()], ids=["files", *NOT_STARTED])
+def test_each_property_that_is_not_tried_here_has_a_test_of_its_own(
+    others_of: dict[str, tuple[tuple[str, str], ...]],
+):
+    for test, others in others_of.items():
         assert test in globals(), test
         for path, name in others:
             with open(os.path.join(ROOT, path), encoding="utf-8") as file:

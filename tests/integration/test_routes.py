@@ -2,11 +2,18 @@
 answers, else the other; and what one was handed, the other never gets.
 """
 
+import contextlib
 import os
+import shlex
+import signal
+import tempfile
 from collections.abc import Iterator
 
 import pytest
 
+from postroom import host
+from postroom.bridges.opencode.http import Http
+from postroom.bridges.opencode.terminal import site
 from postroom.daemon import control
 from postroom.daemon.place import log_path
 from postroom.model.ladder import Evidence, State
@@ -16,17 +23,33 @@ from tests.bridged import Record
 from tests.process import until
 from tests.serving.codex import AppServer, Listening
 from tests.tui.house import House
-from tests.tui.stage import Pane, Stage, patiently
+from tests.tui.stage import Pane, Role, Stage, patiently
 
 SOON = "postroom.daemon.route._FIRST=0.1 postroom.bridges.server.ledger._SOON=0.1"
 LATE = "postroom.daemon.route._FIRST=600.0"
+BRIEF = " postroom.bridges.opencode.http._ASK=0.5"
 
 
-class Codex:
+class Routed:
+    """An agent that is reached by one of two routes."""
+
+    def __init__(self, house: House) -> None:
+        self.house = house
+
+    def routes(self) -> list[tuple[str, str | None, str]]:
+        """What was noted of the routes to it."""
+        told = [event.payload for event in self.house.room.events() if event.type == "agent.route"]
+        return [(one["route"], one["instead_of"], one["words"]) for one in told]
+
+    def route(self) -> str:
+        return berth.route(self.house.room.store.look(), self.house.room.who("builder").id)
+
+
+class Codex(Routed):
     """A fake Codex in a pane, and the server that has its thread."""
 
     def __init__(self, house: House, stage: Stage, place: str) -> None:
-        self.house = house
+        super().__init__(house)
         self._home = os.path.join(stage.root, "codex")
         self.cwd = place
         self.record = Record(os.path.join(place, "record"))
@@ -46,13 +69,29 @@ class Codex:
     def begin(self) -> None:
         self.listening = Listening(self._home, self.server)
 
-    def routes(self) -> list[tuple[str, str | None, str]]:
-        """What was noted of the routes to it."""
-        told = [event.payload for event in self.house.room.events() if event.type == "agent.route"]
-        return [(one["route"], one["instead_of"], one["words"]) for one in told]
 
-    def route(self) -> str:
-        return berth.route(self.house.room.store.look(), self.house.room.who("builder").id)
+class Opencode(Routed):
+    """A fake opencode in a pane, and beside it, as its child, the server that it has with `--port`."""
+
+    def __init__(self, house: House, stage: Stage, place: str) -> None:
+        super().__init__(house)
+        self.record = Record(os.path.join(place, "record"))
+        own = tempfile.mkdtemp(dir=stage.root)
+        role = Role(own, (), {}, "opencode")
+        serve = shlex.join([role.argv[0], "-S", "-m", "tests.serving", "opencode", self.record.path, "serve"])
+        begin = f'{serve} >/dev/null 2>&1 & echo $! >{own}/server; exec "$@"'
+        self.pane = Pane(stage, stage.run("sh", "-c", begin, "sh", *role.argv, cwd=place), own)
+        patiently(lambda: self.pane.log("started"))
+        self.pane.control("look")
+        with open(os.path.join(own, "server"), encoding="utf-8") as file:
+            self.server = int(file.read())
+        patiently(lambda: host.listens(self.server))
+        Http(site(host.identity_of(self.pane.pid))).post("session", body={"title": "what is shown"})
+        house.adopt("builder", self.pane, routes=["opencode"], cwd=place)
+
+    def signal(self, number: int) -> None:
+        """To its server."""
+        os.kill(self.server, number)
 
 
 @pytest.fixture
@@ -72,6 +111,14 @@ def codex(house: House, stage: Stage, tmp_path: os.PathLike[str]) -> Iterator[Co
     codex = Codex(house, stage, os.fspath(tmp_path))
     yield codex
     codex.end()
+
+
+@pytest.fixture
+def opencode(house: House, stage: Stage, tmp_path: os.PathLike[str]) -> Iterator[Opencode]:
+    opencode = Opencode(house, stage, os.fspath(tmp_path))
+    yield opencode
+    with contextlib.suppress(ProcessLookupError):
+        opencode.signal(signal.SIGKILL)
 
 
 def test_mail_goes_to_the_server_while_that_answers_and_nothing_is_typed(house: House, codex: Codex):
@@ -102,6 +149,50 @@ def test_a_server_that_does_not_answer_is_left_for_the_pane_and_that_is_said(hou
     assert seen.instead == words
     assert control.ask(house.home, "ping")["instead"] == {"p/builder": words}
     assert len(codex.record.texts()) == len(codex.pane.submitted()) == 1
+
+
+@pytest.mark.promise("next-route")
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP])
+def test_an_opencode_whose_server_does_not_answer_is_typed_to_and_that_is_said(
+    house: House, opencode: Opencode, how: signal.Signals
+):
+    house.daemon(SEAMS=LATE + BRIEF)
+    first = house.room.send("builder", "first")
+    house.seen(first.id, Evidence.RUNTIME_ACK)
+    assert (house.delivery(first.id).route, opencode.pane.submitted()) == ("opencode", [])
+    opencode.signal(how)
+    second = house.room.send("builder", "second")
+    house.seen(second.id, Evidence.TERMINAL)
+    assert (house.delivery(second.id).route, opencode.route()) == ("tmux", "tmux")
+    [(route, instead_of, words)] = opencode.routes()
+    assert (route, instead_of) == ("tmux", "opencode")
+    assert "server" in words
+    assert control.ask(house.home, "ping")["instead"] == {"p/builder": words}
+    [served], [typed] = opencode.record.texts(), opencode.pane.submitted()
+    assert "first" in served
+    assert "second" in typed
+
+
+def test_an_opencode_that_stops_answering_for_a_moment_is_reached_by_its_server_again(
+    house: House, opencode: Opencode
+):
+    house.daemon(SEAMS=SOON + BRIEF)
+    opencode.signal(signal.SIGSTOP)
+    first = house.room.send("builder", "first")
+    house.seen(first.id, Evidence.TERMINAL)
+    opencode.signal(signal.SIGCONT)
+    n = 0
+
+    def is_back() -> bool:
+        nonlocal n
+        sent = house.room.send("builder", f"message {n}")
+        patiently(lambda: house.delivery(sent.id).state is State.SEEN)
+        n += 1
+        return opencode.route() == "opencode"
+
+    until(is_back)
+    texts = "\n".join([*opencode.record.texts(), *opencode.pane.submitted()])
+    assert [texts.count(f"message {number}\n") for number in range(n)] == [1] * n
 
 
 def test_a_server_that_answers_again_is_used_again(house: House, codex: Codex):

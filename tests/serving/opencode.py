@@ -99,7 +99,7 @@ class Opencode:
         now = time.time_ns() // 1_000_000
         times = {"created": now, "updated": now}
         info = {"id": f"ses_{uuid.uuid4().hex}", "title": title, "version": "1.18.33", "time": times}
-        info |= more
+        info |= {"directory": os.getcwd(), **more}
         self.sessions[info["id"]] = {"info": info, "messages": []}
         self._keep()
         return info

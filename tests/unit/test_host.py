@@ -158,6 +158,24 @@ DOCKER_DESKTOP = """\
 510 500 0:33 /Users/ana/src /src rw,relatime - virtiofs virtiofs0 rw
 511 500 0:34 / /cache rw,relatime - fuse.grpcfuse grpcfuse rw
 512 500 0:35 / /plain rw,relatime - fuse /dev/fuse rw
+513 500 0:36 /Users/ana/mail /mail rw,relatime - fakeowner /run/host_mark/Users rw,fakeowner
+514 500 254:1 /docker/volumes/own/_data /volume rw,relatime - ext4 /dev/vda1 rw
+"""
+LIMA = """\
+27 1 254:1 / / rw,relatime - ext4 /dev/vda1 rw
+40 27 0:40 / /Users/ana rw,nosuid,nodev,relatime - fuse.sshfs :/Users/ana rw,user_id=501
+41 27 0:41 / /qemu rw,relatime - 9p mount0 rw,access=client,trans=virtio
+42 27 0:42 / /vz rw,relatime - virtiofs mount1 rw
+"""
+GVISOR = """\
+1 0 0:20 / / rw - overlay none rw
+5 1 0:24 / /mail rw - 9p none rw,trans=fd,rfdno=7,wfdno=7,aname=/,dfltuid=4294967294
+"""
+GUEST = """\
+27 1 8:1 / / rw,relatime - ext4 /dev/sda1 rw
+50 27 0:50 / /mnt/hgfs rw,relatime - vmhgfs .host:/ rw
+51 27 0:51 / /mnt/open rw,relatime - fuse.vmhgfs-fuse vmhgfs-fuse rw
+52 27 0:52 / /media/sf_mail rw,relatime - vboxsf mail rw
 """
 STACKED = """\
 27 1 254:0 / / rw,relatime - ext4 /dev/vda rw
@@ -185,13 +203,23 @@ STACKED = """\
         ("/src/app", DOCKER_DESKTOP, "virtiofs"),
         ("/cache/x", DOCKER_DESKTOP, "fuse.grpcfuse"),
         ("/plain/x", DOCKER_DESKTOP, "fuse"),
+        ("/mail/builder", DOCKER_DESKTOP, "fakeowner"),
+        ("/volume/builder", DOCKER_DESKTOP, ""),
         ("/root", DOCKER_DESKTOP, ""),
+        ("/Users/ana/mail", LIMA, "fuse.sshfs"),
+        ("/qemu/mail", LIMA, "9p"),
+        ("/vz/mail", LIMA, "virtiofs"),
+        ("/mail/builder", GVISOR, "9p"),
+        ("/tmp/x", GVISOR, ""),
+        ("/mnt/hgfs/x", GUEST, "vmhgfs"),
+        ("/mnt/open/x", GUEST, "fuse.vmhgfs-fuse"),
+        ("/media/sf_mail/x", GUEST, "vboxsf"),
         ("/data/x", STACKED, ""),
         ("/x", "", ""),
         ("/x", "garbage\n - \n1 2 3 4 5 -\n", ""),
     ],
 )
-def test_network_and_fuse_file_systems_are_told_from_local_ones(path: str, mounts: str, kind: str):
+def test_network_shared_and_fuse_file_systems_are_told_from_local_ones(path: str, mounts: str, kind: str):
     assert host.unsafe_file_system(path, mounts) == kind
 
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import gzip
+import json
 import os
 import queue
 import shutil
@@ -465,6 +466,37 @@ def test_waiting_sleeps_until_something_changes(box: Open, monkeypatch: pytest.M
     monkeypatch.setattr(counter, "wait", noted)
     assert texts(bob, BOUND) == ["wake up"]
     assert waits[0] > 5, "it does not look now and then"
+
+
+@pytest.mark.parametrize("kind", ["share", "disk"])
+def test_where_nothing_tells_who_waits_looks_at_least_every_five_seconds(
+    kind: str, tree: str, monkeypatch: pytest.MonkeyPatch
+):
+    """A share that somebody else serves, or a disk of this machine that tells of nothing."""
+    if kind == "share":
+        os.makedirs(os.path.join(tree, ".postroom"))
+        with open(os.path.join(tree, ".postroom", "served"), "w", encoding="utf-8"):
+            pass
+        monkeypatch.setattr(host, "unsafe_file_system", lambda *_: "fakeowner")
+    else:
+        for user in ("local", "household"):
+            monkeypatch.setattr(f"postroom.bridges.files.{user}.watch", lambda *_: None)
+    waits: list[float] = []
+    agent = Agent(os.path.join(tree, "bob"))
+
+    def passed(_: list[int], seconds: float) -> list[int]:
+        waits.append(seconds)
+        if len(waits) == 20:
+            with open(agent.path("inbox", "1-0000000001-deadbeef.json"), "w", encoding="utf-8") as file:
+                json.dump({"id": "1", "from": "alice", "to": "bob", "payload": "at last"}, file)
+        return []
+
+    with Mailbox(tree, "bob") as bob:
+        monkeypatch.setattr(counter, "wait", passed)
+        assert texts(bob, 600.0) == ["at last"]
+    assert len(waits) == 20
+    assert max(waits) <= 5.0
+    assert min(waits[10:]) > 1.0, "it does not keep the machine awake"
 
 
 def test_where_no_room_can_live_it_is_said_what_to_run(tree: str, monkeypatch: pytest.MonkeyPatch):

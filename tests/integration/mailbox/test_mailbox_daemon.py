@@ -454,6 +454,10 @@ def test_twenty_mailboxes_with_the_same_names_and_ids_and_a_daemon_that_is_kille
     cli.ok("up")
     until(lambda: not any(map(holds, boxes)), LONG)
     assert waiting(cli) == 2000
+    with LocalRoom(cli.home, Settings(), agent="alice", project="p") as room:
+        sent = [room.sent(f"w{n}", limit=500) for n in range(20)]
+    bodies = [sorted(message.body for message, _ in one) for one in sent]
+    assert bodies == [sorted(f"{n}.{m}" for m in range(1, 101)) for n in range(20)], "each once, as it was"
     assert all(len(box.names("outbox", "processed")) == 100 for box in boxes)
 
 

@@ -3,6 +3,7 @@
 import os
 import select
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import pytest
 
@@ -74,6 +75,67 @@ def test_where_nothing_tells_one_looks_now_and_then(
 
         until(has_come)
         bob.close()
+
+
+SHARES = ["nfs4", "9p", "virtiofs", "fakeowner", "fuse.sshfs", ""]
+MOST = 5.0  # seconds in which what an agent wrote is taken in, whoever tells of it or not
+
+
+@pytest.mark.parametrize("kind", SHARES)
+def test_where_nothing_tells_an_outbox_is_looked_into_within_five_seconds(
+    kind: str, home: str, tmp_path: os.PathLike[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a share a watch can be had, and hears of nothing that is done elsewhere; `""`: there is none."""
+    tree = os.path.join(os.path.realpath(tmp_path), "tree")
+    mounts = f"27 1 254:0 / / rw - ext4 /dev/vda rw\n28 27 0:9 / {tree} rw - {kind or 'ext4'} share rw\n"
+    now, read = 1_000.0, host._read
+    monkeypatch.setattr(host, "_read", lambda path: mounts if path.endswith("mountinfo") else read(path))
+    monkeypatch.setattr(carrier, "time", SimpleNamespace(monotonic=lambda: now))
+    deaf = SimpleNamespace(is_blind=False, fileno=lambda: -1, changes=frozenset, close=lambda: None)
+    monkeypatch.setattr("postroom.bridges.files.local.watch", lambda *_: deaf if kind else None)
+    with LocalRoom(home, Settings(sender_rate=0), agent="alice", project="p") as room:
+        room.join("alice")
+        bob = Postal(room, tree)
+        for n in range(3):
+            bob.put(f"{n}.json", {"id": f"{n}", "to": "alice", "payload": f"{n}"})
+            pause = bob.carry()
+            assert pause is not None
+            assert 0.0 < pause <= MOST
+            assert len(room.peek("alice")) == n, "it is not looked at before"
+            now += pause
+            bob.carry()
+            assert len(room.peek("alice")) == n + 1
+        bob.close()
+
+
+def test_a_watch_that_goes_blind_is_looked_after_within_five_seconds(
+    home: str, tmp_path: os.PathLike[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> int:
+        raise OSError(28, "no space left")
+
+    with LocalRoom(home, Settings(sender_rate=0), agent="alice", project="p") as room:
+        room.join("alice")
+        bob = Postal(room, os.path.join(tmp_path, "tree"))
+        assert (bob.carry() or 0.0) > MOST, "it is told"
+        monkeypatch.setattr(watch, "_call", full)
+        os.rename(bob.path("outbox"), bob.path("away"))
+        os.mkdir(bob.path("outbox"))
+        assert (bob.carry() or 0.0) <= MOST
+        bob.close()
+
+
+def test_a_library_that_stops_telling_says_so_at_once(
+    shelf: LocalShelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object, **__: object) -> Iterator[None]:
+        raise OSError(28, "no space left")
+        yield
+
+    monkeypatch.setattr(watch, "_libc", lambda: None)
+    monkeypatch.setattr("watchfiles.watch", fails)
+    assert wakes(shelf.fileno())
+    assert shelf.is_blind
 
 
 def test_a_file_system_of_which_nobody_tells_is_looked_at(

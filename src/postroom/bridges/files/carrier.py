@@ -92,11 +92,13 @@ class Carrier:
         if Folder.OUTBOX in changes:
             self._outbox.changed()
         if now >= self._looks_at:
-            self._looks_at = now + (BLIND if shelf.is_blind else _SLOW)
+            self._looks_at = now + _SLOW
             self._outbox.changed()
             shelf.tidy()
             if (age := self._box.room.settings.mailbox_gzip_seconds) > 0:
                 shelf.pack(age)
+        if shelf.is_blind:  # it may have become so just now
+            self._looks_at = min(self._looks_at, now + BLIND)
 
     def _carry(self) -> float:
         if self._is_entered:

@@ -1,16 +1,26 @@
 """Receipts: small files that tell the writer of a letter what became of it, written anew as it climbs."""
 
 import time
+from typing import Any
 
 from postroom.bridges.files.box import Box
-from postroom.bridges.files.letter import key, own_id, receipt, receipt_name, refusal, rejected_name
+from postroom.bridges.files.letter import (
+    items,
+    key,
+    own_id,
+    receipt,
+    receipt_name,
+    refusal,
+    rejected_name,
+)
 from postroom.bridges.files.shelf import Folder
-from postroom.errors import BridgeError, PostroomError
+from postroom.errors import BridgeError, InvalidLetter, PostroomError
 from postroom.model.ladder import ended
 from postroom.model.message import Delivery, Message, Sent
 
 _SHARE = 10  # of the time at most one in so many goes into looking
 _SOONEST = 0.002  # seconds
+_LARGEST = 1 << 16  # bytes of a receipt
 _PAGE = 500  # of what was sent earlier are looked at in a step
 
 
@@ -33,11 +43,24 @@ class Receipts:
         """A letter was set aside. Where its id cannot be told, or is that of another, its file names it."""
         is_own = bool(id) and not self._is_anothers(id)
         name = receipt_name(id) if is_own else rejected_name(file)
+        if is_own:
+            self._spare(name, file)
         self._put(name, refusal(id, file, why, self._box.room.now()))
 
     def _is_anothers(self, id: str) -> bool:
         """Whether a letter of that id was accepted before."""
         return self._box.room.store.look().message_by_key(self._box.id, key(id)) is not None
+
+    def _spare(self, name: str, file: str) -> None:
+        """Another file that was set aside under the same id keeps its receipt, by the name of that file."""
+        try:
+            data = self._box.shelf.read(Folder.RECEIPTS, name, _LARGEST).data
+            said: Any = items(data)[0]
+            earlier = str(said["file"])
+        except (FileNotFoundError, BridgeError, InvalidLetter, IndexError, KeyError, TypeError):
+            return  # there is none, or none of ours
+        if earlier != file:
+            self._put(rejected_name(earlier), data)
 
     def update(self) -> float | None:
         """Write what has changed; in how many seconds to look again, if something is open and was not."""

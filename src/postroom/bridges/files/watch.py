@@ -199,10 +199,14 @@ class Notices:
     def _run(self) -> None:
         try:
             for _ in self._notices:
-                with contextlib.suppress(BlockingIOError):
-                    os.write(self._writer, b"!")
+                self._ring()
         except Exception:  # what it watched is gone
             self.is_blind = True
+            self._ring()  # whoever waits for it looks by the clock from now on
+
+    def _ring(self) -> None:
+        with contextlib.suppress(BlockingIOError):
+            os.write(self._writer, b"!")
 
     def fileno(self) -> int:
         return self._reader

@@ -4,7 +4,8 @@ import json
 import os
 import socket
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -188,62 +189,120 @@ def test_very_many_files_are_taken_in_by_and_by(room: LocalRoom, bob: Postal) ->
     assert len(bob.inbox()) <= 20, "it is told of them together"
 
 
+IDS = some.sampled_from(["1", "2", "3"]) | some.text(min_size=1, max_size=5)  # some of them come twice
+LETTERS = some.fixed_dictionaries(
+    {"id": IDS, "to": some.sampled_from(["alice", "bob", "@all", "nobody", ""])},
+    optional={
+        "payload": some.text(max_size=5)
+        | some.dictionaries(
+            some.sampled_from(["text", "a"]) | some.text(max_size=3), some.integers(), max_size=2
+        )
+        | some.fixed_dictionaries({"text": some.text(max_size=5)}),
+        "body": some.text(max_size=5),
+        "subject": some.text(max_size=5),
+        "type": some.sampled_from(["note", "status", "ack", "nack", "request", "handoff", "x"]),
+        "replyTo": some.sampled_from(["1", "deadbeef", "01a1ec3f-d83b-7369-9bdb-d99517156075"]),
+        "priority": some.sampled_from(["urgent", "medium", "7"]),
+        "requiresAck": some.booleans(),
+        "expiresAt": some.sampled_from(["2020-01-01T00:00:00Z", "2999-01-01T00:00:00+01:00", "9"]),
+    },
+)
+JSON = some.recursive(
+    some.none() | some.booleans() | some.integers() | some.text(max_size=6) | some.floats(allow_nan=False),
+    lambda inner: (
+        some.lists(inner, max_size=3)
+        | some.dictionaries(
+            some.sampled_from(
+                ["id", "to", "from", "type", "payload", "text", "replyTo", "requiresAck", "body"]
+            ),
+            inner,
+            max_size=5,
+        )
+    ),
+    max_leaves=8,
+)
 ANY = some.one_of(
     some.binary(max_size=60),
-    some.recursive(
-        some.none()
-        | some.booleans()
-        | some.integers()
-        | some.text(max_size=6)
-        | some.floats(allow_nan=False),
-        lambda inner: (
-            some.lists(inner, max_size=3)
-            | some.dictionaries(
-                some.sampled_from(
-                    ["id", "to", "from", "type", "payload", "text", "replyTo", "requiresAck", "body"]
-                ),
-                inner,
-                max_size=5,
-            )
-        ),
-        max_leaves=8,
-    ).map(lambda value: json.dumps(value).encode()),
-    some.fixed_dictionaries(
-        {
-            "id": some.text(min_size=1, max_size=5),
-            "to": some.sampled_from(["alice", "bob", "@all", "nobody", ""]),
-        },
-        optional={
-            "payload": some.text(max_size=5)
-            | some.dictionaries(some.text(max_size=3), some.integers(), max_size=2),
-            "type": some.sampled_from(["note", "status", "ack", "nack", "request", "handoff", "x"]),
-            "replyTo": some.sampled_from(["1", "deadbeef", "01a1ec3f-d83b-7369-9bdb-d99517156075"]),
-            "priority": some.sampled_from(["urgent", "medium", "7"]),
-            "expiresAt": some.sampled_from(["2020-01-01T00:00:00Z", "2999-01-01T00:00:00+01:00", "9"]),
-        },
-    ).map(lambda value: json.dumps(value).encode()),
+    *(
+        each.map(lambda value: json.dumps(value).encode())
+        for each in (JSON, LETTERS, some.lists(LETTERS | JSON))
+    ),
 )
+CRASH = "it cannot be sent as it is"  # said of what no error of ours names: a fault of ours
 
 
-@settings(max_examples=60)
+def content(body: str | None, payload: Any) -> tuple[str, Any]:
+    """What is said, wherever a letter has its text."""
+    body, rest = body or "", payload if isinstance(payload, dict) else {}
+    if isinstance(payload, str):
+        return body or payload, {}
+    if not body and isinstance(rest.get("text"), str):
+        return rest["text"], {key: rest[key] for key in rest if key != "text"}
+    return body, rest
+
+
+def written(folder: str, but: Collection[str] = ()) -> Iterator[tuple[str, list[Any]]]:
+    """Each file there, and what it has in it."""
+    for name in set(os.listdir(folder)) - set(but):
+        with open(os.path.join(folder, name), "rb") as file:
+            found = json.loads(file.read())
+        yield name.removesuffix(".json"), found if isinstance(found, list) else [found]
+
+
+@settings(max_examples=120)
 @given(some.dictionaries(some.text("abc\n %$äé", min_size=1, max_size=6), ANY, max_size=5))
-def test_whatever_lies_in_an_outbox_is_sent_or_set_aside(files: dict[str, bytes]) -> None:
+def test_whatever_lies_in_an_outbox_is_sent_once_or_set_aside_with_a_reason(files: dict[str, bytes]) -> None:
     base = "/dev/shm" if os.path.isdir("/dev/shm") else None
     with tempfile.TemporaryDirectory(dir=base) as place, pytest.MonkeyPatch.context() as patch:
         patch.setattr(outbox, "_QUIET", 0.0)
-        room = LocalRoom(os.path.join(place, "home"), Settings(sender_rate=0), agent="alice", project="p")
+        room = LocalRoom(os.path.join(place, "home"), UNLIMITED, agent="alice", project="p")
         room.join("alice")
         bob = Postal(room, os.path.join(place, "tree"))
         for name, data in files.items():
             bob.write(f"{name}.json", data)
         for _ in range(3):
             bob.carry()
-        done = [*os.listdir(bob.path("outbox", "processed")), *os.listdir(bob.path("outbox", "rejected"))]
+        aside = os.listdir(bob.path("outbox", "rejected"))
+        done = [*os.listdir(bob.path("outbox", "processed")), *aside]
         assert bob.names("outbox", ".taking") == []
         assert {name.partition(".")[0] for name in done} == set(files)
         assert set(os.listdir(bob.path("outbox"))) == {".taking", "processed", "rejected"}
+        check_sent(room, bob, aside)
+        check_set_aside(bob, aside)
         bob.close()
         room.close()
+
+
+def check_sent(room: LocalRoom, bob: Postal, aside: list[str]) -> None:
+    """What was processed, but for what of it was set aside, is in the room: each letter once, as it was."""
+    wanted: dict[str, Any] = {}
+    for name, letters in written(bob.path("outbox", "processed")):
+        for n, one in enumerate(letters):
+            if f"{name}.{n + 1}.json" not in aside and one.get("type") not in ("ack", "nack"):
+                said = one.get("subject") or "", content(one.get("body"), one.get("payload"))
+                assert wanted.setdefault(str(one["id"]), said) == said, "two letters of one id"
+    sent = [message for message, _ in room.sent("bob", limit=500)]
+    found = {message.key: (message.subject, content(message.body, message.payload)) for message in sent}
+    assert found == {f"file:{id}": said for id, said in wanted.items()}
+    assert len(sent) == len(found)
+    read = {mail.message.id for mail in room.peek("alice", limit=500)}
+    assert read == {message.id for message in sent if message.to in ("alice", "@all", "p/alice")}
+
+
+def check_set_aside(bob: Postal, aside: list[str]) -> None:
+    """What was not has a receipt with a reason, and that is none of our faults. Where its id was accepted
+    after that, the receipt of the id says so instead.
+    """
+    receipts = [bob.read("receipts", name) for name in bob.names("receipts")]
+    why = {one["file"]: one["error"] for one in receipts if not one["accepted"]}
+    accepted = {one["id"] for one in receipts if one["accepted"]}
+    unsaid = {f"{name}.json": letters for name, letters in written(bob.path("outbox", "rejected"), set(why))}
+    assert {name for name, [one] in unsaid.items() if str(one["id"]) not in accepted} == set()
+    assert set(why) | set(unsaid) == set(aside)
+    assert all(error["code"] and error["message"] for error in why.values())
+    assert not [error for error in why.values() if CRASH in error["message"]]
+    told = [one["body"] for one in bob.inbox() if "set aside" in one.get("body", "")]
+    assert bool(told) == bool(aside)
 
 
 def test_a_shelf_reads_what_was_there_and_tells_when_it_is_another(tmp_path: os.PathLike[str]) -> None:

@@ -59,6 +59,16 @@ def test_what_was_put_away_is_seen_and_the_rest_is_not(room: LocalRoom, bob: Pos
     assert bob.delivery(first.id).evidence == "agent"
 
 
+@pytest.mark.promise("mailbox-seen")
+def test_what_is_put_away_proves_nothing_that_came_after_it(room: LocalRoom, bob: Postal) -> None:
+    first = room.send("bob", "one")
+    bob.carry()
+    bob.put_away()
+    second = room.send("bob", "two")
+    bob.carry()
+    assert (bob.state(first.id), bob.state(second.id)) == ("seen", "offered")
+
+
 def test_what_was_removed_was_taken_once_the_inbox_outlives_it(
     room: LocalRoom, bob: Postal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
