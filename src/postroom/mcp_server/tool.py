@@ -66,7 +66,7 @@ TOOLS = (
     ),
     Tool(
         "inbox", "List waiting mail; takes none.",
-        {"wait": _SECONDS | {"description": "seconds"}},
+        {"wait": _SECONDS | {"description": "seconds to wait"}},
         (), {"messages": _ITEMS}, reads=True,
     ),
     Tool(
