@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from postroom.errors import NoAnswer, PostroomError, TimedOut
+from postroom.errors import NoAnswer, PostroomError, TimedOut, UnknownMessage
 from postroom.model.ladder import State
 from postroom.model.message import Mail
 from postroom.room import ask, backup, journal, keep, replay
@@ -340,6 +340,9 @@ def test_only_who_was_asked_can_answer(team: LocalRoom, start: Start):
     answer = start("builder")
     until(lambda: team.peek("builder"))
     asked = team.peek("builder")[0].id
+    with pytest.raises(UnknownMessage):  # it has no part in it
+        team.send("planner", "I guess!", sender="reviewer", reply_to=asked)
+    team.send("reviewer", "builder is asked", sender="planner", thread=asked)
     team.send("planner", "I know!", sender="reviewer", type="response", reply_to=asked, correlation=asked)
     with pytest.raises(TimeoutError):
         answer.result(3 * ask.GLANCE)

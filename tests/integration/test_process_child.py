@@ -237,7 +237,8 @@ def test_an_unknown_id_and_words_that_are_no_json_prove_nothing(start: Start):
 
 
 HOLDER = """
-import sys, time
+import signal, sys
+signal.signal(signal.SIGHUP, lambda *_: None)  # as the daemon: no child inherits that it is ignored
 from postroom.bridges import registry
 from postroom.bridges.contract import Launch
 way = registry.load(sys.argv[1])

@@ -43,6 +43,7 @@ def agent(typed: str) -> Iterator[subprocess.Popen[str]]:
     """A process that has the command line of a Qwen Code with a file to read from."""
     command = [sys.executable, "-IS", "-c", IDLE, "--input-file", typed]
     with subprocess.Popen(command, stdin=subprocess.PIPE, text=True) as process:
+        until(lambda: host.started_with(host.identity_of(process.pid))[0])  # empty for a moment in execve
         yield process
         process.kill()
 
