@@ -140,11 +140,26 @@ def test_on_a_telephone_no_view_scrolls_sideways_and_no_label_covers_another(hal
         rows = sorted((round(box["y"]), box["x"], box["x"] + box["width"]) for box in boxes)
         for (y, _, end), (below, start, _) in pairwise(rows):
             assert y != below or end <= start
+    assert page.evaluate(MIDNIGHT) == []
     page.context.clear_cookies()
     page.goto(hall.terminal.ok("dashboard", "--no-open", "--json", "--as", "human:kim").json["url"])
     page.goto(f"{hall.origin}/#/decisions")
     expect(page.locator(".commands")).to_contain_text("--expires 2h")
     assert page.locator(".commands").evaluate("each => each.scrollWidth - each.clientWidth") == 0
+
+
+# Which names of days leave a plot of the week that ends shortly after midnight.
+MIDNIGHT = """
+async () => {
+  const { bars } = await import("/plot.js");
+  const hours = Array.from({ length: 168 }, (_, n) => ({ at: new Date(2026, 0, 1, n - 166), count: 1 }));
+  const drawn = bars(hours, "");
+  document.querySelector(".plot svg").replaceWith(drawn);
+  const { right } = drawn.getBoundingClientRect();
+  return [...drawn.querySelectorAll(".tick")].filter((one) => one.getBoundingClientRect().right > right)
+    .map((one) => one.textContent);
+}
+"""
 
 
 @pytest.mark.parametrize("wide", [390, 1280])
