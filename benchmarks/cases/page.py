@@ -9,7 +9,6 @@ from benchmarks.result import Column, Result, Row, Values, percentile
 
 TEMPLATE = 500
 """Messages lived through the API, then copied."""
-VIEWPORT = {"width": 1280, "height": 800}
 
 COLUMNS = (
     Column("paint", "first paint p50 ms"),
@@ -69,7 +68,7 @@ def run(bench: Bench) -> Result:
             fill(database, messages // TEMPLATE - 1, lambda hall=hall: hall.script.work(TEMPLATE))
             hall.up()
             browser = launch(playwright, path)
-            context = browser.new_context(viewport=VIEWPORT)
+            context = _context(browser)
             hall.open(context.new_page())
             cold = _first_loads(hall, browser, context, rounds)
             warm = _loads(hall, context, rounds) | {"block": _scrolled(hall, context, messages)}
@@ -83,11 +82,15 @@ def run(bench: Bench) -> Result:
     return Result("page", "The page", COLUMNS, rows, notes=(note,))
 
 
+def _context(browser: Any, **options: Any) -> Any:
+    return browser.new_context(viewport={"width": 1280, "height": 800}, **options)
+
+
 def _first_loads(hall: Any, browser: Any, known: Any, rounds: int) -> Values:
     """Each in a context of its own, which shares nothing with others but the login."""
     loads: list[Load] = []
     for _ in range(rounds):
-        context = browser.new_context(viewport=VIEWPORT, storage_state=known.storage_state())
+        context = _context(browser, storage_state=known.storage_state())
         loads.append(_load(hall, context))
         context.close()
     return _spread(loads)
