@@ -108,7 +108,10 @@ PROMISED = (
     Target("private memory of one `postroom wait`", 10, "MB", _value("idle", "postroom-wait", "private")),
     Target("private memory of one `Room.wait()`", 10, "MB", _value("idle", "postroom-listen", "private")),
     Target(
-        "first paint of the page with 100,000 messages, p95", 500, "ms", _value("page", "100000", "paint_p95")
+        "first paint of the page with 100,000 messages, first load, p95",
+        500,
+        "ms",
+        _value("page", "100000-first", "paint_p95"),
     ),
     Target(
         "longest block of the page while 100,000 messages are scrolled through",

@@ -4,6 +4,7 @@ Run by `make screenshots`. They look best with the typefaces Inter, Charis SIL a
 fonts-inter, fonts-sil-charis, fonts-jetbrains-mono); without them the page takes what there is.
 """
 
+import argparse
 import asyncio
 import os
 import sys
@@ -79,19 +80,22 @@ class Drawing(NamedTuple):
 
 DRAWN = (
     Drawing("top", (100, 30), (), "its mail d decide s stop"),
-    Drawing("top-open", (144, 34), ("down", "down", "down", "down", "enter"), "What happened"),
+    Drawing("top-open", (144, 34), ("tab", "down", "down", "down", "down", "enter"), "What happened"),
 )
+
+NAMES = [one.name for one in (*SHOWN, *DRAWN)]
 
 
 def main() -> int:
+    options = _options()
     path = chromium()
     if path is None:
         sys.stderr.write("No chromium here: make browser\n")
         return 1
     for name in [name for name in os.environ if name.startswith("POSTROOM_")]:
         del os.environ[name]
-    os.makedirs(PICTURES, exist_ok=True)
-    wanted = sys.argv[1:]
+    folder, wanted = options.into, options.names or NAMES
+    os.makedirs(folder, exist_ok=True)
     with (
         tempfile.TemporaryDirectory() as place,
         Hall(os.path.join(place, "home"), os.path.join(place, "shop")) as hall,
@@ -99,17 +103,27 @@ def main() -> int:
         hall.script.work()
         hall.script.people()
         hall.script.end_of_day()
-        drawn = [(one, asyncio.run(_draw(hall, one))) for one in DRAWN if not wanted or one.name in wanted]
+        drawn = [(one, asyncio.run(_draw(hall, one))) for one in DRAWN if one.name in wanted]
         hall.up()
         with sync_playwright() as playwright:
             browser = launch(playwright, path)
             for one, svg in drawn:
-                _photograph(browser, svg, one.name)
+                _photograph(browser, svg, os.path.join(folder, f"{one.name}.png"))
             for picture in SHOWN:
-                if not wanted or picture.name in wanted:
-                    _take(browser, hall, picture)
+                if picture.name in wanted:
+                    _take(browser, hall, picture, os.path.join(folder, f"{picture.name}.png"))
             browser.close()
     return 0
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"only these: {', '.join(NAMES)}")
+    parser.add_argument("--into", metavar="DIR", default=PICTURES, help="default: docs/pictures")
+    options = parser.parse_args()
+    if unknown := set(options.names).difference(NAMES):
+        parser.error(f"no picture is called {', '.join(sorted(unknown))}")
+    return options
 
 
 async def _draw(hall: Hall, drawing: Drawing) -> str:
@@ -123,16 +137,16 @@ async def _draw(hall: Hall, drawing: Drawing) -> str:
         return pilot.app.export_screenshot(title="postroom top")
 
 
-def _photograph(browser: Browser, svg: str, name: str) -> None:
+def _photograph(browser: Browser, svg: str, path: str) -> None:
     page = browser.new_page(viewport={"width": 1440, "height": 1000})
     page.route("**/*", lambda route: route.abort())  # it asks for a typeface from elsewhere
     style = "svg text { font-family: 'JetBrains Mono', 'DejaVu Sans Mono', monospace }"
     page.set_content(f"<style>body {{ margin: 0 }} {style}</style>{svg}", wait_until="domcontentloaded")
-    page.locator("svg").first.screenshot(path=os.path.join(PICTURES, f"{name}.png"), omit_background=True)
+    page.locator("svg").first.screenshot(path=path, omit_background=True)
     page.close()
 
 
-def _take(browser: Browser, hall: Hall, picture: Picture) -> None:
+def _take(browser: Browser, hall: Hall, picture: Picture, path: str) -> None:
     wide, tall = picture.size
     context = browser.new_context(
         viewport={"width": wide, "height": tall},
@@ -145,7 +159,7 @@ def _take(browser: Browser, hall: Hall, picture: Picture) -> None:
     picture.act(page)
     page.mouse.move(0, 0)
     page.evaluate("document.fonts.ready")
-    page.screenshot(path=os.path.join(PICTURES, f"{picture.name}.png"))
+    page.screenshot(path=path)
     context.close()
 
 

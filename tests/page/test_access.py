@@ -5,6 +5,7 @@ import http.server
 import threading
 from collections.abc import Iterator
 from itertools import pairwise
+from typing import NamedTuple
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -12,25 +13,39 @@ from playwright.sync_api import Browser, Page, expect
 from tests.page.hall import Hall
 from tests.page.scripted import PERSON
 
-ATTACK = """
-async (target) => {
-  const said = [];
-  for (const [method, path] of [["GET", "/api/v1/messages"], ["POST", "/api/v1/messages"]]) {
-    try {
-      const answer = await fetch(target + path, {method, credentials: "include", mode: "cors",
-        body: method === "POST" ? JSON.stringify({to: "backend", body: "forged"}) : undefined});
-      said.push(answer.status);
-    } catch { said.push("blocked"); }
+# What any page can send: of these only the first is asked about before it goes out.
+FORGE = """
+async ([target, by]) => {
+  const ways = {
+    "with leave": {mode: "cors", headers: {"Content-Type": "application/json"}},
+    "as text": {mode: "cors"},
+    "blindly": {mode: "no-cors"},
+  };
+  for (const [way, options] of Object.entries(ways)) {
+    await fetch(target + "/api/v1/messages", {method: "POST", credentials: "include", ...options,
+      body: JSON.stringify({to: "shop/backend", body: `${by} ${way}`})}).catch(() => null);
   }
-  try {
-    await fetch(target + "/api/v1/messages", {method: "POST", mode: "no-cors", credentials: "include",
-      body: JSON.stringify({to: "backend", body: "forged"})});
-  } catch { said.push("blocked"); }
-  return said;
 }
 """
-
-
+# A form is asked about by nobody, and takes the page along: what is answered is the browser's to see.
+FORM = """
+([target, by]) => {
+  const form = Object.assign(document.createElement("form"), {method: "post", enctype: "text/plain"});
+  const field = document.createElement("input");
+  field.name = `{"to": "shop/backend", "subject": "`;
+  field.value = `", "body": "${by} in a form"}`;
+  form.action = target + "/api/v1/messages";
+  form.append(field);
+  const leave = Object.assign(document.createElement("meta"), {name: "referrer", content: "origin"});
+  document.head.append(leave); // our own page tells nobody where it is, not even us
+  document.body.append(form);
+  form.submit();
+}
+"""
+READ = """
+(target) => fetch(target + "/api/v1/messages", {credentials: "include"})
+  .then((answer) => answer.status, () => "blocked")
+"""
 SOCKET = """
 (target) => new Promise((done) => {
   const socket = new WebSocket(target.replace("http", "ws") + "/ws/projects/shop");
@@ -125,11 +140,26 @@ def test_on_a_telephone_no_view_scrolls_sideways_and_no_label_covers_another(hal
         rows = sorted((round(box["y"]), box["x"], box["x"] + box["width"]) for box in boxes)
         for (y, _, end), (below, start, _) in pairwise(rows):
             assert y != below or end <= start
+    assert page.evaluate(MIDNIGHT) == []
     page.context.clear_cookies()
     page.goto(hall.terminal.ok("dashboard", "--no-open", "--json", "--as", "human:kim").json["url"])
     page.goto(f"{hall.origin}/#/decisions")
     expect(page.locator(".commands")).to_contain_text("--expires 2h")
     assert page.locator(".commands").evaluate("each => each.scrollWidth - each.clientWidth") == 0
+
+
+# Which names of days leave a plot of the week that ends shortly after midnight.
+MIDNIGHT = """
+async () => {
+  const { bars } = await import("/plot.js");
+  const hours = Array.from({ length: 168 }, (_, n) => ({ at: new Date(2026, 0, 1, n - 166), count: 1 }));
+  const drawn = bars(hours, "");
+  document.querySelector(".plot svg").replaceWith(drawn);
+  const { right } = drawn.getBoundingClientRect();
+  return [...drawn.querySelectorAll(".tick")].filter((one) => one.getBoundingClientRect().right > right)
+    .map((one) => one.textContent);
+}
+"""
 
 
 @pytest.mark.parametrize("wide", [390, 1280])
@@ -240,20 +270,46 @@ NAMELESS = """
 
 
 @pytest.mark.promise("page-origin")
-def test_a_page_of_another_origin_gets_nothing_and_does_nothing(hall: Hall, page: Page):
+@pytest.mark.parametrize("site", ["127.0.0.1", "localhost"])
+def test_a_page_of_another_origin_gets_nothing_and_does_nothing(hall: Hall, page: Page, site: str):
+    """Of the same site at another port, where the cookie goes along, and of another site."""
     hall.up().open(page)
-    with elsewhere() as other:
-        tab = page.context.new_page()
-        tab.goto(other)
-        assert set(tab.evaluate(ATTACK, hall.origin)) <= {"blocked", 403}
-        refused = tab.evaluate(SOCKET, hall.origin)
-        assert refused == "refused"
-    assert hall.room.peek("backend") == []
+    assert asked(page, hall.origin, hall.origin, "ours") == Asked(200, 200, "open", 200)
+    ours = ["ours as text", "ours blindly", "ours in a form", "ours with leave"]
+    assert sorted(mail.body for mail in hall.room.peek("backend")) == ours
+    with elsewhere(site) as other:
+        assert asked(page, other, hall.origin, "forged") == Asked("blocked", 403, "refused", 403)
+    assert sorted(mail.body for mail in hall.room.peek("backend")) == ours
+
+
+class Asked(NamedTuple):
+    """What came of all that a page can try."""
+
+    read: int | str
+    led: int  # to what only programs ask for
+    socket: str
+    form: int
+
+
+def asked(page: Page, origin: str, target: str, by: str) -> Asked:
+    """All that is tried at `target` by a page of `origin`, in the browser that is logged in."""
+    tab = page.context.new_page()
+    tab.goto(origin)
+    tab.evaluate(FORGE, [target, by])
+    read, socket = tab.evaluate(READ, target), tab.evaluate(SOCKET, target)
+    with tab.expect_navigation() as formed:
+        tab.evaluate(FORM, [target, by])
+    tab.goto(origin)
+    with tab.expect_navigation() as led:
+        tab.evaluate("(target) => { location.href = target + '/api/v1/messages' }", target)
+    statuses = [answer.status if answer else 0 for answer in (led.value, formed.value)]
+    tab.close()
+    return Asked(read, statuses[0], socket, statuses[1])
 
 
 @contextlib.contextmanager
-def elsewhere() -> Iterator[str]:
-    """A server of another, at a port of its own."""
+def elsewhere(name: str) -> Iterator[str]:
+    """A server of another, at a port of its own, that is reached by this name."""
 
     class Blank(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -267,7 +323,7 @@ def elsewhere() -> Iterator[str]:
 
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Blank) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}/"
+        yield f"http://{name}:{server.server_port}"
         server.shutdown()
 
 

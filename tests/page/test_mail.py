@@ -185,6 +185,47 @@ def test_filters_and_search_show_what_fits_and_the_address_keeps_them(hall: Hall
     expect(rows).to_contain_text("Coupons")
 
 
+def test_each_filter_and_each_field_of_the_search_shows_what_fits_and_nothing_else(hall: Hall, page: Page):
+    hall.room.join("infra/disks")
+    hall.script.send("planner", "backend", "Refunds", "They are due.")
+    hall.script.send("planner", "topic:releases", "Frozen", "Only fixes.")
+    refused = hall.script.send("frontend", "backend", "Coupons", "Which currency wins?")
+    hall.room.nack(refused.id, "not my part of the code", agent="backend")
+    hall.script.send("infra/ops", "infra/disks", "Disks", "They are full.")
+    hall.up().open(page)
+    field, clear = page.get_by_label("Search the mail"), page.get_by_role("link", name="Clear")
+    every = ("Disks", "Refused by backend", "Coupons", "Frozen", "Refunds")
+
+    def shows(*subjects: str) -> None:
+        expect(page.locator(".row")).to_have_count(len(subjects))
+        expect(page.locator(".row .gist b")).to_have_text(subjects)
+
+    shows(*every)
+    page.get_by_label("Projects").get_by_role("link", name="infra").click()
+    shows("Disks")
+    clear.click()
+    page.set_viewport_size({"width": 390, "height": 800})  # where projects are a filter beside the others
+    for label, value, *subjects in (
+        ("All projects", "infra", "Disks"),
+        ("Everybody", "shop/frontend", "Refused by backend", "Coupons"),
+        ("All states", "bounced", "Coupons"),
+    ):
+        page.get_by_label(label).select_option(value)
+        shows(*subjects)
+        clear.click()
+        shows(*every)
+    page.set_viewport_size({"width": 1280, "height": 800})
+    for text, *subjects in (
+        ("project:infra", "Disks"),
+        ("project:shop full",),
+        ("topic:releases", "Frozen"),
+        ("state:bounced", "Coupons"),
+        ("with:frontend state:stored", "Refused by backend"),
+    ):
+        field.fill(text)
+        shows(*subjects)
+
+
 def test_the_fields_show_what_is_searched_for_however_that_was_left(hall: Hall, page: Page):
     hall.script.send("planner", "backend", "Refunds", "They are due.")
     hall.script.send("frontend", "backend", "Coupons", "Which currency wins?", type="request")

@@ -300,6 +300,7 @@ def test_metrics_and_the_graph_are_drawn_and_have_their_numbers_as_tables(hall: 
     hall.script.work(20)
     hall.up().open(page, "#/metrics")
     expect(page.locator("rect.bar")).to_have_count(24)
+    expect(page.get_by_text("nothing of this time bounced, expired or was given up")).to_be_visible()
     expect(page.locator("g.spread").first).to_be_visible()
     expect(page.get_by_role("heading", name="Watchers")).to_be_visible()
     page.get_by_role("link", name="Who talks to whom").click()
@@ -369,7 +370,12 @@ def test_the_metrics_are_those_of_the_room(hall: Hall, page: Page):
     acked = [["shop/backend", "102", "80"], ["shop/docs", "7", "1"], ["shop/planner", "1", "0"]]
     assert table("Acknowledged") == acked
     assert table("Inboxes") == [["shop/docs", "3"], ["shop/planner", "1"]]
-    assert table("Delivery failures") == [["bounced", "1"], ["dead", "0"], ["expired", "1"]]
+    failures = page.locator("figure", has=page.get_by_role("heading", name="Delivery failures"))
+    expect(failures.locator("figcaption")).to_contain_text("1 bounced, 1 expired.")
+    hours = table("Delivery failures")
+    assert sum(int(count) for _, count in hours) == 2
+    told = [f"{hour}: {count} failure{'s' if count != '1' else ''}" for hour, count in hours]
+    assert failures.locator("rect.bar.bad title").all_text_contents() == told
     assert sum(int(count) for _, count in table("Messages per hour")) == 110
     drawn = page.locator("g.spread title").all_text_contents()
     assert drawn == [

@@ -30,6 +30,8 @@ export const table = (head, rows) =>
 /** In units of which a letter has the same number, however narrow the screen is. */
 const width = () => (matchMedia("(max-width: 760px)").matches ? 360 : 720);
 
+const NAME = 36; // the width of an hour or a day below the bars
+
 /** A round number at or above. @param {number} most */
 function ceiling(most) {
   if (most <= 4) return 4;
@@ -41,8 +43,10 @@ function ceiling(most) {
  * Bars over time.
  * @param {{at: string, count: number}[]} bars
  * @param {string} label
+ * @param {string} [what] one of those that are counted
+ * @param {boolean} [isBad]
  */
-export function bars(bars, label) {
+export function bars(bars, label, what = "message", isBad = false) {
   const [wide, tall, low, from] = [width(), 150, 128, 36];
   const most = ceiling(Math.max(1, ...bars.map((one) => one.count)));
   const step = (wide - from) / Math.max(1, bars.length);
@@ -58,10 +62,12 @@ export function bars(bars, label) {
     const x = from + n * step + (step - thick) / 2;
     const top = one.count ? Math.min(y(one.count), low - 1.5) : low;
     const isDay = bars.length > 48;
+    const middle = x + thick / 2;
+    const [at, anchor] = !n ? [from, "start" /* clear of the scale */] : middle + NAME / 2 > wide ? [wide, "end"] : [middle, "middle"];
     const isNamed = isDay ? new Date(one.at).getHours() === 0 : n % every === 0;
     return [
-      s("rect.bar", { x, width: thick, y: top, height: low - top }, s("title", null, `${clock(one.at)}: ${many(one.count, "message")}`)),
-      isNamed ? s("text.tick", { x: n ? x + thick / 2 : from, y: low + 17, "text-anchor": n ? "middle" : "start" /* clear of the scale */ }, isDay ? day(one.at).split(",")[0]?.slice(0, 3) : hour(one.at)) : null,
+      s(`rect.bar${isBad ? ".bad" : ""}`, { x, width: thick, y: top, height: low - top }, s("title", null, `${clock(one.at)}: ${many(one.count, what)}`)),
+      isNamed ? s("text.tick", { x: at, y: low + 17, "text-anchor": anchor }, isDay ? day(one.at).split(",")[0]?.slice(0, 3) : hour(one.at)) : null,
     ];
   });
   return s("svg", { viewBox: `0 0 ${wide} ${tall}`, role: "img", "aria-label": label }, lines, drawn);

@@ -24,7 +24,7 @@ export const OUTCOME = {
 /** Why something waits: a few words for a line, and a sentence. @type {Record<string, [string, string]>} */
 const WAIT = {
   busy: ["at work", "It is at work, and gets this after a tool or at the end of its turn."],
-  approval: ["needs a person", "It waits for a person’s permission, and takes nothing before."],
+  approval: ["needs a person", "It waits for a person’s answer, and takes nothing before."],
   offline: ["not running", "Nothing of it runs. It gets this when it is started."],
   waking: ["being woken", "It is idle, and is being woken."],
   draft: ["draft in its terminal", "Somebody has written something in its terminal and not sent it."],

@@ -3,7 +3,7 @@
 import { get } from "../api.js";
 import { fill, h } from "../element.js";
 import { empty, trouble } from "../piece.js";
-import { bars, figure, rates, spreads, table } from "../plot.js";
+import { bars, figure, rates, spreads } from "../plot.js";
 import { go, here, href, turned } from "../router.js";
 import { many, plain } from "../text.js";
 import { clock, span } from "../time.js";
@@ -101,14 +101,13 @@ export class MetricsView {
     const routes = n.routes.map((/** @type {any} */ one) => ({ ...one, name: routeName(one.route), count: one.seen }));
     const acks = this.#agents.filter((one) => one.received).sort((a, b) => b.received - a.received).slice(0, MOST).map((one) => ({ name: one.address, got: one.received, acked: one.acked }));
     const inboxes = /** @type {[string, number][]} */ (Object.entries(n.inbox_sizes)).filter(([, count]) => count).sort((a, b) => b[1] - a[1]).slice(0, MOST);
-    const failures = Object.entries(n.delivery_failures);
     const health = watchers(n.watcher_health);
     return [
       perHour.length ? figure("Messages per hour", "What was sent, by the hour it was stored.", bars(perHour, `Messages per hour, at most ${Math.max(...perHour.map((one) => one.count))}`), ["Hour", "Messages"], perHour.map((one) => [clock(one.at), one.count])) : null,
       routes.length ? figure("From sent to seen", "By route. Filled: half were seen by then (p50). Ring: 95 of 100. Stroke: 99 of 100. The scale is logarithmic.", spreads(routes, "Time from sent to seen by route"), ["Route", "Messages", "p50", "p95", "p99"], routes.map((one) => [one.name, one.count, span(one.p50), span(one.p95), span(one.p99)])) : null,
       acks.length ? figure("Acknowledged", "Of what each agent got.", rates(acks.map((one) => ({ name: one.name, part: one.acked, whole: one.got, said: `${one.acked} of ${one.got}, ${Math.round((one.acked / Math.max(1, one.got)) * 100)} %` }))), ["Agent", "Got", "Acknowledged"], acks.map((one) => [one.name, one.got, one.acked])) : null,
       inboxes.length ? figure("Inboxes", "What waits for each now.", rates(inboxes.map(([name, count]) => ({ name, whole: count, said: count.toLocaleString("en") }))), ["Inbox", "Waiting"], inboxes) : null,
-      failures.length ? h("section.plot", { "data-key": "failures" }, h("h2", null, "Delivery failures"), table(["Kind", "Deliveries"], failures.map(([key, count]) => [key.replaceAll("_", " "), Number(count)]))) : null,
+      failures(n),
       h("section.plot", { "data-key": "health" }, h("h2", null, "Watchers"), h("p.dim", null, "What carries mail and looks after agents, inside of the daemon."), health.length ? h("ul.health", { role: "list" }, health.map((one) => h("li", null, h("i.dot", { "data-state": one.isWell ? "busy" : "stuck", "aria-hidden": "true" }), h("span", null, plain(one.name)), h(`span.word.${one.isWell ? "fine" : "trouble"}`, null, plain(one.state)), h("span.dim", null, plain(one.words))))) : h("p.quiet", null, "None runs.")),
     ];
   }
@@ -117,6 +116,16 @@ export class MetricsView {
     clearInterval(this.#timer);
     this.#abort.abort();
   }
+}
+
+/** What came to nothing, and when it had been sent. @param {Numbers} n */
+function failures(n) {
+  const title = "Delivery failures";
+  const kinds = /** @type {[string, number][]} */ (Object.entries(n.delivery_failures)).filter(([, count]) => count).map(([kind, count]) => `${count.toLocaleString("en")} ${plain(kind)}`);
+  if (!kinds.length) return h("section.plot", { "data-key": title }, h("h2", null, title), h("p.quiet", null, "None: nothing of this time bounced, expired or was given up."));
+  /** @type {{at: string, count: number}[]} */
+  const perHour = n.messages_per_hour.map((/** @type {any} */ one) => ({ at: one.hour, count: one.failed }));
+  return figure(title, `${kinds.join(", ")}. By the hour in which the message was stored.`, bars(perHour, `Delivery failures by the hour: ${kinds.join(", ")}`, "failure", true), ["Hour", "Failures"], perHour.map((one) => [clock(one.at), one.count]));
 }
 
 /**
