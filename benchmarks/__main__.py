@@ -17,6 +17,8 @@ RESULTS = Path(__file__).parent / "results"
 SCRATCH = RESULTS / "scratch"
 """Where a quick, partial or broken run writes, so that it never replaces the figures of a complete one."""
 
+_RENEWED, _ADDED = "measured anew since then", "added since then"
+
 
 def main() -> int:
     options = _options()
@@ -46,13 +48,17 @@ def main() -> int:
 
 
 def _renewed(results: list[Result], known: dict[str, str]) -> tuple[list[Result], dict[str, str]]:
-    """The last complete run with these cases in the place of its own, and where they ran."""
+    """The last complete run with these cases in the place of its own, or beside them, and where they ran."""
     kept, facts = report.load(RESULTS / "performance.json")
-    new = {result.case: result for result in results}
-    where = ", ".join(known[fact] for fact in ("machine", "Python"))
+    new, old = {result.case: result for result in results}, {result.case: result for result in kept}
+    where = ", ".join((known["machine"], known["Python"], f"postroom {known['postroom']}"))
     load = known["load average at the start"]
-    facts |= {f"measured anew since then: {case}": f"{where}, load average {load}" for case in new}
-    return [new.get(result.case, result) for result in kept], facts
+    for case in new:
+        added, renewed = f"{_ADDED}: {case}", f"{_RENEWED}: {case}"
+        fact = renewed if case in old and added not in facts else added
+        facts[fact] = f"{where}, load average {load}"
+    found, order = old | new, {name: place for place, name in enumerate(cases.NAMES)}
+    return sorted(found.values(), key=lambda result: order.get(result.case, len(order))), facts
 
 
 def _run(bench: Bench, names: Sequence[str]) -> Iterator[Result]:
@@ -74,7 +80,9 @@ def _options() -> argparse.Namespace:
         "--peer", action="append", choices=tuple(peers.MODULES), help="only this peer (repeatable)"
     )
     parser.add_argument(
-        "--renew", action="store_true", help="with --case: in place of the same in the last complete run"
+        "--renew",
+        action="store_true",
+        help="with --case: in place of it in the last complete run, or added",
     )
     parser.add_argument("--out", type=Path, metavar="DIR", help="where to write; default benchmarks/results")
     return parser.parse_args()

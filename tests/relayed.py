@@ -3,6 +3,7 @@
 import base64
 import json
 import threading
+import time
 from concurrent.futures import Future
 from itertools import count
 from types import TracebackType
@@ -43,6 +44,22 @@ class Link:
 
     def mail(self) -> dict[str, Any]:
         return self.hear("mail")
+
+    def pushed(self, timeout: float | None) -> dict[str, Any] | None:
+        """The next mail, if it comes within so long."""
+        until = time.monotonic() + (BOUND if timeout is None else timeout)
+        for frame in self.kept:
+            if frame.get("type") == "mail":
+                self.kept.remove(frame)
+                return frame
+        while True:
+            try:
+                frame = json.loads(self.socket.recv(timeout=max(0.0, until - time.monotonic())))
+            except TimeoutError:
+                return None
+            if frame.get("type") == "mail":
+                return frame
+            self.kept.append(frame)
 
     def ask(self, op: str, **args: Any) -> dict[str, Any]:
         """What is answered to a call."""

@@ -16,6 +16,9 @@ AGENTS, LETTERS, BOXES = 100, 10, 20
 SETTLE = 3.0
 LIMIT = 60.0
 MEGABYTE = 1_000_000
+PERSON = "human:bench"
+PAGE = ("/healthz", "/")
+ACTS = ("/api/v1/agents", "/api/v1/messages?limit=50", "/api/v1/inbox", "/api/v1/metrics", "/metrics")
 
 TITLE = f"The daemon at rest, {AGENTS} agents known"
 COLUMNS = (
@@ -40,14 +43,16 @@ def run(bench: Bench) -> Result:
         stack.callback(_end, daemon)
         bench.say(f"daemon: watching it for {seconds} s, three times")
         rows.append(Row("unserved", "nobody has come for the page", _rest(daemon.pid, seconds)))
-        _come(port)
+        _come(home, port)
         rows.append(Row("known", "its server is loaded", _rest(daemon.pid, seconds)))
         _serve(home, str(tree), names[:BOXES])
         label = f"its server is loaded, and it serves {BOXES} file mailboxes"
         rows.append(Row("boxes", label, _rest(daemon.pid, seconds)))
     note = (
         f"A room with {AGENTS} agents, {LETTERS} messages waiting for each. CPU over {seconds} s, after "
-        f"{SETTLE:.0f} s of settling, from `/proc/PID/task/*/schedstat`; then its resident memory."
+        f"{SETTLE:.0f} s of settling, from `/proc/PID/task/*/schedstat`; then its resident memory. "
+        "Its server is loaded when the page, lists of agents and messages, an inbox, the metrics, an event "
+        "stream and a WebSocket were each asked for once, with a token."
     )
     return Result("daemon", TITLE, COLUMNS, rows, notes=(note,))
 
@@ -76,13 +81,45 @@ def _daemon(home: str, port: int) -> "subprocess.Popen[bytes]":
     return process
 
 
-def _come(port: int) -> None:
-    """As whoever looks whether it is well; it loads all that the page needs."""
+def _come(home: str, port: int) -> None:
+    """As a browser and programs do, by each door once, and they go again; what that loads stays loaded."""
+    import websockets.sync.client as websockets
+
+    token = _token(home)
     link = http.client.HTTPConnection("127.0.0.1", port, timeout=LIMIT)
-    for path in ("/healthz", "/", "/metrics"):
-        link.request("GET", path)
-        link.getresponse().read()
+    for path in PAGE:
+        _answered(link, path).read()
+    for path in ACTS:
+        _answered(link, path, token).read()
+    with _answered(link, "/api/v1/stream", token) as stream:
+        _expect(stream.readline().startswith(b"id: "), "the stream says nothing")
     link.close()
+    url = f"ws://127.0.0.1:{port}/ws/projects/{product.PROJECT}"
+    headers = {"Authorization": f"Bearer {token}"}
+    with websockets.connect(url, additional_headers=headers, open_timeout=LIMIT) as relay:
+        _expect('"hello"' in str(relay.recv(timeout=LIMIT)), "the relay says nothing")
+
+
+def _token(home: str) -> str:
+    """A person's, who may see all of the room."""
+    import postroom
+    from postroom.room.token import issue
+
+    with postroom.open(home, project=product.PROJECT) as room:
+        room.join(PERSON)
+        return issue(room, room.known(PERSON), ())
+
+
+def _answered(link: http.client.HTTPConnection, path: str, token: str = "") -> http.client.HTTPResponse:
+    link.request("GET", path, headers={"Authorization": f"Bearer {token}"} if token else {})
+    answer = link.getresponse()
+    _expect(answer.status == 200, f"{path} is answered with {answer.status}")
+    return answer
+
+
+def _expect(condition: bool, otherwise: str) -> None:
+    if not condition:
+        raise RuntimeError(otherwise)
 
 
 def _serve(home: str, tree: str, names: list[str]) -> None:

@@ -1,7 +1,7 @@
 """What a room promises, wherever it lives: in this process, over a Unix socket, over HTTP, over a WebSocket.
 
-Another door is one more entry in `DOORS`. What is pushed, by a WebSocket or as server-sent events, has its
-own promises: `test_following.py`, and `test_relay.py` for mail.
+Another door is one more entry in `DOORS`. What is pushed, by a WebSocket or as server-sent events, has more
+promises of its own: `test_following.py` for events, and `test_relay.py` for mail.
 """
 
 import os
@@ -10,20 +10,22 @@ import threading
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import cast
 
 import pytest
 
 from postroom import errors
 from postroom.model.ladder import Evidence, Priority, State
-from postroom.model.message import Event
+from postroom.model.message import Event, Mail, first_delivery
+from postroom.protocol import unwire
 from postroom.room.contract import Room
 from postroom.room.listen import Listening
 from postroom.room.local import LocalRoom
 from postroom.room.remote import RemoteRoom
 from tests.conftest import UNLIMITED
 from tests.process import until
-from tests.relayed import Calls
+from tests.relayed import Calls, linked
 from tests.served import Served, served
 
 Door = Callable[[Served, str], Room]
@@ -45,14 +47,32 @@ def _http(web: Served, name: str) -> RemoteRoom:
     return RemoteRoom(web.url, token=_token(web, name), project="p")
 
 
+class Connected(RemoteRoom):
+    """All operations as calls over one WebSocket; who listens has mail pushed to it by another."""
+
+    def __init__(self, web: Served, name: str, token: str) -> None:
+        super().__init__(web.url, token=token, project="p")
+        self._carriage = Calls(web, name, token)
+        self._push = partial(linked, web, name, headers={"Authorization": f"Bearer {token}"}, window=1)
+
+    def listen(self, agent: str | None = None, *, timeout: float | None = None) -> Iterator[Mail]:
+        with self._push() as link:
+            while (frame := link.pushed(timeout)) is not None:
+                said, message = frame["mail"], unwire.message(frame["mail"])
+                delivery = first_delivery(message, "", said["recipient"])
+                yield Mail(message, delivery._replace(shown_before=said["shown_before"]))
+                assert "ok" in link.ask("seen", cursor=frame["cursor"])
+
+
 def _websocket(web: Served, name: str) -> Room:
-    """All operations as calls; what is streamed, listening and following, is HTTP's."""
-    room = _http(web, name)
-    room._carriage = Calls(web, name, _token(web, name))
-    return room
+    return Connected(web, name, _token(web, name))
 
 
 DOORS: dict[str, Door] = {"local": _local, "unix": _unix, "http": _http, "websocket": _websocket}
+# Two connections of one agent share its mail, and none of them holds it: that is in `test_relay.py`.
+HOLDING = [name for name in DOORS if name != "websocket"]
+# Over a WebSocket one looks on, and is told of messages, not of events: that is in `test_following.py`.
+FOLLOWING = HOLDING
 
 
 @pytest.fixture
@@ -280,6 +300,7 @@ def test_a_listener_has_seen_a_message_when_it_asks_for_the_next(planner: Room, 
     assert planner.receipts(second.id).deliveries[0].state is State.SEEN
 
 
+@pytest.mark.parametrize("enter", HOLDING, indirect=True)
 def test_a_listener_has_its_mailbox_to_itself_until_it_goes(
     planner: Room, builder: Room, enter: Callable[[str], Room]
 ):
@@ -308,12 +329,20 @@ def test_what_a_listener_answers_is_answered(planner: Room, builder: Room):
     assert sorted(mail.body for mail in planner.peek()) == ["re 0", "re 1", "re 2"]
 
 
-def test_events_are_told_in_order_and_as_they_happen(planner: Room, builder: Room):
+def test_events_are_told_in_order(planner: Room, builder: Room):
     sent = planner.send("builder", "x")
     builder.ack(sent.id)
     known = list(planner.events())
     assert [event.type for event in known][-2:] == ["message.sent", "delivery.acked"]
     assert known[-2].message == sent.message
+    assert [one.type for one in planner.events(agent="builder")][-1] == "delivery.acked"
+
+
+@pytest.mark.parametrize("enter", FOLLOWING, indirect=True)
+def test_events_are_told_as_they_happen(planner: Room, builder: Room):
+    sent = planner.send("builder", "x")
+    builder.ack(sent.id)
+    known = list(planner.events())
     following = cast("Generator[Event]", planner.events(follow=True, after=str(known[-2].seq)))
     assert next(following).type == "delivery.acked"
     with ThreadPoolExecutor(1) as pool:

@@ -15,6 +15,7 @@ import pytest
 import postroom
 from postroom.protocol import declaration, registration
 from postroom.room import local
+from postroom.server import doorway
 from tests.commandline import CommandLine
 from tests.process import BOUND, ROOT
 
@@ -47,6 +48,13 @@ def test_the_reference_has_every_method_of_a_room() -> None:
     assert len(methods) > 20
     assert all(f"### `room.{name}`" in page for name in methods)
     assert all(f"`{name}`" in page for name in postroom.__all__ if name != "open")
+
+
+def test_the_reference_has_every_code_with_which_the_relay_ends_a_connection() -> None:
+    """Those of the protocol are 1009, a frame too large, 1011, no answer to a ping, and 1012, the end."""
+    page = Path(ROOT, "docs", "reference", "relay.md").read_text(encoding="utf-8")
+    told = {int(code) for code in re.findall(r"^\| (\d{4}) \|", page, re.MULTILINE)}
+    assert told == {doorway.RESUMED, doorway.NOBODY, doorway.LATER, 1009, 1011, 1012}
 
 
 def blocks(page: str, language: str) -> list[str]:

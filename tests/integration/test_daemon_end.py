@@ -11,9 +11,10 @@ import sqlite3
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from typing import Any
 
 import pytest
 from websockets.exceptions import ConnectionClosed
@@ -26,7 +27,7 @@ from postroom.daemon import control, instance, loop
 from postroom.daemon.closing import Stage
 from postroom.errors import BridgeError
 from postroom.room.local import LocalRoom
-from tests.process import BOUND, ROOT, environment, eventually
+from tests.process import BOUND, ROOT, environment, eventually, free_port
 from tests.tended import Tended
 
 UPGRADE = (
@@ -231,6 +232,36 @@ def test_all_of_it_takes_no_longer_than_down_waits(room: LocalRoom, monkeypatch:
     assert daemon.run()
     assert "spans" in [stage.name for stage in stages]
     assert sum(stage.seconds for stage in stages) < control.ENDS
+
+
+@pytest.mark.promise("ends")
+def test_it_ends_in_the_order_that_is_written(room: LocalRoom, monkeypatch: pytest.MonkeyPatch):
+    """Who asks before who is asked: each is whole when the one after it is ended, and over when it is."""
+    monkeypatch.setenv("POSTROOM_OTEL", "on")
+    monkeypatch.setenv("POSTROOM_HTTP_PORT", str(free_port()))
+    daemon, begun, over = loop.Daemon(room.home), list[str](), list[str]()
+
+    def noted(name: str, act: Callable[..., Any]) -> Callable[..., Any]:
+        def run(*args: Any) -> Any:
+            assert begun == over, "one after the other"
+            begun.append(name)
+            found = act(*args)
+            over.append(name)
+            return found
+
+        return run
+
+    monkeypatch.setattr(control.Server, "close", noted("commands", control.Server.close))
+    assert daemon.spans is not None
+    for name, part, how in (
+        ("web", daemon.web, "stop"), ("watches", daemon.watches, "finish"), ("agents", daemon, "_let_go"),
+        ("spans", daemon.spans, "stop"), ("room", daemon.room, "close"),
+        ("place", daemon._instance, "close"),
+    ):  # fmt: skip
+        monkeypatch.setattr(part, how, noted(name, getattr(part, how)))
+    daemon.end()
+    assert daemon.run()
+    assert over == ["commands", "web", "watches", "agents", "spans", "room", "place"]
 
 
 @pytest.mark.promise("newer")

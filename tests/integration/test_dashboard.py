@@ -3,20 +3,29 @@
 import http.client
 import json
 import os
+import re
+import shutil
 import signal
 import socket
 import ssl
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from postroom import host
-from postroom.daemon import instance
+from postroom.bridges import manifest as manifests
+from postroom.bridges.files import tree as trees
+from postroom.bridges.files.tree import Tree
+from postroom.bridges.manifest import Manifest
+from postroom.config import Settings
+from postroom.daemon import control, instance
+from postroom.room.local import LocalRoom
 from tests.certified import Authority
 from tests.commandline import CommandLine, Result, is_told_well
-from tests.process import BOUND, free_port, until
+from tests.process import BOUND, eventually, free_port, until
 
 
 class House:
@@ -122,9 +131,42 @@ def test_metrics_tell_how_the_daemon_and_its_watchers_do(house: House):
     assert (found["avg_latency"], found["p95_latency"], found["inbox_sizes"]) == (None, None, {})
     health = found["watcher_health"]
     assert (health["agents"], health["crashes"], health["web"]["problem"]) == (0, 0, None)
+    assert health["watches"] == {"count": 0, "crashes": 0}
+    assert health["trees"] == {"count": 0, "mailboxes": 0, "trouble": {}}
     status, _, body = house.get("/metrics", Cookie=cookie)
     assert (status, b"postroom_uptime_seconds" in body) == (200, True)
     assert house.get("/healthz")[0] == 200
+
+
+def test_an_agent_that_cannot_be_kept_and_a_tree_that_is_gone_are_in_the_health(house: House, tmp_path: Path):
+    """Really so: a terminal that no multiplexer has, and a directory that was removed."""
+    kept, gone = tmp_path / "kept", tmp_path / "gone"
+    with LocalRoom(house.home, Settings(), agent="human:ana", project="p") as room:
+        for place in (kept, gone):
+            place.mkdir()
+            trees.put(room, Tree(str(place), "p"))
+        (kept / "boxed").mkdir()
+        shutil.rmtree(gone)
+        agent = room.join("tester")
+        program = host.identity_of(os.getpid())
+        manifests.put(house.home, Manifest(agent.id, agent.address, "tmux", program, "no pane at all"))
+    cookie = house.cookie()
+    eventually(lambda: control.ask(house.home, "ping")["trees"]["mailboxes"])
+    eventually(lambda: control.ask(house.home, "ping")["crashes"])
+    health = json.loads(house.get("/api/v1/metrics", Cookie=cookie)[2])["watcher_health"]
+    assert health["crashes"] >= 1
+    assert health["trees"] == {"count": 2, "mailboxes": 1, "trouble": {str(gone): "it is not there"}}
+    lines = house.get("/metrics", Cookie=cookie)[2].decode().splitlines()
+    found = dict(line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
+    assert float(found["postroom_crashes_total"]) >= 1
+    names = ("postroom_mailboxes", "postroom_trees", "postroom_trees_unseen")
+    assert [float(found[name]) for name in names] == [1, 2, 1]
+    assert "; 2 trees, 1 of them not looked at;" in house("status").out
+    title, line = house("top", "--once").out.splitlines()[-2:]
+    assert title == "Daemon"
+    assert re.fullmatch(
+        r"▲ looks after 2 agents, 1 mailbox, 2 trees  \d crash(es)? of bridges, 1 tree not looked at", line
+    )
 
 
 def test_nothing_is_served_where_that_is_turned_off(house: House):

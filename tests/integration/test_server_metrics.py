@@ -93,7 +93,10 @@ def test_what_came_to_nothing_is_counted_by_how_and_what_was_taken_back_is_not(o
 def test_the_health_of_watchers_is_that_of_the_daemons_bridges(told: LocalRoom):
     class Bridged(NoBridges):
         def facts(self) -> dict[str, Any]:
-            return {"agents": 3, "crashes": 2, "paused": {"p/builder": "the pane is too small"}}
+            watches = {"count": 4, "crashes": 5}
+            trees = {"count": 6, "mailboxes": 7, "trouble": {"/a": "gone"}}
+            paused = {"p/builder": "the pane is too small"}
+            return {"agents": 3, "crashes": 2, "paused": paused, "watches": watches, "trees": trees}
 
     with served(told, bridges=Bridged()) as web:
         token = web.token("human:ana")
@@ -103,6 +106,9 @@ def test_the_health_of_watchers_is_that_of_the_daemons_bridges(told: LocalRoom):
     assert health["paused"] == {"p/builder": "the pane is too small"}
     assert "postroom_bridged_agents 3.0" in text
     assert "postroom_crashes_total 2.0" in text
+    assert (health["watches"], health["trees"]["trouble"]) == ({"count": 4, "crashes": 5}, {"/a": "gone"})
+    for line in ("watches 4.0", "watch_crashes_total 5.0", "trees 6.0", "mailboxes 7.0", "trees_unseen 1.0"):
+        assert f"postroom_{line}" in text
 
 
 def test_an_empty_room_has_metrics_too(open_room):

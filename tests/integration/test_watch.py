@@ -183,6 +183,10 @@ def test_a_sieve_that_dies_is_started_again(kept: Kept, printer: Printer):
     patiently(lambda: own not in sieves(kept) and is_read(kept, id))
     printer.run("echo ERROR after")
     patiently(lambda: letters(kept))
+    assert control.ask(kept.home, "ping")["watches"] == {"count": 1, "crashes": 1}
+    assert "; 1 watch, 1 crash;" in kept.cli.ok("status").out
+    kept.cli.ok("watch", "--stop", id)
+    assert control.ask(kept.home, "ping")["watches"] == {"count": 0, "crashes": 1}, "it never falls"
 
 
 def test_a_watch_is_gone_with_its_pane_and_its_owner_is_told_once(kept: Kept, printer: Printer):

@@ -6,16 +6,20 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from postroom.bridges.files import tree as trees
 from postroom.config import Settings
+from postroom.daemon.loop import Daemon
 from postroom.errors import PostroomError, StoreBusy, StoreFull, UnknownRecipient
+from postroom.room import glance
 from postroom.room.local import LocalRoom
 from postroom.store.sqlite.writer import Writer
 from tests.conftest import UNLIMITED, OpenRoom
-from tests.process import until
+from tests.process import eventually, until
 from tests.relayed import linked
 from tests.served import BOUND, served
 
@@ -166,6 +170,68 @@ def test_who_must_not_see_what_is_not_committed_waits_for_none_of_it(shared: Loc
     for thread in threads:
         thread.join(BOUND)
     assert [mail.body for mail in looked.result(0)] == ["x"]
+
+
+class Lockstep:
+    """Threads that write in rounds: none may in one before all of them would, and all wait for their turn
+    when the first gets it. So nothing rests on who is faster.
+    """
+
+    def __init__(self, own: Writer, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._own, self._threads = own, threads
+        self._held = threading.Semaphore(0)
+        self.acts = 0
+        all_here = threading.Barrier(threads, self._hold)
+        begin = Writer.begin
+
+        def together(writer: Writer, *words: Any, **more: Any) -> None:
+            if writer is own:
+                all_here.wait(BOUND)
+            begin(writer, *words, **more)
+
+        monkeypatch.setattr(Writer, "begin", together)
+
+    def _hold(self) -> None:
+        assert self._own._turn.acquire(timeout=BOUND)
+        self.acts += self._threads
+        self._held.release()
+
+    def round(self) -> None:
+        """Let each of them do one act."""
+        assert self._held.acquire(timeout=BOUND)
+        until(lambda: self._own._waiting == self._threads)
+        self._own._turn.release()
+
+
+@pytest.mark.promise("shared-commit")
+def test_a_message_to_fifty_mailboxes_is_brought_in_a_few_transactions_and_not_in_a_hundred(
+    home: str, room: LocalRoom, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """By the keepers of a daemon, each of which claims it, writes its letter, and marks it as handed over."""
+    names, tree = [f"box{n}" for n in range(50)], tmp_path / "tree"
+    tree.mkdir()
+    for name in names:
+        trees.add(room, str(tree), name, room.scope)
+    daemon = Daemon(home)
+    own = writer(daemon.room)
+    try:
+        daemon.reconcile()
+        eventually(lambda: all(glance.get(home, agent) for agent in daemon.keepers))  # each has looked once
+        assert len(daemon.keepers) == len(names)
+        before = own.commits
+        with monkeypatch.context() as patch:
+            step = Lockstep(own, len(names), patch)
+            room.send("@all", "hello", confirm=True)
+            step.round()
+            step.round()
+            eventually(lambda: not (own._waiting or own._turn.locked() or own._batch))
+        assert all(list((tree / name / "inbox").glob("*.json")) for name in names)
+        assert step.acts == 2 * len(names)
+        assert own.commits - before <= 6
+    finally:
+        daemon._let_go()
+        daemon.room.close()
+        daemon._instance.close()
 
 
 def test_a_child_of_the_process_has_a_connection_of_its_own(shared: LocalRoom):

@@ -1,16 +1,23 @@
 """A person at the page sees who is stuck, stops an agent, decides, and sees to what was given up."""
 
+import re
+import shutil
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from postroom import host
 from postroom.bridges import manifest
+from postroom.bridges.files import tree as trees
+from postroom.bridges.files.tree import Tree
 from postroom.bridges.manifest import Manifest
 from postroom.bridges.terminal.reading import Reading, State
 from postroom.clock import wall
 from postroom.config import Settings
+from postroom.daemon import control, watch
+from postroom.daemon.watch import Watch
 from postroom.home import at_home
 from postroom.model.manners import read
 from postroom.model.message import Agent, Json
@@ -19,6 +26,7 @@ from postroom.top.doing import attach, hindrance, in_order
 from tests.clockwork import Clock
 from tests.page.hall import Hall
 from tests.page.scripted import PROJECT
+from tests.process import eventually
 from tests.top.test_words import agent, session
 from tests.tui.stage import Pane, Stage
 
@@ -311,6 +319,32 @@ def test_metrics_and_the_graph_are_drawn_and_have_their_numbers_as_tables(hall: 
     assert page.locator(".arcs svg").inner_html() == drawn
     page.get_by_text("As a table").click()
     expect(page.get_by_role("row", name="shop/planner shop/backend").first).to_be_visible()
+
+
+def test_what_the_daemon_looks_after_is_listed_and_what_of_it_crashed_or_is_out_of_sight(
+    hall: Hall, stage: Stage, page: Page, tmp_path: Path
+):
+    home, ana = hall.room.home, hall.room.known("human:ana")
+    pane = stage.agent()
+    watch.put(home, Watch("abc123", pane.target, "stage:1.0", "ERROR", "backend", ana.id, ana.address))
+    Path(watch.fifo(home, "abc123")).mkdir()  # so what the pane prints cannot be had
+    gone = tmp_path / "gone"
+    for place in (gone, tmp_path / "kept"):
+        place.mkdir()
+        trees.put(hall.room, Tree(str(place), PROJECT))
+    (tmp_path / "kept" / "boxed").mkdir()
+    shutil.rmtree(gone)
+    hall.up()
+    eventually(lambda: control.ask(home, "ping")["watches"]["crashes"])
+    eventually(lambda: control.ask(home, "ping")["trees"]["mailboxes"])
+    hall.open(page, "#/metrics")
+    health = page.locator(".health li")
+    watched, boxes = health.filter(has_text="watches"), health.filter(has_text="mailboxes")
+    expect(watched).to_contain_text(re.compile(r"\d crash(es)?1 pane watched, each was begun again"))
+    expect(watched.locator(".word")).to_have_class("word trouble")
+    expect(boxes).to_contain_text("served1 mailbox, 2 whole trees")
+    expect(boxes.locator(".word")).to_have_class("word fine")
+    expect(health.filter(has_text=str(gone))).to_contain_text("not looked atit is not there")
 
 
 @pytest.fixture

@@ -69,6 +69,25 @@ def test_what_somebody_looks_at_stays_where_it_is_when_mail_comes(room: LocalRoo
     watch(own, scene, size=(80, 24))
 
 
+def test_what_the_daemon_looks_after_and_has_crashed_is_told_at_the_head(
+    room: LocalRoom, own: LocalRoom, monkeypatch: pytest.MonkeyPatch
+):
+    told: dict[str, Any] = {}
+    monkeypatch.setattr(Here, "health", lambda _: dict(told))
+
+    async def scene(seen: Seen) -> None:
+        assert "crash" not in seen.lines[0]
+        told.update(agents=2, crashes=0)
+        room.send("builder", "one")
+        await seen.until("1 waiting")
+        assert "crash" not in seen.lines[0]
+        told.update(crashes=1, watches={"count": 1, "crashes": 2}, trees={"trouble": {"/t": "gone"}})
+        room.send("builder", "two")
+        await seen.until("1 crash of bridges, 2 crashes of watches, 1 tree not looked at")
+
+    watch(own, scene, size=(140, 24))
+
+
 @pytest.mark.promise("top-text")
 def test_a_hostile_body_is_shown_as_text_and_nothing_in_it_is_obeyed(room: LocalRoom, own: LocalRoom):
     room.send("builder", HOSTILE, subject="[blink]a[/blink]")

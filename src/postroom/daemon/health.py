@@ -74,7 +74,7 @@ def _daemon(home: str) -> Json:
         "objection": control.objection(said.get("edition")) or None,
         "page": {**page, "reached": _reached(page.get("url"))}, "config": said.get("config"),
         "logs": said.get("log"), "spans": said.get("spans"), "crashes": said["crashes"],
-        "instead": said["instead"],
+        "instead": said["instead"], "watches": said.get("watches"), "trees": said.get("trees"),
     }  # fmt: skip
 
 

@@ -62,7 +62,7 @@ class Daemon:
         self.since = wall()
         self._sweep = Sweep(self.room)
         self._reseat = Reseat(home)
-        self._trees = Trees(self.room)
+        self.trees = Trees(self.room)
         self.web = Web(self)
         self.renewal = Renewal(self)
         self.spans = _spans(self.room) if settings.otel == "on" else None
@@ -125,7 +125,7 @@ class Daemon:
         if not os.path.isdir(self.home) or self._has_lost_its_place():
             self.end()
             return
-        self._trees.look()
+        self.trees.look()
         changed = manifests.changed_at(self.home)
         lingers = any(keeper.is_stopping for keeper in self.keepers.values())
         if lingers or changed != self._seen or time.time_ns() - changed < _AT_REST:

@@ -1,5 +1,6 @@
 """Mailboxes that appear in trees which a room serves: each gets a manifest, and so a keeper."""
 
+import os
 import threading
 import time
 
@@ -7,6 +8,7 @@ from postroom.bridges.files import place, tree
 from postroom.bridges.files.remote import is_remote
 from postroom.daemon.log import note, warn
 from postroom.errors import PostroomError
+from postroom.model.message import Json
 from postroom.room.local import LocalRoom
 
 _AT_REST = 1_000_000_000  # nanoseconds: two changes in one tick of a file system's clock bear the same time
@@ -20,6 +22,19 @@ class Trees:
         self._room = room
         self._seen: dict[str, int] = {}  # by place: as of when
         self._abroad: dict[str, Abroad] = {}
+
+    def facts(self) -> Json:
+        """How many there are, and why some cannot be looked at, by their places."""
+        places = [one.place for one in tree.every(self._room.home)]
+        return {
+            "count": len(places),
+            "trouble": {place: why for place in places if (why := self._trouble(place))},
+        }
+
+    def _trouble(self, place: str) -> str:
+        if is_remote(place):
+            return found.trouble if (found := self._abroad.get(place)) is not None else ""
+        return "" if os.path.isdir(place) else "it is not there"
 
     def look(self) -> None:
         trees = tree.every(self._room.home)
@@ -47,7 +62,7 @@ class Abroad:
     def __init__(self, room: LocalRoom, one: tree.Tree) -> None:
         self._room, self._tree = room, one
         self._over = threading.Event()
-        self._trouble = ""
+        self.trouble = ""  # why the last look failed
 
     def start(self) -> None:
         threading.Thread(target=self._run, name=self._tree.place, daemon=True).start()
@@ -66,15 +81,16 @@ class Abroad:
             room.close()
 
     def _look(self, room: LocalRoom) -> bool:
-        """Whether that could be done; if not, the reason is noted once."""
+        """Whether that could be done; if not, the reason is noted once. Whatever it is, it looks again."""
         try:
             _appear(room, self._tree)
-        except PostroomError as exc:
-            if self._trouble != (said := str(exc)):
+        except Exception as exc:
+            said = str(exc) if isinstance(exc, PostroomError) else f"{type(exc).__name__}: {exc}"
+            if self.trouble != said:
                 warn("tree not seen", place=self._tree.place, why=said)
-            self._trouble = said
+            self.trouble = said
             return False
-        self._trouble = ""
+        self.trouble = ""
         return True
 
 

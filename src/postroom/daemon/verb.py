@@ -9,7 +9,7 @@ from postroom import config, host
 from postroom.bridges import manifest as manifests
 from postroom.bridges.contract import Attachable, Delivered, Interrupted
 from postroom.bridges.manifest import Manifest
-from postroom.bridges.registry import load
+from postroom.bridges.registry import capabilities, load
 from postroom.daemon import log
 from postroom.daemon import watch as watches
 from postroom.daemon.attachment import attach
@@ -74,9 +74,14 @@ def _ping(daemon: "Daemon", _: Json) -> Json:
         "crashes": sum(keeper.crashes for keeper in daemon.keepers.values()),
         "paused": {one.manifest.address: one.pause for one in daemon.keepers.values() if one.pause},
         "instead": {one.manifest.address: one.instead for one in daemon.keepers.values() if one.instead},
+        "watches": daemon.watches.facts(), "trees": {**daemon.trees.facts(), "mailboxes": _mailboxes(daemon)},
         "web": daemon.web.facts(), "log": log.facts(), "config": daemon.renewal.facts(),
         "spans": {"problem": daemon.spans.problem or None} if daemon.spans else None,
     }  # fmt: skip
+
+
+def _mailboxes(daemon: "Daemon") -> int:
+    return sum(capabilities(one.manifest.bridge).mailbox for one in list(daemon.keepers.values()))
 
 
 def _reload(daemon: "Daemon", _: Json) -> int:

@@ -19,6 +19,7 @@ from postroom.daemon.log import note, warn
 from postroom.daemon.sieve import SLOW
 from postroom.daemon.watch import Watch
 from postroom.errors import BridgeError, NotFound, PostroomError, Refused
+from postroom.model.message import Json
 from postroom.room.bounce import notify
 from postroom.room.local import LocalRoom
 
@@ -177,7 +178,13 @@ class Watches:
     def __init__(self, room: LocalRoom) -> None:
         self._room = room
         self._watchers: dict[str, Watcher] = {}
+        self._past = 0  # crashes of those that are no more: the count only rises
         self._guard = threading.Lock()
+
+    def facts(self) -> Json:
+        """How many there are, and how often one has failed and was begun anew."""
+        found = list(self._watchers.values())  # no guard: whoever adds one has it for seconds
+        return {"count": len(found), "crashes": self._past + sum(one.crashes for one in found)}
 
     def reconcile(self) -> None:
         with self._guard:
@@ -185,6 +192,7 @@ class Watches:
             for id in [id for id, one in self._watchers.items() if id not in wanted or one.is_over]:
                 watcher = self._watchers.pop(id)
                 watcher.stop(detach=id not in wanted)
+                self._past += watcher.crashes
             for id, one in wanted.items():
                 if id not in self._watchers:
                     self._begin(Watcher(self._room, one))

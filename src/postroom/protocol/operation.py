@@ -221,7 +221,7 @@ OPERATIONS: tuple[Operation, ...] = (
         {"nodes": listed(document({"address": TEXT, "kind": TEXT, "messages": NUMBER})),
          "edges": listed(document({"sender": TEXT, "recipient": TEXT, "messages": NUMBER}))})),
     Operation("status", "GET", "/status", "The room and its daemon.", OBSERVE, (), document(
-        {"version": TEXT, "room": TEXT, "project": TEXT, "counts": _COUNT, "daemon": {"type": "object"},
+        {"version": TEXT, "room": TEXT, "project": TEXT, "counts": _COUNT, "daemon": ref("Daemon"),
          "now": MOMENT})),
     Operation("types", "GET", "/types", "The types of messages, and what each must hold.", MAIL, (),
               document({"types": listed({"type": "object"}), "aliases": {"type": "object"}})),

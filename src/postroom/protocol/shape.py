@@ -52,6 +52,8 @@ _ATTEMPT = document(
      "missing": NUMBER, "cause": MAYBE},
 )  # fmt: skip
 
+_NAMED = {"type": "object", "additionalProperties": TEXT}
+
 SHAPES: dict[str, Json] = {
     "Error": document({"error": TEXT, "message": TEXT, "hint": TEXT}),
     "Message": document({**ENVELOPE, "seq": NUMBER}, redacted=ANY),
@@ -112,10 +114,15 @@ SHAPES: dict[str, Json] = {
          "put": listed({"type": "object"}), "digests": listed({"type": "object"})},
     ),
     "Frame": document({"text": TEXT, "mark": TEXT, "shown": listed(TEXT), "left_out": listed(TEXT), "lengths": listed(NUMBER), "missing": listed(NUMBER)}),
+    "Daemon": document(  # empty where none runs
+        {}, process=TEXT, edition=TEXT, since=NUMBER, agents=NUMBER, crashes=NUMBER, paused=_NAMED, instead=_NAMED,
+        watches=document({"count": NUMBER, "crashes": NUMBER}),
+        trees=document({"count": NUMBER, "mailboxes": NUMBER, "trouble": _NAMED}),
+    ),
     "Metrics": document(
         {"since": MOMENT, "total_messages": NUMBER, "unacknowledged": NUMBER, "avg_latency": REAL,
          "p95_latency": REAL, "inbox_sizes": {"type": "object", "additionalProperties": NUMBER},
-         "watcher_health": {"type": "object"}, "messages_per_hour": listed(
+         "watcher_health": ref("Daemon"), "messages_per_hour": listed(
              document({"hour": MOMENT, "messages": NUMBER, "seen": NUMBER, "acked": NUMBER, "failed": NUMBER})),
          "delivery_failures": {"type": "object", "additionalProperties": NUMBER}, "ack_rate": REAL,
          "routes": listed(document({"route": TEXT, "seen": NUMBER, "p50": NUMBER, "p95": NUMBER, "p99": NUMBER}))},

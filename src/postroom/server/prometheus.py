@@ -48,6 +48,7 @@ def families(found: Metrics, facts: dict[str, Any], seconds: float) -> list[Fami
     ]
     failures = [({"how": how}, float(count)) for how, count in found.failures.items()]
     waiting = float(sum(found.waiting.values()))
+    watches, trees = facts.get("watches", {}), facts.get("trees", {})
     return [
         _one("postroom_messages", "counter", "Messages that were sent.", found.messages),
         _one("postroom_waiting", "gauge", "Deliveries that wait.", waiting),
@@ -56,6 +57,11 @@ def families(found: Metrics, facts: dict[str, Any], seconds: float) -> list[Fami
         Family("postroom_failed", "gauge", "Deliveries of the last day that came to nothing.", failures),
         _one("postroom_bridged_agents", "gauge", "Agents that bridges reach.", facts.get("agents", 0)),
         _one("postroom_crashes", "counter", "Crashes of their actors.", facts.get("crashes", 0)),
+        _one("postroom_watches", "gauge", "Panes that are watched.", watches.get("count", 0)),
+        _one("postroom_watch_crashes", "counter", "Crashes of their watchers.", watches.get("crashes", 0)),
+        _one("postroom_mailboxes", "gauge", "File mailboxes that are served.", trees.get("mailboxes", 0)),
+        _one("postroom_trees", "gauge", "Trees of mailboxes served as wholes.", trees.get("count", 0)),
+        _one("postroom_trees_unseen", "gauge", "Those not looked at.", len(trees.get("trouble", ()))),
         _one("postroom_uptime_seconds", "gauge", "Since the daemon began to serve.", seconds),
     ]
 

@@ -110,13 +110,13 @@ class Top(Steering):
         is_alive = view is not None and any(map(session, view.agents))
         if view is None or self._lost:
             self._due.set()
-        elif self.app_focus and (is_alive or not self._source.is_here):
+        elif self.app_focus and (is_alive or view.health or not self._source.is_here):
             try:
                 found = await self._source.do(look_around, self._source, view)
             except PostroomError as exc:
                 self._cut_off(exc)
                 return
-            if found.agents != view.agents:
+            if (found.agents, line.failing(found.health)) != (view.agents, line.failing(view.health)):
                 self._show(found)
             else:
                 self.rows("agents").again()  # time goes on
@@ -320,4 +320,6 @@ def _head(view: View) -> list[Part]:
     facts = f"{running} of {many(len(agents), 'agent')} running · {sum(map(inbox, agents)):,} waiting"
     parts = [Part("Postroom", "bold"), Part(f"  {plain(view.me['project'])}"), Part(f"  {facts}", "dim")]
     parts += [Part(f"  {stuck} {'needs' if stuck == 1 else 'need'} somebody", "trouble")] if stuck else []
+    wrong = line.failing(view.health)
+    parts += [Part(f"  {wrong}", "trouble")] if wrong else []
     return parts + ([Part(f"  as {plain(view.me['agent'])}", "dim")] if view.me["agent"] else [])

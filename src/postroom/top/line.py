@@ -10,7 +10,7 @@ from postroom.protocol.unwire import moment
 from postroom.text import width
 from postroom.top.doing import Doing, State, at_home, attach, in_order, inbox
 from postroom.top.standing import summary
-from postroom.top.text import gist, plain
+from postroom.top.text import gist, many, plain
 from postroom.top.view import View
 
 MARKS: dict[State, tuple[str, str]] = {
@@ -119,6 +119,35 @@ def fitted(parts: Iterable[Part], columns: int) -> list[Part]:
         columns -= width(text)
         found.append(part._replace(text=text))
     return found[:-1] if found and found[-1].text == _BETWEEN else found
+
+
+def daemon(view: View, columns: int) -> list[Row]:
+    """What the daemon looks after, and what of that fails; nothing where none answers."""
+    if not view.health:
+        return []
+    trees = view.health.get("trees", {})
+    counts = (
+        many(view.health.get("agents", 0), "agent"),
+        many(view.health.get("watches", {}).get("count", 0), "watch", "watches"),
+        many(trees.get("mailboxes", 0), "mailbox", "mailboxes"),
+        many(trees.get("count", 0), "tree"),
+    )
+    said, wrong = ", ".join(one for one in counts if not one.startswith("0 ")), failing(view.health)
+    mark, style = MARKS["stuck" if wrong else "busy"]
+    parts = [Part(f"{mark} ", style), Part(f"looks after {said or 'nobody'}")]
+    return [Row("daemon", fitted([*parts, Part(f"  {wrong}" if wrong else "", "trouble")], columns))]
+
+
+def failing(health: Json) -> str:
+    """What of all that the daemon looks after has crashed since it began, or cannot be looked at now."""
+    crashes, watches = health.get("crashes", 0), health.get("watches", {}).get("crashes", 0)
+    unseen = len(health.get("trees", {}).get("trouble", ()))
+    words = (
+        (crashes, f"{many(crashes, 'crash', 'crashes')} of bridges"),
+        (watches, f"{many(watches, 'crash', 'crashes')} of watches"),
+        (unseen, f"{many(unseen, 'tree')} not looked at"),
+    )
+    return ", ".join(one for count, one in words if count)
 
 
 def mail(view: View, columns: int) -> list[Row]:

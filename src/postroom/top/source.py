@@ -14,6 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from postroom import host
+from postroom.errors import PostroomError
 from postroom.protocol.operation import BY_NAME
 from postroom.room.aio import AsyncRoom
 from postroom.room.directory import caller_or_none
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from postroom.server.principal import Principal
 
 T = TypeVar("T")
+
+_MOMENT = 2.0  # seconds in which a daemon that is well has said so
 
 
 class Source(ABC):
@@ -39,6 +42,10 @@ class Source(ABC):
     @abstractmethod
     def call(self, operation: str, /, **args: Any) -> "Json":
         """What an operation answers; its errors are raised here."""
+
+    @abstractmethod
+    def health(self) -> "Json":
+        """What the room's daemon tells of itself and of whom it looks after; empty where none answers."""
 
     @abstractmethod
     def changes(self) -> AsyncIterator[None]:
@@ -85,6 +92,12 @@ class Here(Source):
         room = self._desk.view(who, said.get("project") or self._project)
         return ACTS[operation](Call(self._desk, asked, who, room, said))
 
+    def health(self) -> "Json":
+        try:
+            return _ask(self._room.home, "ping", {}, _MOMENT)
+        except PostroomError:
+            return {}
+
     def _present(self) -> "Principal":
         """Who looks, under the name it has now: it is long here, and may get another one."""
         look, who = self._room.store.look(), self._who
@@ -118,6 +131,9 @@ class Elsewhere(Source):
     def call(self, operation: str, /, **args: Any) -> "Json":
         return self._room.call(operation, **args)
 
+    def health(self) -> "Json":
+        return self.call("status")["daemon"]
+
     async def changes(self) -> AsyncIterator[None]:
         """Read by a thread that ends with this process: nothing else can end its wait for the network."""
         loop, happened = asyncio.get_running_loop(), asyncio.Event()
@@ -136,8 +152,8 @@ class Elsewhere(Source):
             yield
 
 
-def _ask(home: str, verb: str, words: "Json") -> Any:
+def _ask(home: str, verb: str, words: "Json", patience: float = 0.0) -> Any:
     """Of the room's daemon; where none runs, nothing is started for it."""
-    from postroom.daemon.control import ask  # noqa: PLC0415 - seldom
+    from postroom.daemon.control import PATIENCE, ask  # noqa: PLC0415 - seldom
 
-    return ask(home, verb, **words)
+    return ask(home, verb, patience=patience or PATIENCE, **words)

@@ -28,6 +28,6 @@ def gist(text: str, most: int = 220) -> str:
     return plain(f"{start[:most]}…" if len(start) > most else start)
 
 
-def many(number: int, noun: str) -> str:
+def many(number: int, noun: str, nouns: str = "") -> str:
     """`1 message`, `2 messages`."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+    return f"{number:,} {noun if number == 1 else nouns or f'{noun}s'}"

@@ -28,6 +28,7 @@ class View(NamedTuple):
     asks: list[Json]  # what the caller was asked and has not answered, the oldest first
     dead: list[Json]
     uncertain: list[Json]
+    health: Json  # what the daemon tells of itself; empty where none answers, or the caller may not know
     at: int
 
     @property
@@ -65,7 +66,8 @@ def look(source: Source, wanted: str = "", *, limit: int = MAIL) -> View:
     """Raises `InvalidValue` for a filter that means nothing."""
     me = source.call("me")
     unread: Json = {"dead": [], "uncertain": []}
-    lost = source.call("dead") if OBSERVE in me["scopes"] else unread
+    observes = OBSERVE in me["scopes"]
+    lost = source.call("dead") if observes else unread
     return View(
         me,
         source.call("agents")["agents"],
@@ -74,13 +76,15 @@ def look(source: Source, wanted: str = "", *, limit: int = MAIL) -> View:
         source.call("requests", limit=_ASKS, chars=_WHOLE)["requests"],
         lost["dead"],
         lost["uncertain"],
+        source.health() if observes else {},
         wall(),
     )
 
 
 def look_around(source: Source, view: View) -> View:
-    """The same, with what everybody does now."""
-    return view._replace(agents=source.call("agents")["agents"], at=wall())
+    """The same, with what everybody does now, the daemon as well."""
+    health = source.health() if OBSERVE in view.me["scopes"] else {}
+    return view._replace(agents=source.call("agents")["agents"], health=health, at=wall())
 
 
 def _mail(source: Source, wanted: str, limit: int) -> list[Json]:

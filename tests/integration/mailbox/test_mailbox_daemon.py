@@ -7,16 +7,19 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Iterator
+from queue import Queue
 
 import pytest
 
 from postroom import Mailbox, host
 from postroom.bridges import manifest as manifests
-from postroom.bridges.files import place
+from postroom.bridges.files import note, place
 from postroom.bridges.files import tree as trees
+from postroom.bridges.files.tree import Tree
 from postroom.bridges.manifest import Manifest
 from postroom.config import Settings
 from postroom.daemon import instance
+from postroom.daemon import trees as looking
 from postroom.errors import BridgeError, MailboxUnreachable, Refused
 from postroom.room.directory import Scope
 from postroom.room.local import LocalRoom
@@ -352,6 +355,36 @@ def test_of_a_store_that_can_be_reached_no_more_what_was_added_before_is_served(
         ("dave", "dave is out of reach", "Try it: sftp there."),
     ]
     assert instance.running(cli.home)
+
+
+def test_a_look_at_a_tree_elsewhere_that_goes_wrong_is_told_and_the_next_one_is_made(
+    room: LocalRoom, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever goes wrong: who looks there is a thread, and nobody would miss it."""
+    there, answers, asked = "s3://bucket/tree", Queue[Exception | None](), Queue[None]()
+
+    def look(_: LocalRoom, __: Tree) -> list[Manifest]:
+        asked.put(None)
+        if (exc := answers.get(timeout=BOUND)) is not None:
+            raise exc
+        return []
+
+    monkeypatch.setattr(trees, "appear", look)
+    monkeypatch.setattr(looking, "_SOON", 0.01)
+    note.put(room.home, "trees", there, Tree(there, "p")._asdict())
+    found = looking.Trees(room)
+    found.look()
+    asked.get(timeout=BOUND)
+    assert found.facts() == {"count": 1, "trouble": {}}
+    answers.put(OSError("no disk"))
+    asked.get(timeout=BOUND)
+    assert found.facts() == {"count": 1, "trouble": {there: "OSError: no disk"}}
+    answers.put(None)
+    asked.get(timeout=BOUND)
+    assert found.facts() == {"count": 1, "trouble": {}}
+    note.remove(room.home, "trees", there)
+    found.look()
+    answers.put(None)
 
 
 def test_that_nothing_was_added_is_said_only_where_nothing_was(cli: CommandLine, tree: str) -> None:

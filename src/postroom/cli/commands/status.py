@@ -125,7 +125,7 @@ def _daemon(home: str) -> dict[str, Any]:
     except PostroomError as exc:
         return facts | {"error": str(exc)}
     since = iso(said["since"])
-    kept = {name: said[name] for name in ("agents", "crashes", "instead")}
+    kept = {name: said.get(name) for name in ("agents", "crashes", "instead", "watches", "trees")}
     other = objection(said.get("edition")) or None
     more = {"page": said.get("web"), "config": said.get("config"), "logs": said.get("log"),
             "spans": said.get("spans")}  # fmt: skip
@@ -139,10 +139,19 @@ def _about_daemon(facts: dict[str, Any]) -> str:
         return f"none{wanted}" + (f"; log {facts['log']}" if os.path.exists(facts["log"]) else "")
     if not facts["running"]:
         return f"process {facts['process']} does not answer; see {facts['log']}"
-    crashes = f", {count(facts['crashes'], 'crash').replace('crashs', 'crashes')}" if facts["crashes"] else ""
-    kept = f"keeps {count(facts['agents'], 'agent')}{crashes}"
+    kept = f"keeps {count(facts['agents'], 'agent')}{_crashes(facts['crashes'])}"
+    if (watches := facts["watches"]) and (watches["count"] or watches["crashes"]):
+        panes = count(watches["count"], "watch").replace("watchs", "watches")
+        kept += f"; {panes}{_crashes(watches['crashes'])}"
+    if (trees := facts["trees"]) and trees["count"]:
+        unseen = f", {len(trees['trouble'])} of them not looked at" if trees["trouble"] else ""
+        kept += f"; {count(trees['count'], 'tree')}{unseen}"
     page = f"; the page: {url}" if (url := facts["page"]["url"]) else ""
     return f"process {facts['process']} since {facts['since']}, {kept}{page}; log {facts['log']}"
+
+
+def _crashes(number: int) -> str:
+    return f", {count(number, 'crash').replace('crashs', 'crashes')}" if number else ""
 
 
 def _size(path: str) -> int:

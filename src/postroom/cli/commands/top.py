@@ -82,7 +82,8 @@ def _once(source: "Source", wanted: str, context: "Context") -> int:
     from postroom.top import line
 
     wide = context.out.columns if context.out.is_terminal else _WIDE
-    lists = {"Needs you": line.needs, "Others decide": line.others, "Agents": line.agents, "Mail": line.mail}
+    lists = {"Needs you": line.needs, "Others decide": line.others, "Agents": line.agents, "Mail": line.mail,
+             "Daemon": line.daemon}  # fmt: skip
     laid = [(title, rows) for title, lay in lists.items() if (rows := lay(view, wide))]
     context.put("\n".join(_text(title, rows, context) for title, rows in laid))
     return 0

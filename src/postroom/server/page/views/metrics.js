@@ -72,7 +72,7 @@ export class MetricsView {
       h("div.title", { "data-key": "title" }, h("h1", { tabindex: -1 }, "Metrics"), h("label.span", null, h("span.hidden", null, "Time"), h("select", { name: "hours" }, SPANS.map(([value, name]) => h("option", { value, selected: value === hours }, name))))),
       trouble(this.#fault),
       !numbers && !this.#fault ? h("p.quiet", null, "Counting …") : null,
-      numbers ? [this.#figures(numbers), numbers.total_messages ? this.#plots(numbers) : empty("Nothing to count yet", "The plots begin with the first message:", 'postroom send NAME "Hello"')] : null,
+      numbers ? [this.#figures(numbers), numbers.total_messages ? this.#plots(numbers) : empty("Nothing to count yet", "The plots begin with the first message:", 'postroom send NAME "Hello"'), this.#health(numbers)] : null,
     );
   }
 
@@ -101,15 +101,19 @@ export class MetricsView {
     const routes = n.routes.map((/** @type {any} */ one) => ({ ...one, name: routeName(one.route), count: one.seen }));
     const acks = this.#agents.filter((one) => one.received).sort((a, b) => b.received - a.received).slice(0, MOST).map((one) => ({ name: one.address, got: one.received, acked: one.acked }));
     const inboxes = /** @type {[string, number][]} */ (Object.entries(n.inbox_sizes)).filter(([, count]) => count).sort((a, b) => b[1] - a[1]).slice(0, MOST);
-    const health = watchers(n.watcher_health);
     return [
       perHour.length ? figure("Messages per hour", "What was sent, by the hour it was stored.", bars(perHour, `Messages per hour, at most ${Math.max(...perHour.map((one) => one.count))}`), ["Hour", "Messages"], perHour.map((one) => [clock(one.at), one.count])) : null,
       routes.length ? figure("From sent to seen", "By route. Filled: half were seen by then (p50). Ring: 95 of 100. Stroke: 99 of 100. The scale is logarithmic.", spreads(routes, "Time from sent to seen by route"), ["Route", "Messages", "p50", "p95", "p99"], routes.map((one) => [one.name, one.count, span(one.p50), span(one.p95), span(one.p99)])) : null,
       acks.length ? figure("Acknowledged", "Of what each agent got.", rates(acks.map((one) => ({ name: one.name, part: one.acked, whole: one.got, said: `${one.acked} of ${one.got}, ${Math.round((one.acked / Math.max(1, one.got)) * 100)} %` }))), ["Agent", "Got", "Acknowledged"], acks.map((one) => [one.name, one.got, one.acked])) : null,
       inboxes.length ? figure("Inboxes", "What waits for each now.", rates(inboxes.map(([name, count]) => ({ name, whole: count, said: count.toLocaleString("en") }))), ["Inbox", "Waiting"], inboxes) : null,
       failures(n),
-      h("section.plot", { "data-key": "health" }, h("h2", null, "Watchers"), h("p.dim", null, "What carries mail and looks after agents, inside of the daemon."), health.length ? h("ul.health", { role: "list" }, health.map((one) => h("li", null, h("i.dot", { "data-state": one.isWell ? "busy" : "stuck", "aria-hidden": "true" }), h("span", null, plain(one.name)), h(`span.word.${one.isWell ? "fine" : "trouble"}`, null, plain(one.state)), h("span.dim", null, plain(one.words))))) : h("p.quiet", null, "None runs.")),
     ];
+  }
+
+  /** @param {Numbers} n */
+  #health(n) {
+    const health = watchers(n.watcher_health);
+    return h("section.plot", { "data-key": "health" }, h("h2", null, "Watchers"), h("p.dim", null, "What carries mail and looks after agents, inside of the daemon."), health.length ? h("ul.health", { role: "list" }, health.map((one) => h("li", null, h("i.dot", { "data-state": one.isWell ? "busy" : "stuck", "aria-hidden": "true" }), h("span", null, plain(one.name)), h(`span.word.${one.isWell ? "fine" : "trouble"}`, null, plain(one.state)), h("span.dim", null, plain(one.words))))) : h("p.quiet", null, "None runs."));
   }
 
   close() {
@@ -136,11 +140,14 @@ function failures(n) {
 function watchers(found) {
   /** @param {string} name @param {string} state @param {string} words @param {boolean} isWell */
   const line = (name, state, words, isWell) => ({ name, state, words, isWell });
-  const { since, agents = 0, crashes = 0, paused = {}, instead = {}, web } = found ?? {};
+  const { since, agents = 0, crashes = 0, paused = {}, instead = {}, watches, trees, web } = found ?? {};
   if (since === undefined) return [];
   return [
     line("daemon", "running", `for ${span(Date.now() - Number(since))}, looks after ${many(agents, "agent")}`, true),
     ...(crashes ? [line("bridges", `${many(crashes, "crash", "crashes")}`, "each was started again", false)] : []),
+    ...(watches?.count || watches?.crashes ? [line("watches", watches.crashes ? many(watches.crashes, "crash", "crashes") : "running", `${many(watches.count, "pane")} watched${watches.crashes ? ", each was begun again" : ""}`, !watches.crashes)] : []),
+    ...(trees?.count || trees?.mailboxes ? [line("mailboxes", "served", [many(trees.mailboxes, "mailbox", "mailboxes"), ...(trees.count ? [many(trees.count, "whole tree")] : [])].join(", "), true)] : []),
+    ...Object.entries(trees?.trouble ?? {}).map(([place, words]) => line(place, "not looked at", String(words), false)),
     ...(web ? [line("page", web.problem ? "not served" : "served", web.problem ?? web.url ?? "", !web.problem)] : []),
     ...Object.entries(paused).map(([address, words]) => line(address, "waits", String(words), false)),
     ...Object.entries(instead).map(([address, words]) => line(address, "by another route", String(words), false)),
