@@ -10,7 +10,7 @@ from postroom.mcp_server.act import BUDGET, Call, answered
 from postroom.mcp_server.alone import Alone
 from postroom.mcp_server.port import Caller
 from postroom.mcp_server.visit import ROUTE, Arrival, Visit
-from postroom.model.ladder import State
+from postroom.model.ladder import Cause, Outcome, State
 from postroom.room import turn
 from postroom.room.ask import Question
 from postroom.room.bundle import take_bundle
@@ -28,6 +28,9 @@ class Desk:
 
     def arrival(self, visit: Visit) -> Arrival:
         return Arrival(visit, lambda: self.caller)
+
+    def causes(self, ref: str) -> list[Cause | None]:
+        return [one.cause for one in self.room.receipts(ref).attempts]
 
     def state(self, ref: str) -> State:
         return self.room.receipts(ref).deliveries[0].state
@@ -153,6 +156,18 @@ def test_a_call_of_another_visit_proves_nothing_and_the_end_of_its_own_gives_it_
     asyncio.run(run())
     [mail] = desk.room.peek("builder")
     assert mail.delivery.shown_before
+    assert desk.causes(sent.id) == [Cause.CONTEXT]
+
+
+@pytest.mark.promise("mcp-dies")
+def test_what_may_have_been_on_its_way_comes_back_labelled_and_why_is_said(desk: Desk):
+    sent = desk.room.send("builder", "hello")
+    arrival = desk.arrival(Visit("v"))
+    arrival.take(desk.caller, sent.id)
+    asyncio.run(arrival.lost(desk.host, Outcome.UNPROVEN))
+    [mail] = desk.room.peek("builder")
+    assert mail.delivery.shown_before
+    assert desk.causes(sent.id) == [Cause.LET_GO]
 
 
 @pytest.mark.promise("mcp-killed")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from postroom import host
 from postroom.errors import MailboxLeased, UsageError
 from postroom.model import ids
-from postroom.model.ladder import Evidence, Outcome, State
+from postroom.model.ladder import Cause, Evidence, Outcome, State
 from postroom.model.message import Mail
 from postroom.room import turn
 from postroom.room.offer import offer
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from postroom.mcp_server.port import Admit, Caller, Host
     from postroom.room.local import LocalRoom
+    from postroom.store.contract import WriteTx
 
 T = TypeVar("T")
 
@@ -122,8 +123,7 @@ class Visit:
             holders = {self.claimer} if stays else {self.claimer, self.holder}
             for party, holder in itertools.product(parties, holders):
                 for mail in tx.offered(party, holder):
-                    outcome = Outcome.UNPROVEN if mail.delivery.handed_at else Outcome.LOST
-                    give_back(tx, mail, room.settings, outcome)
+                    _end(tx, room, mail, Cause.CONTEXT if mail.delivery.handed_at else None)
 
 
 class Arrival:
@@ -217,4 +217,9 @@ class Arrival:
 def _give_back(room: "LocalRoom", mails: list[Mail], outcome: Outcome = Outcome.LOST) -> None:
     with Unit(room, prompt=False) as tx:
         for mail in still(tx, mails):
-            give_back(tx, mail, room.settings, outcome)
+            _end(tx, room, mail, Cause.LET_GO if outcome is Outcome.UNPROVEN else None)
+
+
+def _end(tx: "WriteTx", room: "LocalRoom", mail: Mail, cause: Cause | None) -> None:
+    """`cause`: what ended an attempt of which nobody knows whether it was shown; None: it was not."""
+    give_back(tx, mail, room.settings, Outcome.UNPROVEN if cause else Outcome.LOST, cause=cause)
