@@ -26,9 +26,7 @@ class Tool(NamedTuple):
     needs: tuple[str, ...]
     gives: Json
     reads: bool = False  # whether it changes nothing
-    manual: tuple[
-        tuple[str, str], ...
-    ] = ()  # what the docs say of something it takes, and agents need not be told
+    manual: tuple[tuple[str, str], ...] = ()  # what the docs say of what it takes; no agent is told
 
     @property
     def schema(self) -> Json:
