@@ -22,7 +22,7 @@ class App:
 
     def __init__(self, way: str) -> None:
         self._way = way
-        self.begun, self.done = asyncio.Event(), asyncio.Event()
+        self.begun, self.ended, self.done = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if self._way == "waits":
@@ -35,6 +35,8 @@ class App:
         if self._way == "has waited":
             with lasting(scope):
                 pass
+            self.begun.set()
+            await self.ended.wait()
         else:
             lasts(scope)
         await send({"type": "http.response.start", "status": 200, "headers": []})
@@ -58,6 +60,7 @@ async def arrived(way: str) -> bytes:
             await loop.sock_sendall(theirs, ASKED)
             await app.begun.wait()
             line.shutdown()
+            app.ended.set()
             found = b""
             try:
                 while piece := await loop.sock_recv(theirs, 1 << 16):

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from postroom import host
-from postroom.errors import StoreBusy
+from postroom.errors import StoreBusy, UsageError
 from postroom.mcp_server.act import BUDGET, Call, answered
 from postroom.mcp_server.alone import Alone
 from postroom.mcp_server.port import Caller
@@ -16,6 +16,7 @@ from postroom.room.ask import Question
 from postroom.room.bundle import take_bundle
 from postroom.room.local import LocalRoom
 from postroom.room.offer import offer
+from tests.process import BOUND
 
 
 class Desk:
@@ -61,6 +62,19 @@ def test_what_was_never_written_goes_back_unlabelled(desk: Desk):
     asyncio.run(arrival.lost(desk.host))
     [mail] = desk.room.peek("builder")
     assert (mail.delivery.state, mail.delivery.shown_before) == (State.STORED, False)
+
+
+@pytest.mark.promise("mcp-dies")
+def test_whatever_nobody_would_be_told_of_is_waited_for_no_longer(desk: Desk):
+    arrival, happens = desk.arrival(Visit("v")), asyncio.Event()
+
+    async def run() -> None:
+        waiting = asyncio.ensure_future(arrival.until(happens.wait()))
+        await arrival.lost(desk.host)
+        with pytest.raises(UsageError, match="gone"):
+            await asyncio.wait_for(waiting, BOUND)
+
+    asyncio.run(run())
 
 
 @pytest.mark.promise("mcp-seen")
