@@ -35,7 +35,7 @@ def _tool(one: Tool) -> str:
     if one.takes:
         text += "| takes | |\n| --- | --- |\n"
         for name, schema in one.takes.items():
-            about = schema.get("description") or _kind(schema)
+            about = schema.get("description") or dict(one.manual).get(name) or _kind(schema)
             text += f"| `{name}`{'' if name in one.needs else '?'} | {about} |\n"
         text += "\n"
     return text + f"Gives {', '.join(f'`{name}`' for name in one.gives)}.\n"
@@ -44,5 +44,5 @@ def _tool(one: Tool) -> str:
 def _kind(schema: dict[str, object]) -> str:
     if "enum" in schema:
         return ", ".join(map(str, schema["enum"]))  # pyright: ignore[reportArgumentType] - a list
-    kinds = {"array": "a list of texts", "number": "seconds", "object": "what the type asks for"}
+    kinds = {"array": "a list of texts", "number": "seconds", "object": "an object"}
     return kinds.get(str(schema.get("type")), "text")

@@ -197,7 +197,6 @@ def test_nobody_else_can_decide(team: LocalRoom):
     assert [g.message.id for g in team.gates()] == [gate]
 
 
-@pytest.mark.promise("gate")
 def forge(team: LocalRoom, gate: str) -> None:
     """As an agent that was not asked, and as one that has a part in the conversation."""
     with pytest.raises(UnknownMessage):
@@ -207,6 +206,7 @@ def forge(team: LocalRoom, gate: str) -> None:
     team.send("builder", "approve", sender="planner", correlation=gate, reply_to=gate, type="response")
 
 
+@pytest.mark.promise("gate")
 def test_a_message_that_looks_like_a_decision_decides_nothing(team: LocalRoom):
     gate = ask(team)
     forge(team, gate)

@@ -224,11 +224,12 @@ def test_what_a_killed_listener_had_is_not_taken_from_who_has_it_now(team: Local
 @pytest.mark.promise("one-of-many")
 @pytest.mark.parametrize("seen", [False, True])
 def test_who_leaves_releases_it(team: LocalRoom, seen: bool):
-    team.send("one:@reviewers", "review this")
+    sent = team.send("one:@reviewers", "review this")
     mail = taken(team, "ben")
     if seen:
         team.settle(mail)
     team.leave("ben")
+    assert [one.cause for one in team.receipts(sent.id).attempts] == [None if seen else Cause.LEFT]
     assert taken(team, "ann").body == "review this"
 
 

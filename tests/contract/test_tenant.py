@@ -85,6 +85,7 @@ QUESTIONS: dict[str, Ask] = {
     "taken": lambda tx, it: tx.taken(it["reviewer"], it["claimer"]),
     "thread": lambda tx, it: tx.thread(it["id"]),
     "thread_end": lambda tx, it: tx.thread_end(it["id"]),
+    "thread_has": lambda tx, it: tx.thread_has(it["id"], it["planner"]),
     "thread_people": lambda tx, it: tx.thread_people(it["id"]),
     "thread_size": lambda tx, it: tx.thread_size(it["id"]),
     "threads": lambda tx, it: tx.threads(it["planner"], 1000),

@@ -10,6 +10,7 @@ from postroom.model.ladder import State
 from postroom.model.message import Mail
 from postroom.room.local import LocalRoom
 from postroom.room.options import SendOptions
+from postroom.room.unit import Unit
 from tests.contract.conftest import Enter
 
 
@@ -60,6 +61,23 @@ def test_an_agent_continues_only_what_it_has_a_part_in(team: LocalRoom, how: str
     assert again.message.thread == first.id
     team.join("reviewer.helper")
     team.send("builder", "Very.", sender="reviewer.helper", **goes_on(how, first.id))
+
+
+def test_whoever_has_a_part_goes_on_however_many_have_one(team: LocalRoom):
+    """By what they wrote or were sent themselves, and by what those above or under them did."""
+    crew = [f"crew{n}" for n in range(150)]
+    with Unit(team, parts=True):
+        for name in (*crew, "boss", "clerk", "reviewer"):
+            team.join(name, role="crew" if name in crew else "")
+            team.join(f"{name}.kid")
+    first = team.send("@crews", "all of you", sender="planner", confirm=True)
+    team.send("boss.kid", "and you", sender="planner", thread=first.id)
+    team.send("clerk", "you, too", sender="planner", thread=first.id)
+    for name in (*(f"{name}.kid" for name in crew), *crew, "boss", "clerk.kid"):
+        team.send("builder", f"by {name}", sender=name, reply_to=first.id)
+    for stranger in ("reviewer", "reviewer.kid"):
+        with pytest.raises(UnknownMessage, match="of yours to continue"):
+            team.send("builder", "and me", sender=stranger, reply_to=first.id)
 
 
 @pytest.mark.promise("loop-guard")

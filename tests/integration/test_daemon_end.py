@@ -77,8 +77,19 @@ def test_clients_are_told_and_nothing_of_it_is_left(house: Tended, number: int):
     assert [one["event"] for one in house.lines()][-2:] == ["ends", "ended"]
 
 
-@pytest.mark.parametrize("path", ["/api/v1/stream", "/api/v1/inbox/listen", "/api/v1/inbox/take", "/mcp"])
+WAITS = {
+    "inbox": {"wait": 30},
+    "ask": {"to": "builder", "body": "now?", "wait": 30},
+    "ask_human": {"question": "may I?", "to": "human:ana", "wait": 30},
+}
+
+
+@pytest.mark.parametrize(
+    "path", ["/api/v1/stream", "/api/v1/inbox/listen", "/api/v1/inbox/take", "/mcp", *WAITS]
+)
 def test_who_waits_for_something_to_happen_does_not_hold_it_up(house: Tended, path: str):
+    tool, path = (path, "/mcp") if path in WAITS else ("", path)
+    house.room.join("human:ana")
     house.configure(SERVES)
     house.start(serves=True)
     headers = {"Authorization": f"Bearer {house.token('planner')}", "Content-Type": "application/json"}
@@ -90,8 +101,11 @@ def test_who_waits_for_something_to_happen_does_not_hold_it_up(house: Tended, pa
             answer.read()
             headers["Mcp-Session-Id"] = answer.headers["mcp-session-id"]
             headers["Accept"] = "text/event-stream"
-        if path.endswith("take"):
-            link.request("POST", path, '{"timeout": 30}', headers)
+        if tool or path.endswith("take"):
+            params = {"name": tool, "arguments": WAITS.get(tool)}
+            call = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params}
+            headers["Accept"] = "application/json, text/event-stream"
+            link.request("POST", path, json.dumps(call if tool else {"timeout": 30}), headers)
             eventually(lambda: house.room.bell.waiting(house.room.known("planner").id))
         else:
             link.request("GET", path, headers=headers)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from postroom.errors import InvalidValue
-from postroom.model.ladder import Evidence, State
+from postroom.model.ladder import Cause, Evidence, State
 from postroom.model.message import Mail
 from postroom.room import digest, handout, journal, replay
 from postroom.room.handout import Cursor, Proof, Return, Stand, Want, claim_of, cursor, resume, stand
@@ -35,11 +35,13 @@ def test_all_who_are_rung_get_their_mail_in_one_transaction(room: LocalRoom):
 @pytest.mark.parametrize("handed", [True, False])
 def test_what_comes_back_is_labelled_only_if_it_had_been_handed_over(room: LocalRoom, handed: bool):
     builder = room.who("builder")
-    room.send("builder", "x")
+    sent = room.send("builder", "x")
     [[mail]] = hand_out(room, [Want(stand(builder.id, builder.called), 1, 0)])
     hand_out(room, [], [], [Return(claim_of(mail), handed=handed)])
     [again] = room.peek("builder")
     assert (again.shown_before, again.delivery.unproven) == (handed, int(handed))
+    [attempt] = room.receipts(sent.id).attempts
+    assert attempt.cause is (Cause.LET_GO if handed else None)
 
 
 def test_a_claim_that_was_settled_otherwise_is_left_as_it_is(room: LocalRoom):
@@ -63,6 +65,7 @@ def test_a_cursor_counts_for_its_own_stand_and_mailbox_alone(room: LocalRoom):
     assert resume(room, builder.id, Cursor(at.id, 1)) == 1
     [left] = room.peek("builder")
     assert (left.body, left.shown_before) == ("two", True)
+    assert [one.cause for one in room.receipts(left.id).attempts] == [Cause.LET_GO]
     assert resume(room, builder.id, Cursor(at.id, 2)) == 1
     assert room.peek("builder") == []
 

@@ -9,6 +9,7 @@ import uvicorn
 from uvicorn.server import ServerState
 from websockets.client import ClientProtocol
 from websockets.frames import Frame, Opcode
+from websockets.protocol import State
 from websockets.uri import parse_uri
 
 from postroom.server.line import WebSocket
@@ -23,7 +24,13 @@ class Outlet(asyncio.Transport):
 
     def __init__(self) -> None:
         super().__init__()
-        self.written = b""
+        self.written, self.unread, self.is_aborted = b"", 0, False
+
+    def get_write_buffer_size(self) -> int:
+        return self.unread
+
+    def abort(self) -> None:
+        self.is_aborted = True
 
     def write(self, data: Any) -> None:
         self.written += bytes(data)
@@ -130,3 +137,31 @@ def test_what_is_written_is_a_frame_of_that_text(said: str):
 
 def test_nothing_is_written_after_a_goodbye():
     assert told(text(b"\x03\xe8", opcode=Opcode.CLOSE))[2].write("late") is False
+
+
+@pytest.mark.parametrize(
+    ("is_paused", "is_read", "unread", "is_there", "is_aborted"),
+    [
+        (True, True, 0, True, False),  # its answer to the ping lies behind what it may not have said yet
+        (False, True, 0, False, False),
+        (False, False, 9, False, True),
+        (True, False, 9, False, True),
+    ],
+    ids=["read slowly by us", "silent", "gone", "gone, and much is unread"],
+)
+def test_who_does_not_answer_is_given_up_unless_we_have_not_read_it(
+    is_paused: bool, is_read: bool, unread: int, is_there: bool, is_aborted: bool
+):
+    async def run() -> None:
+        line = (await _told((), None))[2]
+        outlet: Any = line.transport
+        outlet.unread, line.read_paused = unread, is_paused
+        if not is_read:
+            line.pause_writing()
+        line.keepalive_timeout()
+        asked_again = line.pong_timer is not None
+        line.stop_keepalive()
+        assert (asked_again, line.conn.state is State.OPEN) == (is_there, is_there)
+        assert outlet.is_aborted is is_aborted
+
+    asyncio.run(run())

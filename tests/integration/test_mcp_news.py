@@ -1,6 +1,7 @@
 """Who is told of changes, when clients do not read, come twice at once, or go."""
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Callable
 from types import SimpleNamespace
 from typing import Any
@@ -24,6 +25,8 @@ class Listener:
     def __init__(self, room: LocalRoom, news: News, name: str) -> None:
         self.visit = Visit(name)
         self._news = news
+        self.admits = threading.Event()
+        self.admits.set()
         self._caller = Caller(room.who(name), room.on_behalf(name, "p", None))
         self.told: asyncio.Queue[str] = asyncio.Queue()
         self.reads = asyncio.Event()
@@ -33,8 +36,12 @@ class Listener:
         self.told.put_nowait(uri)
         await self.reads.wait()
 
+    def _admit(self) -> Caller:
+        assert self.admits.wait(BOUND)
+        return self._caller
+
     def _context(self) -> Any:
-        return SimpleNamespace(request=Arrival(self.visit, lambda: self._caller), session=self)
+        return SimpleNamespace(request=Arrival(self.visit, self._admit), session=self)
 
     async def subscribe(self, uri: str) -> None:
         await self._news.subscribe(self._context(), types.SubscribeRequestParams(uri=uri))
@@ -90,6 +97,46 @@ def test_who_subscribes_twice_at_once_is_one_and_is_forgotten_when_it_goes(room:
         await one.subscribe(INBOX)
         news.leave(one.visit)
         assert not news.follows(one.visit)
+        room.send("builder", "hello")
+        room.send("planner", "hello", sender="builder")
+        assert await other.hears() == INBOX
+        assert one.told.empty()
+
+    play(room, scene)
+
+
+def test_who_changes_its_mind_at_once_is_told_nothing(room: LocalRoom):
+    """It says so while the room is still asked who it is."""
+
+    async def scene(_: News, one: Listener, __: Listener) -> None:
+        one.admits.clear()
+        wishes = [asyncio.ensure_future(one.subscribe(INBOX)), asyncio.ensure_future(one.unsubscribe(INBOX))]
+        asyncio.get_running_loop().call_soon(one.admits.set)  # when both have begun
+        await asyncio.gather(*wishes)
+        await one.subscribe("postroom://agent/other")
+        room.send("builder", "hello")
+        room.join("other")
+        assert await one.hears() == "postroom://agent/other"
+
+    play(room, scene)
+
+
+def test_a_visit_that_ends_while_it_subscribes_leaves_nothing_behind(
+    room: LocalRoom, monkeypatch: pytest.MonkeyPatch
+):
+    async def scene(news: News, one: Listener, other: Listener) -> None:
+        ask = Alone.do
+
+        async def leaving(host: Alone, *asked: Any) -> Any:
+            found = await ask(host, *asked)
+            news.leave(one.visit)
+            return found
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Alone, "do", leaving)
+            await one.subscribe(INBOX)
+        news.leave(one.visit)  # as it is told when its last request is done
+        await other.subscribe(INBOX)
         room.send("builder", "hello")
         room.send("planner", "hello", sender="builder")
         assert await other.hears() == INBOX

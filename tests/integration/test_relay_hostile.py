@@ -254,22 +254,6 @@ def test_who_reads_nothing_any_more_does_not_keep_its_mail_for_ever(impatient: S
         until(lambda: len(impatient.room.peek("builder", limit=200)) == len(refs))
 
 
-def test_who_is_read_slowly_by_us_is_not_taken_for_gone(open_room, monkeypatch: pytest.MonkeyPatch):
-    """Its answer to a ping lies behind what it may not have said yet."""
-    from tests.conftest import UNLIMITED
-
-    for name in ("_PING", "_PONG"):
-        monkeypatch.setattr(line, name, 0.3)
-    room = open_room("planner", settings=UNLIMITED._replace(http_rate=20))
-    room.join("planner")
-    with served(room) as web, linked(web, "planner") as flooding:
-        for n in range(130):
-            flooding.say(id=n, op="ping")
-        answered: list[int] = []
-        while len(answered) < 130:
-            answered += [one["id"] for one in (flooding.raw(),) if "ok" in one]
-
-
 def test_a_token_that_is_revoked_ends_its_connection(web: Served, monkeypatch: pytest.MonkeyPatch):
     from postroom.room.token import revoke
     from postroom.server import doorway

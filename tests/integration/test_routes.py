@@ -173,6 +173,21 @@ def test_an_opencode_whose_server_does_not_answer_is_typed_to_and_that_is_said(
     assert "second" in typed
 
 
+def messages_until_back(house: House, served: Opencode | Codex, route: str) -> int:
+    """How many had to be sent until a server was used again: it is tried when there is something to do."""
+    count = 0
+
+    def is_back() -> bool:
+        nonlocal count
+        sent = house.room.send("builder", f"message {count}")
+        patiently(lambda: house.delivery(sent.id).state is State.SEEN)
+        count += 1
+        return served.route() == route
+
+    until(is_back)
+    return count
+
+
 def test_an_opencode_that_stops_answering_for_a_moment_is_reached_by_its_server_again(
     house: House, opencode: Opencode
 ):
@@ -181,16 +196,7 @@ def test_an_opencode_that_stops_answering_for_a_moment_is_reached_by_its_server_
     first = house.room.send("builder", "first")
     house.seen(first.id, Evidence.TERMINAL)
     opencode.signal(signal.SIGCONT)
-    n = 0
-
-    def is_back() -> bool:
-        nonlocal n
-        sent = house.room.send("builder", f"message {n}")
-        patiently(lambda: house.delivery(sent.id).state is State.SEEN)
-        n += 1
-        return opencode.route() == "opencode"
-
-    until(is_back)
+    n = messages_until_back(house, opencode, "opencode")
     texts = "\n".join([*opencode.record.texts(), *opencode.pane.submitted()])
     assert [texts.count(f"message {number}\n") for number in range(n)] == [1] * n
 
@@ -201,17 +207,7 @@ def test_a_server_that_answers_again_is_used_again(house: House, codex: Codex):
     first = house.room.send("builder", "first")
     house.seen(first.id, Evidence.TERMINAL)
     codex.begin()
-    n = 0
-
-    def is_back() -> bool:
-        """It is tried when there is something to do."""
-        nonlocal n
-        sent = house.room.send("builder", f"message {n}")
-        patiently(lambda: house.delivery(sent.id).state is State.SEEN)
-        n += 1
-        return codex.route() == "codex"
-
-    until(is_back)
+    n = messages_until_back(house, codex, "codex")
     last = house.room.send("builder", "last")
     house.seen(last.id, Evidence.RUNTIME_ACK)
     texts = "\n".join([*codex.record.texts(), *codex.pane.submitted()])

@@ -5,17 +5,18 @@ import asyncio
 import pytest
 
 from postroom import host
-from postroom.errors import StoreBusy
+from postroom.errors import StoreBusy, UsageError
 from postroom.mcp_server.act import BUDGET, Call, answered
 from postroom.mcp_server.alone import Alone
 from postroom.mcp_server.port import Caller
 from postroom.mcp_server.visit import ROUTE, Arrival, Visit
-from postroom.model.ladder import State
+from postroom.model.ladder import Cause, Outcome, State
 from postroom.room import turn
 from postroom.room.ask import Question
 from postroom.room.bundle import take_bundle
 from postroom.room.local import LocalRoom
 from postroom.room.offer import offer
+from tests.process import BOUND
 
 
 class Desk:
@@ -28,6 +29,9 @@ class Desk:
 
     def arrival(self, visit: Visit) -> Arrival:
         return Arrival(visit, lambda: self.caller)
+
+    def causes(self, ref: str) -> list[Cause | None]:
+        return [one.cause for one in self.room.receipts(ref).attempts]
 
     def state(self, ref: str) -> State:
         return self.room.receipts(ref).deliveries[0].state
@@ -58,6 +62,19 @@ def test_what_was_never_written_goes_back_unlabelled(desk: Desk):
     asyncio.run(arrival.lost(desk.host))
     [mail] = desk.room.peek("builder")
     assert (mail.delivery.state, mail.delivery.shown_before) == (State.STORED, False)
+
+
+@pytest.mark.promise("mcp-dies")
+def test_whatever_nobody_would_be_told_of_is_waited_for_no_longer(desk: Desk):
+    arrival, happens = desk.arrival(Visit("v")), asyncio.Event()
+
+    async def run() -> None:
+        waiting = asyncio.ensure_future(arrival.until(happens.wait()))
+        await arrival.lost(desk.host)
+        with pytest.raises(UsageError, match="gone"):
+            await asyncio.wait_for(waiting, BOUND)
+
+    asyncio.run(run())
 
 
 @pytest.mark.promise("mcp-seen")
@@ -153,6 +170,18 @@ def test_a_call_of_another_visit_proves_nothing_and_the_end_of_its_own_gives_it_
     asyncio.run(run())
     [mail] = desk.room.peek("builder")
     assert mail.delivery.shown_before
+    assert desk.causes(sent.id) == [Cause.CONTEXT]
+
+
+@pytest.mark.promise("mcp-dies")
+def test_what_may_have_been_on_its_way_comes_back_labelled_and_why_is_said(desk: Desk):
+    sent = desk.room.send("builder", "hello")
+    arrival = desk.arrival(Visit("v"))
+    arrival.take(desk.caller, sent.id)
+    asyncio.run(arrival.lost(desk.host, Outcome.UNPROVEN))
+    [mail] = desk.room.peek("builder")
+    assert mail.delivery.shown_before
+    assert desk.causes(sent.id) == [Cause.LET_GO]
 
 
 @pytest.mark.promise("mcp-killed")

@@ -34,6 +34,7 @@ _CAUSES = {
     Cause.LAPSED: "its process did not hand it over in time",
     Cause.CONTEXT: "its session ended, or began anew",
     Cause.LET_GO: "its program stopped listening with the message in hand",
+    Cause.LEFT: "the agent left with the message in hand",
 }
 
 

@@ -25,7 +25,7 @@ from postroom.protocol.operation import MAIL, OBSERVE
 from postroom.room.guest import Talk, evidence, may_settle_in, settle_in, talk
 from postroom.server.desk import Desk
 from postroom.server.guard import credentials, refuse
-from postroom.server.line import lasts
+from postroom.server.line import lasting, lasts
 from postroom.server.principal import Credentials, Principal, scopes
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ class Agency:
         from postroom.mcp_server.whole import Http, Stream, made  # noqa: PLC0415 - a second and a half
 
         self._tools, server = (self._make or made)(self)
-        self._http = Http(server, self, partial(self._guest, said={}), self._tools.news)
+        self._http = Http(server, self, partial(self._guest, said={}), self._tools.news, lasting)
         self._stream: Callable[..., Stream] = partial(Stream, server, self)
         self._running = asyncio.create_task(self._run(self._http, begun := asyncio.Event()))
         await begun.wait()

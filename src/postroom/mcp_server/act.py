@@ -85,7 +85,7 @@ class Waiting(AsyncRoom):
 
     async def answer(self, question: Question, timeout: float) -> Mail:
         """As `ask`, but the answer is only offered: it is seen when the next call proves it."""
-        return await self._answer(question, timeout, self._offered)
+        return await self._of.arrival.until(self._answer(question, timeout, self._offered))
 
     def _offered(self, mail: Mail) -> None:
         with suppress(IllegalMove, StaleClaim):  # a hook of the same agent has shown it already, or will
@@ -102,7 +102,7 @@ async def send(call: Call) -> Json:
 
 async def inbox(call: Call) -> Json:
     wait = float(call.args.get("wait") or 0.0)
-    found = await call.waiting.wait(timeout=wait, limit=_MOST)
+    found = await call.arrival.until(call.waiting.wait(timeout=wait, limit=_MOST))
     return {"messages": [shown.line(mail) for mail in found]}
 
 

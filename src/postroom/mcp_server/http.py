@@ -7,6 +7,7 @@ program, until that program begins anew, or is silent for half an hour.
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
@@ -53,12 +54,20 @@ class Http:
     """An ASGI application for one server."""
 
     def __init__(
-        self, server: "Server[Any]", host: "Host", guest: "Callable[[Scope], Guest]", news: "News"
+        self,
+        server: "Server[Any]",
+        host: "Host",
+        guest: "Callable[[Scope], Guest]",
+        news: "News",
+        lasting: "Callable[[Scope], contextlib.AbstractContextManager[None]]",
     ) -> None:
-        """`guest`: who is at the door; blocks. `news` is told of visits that end."""
+        """`guest`: who is at the door; blocks. `news` is told of visits that end. `lasting`: within it a
+        request waits for something to happen.
+        """
         self._host = host
         self._guest = guest
         self._news = news
+        self._lasting = lasting
         self._places: dict[Key, _Place] = {}
         self._endings: set[asyncio.Task[None]] = set()
         self._manager = StreamableHTTPSessionManager(server, session_idle_timeout=_SILENCE)
@@ -80,7 +89,8 @@ class Http:
         if place is None:
             place = self._places[key] = _Place(Visit(ids.nonce(), guest.process))
         place.begin()
-        scope[KEY] = arrival = Arrival(place.visit, guest.admit)
+        waiting = partial(self._lasting, scope)
+        scope[KEY] = arrival = Arrival(place.visit, guest.admit, waiting=waiting)
         token = AccessToken(token="", client_id=guest.key, scopes=[])
         scope["user"] = AuthenticatedUser(token)  # a session is nobody's but whose who began it
 

@@ -7,6 +7,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import mcp_types as types
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourceUpdated
@@ -41,6 +42,7 @@ class News:
         self._host = host
         self._readers: set[Reader] = set()
         self._subscribed: dict[Visit, tuple[Reader, _Following]] = {}
+        self._turns: WeakKeyDictionary[Visit, asyncio.Lock] = WeakKeyDictionary()
         self._listening: set[ListenHandler] = set()
         self._task: asyncio.Task[None] | None = None
 
@@ -72,24 +74,35 @@ class News:
     ) -> types.EmptyResult:
         """The older way: the client's own channel is told, as long as its visit lasts."""
         arrival, uri = arrival_of(ctx), str(params.uri)
-        caller = await self._host.do(arrival.admit)
-        meant = await self._host.do(followed, caller, uri)
-        if arrival.visit not in self._subscribed:
+        async with self._turn(arrival.visit):
+            caller = await self._host.do(arrival.admit)
+            meant = await self._host.do(followed, caller, uri)
+            known = self._subscribed.get(arrival.visit)
+            if known is not None:
+                known[1].wanted[uri] = meant
+                return types.EmptyResult()
             following = _Following(ctx.session)
-            reader, _ = self._subscribed.setdefault(
-                arrival.visit, (Reader(caller, following.tell), following)
-            )
+            following.wanted[uri] = meant
+            reader = Reader(caller, following.tell)
+            self._subscribed[arrival.visit] = known = reader, following
             await self._add(reader)
-        self._subscribed[arrival.visit][1].wanted[uri] = meant
+            if self._subscribed.get(arrival.visit) is not known:  # the visit has ended meanwhile
+                self._remove(reader)
         return types.EmptyResult()
 
     async def unsubscribe(
         self, ctx: "ServerRequestContext[Any, Any]", params: types.UnsubscribeRequestParams
     ) -> types.EmptyResult:
-        known = self._subscribed.get(arrival_of(ctx).visit)
-        if known is not None:
-            known[1].wanted.pop(str(params.uri), None)
+        visit = arrival_of(ctx).visit
+        async with self._turn(visit):
+            known = self._subscribed.get(visit)
+            if known is not None:
+                known[1].wanted.pop(str(params.uri), None)
         return types.EmptyResult()
+
+    def _turn(self, visit: "Visit") -> asyncio.Lock:
+        """What a visit wishes is done in the order in which it says so: the last word counts."""
+        return self._turns.setdefault(visit, asyncio.Lock())
 
     def follows(self, visit: "Visit") -> bool:
         """Whether a visit has subscribed to something."""

@@ -26,6 +26,7 @@ class Tool(NamedTuple):
     needs: tuple[str, ...]
     gives: Json
     reads: bool = False  # whether it changes nothing
+    manual: tuple[tuple[str, str], ...] = ()  # what the docs say of what it takes; no agent is told
 
     @property
     def schema(self) -> Json:
@@ -62,7 +63,7 @@ TOOLS = (
             "type": _text("note (default), status, request…"),
             "payload": {"type": "object"},
         },
-        ("to", "body"), _SENT,
+        ("to", "body"), _SENT, manual=(("payload", "what the type asks for"),),
     ),
     Tool(
         "inbox", "List waiting mail; takes none.",

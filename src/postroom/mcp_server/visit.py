@@ -9,12 +9,13 @@ import asyncio
 import itertools
 import logging
 import threading
-from typing import TYPE_CHECKING
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from postroom import host
-from postroom.errors import MailboxLeased
+from postroom.errors import MailboxLeased, UsageError
 from postroom.model import ids
-from postroom.model.ladder import Evidence, Outcome, State
+from postroom.model.ladder import Cause, Evidence, Outcome, State
 from postroom.model.message import Mail
 from postroom.room import turn
 from postroom.room.offer import offer
@@ -23,8 +24,14 @@ from postroom.room.sweep import give_back, still
 from postroom.room.unit import Unit
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+    from contextlib import AbstractContextManager
+
     from postroom.mcp_server.port import Admit, Caller, Host
     from postroom.room.local import LocalRoom
+    from postroom.store.contract import WriteTx
+
+T = TypeVar("T")
 
 ROUTE = "mcp"
 _NOT_YET = float("inf")
@@ -116,21 +123,29 @@ class Visit:
             holders = {self.claimer} if stays else {self.claimer, self.holder}
             for party, holder in itertools.product(parties, holders):
                 for mail in tx.offered(party, holder):
-                    outcome = Outcome.UNPROVEN if mail.delivery.handed_at else Outcome.LOST
-                    give_back(tx, mail, room.settings, outcome)
+                    _end(tx, room, mail, Cause.CONTEXT if mail.delivery.handed_at else None)
 
 
 class Arrival:
     """One request of a visit, from when it came in until its answer was written."""
 
-    def __init__(self, visit: Visit, admit: "Admit", key: str = "", number: int | None = None) -> None:
+    def __init__(
+        self,
+        visit: Visit,
+        admit: "Admit",
+        key: str = "",
+        number: int | None = None,
+        waiting: "Callable[[], AbstractContextManager[None]]" = nullcontext,
+    ) -> None:
         """`key`: by which it is known again, where it may be made twice. `number`: as what it came in, if not
-        as the latest.
+        as the latest. `waiting`: what is done within waits for something to happen, and holds up no end.
         """
         self.visit = visit
         self.number = next(visit.count) if number is None else number
         self.key = key
         self.admit = admit
+        self._waiting = waiting
+        self._gone = asyncio.Event()
         self._mails: list[Mail] = []
         self._missing: list[int] = []
         self._guard = threading.Lock()
@@ -146,6 +161,20 @@ class Arrival:
         caller = self.admit()
         self.visit.prove(caller, self.number)
         return caller
+
+    async def until(self, happens: "Coroutine[Any, Any, T]") -> "T":
+        """Wait for something, as long as anybody would be told of it."""
+        doing, gone = asyncio.ensure_future(happens), asyncio.ensure_future(self._gone.wait())
+        try:
+            with self._waiting():
+                await asyncio.wait((doing, gone), return_when=asyncio.FIRST_COMPLETED)
+            if doing.done():
+                return doing.result()
+            raise UsageError("who asked has gone")
+        finally:
+            doing.cancel()
+            gone.cancel()
+            await asyncio.gather(doing, gone, return_exceptions=True)
 
     def keep(self, room: "LocalRoom", mails: list[Mail], missing: list[int]) -> None:
         """These are claimed, and in the answer, unless nobody waits for that any more. Blocks."""
@@ -178,6 +207,7 @@ class Arrival:
         """It has not, and never will: what it held was not shown, unless the `outcome` leaves that open."""
         with self._guard:
             self._is_lost = True
+            self._gone.set()
             mails, self._mails = self._mails, []
         if mails:
             self.visit.forget(mails)
@@ -187,4 +217,9 @@ class Arrival:
 def _give_back(room: "LocalRoom", mails: list[Mail], outcome: Outcome = Outcome.LOST) -> None:
     with Unit(room, prompt=False) as tx:
         for mail in still(tx, mails):
-            give_back(tx, mail, room.settings, outcome)
+            _end(tx, room, mail, Cause.LET_GO if outcome is Outcome.UNPROVEN else None)
+
+
+def _end(tx: "WriteTx", room: "LocalRoom", mail: Mail, cause: Cause | None) -> None:
+    """`cause`: what ended an attempt of which nobody knows whether it was shown; None: it was not."""
+    give_back(tx, mail, room.settings, Outcome.UNPROVEN if cause else Outcome.LOST, cause=cause)

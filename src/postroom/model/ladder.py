@@ -94,6 +94,7 @@ class Cause(StrEnum):
     LAPSED = "lapsed"  # its process did not hand it over in time
     CONTEXT = "context"  # its session ended, or began anew
     LET_GO = "let_go"  # its program stopped listening, and had not asked for the next
+    LEFT = "left"  # the agent left
 
 
 class Reason(StrEnum):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from postroom.config import Settings
 from postroom.model.address import Kind, parse
+from postroom.model.ladder import Cause
 from postroom.model.message import Agent, Mail
 from postroom.room import one
 from postroom.room.bounce import bounce
@@ -31,7 +32,7 @@ def depart(tx: "WriteTx", who: Agent, settings: Settings, *, for_good: bool = Fa
     tx.append("agent.left", who.id, role="human" if who.is_human else "agent")
     for mail in tx.for_one(who.id):
         if is_offered(mail):
-            give_back(tx, mail, settings)
+            give_back(tx, mail, settings, cause=Cause.LEFT)
         else:
             one.desert(tx, mail)
     if for_good:

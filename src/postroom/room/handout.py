@@ -11,7 +11,7 @@ from postroom import host
 from postroom.errors import InvalidValue, MailboxLeased
 from postroom.model import ids
 from postroom.model.context import context_id, session_id
-from postroom.model.ladder import Evidence, Outcome
+from postroom.model.ladder import Cause, Evidence, Outcome
 from postroom.model.message import Json, Mail, Message, make
 from postroom.room import one
 from postroom.room.offer import claim, guard_lease, offered_first
@@ -106,7 +106,10 @@ def settle(
             see(tx, mail, evidence=proof.evidence)
     for back in returns:
         if (mail := _claimed(tx, back.claim)) is not None:
-            give_back(tx, mail, settings, Outcome.UNPROVEN if back.handed else Outcome.LOST)
+            if back.handed:
+                give_back(tx, mail, settings, cause=Cause.LET_GO)
+            else:
+                give_back(tx, mail, settings, Outcome.LOST)
 
 
 def lapsed(tx: "WriteTx", claims: Iterable[Claim]) -> list[Claim]:
@@ -181,7 +184,7 @@ def resume(room: "LocalRoom", party: str, upto: Cursor) -> int:
                         see(tx, mail)
                         seen += 1
                     else:
-                        give_back(tx, mail, room.settings)
+                        give_back(tx, mail, room.settings, cause=Cause.LET_GO)
         reap(tx, party, room.settings)
         for mail in tx.ready(party, 500):
             if mail.shown_before and _is_within(mail.delivery.nonce, upto):

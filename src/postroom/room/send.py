@@ -10,7 +10,6 @@ from postroom.model.ladder import RUNGS, State, ended, reached
 from postroom.model.message import Agent, Delivery, Message, Sent, first_delivery, make
 from postroom.room import directory
 from postroom.room.draft import BARE, GATE, Draft, check_span, draft, plain
-from postroom.room.identity import is_of
 from postroom.room.unit import Unit
 
 if TYPE_CHECKING:
@@ -247,7 +246,7 @@ def _has_part(tx: "ReadTx", author: str, message: Message) -> bool:
     """Whether somebody, or a child of theirs, or who is above them, wrote or got any of its conversation."""
     if message.sender_id == author or tx.mail(message.seq, author) is not None:
         return True
-    return any(is_of(one, author) or is_of(author, one) for one in tx.thread_people(message.thread))
+    return tx.thread_has(message.thread, author)
 
 
 def answer(

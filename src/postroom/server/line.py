@@ -5,10 +5,11 @@ turn of a task, which takes as long as all that is done with it.
 """
 
 import asyncio
+import contextlib
 import socket
 import struct
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import Any
 
 import uvicorn
@@ -67,7 +68,7 @@ class Http(Hasty):
     def shutdown(self) -> None:
         """The server ends: whoever waits for something to happen does not hold that up."""
         super().shutdown()
-        if not (self.scope or {}).get(_LASTS):
+        if not (self.scope or {}).get(_LASTS) or self.cycle.response_complete:
             return
         if self.transport.get_write_buffer_size():  # it does not read what there was
             self.transport.abort()
@@ -78,6 +79,16 @@ class Http(Hasty):
 def lasts(scope: Scope) -> None:
     """Note of a request that it is answered when something happens, or for as long as somebody is there."""
     scope[_LASTS] = True
+
+
+@contextlib.contextmanager
+def lasting(scope: Scope) -> Generator[None]:
+    """The same while it waits: what it waited for may be claimed by then, and must arrive."""
+    lasts(scope)
+    try:
+        yield
+    finally:
+        scope[_LASTS] = False
 
 
 def line(scope: Scope) -> "WebSocket | None":

@@ -20,7 +20,7 @@ from postroom.server import problem
 from postroom.server.calling import checked, perform
 from postroom.server.desk import Desk
 from postroom.server.guard import credentials
-from postroom.server.line import lasts
+from postroom.server.line import lasting
 from postroom.server.principal import Credentials, Principal
 from postroom.text import encode
 
@@ -161,10 +161,10 @@ def _no_number(text: str) -> NoReturn:
 
 async def _while_there(request: Request, doing: Coroutine[Any, Any, Any]) -> Any:
     """Do it, unless who asked goes away meanwhile: then nobody would get what it claims."""
-    lasts(request.scope)
     task, gone = asyncio.ensure_future(doing), asyncio.ensure_future(_gone(request))
     try:
-        await asyncio.wait((task, gone), return_when=asyncio.FIRST_COMPLETED)
+        with lasting(request.scope):
+            await asyncio.wait((task, gone), return_when=asyncio.FIRST_COMPLETED)
         if task.done():
             return task.result()
         raise UsageError("who asked has gone")

@@ -1,21 +1,36 @@
 """The file of the next letter, made before that comes: it is ours until it is used, or is not used."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from postroom.bridges.files import draft
+from postroom.bridges.files.draft import Draft
 from postroom.bridges.files.local import LocalShelf
 from postroom.bridges.files.shelf import Folder
 
 
 @pytest.fixture
-def shelf(tmp_path: os.PathLike[str]) -> Iterator[LocalShelf]:
-    shelf = LocalShelf(os.fspath(tmp_path), "bob")
-    shelf.make()
-    yield shelf
-    shelf.close()
+def made(monkeypatch: pytest.MonkeyPatch) -> list[Draft]:
+    """Every draft from now on, the latest last."""
+    found, make = list[Draft](), draft.make
+
+    def noted(directory: int) -> Draft:
+        found.append(make(directory))
+        return found[-1]
+
+    monkeypatch.setattr(draft, "make", noted)
+    return found
+
+
+def is_open(one: Draft, about: os.stat_result) -> bool:
+    """Whether its descriptor still is, and still that file's."""
+    try:
+        return os.path.samestat(os.fstat(one.file), about)
+    except OSError:
+        return False
 
 
 def aside(shelf: LocalShelf) -> list[str]:
@@ -41,10 +56,10 @@ def test_a_mailbox_into_which_nothing_comes_has_none(shelf: LocalShelf) -> None:
 
 
 def test_the_next_letter_is_written_into_it_and_one_is_enough(shelf: LocalShelf) -> None:
-    draft = prepared(shelf)
+    path = prepared(shelf)
     shelf.prepare()
     assert len(aside(shelf)) == 1
-    made = os.stat(draft)
+    made = os.stat(path)
     shelf.write(Folder.INBOX, "next.json", b"2")
     assert came(shelf, "next.json").st_ino == made.st_ino
     assert aside(shelf) == []
@@ -80,37 +95,36 @@ def without_folder(path: str, other: str) -> None:
 
 @pytest.mark.parametrize("spoil", [lengthened, linked, pointed, removed, exchanged, without_folder])
 def test_one_that_somebody_did_something_to_is_not_used(
-    shelf: LocalShelf, tmp_path: os.PathLike[str], spoil: Callable[[str, str], None]
+    shelf: LocalShelf, made: list[Draft], tmp_path: os.PathLike[str], spoil: Callable[[str, str], None]
 ) -> None:
-    draft = prepared(shelf)
-    made, open_before = os.stat(draft), len(os.listdir("/proc/self/fd"))
-    other = os.path.join(tmp_path, "other")
-    spoil(draft, other)
+    path, other = prepared(shelf), os.path.join(tmp_path, "other")
+    one, about = made[-1], os.stat(path)
+    spoil(path, other)
     shelf.write(Folder.INBOX, "next.json", b"2")
     with open(os.path.join(shelf.place, Folder.INBOX, "next.json"), "rb") as file:
         assert file.read() == b"2"
     assert came(shelf, "next.json").st_nlink == 1
     assert not os.path.isfile(other) or os.path.getsize(other) == 0
     if spoil in (lengthened, linked, without_folder):  # else its number is free for the next file
-        assert came(shelf, "next.json").st_ino != made.st_ino
+        assert came(shelf, "next.json").st_ino != about.st_ino
     is_kept = spoil is without_folder  # it may come back
-    assert len(os.listdir("/proc/self/fd")) == open_before - (not is_kept)
+    assert is_open(one, about) is is_kept
 
 
 def test_one_that_is_out_of_reach_is_not_kept_open(
-    shelf: LocalShelf, monkeypatch: pytest.MonkeyPatch
+    shelf: LocalShelf, made: list[Draft], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    draft, stat = os.path.basename(prepared(shelf)), os.stat
+    path, stat = prepared(shelf), os.stat
+    one, about = made[-1], os.stat(path)
 
     def refused(name: str, **where: Any) -> os.stat_result:
-        if name == draft:
+        if name == os.path.basename(path):
             raise PermissionError
         return stat(name, **where)
 
-    open_before = len(os.listdir("/proc/self/fd"))
     monkeypatch.setattr(os, "stat", refused)
     shelf.write(Folder.INBOX, "next.json", b"2")
-    assert len(os.listdir("/proc/self/fd")) == open_before - 1
+    assert not is_open(one, about)
 
 
 def test_who_leaves_takes_along_what_a_process_that_was_killed_has_just_made(shelf: LocalShelf) -> None:
@@ -121,12 +135,12 @@ def test_who_leaves_takes_along_what_a_process_that_was_killed_has_just_made(she
 
 
 def test_nobody_takes_it_for_one_that_was_left_however_old(shelf: LocalShelf) -> None:
-    draft = prepared(shelf)
-    os.utime(draft, (0, 0))
+    path = prepared(shelf)
+    os.utime(path, (0, 0))
     other = LocalShelf(os.path.dirname(shelf.place), "bob")
     other.tidy()
     other.close()
-    assert os.path.exists(draft)
+    assert os.path.exists(path)
 
 
 def test_who_closes_leaves_none(shelf: LocalShelf) -> None:

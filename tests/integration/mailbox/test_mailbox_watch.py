@@ -18,14 +18,6 @@ from tests.postal import Agent, Postal
 from tests.process import BOUND, until
 
 
-@pytest.fixture
-def shelf(tmp_path: os.PathLike[str]) -> Iterator[LocalShelf]:
-    shelf = LocalShelf(os.fspath(tmp_path), "bob")
-    shelf.make()
-    yield shelf
-    shelf.close()
-
-
 def wakes(descriptor: int, seconds: float = BOUND) -> bool:
     return bool(select.select([descriptor], [], [], seconds)[0])
 

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from typing import Protocol
 
 from postroom import host
+from postroom.bridges.files import descent
 from postroom.bridges.files.letter import numbered
 from postroom.errors import BridgeError
 
@@ -27,7 +28,6 @@ FOLDER = "inbox/.held"
 _SIGN = re.compile(r"\.[0-9a-f]{16}")
 LONGEST = 200  # bytes of what a holder says of itself
 _PLAIN = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
-_DIRECTORY = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
 _READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | _PLAIN
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | _PLAIN
 
@@ -190,14 +190,7 @@ class Here:
             raise BridgeError(f"{self._folder} cannot be used: {exc.strerror}", hint=hint) from exc
 
     def _descend(self, folder: str) -> int:
-        directory = os.open(self._tree or ".", _DIRECTORY)
-        for part in (self._name, *folder.split("/")):
-            above = directory
-            try:
-                directory = os.open(part, _DIRECTORY | _PLAIN, dir_fd=above)
-            finally:
-                os.close(above)
-        return directory
+        return descent.below(descent.below(os.open(self._tree or ".", descent.FOLDER), self._name), folder)
 
     def begin(self, holder: str) -> None:
         self.forget()

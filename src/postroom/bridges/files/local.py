@@ -14,6 +14,7 @@ from contextlib import contextmanager
 
 from postroom import host
 from postroom.bridges.files import draft
+from postroom.bridges.files.descent import BELOW, FOLDER, below
 from postroom.bridges.files.hold import Here
 from postroom.bridges.files.letter import SUFFIX
 from postroom.bridges.files.shelf import MARK, Folder, Sheet
@@ -21,7 +22,6 @@ from postroom.bridges.files.watch import Side, Watch, watch
 from postroom.errors import BridgeError, InvalidLetter
 
 _CLOEXEC = getattr(os, "O_CLOEXEC", 0)
-_FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | _CLOEXEC
 _NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
 _READ = os.O_RDONLY | _NOFOLLOW | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | _CLOEXEC
 _PACKED = (Folder.READ, Folder.TAKEN, Folder.RECEIPTS)
@@ -76,7 +76,7 @@ class LocalShelf:
             _make(directory, name)
 
     def _descend(self, folder: str) -> int:
-        return _below(_below(os.open(self._tree, _FOLDER), self._name), folder)
+        return below(below(os.open(self._tree, FOLDER), self._name), folder)
 
     @contextmanager
     def _said(self) -> Generator[None]:
@@ -92,7 +92,7 @@ class LocalShelf:
 
     def make(self) -> None:
         with self._said():
-            directory = os.open(self._tree, _FOLDER)
+            directory = os.open(self._tree, FOLDER)
             try:
                 _make(directory, self._name)
             finally:
@@ -208,7 +208,7 @@ class LocalShelf:
         self._drop()
         self.tidy()
         with contextlib.suppress(FileNotFoundError, BridgeError), self._opened(Folder.TAKING) as aside:
-            draft.tidy(aside, 0.0)  # nobody else makes any there
+            draft.tidy(aside, 0.0)  # only its carrier makes any there, and that has ended
         self.remove(Folder.INBOX, MARK)
         Here(self.place).clear()
         above, _, name = Folder.TAKING.rpartition("/")
@@ -248,27 +248,16 @@ def _make(directory: int, name: str) -> None:
         os.mkdir(name, 0o700, dir_fd=directory)
     except FileExistsError:
         return
-    made = os.open(name, _FOLDER | _NOFOLLOW, dir_fd=directory)
+    made = os.open(name, BELOW, dir_fd=directory)
     try:
         draft.like(made, directory, 0o777)
     finally:
         os.close(made)
 
 
-def _below(directory: int, folder: str) -> int:
-    """A folder below one, which is closed."""
-    for part in folder.split("/") if folder else ():
-        above = directory
-        try:
-            directory = os.open(part, _FOLDER | _NOFOLLOW, dir_fd=above)
-        finally:
-            os.close(above)
-    return directory
-
-
 @contextmanager
 def _opened_in(mailbox: int, folder: Folder) -> Generator[int]:
-    directory = _below(os.dup(mailbox), folder)
+    directory = below(os.dup(mailbox), folder)
     try:
         yield directory
     finally:

@@ -48,8 +48,19 @@ export function standingOf(message, store) {
   };
 }
 
-/** The beginning of a body, or of a message that was searched for the place where it was found. @param {Brief} message */
-const excerpt = ({ snippet, excerpt: text }) => (!snippet || snippet.field === "subject" ? text : plain(snippet.text));
+/** The beginning of a body, or of a message that was searched for the place where it was found. @param {Brief} message @param {string} query */
+function excerpt({ snippet, excerpt: text }, query) {
+  if (!snippet || snippet.field === "subject") return marked(text, query);
+  const points = [...snippet.text]; // in which the room counts
+  const said = (/** @type {number} */ from, /** @type {number} */ to) => plain(points.slice(from, to).join(""));
+  const parts = [];
+  let at = 0;
+  for (const [from, to] of snippet.marks) {
+    parts.push(said(at, from), h("mark", null, said(from, to)));
+    at = to;
+  }
+  return [...parts, said(at, points.length)];
+}
 
 /** With what was searched for marked. @param {string} text @param {string} query */
 function marked(text, query) {
@@ -74,7 +85,7 @@ export function row(message, store, how = {}) {
       { href: opened({ message: message.id }), tabindex: how.isCurrent === false ? -1 : 0, "aria-current": how.isOpen ? "true" : null },
       h("span.when", null, moment(message.created_at)),
       h("span.head", null, parties(message, store), marks(message)),
-      h("span.gist", { dir: "auto" }, message.subject && h("b", null, marked(gist(message.subject, 120), query), " "), h("span", null, marked(excerpt(message), query))),
+      h("span.gist", { dir: "auto" }, message.subject && h("b", null, marked(gist(message.subject, 120), query), " "), h("span", null, excerpt(message, query))),
       h("span.stand", null, drawn, word),
     ),
   );

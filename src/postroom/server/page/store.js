@@ -62,6 +62,8 @@ export class Store extends EventTarget {
   #names = new Map();
   /** @type {Map<string, Brief>} */
   #messages = new Map();
+  /** Messages that became due, and were not held. @type {Set<string>} */
+  #asked = new Set();
   /** @type {Set<string>} */
   #stale = new Set();
   /** @type {ReturnType<typeof setTimeout>|undefined} */
@@ -244,9 +246,13 @@ export class Store extends EventTarget {
     this.dispatchEvent(new CustomEvent("mail", { detail: brief }));
   }
 
-  /** What the room wrote ahead is mail from now on. @param {string} id */
+  /** What the room wrote ahead is mail from now on. It is asked for once, for however many it is due. @param {string} id */
   async #due(id) {
+    if (this.#asked.has(id)) return;
+    if (this.#asked.size >= KEPT) this.#asked.clear();
+    this.#asked.add(id);
     const message = await get(`/messages/${segment(id)}`).catch(() => null);
+    if (!message) this.#asked.delete(id);
     if (message?.sender_id === ROOM) this.#sent(message, message.deliveries);
   }
 

@@ -36,6 +36,7 @@ from postroom.store.sqlite.row import (
     to_standing,
 )
 from postroom.store.sqlite.statement import DEAD, DONE, OFFERED, Statements
+from postroom.text import encode
 
 if TYPE_CHECKING:
     from postroom.model.conversation import Decision
@@ -247,10 +248,17 @@ class ReadTx:
         return self.row(SQL["thread_size"], (self.tenant, thread))[0] + own
 
     def thread_people(self, thread: str) -> list[str]:
-        """The ids of whoever wrote in a conversation, or was written to."""
+        """The ids of some who wrote in a conversation or were written to: to be shown, and no list of all."""
         first = self.message(thread)
         rows = self.rows(SQL["thread_people"], (self.tenant, thread, first.seq if first else 0))
         return [row[0] for row in rows]
+
+    def thread_has(self, thread: str, party: str) -> bool:
+        """Whether somebody, or a child of theirs, or who is above them, wrote in it or was written to."""
+        first, parts = self.message(thread), party.split(".")
+        line = encode([".".join(parts[: n + 1]) for n in range(len(parts))])
+        given = (self.tenant, thread, first.seq if first else 0, party, line)
+        return bool(self.row(SQL["thread_has"], given)[0])
 
     def threads(self, party: str, window: int, limit: int = PAGE) -> list[tuple[str, int]]:
         """Conversations somebody has had a part in within so many events, with their latest message."""

@@ -131,6 +131,15 @@ SELECT DISTINCT party FROM (
               WHERE m.tenant = ?1 AND m.thread = ?2 AND m.thread <> m.id)
 LIMIT 100;
 
+-- name: thread_has
+-- Whether somebody, or a child of theirs, or one of those above them (?5, with their own id), wrote in a thread or was written to.
+SELECT EXISTS (
+    SELECT 1 FROM (
+        SELECT '"' || sender || '"' || recipients AS parties FROM message WHERE seq = ?3
+        UNION ALL SELECT '"' || m.sender || '"' || m.recipients FROM message m
+                  WHERE m.tenant = ?1 AND m.thread = ?2 AND m.thread <> m.id)
+    WHERE instr(parties, '"' || ?4 || '.') OR EXISTS (SELECT 1 FROM json_each(?5) WHERE instr(parties, '"' || value || '"')));
+
 -- name: threads_of
 -- The conversations that somebody has had a part in lately, the latest first. Looks at so many messages and no more.
 SELECT m.thread, max(m.seq) FROM message m
