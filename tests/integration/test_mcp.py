@@ -4,7 +4,8 @@ import asyncio
 import errno
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -735,6 +736,60 @@ def test_who_listens_is_told_of_its_own_mail_alone(web: Served):
             event: Any = await asyncio.wait_for(anext(aiter(news)), 30)
             assert event.uri == "postroom://inbox"
             assert state(web, sent.id) is State.STORED
+
+    asyncio.run(run())
+
+
+Hear = Callable[[], Awaitable[str]]
+
+
+@asynccontextmanager
+async def following(web: Served, era: str, *names: str) -> AsyncIterator[Hear]:
+    """A client of `builder`'s that follows these: what it is told of next."""
+    told: asyncio.Queue[str] = asyncio.Queue()
+
+    async def hear(message: Any) -> None:
+        if isinstance(message, types.ResourceUpdatedNotification):
+            await told.put(str(message.params.uri))
+
+    async with client(web, era=era, message_handler=hear) as one:
+        if era == "legacy":
+            for name in names:
+                await one.subscribe_resource(name)
+            yield lambda: asyncio.wait_for(told.get(), 30)
+            return
+        async with one.listen(resource_subscriptions=[*names]) as news:
+            found: Any = aiter(news)
+
+            async def next_one() -> str:
+                return (await asyncio.wait_for(anext(found), 30)).uri
+
+            yield next_one
+
+
+@eras
+@pytest.mark.filterwarnings("default:resources/.*subscribe is removed")
+@pytest.mark.parametrize("whose", ["critic", "p/critic", "human:ana"])
+@pytest.mark.parametrize("by", ["mail to it", "mail to many", "its acknowledgement"])
+def test_who_follows_an_agent_is_told_when_what_waits_for_it_changes(
+    web: Served, era: str, whose: str, by: str
+):
+    """By mail that is none of the follower's: that it waits is no secret, and what it is stays one."""
+    web.room.join("critic")
+    uri = f"postroom://agent/{whose}"
+    for name in (whose, "builder"):
+        web.room.subscribe("news", agent=name)
+    waits = web.room.send(whose, "hello") if by == "its acknowledgement" else None
+
+    async def run() -> None:
+        async with client(web, era=era) as one, following(web, era, uri, "postroom://agent/planner") as hear:
+            web.room.send("builder", "for somebody else")
+            if waits:
+                web.room.ack(waits.id, agent=whose)
+            else:
+                web.room.send("topic:news" if by == "mail to many" else whose, "hello")
+            assert await hear() == uri
+            assert (await looked(one, uri)).get("waiting", 0) == (0 if waits else 1)
 
     asyncio.run(run())
 
