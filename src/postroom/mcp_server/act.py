@@ -73,7 +73,7 @@ def _check(tool: "Tool", args: Json) -> None:
         check(args, {**tool.schema, "additionalProperties": False}, tool.name)
     except InvalidPayload as exc:
         takes = ", ".join(f"{name}*" if name in tool.needs else name for name in tool.takes)
-        raise InvalidPayload(str(exc), hint=f"{tool.name} takes {takes or 'nothing'}.") from None
+        raise InvalidPayload(str(exc), hint=f"`{tool.name}` takes {takes or 'nothing'}.") from None
 
 
 class Waiting(AsyncRoom):
@@ -160,7 +160,7 @@ async def answered(call: Call, question: Question) -> Json:
     try:
         found = await call.waiting.answer(question, call.patience())
     except (TimedOut, Refused) as exc:
-        return {"id": question.sent.message.handle, "answered": False, "note": told(exc)}
+        return {"id": question.sent.message.handle, "answered": False, "note": told(exc, "ask")}
     return {"id": question.sent.message.handle, "answered": True, "answer": shown.mail(found)}
 
 
