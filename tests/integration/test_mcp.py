@@ -761,6 +761,43 @@ def test_where_nobody_there_wants_to_say_others_still_may(web: Served, era: str)
     assert asyncio.run(run())["answer"]["payload"]["decision"]["option"] == "merge"
 
 
+MERGE: Json = {"question": "Merge?", "options": ["merge", "wait"]}
+SAYS_MERGE: Any = {"answer": types.ElicitResult(action="accept", content={"answer": "merge"})}
+
+
+async def asks(one: Any, args: Json) -> str:
+    """As what a client of the newer protocol knows its question, which it is to put to its user."""
+    asked = await one.session.call_tool("ask_human", args | {"wait": 30}, allow_input_required=True)
+    assert isinstance(asked, types.InputRequiredResult)
+    return asked.request_state or ""
+
+
+@pytest.mark.promise("mcp-people")
+def test_what_a_client_brings_back_to_a_question_that_is_not_its_own_is_refused(web: Served):
+    """That of another agent, another one of its own, what is no question, and nonsense: all stays as it is."""
+    note = web.room.send("planner", MERGE["question"], sender="builder")
+
+    async def run() -> None:
+        async with client(web, "planner", elicitation_callback=_says_wait) as other:
+            theirs = await asks(other, MERGE)
+        async with client(web, elicitation_callback=_says_wait) as one:
+            mine, another = await asks(one, MERGE), await asks(one, MERGE | {"question": "Deploy?"})
+            wrong = [theirs, another, note.id, note.id[:-1] + "x", mine[:-8] + theirs[-8:], "nonsense", "%00"]
+            for state in wrong:
+                result: Any = await one.call_tool(
+                    "ask_human", MERGE, input_responses=SAYS_MERGE, request_state=state
+                )
+                assert result.is_error, state
+                assert is_next(result.content[0].text)
+                assert {gate.message.id for gate in web.room.gates()} == {mine, theirs, another}
+            result = await one.call_tool("ask_human", MERGE, input_responses=SAYS_MERGE, request_state=mine)
+            assert result.structured_content["answer"]["body"] == "merge"
+            assert {gate.message.id for gate in web.room.gates()} == {theirs, another}
+
+    asyncio.run(run())
+    assert web.room.receipts(note.id).deliveries[0].state is State.STORED
+
+
 def test_a_room_that_fails_after_its_user_has_answered_is_told_to_the_agent(
     web: Served, monkeypatch: pytest.MonkeyPatch
 ):

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
+import mcp_types as types
 import pytest
 
 from postroom import host
@@ -46,8 +47,20 @@ class House:
         self.room = LocalRoom(home, UNLIMITED, project="p", agent="planner")
         self.room.join("planner")
 
-    def client(self, era: str = ERAS[0], *words: str, command: list[str] = QUICK, **env: str) -> Any:
-        return by_command([*command, *words], self.env | env, os.path.dirname(self.home), era)
+    def client(
+        self,
+        era: str = ERAS[0],
+        *words: str,
+        command: list[str] = QUICK,
+        hear: Any = None,
+        ask: Any = None,
+        **env: str,
+    ) -> Any:
+        """`hear`: gets what it is told; `ask`: answers what it is to ask its user."""
+        return by_command(
+            [*command, *words], self.env | env, os.path.dirname(self.home), era,
+            message_handler=hear, elicitation_callback=ask,
+        )  # fmt: skip
 
     def lines(self, *said: Any) -> list[Any]:
         """What it answers to lines, each as it is or as JSON, when no more come."""
@@ -399,6 +412,28 @@ def test_a_question_is_put_to_the_client_again_when_the_daemon_was_killed(house:
             say(id=one["id"], result={"action": "accept", "content": {"answer": chosen}})
         assert hear()["result"]["structuredContent"]["answer"]["body"] == "yes"
     assert house.room.peek("human:ana") == []
+
+
+@pytest.mark.promise("mcp-people")
+def test_what_its_user_said_while_the_daemon_was_killed_is_an_answer_to_the_question_all_the_same(
+    house: House,
+):
+    """In the newer protocol, whose clients bring the question back with the answer."""
+    house.room.join("human:ana")
+    chosen: Any = {"answer": types.ElicitResult(action="accept", content={"answer": "merge"})}
+
+    async def ask(_: Any, __: Any) -> types.ElicitResult:
+        raise AssertionError("it is put to the user by the test")
+
+    async def run() -> Any:
+        async with house.client(ask=ask) as one:
+            asked = await one.session.call_tool("ask_human", MERGE | {"wait": 60}, allow_input_required=True)
+            await asyncio.to_thread(house.kill)
+            state = asked.request_state
+            return await one.call_tool("ask_human", MERGE, input_responses=chosen, request_state=state)
+
+    assert asyncio.run(run()).structured_content["answer"]["body"] == "merge"
+    assert house.room.gates() == []
 
 
 PORT = {"question": "Which port?"}

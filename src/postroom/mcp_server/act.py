@@ -9,9 +9,11 @@ from postroom.errors import (
     IllegalMove,
     InvalidPayload,
     InvalidValue,
+    NotFound,
     Refused,
     StaleClaim,
     TimedOut,
+    UsageError,
 )
 from postroom.mcp_server import shown
 from postroom.mcp_server.fault import told
@@ -22,7 +24,7 @@ from postroom.room import people
 from postroom.room.aio import AsyncRoom
 from postroom.room.ask import Question
 from postroom.room.bundle import take_bundle
-from postroom.room.draft import GATE, draft
+from postroom.room.draft import GATE, REQUEST, draft
 
 if TYPE_CHECKING:
     from postroom.mcp_server.port import Caller, Host
@@ -201,18 +203,30 @@ async def ask_human(call: Call) -> Json:
 
 
 def question_of(call: Call, known: str = "") -> Question:
-    """The one that was stored before, or a new one."""
+    """The one that was stored before, or a new one.
+
+    `known`: the id of the one before, as the client brings it back. It is no secret and has no seal, so that
+    it means the same to the next daemon; what it may name is the very question that is asked again.
+    """
     room, words = call.caller.room, call.args["question"]
     if known:
-        message = room.message(known)
-        if message.sender_id != call.caller.agent.id:
-            raise InvalidValue("that is no question of yours", field="requestState")
+        message = _asked_before(call, known, words)
         return Question.of(room, message.to, _sent(call, message))
     if options := call.args.get("options"):
         sent = _to_people(call, words, GATE, payload={"options": options}, priority="high")
     else:
-        sent = _to_people(call, words, "request", requires_ack=True, priority="high")
+        sent = _to_people(call, words, REQUEST, requires_ack=True, priority="high")
     return Question.of(room, sent.message.to, sent)
+
+
+def _asked_before(call: Call, known: str, words: str) -> Message:
+    with suppress(UsageError, NotFound):
+        message = call.caller.room.message(known)
+        is_question = message.type in (GATE, REQUEST) and message.body == words
+        if is_question and message.sender_id == call.caller.agent.id:
+            return message
+    hint = "Call `ask_human` again."
+    raise InvalidValue("that is no question of yours", field="requestState", hint=hint)
 
 
 def _sent(call: Call, message: Message) -> Sent:
