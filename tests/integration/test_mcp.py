@@ -774,7 +774,7 @@ async def asks(one: Any, args: Json) -> str:
 
 @pytest.mark.promise("mcp-people")
 def test_what_a_client_brings_back_to_a_question_that_is_not_its_own_is_refused(web: Served):
-    """That of another agent, another one of its own, what is no question, and nonsense: all stays as it is."""
+    """That of another agent, another one of its own, no question, and nonsense: all stays as it is."""
     note = web.room.send("planner", MERGE["question"], sender="builder")
 
     async def run() -> None:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import AsyncExitStack
 from typing import Any
 
 import mcp_types as types
@@ -31,6 +32,7 @@ from tests.toolbox import ERAS, by_command, call
 eras = pytest.mark.parametrize("era", ERAS)
 COMMAND = [*COMMAND, "mcp"]
 QUICK = [sys.executable, "-c", "from postroom.cli.main import main; main()", "mcp"]  # as the script does
+INBOX = "postroom://inbox"
 _OURS = "io.modelcontextprotocol/"
 DISCOVER = {f"{_OURS}protocolVersion": ERAS[0], f"{_OURS}clientCapabilities": {}}
 OPENING = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
@@ -577,6 +579,40 @@ def test_a_client_that_only_listens_does_not_bring_back_a_daemon_that_was_ended(
 
     asyncio.run(run())
     assert not running(house.home)
+
+
+@eras
+@pytest.mark.filterwarnings("default:resources/.*subscribe is removed")
+@pytest.mark.promise("mcp-killed")
+def test_who_follows_its_inbox_hears_of_mail_after_the_daemon_was_killed(house: House, era: str):
+    """Of what came while there was none, and of what comes then."""
+    told: asyncio.Queue[str] = asyncio.Queue()
+
+    async def hear(message: Any) -> None:
+        if isinstance(message, types.ResourceUpdatedNotification):
+            await told.put(str(message.params.uri))
+
+    async def pass_on(news: Any) -> None:
+        async for event in news:
+            await told.put(event.uri)
+
+    async def run() -> None:
+        async with house.client(era, hear=hear, POSTROOM_AGENT="builder") as one, AsyncExitStack() as stack:
+            await call(one, "agents")
+            if era == "legacy":
+                await one.subscribe_resource(INBOX)
+            else:
+                news = await stack.enter_async_context(one.listen(resource_subscriptions=[INBOX]))
+                passing = asyncio.ensure_future(pass_on(news))
+                stack.callback(passing.cancel)
+            await asyncio.to_thread(house.kill)
+            house.room.send("builder", "meanwhile")
+            await call(one, "agents")
+            assert await asyncio.wait_for(told.get(), BOUND) == INBOX
+            house.room.send("builder", "afterwards")
+            assert await asyncio.wait_for(told.get(), BOUND) == INBOX
+
+    asyncio.run(run())
 
 
 @pytest.mark.promise("mcp-dies")
