@@ -4,6 +4,8 @@ import asyncio
 import errno
 import json
 import re
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -174,7 +176,8 @@ OTHERWISE: dict[str, list[Any]] = {
 
 @pytest.mark.parametrize("one", tool.TOOLS, ids=lambda one: one.name)
 def test_what_a_tool_says_it_gives_is_refused_where_it_is_of_another_kind(one: tool.Tool):
-    sound = {"string": "x", "boolean": True, "integer": 1, "array": [{}], "object": {"body": "x"}}
+    item = {"id": "x", "from": "x", "body": "x", "name": "x"}
+    sound = {"string": "x", "boolean": True, "integer": 1, "array": [item], "object": {"body": "x"}}
     kinds = {name: schema["type"] for name, schema in one.gives.items()}
     given = {name: sound[kind] for name, kind in kinds.items()}
     schema = strict(one)
@@ -182,16 +185,20 @@ def test_what_a_tool_says_it_gives_is_refused_where_it_is_of_another_kind(one: t
     for name, kind in kinds.items():
         for wrong in OTHERWISE[kind]:
             assert not schema.is_valid(given | {name: wrong}), (name, wrong)
+        for lacking in one.gives[name].get("items", {}).get("required", ()):
+            rest = [{key: value for key, value in item.items() if key != lacking}]
+            assert not schema.is_valid(given | {name: rest}), (name, lacking)
     assert not schema.is_valid(given | {"more": 1})
     assert not schema.is_valid({})
 
 
 @eras
+@pytest.mark.parametrize("wrong", [str, lambda id: {"id": id}], ids=["of another kind", "lacks who sent it"])
 def test_a_client_holds_what_a_tool_gives_against_what_it_says(
-    web: Served, era: str, monkeypatch: pytest.MonkeyPatch
+    web: Served, era: str, wrong: Callable[[str], object], monkeypatch: pytest.MonkeyPatch
 ):
     """The client itself refuses what does not fit."""
-    monkeypatch.setattr(shown, "line", lambda mail: mail.handle)
+    monkeypatch.setattr(shown, "line", lambda mail: wrong(mail.handle))
 
     async def run() -> None:
         web.room.send("builder", "hello")
@@ -522,6 +529,53 @@ def test_an_answer_that_comes_after_the_client_died_waits_in_the_inbox(web: Serv
     asyncio.run(run())
     [mail] = web.room.peek("builder")
     assert (mail.body, mail.delivery.state, mail.delivery.shown_before) == ("half of it", State.STORED, False)
+
+
+DIES = """
+import asyncio, sys
+from tests.toolbox import call, over_http
+
+async def run(url, token, era):
+    async with over_http(url, token, era) as one:
+        asking = None
+        for _ in range(2):
+            print((await call(one, "read"))["messages"][0]["body"], flush=True)
+            asking = asking or asyncio.create_task(call(one, "ask_human", question="Which port?", wait=60))
+            await asyncio.to_thread(sys.stdin.readline)
+
+asyncio.run(run(*sys.argv[1:]))
+"""
+
+
+@eras
+@pytest.mark.promise("mcp-dies")
+@pytest.mark.promise("mcp-people")
+def test_a_client_that_is_killed_in_the_middle_of_a_call_loses_nothing(
+    web: Served, era: str, monkeypatch: pytest.MonkeyPatch
+):
+    """Killed after it was given mail, and while it waits for a person; from then on it is silent."""
+    hello = web.room.send("builder", "hello")
+    command = [sys.executable, "-c", DIES, web.url, web.token("builder"), era]
+    with subprocess.Popen(
+        command, env=environment(), text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as one:
+        assert one.stdin
+        assert one.stdout
+        assert one.stdout.readline() == "hello\n"
+        until(lambda: web.room.peek("human:ana"))
+        assert state(web, hello.id) is State.SEEN  # by the call after it
+        again = web.room.send("builder", "again")
+        one.stdin.write("\n")
+        one.stdin.flush()
+        assert one.stdout.readline() == "again\n"
+        assert state(web, again.id) is State.OFFERED
+        monkeypatch.setattr("postroom.mcp_server.http._SILENCE", 0.0)
+        one.kill()
+    until(lambda: state(web, again.id) is State.STORED)
+    [asked] = web.room.peek("human:ana")
+    web.room.reply(asked, "7678", agent="human:ana")
+    waiting = {mail.body: mail.delivery.shown_before for mail in web.room.peek("builder")}
+    assert waiting == {"again": True, "7678": False}
 
 
 # ---------------------------------------------------------------------------------------- who is who

@@ -11,6 +11,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import AsyncExitStack
+from functools import partial
 from typing import Any
 
 import mcp_types as types
@@ -64,13 +65,14 @@ class House:
             message_handler=hear, elicitation_callback=ask,
         )  # fmt: skip
 
-    def lines(self, *said: Any) -> list[Any]:
+    def lines(self, *said: Any, words: tuple[str, ...] = ()) -> list[Any]:
         """What it answers to lines, each as it is or as JSON, when no more come."""
         content = b"".join(
             one if isinstance(one, bytes) else json.dumps(one).encode() + b"\n" for one in said
         )
+        command = [*QUICK, *words]
         done = subprocess.run(
-            QUICK, input=content, env=self.env, capture_output=True, timeout=BOUND, check=True
+            command, input=content, env=self.env, capture_output=True, timeout=BOUND, check=True
         )
         return [json.loads(line) for line in done.stdout.splitlines()]
 
@@ -215,22 +217,25 @@ def test_nothing_of_it_is_loaded_before_somebody_asks_for_it(house: House, monke
 
 
 @pytest.mark.promise("mcp-answers")
-def test_whatever_comes_first_is_answered(house: House):
+@pytest.mark.parametrize("words", [(), ("--no-daemon",)], ids=["by a daemon", "by itself"])
+def test_whatever_comes_first_is_answered(house: House, words: tuple[str, ...]):
+    lines = partial(house.lines, words=words)
     said = {"jsonrpc": "2.0", "id": 1, "method": "server/discover", "params": {"_meta": DISCOVER}}
-    [discovered] = house.lines(said)
+    [discovered] = lines(said)
     assert discovered["result"]["supportedVersions"] == [ERAS[0]]
-    [unknown, other] = house.lines(
+    [unknown, other] = lines(
         {"jsonrpc": "2.0", "id": 1, "method": "no/such"}, {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
     )
     assert (unknown["id"], unknown["error"]["code"]) == (1, -32601)
     assert other["id"] == 2
     assert "error" in other
     odd = b'{"jsonrpc": "2.0", "id": NaN, "method": "ping"}\n'
-    [broken, none, wrong, no_number] = house.lines(b"{broken\n", odd, {"id": 7, "what": "is this"}, b"[]\n")
+    [broken, none, wrong, no_number] = lines(b"{broken\n", odd, {"id": 7, "what": "is this"}, b"[]\n")
     assert broken["error"]["code"] == -32700
     assert (none["id"], none["error"]["code"]) == (None, -32700)
     assert (wrong["id"], wrong["error"]["code"]) == (7, -32600)
     assert (no_number["id"], no_number["error"]["code"]) == (None, -32600)
+    assert bool(running(house.home)) == (not words)
 
 
 @pytest.mark.promise("mcp-answers")

@@ -36,6 +36,7 @@ Json = dict[str, Any]
 BUDGET = 20_000  # characters of mail in one answer
 _MOST = 50  # messages that `inbox` lists
 _PATIENCE = 50.0  # seconds: clients give a call a minute
+_LONGEST = 3600.0  # seconds: whoever waits longer finds the answer in its inbox
 
 
 class Call(NamedTuple):
@@ -58,9 +59,9 @@ class Call(NamedTuple):
     def some(self, *names: str) -> Any:
         return {name: self.args[name] for name in names if self.args.get(name)}
 
-    def patience(self) -> float:
+    def patience(self, usual: float = _PATIENCE) -> float:
         wait = self.args.get("wait")
-        return _PATIENCE if wait is None else float(wait)
+        return usual if wait is None else min(float(wait), _LONGEST)
 
 
 async def begun(host: "Host", arrival: "Arrival", tool: "Tool", args: Json) -> Call:
@@ -103,8 +104,7 @@ async def send(call: Call) -> Json:
 
 
 async def inbox(call: Call) -> Json:
-    wait = float(call.args.get("wait") or 0.0)
-    found = await call.waiting.wait(timeout=wait, limit=_MOST)
+    found = await call.waiting.wait(timeout=call.patience(0.0), limit=_MOST)
     return {"messages": [shown.line(mail) for mail in found]}
 
 
