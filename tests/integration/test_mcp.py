@@ -17,7 +17,7 @@ from jsonschema import Draft202012Validator
 
 from postroom.config import Settings
 from postroom.errors import StoreBusy
-from postroom.mcp_server import prompt, question, shown, tool
+from postroom.mcp_server import act, prompt, question, shown, tool
 from postroom.model.ladder import Evidence, State
 from postroom.room.local import LocalRoom
 from tests.commandline import COMMAND
@@ -578,6 +578,26 @@ def test_a_client_that_is_killed_in_the_middle_of_a_call_loses_nothing(
     assert waiting == {"again": True, "7678": False}
 
 
+@pytest.mark.parametrize(
+    ("name", "args"),
+    [
+        ("inbox", {}),
+        ("ask", {"to": "planner", "body": "how far?"}),
+        ("ask_human", {"question": "Which port?"}),
+    ],
+)
+def test_no_call_waits_longer_than_there_is_a_limit(
+    web: Served, name: str, args: Json, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(act, "_LONGEST", 0.0)
+
+    async def run() -> Any:
+        async with client(web) as one:
+            return await call(one, name, **args, wait=1e9)
+
+    assert not asyncio.run(run()).get("answered")
+
+
 # ---------------------------------------------------------------------------------------- who is who
 
 
@@ -850,6 +870,21 @@ def test_what_a_client_brings_back_to_a_question_that_is_not_its_own_is_refused(
 
     asyncio.run(run())
     assert web.room.receipts(note.id).deliveries[0].state is State.STORED
+
+
+@eras
+@pytest.mark.promise("mcp-people")
+def test_what_a_person_decides_while_the_question_is_on_the_screen_counts(web: Served, era: str):
+    async def too_late(_: Any, __: Any) -> types.ElicitResult:
+        [gate] = web.room.gates()
+        await asyncio.to_thread(web.room.decide, gate.message.id, "merge", agent="human:ana")
+        return types.ElicitResult(action="accept", content={"answer": "wait"})
+
+    async def run() -> Any:
+        async with client(web, era=era, elicitation_callback=too_late) as one:
+            return await call(one, "ask_human", **MERGE, wait=30)
+
+    assert asyncio.run(run())["answer"]["payload"]["decision"]["option"] == "merge"
 
 
 def test_a_room_that_fails_after_its_user_has_answered_is_told_to_the_agent(
