@@ -1,5 +1,6 @@
 """Real clients of the MCP server, in either era, over HTTP and by the command."""
 
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -9,7 +10,18 @@ from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
+from postroom.mcp_server.tool import BY_NAME, TOOLS
+
 ERAS = ("2026-07-28", "legacy")
+_CAN = {*BY_NAME, *(name for one in TOOLS for name in one.takes)}
+
+
+def is_next(words: str) -> bool:
+    """Whether it says what to do next, and who has nothing but tools can: it names one, or an argument, or
+    whoever else has to do it.
+    """
+    named = set(re.findall(r"`(\w+)`", words))
+    return bool(named or "your user" in words) and named <= _CAN and not re.search(r"postroom |--", words)
 
 
 @asynccontextmanager

@@ -78,17 +78,20 @@ these modules. `postroom setup NAME` wires one, `postroom doctor NAME` says whet
 _SANDBOXES = """
 ## Sandboxes
 
-Which CLIs have a sandbox, on Linux, and what mail sent from inside it comes to:
+Which CLIs have a sandbox, on Linux, where our hooks and the server of [our tools](../howto/mcp.md) run then,
+and what mail sent from inside it comes to:
 
-| agent | its sandbox | hooks run | mail from inside | tried by `doctor` |
-| --- | --- | --- | --- | --- |
+| agent | its sandbox | hooks run | tools run | mail from inside | tried by `doctor` |
+| --- | --- | --- | --- | --- | --- |
 """
 
 _FROM_INSIDE = """
 It is stored where set-up has opened the room to the sandbox, which it does for the first two. A sandbox hides
 the processes outside it, so what comes from inside has a name (its session's) and is *unverified*; what was
-spooled is verified by the hook that takes it in. Where hooks cannot work no mail is shown and the agent goes
-on; `postroom doctor` tells when the settings switch such a sandbox on.
+spooled is verified by the hook that takes it in. Where the server of our tools runs outside, what is sent by
+them is stored and verified as without a sandbox. Where hooks cannot work no mail is shown and the agent goes
+on; Qwen Code refuses to start with that sandbox and any MCP server. `postroom doctor` tells when the settings
+switch such a sandbox on.
 """
 
 _PROVEN = """
@@ -123,7 +126,8 @@ def _sandbox(one: Runtime) -> str:
     what = known.sandbox or wiring.Sandbox("none of its own")
     mail = {Confined.OPENED: "stored, or spooled", Confined.HINDERED: "failed when tried"}.get(confined(one))
     tried = "✓" if known.confined else "–"
-    return f"| {one.title} | {what.switch} | {what.hooks or '–'} | {mail or '–'} | {tried} |\n"
+    cells = (one.title, what.switch, what.hooks or "–", what.tools or "–", mail or "–", tried)
+    return f"| {' | '.join(cells)} |\n"
 
 
 def _reach(one: Runtime) -> str:

@@ -13,6 +13,7 @@ from tests.agents.conftest import MakeRig
 from tests.agents.desk import ANA, BIN, Desk, postroom_in
 from tests.agents.log import BOUND, Log, Request, until
 from tests.agents.rig import Done, Rig
+from tests.agents.test_sandbox import SYSTEM, confined, made, sandboxed
 
 OURS = {"send", "inbox", "read", "reply", "ask", "ack", "agents", "handoff"}
 ALLOWED = ("--allowedTools", "mcp__postroom")
@@ -159,3 +160,72 @@ def test_the_others_call_the_tools_too_and_undoing_takes_them_away(make_rig: Mak
     [found] = json.loads(postroom_in(desk.rig, "doctor", name, "--json", **desk.env).stdout)["runtimes"]
     assert found["tools"] == []
     desk.close()
+
+
+# As each that starts our server outside its sandbox names the tools, and how it is known who called.
+OUTSIDE = {"claude": ("mcp__postroom__{}", "process"), "codex": ("{}", "session")}
+PROBE = 'for each in . ~ "{room}"; do echo x 2>/dev/null >"$each/probe"; done; echo done >made.txt'
+
+
+class Confined:
+    """A CLI in its sandbox with our tools and no hooks, which tries to write where that forbids it."""
+
+    def __init__(self, make_rig: MakeRig, name: str, *allow: str) -> None:
+        self.desk = Desk(sandboxed(make_rig, name)).move_in()
+        self.env = self.desk.env | EAGER | {"PATH": f"{self.desk.env['PATH']}:{SYSTEM}"}
+        assert postroom_in(self.desk.rig, "setup", name, "--mcp", *allow, "--yes", **self.env).returncode == 0
+        project = Path(self.desk.rig.place.project)
+        project.joinpath("probe.sh").write_text(PROBE.format(room=self.desk.home), encoding="utf-8")
+
+    def run(self, script: str) -> Done:
+        arguments = confined(self.desk.rig)
+        return self.desk.rig.run(f"[[bash sh probe.sh]] {script} [[say GOODBYE]]", *arguments, **self.env)
+
+    def is_in_force(self) -> bool:
+        """Whether the workspace alone was written."""
+        assert made(self.desk, "made.txt") == "done"
+        place = self.desk.rig.place
+        written = [os.path.exists(f"{each}/probe") for each in (place.project, place.home, self.desk.home)]
+        return written == [True, False, False]
+
+
+@pytest.mark.promise("tools-set-up")
+@pytest.mark.parametrize("name", OUTSIDE)
+def test_the_tools_work_where_the_sandbox_lets_commands_write_in_the_workspace_alone(
+    make_rig: MakeRig, name: str
+) -> None:
+    """Mail goes both ways by them, in the turn in which a command was refused."""
+    agent = Confined(make_rig, name, "--allow")
+    desk, (tool, verified) = agent.desk, OUTSIDE[name]
+    waits = desk.send()
+    said = json.dumps({"to": ANA, "body": f"I am {name}."})
+    done = agent.run(f"[[tool {tool.format('send')} {said}]] [[tool {tool.format('read')} {{}}]]")
+    assert done.code == 0, done
+    assert agent.is_in_force(), done
+    [message] = sent(desk, f"I am {name}.")
+    assert (message.sender, message.verified) == ("shop/backend", verified)
+    assert desk.rig.log.count(waits.mark) > 0
+    desk.close()
+
+
+def test_copilot_starts_the_server_inside_its_sandbox_where_it_is_not_to_be_found(make_rig: MakeRig) -> None:
+    agent = Confined(make_rig, "copilot")
+    said = json.dumps({"to": ANA, "body": "I am copilot."})
+    done = agent.run(f"[[tool {CALLED['copilot']} {said}]]")
+    assert done.code == 0, done
+    assert agent.is_in_force(), done
+    assert sent(agent.desk, "I am copilot.") == []
+    assert CALLED["copilot"] not in tools(agent.desk.rig.log.conversation()[0])
+    agent.desk.close()
+
+
+def test_qwen_does_not_start_with_its_sandbox_and_our_tools_and_doctor_says_so(make_rig: MakeRig) -> None:
+    agent = Confined(make_rig, "qwen")
+    done = agent.run("")
+    assert done.code != 0
+    assert "sandbox does not support" in done.err
+    assert agent.desk.rig.log.conversation() == []
+    doctor = postroom_in(agent.desk.rig, "doctor", "qwen", "--json", **agent.env)
+    [found] = json.loads(doctor.stdout)["runtimes"]
+    assert (found["sandbox"]["verdict"], "does not start" in found["sandbox"]["words"]) == ("fails", True)
+    agent.desk.close()

@@ -424,6 +424,7 @@ def fixture(host: Any) -> tuple[Tools, Server[Any]]:
     server.get_tool_input_schema = lambda name: FIXTURES[name][0] if name in FIXTURES else known(name)
     server.add_request_handler("completion/complete", types.CompleteRequestParams, _complete)
     server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, _level)
+    # For what the suite's tools have a client bring back; of ours, `question_of` says what it may be.
     server.middleware.append(
         RequestStateBoundary(RequestStateSecurity.ephemeral(), default_audience="postroom")
     )

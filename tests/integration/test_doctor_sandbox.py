@@ -122,6 +122,7 @@ def test_the_sandbox_is_tried_as_the_settings_have_it(user: User):
 
 
 @pytest.mark.promise("doctor-sandbox")
+@pytest.mark.parametrize("how", [(), ("--mcp",)], ids=["hooks", "tools alone"])
 @pytest.mark.parametrize(
     ("name", "path", "settings"),
     [
@@ -129,14 +130,17 @@ def test_the_sandbox_is_tried_as_the_settings_have_it(user: User):
         ("copilot", ".copilot/settings.json", '"sandbox": {"enabled": true}'),
     ],
 )
-def test_a_sandbox_in_which_hooks_cannot_work_is_a_problem(user: User, name: str, path: str, settings: str):
+def test_a_sandbox_in_which_neither_hooks_nor_tools_can_work_is_a_problem(
+    user: User, name: str, path: str, settings: str, how: tuple[str, ...]
+):
     user.install(name)
     user.write(path, f"{{{settings}}}")
-    user.ok("setup", name, "--yes")
+    user.ok("setup", name, *how, "--yes")
     found, told = probed(user, name)
     assert (found["verdict"], told.code) == ("fails", 1)
     [problem] = told.json["problems"]
     assert "no mail is shown" in problem["what"]
+    assert "our tools" in problem["what"]
     user.write(path, user.read(path).replace(settings, '"x": 1'))
     assert probed(user, name)[0] is None
 

@@ -4,7 +4,10 @@ import asyncio
 import errno
 import json
 import re
-from collections.abc import Callable, Iterator
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -12,16 +15,18 @@ import mcp_types as types
 import pytest
 from jsonschema import Draft202012Validator
 
+from postroom.config import Settings
 from postroom.errors import StoreBusy
-from postroom.mcp_server import prompt, question, shown, tool
+from postroom.mcp_server import act, prompt, question, shown, tool
 from postroom.model.ladder import Evidence, State
 from postroom.room.local import LocalRoom
 from tests.commandline import COMMAND
 from tests.process import environment, until
 from tests.served import Served, served
-from tests.toolbox import ERAS, by_command, call, over_http, refused
+from tests.toolbox import ERAS, by_command, call, is_next, over_http, refused
 
 T = TypeVar("T")
+Json = dict[str, Any]
 
 eras = pytest.mark.parametrize("era", ERAS)
 
@@ -171,7 +176,8 @@ OTHERWISE: dict[str, list[Any]] = {
 
 @pytest.mark.parametrize("one", tool.TOOLS, ids=lambda one: one.name)
 def test_what_a_tool_says_it_gives_is_refused_where_it_is_of_another_kind(one: tool.Tool):
-    sound = {"string": "x", "boolean": True, "integer": 1, "array": [{}], "object": {"body": "x"}}
+    item = {"id": "x", "from": "x", "body": "x", "name": "x"}
+    sound = {"string": "x", "boolean": True, "integer": 1, "array": [item], "object": {"body": "x"}}
     kinds = {name: schema["type"] for name, schema in one.gives.items()}
     given = {name: sound[kind] for name, kind in kinds.items()}
     schema = strict(one)
@@ -179,16 +185,20 @@ def test_what_a_tool_says_it_gives_is_refused_where_it_is_of_another_kind(one: t
     for name, kind in kinds.items():
         for wrong in OTHERWISE[kind]:
             assert not schema.is_valid(given | {name: wrong}), (name, wrong)
+        for lacking in one.gives[name].get("items", {}).get("required", ()):
+            rest = [{key: value for key, value in item.items() if key != lacking}]
+            assert not schema.is_valid(given | {name: rest}), (name, lacking)
     assert not schema.is_valid(given | {"more": 1})
     assert not schema.is_valid({})
 
 
 @eras
+@pytest.mark.parametrize("wrong", [str, lambda id: {"id": id}], ids=["of another kind", "lacks who sent it"])
 def test_a_client_holds_what_a_tool_gives_against_what_it_says(
-    web: Served, era: str, monkeypatch: pytest.MonkeyPatch
+    web: Served, era: str, wrong: Callable[[str], object], monkeypatch: pytest.MonkeyPatch
 ):
     """The client itself refuses what does not fit."""
-    monkeypatch.setattr(shown, "line", lambda mail: mail.handle)
+    monkeypatch.setattr(shown, "line", lambda mail: wrong(mail.handle))
 
     async def run() -> None:
         web.room.send("builder", "hello")
@@ -222,6 +232,12 @@ def test_a_message_of_nothing_but_what_is_hidden_is_still_an_answer(web: Served)
         ("send", {"to": "planner", "body": ""}),
         ("send", {"to": "nobody", "body": "x"}),
         ("send", {"to": "planner,builder", "body": "x"}),
+        ("send", {"to": "topic:x", "body": "x"}),
+        ("send", {"to": "@up", "body": "x"}),
+        ("send", {"to": "@reviewers", "body": "x"}),
+        ("send", {"to": "planner", "body": "x", "type": "decision_gate", "payload": {"options": [7]}}),
+        ("send", {"to": "planner", "body": "x", "subject": "two\nlines"}),
+        ("notify_human", {"to": "bob", "body": "x"}),
     ],
 )
 def test_who_has_only_tools_is_told_of_no_command(web: Served, name: str, args: dict[str, Any]):
@@ -230,8 +246,89 @@ def test_who_has_only_tools_is_told_of_no_command(web: Served, name: str, args: 
             return await refused(one, name, **args)
 
     words = asyncio.run(run())
-    assert "postroom " not in words
-    assert "--" not in words
+    assert is_next(words), words
+
+
+def _bounced(room: LocalRoom) -> tuple[str, Json]:
+    sent = room.send("builder", "x")
+    room.nack(sent.id, "not my work", agent="builder")
+    return "ack", {"id": sent.message.handle}
+
+
+def _withdrawn(room: LocalRoom) -> tuple[str, Json]:
+    sent = room.send("builder", "x")
+    room.withdraw(sent.id)
+    return "read", {"id": sent.message.handle}
+
+
+def _decided(room: LocalRoom) -> tuple[str, Json]:
+    sent = room.send("builder", "x", type="decision_gate", payload={"options": ["a", "b"]})
+    room.decide(sent.id, "a", agent="builder")
+    return "reply", {"id": sent.message.handle, "body": "x", "option": "b"}
+
+
+def _not_asked(room: LocalRoom) -> tuple[str, Json]:
+    room.join("other")
+    gate = room.send("other", "x", type="decision_gate")
+    sent = room.send("builder", "what do you think of it?", thread=gate.message.thread)
+    assert sent.message.thread == gate.message.thread
+    return "reply", {"id": gate.message.handle, "body": "x", "option": "deny"}
+
+
+def _no_option(room: LocalRoom) -> tuple[str, Json]:
+    sent = room.send("builder", "x", type="decision_gate", payload={"options": ["a", "b"]})
+    return "reply", {"id": sent.message.handle, "body": "x", "option": "c"}
+
+
+@pytest.mark.parametrize("scene", [_bounced, _withdrawn, _decided, _not_asked, _no_option])
+def test_who_does_what_cannot_be_done_any_more_is_told_what_to_do_next(
+    web: Served, scene: Callable[[LocalRoom], tuple[str, Json]]
+):
+    name, args = scene(web.room)
+
+    async def run() -> str:
+        async with client(web) as one:
+            return await refused(one, name, **args)
+
+    words = asyncio.run(run())
+    assert is_next(words), words
+
+
+@pytest.mark.parametrize(
+    ("settings", "what"),
+    [(Settings(routes="strict"), "may not write"), (Settings(max_hops=1), "without a person")],
+)
+def test_who_may_not_write_any_more_is_told_what_to_do_next(home: str, settings: Settings, what: str):
+    room = LocalRoom(home, settings, project="p", agent="planner")
+    for name in ("planner", "builder"):
+        room.join(name)
+
+    async def run(web: Served) -> str:
+        async with client(web) as one:
+            if settings.routes == "strict":
+                return await refused(one, "send", to="planner", body="x")
+            asked = room.send("builder", "how far?")
+            return await refused(one, "reply", id=asked.message.handle, body="half of it")
+
+    with served(room) as web:
+        words = asyncio.run(run(web))
+    room.close()
+    assert what in words
+    assert is_next(words), words
+
+
+def test_who_would_wait_in_a_circle_is_told_what_to_answer_first(web: Served):
+    async def run() -> str:
+        async with client(web) as one:
+            asking = asyncio.create_task(asyncio.to_thread(web.room.ask, "builder", "how far?", timeout=30))
+            [asked] = await found(lambda: web.room.peek("builder"))
+            note = (await call(one, "ask", to="planner", body="and you?", wait=30))["note"]
+            await call(one, "reply", id=asked.handle, body="half of it")
+            assert (await asking).body == "half of it"
+            assert f"`reply` and `id` {asked.handle}" in note
+            return note
+
+    assert is_next(asyncio.run(run()))
 
 
 def test_a_gate_is_read_with_its_options_and_an_answer_without_one_says_what_is_missing(web: Served):
@@ -434,6 +531,73 @@ def test_an_answer_that_comes_after_the_client_died_waits_in_the_inbox(web: Serv
     assert (mail.body, mail.delivery.state, mail.delivery.shown_before) == ("half of it", State.STORED, False)
 
 
+DIES = """
+import asyncio, sys
+from tests.toolbox import call, over_http
+
+async def run(url, token, era):
+    async with over_http(url, token, era) as one:
+        asking = None
+        for _ in range(2):
+            print((await call(one, "read"))["messages"][0]["body"], flush=True)
+            asking = asking or asyncio.create_task(call(one, "ask_human", question="Which port?", wait=60))
+            await asyncio.to_thread(sys.stdin.readline)
+
+asyncio.run(run(*sys.argv[1:]))
+"""
+
+
+@eras
+@pytest.mark.promise("mcp-dies")
+@pytest.mark.promise("mcp-people")
+def test_a_client_that_is_killed_in_the_middle_of_a_call_loses_nothing(
+    web: Served, era: str, monkeypatch: pytest.MonkeyPatch
+):
+    """Killed after it was given mail, and while it waits for a person; from then on it is silent."""
+    hello = web.room.send("builder", "hello")
+    command = [sys.executable, "-c", DIES, web.url, web.token("builder"), era]
+    with subprocess.Popen(
+        command, env=environment(), text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as one:
+        assert one.stdin
+        assert one.stdout
+        assert one.stdout.readline() == "hello\n"
+        until(lambda: web.room.peek("human:ana"))
+        assert state(web, hello.id) is State.SEEN  # by the call after it
+        again = web.room.send("builder", "again")
+        one.stdin.write("\n")
+        one.stdin.flush()
+        assert one.stdout.readline() == "again\n"
+        assert state(web, again.id) is State.OFFERED
+        monkeypatch.setattr("postroom.mcp_server.http._SILENCE", 0.0)
+        one.kill()
+    until(lambda: state(web, again.id) is State.STORED)
+    [asked] = web.room.peek("human:ana")
+    web.room.reply(asked, "7678", agent="human:ana")
+    waiting = {mail.body: mail.delivery.shown_before for mail in web.room.peek("builder")}
+    assert waiting == {"again": True, "7678": False}
+
+
+@pytest.mark.parametrize(
+    ("name", "args"),
+    [
+        ("inbox", {}),
+        ("ask", {"to": "planner", "body": "how far?"}),
+        ("ask_human", {"question": "Which port?"}),
+    ],
+)
+def test_no_call_waits_longer_than_there_is_a_limit(
+    web: Served, name: str, args: Json, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(act, "_LONGEST", 0.0)
+
+    async def run() -> Any:
+        async with client(web) as one:
+            return await call(one, name, **args, wait=1e9)
+
+    assert not asyncio.run(run()).get("answered")
+
+
 # ---------------------------------------------------------------------------------------- who is who
 
 
@@ -582,7 +746,7 @@ def test_an_error_says_what_to_do_next(web: Served, era: str):
         async with client(web, era=era) as one:
             assert "Call `agents`" in await refused(one, "send", to="nobody", body="x")
             assert "Call `inbox`" in await refused(one, "ack", id="00000000")
-            assert "send takes to*, body*" in await refused(one, "send", to="planner")
+            assert "`send` takes to*, body*" in await refused(one, "send", to="planner")
             assert "takes" in await refused(one, "inbox", agent="planner")
             assert "8 digits" in await refused(one, "read", id="nonsense")
             assert "human:ana" in await refused(one, "notify_human", body="x", to="human:bob")
@@ -671,6 +835,58 @@ def test_where_nobody_there_wants_to_say_others_still_may(web: Served, era: str)
     assert asyncio.run(run())["answer"]["payload"]["decision"]["option"] == "merge"
 
 
+MERGE: Json = {"question": "Merge?", "options": ["merge", "wait"]}
+SAYS_MERGE: Any = {"answer": types.ElicitResult(action="accept", content={"answer": "merge"})}
+
+
+async def asks(one: Any, args: Json) -> str:
+    """As what a client of the newer protocol knows its question, which it is to put to its user."""
+    asked = await one.session.call_tool("ask_human", args | {"wait": 30}, allow_input_required=True)
+    assert isinstance(asked, types.InputRequiredResult)
+    return asked.request_state or ""
+
+
+@pytest.mark.promise("mcp-people")
+def test_what_a_client_brings_back_to_a_question_that_is_not_its_own_is_refused(web: Served):
+    """That of another agent, another one of its own, no question, and nonsense: all stays as it is."""
+    note = web.room.send("planner", MERGE["question"], sender="builder")
+
+    async def run() -> None:
+        async with client(web, "planner", elicitation_callback=_says_wait) as other:
+            theirs = await asks(other, MERGE)
+        async with client(web, elicitation_callback=_says_wait) as one:
+            mine, another = await asks(one, MERGE), await asks(one, MERGE | {"question": "Deploy?"})
+            wrong = [theirs, another, note.id, note.id[:-1] + "x", mine[:-8] + theirs[-8:], "nonsense", "%00"]
+            for state in wrong:
+                result: Any = await one.call_tool(
+                    "ask_human", MERGE, input_responses=SAYS_MERGE, request_state=state
+                )
+                assert result.is_error, state
+                assert is_next(result.content[0].text)
+                assert {gate.message.id for gate in web.room.gates()} == {mine, theirs, another}
+            result = await one.call_tool("ask_human", MERGE, input_responses=SAYS_MERGE, request_state=mine)
+            assert result.structured_content["answer"]["body"] == "merge"
+            assert {gate.message.id for gate in web.room.gates()} == {theirs, another}
+
+    asyncio.run(run())
+    assert web.room.receipts(note.id).deliveries[0].state is State.STORED
+
+
+@eras
+@pytest.mark.promise("mcp-people")
+def test_what_a_person_decides_while_the_question_is_on_the_screen_counts(web: Served, era: str):
+    async def too_late(_: Any, __: Any) -> types.ElicitResult:
+        [gate] = web.room.gates()
+        await asyncio.to_thread(web.room.decide, gate.message.id, "merge", agent="human:ana")
+        return types.ElicitResult(action="accept", content={"answer": "wait"})
+
+    async def run() -> Any:
+        async with client(web, era=era, elicitation_callback=too_late) as one:
+            return await call(one, "ask_human", **MERGE, wait=30)
+
+    assert asyncio.run(run())["answer"]["payload"]["decision"]["option"] == "merge"
+
+
 def test_a_room_that_fails_after_its_user_has_answered_is_told_to_the_agent(
     web: Served, monkeypatch: pytest.MonkeyPatch
 ):
@@ -735,6 +951,60 @@ def test_who_listens_is_told_of_its_own_mail_alone(web: Served):
             event: Any = await asyncio.wait_for(anext(aiter(news)), 30)
             assert event.uri == "postroom://inbox"
             assert state(web, sent.id) is State.STORED
+
+    asyncio.run(run())
+
+
+Hear = Callable[[], Awaitable[str]]
+
+
+@asynccontextmanager
+async def following(web: Served, era: str, *names: str) -> AsyncIterator[Hear]:
+    """A client of `builder`'s that follows these: what it is told of next."""
+    told: asyncio.Queue[str] = asyncio.Queue()
+
+    async def hear(message: Any) -> None:
+        if isinstance(message, types.ResourceUpdatedNotification):
+            await told.put(str(message.params.uri))
+
+    async with client(web, era=era, message_handler=hear) as one:
+        if era == "legacy":
+            for name in names:
+                await one.subscribe_resource(name)
+            yield lambda: asyncio.wait_for(told.get(), 30)
+            return
+        async with one.listen(resource_subscriptions=[*names]) as news:
+            found: Any = aiter(news)
+
+            async def next_one() -> str:
+                return (await asyncio.wait_for(anext(found), 30)).uri
+
+            yield next_one
+
+
+@eras
+@pytest.mark.filterwarnings("default:resources/.*subscribe is removed")
+@pytest.mark.parametrize("whose", ["critic", "p/critic", "human:ana"])
+@pytest.mark.parametrize("by", ["mail to it", "mail to many", "its acknowledgement"])
+def test_who_follows_an_agent_is_told_when_what_waits_for_it_changes(
+    web: Served, era: str, whose: str, by: str
+):
+    """By mail that is none of the follower's: that it waits is no secret, and what it is stays one."""
+    web.room.join("critic")
+    uri = f"postroom://agent/{whose}"
+    for name in (whose, "builder"):
+        web.room.subscribe("news", agent=name)
+    waits = web.room.send(whose, "hello") if by == "its acknowledgement" else None
+
+    async def run() -> None:
+        async with client(web, era=era) as one, following(web, era, uri, "postroom://agent/planner") as hear:
+            web.room.send("builder", "for somebody else")
+            if waits:
+                web.room.ack(waits.id, agent=whose)
+            else:
+                web.room.send("topic:news" if by == "mail to many" else whose, "hello")
+            assert await hear() == uri
+            assert (await looked(one, uri)).get("waiting", 0) == (0 if waits else 1)
 
     asyncio.run(run())
 

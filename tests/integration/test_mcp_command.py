@@ -10,8 +10,11 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import AsyncExitStack
+from functools import partial
 from typing import Any
 
+import mcp_types as types
 import pytest
 
 from postroom import host
@@ -30,6 +33,7 @@ from tests.toolbox import ERAS, by_command, call
 eras = pytest.mark.parametrize("era", ERAS)
 COMMAND = [*COMMAND, "mcp"]
 QUICK = [sys.executable, "-c", "from postroom.cli.main import main; main()", "mcp"]  # as the script does
+INBOX = "postroom://inbox"
 _OURS = "io.modelcontextprotocol/"
 DISCOVER = {f"{_OURS}protocolVersion": ERAS[0], f"{_OURS}clientCapabilities": {}}
 OPENING = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
@@ -46,16 +50,29 @@ class House:
         self.room = LocalRoom(home, UNLIMITED, project="p", agent="planner")
         self.room.join("planner")
 
-    def client(self, era: str = ERAS[0], *words: str, command: list[str] = QUICK, **env: str) -> Any:
-        return by_command([*command, *words], self.env | env, os.path.dirname(self.home), era)
+    def client(
+        self,
+        era: str = ERAS[0],
+        *words: str,
+        command: list[str] = QUICK,
+        hear: Any = None,
+        ask: Any = None,
+        **env: str,
+    ) -> Any:
+        """`hear`: gets what it is told; `ask`: answers what it is to ask its user."""
+        return by_command(
+            [*command, *words], self.env | env, os.path.dirname(self.home), era,
+            message_handler=hear, elicitation_callback=ask,
+        )  # fmt: skip
 
-    def lines(self, *said: Any) -> list[Any]:
+    def lines(self, *said: Any, words: tuple[str, ...] = ()) -> list[Any]:
         """What it answers to lines, each as it is or as JSON, when no more come."""
         content = b"".join(
             one if isinstance(one, bytes) else json.dumps(one).encode() + b"\n" for one in said
         )
+        command = [*QUICK, *words]
         done = subprocess.run(
-            QUICK, input=content, env=self.env, capture_output=True, timeout=BOUND, check=True
+            command, input=content, env=self.env, capture_output=True, timeout=BOUND, check=True
         )
         return [json.loads(line) for line in done.stdout.splitlines()]
 
@@ -200,22 +217,25 @@ def test_nothing_of_it_is_loaded_before_somebody_asks_for_it(house: House, monke
 
 
 @pytest.mark.promise("mcp-answers")
-def test_whatever_comes_first_is_answered(house: House):
+@pytest.mark.parametrize("words", [(), ("--no-daemon",)], ids=["by a daemon", "by itself"])
+def test_whatever_comes_first_is_answered(house: House, words: tuple[str, ...]):
+    lines = partial(house.lines, words=words)
     said = {"jsonrpc": "2.0", "id": 1, "method": "server/discover", "params": {"_meta": DISCOVER}}
-    [discovered] = house.lines(said)
+    [discovered] = lines(said)
     assert discovered["result"]["supportedVersions"] == [ERAS[0]]
-    [unknown, other] = house.lines(
+    [unknown, other] = lines(
         {"jsonrpc": "2.0", "id": 1, "method": "no/such"}, {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
     )
     assert (unknown["id"], unknown["error"]["code"]) == (1, -32601)
     assert other["id"] == 2
     assert "error" in other
     odd = b'{"jsonrpc": "2.0", "id": NaN, "method": "ping"}\n'
-    [broken, none, wrong, no_number] = house.lines(b"{broken\n", odd, {"id": 7, "what": "is this"}, b"[]\n")
+    [broken, none, wrong, no_number] = lines(b"{broken\n", odd, {"id": 7, "what": "is this"}, b"[]\n")
     assert broken["error"]["code"] == -32700
     assert (none["id"], none["error"]["code"]) == (None, -32700)
     assert (wrong["id"], wrong["error"]["code"]) == (7, -32600)
     assert (no_number["id"], no_number["error"]["code"]) == (None, -32600)
+    assert bool(running(house.home)) == (not words)
 
 
 @pytest.mark.promise("mcp-answers")
@@ -401,6 +421,28 @@ def test_a_question_is_put_to_the_client_again_when_the_daemon_was_killed(house:
     assert house.room.peek("human:ana") == []
 
 
+@pytest.mark.promise("mcp-people")
+def test_what_its_user_said_while_the_daemon_was_killed_is_an_answer_to_the_question_all_the_same(
+    house: House,
+):
+    """In the newer protocol, whose clients bring the question back with the answer."""
+    house.room.join("human:ana")
+    chosen: Any = {"answer": types.ElicitResult(action="accept", content={"answer": "merge"})}
+
+    async def ask(_: Any, __: Any) -> types.ElicitResult:
+        raise AssertionError("it is put to the user by the test")
+
+    async def run() -> Any:
+        async with house.client(ask=ask) as one:
+            asked = await one.session.call_tool("ask_human", MERGE | {"wait": 60}, allow_input_required=True)
+            await asyncio.to_thread(house.kill)
+            state = asked.request_state
+            return await one.call_tool("ask_human", MERGE, input_responses=chosen, request_state=state)
+
+    assert asyncio.run(run()).structured_content["answer"]["body"] == "merge"
+    assert house.room.gates() == []
+
+
 PORT = {"question": "Which port?"}
 MERGE = {"question": "Merge?", "options": ["merge", "wait"]}
 
@@ -542,6 +584,40 @@ def test_a_client_that_only_listens_does_not_bring_back_a_daemon_that_was_ended(
 
     asyncio.run(run())
     assert not running(house.home)
+
+
+@eras
+@pytest.mark.filterwarnings("default:resources/.*subscribe is removed")
+@pytest.mark.promise("mcp-killed")
+def test_who_follows_its_inbox_hears_of_mail_after_the_daemon_was_killed(house: House, era: str):
+    """Of what came while there was none, and of what comes then."""
+    told: asyncio.Queue[str] = asyncio.Queue()
+
+    async def hear(message: Any) -> None:
+        if isinstance(message, types.ResourceUpdatedNotification):
+            await told.put(str(message.params.uri))
+
+    async def pass_on(news: Any) -> None:
+        async for event in news:
+            await told.put(event.uri)
+
+    async def run() -> None:
+        async with house.client(era, hear=hear, POSTROOM_AGENT="builder") as one, AsyncExitStack() as stack:
+            await call(one, "agents")
+            if era == "legacy":
+                await one.subscribe_resource(INBOX)
+            else:
+                news = await stack.enter_async_context(one.listen(resource_subscriptions=[INBOX]))
+                passing = asyncio.ensure_future(pass_on(news))
+                stack.callback(passing.cancel)
+            await asyncio.to_thread(house.kill)
+            house.room.send("builder", "meanwhile")
+            await call(one, "agents")
+            assert await asyncio.wait_for(told.get(), BOUND) == INBOX
+            house.room.send("builder", "afterwards")
+            assert await asyncio.wait_for(told.get(), BOUND) == INBOX
+
+    asyncio.run(run())
 
 
 @pytest.mark.promise("mcp-dies")

@@ -9,9 +9,11 @@ from postroom.errors import (
     IllegalMove,
     InvalidPayload,
     InvalidValue,
+    NotFound,
     Refused,
     StaleClaim,
     TimedOut,
+    UsageError,
 )
 from postroom.mcp_server import shown
 from postroom.mcp_server.fault import told
@@ -22,7 +24,7 @@ from postroom.room import people
 from postroom.room.aio import AsyncRoom
 from postroom.room.ask import Question
 from postroom.room.bundle import take_bundle
-from postroom.room.draft import GATE, draft
+from postroom.room.draft import GATE, REQUEST, draft
 
 if TYPE_CHECKING:
     from postroom.mcp_server.port import Caller, Host
@@ -34,6 +36,7 @@ Json = dict[str, Any]
 BUDGET = 20_000  # characters of mail in one answer
 _MOST = 50  # messages that `inbox` lists
 _PATIENCE = 50.0  # seconds: clients give a call a minute
+_LONGEST = 3600.0  # seconds: whoever waits longer finds the answer in its inbox
 
 
 class Call(NamedTuple):
@@ -56,9 +59,9 @@ class Call(NamedTuple):
     def some(self, *names: str) -> Any:
         return {name: self.args[name] for name in names if self.args.get(name)}
 
-    def patience(self) -> float:
+    def patience(self, usual: float = _PATIENCE) -> float:
         wait = self.args.get("wait")
-        return _PATIENCE if wait is None else float(wait)
+        return usual if wait is None else min(float(wait), _LONGEST)
 
 
 async def begun(host: "Host", arrival: "Arrival", tool: "Tool", args: Json) -> Call:
@@ -73,7 +76,7 @@ def _check(tool: "Tool", args: Json) -> None:
         check(args, {**tool.schema, "additionalProperties": False}, tool.name)
     except InvalidPayload as exc:
         takes = ", ".join(f"{name}*" if name in tool.needs else name for name in tool.takes)
-        raise InvalidPayload(str(exc), hint=f"{tool.name} takes {takes or 'nothing'}.") from None
+        raise InvalidPayload(str(exc), hint=f"`{tool.name}` takes {takes or 'nothing'}.") from None
 
 
 class Waiting(AsyncRoom):
@@ -101,8 +104,7 @@ async def send(call: Call) -> Json:
 
 
 async def inbox(call: Call) -> Json:
-    wait = float(call.args.get("wait") or 0.0)
-    found = await call.arrival.until(call.waiting.wait(timeout=wait, limit=_MOST))
+    found = await call.arrival.until(call.waiting.wait(timeout=call.patience(0.0), limit=_MOST))
     return {"messages": [shown.line(mail) for mail in found]}
 
 
@@ -160,7 +162,7 @@ async def answered(call: Call, question: Question) -> Json:
     try:
         found = await call.waiting.answer(question, call.patience())
     except (TimedOut, Refused) as exc:
-        return {"id": question.sent.message.handle, "answered": False, "note": told(exc)}
+        return {"id": question.sent.message.handle, "answered": False, "note": told(exc, "ask")}
     return {"id": question.sent.message.handle, "answered": True, "answer": shown.mail(found)}
 
 
@@ -201,18 +203,30 @@ async def ask_human(call: Call) -> Json:
 
 
 def question_of(call: Call, known: str = "") -> Question:
-    """The one that was stored before, or a new one."""
+    """The one that was stored before, or a new one.
+
+    `known`: the id of the one before, as the client brings it back. It is no secret and has no seal, so that
+    it means the same to the next daemon; what it may name is the very question that is asked again.
+    """
     room, words = call.caller.room, call.args["question"]
     if known:
-        message = room.message(known)
-        if message.sender_id != call.caller.agent.id:
-            raise InvalidValue("that is no question of yours", field="requestState")
+        message = _asked_before(call, known, words)
         return Question.of(room, message.to, _sent(call, message))
     if options := call.args.get("options"):
         sent = _to_people(call, words, GATE, payload={"options": options}, priority="high")
     else:
-        sent = _to_people(call, words, "request", requires_ack=True, priority="high")
+        sent = _to_people(call, words, REQUEST, requires_ack=True, priority="high")
     return Question.of(room, sent.message.to, sent)
+
+
+def _asked_before(call: Call, known: str, words: str) -> Message:
+    with suppress(UsageError, NotFound):
+        message = call.caller.room.message(known)
+        is_question = message.type in (GATE, REQUEST) and message.body == words
+        if is_question and message.sender_id == call.caller.agent.id:
+            return message
+    hint = "Call `ask_human` again."
+    raise InvalidValue("that is no question of yours", field="requestState", hint=hint)
 
 
 def _sent(call: Call, message: Message) -> Sent:

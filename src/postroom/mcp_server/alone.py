@@ -1,6 +1,7 @@
 """The tools with no daemon: this process opens the room itself, and serves one client over its pipes."""
 
 import asyncio
+import contextlib
 import json
 import os
 from collections.abc import AsyncIterator, Callable
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from postroom.room.local import LocalRoom
 
 T = TypeVar("T")
+_AFTER = 5.0  # seconds for what is still to be answered when the client has said its last
 
 
 class Alone:
@@ -99,12 +101,12 @@ async def _serve(alone: Alone, heard: bytes, given: set[Any]) -> None:
 
     stream = Stream(server, alone, guest, ids.nonce(), write)
     try:
-        await stream.serve(_lines(pipes, heard))
+        await stream.serve(_lines(pipes, heard, stream))
     finally:
         tools.news.close()
 
 
-async def _lines(pipes: ThreadPoolExecutor, heard: bytes) -> AsyncIterator[bytes]:
+async def _lines(pipes: ThreadPoolExecutor, heard: bytes, stream: Stream) -> AsyncIterator[bytes]:
     parts: list[bytes] = []
     loop = asyncio.get_running_loop()
     while data := heard or await loop.run_in_executor(pipes, os.read, 0, 1 << 16):
@@ -116,3 +118,5 @@ async def _lines(pipes: ThreadPoolExecutor, heard: bytes) -> AsyncIterator[bytes
             for line in lines:
                 yield line
     yield b"".join(parts)
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(stream.answered(), _AFTER)

@@ -107,14 +107,17 @@ class Change:
         self.party: set[str] = set()  # whose inbox
         self.readers: set[str] = set()
         self.private: list[str] = []
-        self.everyones: list[str] = []
+        changed = {event.party}  # whose reach, or what waits for whom
         if message is not None:
             recipients = {d.recipient_id for d in look.deliveries(message.seq)}
             self.party = recipients if event.type == "message.sent" else {event.party or ""}
             self.readers = recipients | {message.sender_id}
             self.private = [MESSAGE + message.id, THREAD + message.thread]
-        elif event.party and (agent := look.agent(event.party)):
-            self.everyones = [AGENT + name for name in dict.fromkeys((agent.name, agent.address))]
+            changed = self.party
+        agents = [agent for party in sorted(changed - {""}) if (agent := look.agent(party))]
+        self.everyones = [
+            AGENT + name for agent in agents for name in dict.fromkeys((agent.name, agent.address))
+        ]
 
     def seen_by(self, party: str, *, sees_all: bool) -> list[str]:
         """The resources that it changes for somebody."""

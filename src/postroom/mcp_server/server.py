@@ -55,13 +55,15 @@ class Tools:
             found = await ask_human(call, ctx, params)
             return found if isinstance(found, types.InputRequiredResult) else _result(found)
         except PostroomError as exc:
-            words = told(exc)
+            words = told(exc, wanted.name)
         except MCPError:
             await arrival.lost(self.host)
             raise
         except Exception as exc:
             _log.exception("unexpected")
-            words = f"something unexpected went wrong: {type(exc).__name__}. Postroom's log has it."
+            words = (
+                f"something unexpected went wrong: {type(exc).__name__}. Tell your user: it is in the log."
+            )
         await arrival.lost(self.host)  # an answer that tells of an error shows no mail
         return _failed(words)
 
@@ -100,7 +102,7 @@ class Tools:
             code = types.INVALID_PARAMS if ctx.protocol_version >= "2026" else -32002
             raise MCPError(code, f"Resource not found: {uri[:200]}", data={"uri": uri[:200]}) from None
         except PostroomError as exc:
-            raise MCPError(types.INVALID_PARAMS, told(exc)) from None
+            raise MCPError(types.INVALID_PARAMS, told(exc, "inbox")) from None
         contents = [types.TextResourceContents(uri=uri, mime_type=_JSON, text=_text(found))]
         return types.ReadResourceResult(contents=[*contents])
 

@@ -5,6 +5,8 @@ until its answer was passed on. When the daemon is gone it has another one start
 connection, and asks again what was not answered. The daemon knows by this visit and the request's own number
 what it has done already, so nothing is done twice. It is told which answers the client was given, so that
 none counts as read that was lost on the way; and which calls had been made before, and prove none of them.
+What a client follows it follows at the next daemon, too; what changed between the two nobody has heard, so it
+is told of all that once it is followed again.
 """
 
 import _thread  # what `threading` wraps, at a tenth of its cost to a start
@@ -28,16 +30,20 @@ _TRIES, _PAUSE = 20.0, 0.05  # seconds
 _AFTER = 5_000  # milliseconds for what is still to be answered when the client has said its last
 _LISTENS = "subscriptions/listen"  # which is answered when it ends
 _CALL, _CANCELLED = "tools/call", "notifications/cancelled"
+_HEARS, _UPDATED = "notifications/subscriptions/acknowledged", "notifications/resources/updated"
+_STREAM = "io.modelcontextprotocol/subscriptionId"  # in what is told to who listens
 _MOST = 5  # times that a connection may end, one after the other, before anything was answered
 
 
 class Asked:
-    """A request: its method and line, and how many answers of tools its client had when it made it."""
+    """A request: its method and line, how many answers of tools its client had when it made it, and whether
+    it hears of changes by it.
+    """
 
-    __slots__ = ("given", "line", "method")
+    __slots__ = ("given", "hears", "line", "method")
 
     def __init__(self, method: str, line: bytes, given: int) -> None:
-        self.method, self.line, self.given = method, line, given
+        self.method, self.line, self.given, self.hears = method, line, given, False
 
 
 class Shim:
@@ -227,14 +233,36 @@ class Shim:
                 asked = self._asked.pop(number, None)
                 if number in self._unwanted:
                     self._unwanted.discard(number)
+                    self._follows_again(number)
                     continue
                 passed += [number] if asked is not None and asked.method == _CALL else []
             elif method == _CANCELLED:
                 self._wanted.discard(params.get("requestId"))
+            elif method == _HEARS and self._hears_again(params):
+                continue
             rpc.write(line + b"\n")
             self._losses = 0
         if passed:
             self._confirm(link, passed)
+
+    def _follows_again(self, number: "Any") -> None:
+        for uri, (by, _) in self._followed.items():
+            if by == number:
+                rpc.write(rpc.note(_UPDATED, {"uri": uri}))
+
+    def _hears_again(self, params: "dict[str, Any]") -> bool:
+        """Whether who listens was told before that it does; then it is told of all that it follows."""
+        try:
+            asked = self._asked[params["_meta"][_STREAM]]
+            followed = params["notifications"].get("resourceSubscriptions") or ()
+        except (KeyError, TypeError, AttributeError):
+            return False
+        if not asked.hears:
+            asked.hears = True
+            return False
+        for uri in followed:
+            rpc.write(rpc.note(_UPDATED, {"uri": uri, "_meta": params["_meta"]}))
+        return True
 
     def _confirm(self, link: Line, passed: "list[Any]") -> None:
         """Only what the client has been given can be proven by what it asks next."""

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 Write = Callable[[str], Awaitable[None]]
 Id = str | int
 _CANCELLED = "notifications/cancelled"
+_LISTENS = "subscriptions/listen"  # which is answered when it ends
 
 
 class Stream:
@@ -55,6 +56,8 @@ class Stream:
         self._meta: dict[str, Any] = {}  # what requests say of themselves: not each does, of one conversation
         self._lock = anyio.Lock()
         self._arrivals: dict[Id | None, Arrival] = {}
+        self._asked: set[Id] = set()  # what is to be answered before the end
+        self._answered = anyio.Condition()
         self._confirms = confirms
         self._unconfirmed: dict[Id | None, Arrival] = {}  # whose answers may be on their way
         self._early: set[Id] = set()  # of calls that come next, those made before an earlier server's answers
@@ -82,6 +85,17 @@ class Stream:
                     await arrival.lost(self._host, Outcome.UNPROVEN)
                 await self.visit.handed()
                 await self._host.do(self.visit.end, self._host.room, stays=bool(self._guest.process))
+
+    async def answered(self) -> None:
+        """Until all is answered that was asked so far: for who has said its last, and reads on."""
+        async with self._answered:
+            while self._asked:
+                await self._answered.wait()
+
+    async def _forget(self, number: Id | None) -> None:
+        async with self._answered:
+            self._asked -= {number}
+            self._answered.notify_all()
 
     async def _read(self, lines: AsyncIterator[bytes], inward: Any) -> None:
         async with inward:
@@ -117,6 +131,8 @@ class Stream:
         if isinstance(meta, dict):
             self._meta |= meta
         admit = partial(self._guest.admit, dict(self._meta))
+        if message.method != _LISTENS:
+            self._asked.add(message.id)
         number = 0 if message.id in self._early else None
         self._early.discard(message.id)
         arrival = self._arrivals[message.id] = Arrival(self.visit, admit, key, number)
@@ -139,6 +155,7 @@ class Stream:
             wanted = (message.params or {}).get("requestId")
             if not _is_id(wanted):
                 return
+            await self._forget(wanted)
             if arrival := self._arrivals.pop(wanted, None):
                 await arrival.lost(self._host)
             if arrival := self._unconfirmed.pop(wanted, None):
@@ -162,6 +179,8 @@ class Stream:
                     await self._write(message.model_dump_json(by_alias=True, exclude_unset=True))
                 if arrival is not None and self._arrivals.pop(message.id, None):
                     arrival.written(self._host)
+                if is_last:
+                    await self._forget(message.id)
 
     def _marked(self, message: Any) -> Any:
         """What we ask, and what we do not want to know any more, by numbers that are nobody else's."""

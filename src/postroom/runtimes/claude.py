@@ -251,7 +251,7 @@ def wiring() -> "Wiring":
     return Wiring(
         _edits, _trusted, "Start claude in this directory, and trust it.", headless=("-p",),
         left_to_do=_left_to_do, left_to_undo=_left_to_undo, hook_files=_hook_files,
-        sandbox=Sandbox("`sandbox.enabled` (bubblewrap, socat)", "outside"), tools=_tools,
+        sandbox=Sandbox("`sandbox.enabled` (bubblewrap, socat)", "outside", "outside"), tools=_tools,
     )  # fmt: skip
 
 

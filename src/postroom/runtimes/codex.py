@@ -164,7 +164,7 @@ def wiring() -> "Wiring":
     return Wiring(
         _edits, _trusted, _TRUST, skips=True, headless=("exec", "--skip-git-repo-check"),
         left_to_do=_left_to_do, confined=_confined, reviews=_reviews,
-        sandbox=Sandbox("`workspace-write`", "outside"), login_shell=True, tools=_tools,
+        sandbox=Sandbox("`workspace-write`", "outside", "outside"), login_shell=True, tools=_tools,
     )  # fmt: skip
 
 

@@ -120,7 +120,7 @@ def wiring() -> "Wiring":
     return Wiring(
         _edits, _trusted, "Start copilot in this directory, and trust it.", headless=("-p",),
         hindrance=_hindrance,
-        sandbox=Sandbox("`--sandbox` (bubblewrap, slirp4netns)", "inside, in vain"), tools=_tools,
+        sandbox=Sandbox("`--sandbox` (bubblewrap, slirp4netns)", *("inside, in vain",) * 2), tools=_tools,
     )  # fmt: skip
 
 
@@ -157,7 +157,7 @@ def _hindrance(place: "Place", read: "Read") -> tuple[str, str] | None:
         is_on = bool(settings.get("sandbox", {}).get("enabled"))
     except (ValueError, AttributeError):
         return None
-    why = "sandbox.enabled is set: its hooks run in there and cannot work, so no mail is shown"
+    why = "sandbox.enabled is set: its hooks and our tools run in there and cannot work, so no mail is shown"
     return (why, "Say /sandbox disable in copilot, or do without mail there.") if is_on else None
 
 

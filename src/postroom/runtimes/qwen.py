@@ -131,7 +131,8 @@ def wiring() -> "Wiring":
 
     return Wiring(
         _edits, _trusted, "Start qwen in this directory, and trust it.", headless=("-p",),
-        hindrance=_hindrance, sandbox=Sandbox(f"`tools.{_SANDBOX}` (bubblewrap)", "not at all"), tools=_tools,
+        hindrance=_hindrance, tools=_tools,
+        sandbox=Sandbox(f"`tools.{_SANDBOX}` (bubblewrap)", "not at all", "it does not start with both"),
     )  # fmt: skip
 
 
@@ -160,7 +161,10 @@ def _hindrance(place: "Place", read: "Read") -> tuple[str, str] | None:
         is_set = bool(loose(read(path)).get("tools", {}).get(_SANDBOX))
     except (ValueError, AttributeError):
         return None
-    why = f"tools.{_SANDBOX} is set: with it no hooks are run, so no mail is shown"
+    why = (
+        f"tools.{_SANDBOX} is set: with it no hooks are run, so no mail is shown,"
+        " and with our tools it does not start"
+    )
     return (why, f"Take it out of {path}, or do without mail there.") if is_set else None
 
 

@@ -114,6 +114,7 @@ class Sandbox(NamedTuple):
 
     switch: str  # what it is switched on by, and what it needs
     hooks: str = ""  # where hooks run then; empty: nobody has tried
+    tools: str = ""  # the same of the server of our tools
 
 
 def nothing(_: Place) -> list[Edit]:

@@ -56,7 +56,7 @@ class Desk:
             found = await ACTS[name](await begun(self, arrival, BY_NAME[name], args))
         except PostroomError as exc:
             await arrival.lost(self)
-            return {}, told(exc)
+            return {}, told(exc, name)
         except BaseException:
             await arrival.lost(self)
             raise

@@ -40,7 +40,7 @@ class Probed(NamedTuple):
 
 def probe(found: Examined) -> Probed:
     """Of a runtime that is set up; nothing is written, and no model is asked."""
-    if not found.wired:
+    if not found.wired and not found.tools:
         return Probed("")
     place, known = found.target.place, found.target.wiring
     if known.hindrance and (hindered := known.hindrance(place, file.glance)):
