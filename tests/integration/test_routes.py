@@ -136,6 +136,8 @@ def test_mail_goes_to_the_server_while_that_answers_and_nothing_is_typed(house: 
     assert house.delivery(sent.id).route == "codex"
     assert "What does the build say?" in codex.record.texts()[0]
     assert codex.pane.submitted() == []
+    calls = codex.server.calls
+    assert (calls.count("thread/queue/add"), calls.count("turn/start")) == (1, 0), "a person may be at it"
     assert codex.routes() == [], "nothing is to be told where the best one is used from the beginning"
 
 

@@ -553,7 +553,9 @@ def test_an_agent_in_a_container_that_shares_only_its_mailbox_holds_a_conversati
         file.write(found[0])
     os.mkdir(root)
     cli.ok("mailbox", "add", tree, "builder")
-    jail = [*unshare("-m", "-n", "--pid", "--fork", "--kill-child"), "sh", "-ec", JAIL, "sh"]
+    spaces = unshare("-m", "-n", "--pid", "--fork", "--kill-child")
+    jail = [*spaces, "sh", "-ec", JAIL, "sh"]
+    check_confined(spaces, [*jail, root, os.path.join(tree, "builder")], tree)
     with subprocess.Popen([*jail, root, os.path.join(tree, "builder"), script]) as agent:
         try:
             for question in ("Is it built?", "And now?"):
@@ -564,6 +566,23 @@ def test_an_agent_in_a_container_that_shares_only_its_mailbox_holds_a_conversati
         finally:
             agent.kill()
     assert Agent(os.path.join(tree, "builder")).names("outbox", "rejected") == []
+
+
+def check_confined(spaces: list[str], jail: list[str], tree: str) -> None:
+    """Who is in it has a network of its own, a root of its own, and of the tree one mailbox only."""
+    looks = f"{tree}.sh"
+    with open(looks, "w", encoding="utf-8") as file:
+        file.write(f'echo /*; ls "$1"; ls -d {tree} {os.path.dirname(tree)} || echo nothing else\n')
+    said = printed([*jail, looks]).splitlines()
+    assert set(said[0].split()) <= {"/agent.sh", "/bin", "/dev", "/lib", "/lib64", "/mail", "/usr"}
+    assert said[1:] == ["inbox", "outbox", "receipts", "nothing else"]
+    assert printed([*spaces, "readlink", "/proc/self/ns/net"]).strip() != os.readlink("/proc/self/ns/net")
+
+
+def printed(command: list[str]) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=BOUND)
+    assert done.returncode == 0, done
+    return done.stdout
 
 
 def test_what_is_being_taken_in_is_counted_as_waiting(cli: CommandLine, tree: str) -> None:

@@ -25,7 +25,7 @@ except ImportError:  # as on Windows
 
 FOLDER = "inbox/.held"
 _SIGN = re.compile(r"\.[0-9a-f]{16}")
-_NUMBER = re.compile(r"[0-9]{1,4}")  # of a hold; whatever a longer one says, nobody has held a letter so often
+_NUMBER = re.compile(r"[0-9]{1,4}")  # of a hold: nobody has held a letter more often
 LONGEST = 200  # bytes of what a holder says of itself
 _PLAIN = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
 _DIRECTORY = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
