@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ from postroom.daemon import instance
 from postroom.model.ladder import Evidence, State
 from tests.agents.beginning import BEGINNINGS
 from tests.agents.conftest import MakeDesk
-from tests.agents.desk import ANA, NAME, Desk, postroom_in
+from tests.agents.desk import ANA, NAME, Desk, Posted, postroom_in
 from tests.agents.log import BOUND, until
 from tests.agents.pin import program
 
@@ -86,9 +87,15 @@ class Spoken:
         assert gate.asked == [ANA]
         return gate.message.id
 
-    def down(self) -> None:
+    def of_another_minute(self) -> manifests.Manifest:
+        """The one that runs, when it may be begun again."""
+        if self.name in BY_THE_MINUTE:
+            until(lambda: time.gmtime().tm_min != time.gmtime(self.began).tm_min, 61.0, "another minute")
+        return self.manifest()
+
+    def down(self, number: int = signal.SIGTERM) -> None:
         if process := instance.running(self.desk.home):
-            os.kill(host.pid_of(process), signal.SIGTERM)
+            os.kill(host.pid_of(process), number)
             until(lambda: host.is_gone(process), BOUND, "end of the daemon")
 
 
@@ -144,19 +151,59 @@ def check_permission(spoken: Spoken) -> None:
 
 def check_resumed(spoken: Spoken, first: str) -> None:
     """Killed in a turn that mail has begun: that mail is shown again, in the session in which it was."""
-    before = spoken.manifest()
-    if spoken.name in BY_THE_MINUTE:
-        until(lambda: time.gmtime().tm_min != time.gmtime(spoken.began).tm_min, 61.0, "another minute")
+    before = spoken.of_another_minute()
     one = spoken.desk.send(SLOW)
     spoken.rig.log.wait(one.mark)
     os.kill(host.pid_of(before.process), signal.SIGKILL)
+    check_goes_on(spoken, before, one, first)
+    assert f"may have been shown before\n{one.mark}" in spoken.rig.log.last(one.mark)
+    spoken.desk.note("acp resumed")
+
+
+def check_goes_on(spoken: Spoken, before: manifests.Manifest, one: Posted, first: str) -> None:
     until(lambda: spoken.manifest().process != before.process, BOUND, "restart")
+    spoken.began = time.time()
     assert spoken.desk.wait_seen(one.id).state is State.SEEN
     assert spoken.manifest().details["session"] == before.details["session"], spoken.sessions()
-    last = spoken.rig.log.last(one.mark)
-    assert first in last, "what was said before is gone"
-    assert "may have been shown before" in last
-    spoken.desk.note("acp resumed")
+    assert first in spoken.rig.log.last(one.mark), "what was said before is gone"
+
+
+def check_killed_idle(spoken: Spoken, first: str) -> None:
+    """What comes then is its next turn, in the session that there was, and is shown once."""
+    before = spoken.of_another_minute()
+    assert spoken.doing() == "idle"
+    os.kill(host.pid_of(before.process), signal.SIGKILL)
+    until(lambda: host.is_gone(before.process), BOUND, "its end")
+    one = spoken.desk.send("It did nothing when it was killed.")
+    check_goes_on(spoken, before, one, first)
+    assert spoken.rig.log.count(one.mark) == 1
+
+
+def check_daemon_killed(spoken: Spoken, first: str) -> None:
+    """In a turn that mail has begun: the next daemon starts the agent where it was, and shows that again."""
+    before = spoken.of_another_minute()
+    one = spoken.desk.send(SLOW)
+    spoken.rig.log.wait(one.mark)
+    spoken.down(signal.SIGKILL)
+    assert not spoken.desk.is_seen(one.id)
+    spoken("up", **spoken.env)
+    check_goes_on(spoken, before, one, first)
+    assert f"may have been shown before\n{one.mark}" in spoken.rig.log.last(one.mark)
+    until(lambda: host.is_gone(before.process), BOUND, "end of the one before")
+
+
+# Each with a desk of its own: Gemini CLI goes on with a session once, and does not find it a second time.
+@pytest.mark.parametrize("check", [check_killed_idle, check_daemon_killed])
+@pytest.mark.parametrize("name", ALL)
+def test_one_that_is_killed_while_idle_or_with_its_daemon_goes_on_with_its_session(
+    make_bare_desk: MakeDesk, name: str, check: Callable[[Spoken, str], None]
+) -> None:
+    spoken = Spoken(make_bare_desk(name))
+    try:
+        assert spoken.spawn()["doing"] == "idle"
+        check(spoken, check_idle(spoken))
+    finally:
+        spoken.down()
 
 
 def test_one_whose_hooks_carry_mail_is_woken_over_acp_and_shown_it_once(make_desk: MakeDesk) -> None:

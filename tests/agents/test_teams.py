@@ -19,6 +19,8 @@ TEAMMATE = {
     "description": "look", "subagent_type": "general-purpose", "name": "tester", "prompt": "⟦say LOOKED⟧",
     "run_in_background": True,
 }  # fmt: skip
+TASK = {"subject": "Look at the tray", "description": "All of it.", "activeForm": "Looking at the tray"}
+TODO = {"CLAUDE_CODE_ENABLE_TODO_TOOLS": "1"}  # else its model has no tool for tasks
 TEAMS = {"CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS": "1"}
 
 
@@ -55,5 +57,27 @@ def test_mail_in_the_inbox_of_an_idle_lead_reaches_its_model_and_is_seen_when_it
         assert "by claude-team (unverified)" in told
         assert "unverified (inbox)" in told
         assert rig.log.last().count("POSTED-TO-THE-TEAM") == 1
-        assert not list(Path(rig.place.home, ".claude", "tasks").glob("*/*.json"))
         cli.ok("stop", "lead")
+
+
+def test_a_task_that_claude_code_has_made_is_shown_and_its_file_stays_as_it_was(
+    make_rig: MakeRig, cli: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rig = make_rig("claude")
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", os.path.join(rig.place.home, ".claude"))
+    with rig.terminal(**TEAMS, **TODO) as terminal:
+        terminal.wait_idle()
+        begin = f"[[tool Agent {json.dumps(TEAMMATE, ensure_ascii=False)}]]"
+        terminal.submit(f"{begin} [[tool TaskCreate {json.dumps(TASK)}]] [[say BEGUN]]")
+        terminal.wait_screen("@tester finished")
+        terminal.wait_idle()
+        [team] = cli.ok("teams", "--json").json["teams"]
+        cli.ok("teams", "adopt", f"{team['team']}/team-lead", "--as", "lead")
+        [file] = Path(rig.place.home, ".claude", "tasks", team["team"]).glob("*.json")
+        before = file.read_bytes(), file.stat().st_mtime_ns
+        for name in ("lead", team["team"]):
+            [task] = cli.ok("tasks", name, "--json").json["tasks"]
+            assert (task["subject"], task["status"]) == ("Look at the tray", "pending")
+            assert "Look at the tray" in cli.ok("tasks", name).out
+        cli.ok("stop", "lead")
+        assert (file.read_bytes(), file.stat().st_mtime_ns) == before

@@ -1,5 +1,6 @@
 """What every bridge must do. A new one is added to `CASES`, and to nothing else."""
 
+import inspect
 import json
 import os
 import shutil
@@ -294,6 +295,32 @@ NOT_STARTED = {
         "test_an_agent_that_was_killed_is_gone_and_gets_nothing": (
             (_TEAM, "test_nothing_is_written_for_a_team_whose_lead_has_ended"),
         ),
+        "test_an_interrupt_says_what_was_proven": (
+            (_TEAM, "test_what_its_way_says_it_is_and_nothing_of_it_is_ours_to_stop_or_to_end"),
+        ),
+        "test_a_text_goes_to_an_agent_at_work_only_by_a_bridge_that_says_so": (
+            (_TEAM, "test_while_the_last_one_is_unread_only_what_may_go_to_one_at_work_is_written"),
+        ),
+        "test_a_proof_from_before_proves_nothing_that_was_handed_over_after_it": (
+            (_TEAM, "test_that_one_was_taken_out_proves_nothing_of_the_next"),
+        ),
+        "test_the_end_of_a_bridge_is_the_end_of_a_child_of_ours": (
+            (_TEAM, "test_what_its_way_says_it_is_and_nothing_of_it_is_ours_to_stop_or_to_end"),
+        ),
+        "test_a_bridge_is_what_its_way_says": (
+            (_TEAM, "test_what_its_way_says_it_is_and_nothing_of_it_is_ours_to_stop_or_to_end"),
+        ),
+    },
+}
+# What has no sense for one that we do not start, that rings for nobody, and is written to at once.
+NO_SENSE = {
+    "claude-team": {
+        "test_an_assent_that_is_withdrawn_before_the_text_is_submitted_keeps_it_from_being",
+        "test_whoever_attends_is_rung_for_when_something_is_to_be_received",
+        "test_what_comes_out_is_received_in_bounded_pieces_and_nothing_is_lost_unsaid",
+        "test_an_agent_is_started_once_at_a_time_and_again_when_it_has_ended",
+        "test_of_two_that_start_an_agent_at_once_one_does",
+        "test_what_is_left_of_a_run_is_cleared_and_twice_does_no_harm",
     },
 }
 # What is handed to others is carried to a mailbox: for each property of that, the test that shows it there.
@@ -588,6 +615,19 @@ def test_what_is_left_of_a_run_is_cleared_and_twice_does_no_harm(trial: Trial):
     assert not host.is_gone(trial.berth.process)
     trial.ready()
     assert trial.is_mailbox or trial.deliver(Text(MAIL)).result in (Result.PROVEN, Result.HANDED)
+
+
+@pytest.mark.parametrize("name", NOT_STARTED)
+def test_of_a_bridge_that_is_not_tried_here_every_property_is_shown_elsewhere_or_has_no_sense(name: str):
+    properties = {
+        each
+        for each, test in globals().items()
+        if each.startswith("test_") and "trial" in inspect.signature(test).parameters
+        if not getattr(test, "pytestmark", None)  # else it is of one kind only
+    }
+    assert len(properties) > 12
+    assert not NOT_STARTED[name].keys() & NO_SENSE[name]
+    assert NOT_STARTED[name].keys() | NO_SENSE[name] == properties
 
 
 @pytest.mark.parametrize("others_of", [CARRIED, *NOT_STARTED.values()], ids=["files", *NOT_STARTED])

@@ -14,6 +14,7 @@ import pytest
 from postroom import host
 from postroom.bridges.contract import Assent, Bridge, Heard, Kind, Launch, Result, Text
 from postroom.bridges.process import lines, piped, pty, stream
+from postroom.bridges.process.child import Child
 from postroom.errors import BridgeError
 from tests.bridged import Record
 from tests.process import BOUND, ROOT, environment, until
@@ -86,6 +87,33 @@ def test_an_end_is_heard_though_another_process_still_holds_its_output(start: St
     assert not host.is_gone(host.identity_of(other))
     child.bridge.close()
     until(lambda: host.is_gone(host.identity_of(other)))
+
+
+class Unheard:
+    """Who hears nothing."""
+
+    def heard(self, stream: str, data: bytes) -> None:
+        pass
+
+    def ended(self, code: int) -> None:
+        pass
+
+
+def test_what_a_child_that_has_just_ended_has_left_is_given_nothing_though_its_end_is_not_heard_yet(
+    tmp_path: Path,
+):
+    child = Child(
+        launch(tmp_path, "/bin/sh", "-c", "exec 3<&0; sleep 1000 <&3 & touch begun; wait"), Unheard()
+    )
+    try:
+        until((tmp_path / "begun").exists)
+        assert child.objection(0.0) == ""
+        os.kill(child.pid, signal.SIGKILL)
+        until(lambda: host.is_gone(child.process))
+        assert (child.objection(0.0), child.write(b"x", 0.0)) == ("offline", 0)
+    finally:
+        child.listen()
+        child.close()
 
 
 @pytest.mark.promise("children")

@@ -28,6 +28,7 @@ from tests.tui.stage import Pane, Role, Stage, patiently
 SOON = "postroom.daemon.route._FIRST=0.1 postroom.bridges.server.ledger._SOON=0.1"
 LATE = "postroom.daemon.route._FIRST=600.0"
 BRIEF = " postroom.bridges.opencode.http._ASK=0.5"
+BRIEFLY = " postroom.bridges.codex.thread._ASK=0.5 postroom.bridges.codex.terminal._ASK=0.5"
 
 
 class Routed:
@@ -68,6 +69,13 @@ class Codex(Routed):
 
     def begin(self) -> None:
         self.listening = Listening(self._home, self.server)
+
+    def hang(self) -> None:
+        """It takes connections and calls, and answers none."""
+        self.server.mute.update(_ASKED)
+
+
+_ASKED = ("initialize", *(f"thread/{each}" for each in ("loaded/list", "read", "turns/list", "queue/add")))
 
 
 class Opencode(Routed):
@@ -128,16 +136,24 @@ def test_mail_goes_to_the_server_while_that_answers_and_nothing_is_typed(house: 
     assert house.delivery(sent.id).route == "codex"
     assert "What does the build say?" in codex.record.texts()[0]
     assert codex.pane.submitted() == []
+    calls = codex.server.calls
+    assert (calls.count("thread/queue/add"), calls.count("turn/start")) == (1, 0), "a person may be at it"
     assert codex.routes() == [], "nothing is to be told where the best one is used from the beginning"
 
 
 @pytest.mark.promise("next-route")
-def test_a_server_that_does_not_answer_is_left_for_the_pane_and_that_is_said(house: House, codex: Codex):
-    house.daemon(SEAMS=LATE)
+@pytest.mark.parametrize("how", ["gone", "mute"])
+def test_a_server_that_does_not_answer_is_left_for_the_pane_and_that_is_said(
+    house: House, codex: Codex, how: str
+):
+    house.daemon(SEAMS=LATE + BRIEFLY)
     first = house.room.send("builder", "first")
     house.seen(first.id, Evidence.RUNTIME_ACK)
-    codex.end()
-    patiently(lambda: codex.route() == "tmux")
+    if how == "gone":
+        codex.end()
+        patiently(lambda: codex.route() == "tmux")
+    else:
+        codex.hang()  # which nobody notices before it is asked
     second = house.room.send("builder", "second")
     house.seen(second.id, Evidence.TERMINAL)
     assert house.delivery(second.id).route == "tmux"

@@ -200,6 +200,20 @@ def test_a_program_that_is_no_server_is_ended_and_what_it_printed_is_told(
 # Codex asks
 
 
+def test_a_codex_of_our_own_begins_a_turn_with_what_it_is_given_and_queues_nothing(
+    tmp_path: os.PathLike[str],
+):
+    """One that a terminal shares is given it by its queue: see `test_routes.py`."""
+    child = Child("codex", os.fspath(tmp_path))
+    try:
+        assert child.deliver("hello") == (Result.HANDED, "")
+        until(child.proofs)
+    finally:
+        child.bridge.close()
+    calls = Record(f"{child.record.path}.calls").texts()
+    assert (calls.count("turn/start"), calls.count("thread/queue/add")) == (1, 0)
+
+
 @pytest.mark.parametrize(("option", "decision"), [("accept", "accept"), ("", "decline"), ("what", "decline")])
 def test_what_codex_asks_is_passed_on_and_only_a_yes_is_a_yes(
     tmp_path: os.PathLike[str], option: str, decision: str

@@ -88,6 +88,46 @@ def test_it_is_seen_when_it_was_taken_out_or_read_and_not_before(crew: Crew, mem
     assert member.observe().reason == ""
 
 
+def test_that_one_was_taken_out_proves_nothing_of_the_next(crew: Crew, member: bridge.Member):
+    member.deliver(Text("first"), WILLING)
+    crew.write("inboxes/team-lead.json", [])
+    assert member.deliver(Text("second"), WILLING).result is Result.HANDED
+    assert member.receive() == []
+    crew.write("inboxes/team-lead.json", [])
+    [heard] = member.receive()
+    assert heard.proves is Evidence.INBOX
+
+
+def test_while_the_last_one_is_unread_only_what_may_go_to_one_at_work_is_written(
+    crew: Crew, member: bridge.Member
+):
+    member.deliver(Text("first"), WILLING)
+    assert member.deliver(Text("second"), WILLING).reason == "busy"
+    assert member.deliver(Text("third", while_busy=True), WILLING).result is Result.HANDED
+    assert [one["text"] for one in crew.entries] == ["first", "third"]
+
+
+def test_what_its_way_says_it_is_and_nothing_of_it_is_ours_to_stop_or_to_end(
+    crew: Crew, member: bridge.Member
+):
+    can = member.capabilities()
+    assert (member.name, can) == (bridge.NAME, bridge.CAPABILITIES)
+    assert (can.busy, can.owned, can.interrupts, can.screen, can.output) == (True, False, False, False, False)
+    assert "\n" not in bridge.ABOUT
+    stopped = member.interrupt()
+    assert (stopped.proven, bool(stopped.words), member.screen(), member.terminal()) == (
+        False,
+        True,
+        "",
+        None,
+    )
+    member.deliver(Text("hello"), WILLING)
+    member.close()
+    bridge.end(Berth("a1", "p/lead", host.identity_of(crew.lead.pid)))
+    assert not host.is_gone(host.identity_of(crew.lead.pid))
+    assert [one["text"] for one in crew.entries] == ["hello"]
+
+
 def test_of_an_inbox_that_went_with_its_team_nobody_can_tell(crew: Crew, member: bridge.Member):
     member.deliver(Text("hello"), WILLING)
     (crew.path / "config.json").unlink()

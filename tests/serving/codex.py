@@ -272,7 +272,7 @@ class AppServer:
 
 
 def serve_stdio(record: Record) -> None:
-    server = AppServer(record)
+    server, calls = AppServer(record), Record(f"{record.path}.calls")
 
     def say(what: Any) -> None:
         sys.stdout.write(json.dumps(what) + "\n")
@@ -280,6 +280,7 @@ def serve_stdio(record: Record) -> None:
 
     server.connect(say)
     for line in sys.stdin:
+        calls.note(json.loads(line).get("method", ""))
         server.hear(json.loads(line), say)
 
 

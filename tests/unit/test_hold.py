@@ -29,6 +29,19 @@ def test_what_one_has_another_does_not_get(mailbox: str):
     other.close()
 
 
+@pytest.mark.timeout(20)  # else each hold that there might have been is looked for
+@pytest.mark.parametrize("number", ["999999999999", "9" * 200, "\u0663"])
+def test_what_is_called_a_hold_as_nobody_has_held_is_none_and_nobody_counts_to_it(mailbox: str, number: str):
+    one = holds(mailbox)
+    os.mkdir(os.path.join(mailbox, FOLDER))
+    with open(os.path.join(mailbox, FOLDER, f"{LETTERS[0]}.{number}"), "wb"):
+        pass
+    assert one.take(LETTERS, 1) == [(LETTERS[0], False)]
+    one.done(LETTERS[0])
+    one.close()
+    assert os.listdir(os.path.join(mailbox, FOLDER)) == [f"{LETTERS[0]}.{number}"]
+
+
 def test_what_is_done_leaves_nothing_behind(mailbox: str):
     one = holds(mailbox)
     for letter, _ in one.take(LETTERS, 5):

@@ -6,6 +6,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator
 from queue import Queue
 
@@ -26,7 +27,7 @@ from postroom.room.local import LocalRoom
 from tests.commandline import CommandLine
 from tests.machine import unshare
 from tests.postal import Agent
-from tests.process import BOUND, ROOT, until
+from tests.process import BOUND, ROOT, environment, until
 
 
 @pytest.fixture
@@ -506,6 +507,62 @@ def waiting(cli: CommandLine) -> int:
     return alice["waiting"]
 
 
+ALONE = """
+mount -t tmpfs none "$1" && mkdir "$1/$3" && mount --bind "$2/$3" "$1/$3" && shift 3 && exec "$@"
+"""
+SENDS = """
+import os, sys
+from postroom import Mailbox
+tree, name = sys.argv[1:]
+with Mailbox(tree, name) as box:
+    box.send("alice", "from the container", id="1")
+    print(type(box._counter).__name__, *os.listdir(tree))
+"""
+
+
+@pytest.mark.parametrize("is_named", [True, False])
+def test_a_program_that_sees_only_its_mailbox_leaves_its_letters_to_who_serves_it_also_before_that_looked(
+    cli: CommandLine, tree: str, tmp_path: os.PathLike[str], is_named: bool
+) -> None:
+    os.mkdir(os.path.join(tree, "bob"))
+    with LocalRoom(cli.home, Settings(), project="p") as room:
+        if is_named:
+            trees.add(room, tree, "bob", room.scope)
+        else:
+            assert len(trees.appear(room, trees.Tree(tree, "p"))) == 1
+    here = os.path.join(tmp_path, "container")
+    os.mkdir(here)
+    program = [*unshare("-m"), "sh", "-ec", ALONE, "sh", here, tree, "bob", sys.executable, "-c", SENDS]
+    said = subprocess.run(
+        [*program, here, "bob"], capture_output=True, text=True, check=False, env=environment(), timeout=BOUND
+    )
+    assert (said.stdout.split(), said.stderr) == (["Served", "bob"], "")
+    cli.ok("up")
+    [letter] = cli.ok("wait", "--as", "alice", "--timeout", "20", "--json").json["messages"]
+    assert (letter["body"], letter["verified"]) == ("from the container", "mailbox")
+    cli.ok("ack", letter["id"], "--as", "alice")
+    box = Agent(os.path.join(tree, "bob"))
+    until(lambda: box.names("receipts") and box.receipt("1")["recipients"][0]["state"] == "acked")
+    assert (waiting(cli), box.names("outbox", "rejected")) == (0, [])
+
+
+def test_one_whose_inbox_is_gone_when_it_is_added_again_is_not_said_to_have_seen_what_lay_there(
+    cli: CommandLine, tree: str
+) -> None:
+    """A mark that is put there anew must not pass for the old one."""
+    bob = Agent(os.path.join(tree, "bob"))
+    cli.ok("mailbox", "add", tree, "bob")
+    ref = cli.sent("bob", "hello", sender="alice")
+    until(bob.inbox)
+    end(cli.home, signal.SIGKILL)
+    [served] = manifests.every(cli.home)
+    manifests.remove(cli.home, served.agent)
+    shutil.rmtree(bob.path("inbox"))
+    cli.ok("mailbox", "add", tree, "bob")
+    until(bob.inbox)
+    assert (cli.receipt(ref)["state"], bob.inbox()[0]["mayBeRepeat"]) == ("offered", True)
+
+
 JAIL = """
 mount -t tmpfs none "$1" && cd "$1" && mkdir mail dev
 for each in usr bin lib lib64; do
@@ -529,7 +586,9 @@ def test_an_agent_in_a_container_that_shares_only_its_mailbox_holds_a_conversati
         file.write(found[0])
     os.mkdir(root)
     cli.ok("mailbox", "add", tree, "builder")
-    jail = [*unshare("-m", "-n", "--pid", "--fork", "--kill-child"), "sh", "-ec", JAIL, "sh"]
+    spaces = unshare("-m", "-n", "--pid", "--fork", "--kill-child")
+    jail = [*spaces, "sh", "-ec", JAIL, "sh"]
+    check_confined(spaces, [*jail, root, os.path.join(tree, "builder")], tree)
     with subprocess.Popen([*jail, root, os.path.join(tree, "builder"), script]) as agent:
         try:
             for question in ("Is it built?", "And now?"):
@@ -540,6 +599,23 @@ def test_an_agent_in_a_container_that_shares_only_its_mailbox_holds_a_conversati
         finally:
             agent.kill()
     assert Agent(os.path.join(tree, "builder")).names("outbox", "rejected") == []
+
+
+def check_confined(spaces: list[str], jail: list[str], tree: str) -> None:
+    """Who is in it has a network of its own, a root of its own, and of the tree one mailbox only."""
+    looks = f"{tree}.sh"
+    with open(looks, "w", encoding="utf-8") as file:
+        file.write(f'echo /*; ls "$1"; ls -d {tree} {os.path.dirname(tree)} || echo nothing else\n')
+    said = printed([*jail, looks]).splitlines()
+    assert set(said[0].split()) <= {"/agent.sh", "/bin", "/dev", "/lib", "/lib64", "/mail", "/usr"}
+    assert said[1:] == ["inbox", "outbox", "receipts", "nothing else"]
+    assert printed([*spaces, "readlink", "/proc/self/ns/net"]).strip() != os.readlink("/proc/self/ns/net")
+
+
+def printed(command: list[str]) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=BOUND)
+    assert done.returncode == 0, done
+    return done.stdout
 
 
 def test_what_is_being_taken_in_is_counted_as_waiting(cli: CommandLine, tree: str) -> None:

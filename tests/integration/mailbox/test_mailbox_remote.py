@@ -164,6 +164,16 @@ def test_a_broken_object_takes_no_letters_receipt_that_has_its_name_as_id(
     assert bob.wait_for_ack("job-1", 0) is True
 
 
+def test_whoever_carries_there_looks_again_within_five_seconds_though_nothing_is_to_be_done(
+    room: LocalRoom, post: Post, site: Site
+):
+    with contextlib.closing(Carrier(room, room.who("bob").id, RemoteShelf(site.url, "bob"))) as carrier:
+        while (pause := carrier.step()) == 0.0:
+            pass
+        assert pause is not None
+        assert 0.0 < pause <= 5.0
+
+
 # -------------------------------------------------------------------------------- nothing is lost
 
 
@@ -482,6 +492,8 @@ def test_a_tree_that_nobody_serves_is_told_as_such(server: S3 | Sshd, tmp_path: 
         "s3://",
         "sftp://host",
         "sftp://host:port/mail",
+        "s3a://bucket/mail",
+        "az://container/mail",
         "://",
     ],
 )

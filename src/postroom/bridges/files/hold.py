@@ -26,6 +26,7 @@ except ImportError:  # as on Windows
 
 FOLDER = "inbox/.held"
 _SIGN = re.compile(r"\.[0-9a-f]{16}")
+_NUMBER = re.compile(r"[0-9]{1,4}")  # of a hold: nobody has held a letter more often
 LONGEST = 200  # bytes of what a holder says of itself
 _PLAIN = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
 _READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | _PLAIN
@@ -106,7 +107,7 @@ class Holds:
         here, found = set(letters), dict[str, int]()
         for name in self._place.names():
             letter, _, number = name.rpartition(".")
-            if letter in here and number.isdecimal():
+            if letter in here and _NUMBER.fullmatch(number):
                 found[letter] = max(found.get(letter, 0), int(number) + 1)
             elif _is_hold(name) and letter not in here and not self._lives(self._place.read(name)):
                 self._place.remove(name)
@@ -143,7 +144,7 @@ class Holds:
 def _is_hold(name: str) -> bool:
     """What has another name is nobody's that we know."""
     letter, _, number = name.rpartition(".")
-    return numbered(letter) is not None and number.isdecimal()
+    return numbered(letter) is not None and _NUMBER.fullmatch(number) is not None
 
 
 def is_ours(name: str) -> bool:

@@ -23,8 +23,8 @@ BASE, SIGN = ".postroom", ".postroom/served"
 _TIDY = 1800.0  # seconds between two looks for what is half-written
 _WRITTEN = (Folder.INBOX, FOLDER, Folder.OUTBOX, Folder.TAKING, Folder.REJECTED, Folder.RECEIPTS)
 _SFTP = ("sftp", "ssh")
-_OBJECTS = ("s3", "s3a", "gs", "gcs", "abfs", "az")
-_NEEDS = {"gs": "gcsfs", "gcs": "gcsfs", "abfs": "adlfs", "az": "adlfs"}
+_OBJECTS = ("s3", "gs")
+_NEEDS = {"gs": "gcsfs"}
 
 
 def is_remote(place: str) -> bool:
@@ -176,7 +176,7 @@ class RemoteShelf:
         self._depot.remove(self._path(folder, name))
 
     def pack(self, seconds: float) -> int:
-        """None: how long ago something was done is told by the store's clock, which may not be ours."""
+        """None: all that was ever done with would be listed, and a clock that is not ours tell its age."""
         return 0
 
     def tidy(self) -> None:

@@ -8,7 +8,8 @@ already, or one under it, becomes a mailbox only when a person says so.
 import json
 import os
 import platform
-from contextlib import ExitStack, closing
+from collections.abc import Generator
+from contextlib import ExitStack, closing, contextmanager
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -18,7 +19,7 @@ from postroom.bridges.files import left, note
 from postroom.bridges.files import place as places
 from postroom.bridges.files.box import ROUTE
 from postroom.bridges.files.left import Left
-from postroom.bridges.files.shelf import Shelf
+from postroom.bridges.files.shelf import MARK, Folder, Shelf
 from postroom.bridges.files.withdrawal import clear as clear_letters
 from postroom.bridges.files.withdrawal import withdraw
 from postroom.bridges.manifest import Manifest
@@ -91,10 +92,12 @@ def add(room: LocalRoom, place: str, wanted: str, scope: Scope) -> tuple[Manifes
             hint=f"Let go of it first: postroom stop {known.address}",
         )  # fmt: skip
     _check_alone(room, place)
-    _make(place, folder)
-    if known is not None and known.details.get("tree") == place:
-        return known, False
-    _mark(room, place)
+    with _made(place, folder) as shelf:
+        if known is not None and known.details.get("tree") == place:
+            return known, False
+        _mark(room, place)
+        if not shelf.has(Folder.INBOX, MARK):  # a program may see nothing else of a tree that is served
+            shelf.write(Folder.INBOX, MARK, b"")
     with room.write() as tx:  # last: what could not be made leaves nobody behind
         agent = directory.join(tx, wanted, scope, {})
     return _serve(room, place, folder, agent), True
@@ -120,10 +123,12 @@ def _manifest(room: LocalRoom, place: str, folder: str, agent: Agent) -> Manifes
     return Manifest(agent.id, agent.address, ROUTE, details=details, cwd=room.home)
 
 
-def _make(place: str, folder: str) -> None:
+@contextmanager
+def _made(place: str, folder: str) -> Generator[Shelf]:
     try:
         with closing(places.shelf(place, folder)) as shelf:
             shelf.make()
+            yield shelf
     except FileNotFoundError as exc:
         raise BridgeError(f"{place} is not there any more", hint=f"Make it again: mkdir -p {place}") from exc
 

@@ -146,6 +146,8 @@ class Child:
     def _objection(self, patience: float) -> str:
         if self._ended.is_set() or self._input < 0:
             return "offline"
+        if host.is_gone(self.process):  # which is not heard yet; what it has left may read on
+            return "offline"
         poll = select.poll()
         poll.register(self._input, select.POLLOUT)
         found = poll.poll(max(0.0, patience) * 1000)

@@ -1,5 +1,6 @@
 """What somebody may put into a mailbox who means no good, or nothing in particular."""
 
+import contextlib
 import json
 import os
 import socket
@@ -11,11 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
+from postroom import Mailbox
 from postroom.bridges.files import outbox
 from postroom.bridges.files.local import LocalShelf
 from postroom.bridges.files.shelf import Folder
 from postroom.config import Settings
-from postroom.errors import BridgeError, InvalidLetter
+from postroom.errors import BridgeError, InvalidLetter, PostroomError
 from postroom.room.local import LocalRoom
 from tests.postal import UNLIMITED, Postal
 
@@ -189,6 +191,7 @@ def test_very_many_files_are_taken_in_by_and_by(room: LocalRoom, bob: Postal) ->
     assert len(bob.inbox()) <= 20, "it is told of them together"
 
 
+OWN = ("", "bob", "p/bob")  # what may stand in `from`: whose it is, its place tells
 IDS = some.sampled_from(["1", "2", "3"]) | some.text(min_size=1, max_size=5)  # some of them come twice
 LETTERS = some.fixed_dictionaries(
     {"id": IDS, "to": some.sampled_from(["alice", "bob", "@all", "nobody", ""])},
@@ -205,6 +208,11 @@ LETTERS = some.fixed_dictionaries(
         "priority": some.sampled_from(["urgent", "medium", "7"]),
         "requiresAck": some.booleans(),
         "expiresAt": some.sampled_from(["2020-01-01T00:00:00Z", "2999-01-01T00:00:00+01:00", "9"]),
+        "from": some.sampled_from([*OWN, "alice", "other/bob", "human:ana"]) | some.text(max_size=5),
+        "thread": some.sampled_from(["1", "deadbeef", "01a1ec3f-d83b-7369-9bdb-d99517156075"])
+        | some.text(max_size=5),
+        "metadata": some.dictionaries(some.text(max_size=3), some.integers() | some.text(), max_size=2),
+        "timestamp": some.sampled_from(["2020-01-01T00:00:00Z", "9"]) | some.text(max_size=5),
     },
 )
 JSON = some.recursive(
@@ -279,10 +287,18 @@ def check_sent(room: LocalRoom, bob: Postal, aside: list[str]) -> None:
     for name, letters in written(bob.path("outbox", "processed")):
         for n, one in enumerate(letters):
             if f"{name}.{n + 1}.json" not in aside and one.get("type") not in ("ack", "nack"):
-                said = one.get("subject") or "", content(one.get("body"), one.get("payload"))
+                assert (one.get("from") or "") in OWN, "it speaks for somebody else"
+                said = (
+                    one.get("subject") or "",
+                    content(one.get("body"), one.get("payload")),
+                    one.get("metadata") or {},
+                )
                 assert wanted.setdefault(str(one["id"]), said) == said, "two letters of one id"
     sent = [message for message, _ in room.sent("bob", limit=500)]
-    found = {message.key: (message.subject, content(message.body, message.payload)) for message in sent}
+    found = {
+        message.key: (message.subject, content(message.body, message.payload), message.metadata or {})
+        for message in sent
+    }
     assert found == {f"file:{id}": said for id, said in wanted.items()}
     assert len(sent) == len(found)
     read = {mail.message.id for mail in room.peek("alice", limit=500)}
@@ -303,6 +319,80 @@ def check_set_aside(bob: Postal, aside: list[str]) -> None:
     assert not [error for error in why.values() if CRASH in error["message"]]
     told = [one["body"] for one in bob.inbox() if "set aside" in one.get("body", "")]
     assert bool(told) == bool(aside)
+
+
+NAMES = some.text("abc\n %$äé", min_size=1, max_size=6)
+NUMBERED = some.sampled_from(["0-0000000001-deadbeef", "2-0000000001-deadbeef", "3-9999999999-0a1b2c3d"])
+HOLDS = some.tuples(
+    some.sampled_from(["a.json", *(f"real {n}" for n in range(3))])
+    | NUMBERED.map(lambda name: f"{name}.json"),
+    some.sampled_from(["0", "1", "03", "\u0663", "-1", "999999999999", "9" * 200]),
+).map(".".join)
+RECEIPTS = some.fixed_dictionaries(
+    {
+        "accepted": some.booleans() | JSON,
+        "recipients": some.lists(
+            JSON | some.fixed_dictionaries({"to": JSON, "state": some.sampled_from(["seen", "dead", "x"])}),
+            max_size=2,
+        )
+        | JSON,
+    },
+    optional={"error": JSON | some.fixed_dictionaries({"message": JSON, "code": JSON}), "file": JSON},
+).map(lambda value: json.dumps(value).encode())
+KINDS = some.sampled_from([b"", None, "a link"])  # in place of what is in a file: a directory, a link
+AGENTS_SIDE = some.fixed_dictionaries({
+    "inbox": some.dictionaries((NAMES | NUMBERED).map(lambda name: f"{name}.json"), ANY | KINDS, max_size=4),
+    "inbox/.held": some.dictionaries(HOLDS | NAMES | some.just(".0123456789abcdef"), ANY | KINDS, max_size=4),
+    "receipts": some.dictionaries(
+        some.sampled_from(["1.json", "1.json.gz", "2.json"]), ANY | RECEIPTS | KINDS, max_size=3
+    ),
+})  # fmt: skip
+
+
+def put(path: str, what: bytes | str | None) -> None:
+    """A file, a directory (None), or a link to nothing."""
+    if what is None:
+        os.mkdir(path)
+    elif isinstance(what, str):
+        os.symlink(what, path)
+    else:
+        with open(path, "wb") as file:
+            file.write(what)
+
+
+@settings(max_examples=120)
+@given(AGENTS_SIDE)
+def test_whatever_lies_on_an_agents_side_its_mail_is_received_once_and_its_errors_are_ours(
+    found: dict[str, dict[str, bytes | str | None]],
+) -> None:
+    base = "/dev/shm" if os.path.isdir("/dev/shm") else None
+    with tempfile.TemporaryDirectory(dir=base) as place:
+        room = LocalRoom(os.path.join(place, "home"), UNLIMITED, agent="alice", project="p")
+        room.join("alice")
+        bob = Postal(room, os.path.join(place, "tree"))
+        refs = [room.send("bob", f"letter {n}").id for n in range(3)]
+        bob.carry()
+        real = {f"real {n}": name for n, name in enumerate(bob.names("inbox"))}
+        os.mkdir(bob.path("inbox", ".held"))
+        for folder, files in found.items():
+            for name, what in files.items():
+                stem, _, number = name.rpartition(".")
+                put(bob.path(folder, f"{real[stem]}.{number}" if stem in real else name), what)
+        received = list[str]()
+        box = Mailbox(bob.tree, "bob")
+        for _ in range(3):
+            with contextlib.suppress(PostroomError):
+                received += [one.id for one in box.receive()]
+        for id in ("1", "2", "deadbeef"):
+            with contextlib.suppress(PostroomError):
+                assert box.wait_for_ack(id, 0) in (True, False)
+        with contextlib.suppress(PostroomError):
+            box.close()
+        bob.carry()
+        assert sorted(one for one in received if one in refs) == sorted(refs)
+        assert [bob.state(ref) for ref in refs] == ["seen"] * 3
+        bob.close()
+        room.close()
 
 
 def test_a_shelf_reads_what_was_there_and_tells_when_it_is_another(tmp_path: os.PathLike[str]) -> None:

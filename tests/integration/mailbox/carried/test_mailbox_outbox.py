@@ -386,6 +386,41 @@ def test_the_history_of_a_mailbox_is_gzipped_by_age(room: LocalRoom, bob: Postal
         assert json.load(file)["id"] == "1"
 
 
+HISTORY = (("inbox", "processed"), ("outbox", "processed"), ("receipts",))
+
+
+def history(room: LocalRoom, bob: Postal) -> list[list[str]]:
+    """What is in each of its folders, once there is something in all of them."""
+    room.send("bob", "hello")
+    bob.put("a.json", {"id": "1", "to": "alice", "payload": "hi", "requiresAck": True})
+    bob.carry()
+    room.ack(room.peek("alice")[0].id, agent="alice")
+    bob.put_away()
+    bob.carry()
+    found = [bob.names(*folder) for folder in HISTORY]
+    assert [len(names) for names in found] == [1, 1, 1]
+    return found
+
+
+@pytest.mark.parametrize("limits", [UNLIMITED._replace(mailbox_gzip_seconds=0.01)])
+def test_whoever_carries_gzips_what_was_read_what_was_sent_and_the_receipts(
+    room: LocalRoom, bob: Postal
+) -> None:
+    packed = [[f"{name}.gz" for name in names] for names in history(room, bob)]
+    until(lambda: (bob.again(), [bob.names(*folder) for folder in HISTORY])[1] == packed)
+    with gzip.open(bob.path("receipts", "1.json.gz")) as file:
+        assert json.load(file)["id"] == "1"
+
+
+@pytest.mark.parametrize("limits", [UNLIMITED._replace(mailbox_gzip_seconds=age) for age in (0.0, 3600.0)])
+def test_whoever_carries_gzips_nothing_that_is_young_and_nothing_at_all_if_told_so(
+    room: LocalRoom, bob: Postal
+) -> None:
+    before = history(room, bob)
+    bob.again()
+    assert [bob.names(*folder) for folder in HISTORY] == before
+
+
 @pytest.mark.promise("mailbox-once")
 def test_history_of_the_same_name_is_kept_when_it_is_gzipped(room: LocalRoom, bob: Postal) -> None:
     for n in range(3):
