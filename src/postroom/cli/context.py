@@ -63,6 +63,8 @@ class Context:
                 self._room, self.refused = open_as_usual(args.home, args.project), exc
             if args.caller:
                 self._room.claim(args.caller)
+            elif witness := self._room.scope.witness:
+                witness.person = _person
         return self._room
 
     @property
@@ -165,6 +167,13 @@ class Context:
             sys.stderr.write(text + "\n")
         except OSError:
             pass
+
+
+def _person() -> str:
+    """Asked for only where nobody is named, and nothing tells who calls."""
+    from postroom.cli.person import sitting
+
+    return sitting()
 
 
 def _is_like_address(home: str) -> bool:
