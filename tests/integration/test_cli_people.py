@@ -300,7 +300,7 @@ def test_who_answers_or_acknowledges_a_gate_is_told_how_to_decide_it(cli: Comman
     for agent in ("builder", "human:ana"):
         cli.ok("join", agent)
     gate = cli.sent("human:ana", "May I deploy?", "--type", "decision_gate", sender="builder")
-    note = f"this decides nothing; to decide: postroom decide {gate[-8:]} OPTION"
+    note = f"this decides nothing; to decide: postroom --as human:ana decide {gate[-8:]} OPTION"
     done = cli.ok("reply", gate, "approve", "--as", "human:ana")
     assert done.err == f"Sent, but {note}\n"
     assert "held back" not in done.out

@@ -151,6 +151,14 @@ class Context:
 
         return json.dumps(document, ensure_ascii=self.out.is_terminal or not self.out.utf8)
 
+    def as_called(self, text: str) -> str:
+        """A text in which commands have the `--home` and the `--as` of this call."""
+        if not (self._args.home or self._args.caller) or "postroom " not in text:
+            return text
+        from postroom.cli.again import as_called
+
+        return as_called(text, self._args)
+
     def note(self, text: str, *, whole: bool = False) -> None:
         """What is not data, on standard error; `--quiet` and `--json` want none of it.
 
@@ -162,6 +170,7 @@ class Context:
 
         indent, text = len(text) - len(text.lstrip(" ")), clean(text)
         if not whole:
+            text = self.as_called(text)
             text = " " * indent + Output(sys.stderr).fold(text[indent:], indent + 2)
         try:
             sys.stderr.write(text + "\n")
