@@ -300,12 +300,13 @@ def test_who_answers_or_acknowledges_a_gate_is_told_how_to_decide_it(cli: Comman
     for agent in ("builder", "human:ana"):
         cli.ok("join", agent)
     gate = cli.sent("human:ana", "May I deploy?", "--type", "decision_gate", sender="builder")
-    note = f"this decides nothing; to decide: postroom --as human:ana decide {gate[-8:]} OPTION"
+    note = f"this decides nothing; to decide: postroom decide {gate[-8:]} OPTION"
+    told = note.replace("postroom", "postroom --as human:ana")
     done = cli.ok("reply", gate, "approve", "--as", "human:ana")
-    assert done.err == f"Sent, but {note}\n"
+    assert done.err == f"Sent, but {told}\n"
     assert "held back" not in done.out
     assert cli.ok("reply", gate, "yes", "--json", "--as", "human:ana").json["note"] == note
-    assert cli.ok("ack", gate, "--as", "human:ana").err == f"Acknowledged, but {note}\n"
+    assert cli.ok("ack", gate, "--as", "human:ana").err == f"Acknowledged, but {told}\n"
     assert cli.ok("ack", gate, "--json", "--as", "human:ana").json["note"] == note
     cli.ok("decide", gate, "approve", "--as", "human:ana")
     assert cli.ok("ack", gate, "--as", "human:ana").err == ""
