@@ -31,8 +31,8 @@ def warn_of_port(page: "Json", context: "Context") -> None:
     port = config.settings(context.room().home).http_port
     if not _is_at(page, port):
         context.note(
-            f"warning: the daemon that runs was started without {name}={port}. To have it there: postroom down; "
-            f"{name}={port} postroom up"
+            f"warning: the daemon that runs was started without {name}={port}. To have it there: "
+            f"postroom down; {name}={port} postroom up"
         )
 
 
