@@ -23,7 +23,7 @@ def test_agents_shows_who_is_here_and_what_waits_for_them(cli: CommandLine):
     cli.sent("reviewer", "please look")
     lines = cli.ok("agents").out.splitlines()
     [reviewer] = [line for line in lines if "p/reviewer" in line]
-    assert reviewer.split()[2:6] == ["1", "0", "not", "listening"]
+    assert reviewer.split()[2:6] == ["1", "0", "not", "running"]
     assert "ADDRESS" in lines[0]
     assert "ADDRESS" not in cli.ok("agents", "--quiet").out
     assert "before you merge" in reviewer

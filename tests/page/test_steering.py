@@ -98,7 +98,7 @@ def test_the_page_and_the_terminal_have_one_rule_for_who_needs_somebody(hall: Ha
     each: list[Json] = [
         {"sessions": [session(presence, bridge=bridge)], "bridge": seen, "manners": manners, **mail, **told}
         for presence in ("idle", "busy", "permission", "unknown", "gone")
-        for bridge, seen in ((None, None), ("tmux", odd), ("tmux", gone))
+        for bridge, seen in ((None, None), ("tmux", odd), ("tmux", gone), ("lines", None), ("files", None))
         for manners in (None, {"paused": True})
         for mail in ({}, {"waiting": 2}, {"held": 1, "uncertain": 1})
         for told in ({}, {"stops": True, "told_to_stop": True})
