@@ -1,6 +1,7 @@
 """Agents, people and projects by the command line."""
 
 import os
+from pathlib import Path
 
 import pytest
 
@@ -353,3 +354,15 @@ def test_agents_can_be_those_of_one_project_and_show_no_empty_column(cli: Comman
     assert [agent["name"] for agent in found] == ["clerk", "cook"]
     missing = cli("agents", "shopp")
     assert (missing.code, missing.err.splitlines()[0]) == (3, "postroom: there is no project 'shopp'")
+
+
+def test_a_project_that_gets_another_name_than_its_directory_is_said_to(
+    cli: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    for place, told in (("one", ""), ("two", "This project is called shop-2 here"), ("two", "")):
+        where = tmp_path / place / "shop"
+        if not where.exists():
+            make_repository(str(where))
+        monkeypatch.chdir(where)
+        result = cli.ok("join", "builder", env={"POSTROOM_PROJECT": ""})
+        assert ("is called" in result.err, told in result.err) == (bool(told), True), result

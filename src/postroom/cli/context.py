@@ -101,6 +101,7 @@ class Context:
     def finish(self, *, closing: bool) -> None:
         if self._room is not None:
             self._note_ignored(self._room)
+            self._note_twin(self._room)
             self._room.finish()
             if closing:
                 self._room.close()
@@ -109,6 +110,13 @@ class Context:
         witness = room.scope.witness
         if witness is not None and witness.ignored:
             self.note(f"POSTROOM_AGENT={witness.inherited} is ignored: you are {witness.ignored}")
+
+    def _note_twin(self, room: "LocalRoom") -> None:
+        if twin := room.scope.twin:
+            self.note(
+                f"This project is called {twin} here: there is another of its directory's name. "
+                "To stand in that one: --project, or POSTROOM_PROJECT"
+            )
 
     # printing
 

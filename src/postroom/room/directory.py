@@ -42,6 +42,7 @@ class Scope:
         self._root = "" if explicit else storable(config.project_root(start))
         self.memory = Memory(-1)  # what was true the last time
         self.newcomer = ""  # who was given an address because they wrote
+        self.twin = ""  # the project here, made known just now under another name than its directory's
         self.witness = witness
 
     def remember(self, tx: "WriteTx") -> "Memory":
@@ -77,6 +78,8 @@ class Scope:
         project = self.find(tx)
         if tx.project(project) is None:
             tx.append("project.created", payload={"name": project, "root": self._root})
+            if self._root and project != config.slug(self._root):
+                self.twin = project
         return project
 
 

@@ -110,9 +110,8 @@ def test_a_tree_that_is_removed_is_served_no_longer_and_keeps_its_files(cli: Com
     until(bob.inbox)
     cli.ok("mailbox", "remove", tree)
     assert manifests.every(cli.home) == []
-    assert (
-        "not running, and its mailbox is served no longer: postroom mailbox add DIR" in cli.ok("agents").out
-    )
+    told = "not running, and its mailbox is served no longer: postroom mailbox add DIR"
+    assert told in cli.ok("agents").out
     assert os.listdir(tree) == ["bob"]
     assert sorted(os.listdir(os.path.join(tree, "bob", "inbox"))) == ["processed"]
     delivery = cli.receipt(ref)
