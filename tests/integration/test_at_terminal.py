@@ -9,6 +9,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from postroom.bridges.tmux import candidate
+from postroom.bridges.tmux.server import target
+from postroom.cli.bridged import places
 from tests.commandline import COMMAND
 from tests.process import BOUND, ROOT, environment, eventually
 from tests.yard import Yard
@@ -157,6 +160,14 @@ def test_how_an_agent_in_a_pane_is_reached_is_told_whole(yard: Yard):
     assert f"seen last: p/{LONG} asking" in told(shown)
     assert "in Claude Code (tmux stage:0.0); nothing types there: postroom up" in yard.ok("agents").out
     assert "no daemon runs, so nothing is typed into the terminals of agents" in told(sits(yard, "status")[1])
+
+
+def test_places_on_two_servers_of_tmux_are_told_apart(yard: Yard, monkeypatch: pytest.MonkeyPatch):
+    panes = ["%0@/tmp/one,1.1", "%0@/tmp/two,2.2"]
+    here = {target(pane).socket: {target(pane): "work:0.0"} for pane in panes}
+    monkeypatch.setattr(candidate, "places", lambda server: here[server.socket])
+    assert list(places(panes).values()) == ["work:0.0 on /tmp/one", "work:0.0 on /tmp/two"]
+    assert places(panes[:1]) == {panes[0]: "work:0.0"}
 
 
 def test_what_nobody_runs_any_more_is_not_said_to_be_seen_last(yard: Yard):

@@ -99,6 +99,7 @@ def test_what_appears_in_a_tree_is_served_unless_somebody_has_that_name(cli: Com
     assert [one["name"] for one in told] == ["Carol", "alice", "bob.child"]
     assert f"postroom mailbox add {tree} alice" in told[1]["why"]
     assert told[2]["why"].startswith("that name is under bob's;")
+    assert "alice (somebody has that name; if it is meant: postroom mailbox add" in cli.ok("mailbox").err
     cli.ok("mailbox", "add", tree, "alice")
     assert len(cli.ok("mailbox", "--json").json["mailboxes"]) == 2
 
