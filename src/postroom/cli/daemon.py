@@ -43,7 +43,7 @@ def _is_at(page: "Json", port: int) -> bool:
     from postroom.daemon.place import TURNED_OFF
 
     if url := page.get("url"):
-        return urlsplit(url).port == port
+        return urlsplit(str(url)).port == port
     why = page.get("problem")
     return (port == 0) if why == TURNED_OFF else not why or f"port {port} " in why
 
