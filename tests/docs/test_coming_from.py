@@ -25,7 +25,7 @@ def cli(home: str) -> CommandLine:
 
 
 def typed(cli: CommandLine, block: str, place: Path) -> Result:
-    done = cli.shell(f"set -e; cd {place}\n{block}")
+    done = cli.shell(f"set -e; cd {place}; export POSTROOM_AGENT=human:ana\n{block}")
     assert done.code == 0, done
     return done
 

@@ -440,6 +440,7 @@ def test_a_daemon_that_was_killed_and_started_again_goes_on(yard: Yard):
         (["%0", "--runtime", "clod"], "there is no runtime"),
         (["%0", "--profile", "none"], "there is no profile"),
         (["%0", "--pattern", "("], "--pattern is no regular expression"),
+        (["%0", "--pattern", "RE"], "RE stands for a pattern"),
         (["--release"], "--release needs PANE"),
     ],
 )

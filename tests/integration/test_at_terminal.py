@@ -1,14 +1,19 @@
 """A person at a terminal of 80 columns: who they are there, and that nothing is cut or broken in mid-word."""
 
+import json
 import os
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
 
+from postroom.bridges.tmux import candidate
+from postroom.bridges.tmux.server import target
+from postroom.cli.bridged import places
 from tests.commandline import COMMAND
-from tests.process import BOUND, environment, eventually
-from tests.tui.person import Person
+from tests.process import BOUND, ROOT, environment, eventually
 from tests.yard import Yard
 
 WIDE = 80
@@ -22,16 +27,45 @@ def yard(home: str) -> Iterator[Yard]:
         yield yard
 
 
-def sits(yard: Yard, *words: str, login: str = "zoe") -> tuple[int, list[str]]:
+# Below nobody: an agent may run the tests, and who runs below an agent is no person.
+SITS = """
+import json, os, sys
+above = os.getpid()
+if os.fork():
+    os._exit(0)
+while os.getppid() == above:
+    pass
+from tests.process import BOUND
+from tests.tui.person import Person
+argv, size = json.loads(sys.argv[1])
+person = Person(argv, dict(os.environ), tuple(size))
+try:
+    code = person.process.wait(BOUND)
+finally:
+    person.leave()
+print(json.dumps([code, person.seen.decode()]))
+"""
+
+
+def sits(yard: Yard, *words: str, login: str = "zoe", **env: str) -> tuple[int, list[str]]:
     """The exit code of a command and the lines that it shows, without colours."""
+    return types(yard, [*COMMAND, *words], login, **env)
+
+
+def types(yard: Yard, argv: list[str], login: str = "zoe", **env: str) -> tuple[int, list[str]]:
     names = {"LOGNAME": login, "USER": login, "TERM": "xterm-256color"}
-    person = Person([*COMMAND, *words], environment(**yard.line.environment, **yard.env, **names), (WIDE, 40))
-    try:
-        code = person.process.wait(BOUND)
-    finally:
-        person.leave()
-    text = re.sub(r"\x1b\[[0-9;]*m", "", person.seen.decode()).replace("\r\n", "\n")
+    around = environment(**yard.line.environment, **yard.env, **names, **env)
+    done = subprocess.run(
+        [sys.executable, "-c", SITS, json.dumps([argv, (WIDE, 40)])], env=around, cwd=ROOT,
+        stdin=subprocess.DEVNULL, capture_output=True, timeout=BOUND, check=True,
+    )  # fmt: skip
+    code, seen = json.loads(done.stdout)
+    text = re.sub(r"\x1b\[[0-9;]*m", "", seen).replace("\r\n", "\n")
     return code, text.splitlines()
+
+
+def inbox(yard: Yard) -> list[dict[str, str]]:
+    return yard.ok("inbox", "--as", "planner", "--json").json["messages"]
 
 
 def told(lines: list[str]) -> str:
@@ -65,6 +99,46 @@ def test_an_interrupt_at_a_terminal_is_in_the_name_of_who_is_logged_in(yard: Yar
     assert "stored, not stopped: nothing of it runs; it is told when it reads its mail" in told(lines)
 
 
+def test_every_command_of_the_mail_is_in_the_name_of_who_is_logged_in(yard: Yard):
+    code, lines = sits(yard, "send", "planner", "Is the parser done?")
+    assert (code, "human:zoe is new here" in told(lines)) == (0, True), lines
+    [mail] = inbox(yard)
+    assert (mail["sender"], mail["verified"]) == ("human:zoe", "terminal")
+    answer = yard.ok("reply", mail["id"], "It is.", "--as", "planner", "--quiet").out.strip()
+    asked = [("inbox",), ("wait", "--timeout", "1"), ("sent",), ("threads",), ("mute",), ("read",)]
+    for words in asked:
+        code, lines = sits(yard, *words)
+        assert (code, "who is calling" in told(lines)) == (0, False), (words, lines)
+    assert sits(yard, "ack", answer)[0] == 0
+    assert yard.line.receipt(answer)["state"] == "acked"
+    ref = yard.line.sent("human:zoe", "And the lexer?")
+    assert sits(yard, "nack", ref, "--reason", "not today")[0] == 0
+    assert sits(yard, "reply", yard.line.sent("human:zoe", "And now?"), "now")[0] == 0
+    late = sits(yard, "send", "planner", "never mind", "--quiet")[1][0]
+    assert sits(yard, "withdraw", late)[0] == 0
+    assert sits(yard, "ask", "planner", "Are you there?", "--timeout", "0.1s")[0] == 4
+
+
+def test_words_from_a_pipe_are_of_who_sits_at_the_terminal_all_the_same(yard: Yard):
+    script = 'echo "of no terminal" | "$@" 2>&1 | cat >&2; echo "from a pipe" | "$@"'
+    assert types(yard, ["sh", "-c", script, "sh", *COMMAND, "send", "planner", "-"])[0] == 0
+    [mail] = inbox(yard)
+    assert (mail["sender"], mail["body"].strip()) == ("human:zoe", "from a pipe")
+
+
+def test_a_name_that_is_said_goes_before_that_of_who_is_logged_in(yard: Yard):
+    assert sits(yard, "send", "planner", "hi", POSTROOM_AGENT="planner")[0] == 0
+    assert sits(yard, "send", "planner", "hi", "--as", "human:ana")[0] == 0
+    senders = [mail["sender"] for mail in inbox(yard)]
+    assert senders == ["planner", "human:ana"]
+
+
+def test_who_has_an_agent_around_is_no_person_at_a_terminal(yard: Yard):
+    for words in (["send", "planner", "hi"], ["inbox"], ["whoami"], ["interrupt", "planner"]):
+        code, lines = sits(yard, *words, CODEX_THREAD_ID="t")
+        assert (code, "it is not clear who is calling" in told(lines)) == (2, True), (words, lines)
+
+
 def test_a_login_name_that_is_no_name_has_to_be_said_otherwise(yard: Yard):
     code, lines = sits(yard, "interrupt", "planner", login="zoë@home")
     assert (code, "--as NAME" in told(lines)) == (2, True)
@@ -86,6 +160,14 @@ def test_how_an_agent_in_a_pane_is_reached_is_told_whole(yard: Yard):
     assert f"seen last: p/{LONG} asking" in told(shown)
     assert "in Claude Code (tmux stage:0.0); nothing types there: postroom up" in yard.ok("agents").out
     assert "no daemon runs, so nothing is typed into the terminals of agents" in told(sits(yard, "status")[1])
+
+
+def test_places_on_two_servers_of_tmux_are_told_apart(yard: Yard, monkeypatch: pytest.MonkeyPatch):
+    panes = ["%0@/tmp/one,1.1", "%0@/tmp/two,2.2"]
+    here = {target(pane).socket: {target(pane): "work:0.0"} for pane in panes}
+    monkeypatch.setattr(candidate, "places", lambda server: here[server.socket])
+    assert list(places(panes).values()) == ["work:0.0 on /tmp/one", "work:0.0 on /tmp/two"]
+    assert places(panes[:1]) == {panes[0]: "work:0.0"}
 
 
 def test_what_nobody_runs_any_more_is_not_said_to_be_seen_last(yard: Yard):
@@ -114,7 +196,7 @@ def test_who_one_is_at_a_terminal_is_told_and_nothing_is_written(yard: Yard):
     assert "human:zoe terminal: a person at a terminal, with no agent around" in told(lines).replace(
         "  ", " "
     )
-    assert "It has no address here yet, and gets one when it writes" in told(lines)
+    assert "gets one when it writes, or: postroom join human:zoe" in told(lines)
     assert "--as human:NAME" in told(lines)
     assert not any(one["address"].startswith("human:") for one in yard.ok("agents", "--json").json["agents"])
     code, lines = sits(yard, "whoami", "--as", "planner")

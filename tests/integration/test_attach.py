@@ -98,6 +98,7 @@ def test_of_an_agent_without_a_terminal_the_output_is_shown_as_it_comes(yard: Ya
         yard.seen(yard.line.sent("worker", "hello"))
         eventually(lambda: b"it is {" in person.seen)
         assert b'{"postroom": "seen"}' not in person.seen
+        assert b"C-c leaves, and it runs on" in person.seen
         person.type("\x03")
         assert person.process.wait(30) == 130
     finally:

@@ -259,6 +259,12 @@ def test_mail_goes_there_and_back(scene: Scene, web: Served):
     assert "done" in scene.run(PLANNER, "wait --timeout 20s").out
 
 
+def test_who_waits_for_an_agent_that_is_not_there_is_not_sent_to_start_it_here(scene: Scene):
+    told = scene.run(PLANNER, "send builder hi --wait seen --timeout 50ms").err
+    assert "start it where the room is" in told
+    assert "spawn" not in told
+
+
 def test_a_token_tells_who_one_is(scene: Scene):
     found = scene.run(BUILDER, "whoami", "--json").json
     assert (found["address"], found["verified"], found["project"]) == ("p/builder", "token", "p")

@@ -21,7 +21,7 @@ def cli(home: str) -> CommandLine:
 
 def test_what_is_sent_is_in_the_inbox_until_it_is_read(cli: CommandLine):
     sent = cli.ok("send", "builder", "hello", "--as", "planner")
-    assert "builder: stored, not listening now" in sent.out
+    assert "builder: stored, not running" in sent.out
     for _ in range(2):
         assert "hello" in cli.ok("inbox", "--as", "builder").out
     read = cli.ok("read", "--as", "builder")
@@ -64,7 +64,7 @@ def test_what_is_sent_for_later_waits_for_its_time(cli: CommandLine):
 def test_what_is_sent_for_a_moment_is_told_with_it(cli: CommandLine):
     for given, told in (("10:00", "10:00"), ("10:00:05", "10:00:05")):
         answer = cli.ok("send", "builder", "later", "--as", "planner", "--at", f"2199-11-16T{given}")
-        assert f"builder: stored, held until 2199-11-16 {told}, not listening now\n" in answer.out
+        assert f"builder: stored, held until 2199-11-16 {told}, not running\n" in answer.out
 
 
 def test_a_broadcast_needs_no_address(cli: CommandLine):

@@ -1,6 +1,7 @@
 """Agents, people and projects by the command line."""
 
 import os
+from pathlib import Path
 
 import pytest
 
@@ -23,7 +24,7 @@ def test_agents_shows_who_is_here_and_what_waits_for_them(cli: CommandLine):
     cli.sent("reviewer", "please look")
     lines = cli.ok("agents").out.splitlines()
     [reviewer] = [line for line in lines if "p/reviewer" in line]
-    assert reviewer.split()[2:6] == ["1", "0", "not", "listening"]
+    assert reviewer.split()[2:6] == ["1", "0", "not", "running"]
     assert "ADDRESS" in lines[0]
     assert "ADDRESS" not in cli.ok("agents", "--quiet").out
     assert "before you merge" in reviewer
@@ -301,11 +302,12 @@ def test_who_answers_or_acknowledges_a_gate_is_told_how_to_decide_it(cli: Comman
         cli.ok("join", agent)
     gate = cli.sent("human:ana", "May I deploy?", "--type", "decision_gate", sender="builder")
     note = f"this decides nothing; to decide: postroom decide {gate[-8:]} OPTION"
+    told = note.replace("postroom", "postroom --as human:ana")
     done = cli.ok("reply", gate, "approve", "--as", "human:ana")
-    assert done.err == f"Sent, but {note}\n"
+    assert done.err == f"Sent, but {told}\n"
     assert "held back" not in done.out
     assert cli.ok("reply", gate, "yes", "--json", "--as", "human:ana").json["note"] == note
-    assert cli.ok("ack", gate, "--as", "human:ana").err == f"Acknowledged, but {note}\n"
+    assert cli.ok("ack", gate, "--as", "human:ana").err == f"Acknowledged, but {told}\n"
     assert cli.ok("ack", gate, "--json", "--as", "human:ana").json["note"] == note
     cli.ok("decide", gate, "approve", "--as", "human:ana")
     assert cli.ok("ack", gate, "--as", "human:ana").err == ""
@@ -352,3 +354,15 @@ def test_agents_can_be_those_of_one_project_and_show_no_empty_column(cli: Comman
     assert [agent["name"] for agent in found] == ["clerk", "cook"]
     missing = cli("agents", "shopp")
     assert (missing.code, missing.err.splitlines()[0]) == (3, "postroom: there is no project 'shopp'")
+
+
+def test_a_project_that_gets_another_name_than_its_directory_is_said_to(
+    cli: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    for place, told in (("one", ""), ("two", "This project is called shop-2 here"), ("two", "")):
+        where = tmp_path / place / "shop"
+        if not where.exists():
+            make_repository(str(where))
+        monkeypatch.chdir(where)
+        result = cli.ok("join", "builder", env={"POSTROOM_PROJECT": ""})
+        assert ("is called" in result.err, told in result.err) == (bool(told), True), result

@@ -61,6 +61,7 @@ def test_the_commands_agents_use_all_day_load_little(cli: CommandLine, command: 
     arguments = {"send": ["builder", "again"], "ack": [message]}.get(command, [])
     loaded = loaded_by(cli, command, *arguments, "--as", "builder")
     assert sorted(HEAVY & loaded) == []
+    assert "postroom.cli.person" not in loaded, "nobody asks who sits here where somebody is named"
     assert len([name for name in loaded if name.startswith("postroom.cli.commands.")]) <= 2
 
 

@@ -54,6 +54,8 @@ def test_status_says_where_the_room_is_and_what_is_in_it(cli: CommandLine):
     assert report["room"] in text
     assert "1 message, 1 waiting, 0 in hand" in text
     assert "rings by Unix sockets" in text
+    assert "4 events behind" in text
+    assert "the store has them all; to write them: postroom journal sync" in text
 
 
 def test_status_says_when_waiters_have_to_poll(cli: CommandLine, monkeypatch: pytest.MonkeyPatch):

@@ -137,3 +137,29 @@ def test_what_one_sent_says_why_it_ended_or_waits(cli: CommandLine):
     assert "…  one\n" in out
     assert "  due " in out
     assert "  stored  " in out
+
+
+def test_who_is_of_another_project_is_called_so_in_every_list(cli: CommandLine):
+    for where in ("site", "p"):
+        cli.ok("join", "builder", "--project", where)
+        cli.ok("send", "builder", f"cement for {where}", "--as", "planner", "--project", where)
+    cli.ok("send", "@all", "cement for all", "--as", "planner", "--project", "site")
+    cli.ok("send", "site/builder", "cement from here", "--as", "human:ana")
+    found = cli.ok("search", "cement").out
+    for pair in (
+        "site/planner → site/builder",
+        "  planner → builder",
+        "site/planner → @all",
+        "human:ana → site/builder",
+    ):
+        assert found.count(pair) == 1, pair
+    seen = cli.ok("top", "--once").out.partition("Mail")[2]
+    for pair in (
+        "site/planner → site/builder",
+        "  planner → builder",
+        "site/planner → @all",
+        "human:ana → site/builder",
+    ):
+        assert seen.count(pair) == 1, pair
+    assert "  site/builder  " in cli.ok("sent", "--as", "site/planner").out
+    assert "  builder  " in cli.ok("sent", "--as", "site/planner", "--project", "site").out

@@ -20,7 +20,7 @@ from tests.commandline import CommandLine
 from tests.player import Player
 from tests.process import BOUND
 
-REPLY, DECIDE = "waits for an answer", "postroom decide"
+REPLY, DECIDE = "waits for an answer", "OPTION, which is one of"
 
 
 @pytest.fixture
@@ -156,7 +156,7 @@ def test_the_longest_list_there_is_says_so_too(cli: CommandLine):
     cli.ok("send", "builder", "one more", "--as", "planner", env=environment)
     result = cli.ok(*call)
     assert len(result.out.splitlines()) == 1 + PAGE
-    assert f"the first {PAGE}; more wait: postroom read" in result.err
+    assert f"the first {PAGE}; more wait: postroom --as builder read" in result.err
     assert cli.ok(*call, "--json").json["more"] is True
 
 
@@ -171,8 +171,25 @@ def test_whether_there_was_mail_at_all_is_told(cli: CommandLine):
 
 
 def test_who_waits_in_vain_is_sent_to_a_command_that_ends(cli: CommandLine):
-    result = cli("wait", "--timeout", "1ms", "--as", "builder", "--json")
+    result = cli("wait", "--timeout", "1ms", "--json", env={"POSTROOM_AGENT": "builder"})
     assert (result.code, result.error["hint"]) == (4, "Sleep again: postroom wait. Look: postroom inbox")
+
+
+def test_a_command_that_is_advised_is_in_the_name_and_the_room_of_the_one_that_was_given(cli: CommandLine):
+    waited = cli("wait", "--timeout", "1ms", "--as", "builder").err
+    assert "Sleep again: postroom --as builder wait. Look: postroom --as builder inbox" in waited
+    advised = waited.partition("Look: ")[2].strip()
+    assert cli.shell(advised).code == 0
+    unknown = cli("receipts", "1f3a9c02", "--as", "builder", "--home", cli.home).err
+    lead = f"postroom --home {cli.home} --as builder"
+    assert f"List what you have: {lead} inbox, {lead} sent" in unknown.replace("\n    ", " ")
+    looked = cli("inbox", "--as", "nobody", "--home", cli.home).err
+    assert f"postroom --home {cli.home} join nobody" in looked, "joining asks for no name of the caller"
+    cli.sent("builder", "Is it done?", "--type", "request")
+    assert "an answer: postroom --as builder reply" in cli.ok("read", "--as", "builder").out
+    cli.ok("mute", "--on", "--as", "builder")
+    cli.sent("builder", "later")
+    assert "postroom --as builder mute --off" in cli.ok("inbox", "--as", "builder").err
 
 
 # options of several words
@@ -189,7 +206,7 @@ def test_an_option_of_several_words_is_shown_as_a_shell_must_get_it(cli: Command
     assert told.error["hint"].endswith(f"postroom decide {ref} 'deploy now'")
     told = cli("decide", ref, "dep", "--as", "human:ana", "--json")
     assert (told.code, told.error["message"]) == (2, "'dep' fits several: deploy now, deploy later")
-    assert told.error["hint"].endswith(f"postroom decide {short} 'deploy now'")
+    assert told.error["hint"].endswith(f"postroom --as human:ana decide {short} 'deploy now'")
     told = cli("decide", ref, "perhaps", "--as", "human:ana", "--json")
     assert told.error["message"] == "'perhaps' is none of the options: deploy now, deploy later, no"
     assert "OPTION, which is one of 'deploy now', 'deploy later', no\n" in cli.ok("gates", ref).out

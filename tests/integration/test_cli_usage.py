@@ -85,6 +85,7 @@ def test_an_unknown_command_suggests_near_ones(cli: CommandLine):
     result = cli("reciepts", "x")
     assert result.code == 2
     assert "Did you mean receipts" in result.err
+    assert "See: postroom help settings" in cli("settings").err
     assert cli("help", "nonsense-of-some-kind").code == 2
     assert cli("--nonsense").code == 2
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from postroom import host
+from postroom import config, host
 from postroom.bridges import manifest as manifests
 from postroom.bridges.files import tree as trees
 from postroom.bridges.files.tree import Tree
@@ -115,6 +115,34 @@ def test_a_port_that_is_taken_is_told_and_tried_again_and_the_daemon_runs_all_th
     assert "not served" not in house("up").err  # which tries again
     assert house("status", "--json").json["daemon"]["page"]["url"]
     assert house.cookie()
+
+
+def test_a_port_that_only_this_call_names_is_told_to_be_none_of_the_daemon_that_runs(house: House):
+    house.link()
+    assert "started without" not in house("up").err
+    before, house.port = house.port, free_port()
+    advice = f"postroom down; POSTROOM_HTTP_PORT={house.port} postroom up"
+    for words in (["up"], ["dashboard", "--no-open", "--as", "human:ana"]):
+        told = house(*words)
+        assert told.code == 0, told
+        assert f"the daemon that runs was started without POSTROOM_HTTP_PORT={house.port}" in told.err, words
+        assert advice in told.err, words
+    assert str(before) in house("status").out
+    assert house("down").code == 0
+    assert "started without" not in house("up").err
+    assert house.link().startswith(f"http://127.0.0.1:{house.port}/")
+
+
+def test_a_port_that_is_taken_is_told_with_the_line_and_the_file_that_name_another(
+    house: House, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.delenv("POSTROOM_HTTP_PORT")
+    path = config.config_path(house.home)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(f"http_port = {house.port}\n")
+    with socket.create_server(("127.0.0.1", house.port)):
+        told = house.line.process("up", "--yes").err
+    assert f"write the line http_port = {house.port + 1} into {path}, then: postroom up" in told
 
 
 def test_status_tells_where_the_page_is(house: House):

@@ -339,12 +339,14 @@ def test_the_command_that_leads_to_its_pane_stands_alone_and_works_in_any_reposi
 def test_elsewhere_it_says_how_to_see_the_page_and_ends_at_once(cli: CommandLine):
     result = cli.process("demo", "--fast")
     assert result.code == 0
-    assert re.search(r"^See it on a page: .*postroom demo --fast --page$", result.out, re.MULTILINE)
+    assert re.search(
+        r"^See it on a page, in a terminal: .*postroom demo --fast --page$", result.out, re.MULTILINE
+    )
     assert "login?once=" not in result.out
 
 
 def test_the_page_is_shown_where_it_is_asked_for_until_its_input_ends(cli: CommandLine):
-    with cli.start("demo", "--fast", "--page") as demo:
+    with cli.start("demo", "--fast", "--page", env={"LOGNAME": "zoe"}) as demo:
         assert demo.stdout is not None
         assert demo.stdin is not None
         text = ""
@@ -353,6 +355,9 @@ def test_the_page_is_shown_where_it_is_asked_for_until_its_input_ends(cli: Comma
             assert line, text
             text += line.decode()
         assert "T-2 parser" in subjects(link_in(text))
+        assert re.search(r"^http://\S+$", text, re.MULTILINE), "the link has its line"
+        if host.on_path("tmux"):
+            assert "human:zoe → clerk" in text, "who looks at the page is who wrote"
         demo.communicate(timeout=BOUND)
     assert demo.returncode == 0
     assert scratch_of(cli) == []

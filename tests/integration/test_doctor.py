@@ -50,6 +50,7 @@ def test_nothing_set_up_is_nothing_wrong(user: User):
     told = user.ok("doctor").out
     assert "No agent CLI was found" in told
     assert all(name in told for name in NAMES)
+    assert "postroom spawn NAME -- CMD" in told
     user.install("gemini")
     text = user.ok("doctor").out
     assert "Gemini CLI 1.2.3" in text

@@ -122,6 +122,22 @@ def test_what_a_daemon_before_this_one_complained_about_is_told_as_earlier(house
     assert "  error     " not in text
 
 
+def test_what_the_daemon_complained_about_and_is_mended_is_told_no_more_and_what_lasts_once(house: Tended):
+    house.configure(SERVES)
+    with socket.create_server(("127.0.0.1", house.port)):
+        house.start(serves=True)
+        for _ in range(3):
+            assert house.renew()
+        text = house.line("doctor").out
+        assert text.count("page not served") == 1, text
+        assert "times, last then)" in text
+    assert house.renew()
+    told = doctor(house)
+    assert told["daemon"]["page"]["url"]
+    assert told["daemon"]["errors"] == []
+    assert "page not served" not in house.line("doctor").out
+
+
 def test_a_pane_that_is_gone_is_told_with_what_brings_it_back(house: Tended):
     gone = host.identity_of(os.getpid()).replace(str(os.getpid()), "999999", 1)
     kept(house, process=gone)

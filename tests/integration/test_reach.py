@@ -302,7 +302,7 @@ def test_after_a_wait_each_of_several_is_told_of_by_its_own_reach(room: LocalRoo
     assert told.pop("api") == "stored, listening now"
     assert told.pop("backend") == "stored, idle in Claude Code, wakes (route not proven)"
     assert len(told) == 6
-    assert set(told.values()) == {"stored, not listening now"}
+    assert set(told.values()) == {"stored, not running"}
     named = [line.split(":")[0].strip() for line in result.out.splitlines()[1:]]
     assert f"not seen by {', '.join(named)} within" in result.err
 

@@ -3,6 +3,7 @@
 import base64
 import http.client
 import json
+import re
 import socket
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -90,7 +91,10 @@ def test_a_link_logs_a_browser_in_once(web: Served):
     cookie = first.headers["set-cookie"]
     assert "HttpOnly" in cookie
     assert "SameSite=strict" in cookie
-    assert web.get(f"/login?once={secret}", prefix="").status == 403
+    again = web.get(f"/login?once={secret}", prefix="")
+    assert again.status == 403
+    [icon] = re.findall(r'rel="icon" href="([^"]+)"', again.content.decode())
+    assert web.get(f"/{icon}", prefix="").status == 200, "else a browser looks for another"
     me = web.get("/me", headers={"Cookie": cookie.partition(";")[0]})
     assert (me.json["agent"], me.json["id"]) == ("human:ana", web.room.known("human:ana").id)
     assert me.json["verified"] == "page"

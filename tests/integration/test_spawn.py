@@ -126,6 +126,14 @@ def test_a_program_that_nobody_knows_is_started_and_its_mail_waits(yard: Yard, t
         yard.ok("adopt", pane, "--pattern", "ask> ")
         yard.seen(ref)
     assert len(record.texts()) == (bridge == "tmux")
+    assert "p/tutor: ended" in yard.ok("stop", "tutor").out, "whoever says how it is read has not started it"
+
+
+def test_that_a_program_of_which_only_the_prompt_is_known_was_idle_is_not_claimed(yard: Yard):
+    words = ["--pattern", "ask> ", "--", *in_tmux(tutoring(yard))]
+    yard.ok("spawn", "tutor", *words)
+    done = yard("interrupt", "tutor")
+    assert (done.code, done.out.startswith("not proven: its prompt was there, so nothing was")) == (1, True)
 
 
 def test_a_prompt_for_a_program_that_nobody_knows_is_not_given(yard: Yard, tmp_path):

@@ -31,6 +31,17 @@ from tests.top.test_words import agent, session
 from tests.tui.stage import Pane, Stage
 
 
+def test_those_of_one_name_are_told_apart_beside_every_view(hall: Hall, page: Page):
+    hall.room.join("elsewhere/tester")
+    hall.up().open(page)
+    here = page.locator("#roster bdi")
+    expect(here.filter(has_text="elsewhere/tester")).to_have_count(1)
+    expect(here.filter(has_text=f"{PROJECT}/tester")).to_have_count(1)
+    expect(here.get_by_text("planner", exact=True)).to_have_count(1)
+    hall.open(page, "#/mail?project=elsewhere")
+    expect(here.get_by_text("tester", exact=True)).to_have_count(1)
+
+
 def test_who_is_stuck_is_the_first_thing_to_see(hall: Hall, page: Page):
     hall.script.people()
     hall.script.send("tester", "frontend", "Checkout", "It breaks.")
@@ -95,7 +106,7 @@ def test_the_page_and_the_terminal_have_one_rule_for_who_needs_somebody(hall: Ha
     each: list[Json] = [
         {"sessions": [session(presence, bridge=bridge)], "bridge": seen, "manners": manners, **mail, **told}
         for presence in ("idle", "busy", "permission", "unknown", "gone")
-        for bridge, seen in ((None, None), ("tmux", odd), ("tmux", gone))
+        for bridge, seen in ((None, None), ("tmux", odd), ("tmux", gone), ("lines", None), ("files", None))
         for manners in (None, {"paused": True})
         for mail in ({}, {"waiting": 2}, {"held": 1, "uncertain": 1})
         for told in ({}, {"stops": True, "told_to_stop": True})

@@ -63,7 +63,7 @@ def test_a_room_elsewhere_is_shown_and_a_line_that_breaks_is_told(
         shown = Shown(pane, POSTROOM_HOME=hall.origin, POSTROOM_TOKEN=token, POSTROOM_PROJECT=PROJECT)
         shown.until("Agents", "frontend", f"as {PERSON}")
         hall.script.send("planner", "backend", "over the wire", "a body")
-        shown.until("planner → backend", "over the wire")
+        shown.until("shop/planner → shop/", "over the wire")
         hall.kill()
         shown.until("what you see may be old", "over the wire")
         hall.script.send("planner", "backend", "while it was down", "a body")

@@ -18,6 +18,7 @@ from postroom.top.text import gist, plain
 from postroom.top.view import sieve
 
 ODD = {"doing": "unknown", "because": "x", "reason": "unknown_screen"}
+BRIDGES = ("pty", "lines", "files")
 PAGE = "src/postroom/server/page"
 
 
@@ -103,12 +104,24 @@ def _constant(script: str, name: str) -> str:
             "stuck",
             "until its screen is known",
         ),
+        (
+            {"sessions": [session("unknown", bridge="tmux")], "held": 1},
+            "stuck",
+            "until it has been looked at",
+        ),
+        ({"sessions": [session("unknown", bridge="lines")], "held": 1}, "idle", ""),
+        ({"sessions": [session("unknown", bridge="files")]}, "idle", ""),
         ({"reach": "live"}, "idle", ""),
     ],
 )
 def test_who_is_stuck_is_told_with_what_its_mail_waits_for(facts: dict[str, object], state: str, until: str):
     found = doing(agent(**facts))
     assert (found.state, found.until) == (state, until)
+
+
+def test_what_has_no_screen_runs_though_it_does_not_say_what_it_does():
+    words = {bridge: doing(agent(sessions=[session("unknown", bridge=bridge)])).word for bridge in BRIDGES}
+    assert words == {"pty": "not looked at yet", "lines": "running", "files": "mailbox served"}
 
 
 @pytest.mark.parametrize(

@@ -63,12 +63,22 @@ def adopt(room: LocalRoom, found: Candidate, scope: Scope, wish: Wish) -> Adopte
         {**details, "label": agent.address}, cwd=found.cwd, routes=better(runtime) if wish.server else [],
     )  # fmt: skip
     known = manifests.get(room.home, agent.id)
+    if known is not None and known.is_ours and known.pane == manifest.pane:
+        manifest = _still_ours(known, manifest)
     if known is not None and _is_same(known, manifest) and found.label == agent.address:
         return Adopted(known, is_new=False)
     label(found.target, agent.address)
     manifests.put(room.home, manifest)
     occupy(room, agent, manifest)
     return Adopted(manifest, is_new=True)
+
+
+def _still_ours(known: Manifest, now: Manifest) -> Manifest:
+    """What we have started is ours to stop and to start again, also where somebody says how it is read."""
+    kept = {key: value for key, value in known.details.items() if key != "profile"}
+    return now._replace(
+        command=known.command, cwd=known.cwd, restart=known.restart, details={**kept, **now.details}
+    )
 
 
 def _is_same(known: Manifest, now: Manifest) -> bool:

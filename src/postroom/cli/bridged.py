@@ -160,16 +160,21 @@ def _dialog(seen: "Glance") -> str:
 
 
 def places(panes: list[str]) -> dict[str, str]:
-    """Where these panes are now, as people name it; one call for each server, and nothing where it fails."""
+    """Where these panes are now, as people name it, with the server's socket where there are several.
+
+    One call for each server, and nothing where it fails.
+    """
     from postroom.bridges.tmux import candidate
     from postroom.bridges.tmux.server import Server, target
     from postroom.errors import BridgeError
 
     found: dict[str, str] = {}
-    for socket in {target(pane).socket for pane in panes}:
+    sockets = {target(pane).socket for pane in panes}
+    for socket in sockets:
         try:
             there = candidate.places(Server(socket))
         except BridgeError:
             continue
-        found |= {str(pane): place for pane, place in there.items()}
+        on = f" on {socket}" if len(sockets) > 1 else ""
+        found |= {str(pane): f"{place}{on}" for pane, place in there.items()}
     return {pane: found.get(pane, "") for pane in panes}

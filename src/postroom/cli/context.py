@@ -63,6 +63,8 @@ class Context:
                 self._room, self.refused = open_as_usual(args.home, args.project), exc
             if args.caller:
                 self._room.claim(args.caller)
+            elif witness := self._room.scope.witness:
+                witness.person = _person
         return self._room
 
     @property
@@ -99,6 +101,7 @@ class Context:
     def finish(self, *, closing: bool) -> None:
         if self._room is not None:
             self._note_ignored(self._room)
+            self._note_twin(self._room)
             self._room.finish()
             if closing:
                 self._room.close()
@@ -107,6 +110,13 @@ class Context:
         witness = room.scope.witness
         if witness is not None and witness.ignored:
             self.note(f"POSTROOM_AGENT={witness.inherited} is ignored: you are {witness.ignored}")
+
+    def _note_twin(self, room: "LocalRoom") -> None:
+        if twin := room.scope.twin:
+            self.note(
+                f"This project is called {twin} here: there is another of its directory's name. "
+                "To stand in that one: --project, or POSTROOM_PROJECT"
+            )
 
     # printing
 
@@ -149,6 +159,14 @@ class Context:
 
         return json.dumps(document, ensure_ascii=self.out.is_terminal or not self.out.utf8)
 
+    def as_called(self, text: str) -> str:
+        """A text in which commands have the `--home` and the `--as` of this call."""
+        if not (self._args.home or self._args.caller) or "postroom " not in text:
+            return text
+        from postroom.cli.again import as_called
+
+        return as_called(text, self._args)
+
     def note(self, text: str, *, whole: bool = False) -> None:
         """What is not data, on standard error; `--quiet` and `--json` want none of it.
 
@@ -160,11 +178,19 @@ class Context:
 
         indent, text = len(text) - len(text.lstrip(" ")), clean(text)
         if not whole:
+            text = self.as_called(text)
             text = " " * indent + Output(sys.stderr).fold(text[indent:], indent + 2)
         try:
             sys.stderr.write(text + "\n")
         except OSError:
             pass
+
+
+def _person() -> str:
+    """Asked for only where nobody is named, and nothing tells who calls."""
+    from postroom.cli.person import sitting
+
+    return sitting()
 
 
 def _is_like_address(home: str) -> bool:

@@ -17,6 +17,37 @@ def start(context: "Context") -> None:
         warn(context)
 
 
+def warn_of_port(page: "Json", context: "Context") -> None:
+    """Say so where the environment names a port for the page, and the daemon that runs has another: only one
+    that is started there reads it.
+    """
+    import os
+
+    from postroom import config
+
+    name = config.environment_name("http_port")
+    if name not in os.environ:
+        return
+    port = config.settings(context.room().home).http_port
+    if not _is_at(page, port):
+        context.note(
+            f"warning: the daemon that runs was started without {name}={port}. To have it there: "
+            f"postroom down; {name}={port} postroom up"
+        )
+
+
+def _is_at(page: "Json", port: int) -> bool:
+    """Whether it serves its page at that port, or tried to; also where it does not say."""
+    from urllib.parse import urlsplit
+
+    from postroom.daemon.place import TURNED_OFF
+
+    if url := page.get("url"):
+        return urlsplit(str(url)).port == port
+    why = page.get("problem")
+    return (port == 0) if why == TURNED_OFF else not why or f"port {port} " in why
+
+
 def warn(context: "Context") -> bool:
     """Say so where the daemon that runs is of another version: it may not know what it is asked for."""
     from postroom.daemon.control import ask, objection

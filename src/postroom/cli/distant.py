@@ -19,7 +19,7 @@ class _Scope:
     """Who calls is known at the other end."""
 
     witness: "Witness | None" = None
-    newcomer = ""
+    newcomer = twin = ""
 
 
 class _Look:

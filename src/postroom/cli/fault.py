@@ -23,7 +23,10 @@ _CODES: tuple[tuple[type[errors.PostroomError], int], ...] = (
 def complete(exc: Exception, command: str, args: "argparse.Namespace") -> None:
     """Put into an error's hint what only the call knows: the message, the home, the command to look up."""
     if isinstance(exc, errors.PostroomError):
-        exc.hint = _hint(exc, command, args)
+        from postroom.cli.again import as_called
+
+        hint = _hint(exc, command, args)
+        exc.hint = hint if isinstance(exc, errors.NotHere | errors.NotLoggedIn) else as_called(hint, args)
 
 
 def _hint(problem: errors.PostroomError, command: str, args: "argparse.Namespace") -> str:
@@ -33,10 +36,6 @@ def _hint(problem: errors.PostroomError, command: str, args: "argparse.Namespace
     if isinstance(problem, errors.UnknownAgent) and not problem.facts.get("near"):
         named = (getattr(args, "name", None), getattr(args, "to", None))  # somebody else than who calls
         return errors.UnknownAgent.hint if problem.facts.get("agent") in named else problem.hint
-    if isinstance(problem, errors.NoRoom) and args.home:
-        from postroom.home import at_home
-
-        return at_home(problem.hint, args.home)
     if isinstance(problem, errors.NotLoggedIn):  # a browser is told otherwise, by the room itself
         return "Set POSTROOM_TOKEN to one that is made on the room's machine: postroom tokens issue NAME"
     if isinstance(problem, errors.NotHere):

@@ -65,7 +65,7 @@ def unknown(name: str) -> UsageError:
     from postroom.near import meant
 
     found = catalog.near_to(name)
-    hint = meant(found) or "See: postroom --help"
+    hint = "See: postroom help settings" if name == "settings" else meant(found) or "See: postroom --help"
     return UsageError(f"there is no command {name!r}", hint=hint, command=name, near=found)
 
 

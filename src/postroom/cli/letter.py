@@ -106,7 +106,9 @@ def _expected(message: "Message", delivery: "Delivery | None", context: "Context
     """What whoever wrote it still waits for."""
     if message.type == _GATE:
         gate = context.room().gate(message.id)
-        return f"It waits for a decision: {choice(gate)}" if gate.is_open(context.room().now()) else ""
+        if not gate.is_open(context.room().now()):
+            return ""
+        return f"It waits for a decision: {context.as_called(choice(gate))}"
     if (message.type != _REQUEST and not message.requires_ack) or message.redacted is not None:
         return ""
     known = context.room().store.look().deliveries(message.seq) if delivery is None else [delivery]
@@ -114,7 +116,8 @@ def _expected(message: "Message", delivery: "Delivery | None", context: "Context
     if all(map(ended, states)) or (message.type == _REQUEST and State.ACKED in states):
         return ""
     if message.type == _REQUEST:
-        return f"The sender waits for an answer: postroom reply {message.handle} - <<'EOF'"
+        answer = context.as_called(f"postroom reply {message.handle} - <<'EOF'")
+        return f"The sender waits for an answer: {answer}"
     return "The sender asks for an acknowledgement."
 
 

@@ -1,4 +1,4 @@
-"""A person at a terminal who has said no name: the login name is one there. A script has to say who it is."""
+"""A person at a terminal who has said no name: the login name is one there. Elsewhere one has to be said."""
 
 import sys
 from typing import TYPE_CHECKING
@@ -9,13 +9,16 @@ if TYPE_CHECKING:
 
 
 def claim(context: "Context") -> None:
-    """Whoever sits here is `human:LOGIN`, unless a name was said, or evidence tells who calls."""
+    """Have the calls made for whoever sits here, unless a name was said, or evidence tells who calls.
+
+    For commands that need the name itself; the room asks for it wherever a call needs one.
+    """
     from postroom.room.directory import evident
 
     room = context.room()
-    if room.agent or not is_at_terminal() or evident(room.store.look(), None, room.scope):
+    if room.agent or evident(room.store.look(), None, room.scope):
         return
-    if who := login():
+    if who := sitting():
         room.claim(who)
 
 
@@ -24,7 +27,6 @@ def writer(context: "Context") -> "Agent":
     from postroom.room.directory import caller_or_new
 
     room = context.room()
-    claim(context)
     with room.write() as tx:
         found = caller_or_new(tx, room.agent, room.scope)
     greet(context)
@@ -37,8 +39,13 @@ def greet(context: "Context") -> None:
         context.note(f"{newcomer} is new here: it has an address now, and gets the answers")
 
 
-def is_at_terminal() -> bool:
-    return sys.stdin.isatty() and sys.stderr.isatty()
+def sitting() -> str:
+    """Who sits at this terminal, and runs this with no agent around; empty where nobody does."""
+    from postroom.room.identity import is_at_terminal
+
+    streams = (sys.stdin, sys.stdout, sys.stderr)  # words may come by a pipe, and data go into one
+    is_seen = any(stream is not None and stream.isatty() for stream in streams)
+    return login() if is_seen and is_at_terminal() else ""
 
 
 def login() -> str:

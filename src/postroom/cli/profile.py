@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 _OPTIONS = {"profile.prompt": "--pattern", "profile.submit": "--submit"}
 
+_PLACEHOLDER = "RE"  # as hints have it
 _HINTS = {
     "profile.prompt": "Look at it (postroom screen PANE), and say how the line begins in which one types, as "
     "a regular expression: --pattern 'ask> '",
@@ -37,6 +38,8 @@ def check(args: "argparse.Namespace", context: "Context", command: str) -> None:
         raise UsageError("say one of --runtime, --profile and --pattern", hint=hint)
     if args.submit and not args.pattern:
         raise UsageError("--submit goes with --pattern", hint=hint)
+    if args.pattern == _PLACEHOLDER:
+        raise UsageError(f"{_PLACEHOLDER} stands for a pattern", hint=_HINTS["profile.prompt"])
     if args.pattern:
         _by_hand(args, hint)
     if args.runtime:

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
 DOUBT = "route not proven"
 _LET_GO = "let go: nothing types there"
 _TMUX = "tmux"  # the bridge whose agents run on without it
-_LISTENING = {"live": "listening", "stored": "not listening"}
+_MAILBOX = "files"  # by its name, too
+_ABSENT = "not running"
 
 
 class Way:
@@ -48,12 +49,12 @@ def _here(reach: str, party: str, sight: "Sight | None", context: "Context", pla
     if reach == "stored" and context.room().store.look().had_session(party):
         sight = _session(party, context)
         if sight is None:
-            return Way(_LET_GO if _is_let_go(party, context) else "not running")
+            return Way(_why_absent(party, context))
         reach = sight.presence.value
     if reach == "left":
         return Way("has left")
     if reach == "live" or sight is None:
-        return Way(_LISTENING[reach], is_now=True)
+        return _alone(reach, is_person=party[:1] == "h")
     if (bridged := _bridged(party, context)) is not None:
         from postroom.cli.bridged import text as told_of
 
@@ -80,9 +81,10 @@ def _from_afar(reach: str, party: str, room: "Distant") -> Way:
     if reach == "left":
         return Way("has left")
     if reach == "live" or not sights:
-        return Way(_LISTENING["live" if reach == "live" else "stored"], is_now=True)
+        is_person = status is not None and status.agent.is_human
+        return _alone("live" if reach == "live" else "stored", is_person=is_person)
     if not live:
-        return Way("not running")
+        return Way(_ABSENT)
     from postroom.cli.bridged import from_afar, titled
     from postroom.room.seat import is_bridged
     from postroom.runtimes import NAMES
@@ -104,10 +106,24 @@ def _bridged(party: str, context: "Context") -> "Session | None":
     return None
 
 
-def _is_let_go(party: str, context: "Context") -> bool:
+def _alone(reach: str, *, is_person: bool) -> Way:
+    """Of who has no session; nobody says of a person that they run."""
+    if reach == "live":
+        return Way("listening", is_now=True)
+    return Way("not listening", is_now=True) if is_person else Way(_ABSENT)
+
+
+def _why_absent(party: str, context: "Context") -> str:
+    """Whoever had a session, and has none that runs."""
+    from postroom.model.context import session_id
     from postroom.room.berth import let_go
 
-    return let_go(context.room().store.look(), party, _TMUX)
+    look = context.room().store.look()
+    if let_go(look, party, _TMUX):
+        return _LET_GO
+    if look.session(session_id(_MAILBOX, party)) is not None:
+        return f"{_ABSENT}, and its mailbox is served no longer: postroom mailbox add DIR"
+    return _ABSENT
 
 
 def _session(party: str, context: "Context") -> "Sight | None":

@@ -26,7 +26,8 @@ def wait(sent: "Sent", rung: str, timeout: float, context: "Context") -> "tuple[
     short = [d for d in sent.deliveries if not reached(d.state, State(rung))]
     if len(short) < len(sent.deliveries) and sent.message.to.startswith("one:"):
         short = []  # one of them is enough
-    look, absent = f"see how far it got: postroom receipts {sent.message.handle}", _absent(short, sent)
+    look = f"see how far it got: postroom receipts {sent.message.handle}"
+    absent = _absent(short, sent, is_here=context.elsewhere is None)
     facts = {"message_ref": sent.id, "hint": f"{absent}; {look}" if absent else look.capitalize()}
     problem: PostroomError | None = None
     if lost := [d for d in short if ended(d.state)]:
@@ -37,8 +38,8 @@ def wait(sent: "Sent", rung: str, timeout: float, context: "Context") -> "tuple[
     return sent, problem
 
 
-def _absent(short: "list[Delivery]", sent: "Sent") -> str:
-    """Who of them cannot have got it, because nothing of theirs runs."""
+def _absent(short: "list[Delivery]", sent: "Sent", *, is_here: bool) -> str:
+    """Who of them cannot have got it, because nothing of theirs runs. They are started where the room is."""
     reach = {one.recipient_id: how for one, how in zip(sent.deliveries, sent.reach, strict=True)}
     names = [
         one.recipient
@@ -47,7 +48,8 @@ def _absent(short: "list[Delivery]", sent: "Sent") -> str:
     ]
     if not names:
         return ""
-    return f"Nothing of {', '.join(names)} runs; start it: postroom spawn {names[0]} -- CMD"
+    start = f"start it: postroom spawn {names[0]} -- CMD" if is_here else "start it where the room is"
+    return f"Nothing of {', '.join(names)} runs; {start}"
 
 
 def _as_it_is(sent: "Sent", deliveries: "list[Delivery]", context: "Context") -> "Sent":

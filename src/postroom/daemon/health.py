@@ -68,7 +68,11 @@ def _daemon(home: str) -> Json:
         return facts | {"error": str(exc)}
     page: Json = said.get("web") or {}
     began = iso(said["since"]) or ""
-    facts["errors"] = [one | {"earlier": str(one.get("time")) < began} for one in errors]
+    facts["errors"] = [
+        one | {"earlier": str(one.get("time")) < began}
+        for one in errors
+        if page.get("problem") or one.get("event") != "page not served"  # which is settled by now
+    ]
     return facts | {
         "answers": True, "edition": said.get("edition"),
         "objection": control.objection(said.get("edition")) or None,
@@ -200,8 +204,19 @@ def _rows(daemon: Json, panes: list[Json], boxes: list[Json]) -> Iterator[tuple[
         blind = sum(bool(one["blind"]) for one in boxes)
         told = f", {blind} of them looked at every 5 s: changes there are not told of" if blind else ""
         yield "mailboxes", f"{len(boxes)} served{told}"
-    for one in daemon["errors"]:
+    for one, times in _folded(daemon["errors"]):
         more = one.get("agent") or one.get("stage") or ""
         words = f"{one['event']}{f' ({more})' if more else ''}: {one.get('error') or one.get('words') or ''}"
-        text = f"{str(one['time'])[:19]}Z {words.rstrip(': ')}"
+        often = f" ({times} times, last then)" if times > 1 else ""
+        text = f"{str(one['time'])[:19]}Z {words.rstrip(': ')}{often}"
         yield ("earlier", f"{one['level']}, {text}") if one.get("earlier") else (one["level"], text)
+
+
+def _folded(errors: list[Json]) -> Iterator[tuple[Json, int]]:
+    """The last of those that say the same, and how many did."""
+    alike: dict[tuple[str, ...], list[Json]] = {}
+    for one in errors:
+        said = ("level", "event", "agent", "stage", "error", "words", "earlier")
+        alike.setdefault(tuple(str(one.get(key)) for key in said), []).append(one)
+    for same in sorted(alike.values(), key=lambda same: str(same[-1]["time"])):
+        yield same[-1], len(same)

@@ -84,14 +84,17 @@ class Web:
         link = serving.link(person) if serving is not None else ""
         if not link:
             why = self.problem or (serving.problem if serving else "") or "it has not begun"
-            raise BridgeError(f"the page is not served: {why}", hint=_remedy(self._daemon.room.settings))
+            raise BridgeError(f"the page is not served: {why}", hint=self._remedy())
         return link
 
     def facts(self) -> Json:
         serving = self._serving
         url, problem = (serving.url, serving.problem) if serving else ("", self.problem)
-        hint = _remedy(self._daemon.room.settings) if problem else None
+        hint = self._remedy() if problem else None
         return {"url": url or None, "problem": problem or None, "hint": hint, "socket": self._path}
+
+    def _remedy(self) -> str:
+        return _remedy(self._daemon.room.settings, config.config_path(self._daemon.home))
 
     def stop(self) -> None:
         """Answer what was asked, for a moment, and end."""
@@ -112,7 +115,7 @@ def _spare() -> None:
     gc.set_threshold(*_GARBAGE)
 
 
-def _remedy(settings: Settings) -> str:
+def _remedy(settings: Settings, path: str) -> str:
     """What to do where the page is not served. What the daemon's environment says stands above the config,
     and only another daemon has another one.
     """
@@ -122,8 +125,9 @@ def _remedy(settings: Settings) -> str:
     if name in os.environ:
         return f"Start it with another {name}: postroom down; {name}={usual} postroom up"
     if key == "http_host":
-        return f'Set tls_cert and tls_key, or http_host = "{usual}", in the config, then: postroom up'
-    return "Free the port, or set another http_port in the config, then: postroom up"
+        return f'Set tls_cert and tls_key, or http_host = "{usual}", in {path}, then: postroom up'
+    another = settings.http_port % 65_535 + 1
+    return f"Free the port, or write the line http_port = {another} into {path}, then: postroom up"
 
 
 class _Serving:

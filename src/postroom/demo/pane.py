@@ -23,7 +23,7 @@ from postroom.room.authority import Operator
 from postroom.room.local import LocalRoom
 from postroom.server.port import NoBridges
 
-CLERK, WRITER = "clerk", "human:you"
+CLERK = "clerk"
 _PATIENCE = 10.0  # seconds for each step
 _PAUSE = 0.05
 _SHORT = "/tmp"  # a socket's path has at most 107 bytes
@@ -31,7 +31,7 @@ _PIDS = "#{pid} #{pane_pid}"
 # Our end is the end of its input, however it comes.
 _GUARD = 'read _; "$1" -S "$2" kill-server 2>/dev/null; rm -f "$2"; rmdir "$0"'
 _LINES, _WIDE = 5, 74  # of its screen
-_ROW = f"{f'{WRITER} → {CLERK}':<27}{'report':<13}"  # as on the board
+_NAME = 17  # columns of the board for who writes
 
 
 def _cut(line: str) -> str:
@@ -43,9 +43,9 @@ def can_play() -> bool:
 
 
 @contextmanager
-def staged(room: LocalRoom, out: Output, unit: float) -> Generator["Act"]:
-    """The act, whose pane is there until the end."""
-    with _guarded_server() as server, Act(room, out, unit, server) as act:
+def staged(room: LocalRoom, out: Output, unit: float, person: str) -> Generator["Act"]:
+    """The act, whose pane is there until the end. `person` is who writes to it."""
+    with _guarded_server() as server, Act(room, out, unit, server, person) as act:
         yield act
 
 
@@ -84,8 +84,9 @@ class Act(NoBridges):
 
     name = CLERK
 
-    def __init__(self, room: LocalRoom, out: Output, unit: float, server: Server) -> None:
+    def __init__(self, room: LocalRoom, out: Output, unit: float, server: Server, person: str) -> None:
         self._room, self._out, self._unit, self._server = room, out, unit, server
+        self._person = person
         self._agent = room.join(CLERK, role="clerk", description="a program in a terminal")
         manifest = self._start()
         self._pane = target(manifest.pane).id
@@ -105,16 +106,18 @@ class Act(NoBridges):
         self._keeper.join(_PATIENCE)
 
     def play(self) -> dict[str, Any]:
+        name = self._person if len(self._person) <= _NAME else f"{self._person[: _NAME - 1]}…"
+        row = f"{f'{name} → {CLERK}':<27}{'report':<13}"  # as on the board
         self._say(f"\nIn a pane of tmux: {CLERK}, a program without hooks")
         sent = self._write("report", "Please file the report of T-1.")
-        self._say(f"{_ROW}stored, waits: approval")
+        self._say(f"{row}stored, waits: approval")
         self._say(f"  · {CLERK} asks [y/N] just now: not a key is pressed")
         time.sleep(self._unit * 3)
         self._type("n")
         self._say("  · somebody answers it: n")
         [delivery] = self._room.until(sent.id, "seen", timeout=_PATIENCE)
         shown = self.screen(self._agent, 0).splitlines()
-        self._say(f"{_ROW}stored─offered─{delivery.state}")
+        self._say(f"{row}stored─offered─{delivery.state}")
         self._say("  · typed when its prompt was empty; the prompt held it, and cleared")
         for line in shown[-_LINES:]:
             self._say(self._out.paint(f"  │ {_cut(line)}", "dim"))
@@ -152,7 +155,7 @@ class Act(NoBridges):
 
     def _write(self, subject: str, text: str) -> Sent:
         """Mail that finds it asking."""
-        sent = self._room.send(CLERK, text, sender=WRITER, subject=subject)
+        sent = self._room.send(CLERK, text, sender=self._person, subject=subject)
         self._until(lambda: self._reason() == "approval", "question")
         return sent
 

@@ -149,10 +149,13 @@ def _task(message: Message | None) -> str:
     return (message.payload or {}).get("task_id", "") if message else ""
 
 
-def run(out: Output, *, fast: bool = False, keep: bool = False, after: After | None = None) -> dict[str, Any]:
+def run(
+    out: Output, person: str, *, fast: bool = False, keep: bool = False, after: After | None = None
+) -> dict[str, Any]:
     """Play the demo on an output; the account of what happened to every message.
 
-    `after` is given the room, the account and the last act while the room and the act's pane are there.
+    `person` is who watches, and writes in the last act. `after` is given the room, the account and that act
+    while the room and the act's pane are there.
     """
     pace = script.Pace(0.0 if fast else UNIT)
     asked: list[int] = []
@@ -161,7 +164,9 @@ def run(out: Output, *, fast: bool = False, keep: bool = False, after: After | N
         with Stage(pace=pace.unit, keep=keep) as stage, ExitStack() as panes:
             started = time.monotonic()
             _play(stage, out, pace, asked)
-            act = panes.enter_context(pane.staged(stage.room, out, pace.unit)) if pane.can_play() else None
+            act = None
+            if pane.can_play():
+                act = panes.enter_context(pane.staged(stage.room, out, pace.unit, person))
             last = act.play() if act else None
             seconds = round(time.monotonic() - started, 2)
             kept = {"pane": last, "seconds": seconds, "home": stage.home if keep else None}

@@ -42,6 +42,7 @@ class Scope:
         self._root = "" if explicit else storable(config.project_root(start))
         self.memory = Memory(-1)  # what was true the last time
         self.newcomer = ""  # who was given an address because they wrote
+        self.twin = ""  # the project here, made known just now under another name than its directory's
         self.witness = witness
 
     def remember(self, tx: "WriteTx") -> "Memory":
@@ -77,6 +78,8 @@ class Scope:
         project = self.find(tx)
         if tx.project(project) is None:
             tx.append("project.created", payload={"name": project, "root": self._root})
+            if self._root and project != config.slug(self._root):
+                self.twin = project
         return project
 
 
@@ -146,17 +149,23 @@ def caller(tx: "ReadTx", who: str | None, scope: Scope) -> Agent:
     agent = evident(tx, who, scope)
     if agent is not None:
         return agent
+    return _existing(tx, _named(who, scope), scope)
+
+
+def _named(who: str | None, scope: Scope) -> str:
+    """The name that a caller gave, or that of the person who sits here; only where nothing is evident."""
+    who = who or (scope.witness.person() if scope.witness else "")
     if not who:
         raise NoIdentity
-    return _existing(tx, who, scope)
+    return who
 
 
 def caller_or_none(tx: "ReadTx", who: str | None, scope: Scope) -> Agent | None:
     """As `caller`, for who only looks: None without a name, and for one that nobody or another has."""
     try:
         agent = evident(tx, who, scope)
-        return agent or (find(tx, personal(who), scope.find(tx)) if who else None)
-    except (InvalidAddress, NotYourName, UnknownToken):
+        return agent or find(tx, personal(_named(who, scope)), scope.find(tx))
+    except (InvalidAddress, NoIdentity, NotYourName, UnknownToken):
         return None
 
 
@@ -235,8 +244,7 @@ def caller_or_new(tx: "WriteTx", who: str | None, scope: Scope) -> Agent:
     agent = evident(tx, who, scope)
     if agent is not None:
         return agent
-    if not who:
-        raise NoIdentity
+    who = _named(who, scope)
     agent = find(tx, personal(who), scope.find(tx))
     if agent is None:
         agent = join(tx, who, scope, {})

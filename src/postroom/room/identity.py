@@ -17,6 +17,8 @@ from postroom.model.address import Kind
 from postroom.model.context import is_main, session_id
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from postroom.model.address import Address
     from postroom.model.message import Agent, Session
     from postroom.store.contract import ReadTx
@@ -69,7 +71,7 @@ class Witness:
     Who has no name at all asks again, because a program may be older than the session it runs in.
     """
 
-    __slots__ = ("_evidence", "_has_looked", "_home", "_token", "ignored", "inherited")
+    __slots__ = ("_evidence", "_has_looked", "_home", "_token", "ignored", "inherited", "person")
 
     def __init__(
         self, inherited: str = "", evidence: Evidence | None = None, *, token: str = "", home: str = ""
@@ -78,6 +80,7 @@ class Witness:
         self._token = token  # from there, too
         self._home = home  # of the room that gave it out
         self.ignored = ""  # whom evidence named instead
+        self.person: Callable[[], str] = str  # who sits here, asked where no name and no evidence is; or ""
         self._evidence = evidence
         self._has_looked = evidence is not None
 
@@ -97,7 +100,7 @@ class Witness:
         """How an author is verified: by its own token or session, or that of the agent above it."""
         evident = self.find(tx)
         if evident is None:
-            return (TERMINAL, None, None) if author.is_human and _is_at_terminal() else UNKNOWN
+            return (TERMINAL, None, None) if author.is_human and is_at_terminal() else UNKNOWN
         if evident.verified == UNVERIFIED or not is_of(author.id, evident.agent):
             return UNKNOWN
         return evident.verified, evident.session or None, evident.runtime or None
@@ -105,7 +108,7 @@ class Witness:
 
 def of_newcomer(address: "Address") -> str:
     """How somebody is verified who has no address here yet."""
-    return TERMINAL if address.kind is Kind.HUMAN and _is_at_terminal() else UNVERIFIED
+    return TERMINAL if address.kind is Kind.HUMAN and is_at_terminal() else UNVERIFIED
 
 
 def by_token(tx: "ReadTx", home: str, proof: str, around: Evidence | None) -> Evidence:
@@ -210,7 +213,7 @@ def _beyond(tx: "ReadTx", sessions: list[str], nearer: list[str]) -> Evidence | 
     return None if _is_nested(nearer, found[0].runtime) else Evidence.of(found[0], UNVERIFIED)
 
 
-def _is_at_terminal() -> bool:
+def is_at_terminal() -> bool:
     """Whether this process has a terminal of its own, and nothing says that an agent runs it."""
     from postroom.runtimes import SIGNS  # noqa: PLC0415
 

@@ -19,6 +19,7 @@ _TYPES = {
     ".woff2": "font/woff2", ".txt": "text/plain; charset=utf-8",
 }  # fmt: skip
 _EXPIRED = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Postroom</title>
+<link rel="icon" href="mark.svg" type="image/svg+xml">
 <h1>This link does not work any more</h1>
 <p>It can be opened once, for a minute. Get another one: <code>postroom dashboard</code></p></html>"""
 

@@ -10,7 +10,7 @@ from postroom.model.message import Json
 from postroom.protocol.unwire import moment
 from postroom.top import word
 from postroom.top.doing import ago, at_home, attach, doing, inbox, reached, title
-from postroom.top.line import MARKS, Part, called
+from postroom.top.line import MARKS, Part, called, written
 from postroom.top.source import Source
 from postroom.top.standing import standing
 from postroom.top.text import gist, many, plain
@@ -30,7 +30,7 @@ def message(source: Source, view: View, ref: str) -> Lines:
     who = {one["id"]: one for one in view.agents}.get
     for delivery in found["deliveries"]:
         stands = standing(delivery, who(delivery["recipient_id"]))
-        to = called(delivery["recipient"], view.me["project"])
+        to = written(delivery["recipient"], found, view.me["project"])
         lines.append(
             [Part(f"{stands.rail}  ", stands.tone), Part(to, "bold"), Part(f"  {stands.word}", stands.tone)]
         )
@@ -41,6 +41,7 @@ def message(source: Source, view: View, ref: str) -> Lines:
 def _head(found: Json, view: View) -> Lines:
     project = view.me["project"]
     kind = plain(found["type"]).replace("_", " ")
+    pair = [Part(written(found[end], found, project)) for end in ("sender", "to")]
     facts = [kind, *([found["priority"]] if found["priority"] != "normal" else [])]
     facts += [f"sender {found['verified']}"] if found["verified"] == "unverified" else []
     facts += ["asks for an ack"] if found["requires_ack"] else []
@@ -48,7 +49,7 @@ def _head(found: Json, view: View) -> Lines:
     subject = plain(found["subject"]).replace("\n", " ") if found["subject"] else ""
     return [
         [Part(subject, "bold") if subject else Part(kind, "dim")],
-        [Part(called(found["sender"], project)), Part(" → ", "dim"), Part(called(found["to"], project))],
+        [pair[0], Part(" → ", "dim"), pair[1]],
         [Part(f"{full(found['created_at'])} · {' · '.join(map(plain, facts))} · {found['handle']}", "dim")],
     ]
 
@@ -162,7 +163,7 @@ def agent(source: Source, view: View, party: str) -> Lines:
 def _latest(said: list[Json], project: str) -> Lines:
     lines: Lines = []
     for each in said:
-        pair = f"{called(each['sender'], project)} → {called(each['to'], project)}"
+        pair = f"{written(each['sender'], each, project)} → {written(each['to'], each, project)}"
         text = gist(each["subject"] or each["body"], 60)
         lines.append([Part(f"{full(each['created_at'])}  ", "dim"), Part(f"{pair}  "), Part(text, "dim")])
     return lines or [[Part("nothing yet", "dim")]]

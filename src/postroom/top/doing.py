@@ -12,6 +12,7 @@ from postroom.top.text import many, plain
 
 State = Literal["asks", "stuck", "paused", "busy", "idle", "off", "person", "left"]
 
+_TERMINALS = ("tmux", "pty")  # the bridges that see a screen
 _ORDER: tuple[State, ...] = ("asks", "stuck", "paused", "busy", "idle", "off", "person", "left")
 
 
@@ -102,6 +103,9 @@ def _unknown(agent: Json, one: Json) -> Doing:
         return Doing("stuck", "no sign of life", known(one), "until it shows one")
     if seen.get("reason") == "unknown_screen":
         return Doing("stuck", "its screen is not known", known(one), "until its screen is known")
+    if seen.get("doing") != "starting" and one["bridge"] not in _TERMINALS:
+        word = "mailbox served" if one["bridge"] == "files" else "running"  # it has no screen to be looked at
+        return Doing("idle", word, known(one))
     word = "starting" if seen.get("doing") == "starting" else "not looked at yet"
     return Doing("stuck", word, known(one), "until it has been looked at")
 
@@ -145,7 +149,7 @@ def at_home(me: Json, command: str) -> str:
 def attach(agent: Json) -> str:
     """The command that gets a person to its terminal; empty: that is not known."""
     one = session(agent)
-    is_there = one and (one.get("pane") or one.get("bridge") in ("tmux", "pty"))
+    is_there = one and (one.get("pane") or one.get("bridge") in _TERMINALS)
     return f"postroom attach {plain(agent['address'])}" if is_there else ""
 
 
@@ -163,7 +167,7 @@ def reached(agent: Json) -> str:
     doubt = "" if one["proven"] else " This was never proven to arrive."
     name = title(one["runtime"] or "")
     if bridge := one["bridge"]:
-        way = "its terminal" if bridge in ("tmux", "pty") else f"the bridge {bridge}"
+        way = "its terminal" if bridge in _TERMINALS else f"the bridge {bridge}"
         return f"By {way}{f', in {name}' if name else ''}.{doubt}"
     wakes = "; it is woken when mail comes" if one["wake"] else ", at its next prompt"
     when = {"idle": wakes, "busy": ", after its next tool"}.get(one["presence"], "")

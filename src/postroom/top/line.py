@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from postroom.clock import left, wall
+from postroom.model.address import ROOM
 from postroom.model.message import Json
 from postroom.protocol.unwire import moment
 from postroom.text import width
@@ -53,6 +54,12 @@ def cut(text: str, columns: int) -> str:
 def called(address: str, project: str) -> str:
     """A name as those of the project say it."""
     return plain(address.removeprefix(f"{project}/"))
+
+
+def written(address: str, message: Json, project: str) -> str:
+    """The same of a name in a message, which may be of another project."""
+    is_bare = address != ROOM and not any(mark in address for mark in "/:@")
+    return called(f"{message['project']}/{address}" if is_bare else address, project)
 
 
 def moment_of(at: str) -> str:
@@ -164,7 +171,8 @@ def mail(view: View, columns: int) -> list[Row]:
 
 
 def _between(one: Json, project: str) -> str:
-    return f"{called(one['sender'], project)} → {called(one['to'].replace('topic:', '#'), project)}"
+    sender, to = (written(one[end], one, project) for end in ("sender", "to"))
+    return f"{sender} → {to.replace('topic:', '#')}"
 
 
 def _letter(
@@ -217,7 +225,7 @@ def others(view: View, columns: int) -> list[Row]:
 def _request(one: Json, project: str, columns: int) -> list[Part]:
     parts = [
         Part("? ", "waits"),
-        Part(f"{called(one['sender'], project)} asks you: "),
+        Part(f"{written(one['sender'], one, project)} asks you: "),
         Part(gist(one["subject"] or one["body"]), "bold"),
     ]
     return fitted(parts, columns)
@@ -227,7 +235,9 @@ def _other(one: Json, view: View, columns: int) -> list[Part]:
     message, project = one["message"], view.me["project"]
     who = ", ".join(called(each, project) for each in one["asked"])
     what = gist(message["subject"] or message["body"])
-    return fitted([Part(f"  {called(message['sender'], project)} asks {who}: {what}", "dim")], columns)
+    return fitted(
+        [Part(f"  {written(message['sender'], message, project)} asks {who}: {what}", "dim")], columns
+    )
 
 
 def asking(view: View) -> list[tuple[Json, Doing]]:
@@ -255,7 +265,7 @@ def _gate(one: Json, project: str, columns: int) -> list[Part]:
     rest = f"  {left(expires - wall())} left" if expires else ""
     parts = [
         Part("? ", "waits"),
-        Part(f"{called(message['sender'], project)} asks ", ""),
+        Part(f"{written(message['sender'], message, project)} asks ", ""),
         Part(what, "bold"),
         Part(f"  {options}", "link"),
     ]
@@ -267,10 +277,10 @@ def _gate(one: Json, project: str, columns: int) -> list[Part]:
 def _lost(one: Json, mark: str, project: str, columns: int) -> list[Part]:
     reason = one["delivery"].get("reason") or ""
     why = "nobody can tell what became of it" if mark == "≈" else gist(reason)
-    to = called(one["delivery"]["recipient"], project)
+    to = written(one["delivery"]["recipient"], one, project)
     parts = [
         Part(f"{mark} ", "trouble"),
-        Part(f"{called(one['sender'], project)} → {to}  "),
+        Part(f"{written(one['sender'], one, project)} → {to}  "),
         Part(gist(one["subject"] or one["body"], 80), "bold"),
         Part(f"  {why}", "trouble"),
     ]

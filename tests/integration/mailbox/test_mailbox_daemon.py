@@ -103,6 +103,7 @@ def test_what_appears_in_a_tree_is_served_unless_somebody_has_that_name(cli: Com
     assert [one["name"] for one in told] == ["Carol", "alice", "bob.child"]
     assert f"postroom mailbox add {tree} alice" in told[1]["why"]
     assert told[2]["why"].startswith("that name is under bob's;")
+    assert "alice (somebody has that name; if it is meant: postroom mailbox add" in cli.ok("mailbox").err
     cli.ok("mailbox", "add", tree, "alice")
     assert len(cli.ok("mailbox", "--json").json["mailboxes"]) == 2
 
@@ -114,6 +115,8 @@ def test_a_tree_that_is_removed_is_served_no_longer_and_keeps_its_files(cli: Com
     until(bob.inbox)
     cli.ok("mailbox", "remove", tree)
     assert manifests.every(cli.home) == []
+    told = "not running, and its mailbox is served no longer: postroom mailbox add DIR"
+    assert told in cli.ok("agents").out
     assert os.listdir(tree) == ["bob"]
     assert sorted(os.listdir(os.path.join(tree, "bob", "inbox"))) == ["processed"]
     delivery = cli.receipt(ref)

@@ -261,12 +261,20 @@ class Typist:
             if not view.alive:
                 return Interrupted(False, "it is not running")
             if reading.state is State.IDLE:
-                return Interrupted(True, "it was idle, so nothing was pressed")
+                return self._found_idle()
             if words := self._keeps_from_stopping(view, reading):
                 return Interrupted(False, f"nothing was pressed: {words}")
             return self._stop()
         except BridgeError as exc:
             return Interrupted(False, str(exc))
+
+    def _found_idle(self) -> Interrupted:
+        """Where only a prompt is known, what asks or works looks the same while the prompt is shown."""
+        if self._profile.busy or self._profile.dialogs:
+            return Interrupted(True, "it was idle, so nothing was pressed")
+        return Interrupted(
+            False, "its prompt was there, so nothing was pressed; its profile knows no dialog, and no work"
+        )
 
     def _keeps_from_stopping(self, view: View, reading: Reading) -> str:
         """A key that stops a turn answers a dialog, and nobody knows what it does elsewhere."""

@@ -15,8 +15,8 @@ HELP = """\
 Go to an agent. In tmux, its pane is shown: in your own client if that is of the same server, else in a new
 one, which C-b d leaves (or your own prefix, then d). The terminal of an agent that the daemon runs (--bridge
 pty) is shown here; C-] leaves it. So is the conversation with one that speaks ACP: a line and Enter is a
-prompt, a number answers what it asks, C-c stops its turn. Of any other, what it prints is shown as it comes.
-While you type in a terminal, no mail goes in."""
+prompt, a number answers what it asks, C-c stops its turn. Of any other, what it prints is shown as it comes;
+C-c leaves. While you type in a terminal, no mail goes in."""
 EXAMPLES = """\
   postroom attach backend
   postroom attach backend --print"""
@@ -136,6 +136,7 @@ def _follow(manifest: "Manifest", context: "Context") -> int:
 
     room = context.room()
     cursor = room.store.look().last_cursor()
+    context.note(f"What {manifest.address} prints, as it comes; C-c leaves, and it runs on.")
     context.put(clean(ask(room.home, "screen", agent=manifest.agent)) + "\n")
     for event in room.events(follow=True, agent=manifest.address, after=cursor):
         if event.type == "agent.output" and (words := _words(manifest, event.payload)):

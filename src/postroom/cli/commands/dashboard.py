@@ -35,10 +35,11 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
     by = person(room, "open the page")
     if args.forget:
         return _forget(context)
-    from postroom.cli.daemon import start
+    from postroom.cli.daemon import start, warn_of_port
     from postroom.daemon.control import ask
 
     start(context)
+    warn_of_port(ask(room.home, "ping").get("web") or {}, context)
     whose = _person(by.name, context)
     return _give(str(ask(room.home, "page", person=whose.id)["url"]), whose.address, args, context)
 

@@ -41,30 +41,32 @@ def add_arguments(parser: "Parser") -> None:
 def run(args: "argparse.Namespace", context: "Context") -> int:
     import sys
 
+    from postroom.cli.person import login
     from postroom.demo.show import run as play
+
+    person = login() or "human:you"
 
     def after(room: "LocalRoom", report: dict[str, Any], act: "Act | None") -> None:
         if context.json:
             context.put_json(report)
             return
         shows = args.page or (context.out.is_terminal and sys.stdin.isatty())
-        look = "" if shows else f"See it on a page: {called()} demo --fast --page"
+        look = "" if shows else f"See it on a page, in a terminal: {called()} demo --fast --page"
         context.put(_summary(report, look, context))
         if shows:
-            _show_page(room, act, context)
+            _show_page(room, person, act, context)
 
     out = Silent() if context.json else context.out
-    report = play(out, fast=args.fast, keep=args.keep, after=after)
+    report = play(out, person, fast=args.fast, keep=args.keep, after=after)
     return 1 if report["lost"] else 0
 
 
-def _show_page(room: "LocalRoom", act: "Act | None", context: "Context") -> None:
+def _show_page(room: "LocalRoom", person: str, act: "Act | None", context: "Context") -> None:
     """Until somebody has seen enough, or a signal ends it: the room is removed after it, either way."""
     import signal
     import sys
     from contextlib import suppress
 
-    from postroom.cli.person import login
     from postroom.demo.page import Page
     from postroom.errors import TimedOut
     from postroom.server.port import NoBridges
@@ -75,8 +77,8 @@ def _show_page(room: "LocalRoom", act: "Act | None", context: "Context") -> None
     for name in ("SIGINT", "SIGTERM", "SIGHUP"):
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), end)
-    with Page(room, login() or "human:you", act or NoBridges()) as page, suppress(KeyboardInterrupt):
-        context.put(f"\nThe same on a page: {context.out.paint(page.url, 'cyan')}\n")
+    with Page(room, person, act or NoBridges()) as page, suppress(KeyboardInterrupt):
+        context.put(f"\nThe same on a page:\n{context.out.paint(page.url, 'cyan')}\n")
         if act is not None:
             with suppress(TimedOut):  # a page without it is a page
                 act.ask_again()

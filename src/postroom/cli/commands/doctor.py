@@ -296,7 +296,11 @@ def _closing(about: dict[str, Any], found: "list[Examined]", own: "list[Problem]
     if not found:
         from postroom.runtimes import NAMES
 
-        lines.append(fold(f"No agent CLI was found on your PATH. Known are {', '.join(NAMES)}", 2))
+        known, run = ", ".join(NAMES), calling(about["home"])
+        lines.append(fold(f"No agent CLI was found on your PATH. Known are {known}", 2))
+        lines.append(
+            fold(f"Any other program: {run} spawn NAME -- CMD, or by files: {run} mailbox add DIR", 2)
+        )
     if not about["exists"]:
         lines.append(f"There is no room yet; setting something up makes it: {calling(about['home'])} setup")
     lines += _told(own, context)

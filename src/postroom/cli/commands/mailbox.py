@@ -180,7 +180,7 @@ def _left(one: "Tree", context: "Context") -> str:
     found = _not_served(one, context)
     if found["why"]:
         return f"; it cannot be looked at now: {one_line(found['why'])}"
-    names = [one_line(each["name"]) for each in found["not_served"]]
+    names = [f"{one_line(each['name'])} ({one_line(each['why'])})" for each in found["not_served"]]
     return f"; not served: {', '.join(names[:5])}" if names else ""
 
 

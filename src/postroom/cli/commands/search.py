@@ -103,7 +103,8 @@ def _lines(hit: "Hit", context: "Context") -> str:
 
     message, deliveries, snippet = hit
     paint = context.out.paint
-    author, reader = one_line(message.writer(context.project())), one_line(whom(message, deliveries))
+    here = context.project()
+    author, reader = one_line(message.writer(here)), one_line(whom(message, deliveries, here))
     facts = " · ".join((one_line(message.type), rungs(deliveries), age(message.said_at)))
     head = f"{paint(message.handle, 'cyan')}  {paint(author, 'bold')} → {reader}  {paint(facts, 'dim')}"
     return f"{head}\n          {paint(snippet.field + ':', 'dim')} {marked(snippet, context)}\n"

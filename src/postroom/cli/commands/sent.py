@@ -34,7 +34,10 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
         from postroom.cli.letter import gist
         from postroom.cli.moment import age
 
-        rows = [(m.handle, whom(m, ds), m.type, age(m.created_at), rungs(ds), gist(m)) for m, ds in found]
+        here = context.project()
+        rows = [
+            (m.handle, whom(m, ds, here), m.type, age(m.created_at), rungs(ds), gist(m)) for m, ds in found
+        ]
         head = ("ID", "TO", "TYPE", "AGE", "RUNG", "TEXT")
         context.put_table(rows, ("cyan", "bold", "", "dim", "green"), head, least=len("TEXT"))
     else:
@@ -42,10 +45,16 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
     return 0
 
 
-def whom(message: "Message", deliveries: "list[Delivery]") -> str:
-    """Whom it went to; that is more than what was written, where a reply crosses projects."""
+def whom(message: "Message", deliveries: "list[Delivery]", here: str) -> str:
+    """Whom it went to, as the project `here` would write to them; a reply that crosses projects has no such
+    name in what was written.
+    """
     several = message.to.startswith(("@", "one:", "topic:"))
-    return message.to if several or len(deliveries) != 1 else deliveries[0].recipient
+    if several or len(deliveries) != 1:
+        return message.to
+    [one] = deliveries
+    is_elsewhere = message.project != here and one.recipient_id[:1] == "a" and "/" not in one.recipient
+    return f"{message.project}/{one.recipient}" if is_elsewhere else one.recipient
 
 
 def rungs(deliveries: "list[Delivery]") -> str:

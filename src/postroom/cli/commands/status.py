@@ -132,6 +132,12 @@ def _daemon(home: str) -> dict[str, Any]:
     return facts | {"running": True, "since": since, "other": other, **kept, **more}
 
 
+def _about_journal(path: str, behind: int) -> str:
+    """The store alone has to be whole: what is behind is written by whoever syncs next."""
+    more = " (the store has them all; to write them: postroom journal sync)" if behind else ""
+    return f"{count(behind, 'event')} behind, in {path}{more}"
+
+
 def _about_daemon(facts: dict[str, Any]) -> str:
     if "process" not in facts:
         kept = count(facts["wanted"], "agent")
@@ -229,7 +235,7 @@ def _text(report: dict[str, Any], context: "Context") -> str:
         ("mail", f"{count(counts['messages'], 'message')}, {_open(counts)}"),
         ("dead letters", f"{counts['dead']:,}, and {counts['uncertain']:,} uncertain"),
         ("events", f"{counts['events'] + counts['messages']:,}"),
-        ("journal", f"{count(report['journal']['behind'], 'event')} behind, in {report['journal']['path']}"),
+        ("journal", _about_journal(**report["journal"])),
         ("bell", "rings by Unix sockets" if bell["kind"] != "polling" else polls),
         ("listening", listeners or "nobody"),
         ("daemon", _about_daemon(report["daemon"])),

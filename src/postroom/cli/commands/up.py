@@ -88,11 +88,12 @@ def _renew(args: "argparse.Namespace", context: "Context") -> "Json | None":
 
 def _complain(context: "Context") -> "Json":
     """Say what the daemon should do by its settings, and does not; what it tells of its page."""
-    from postroom.cli.daemon import missing
+    from postroom.cli.daemon import missing, warn_of_port
     from postroom.daemon.control import ask
 
     said = ask(context.room().home, "ping")
     page: Json = said.get("web") or {}
+    warn_of_port(page, context)
     for words in missing(page, said.get("spans")):
         context.note(f"warning: {words}")
     return page

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 HELP = """\
 Who you are here: the address in whose name this shell writes and reads, how that is known, and the project in
 which you are. In the shell of an agent its session tells. At a terminal you are human:LOGIN by your login
-name, unless --as or POSTROOM_AGENT says otherwise. A script has to say who it is. Nothing is written."""
+name, unless --as or POSTROOM_AGENT says otherwise. What has no terminal has to say who it is. Nothing is
+written."""
 EXAMPLES = """\
   postroom whoami
   postroom whoami --as human:ana
@@ -44,7 +45,8 @@ def run(_: "argparse.Namespace", context: "Context") -> int:
     context.put(f"{paint(found['address'], 'bold')}  {found['verified']}: {found['because']}\n")
     context.put(f"{paint('project', 'dim')}  {found['project']}\n")
     if not found["known"]:
-        context.note("It has no address here yet, and gets one when it writes, or: postroom join")
+        called = found["address"]
+        context.note(f"It has no address here yet, and gets one when it writes, or: postroom join {called}")
     if found["verified"] == "terminal":
         context.note("To be somebody else for one command: --as human:NAME, or --as AGENT")
     return 0

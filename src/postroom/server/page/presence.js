@@ -18,6 +18,8 @@ import { many } from "./text.js";
 /** @type {Record<string, string>} */
 const TITLE = { claude: "Claude Code", codex: "Codex", gemini: "Gemini CLI", opencode: "opencode", aider: "Aider", goose: "goose", qwen: "Qwen Code", copilot: "Copilot CLI", cursor: "Cursor" };
 
+const TERMINALS = ["tmux", "pty"]; // the bridges that see a screen
+
 /** @param {string|null} runtime */
 export const runtimeName = (runtime) => (runtime ? (TITLE[runtime] ?? runtime) : "");
 
@@ -62,15 +64,17 @@ function present(agent) {
     case "idle":
       return { state: "idle", word: "idle", evidence: known(one), until: "" };
     default:
-      return { state: "stuck", ...unknown(agent, one), evidence: known(one) };
+      return { ...unknown(agent, one), evidence: known(one) };
   }
 }
 
-/** A screen that says nothing is no sign of death. Stuck, if mail waits. @param {Agent} agent @param {Session} one */
+/** A screen that says nothing is no sign of death. Stuck, if mail waits. @param {Agent} agent @param {Session} one @returns {Pick<Doing, "state"|"word"|"until">} */
 function unknown(agent, one) {
-  if (!one.bridge) return { word: "no sign of life", until: "until it shows one" };
-  if (agent.bridge?.reason === "unknown_screen") return { word: "its screen is not known", until: "until its screen is known" };
-  return { word: agent.bridge?.doing === "starting" ? "starting" : "not looked at yet", until: "until it has been looked at" };
+  const state = "stuck";
+  if (!one.bridge) return { state, word: "no sign of life", until: "until it shows one" };
+  if (agent.bridge?.reason === "unknown_screen") return { state, word: "its screen is not known", until: "until its screen is known" };
+  if (agent.bridge?.doing !== "starting" && !TERMINALS.includes(one.bridge)) return { state: "idle", word: one.bridge === "files" ? "mailbox served" : "running", until: "" };
+  return { state, word: agent.bridge?.doing === "starting" ? "starting" : "not looked at yet", until: "until it has been looked at" };
 }
 
 /** How it is known what a session does. @param {Session} one */
@@ -91,7 +95,7 @@ export function hindrance(agent) {
 /** The command that gets a person to its terminal; empty: that is not known. @param {Agent} agent */
 export function attach(agent) {
   const one = session(agent);
-  return one && (one.pane || one.bridge === "tmux" || one.bridge === "pty") ? `postroom attach ${agent.address}` : "";
+  return one && (one.pane || TERMINALS.includes(one.bridge ?? "")) ? `postroom attach ${agent.address}` : "";
 }
 
 /** How mail gets to it. @param {Agent} agent */
@@ -104,7 +108,7 @@ export function reached(agent) {
   }
   const doubt = one.proven ? "" : " This was never proven to arrive.";
   const name = runtimeName(one.runtime);
-  if (one.bridge) return `By ${one.bridge === "tmux" || one.bridge === "pty" ? "its terminal" : `the bridge ${one.bridge}`}${name ? `, in ${name}` : ""}.${doubt}`;
+  if (one.bridge) return `By ${TERMINALS.includes(one.bridge) ? "its terminal" : `the bridge ${one.bridge}`}${name ? `, in ${name}` : ""}.${doubt}`;
   if (one.presence === "idle") return one.wake ? `By hooks of ${name}; it is woken when mail comes.${doubt}` : `By hooks of ${name}, at its next prompt.${doubt}`;
   if (one.presence === "busy") return `By hooks of ${name}, after its next tool.${doubt}`;
   return `By hooks of ${name}.${doubt}`;

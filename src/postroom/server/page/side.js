@@ -52,7 +52,7 @@ export function drawSide(store, theme) {
         h(
           "li",
           { "data-key": agent.id },
-          h("a", { href: turned({ agent: agent.address, message: null, thread: null }), "aria-current": params.agent === agent.address ? "true" : null, title: [doing.word, doing.trouble || doing.evidence].filter(Boolean).join(": ") }, h("i.dot", { "data-state": doing.state, "aria-hidden": "true" }), h("bdi", null, plain(agent.name)), h("span.hidden", null, `, ${doing.word}`), inbox(agent) ? h("span.count", { title: `${many(inbox(agent), "message")} waiting` }, inbox(agent)) : null),
+          h("a", { href: turned({ agent: agent.address, message: null, thread: null }), "aria-current": params.agent === agent.address ? "true" : null, title: [doing.word, doing.trouble || doing.evidence].filter(Boolean).join(": ") }, h("i.dot", { "data-state": doing.state, "aria-hidden": "true" }), h("bdi", null, plain(params.project ? agent.name : store.called(agent.address, agent.project))), h("span.hidden", null, `, ${doing.word}`), inbox(agent) ? h("span.count", { title: `${many(inbox(agent), "message")} waiting` }, inbox(agent)) : null),
         ),
       ),
       found.length > shown.length && !params.project ? h("li", { "data-key": "more" }, h("a", { href: href("agents") }, `and ${found.length - shown.length} more`)) : null,
