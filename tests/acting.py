@@ -78,7 +78,8 @@ class Acting:
         if "ACTING_LOGIN" in os.environ:
             raise acp.RequestError.auth_required()
         self._answers.note("new")
-        return acp.NewSessionResponse(session_id=f"s{os.getpid()}")
+        half = "\ud83d" if "ACTING_HALF" in os.environ else ""
+        return acp.NewSessionResponse(session_id=f"s{os.getpid()}{half}")
 
     async def load_session(self, cwd: str, session_id: str, **_: Any) -> acp.LoadSessionResponse:
         if self._sessions == "lost":
@@ -115,6 +116,10 @@ class Acting:
             await self._say(session, f"Well.\r{FORGED}")
             await self._client.session_update(session, acp.update_agent_thought_text(FORGED))
             await self._client.session_update(session, acp.start_tool_call("t0", FORGED, status="failed"))
+        if "[[halves]]" in text:
+            await self._say(session, "Done \ud83d")
+            await self._say(session, "\ude00! And \udc00.")
+            await self._client.session_update(session, acp.start_tool_call("t\ud83d", "half a \ud83d"))
         if "[[tool]]" in text:
             await self._client.session_update(session, acp.start_tool_call("t1", "run the tests"))
         if "[[refuse]]" in text:

@@ -24,8 +24,16 @@ encode = _make()
 
 
 def storable(text: str) -> str:
-    """The same, with whatever is no UTF-8 (in the name of a file, say) spelt out: no store can hold it."""
-    return text if text.isascii() else text.encode(errors="backslashreplace").decode()
+    """The same, with whatever is no UTF-8 (in the name of a file, say) spelt out: no store can hold it.
+
+    Two halves of a character, as JSON may have them, are one.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        whole = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+        return whole.encode(errors="backslashreplace").decode()
+    return text
 
 
 def width(text: str) -> int:

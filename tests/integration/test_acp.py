@@ -267,3 +267,14 @@ def test_one_that_wants_a_login_or_is_no_such_agent_is_not_started(
     assert "claude-agent-acp" in refused.value.hint
     with pytest.raises(BridgeError, match="aider does not speak ACP"):
         way.start(Launch("a1", "p/b", ["aider"], here, environment(), "aider"))
+
+
+def test_a_character_that_comes_in_two_halves_is_one_and_half_of_one_stops_nothing(begin: Begin):
+    agent = begin(ACTING_HALF="1")
+    agent.prompt("[[halves]]")
+    assert agent.end().proves
+    assert "Done \U0001f600! And \\udc00." in agent.said()
+    agent.prompt("[[halves]] [[ask]]")
+    [asked] = agent.questions(1)
+    assert agent.bridge.answer(asked.id, "yes")
+    until(lambda: len(agent.ends()) == 2)

@@ -6,8 +6,11 @@ from collections.abc import Callable
 import pytest
 
 from postroom import host
-from postroom.bridges.contract import Heard, Option, Question
+from postroom.bridges.contract import Capabilities, Doing, Heard, Observation, Option, Question
+from postroom.bridges.inquiry import inquiry
+from postroom.bridges.manifest import Manifest
 from postroom.config import Settings
+from postroom.daemon.actor import Actor
 from postroom.daemon.questions import Questions
 from postroom.errors import BridgeError, InvalidValue, StoreFull
 from postroom.model.ladder import State
@@ -27,12 +30,23 @@ class Asking:
     def __init__(self) -> None:
         self.answers: list[tuple[str, str]] = []
         self.is_over = self.is_deaf = False
+        self.heard: list[Heard] = []
 
     def answer(self, question: str, option: str) -> bool:
         if self.is_deaf:
             raise BridgeError("it does not listen")
         self.answers.append((question, option))
         return not self.is_over
+
+    def capabilities(self) -> Capabilities:
+        return Capabilities(owned=True)
+
+    def observe(self) -> Observation:
+        return Observation(Doing.IDLE, "it is idle")
+
+    def receive(self) -> list[Heard]:
+        heard, self.heard = self.heard, []
+        return heard
 
 
 class Scene:
@@ -207,3 +221,37 @@ def test_an_agent_that_may_send_no_more_now_asks_when_it_may(home: str):
         assert 0 < len(room.gates()) < 200, "what is asked counts as what it sends"
         scene.questions.finish("the agent has ended")
         assert room.gates() == []
+
+
+def actor(scene: Scene) -> Actor:
+    manifest = Manifest(scene.agent.id, "p/builder", "acp", str(os.getpid()))
+    return Actor(scene.room, manifest, scene.bridge)  # pyright: ignore[reportArgumentType] - all that is used
+
+
+def test_half_a_character_of_an_agents_keeps_neither_its_words_nor_its_question_from_people(scene: Scene):
+    asked = inquiry("1", "bash: echo \ud83d", "echo \ud83d", OPTIONS)
+    scene.bridge.heard = [
+        Heard("Done \ud83d\ude00 \ud83d"),
+        Heard('{"patterns":["echo \ud83d"]}', "event", asks=asked),
+    ]
+    actor(scene).step()
+    assert scene.gate()
+    written = [one for one in scene.room.events() if one.type == "agent.output"]
+    assert [one.payload["text"] for one in written] == [
+        "Done \U0001f600 \\ud83d", '{"patterns":["echo \\ud83d"]}'
+    ]  # fmt: skip
+
+
+def test_a_question_whose_words_cannot_be_written_down_is_asked_all_the_same(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
+    def fails(*_: object) -> None:
+        raise ValueError("not these words")
+
+    monkeypatch.setattr(berth, "said", fails)
+    scene.bridge.heard = [Heard("{}", "event", asks=Question("1", "run 1", "rm -rf build", OPTIONS))]
+    acting = actor(scene)
+    with pytest.raises(ValueError, match="not these"):
+        acting.step()
+    acting.step()
+    assert scene.gate()

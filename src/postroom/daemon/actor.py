@@ -36,6 +36,7 @@ from postroom.room.glance import Glance
 from postroom.room.local import LocalRoom
 from postroom.room.pen import Pen
 from postroom.runtimes.contract import NUDGE
+from postroom.text import storable
 
 _BUDGET = 6_000  # characters of a text that is typed
 _SETTLED = 0.25  # seconds for which an agent must have been idle
@@ -323,7 +324,9 @@ class Actor:
             return
         payload: Json = {
             "what": what, "route": self._route, "result": delivered.result.value,
-            "words": f"{delivered.words} ({self._instead})" if self._instead else delivered.words,
+            "words": storable(
+                f"{delivered.words} ({self._instead})" if self._instead else delivered.words
+            ),
             "messages": [mail.id for mail in mails],
         }  # fmt: skip
         with self._room.write() as tx:
@@ -380,13 +383,13 @@ class Actor:
                 yield from [partial(Actor._hear, heard=one) for one in some]
 
     def _hear(self, heard: Heard) -> None:
+        self._questions.hear(heard)  # first: its agent waits, whatever becomes of the rest
         if heard.proves is not None:
             push.prove(self._room, self.session, self._route, heard.proves)
         if heard.doubts:
             self._doubt(heard.doubts)
         if heard.text:
             self._write_down([heard])
-        self._questions.hear(heard)
         if heard.exit_code is not None:
             self.has_ended, self.exit_code = True, heard.exit_code
 

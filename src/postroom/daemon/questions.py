@@ -60,8 +60,8 @@ class Questions:
         self._has_changed = False  # since somebody could look: what was seen of the agent is no longer so
 
     def hear(self, heard: Heard) -> None:
-        """Nothing is written yet: `step` does that."""
-        if heard.asks is not None:
+        """Nothing is written yet: `step` does that. Twice does no harm."""
+        if heard.asks is not None and heard.asks.id not in self._open:
             self._open[heard.asks.id] = _Asked(heard.asks, self._room.now())
         if heard.asked:
             self._end(heard.asked, "it was answered elsewhere, or is no longer of interest")

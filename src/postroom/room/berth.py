@@ -13,6 +13,7 @@ from postroom.room import push
 from postroom.room.seat import BRIDGE, TOOLS, Around, Seat, bears, is_bridged, is_live
 from postroom.room.session import end, return_unproven, start
 from postroom.runtimes import load
+from postroom.text import storable
 
 if TYPE_CHECKING:
     from postroom.room.local import LocalRoom
@@ -54,7 +55,8 @@ def said(room: "LocalRoom", agent: str, *pieces: tuple[str, str]) -> None:
     """Note what an agent has printed, or told by its protocol: each a stream, and a text."""
     with room.write() as tx:
         for stream, text in pieces:
-            tx.append("agent.output", agent, payload={"stream": stream, "text": text}, role="agent")
+            payload = {"stream": stream, "text": storable(text)}
+            tx.append("agent.output", agent, payload=payload, role="agent")
 
 
 def vacate(room: "LocalRoom", agent: Agent) -> None:

@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 from postroom.bridges.acp.console import AGENT
 from postroom.bridges.contract import Heard
-from postroom.text import encode
+from postroom.text import encode, storable
 
 _LARGEST = 8_000  # characters of one piece
 _LATEST = 1.0  # seconds that a token may wait for others
@@ -42,11 +42,11 @@ class Talk:
         lines, end, rest = (self._unshown + text).rpartition("\n")
         self._unshown = rest
         if end:
-            self._show(lines, _mark(kind))
+            self._show(storable(lines), _mark(kind))
         if len(self._said) >= _LARGEST:
-            self.flush()
+            self._pass()
         elif self._timer is None:
-            self._timer = self._later(_LATEST, self.flush)
+            self._timer = self._later(_LATEST, self._pass)
 
     def tell(self, facts: dict[str, Any], shown: str = "", heard: Heard | None = None) -> None:
         """Something that is no prose, after what was said before it."""
@@ -55,15 +55,24 @@ class Talk:
         if shown:
             self._show(shown, "")
 
+    def _pass(self) -> None:
+        """What was said so far, but for the first half of a character: the other one comes next."""
+        half = self._said[-1:] if "\ud800" <= self._said[-1:] <= "\udbff" else ""
+        self._said = self._said.removesuffix(half)
+        self._unshown = self._unshown.removesuffix(half)
+        self.flush()
+        self._said = self._unshown = half
+
     def flush(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
         if self._unshown:
-            self._show(self._unshown, _mark(self._kind))
+            self._show(storable(self._unshown), _mark(self._kind))
         if self._said:
             prose = self._kind == "message"
-            text = self._said if prose else encode({self._kind: self._said})
+            said = storable(self._said)
+            text = said if prose else encode({self._kind: said})
             self._tell(Heard(text, "output" if prose else "event"))
         self._said = self._unshown = ""
 

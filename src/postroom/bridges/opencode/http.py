@@ -157,8 +157,12 @@ def _shut(link: socket) -> None:
 
 
 def _target(path: tuple[str, ...], query: dict[str, str]) -> str:
-    words = "&".join(f"{name}={quote(value, safe='')}" for name, value in query.items())
-    return "/" + "/".join(quote(part, safe="") for part in path) + (f"?{words}" if words else "")
+    words = "&".join(f"{name}={quote(value, safe='', errors='replace')}" for name, value in query.items())
+    return (
+        "/"
+        + "/".join(quote(part, safe="", errors="replace") for part in path)
+        + (f"?{words}" if words else "")
+    )
 
 
 def _refused(response: HTTPResponse, data: bytes) -> str:
