@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 
 Clock = Callable[[], int]
+LAST = 253_402_300_799_999  # the end of the year 9999: nothing reads a later moment
 
 _spelt: dict[int, str] = {}  # seconds as they are written: what is told at once is of the same few
 _MOST_SPELT = 64
@@ -18,7 +19,7 @@ def iso(at: int | None) -> str | None:
     """`2026-11-15T21:47:03.123Z`, or None for a moment that has not come."""
     if at is None:
         return None
-    seconds, ms = divmod(at, 1000)
+    seconds, ms = divmod(min(at, LAST), 1000)
     return f"{_spelt.get(seconds) or _spell(seconds)}.{ms:03}Z"
 
 

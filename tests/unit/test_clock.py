@@ -26,6 +26,10 @@ def test_a_moment_is_written_so_that_it_can_be_read_back(at: int):
     assert round(read.timestamp() * 1000) == at
 
 
+def test_a_moment_after_all_that_can_be_read_is_written_as_the_last_of_them():
+    assert iso(253_402_351_199_000) == "9999-12-31T23:59:59.999Z"
+
+
 @pytest.mark.parametrize(
     ("seconds", "told"),
     [

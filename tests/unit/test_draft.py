@@ -1,6 +1,7 @@
 """What may be sent: everything else is refused before any lock is taken, with the field named."""
 
 import math
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -172,3 +173,27 @@ def test_what_is_not_text_is_refused_by_name(field: str, value: object):
     with pytest.raises(UsageError) as refusal:
         make("body", **{field: value})
     assert field in str(refusal.value)
+
+
+@pytest.mark.parametrize("field", ["after", "expires"])
+@pytest.mark.parametrize("moment", ["9999-12-31T23:59:59-14:00", "9999-12-31T23:59:59.999900+00:00"])
+def test_a_moment_that_no_calendar_can_write_is_refused(field: str, moment: str):
+    with pytest.raises(InvalidValue, match="the year 9999") as refusal:
+        make(**{field: datetime.fromisoformat(moment)})
+    assert refusal.value.facts["field"] == field
+
+
+def test_a_gate_that_would_end_after_the_last_moment_is_refused():
+    with pytest.raises(InvalidValue, match="the year 9999"):
+        make(
+            type="decision_gate",
+            payload={"options": ["yes", "no"]},
+            after=datetime.fromisoformat("9999-12-31T23:59:59+00:00"),
+        )
+
+
+def test_a_moment_before_all_others_is_one_that_has_passed():
+    early = datetime.fromisoformat("0001-01-01T00:00:00+14:00")
+    assert make(after=early).after == 0
+    with pytest.raises(InvalidValue, match="expire"):
+        make(expires=early)

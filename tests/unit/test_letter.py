@@ -71,6 +71,7 @@ def test_what_else_a_note_has_in_its_payload_stays_there() -> None:
         ({"id": "1", "to": "bob", "payload": [1]}, "payload"),
         ({"id": "1", "to": "bob", "expiresAt": "soon"}, "expiresAt"),
         ({"id": "1", "to": "bob", "expiresAt": "2026-11-18T09:30:00"}, "expiresAt"),
+        ({"id": "1", "to": "bob", "expiresAt": "9999-12-31T23:59:59-14:00"}, "expiresAt"),
         ({"id": "1", "to": "bob", "type": "ack"}, "replyTo"),
     ],
 )

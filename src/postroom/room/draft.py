@@ -3,6 +3,7 @@
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
+from postroom.clock import LAST
 from postroom.config import Settings
 from postroom.errors import InvalidBody, InvalidPayload, InvalidValue
 from postroom.model.ladder import Priority
@@ -148,6 +149,7 @@ def _times(
     if gate is not None and end is None:
         end = _end_of_gate(begin, gate)
     if end is not None:
+        _check_last("expires", end)
         _check_order(begin, end)
     return begin, end
 
@@ -244,9 +246,17 @@ def _time(field: str, value: "float | datetime") -> float | int:
             raise InvalidValue(f"{field} must lie in the future, at most 300 years away", field=field)
         return float(value)
     try:
-        return round(value.timestamp() * 1000)  # a moment without a zone is local time
+        at = round(value.timestamp() * 1000)  # a moment without a zone is local time
     except (AttributeError, ValueError, OverflowError, OSError):
         raise InvalidValue(f"{field} must be seconds or a datetime, not {value!r}", field=field) from None
+    _check_last(field, at)
+    return max(at, 0)
+
+
+def _check_last(field: str, at: float | int) -> None:
+    """A datetime of the last day may lie after the last moment: by its zone."""
+    if isinstance(at, int) and at > LAST:
+        raise InvalidValue(f"{field} must not lie after the year 9999, in UTC", field=field)
 
 
 def _end_of_gate(begin: float | int | None, seconds: float) -> float | int:

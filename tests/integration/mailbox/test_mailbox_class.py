@@ -368,6 +368,60 @@ def test_what_is_no_letter_in_an_inbox_is_said_and_keeps_no_other(box: Open, tre
     assert texts(bob) == ["another"]
 
 
+def unreadable(tree: str, number: int, data: bytes = b'{"id": "x", "to": "bob", "expiresAt": "soon"}') -> str:
+    path = os.path.join(tree, "bob", "inbox", f"0-{number:010}-00000000.json")
+    with open(path, "wb") as file:
+        file.write(data)
+    return path
+
+
+def test_letters_that_cannot_be_read_are_told_of_once_each_and_keep_no_room_of_others(box: Open, tree: str):
+    alice, bob = box("alice"), box("bob")
+    for number in range(3):
+        unreadable(tree, number)
+    alice.send("bob", "a real one")
+    assert [one.text for one in bob.receive(limit=1)] == ["a real one"]
+    for number in range(3):
+        with pytest.raises(InvalidLetter, match=f"0-{number:010}"):
+            bob.receive()
+    assert bob.receive() == []
+    alice.send("bob", "another")
+    assert [one.text for one in bob.receive(limit=1)] == ["another"]
+
+
+def test_a_letter_that_could_not_be_read_is_received_once_it_is_mended(box: Open, tree: str):
+    bob = box("bob")
+    bob.receive()
+    path = unreadable(tree, 1)
+    with pytest.raises(InvalidLetter):
+        bob.receive()
+    assert bob.receive() == []
+    os.unlink(path)
+    unreadable(tree, 1, b'{"id": "x", "to": "bob", "payload": {"text": "mended"}}')
+    assert texts(bob) == ["mended"]
+
+
+def test_a_letter_that_could_not_be_read_and_is_gone_is_told_of_no_more(box: Open, tree: str):
+    alice, bob = box("alice"), box("bob")
+    bob.receive()
+    path = unreadable(tree, 1)
+    alice.send("bob", "a real one")
+    assert texts(bob) == ["a real one"]
+    os.unlink(path)
+    assert bob.receive() == []
+
+
+def test_a_letter_that_expires_after_the_last_moment_is_refused_and_not_passed_on(box: Open, tree: str):
+    alice, bob = box("alice"), box("bob")
+    alice.receive()
+    late = {"id": "p", "to": "bob", "payload": {"text": "x"}, "expiresAt": "9999-12-31T23:59:59-14:00"}
+    with open(os.path.join(tree, "alice", "outbox", "p.json"), "w", encoding="utf-8") as file:
+        json.dump(late, file)
+    with pytest.raises(Refused, match="expiresAt"):
+        alice.wait_for_ack("p", BOUND)
+    assert bob.receive() == []
+
+
 def test_directories_that_hold_other_things_are_left_alone(box: Open, tree: str):
     os.makedirs(os.path.join(tree, "src", "lib"))
     os.symlink("/etc", os.path.join(tree, "link"))

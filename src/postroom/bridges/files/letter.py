@@ -5,7 +5,7 @@
 
 import json
 import re
-from datetime import datetime
+from datetime import UTC, datetime
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -169,7 +169,10 @@ def _moment(said: Json, field: str) -> datetime | None:
         raise InvalidLetter(f"{field} must be a moment like 2026-11-18T09:30:00Z", field=field) from None
     if moment.tzinfo is None:
         raise InvalidLetter(f"{field} has no zone; write it like 2026-11-18T09:30:00Z", field=field)
-    return moment
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:  # by its zone
+        raise InvalidLetter(f"{field} must lie in the years 1 to 9999, in UTC", field=field) from None
 
 
 def _content(said: Json) -> tuple[Json | None, str]:

@@ -58,6 +58,8 @@ class Mailbox:
         self._guard = threading.RLock()  # over what is in hand, and the number below
         self._hand: dict[str, tuple[int, str]] = {}  # by file: the thread that has it, and its id
         self._holds = Holds(self._counter.place())
+        self._flawed: dict[str, str] = {}  # files that are no letters, by name: what each was then
+        self._untold: dict[str, str] = {}  # and what is wrong with those that nobody was told of
         self._number = 0  # of the last letter, so that their names sort as they were sent
         self._thread = threading.local()  # which has a number: the system's own are given out again
         self._numbers = itertools.count()
@@ -146,7 +148,8 @@ class Mailbox:
     def receive(self, timeout: float | None = 0.0, limit: int = 50) -> list[Letter]:
         """The next letters, the urgent ones first, or none if none came in so many seconds (None: wait).
 
-        What this thread received before counts as seen from now on. Where the mailbox lies elsewhere and
+        What this thread received before counts as seen from now on. A file that is no letter stays where it
+        is, and once, when no letter waits, `InvalidLetter` tells of it. Where the mailbox lies elsewhere and
         cannot be reached all that time, that is raised.
         """
         if limit < 1:
@@ -161,34 +164,57 @@ class Mailbox:
         return self._until(look, timeout) or []
 
     def _take(self, shelf: Shelf, limit: int) -> list[Letter]:
+        """What is no letter keeps no other from being read, and is told of, once, when it is all there is."""
         names = [name for name in self._names(shelf) if letter.numbered(name) is not None]
-        if not names:
-            return []
+        names = self._sound(shelf, names)
+        while names:
+            with self._guard:
+                taken = self._holds.take(names, limit)
+            if not taken:
+                break
+            names = names[names.index(taken[-1][0]) + 1 :]
+            try:
+                found = self._opened(shelf, taken)
+            except BaseException:
+                self._put_back(name for name, _ in taken)  # nobody gets any of them
+                raise
+            if found:
+                return found
         with self._guard:
-            taken = self._holds.take(names, limit)
-        try:
-            return self._opened(shelf, taken)
-        except BaseException:
-            self._put_back(name for name, _ in taken)  # nobody gets any of them
-            raise
+            flaw = self._untold.pop(next(iter(self._untold), ""), "")
+        if flaw:
+            raise InvalidLetter(flaw, hint="Look at it, and take it away.")
+        return []
+
+    def _sound(self, shelf: Shelf, names: list[str]) -> list[str]:
+        """All but those that are known to be no letters, and are as they were."""
+        with self._guard:
+            known = dict(self._flawed)
+        for name, stamp in known.items():
+            if name not in names or _stamp(shelf, name) != stamp:
+                with self._guard:
+                    self._flawed.pop(name, None)
+                    self._untold.pop(name, None)
+        with self._guard:
+            return [name for name in names if name not in self._flawed]
 
     def _opened(self, shelf: Shelf, taken: list[tuple[str, bool]]) -> list[Letter]:
-        """What is no letter keeps no other from being read, and is told of when it is all there is."""
-        found, flaws = list[Letter](), list[str]()
+        found = list[Letter]()
         for n, (name, again) in enumerate(taken):
             try:
                 found += self._open(shelf, name, again)
-            except InvalidLetter as exc:
-                flaws.append(f"{name} in {shelf.place}/inbox is no letter: {exc}")
-                self._put_back([name])
             except BridgeError:
                 if not found:
                     raise
                 self._put_back(name for name, _ in taken[n:])
                 break
-        if flaws and not found:
-            raise InvalidLetter(flaws[0], hint="Look at it, and take it away.")
         return found
+
+    def _set_aside(self, shelf: Shelf, name: str, stamp: str, why: InvalidLetter) -> None:
+        with self._guard:
+            self._flawed[name] = stamp
+            self._untold[name] = f"{name} in {shelf.place}/inbox is no letter: {why}"
+        self._put_back([name])
 
     def _put_back(self, names: Iterable[str]) -> None:
         """What was taken, and is not given to anybody."""
@@ -205,14 +231,22 @@ class Mailbox:
             return []
 
     def _open(self, shelf: Shelf, name: str, again: bool) -> list[Letter]:
-        """A letter, which is in hand from now on; or none: another was quicker, and is done with it."""
+        """A letter, which is in hand from now on; or none: it is no letter, or another was quicker, and is
+        done with it.
+        """
+        stamp = ""
         try:
             if again and shelf.has(Folder.READ, name):  # who moved it was killed before the old one was gone
                 shelf.remove(Folder.INBOX, name)
-            said = letter.items(shelf.read(Folder.INBOX, name, _LARGEST).data)
+            sheet = shelf.read(Folder.INBOX, name, _LARGEST)
+            stamp = sheet.stamp
+            said = letter.items(sheet.data)
             found = letter.read(said[0] if said else None)
         except FileNotFoundError:
             self._let_go(name)
+            return []
+        except InvalidLetter as exc:
+            self._set_aside(shelf, name, stamp or _stamp(shelf, name), exc)
             return []
         with self._guard:
             self._hand[name] = (self._me(), found.id)
@@ -374,6 +408,13 @@ class Mailbox:
             self.close()
         elif not self._closed:
             self._end()
+
+
+def _stamp(shelf: Shelf, name: str) -> str:
+    try:
+        return shelf.stamp(Folder.INBOX, name)
+    except FileNotFoundError:
+        return ""
 
 
 def _make(shelf: Shelf) -> None:
