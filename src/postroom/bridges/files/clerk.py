@@ -35,15 +35,22 @@ class Clerk:
         return None
 
     def _check_sender(self, letter: Letter) -> None:
-        """The name of its folder is its own, too: whoever was renamed may not know it."""
+        """The name of its folder is its own, too, while nobody else bears it: whoever was renamed may not
+        know it.
+        """
         if not letter.sender:
             return
         agent, folder = self._box.agent, self._box.shelf.place.rpartition("/")[2]
-        if letter.sender.lower() not in (agent.name, agent.address, folder):
+        sender = letter.sender.lower()
+        if sender not in (agent.name, agent.address) and not (sender == folder and self._is_free(folder)):
             raise NotYourName(
                 f"it says that it is from {letter.sender!r}, and lay in the mailbox of {agent.called}"[:300],
                 hint=f'Write "from": "{agent.called}", or leave it out.',
             )
+
+    def _is_free(self, folder: str) -> bool:
+        bearer = self._room.store.look().agent_named(self._box.agent.project, folder)
+        return bearer is None or bearer.id == self._box.id
 
     def _send(self, letter: Letter) -> Sent:
         answered = self._named(letter.reply_to) if letter.reply_to else None

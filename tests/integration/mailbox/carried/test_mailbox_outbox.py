@@ -183,6 +183,18 @@ def test_an_agent_that_was_renamed_may_still_use_the_name_of_its_folder(room: Lo
     ]
 
 
+def test_the_name_of_its_folder_is_no_agents_own_once_somebody_else_bears_it(
+    room: LocalRoom, bob: Postal
+) -> None:
+    room.rename("robert", agent="bob")
+    room.join("bob")
+    bob.put("a.json", {"id": "1", "from": "bob", "to": "alice", "payload": "hi"})
+    bob.put("b.json", {"id": "2", "from": "robert", "to": "alice", "payload": "hi again"})
+    bob.carry()
+    assert [(mail.sender, mail.body) for mail in room.peek("alice")] == [("robert", "hi again")]
+    assert bob.receipt("1")["error"]["code"] == "not_your_name"
+
+
 def test_who_answers_the_letters_of_the_room_itself_gets_no_more_of_them(bob: Postal) -> None:
     bob.put("a.json", {"id": "1", "to": "nobody", "payload": "x"})
     bob.carry()
