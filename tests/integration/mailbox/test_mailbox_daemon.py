@@ -459,6 +459,18 @@ def test_a_letter_can_be_tried_before_it_is_sent(home: str, letter: object, code
     assert said in tried.out
 
 
+@pytest.mark.parametrize("size", [(1 << 23) + 1, 1 << 40])
+def test_what_is_too_large_for_a_letter_is_not_read_to_be_tried(home: str, tmp_path, size: int) -> None:
+    path = os.path.join(tmp_path, "large.json")
+    with open(path, "wb") as file:
+        file.truncate(size)
+    tried = CommandLine(home)("mailbox", "check", path)
+    assert (tried.code, "more than 8,388,608 bytes (mailbox_file_bytes)" in tried.out) == (1, True)
+    with open(path, "rb") as file:
+        letter = b" " * (1 << 23) + file.read(1)
+    assert "mailbox_file_bytes" in CommandLine(home)("mailbox", "check", "-", stdin=letter).out
+
+
 def test_what_is_no_file_is_neither_waited_for_nor_taken_for_a_tree(home: str, tmp_path) -> None:
     cli, pipe = CommandLine(home), os.path.join(tmp_path, "pipe")
     os.mkfifo(pipe)

@@ -285,19 +285,26 @@ def _problem(letter: "Letter | Flaw") -> "Json":
 
 
 def _content(path: str) -> bytes:
+    """As much as may be in a letter's file; of more, `InvalidLetter`."""
     import os
     import stat
     import sys
 
-    from postroom.errors import NotFound
+    from postroom import config
+    from postroom.errors import InvalidLetter, NotFound
 
     hint = "Give the file of a letter, or -"
-    if path == "-":
-        return sys.stdin.buffer.read()
+    limit = config.settings(config.home()).mailbox_file_bytes
     try:
-        if not stat.S_ISREG(os.stat(path).st_mode):  # to read from a pipe might not end
+        if path == "-":
+            data = sys.stdin.buffer.read(limit + 1)
+        elif not stat.S_ISREG(os.stat(path).st_mode):  # to read from a pipe might not end
             raise NotFound(f"{path} is no plain file", hint=hint)
-        with open(path, "rb") as file:
-            return file.read()
+        else:
+            with open(path, "rb") as file:
+                data = file.read(limit + 1)
     except OSError as exc:
         raise NotFound(f"{path} cannot be read: {exc.strerror}", hint=hint) from None
+    if len(data) > limit:
+        raise InvalidLetter(f"it has more than {limit:,} bytes (mailbox_file_bytes)")
+    return data
