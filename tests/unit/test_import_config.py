@@ -113,6 +113,8 @@ HOSTILE = {
     "twice": ("agents: {a: {type: tmux, session: x}, a: {type: tmux, session: y}}", "twice"),
     "size": ("#" * (document.LARGEST + 1), "too large"),
     "encoding": (b"agents: \xff\xfe\xfd", "UTF-8"),
+    "a character that there is not": (r'agents: {a: "\UFFFFFFFF"}', "no YAML"),
+    "a character after the last": (r'agents: {a: "\U00110000"}', "no YAML"),
     "nothing": ("", "no names"),
     "a list": ("[1, 2]", "no names"),
     "half": ("agents: {a: [", "no YAML"),

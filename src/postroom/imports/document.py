@@ -76,6 +76,8 @@ def _yaml(text: str) -> Any:
         node = cast("Any", yaml.compose(text, Loader=yaml.SafeLoader))  # pyright: ignore[reportUnknownMemberType]
     except yaml.YAMLError as exc:
         raise ValueError(f"it is no YAML: {exc}") from None
+    except (OverflowError, ValueError):  # of `\\UFFFFFFFF`
+        raise ValueError("it is no YAML: it names a character that there is not") from None
     return None if node is None else _Walk().value(node)
 
 
