@@ -343,6 +343,14 @@ def test_an_agent_may_not_import(cli: CommandLine):
     assert cli("import", SAMPLE, "--apply", "--as", "builder", "--json").error["error"] == "refused"
 
 
+def test_two_mailboxes_whose_names_would_be_spelt_alike_are_refused(cli: CommandLine, tree: Tree):
+    tree.put("\udcff/inbox", from_="a")
+    tree.put("\\udcff/inbox", from_="a")
+    refused = cli("import", str(tree.root), "--apply", "--json").error
+    assert refused["error"] == "name_taken"
+    assert refused["message"].count("\\udcff") == 1
+
+
 def test_two_mailboxes_that_would_have_one_address_are_refused(cli: CommandLine, tree: Tree):
     tree.put("Front End/inbox", from_="a")
     tree.put("front-end/inbox", from_="a")

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from postroom.bridges.files.letter import items
 from postroom.bridges.files.place import BASE, SERVED
-from postroom.errors import InvalidLetter, InvalidValue, Refused
+from postroom.errors import InvalidLetter, InvalidValue, NameTaken, Refused
 from postroom.imports import dialect
 from postroom.imports.dialect import Read
 from postroom.imports.plan import LeftOut
@@ -71,7 +71,15 @@ def mailboxes(path: str) -> dict[str, str]:
     """The directory of each mailbox, by its owner's name; one mailbox is a tree of one."""
     if _is_mailbox(path):
         return {os.path.basename(os.path.abspath(path)): path}
-    return {name: inner for name, inner in _folders(path) if _is_mailbox(inner)}
+    found: dict[str, str] = {}
+    for name, inner in _folders(path):
+        if _is_mailbox(inner) and found.setdefault(name, inner) != inner:
+            raise NameTaken(
+                f"two mailboxes in {path} are called {name} when that is spelt out",
+                name=name,
+                hint="Rename one of the two directories, and import again.",
+            )
+    return found
 
 
 def read(path: str) -> Tree:
