@@ -41,6 +41,10 @@ def test_what_a_subagent_asks_is_passed_on_and_an_answer_that_fails_is_given_aga
     assert child.record.texts() == ["[[ask]]", "decision: once"]
 
 
+def test_a_question_whose_id_has_half_a_character_is_one_that_nobody_asks(child: Child):
+    assert not child.bridge.answer("per_\ud83d", "once")
+
+
 def test_what_is_no_matter_of_yes_or_no_does_not_stop_it_for_ever(child: Child):
     child.deliver("[[wonder]]")
     until(child.proofs)
