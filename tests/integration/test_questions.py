@@ -6,7 +6,18 @@ from collections.abc import Callable
 import pytest
 
 from postroom import host
-from postroom.bridges.contract import Capabilities, Doing, Heard, Observation, Option, Question
+from postroom.bridges.contract import (
+    Assent,
+    Capabilities,
+    Delivered,
+    Doing,
+    Heard,
+    Observation,
+    Option,
+    Question,
+    Result,
+    Text,
+)
 from postroom.bridges.inquiry import inquiry
 from postroom.bridges.manifest import Manifest
 from postroom.config import Settings
@@ -42,7 +53,11 @@ class Asking:
         return Capabilities(owned=True)
 
     def observe(self) -> Observation:
-        return Observation(Doing.IDLE, "it is idle")
+        return Observation(Doing.IDLE, "it is idle \ud83d")
+
+    def deliver(self, text: Text, assent: Assent) -> Delivered:
+        assent.begun()
+        return Delivered(Result.UNCERTAIN, words="its server said \ud83d")
 
     def receive(self) -> list[Heard]:
         heard, self.heard = self.heard, []
@@ -255,3 +270,13 @@ def test_a_question_whose_words_cannot_be_written_down_is_asked_all_the_same(
         acting.step()
     acting.step()
     assert scene.gate()
+
+
+def test_half_a_character_in_what_is_known_of_an_agent_is_spelt_out(scene: Scene):
+    scene.room.send("builder", "hello", sender="human:ana")
+    actor(scene).step()
+    [pushed] = [one for one in scene.room.events() if one.type == "agent.pushed"]
+    assert pushed.payload["words"] == "its server said \\ud83d"
+    seen = glance.last(scene.room.home, scene.agent.id)
+    assert seen is not None
+    assert seen.words == "it is idle \\ud83d"

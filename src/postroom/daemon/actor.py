@@ -357,7 +357,9 @@ class Actor:
         """Look at the agent, and leave a note of it for whoever asks."""
         seen = self._bridge.observe()
         self.has_stumbled = self.has_stumbled or seen.reason == Reason.OFFLINE.value
-        note = Glance(seen.doing.value, seen.words, seen.reason, seen.at, host.identity(), self._instead)
+        note = Glance(
+            seen.doing.value, storable(seen.words), seen.reason, seen.at, host.identity(), self._instead
+        )
         glance.put(self._room.home, self._manifest.agent, note)
         return seen
 
