@@ -55,7 +55,7 @@ async def _told(
 ) -> AsyncIterator[str]:
     yield frame(cursor, "hello", hello)
     async for item in feed.follow(cursor, PING):
-        if not await known.still(look=item is None):
+        if not await known.still():
             return
         if item is None:
             yield ": ping\n\n"
