@@ -62,7 +62,7 @@ class Call(NamedTuple):
 
     def patience(self, usual: float = _PATIENCE) -> float:
         wait = self.args.get("wait")
-        return usual if wait is None else min(float(wait), _LONGEST)
+        return usual if wait is None else float(min(wait, _LONGEST))
 
 
 async def begun(host: "Host", arrival: "Arrival", tool: "Tool", args: Json) -> Call:
