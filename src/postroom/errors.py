@@ -33,7 +33,21 @@
 A class's docstring is its default message. `code` is stable: scripts and the wire rely on it.
 """
 
-from typing import Any
+from typing import Any, cast
+
+
+def sound(value: Any) -> Any:
+    """The same, with whatever in its texts is no UTF-8 spelt out."""
+    if isinstance(value, str):
+        from postroom.text import storable  # noqa: PLC0415 - only to tell of an error
+
+        return storable(value)
+    if isinstance(value, dict):
+        pairs = cast("dict[Any, Any]", value).items()
+        return {sound(name): sound(one) for name, one in pairs}
+    if isinstance(value, (list, tuple)):
+        return [sound(one) for one in cast("list[Any]", value)]
+    return value
 
 
 class PostroomError(Exception):
@@ -51,7 +65,8 @@ class PostroomError(Exception):
         self.facts = facts
 
     def as_json(self) -> dict[str, Any]:
-        return {"error": self.code, "message": str(self), "hint": self.hint, **self.facts}
+        """As it is told: it may quote what is refused, be that no text."""
+        return sound({"error": self.code, "message": str(self), "hint": self.hint, **self.facts})
 
 
 class UsageError(PostroomError):

@@ -1,7 +1,9 @@
 """`mallory` has a token of its own, and tries by every door to speak, read and decide as `builder`."""
 
+import asyncio
 import json
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,9 +13,12 @@ from postroom import host
 from postroom.model.ladder import State
 from postroom.protocol.operation import OPERATIONS, Operation
 from postroom.room.local import LocalRoom
+from tests.commandline import COMMAND, CommandLine
 from tests.integration.test_server import at_socket
+from tests.process import environment
 from tests.relayed import linked, linked_locally
 from tests.served import Served, served
+from tests.toolbox import by_command, call
 
 pytestmark = pytest.mark.promise("web-identity")
 
@@ -218,6 +223,128 @@ def _of_victim(operation: Operation, ref: str) -> dict[str, Any]:
     if "id" in found:  # a frame's own
         found["ref"] = found.pop("id")
     return found
+
+
+# Each tries to give an address; what it was answered, as text.
+
+
+def joined_by_rest(web: Served, name: str, project: str, about: Any) -> str:
+    found = web.post(f"/agents?project={project}", {"name": name, **about}, token=web.token("p/boss"))
+    return found.content.decode()
+
+
+def joined_by_relay(web: Served, name: str, project: str, about: Any) -> str:
+    with linked(web, "p/boss", window=0) as boss:
+        return json.dumps(boss.ask("join", name=name, project=project, **about))
+
+
+def joined_by_command(web: Served, name: str, project: str, about: Any) -> str:
+    """On the room's own machine, and as from another."""
+    said = [part for key, value in about.items() for part in (f"--{key}", value)]
+    env = {"POSTROOM_TOKEN": web.token("p/boss")}
+    argv = ("join", name, *said, "--project", project, "--json")
+    found = [CommandLine(home)(*argv, env=env) for home in (web.room.home, web.url)]
+    assert found[0].code == found[1].code
+    return found[0].err + found[1].err if found[0].code else found[0].out
+
+
+JOINING: list[Callable[[Served, str, str, Any], str]] = [joined_by_rest, joined_by_relay, joined_by_command]
+_TAKEN: list[tuple[str, str, dict[str, str]]] = [
+    ("boss", "bank", {"role": "nobody"}),
+    ("boss", "bank", {"supervisor": "p/boss"}),
+    ("bank/boss", "p", {"supervisor": "p/boss"}),
+    ("boss", "bank", {}),
+    ("boss.kid", "bank", {}),
+    ("boss", "newproject", {}),
+    ("boss.kid", "newproject", {}),
+    ("newproject/boss", "p", {}),
+    ("builder", "p", {"role": "nobody"}),
+    ("builder.kid", "p", {}),
+    ("stranger", "p", {}),
+    ("ghost.kid", "p", {}),
+    ("human:boss", "p", {}),
+    ("boss", "p", {"supervisor": "p/boss"}),
+    ("boss", "p", {"supervisor": "boss.own"}),
+    ("boss", "p", {"supervisor": "builder"}),
+    ("boss.own", "p", {"supervisor": "builder"}),
+]  # fmt: skip
+
+
+@pytest.fixture
+def namesake(web: Served) -> Served:
+    """p/boss has taken the name that somebody else has in another project."""
+    for name in ("bank/boss", "boss", "boss.own"):
+        web.room.join(name, role="treasurer")
+    return web
+
+
+@pytest.mark.parametrize("join", JOINING)
+def test_an_agent_gives_no_address_but_its_own_and_its_childrens(namesake: Served, join: Callable[..., str]):
+    before = list(namesake.room.events())
+    for name, project, about in _TAKEN:
+        assert "error" in (said := join(namesake, name, project, about)), (name, project, about)
+        assert "not_your_name" in said, said
+    assert list(namesake.room.events()) == before
+
+
+@pytest.mark.parametrize("join", JOINING)
+def test_an_agent_joins_itself_again_and_makes_its_own_children(namesake: Served, join: Callable[..., str]):
+    for name, project in (("boss", "p"), ("p/boss", "bank"), ("boss.kid", "p"), ("boss.a.b", "p")):
+        assert "error" not in join(namesake, name, project, {"role": "lead"}), name
+    assert "error" not in join(namesake, "boss.kid", "p", {"supervisor": "boss"})
+    me, kid, far = (namesake.room.known(name) for name in ("p/boss", "p/boss.kid", "p/boss.a.b"))
+    assert (me.role, kid.role, kid.supervisor) == ("lead", "lead", me.id)
+    assert kid.id.startswith(f"{me.id}.")
+    assert far.id.startswith(f"{me.id}.")
+
+
+def test_a_namesake_of_another_project_neither_steers_it_nor_gets_what_it_writes_upwards(namesake: Served):
+    token = namesake.token("p/boss")
+    taken = namesake.post("/agents?project=bank", {"name": "boss", "supervisor": "p/boss"}, token=token)
+    assert (taken.status, taken.json["error"]) == (403, "not_your_name")
+    assert namesake.post("/agents/bank/boss/interrupt", {"kind": "pause"}, token=token).status == 403
+    up = namesake.post("/messages", {"to": "@up", "body": "x"}, token=namesake.token("bank/boss"))
+    assert b"p/boss" not in up.content
+
+
+@pytest.mark.parametrize("where", ["home", "url"])
+def test_the_tools_serve_an_agent_as_itself_in_whatever_project_they_are_started(
+    namesake: Served, where: str, tmp_path: Path
+):
+    """By the room's files and by its daemon: a name that is another's counts for nothing."""
+    home = namesake.room.home if where == "home" else namesake.url
+    token = namesake.token("p/boss")
+    env = environment(
+        POSTROOM_HOME=home, POSTROOM_TOKEN=token, POSTROOM_PROJECT="bank", POSTROOM_AGENT="boss"
+    )
+    more = ["--no-daemon"] if where == "home" else []
+    before = list(namesake.room.events())
+
+    async def run() -> Any:
+        async with by_command([*COMMAND, "mcp", *more], env, str(tmp_path)) as one:
+            return await call(one, "agents")
+
+    assert asyncio.run(run())["you"] == "p/boss"
+    assert [one for one in list(namesake.room.events())[len(before) :] if one.type.startswith("agent")] == []
+
+
+def test_nobody_takes_the_name_of_anothers_child(web: Served):
+    token = web.token("mallory")
+    for name in ("builder.kid", "builder.child.kid", "ghost.kid", "mallory.kid"):
+        found = web.post("/agents/mallory/rename", {"name": name}, token=token)
+        assert (found.status, found.json["error"]) == (403, "not_your_name"), name
+    assert web.post("/agents", {"name": "mallory.kid"}, token=token).status == 200
+    for was, name in (("mallory.kid", "mallory.kid2"), ("mallory.kid2", "kid")):
+        assert web.post(f"/agents/{was}/rename", {"name": name}, token=token).status == 200
+    about = {"name": "boss", "supervisor": "p/builder"}
+    assert web.post("/agents?project=bank", about, token=web.token("human:ana")).status == 200
+
+
+def test_a_person_who_may_not_operate_gives_no_address_to_others(web: Served):
+    token = web.token("human:ana", "mail")
+    for name in ("ana", "p/ana", "builder", "human:eve"):
+        assert web.post("/agents?project=p", {"name": name}, token=token).status == 403, name
+    assert web.post("/agents", {"name": "human:ana", "description": "here"}, token=token).status == 200
 
 
 def test_the_stream_tells_nobody_of_others(web: Served):

@@ -11,11 +11,11 @@ from urllib.parse import parse_qsl
 
 from starlette.datastructures import Headers
 from starlette.routing import BaseRoute, Route, WebSocketRoute
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from postroom import host
 from postroom.daemon import log
-from postroom.errors import NoIdentity, PostroomError
+from postroom.errors import NoIdentity, PostroomError, Refused
 from postroom.mcp_server.around import around
 from postroom.mcp_server.place import LINES, LONGEST, PATH
 from postroom.mcp_server.port import Caller, Guest
@@ -24,6 +24,7 @@ from postroom.model.message import Json
 from postroom.protocol.operation import MAIL, OBSERVE
 from postroom.room.guest import Talk, evidence, may_settle_in, settle_in, talk
 from postroom.server.desk import Desk
+from postroom.server.doorway import NOBODY, first_of, still_known
 from postroom.server.guard import credentials, refuse
 from postroom.server.line import lasting, lasts
 from postroom.server.principal import Credentials, Principal, scopes
@@ -64,7 +65,20 @@ class Agency:
         assert self._http is not None
         if scope["method"] == "GET" or Headers(scope=scope).get("mcp-method") == _LISTENS:
             lasts(scope)
-        await self._http(scope, receive, send)
+        began = False
+
+        async def sending(message: Message) -> None:
+            nonlocal began
+            began = True
+            await send(message)
+
+        try:
+            await first_of(self._http(scope, receive, sending), still_known(self._desk, credentials(scope)))
+        except Refused:  # whose token it was is nobody any more
+            if not began:
+                raise
+            with contextlib.suppress(OSError, RuntimeError):
+                await send({"type": "http.response.body", "body": b""})
 
     async def _lines(self, scope: Scope, receive: Receive, send: Send) -> None:
         await receive()  # that it would like to connect
@@ -83,14 +97,17 @@ class Agency:
         visit = said.get("visit", "")
         name = visit if visit.isalnum() and len(visit) < 40 else ids.nonce()
         stream = self._stream(guest, name, write, confirms="confirms" in said)
+        code = 1001
         try:
-            await stream.serve(_lines_of(receive))
+            await first_of(stream.serve(_lines_of(receive)), still_known(self._desk, credentials(scope)))
         except* OSError:
             pass  # whom it was sent to is gone
+        except* Refused:  # whose token it was is nobody any more
+            code = NOBODY
         finally:
             self._tools.news.leave(stream.visit)
         with contextlib.suppress(OSError, RuntimeError):
-            await send({"type": "websocket.close", "code": 1001})
+            await send({"type": "websocket.close", "code": code})
 
     async def _load(self) -> None:
         if self._loading is None:

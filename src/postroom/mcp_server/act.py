@@ -27,6 +27,7 @@ from postroom.room.bundle import take_bundle
 from postroom.room.draft import GATE, REQUEST, draft
 
 if TYPE_CHECKING:
+    from postroom.bell.contract import Waiter
     from postroom.mcp_server.port import Caller, Host
     from postroom.mcp_server.tool import Tool
     from postroom.mcp_server.visit import Arrival
@@ -61,7 +62,7 @@ class Call(NamedTuple):
 
     def patience(self, usual: float = _PATIENCE) -> float:
         wait = self.args.get("wait")
-        return usual if wait is None else min(float(wait), _LONGEST)
+        return usual if wait is None else float(min(wait, _LONGEST))
 
 
 async def begun(host: "Host", arrival: "Arrival", tool: "Tool", args: Json) -> Call:
@@ -85,6 +86,11 @@ class Waiting(AsyncRoom):
     def __init__(self, call: Call) -> None:
         super().__init__(call.caller.room, call.host.pool)
         self._of = call
+
+    async def _rung(self, waiter: "Waiter", left: float | None, due: int | None) -> None:
+        """What comes while it waits is nobody's whose token was revoked meanwhile."""
+        await super()._rung(waiter, left, due)
+        await self.call(self._of.arrival.admit)
 
     async def answer(self, question: Question, timeout: float) -> Mail:
         """As `ask`, but the answer is only offered: it is seen when the next call proves it."""

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 
 TYPE_CHECKING = False  # what `typing` takes to load is felt
 if TYPE_CHECKING:
@@ -11,8 +12,11 @@ BROKEN, INVALID, INTERNAL = -32700, -32600, -32603
 _WORDS = {BROKEN: "Parse error", INVALID: "Invalid Request"}
 
 
+_PIECE = re.compile(r'"(?:[^"\\]|\\.)*"|[][{}:,]|[^][{}:,"\s]+')
+
+
 def _no_json(text: str) -> None:
-    raise ValueError(text)
+    raise json.JSONDecodeError(text, text, 0)
 
 
 _decode = json.JSONDecoder(parse_constant=_no_json).decode  # Python knows NaN, and nobody else does
@@ -25,9 +29,24 @@ def read(line: bytes) -> "tuple[Any, str, dict[str, Any]]":
         number, method = said.get("id"), said.get("method") or ""
         params: Any = said.get("params")
         hash(number)
-    except (ValueError, AttributeError, TypeError, RecursionError):
+    except (json.JSONDecodeError, UnicodeDecodeError, AttributeError, TypeError):
         return None, "", {}
+    except (ValueError, RecursionError):
+        return _number(line.decode()), "", {}
     return number, str(method), params if hasattr(params, "items") else {}
+
+
+def _number(text: str) -> "Any":
+    """Of a message that is too deep, or has too long a number, for Python: who asks waits for its answer."""
+    depth, pieces = 0, [""] * 3  # the three before this one
+    for found in _PIECE.finditer(text):
+        piece = found[0]
+        if depth == 1 and pieces[1:] == ['"id"', ":"] and pieces[0] in "{,":
+            is_plain = piece[0] == '"' or (len(piece) < 20 and piece.lstrip("-").isdecimal())
+            return _decode(piece) if is_plain else None
+        depth += (piece in "[{") - (piece in "]}")
+        pieces = [*pieces[1:], piece]
+    return None
 
 
 def flaw(line: bytes) -> int:

@@ -82,6 +82,7 @@ _ADDRESS = _path("address", "backend, project/backend or human:ana")
 _TOPIC = _path("name", "a topic's name")
 _PROJECT = _query("project", TEXT, "the project that bare names belong to")
 _LIMIT = _query("limit", {"type": "integer", "minimum": 1, "maximum": 500}, "at most so many")
+_SEQ: Json = {"type": "integer", "minimum": 0, "maximum": (1 << 63) - 1}  # as the store has it
 _SINCE = _query("since", TEXT, "a moment (2026-01-31T12:00:00Z), or milliseconds since the epoch")
 _SECONDS: Json = {"type": "number", "minimum": 0, "maximum": LONGEST_WAIT}
 _TIMEOUT = _query("timeout", _SECONDS, "how many seconds to wait")
@@ -148,12 +149,12 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation("messages", "GET", "/messages",
               "What was written, newest first; who may not observe sees its own.", MAIL, (
         *_SIEVE, _query("q", TEXT, "words to find"), _LIMIT,
-        _query("before", NUMBER, "the `seq` of the last one of the page before"),
-        _query("after", NUMBER, "the `seq` of the newest one that is known: those next to it"), _BEGUN), _PAGE),
+        _query("before", _SEQ, "the `seq` of the last one of the page before"),
+        _query("after", _SEQ, "the `seq` of the newest one that is known: those next to it"), _BEGUN), _PAGE),
     Operation("search", "GET", "/search", "Messages that say something, newest first.", MAIL, (
         _query("q", TEXT, 'words, "a phrase", begin*, -without, this OR that', required=True), *_SIEVE,
         _SINCE, _query("until", TEXT, "a moment"), _LIMIT,
-        _query("before", NUMBER, "the `seq` of the last one of the page before")), _PAGE),
+        _query("before", _SEQ, "the `seq` of the last one of the page before")), _PAGE),
     Operation("message", "GET", "/messages/{ref}", "One message, and what became of it.", MAIL, (_REF,),
               ref("Posted")),
     Operation("receipts", "GET", "/messages/{ref}/receipts", "How far it got, and the evidence.", MAIL, (_REF,),

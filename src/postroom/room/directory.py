@@ -15,7 +15,7 @@ from postroom.model import ids
 from postroom.model.address import ROOM, Address, Kind, name, parse
 from postroom.model.message import NOTHING, Agent, Json
 from postroom.room.draft import check_text
-from postroom.room.identity import UNKNOWN, UNVERIFIED, is_of
+from postroom.room.identity import TOKEN, UNKNOWN, UNVERIFIED, is_of
 from postroom.text import storable
 
 if TYPE_CHECKING:
@@ -247,7 +247,7 @@ def caller_or_new(tx: "WriteTx", who: str | None, scope: Scope) -> Agent:
     who = _named(who, scope)
     agent = find(tx, personal(who), scope.find(tx))
     if agent is None:
-        agent = join(tx, who, scope, {})
+        agent = join_as(tx, who, scope, {})
         scope.newcomer = agent.address
     return agent
 
@@ -291,6 +291,73 @@ def agents_own(text: str) -> Address:
     return address
 
 
+def join_as(tx: "WriteTx", who: str, scope: Scope, about: "About") -> Agent:
+    """As `join`, for whoever calls: by its token, an agent gives addresses to itself and its children alone;
+    from its session, to newcomers too, and it says nothing of others who are here.
+    """
+    me, verified = _evident_agent(tx, scope)
+    is_told_of = any(about.values()) and find(tx, personal(who), scope.find(tx)) is not None
+    if me is not None and (verified == TOKEN or is_told_of):
+        check_own(tx, who, me, scope, about.get("supervisor"))
+    return join(tx, who, scope, about)
+
+
+def _evident_agent(tx: "ReadTx", scope: Scope) -> tuple[Agent | None, str]:
+    """The agent that calls, and how that is known, where more than its own word says so."""
+    found = scope.witness.find(tx) if scope.witness else None
+    agent = tx.agent(found.agent) if found and found.verified != UNVERIFIED else None
+    return (None, "") if found is None or agent is None or agent.is_human else (agent, found.verified)
+
+
+def check_own(tx: "ReadTx", who: str, me: Agent, scope: Scope, supervisor: str | None = None) -> None:
+    """`NotYourName` unless an address is that of `me` or of a child of it, or would be: by id, as names are
+    others' in another project. Who supervises whom is said by those above: else an agent could steer any.
+    """
+    address, project = personal(who), scope.find(tx)
+    named = find(tx, address, project)
+    known = named or (
+        None if address.kind is Kind.HUMAN else _above(tx, address.project or project, address.name)
+    )
+    if known is None or not is_of(known.id, me.id):
+        raise NotYourName(
+            f"you are {me.called}, and {address} is no child of yours", claimed=who, evident=me.address,
+            hint=f"Take a name under your own: {me.address}.NAME",
+        )  # fmt: skip
+    if not supervisor:
+        return
+    above = _existing(tx, supervisor, scope)
+    is_mine = named is None or named.id != me.id
+    allowed = {named.supervisor if named else None, *((me.id, me.supervisor) if is_mine else ())}
+    if above.id not in allowed:
+        raise NotYourName(
+            f"you are {me.called}, and may not say that {address} reports to {above.called}",
+            claimed=above.address, evident=me.address,
+            hint="Its supervisor is you or yours, if it is a child of yours; any other, a person names:"
+            " postroom join NAME --supervisor NAME",
+        )  # fmt: skip
+
+
+def check_new_name(tx: "ReadTx", agent: Agent, name: str, scope: Scope) -> None:
+    """`NotYourName` where an agent, as which one calls, would look like the child of whose it is not."""
+    prefix = name.rpartition(".")[0]
+    if not prefix or prefix == agent.name.rpartition(".")[0] or _evident_agent(tx, scope)[0] is None:
+        return
+    above = _above(tx, agent.project, name)
+    if above is None or above.id == agent.id or not is_of(agent.id, above.id):
+        raise NotYourName(
+            f"{agent.called} is no child of {above.called if above else prefix}", claimed=name,
+            evident=agent.address, hint="Take a name without a dot.",
+        )  # fmt: skip
+
+
+def _above(tx: "ReadTx", project: str, name: str) -> Agent | None:
+    """The nearest one under whose name another lies."""
+    while name := name.rpartition(".")[0]:
+        if (found := tx.agent_named(project, name)) is not None:
+            return found
+    return None
+
+
 def join(tx: "WriteTx", who: str, scope: Scope, about: "About") -> Agent:
     """Give somebody an address, or bring what is known of them up to date."""
     address = personal(who)
@@ -305,7 +372,7 @@ def join(tx: "WriteTx", who: str, scope: Scope, about: "About") -> Agent:
     known = tx.agent_named(project, address.name)
     facts = _facts(tx, known, about, scope)
     if known is None:
-        above = tx.agent_named(project, address.name.rpartition(".")[0]) if "." in address.name else None
+        above = _above(tx, project, address.name)
         party = ids.child_id(above.id) if above else new_id()
         tx.append(
             "agent.joined", party, payload={"project": project, "name": address.name, **facts}, role=role

@@ -376,7 +376,7 @@ class LocalRoom(Premises):
 
     def join(self, name: str, **about: "Unpack[About]") -> Agent:
         with self.write() as tx:
-            return directory.join(tx, name, self.scope, about)
+            return directory.join_as(tx, name, self.scope, about)
 
     def leave(self, agent: str | None = None) -> Agent:
         from postroom.room.presence import leave  # noqa: PLC0415

@@ -93,6 +93,7 @@ def rename(room: "LocalRoom", agent: str | None, new: str) -> Agent:
         if name == ROOM or (tx.agent_named(who.project, name) or who).id != who.id:
             raise NameTaken(f"the name {name!r} is taken in {who.project or 'this room'}", name=name)
         if name != who.name:
+            directory.check_new_name(tx, who, name, room.scope)
             room.unsettle()
             tx.append("agent.renamed", who.id, payload={"name": name, "was": who.name})
         return tx.agent(who.id) or who

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
+from postroom.bell.contract import Waiter
 from postroom.errors import NotLoggedIn, RateLimited, UnknownMessage, UnknownToken
 from postroom.model.message import Agent, Json, Mail, Message
 from postroom.protocol.operation import OBSERVE, Operation
@@ -149,6 +150,12 @@ class Patient(AsyncRoom):
     def __init__(self, call: Call) -> None:
         super().__init__(call.room, call.desk.pool)
         self._claimer = call.who.claimer
+        self._known = partial(call.desk.identify, call.who.brought)
+
+    async def _rung(self, waiter: Waiter, left: float | None, due: int | None) -> None:
+        """What comes while it waits is nobody's whose token was revoked meanwhile."""
+        await super()._rung(waiter, left, due)
+        await self.call(self._known)
 
     def _take(self, agent: str | None, id: str | None) -> Mail | None:
         return offer(self.room, agent, ref=id, route="http", handed=False, claimer=self._claimer)

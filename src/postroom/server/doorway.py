@@ -1,6 +1,7 @@
 """How a client comes to a WebSocket: who it is and what it asks for is known before it is accepted."""
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -99,14 +100,16 @@ class Known:
 
     def __init__(self, desk: Desk, brought: Credentials) -> None:
         self._desk, self._brought = desk, brought
-        self._stamp = login.stamp(desk.room.home)
+        self._stamp: int = login.stamp(desk.room.home)
+        self._looked = time.monotonic()
 
-    async def still(self, *, look: bool) -> bool:
-        """Whether nobody has logged it out; whether its token is still good only where it is to `look`."""
+    async def still(self) -> bool:
+        """Whether nobody has logged it out; whether its token is still good is looked at now and then."""
         stamp = login.stamp(self._desk.room.home)
-        if not look and stamp == self._stamp:
+        now = time.monotonic()
+        if now - self._looked < _LOOK and stamp == self._stamp:
             return True
-        self._stamp = stamp
+        self._stamp, self._looked = stamp, now
         try:
             with suppress(StoreError):
                 await self._desk.do(self._desk.identify, self._brought)

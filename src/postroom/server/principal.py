@@ -54,6 +54,7 @@ class Principal(NamedTuple):
     key: str = ""
     token: str = ""  # the digest of that which proves it
     is_near: bool = False  # see `Credentials`
+    brought: Credentials = Credentials()  # what that is known by, to ask it again
 
     def check(self, scope: str) -> None:
         if scope not in self.scopes:
@@ -84,7 +85,8 @@ class Principal(NamedTuple):
 
 def identify(home: str, tx: "ReadTx", brought: Credentials) -> Principal:
     """Raises `NotLoggedIn` where nothing tells, and `UnknownToken` for what is none."""
-    return _identified(home, tx, brought)._replace(is_near=brought.is_near or brought.is_local)
+    is_near = brought.is_near or brought.is_local
+    return _identified(home, tx, brought)._replace(is_near=is_near, brought=brought)
 
 
 def _identified(home: str, tx: "ReadTx", brought: Credentials) -> Principal:

@@ -68,7 +68,7 @@ def route(desk: Desk, feed: Feed, exchange: Exchange) -> WebSocketRoute:
 
 
 def _window(text: str) -> int:
-    if text and not (text.isascii() and text.isdigit() and int(text[:6]) <= WIDEST):
+    if text and not (text.isascii() and text.isdigit() and len(text) < 10 and int(text) <= WIDEST):
         raise InvalidValue(f"window must be from 0 to {WIDEST}", field="window")
     return int(text or WINDOW)
 

@@ -19,6 +19,7 @@ from postroom.protocol.operation import BODY, OPERATIONS, PATH, PREFIX, Operatio
 from postroom.server import problem
 from postroom.server.calling import checked, perform
 from postroom.server.desk import Desk
+from postroom.server.doorway import still_known
 from postroom.server.guard import credentials
 from postroom.server.line import lasting
 from postroom.server.principal import Credentials, Principal
@@ -77,7 +78,7 @@ def _endpoint(desk: Desk, operation: Operation) -> Endpoint:
             parent, state = (request.headers.get(name) for name in (trace.PARENT, trace.STATE))
             args["metadata"] = trace.carry(args.get("metadata"), parent, state)
         doing = perform(desk, operation, asks, args)
-        result = await (_while_there(request, doing) if operation.waits else doing)
+        result = await (_while_there(request, desk, doing) if operation.waits else doing)
         if operation.name == "attachment":
             return _file(*result)
         return answer(result)
@@ -159,17 +160,21 @@ def _no_number(text: str) -> NoReturn:
     raise ValueError(f"{text} is no number")
 
 
-async def _while_there(request: Request, doing: Coroutine[Any, Any, Any]) -> Any:
-    """Do it, unless who asked goes away meanwhile: then nobody would get what it claims."""
+async def _while_there(request: Request, desk: Desk, doing: Coroutine[Any, Any, Any]) -> Any:
+    """Do it, unless who asked goes away meanwhile, or is nobody any more: nobody would get what it claims."""
     task, gone = asyncio.ensure_future(doing), asyncio.ensure_future(_gone(request))
+    known = asyncio.ensure_future(still_known(desk, credentials(request.scope)))
     try:
         with lasting(request.scope):
-            await asyncio.wait((task, gone), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((task, gone, known), return_when=asyncio.FIRST_COMPLETED)
         if task.done():
             return task.result()
+        if known.done():
+            known.result()  # which is refused
         raise UsageError("who asked has gone")
     finally:
         gone.cancel()
+        known.cancel()
         if not task.done():
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)

@@ -45,9 +45,11 @@ def route(desk: Desk, feed: Feed) -> Route:
 
 
 def _chars(text: str | None) -> int | None:
-    if text is not None and not (text.isascii() and text.isdigit() and int(text) <= _MOST):
-        raise InvalidValue(f"chars must be a number up to {_MOST:,}, not {text[:40]!r}", field="chars")
-    return None if text is None else int(text)
+    if text is None:
+        return None
+    if text.isascii() and text.isdigit() and len(text) < 10 and int(text) <= _MOST:
+        return int(text)
+    raise InvalidValue(f"chars must be a number up to {_MOST:,}, not {text[:40]!r}", field="chars")
 
 
 async def _told(
@@ -55,7 +57,7 @@ async def _told(
 ) -> AsyncIterator[str]:
     yield frame(cursor, "hello", hello)
     async for item in feed.follow(cursor, PING):
-        if not await known.still(look=item is None):
+        if not await known.still():
             return
         if item is None:
             yield ": ping\n\n"

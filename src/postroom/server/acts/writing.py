@@ -5,12 +5,13 @@ import binascii
 from datetime import datetime
 from typing import Any
 
-from postroom.errors import InvalidAttachment, InvalidValue, NotYourName, UnknownMessage
+from postroom.errors import InvalidAttachment, InvalidValue, UnknownMessage
 from postroom.model.message import Json, Mail, Sent
 from postroom.protocol import record
 from postroom.protocol.operation import OPERATE
 from postroom.protocol.schema import is_moment
 from postroom.room.bundle import take_bundle as bundled
+from postroom.room.directory import check_own
 from postroom.server.desk import Call
 
 _SAYING = ("type", "payload", "subject", "priority", "requires_ack", "key", "metadata", "format", "thread",
@@ -151,16 +152,13 @@ def _frame(found: Any) -> Json:
 
 
 def join(call: Call) -> Json:
-    """Who may operate gives addresses to anybody, a program of the same user as on the command line."""
+    """Who may operate gives addresses to anybody, a program of the same user as on the command line; what an
+    agent may is for the room to say.
+    """
     args, me = call.args, call.who.agent
     name = args["name"]
     if me is not None and not call.who.has(OPERATE):
-        is_own = name in (me.name, me.address) or name.startswith((f"{me.name}.", f"{me.address}."))
-        if not is_own:
-            raise NotYourName(
-                f"you are {me.called}, and {name} is no child of yours", claimed=name, evident=me.address,
-                hint=f"Take a name under your own: {me.name}.NAME",
-            )  # fmt: skip
+        check_own(call.room.store.look(), name, me, call.room.scope, args.get("supervisor"))
     names = ("role", "capabilities", "description", "supervisor")
     about: Any = {name: args[name] for name in names if args.get(name) is not None}
     return record.agent(call.room.join(name, **about))
