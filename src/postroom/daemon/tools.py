@@ -27,6 +27,7 @@ from postroom.server.desk import Desk
 from postroom.server.guard import credentials, refuse
 from postroom.server.line import lasting, lasts
 from postroom.server.principal import Credentials, Principal, scopes
+from postroom.server.rate import Rates
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
@@ -84,7 +85,7 @@ class Agency:
         name = visit if visit.isalnum() and len(visit) < 40 else ids.nonce()
         stream = self._stream(guest, name, write, confirms="confirms" in said)
         try:
-            await stream.serve(_lines_of(receive))
+            await stream.serve(_paced(_lines_of(receive), Rates(self.room.settings.http_rate)))
         except* OSError:
             pass  # whom it was sent to is gone
         finally:
@@ -182,6 +183,14 @@ class _Door:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._app(scope, receive, send)
+
+
+async def _paced(lines: AsyncIterator[bytes], rates: Rates) -> AsyncIterator[bytes]:
+    """As a frame of the relay, each counts as a request: who says more than it may is read more slowly."""
+    async for line in lines:
+        while (wait := rates.take("")) > 0:
+            await asyncio.sleep(wait)
+        yield line
 
 
 async def _lines_of(receive: Receive) -> AsyncIterator[bytes]:
