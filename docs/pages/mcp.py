@@ -3,8 +3,10 @@
 import json
 import textwrap
 
+from postroom.mcp_server import rpc
 from postroom.mcp_server.exhibit import LISTED, TEMPLATES
 from postroom.mcp_server.prompt import PROMPTS
+from postroom.mcp_server.stream import MOST
 from postroom.mcp_server.tool import TOOLS, Tool
 
 
@@ -15,6 +17,10 @@ def mcp() -> str:
         What the daemon serves at `/mcp`, and `postroom mcp` over standard input and output; [how to use
         it](../howto/mcp.md). Protocol 2026-07-28, and 2024-11-05 to 2025-11-25. Who calls is never an
         argument. All tools together take {size:,} characters of an agent's context.
+
+        One client of `postroom mcp` has at most {MOST} requests under way, each of another number: one
+        more is refused with code {rpc.BUSY}. What it says counts against `http_rate`, and beyond that is
+        read more slowly.
 
         ## Tools
 

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from postroom.mcp_server import stream
 from postroom.mcp_server.alone import Alone
-from postroom.mcp_server.place import PASSED
+from postroom.mcp_server.place import EARLY, PASSED
 from postroom.mcp_server.port import Caller, Guest
 from postroom.mcp_server.whole import Stream, made
 from postroom.model.ladder import State
@@ -158,3 +159,68 @@ def test_a_number_that_is_none_is_complained_of(room: LocalRoom, number: Any):
             return await wire.hear()
 
     assert asyncio.run(run())["error"]["code"] == -32600
+
+
+def test_of_more_requests_than_may_be_under_way_each_is_refused_until_one_ends(
+    room: LocalRoom, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(stream, "MOST", 2)
+
+    async def run() -> None:
+        async with Wire(room) as wire:
+            await wire.open()
+            waiting = [wire.ask("tools/call", name="inbox", arguments={"wait": 3000}) for _ in range(2)]
+            refused = wire.ask("ping")
+            said = await wire.hear()
+            assert (said["id"], said["error"]["code"]) == (refused, -32000)
+            assert "2 requests are under way" in said["error"]["message"]
+            wire.say(method="notifications/cancelled", params={"requestId": str(waiting[0])})
+            wire.ask("ping")
+            assert (await wire.hear())["result"] == {}
+            room.send("builder", "hello")
+            assert (await wire.hear())["id"] == waiting[1]
+
+    asyncio.run(run())
+
+
+def test_a_number_that_is_under_way_is_not_begun_again_by_itself_or_as_a_text(room: LocalRoom):
+    async def run() -> None:
+        async with Wire(room) as wire:
+            await wire.open()
+            number = wire.ask("tools/call", name="inbox", arguments={"wait": 3000})
+            for again in (number, str(number)):
+                wire.say(id=again, method="ping")
+                said = await wire.hear()
+                assert (said["id"], said["error"]["code"]) == (None, -32600)
+            room.send("builder", "hello")
+            assert (await wire.hear())["id"] == number
+            wire.say(id=number, method="ping")
+            assert (await wire.hear())["result"] == {}
+
+    asyncio.run(run())
+
+
+def test_what_a_client_says_of_its_calls_is_kept_up_to_a_bound(
+    room: LocalRoom, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(stream, "_MOST_EARLY", 3)
+    monkeypatch.setattr(stream, "_MOST_META", 2)
+
+    async def run() -> None:
+        async with Wire(room) as wire:
+            await wire.open()
+            for first in (0, 2):
+                wire.say(
+                    method=EARLY, params={"ids": ["x" * 300, *(f"n{n}" for n in range(first, first + 4))]}
+                )
+            for meta in (
+                {"a": "1", "long": "x" * 300, "n": 5},
+                {"x" * 300: "1", "b": "2"},
+                {"c": "3", "a": "4"},
+            ):
+                wire.ask("ping", _meta=meta)
+                await wire.hear()
+            assert wire.stream._early == {"n0", "n1", "n2"}
+            assert wire.stream._meta == {"a": "4", "b": "2"}
+
+    asyncio.run(run())

@@ -4,6 +4,7 @@
 refused to whoever runs under an agent, which the daemon finds out by the caller's own processes.
 """
 
+import contextlib
 import json
 import os
 import socket
@@ -46,29 +47,39 @@ class Server:
     def __init__(self, home: str, answer: Answer) -> None:
         self._answer = answer
         self._path = config.beside(home, _NAME)
-        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
-            self._bind()
+            self._socket = self._bound()
         except OSError as exc:
-            self._socket.close()
             what = f"the daemon cannot put its socket at {self._path}: {exc.strerror or exc}; move that away"
             raise BridgeError(what, hint=f"See what is there: ls -ld {self._path}") from None
-        os.chmod(self._path, 0o600)
-        self._file = os.stat(self._path)
         self._places = threading.BoundedSemaphore(_AT_ONCE)
         self._open = 0  # that are being answered
         self._answered_all = threading.Condition()
         self._is_closed = False
-        self._socket.listen(_QUEUE)
         threading.Thread(target=self._accept, name="control", daemon=True).start()
 
-    def _bind(self) -> None:
+    def _bound(self) -> socket.socket:
+        found = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
-            os.unlink(self._path)
-        except FileNotFoundError:
-            pass
-        with short(self._path) as path:
-            self._socket.bind(path)
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(self._path)
+            with short(self._path) as path:
+                found.bind(path)
+            os.chmod(self._path, 0o600)
+            self._file = os.stat(self._path)
+            found.listen(_QUEUE)
+        except BaseException:
+            found.close()
+            raise
+        return found
+
+    def mend(self) -> bool:
+        """Put our file back where others look for us, if it is gone from there; whether it was."""
+        if is_at(self._file, self._path):
+            return False
+        old, self._socket = self._socket, self._bound()
+        _end(old)  # who waits for the next one goes on at the new one
+        return True
 
     def _accept(self) -> None:
         """Whatever cannot be accepted, the next may be: only a socket that is closed is done with."""
@@ -124,18 +135,26 @@ class Server:
         The file is removed if it is ours: another daemon may have put its own in our place.
         """
         self._is_closed = True
-        try:
-            if os.path.samestat(self._file, os.stat(self._path)):
+        if is_at(self._file, self._path):
+            with contextlib.suppress(OSError):
                 os.unlink(self._path)
-        except OSError:
-            pass
-        try:
-            self._socket.shutdown(socket.SHUT_RDWR)  # else who waits for the next one would have it yet
-        except OSError:
-            pass
-        self._socket.close()
+        _end(self._socket)
         with self._answered_all:
             self._answered_all.wait_for(lambda: self._open == 0)
+
+
+def is_at(file: os.stat_result, path: str) -> bool:
+    """Whether a file is still where others look for it."""
+    try:
+        return os.path.samestat(file, os.stat(path))
+    except OSError:
+        return False
+
+
+def _end(listening: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        listening.shutdown(socket.SHUT_RDWR)  # else who waits for the next one would have it yet
+    listening.close()
 
 
 def ask(home: str, verb: str, *, patience: float = PATIENCE, **words: Any) -> Any:

@@ -65,6 +65,13 @@ def ensure(home: str) -> bool:
                 _leave(process)
                 process, until = _start(home), time.monotonic() + _STARTS
                 continue
+            other = host.pid_of(running(home)) if is_late else 0
+            if other > 0 and other != process.pid:
+                _leave(process)
+                raise BridgeError(
+                    f"the daemon that runs (process {other}) does not answer",
+                    hint="End it and start another: postroom down && postroom up",
+                )
             why = "it takes too long" if is_late else _last_words(process)
             raise BridgeError(f"the daemon did not start: {why}", hint="Try: postroom up --foreground")
         time.sleep(_PAUSE)

@@ -9,6 +9,7 @@ import queue
 import signal
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -69,6 +70,8 @@ class Daemon:
         self._guard = threading.RLock()
         self._rings: queue.SimpleQueue[None] = queue.SimpleQueue()  # a signal may ring in the midst of a ring
         self._ends = self._renews = False
+        self._server: Server | None = None
+        self._shut: set[str] = set()  # the doors that could not be put back
         self._trouble = ""  # what went wrong with the last tick
 
     def run(self) -> bool:
@@ -78,7 +81,7 @@ class Daemon:
         if self.spans:
             self.spans.start()
         self.web.start()
-        server = Server(self.home, self._answer)  # the last: who is answered finds all of it
+        server = self._server = Server(self.home, self._answer)  # the last: who is answered finds all of it
         while not self._ends:
             self._pause()
             self._tick()
@@ -125,6 +128,9 @@ class Daemon:
         if not os.path.isdir(self.home) or self._has_lost_its_place():
             self.end()
             return
+        if self._server is not None:
+            self._mend("commands", self._server.mend)
+        self._mend("page", self.web.mend)
         self.trees.look()
         changed = manifests.changed_at(self.home)
         lingers = any(keeper.is_stopping for keeper in self.keepers.values())
@@ -143,6 +149,17 @@ class Daemon:
         self._version = version
         for party in self._sweep.run(self.keepers):
             log.note("rung again", agent=party)
+
+    def _mend(self, door: str, mend: Callable[[], bool]) -> None:
+        """Sockets whose files were removed, or have others in their place, are reached by nobody."""
+        try:
+            if mend():
+                log.warn("put its socket back", door=door)
+            self._shut.discard(door)
+        except OSError as exc:
+            if door not in self._shut:
+                log.fail("cannot put its socket back", door=door, error=exc)
+            self._shut.add(door)
 
     def _has_lost_its_place(self) -> bool:
         """Whether another may be the room's daemon by now: who removed our lock has made room for one."""

@@ -28,6 +28,7 @@ from postroom.server.doorway import NOBODY, first_of, still_known
 from postroom.server.guard import credentials, refuse
 from postroom.server.line import lasting, lasts
 from postroom.server.principal import Credentials, Principal, scopes
+from postroom.server.rate import Rates
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
@@ -99,7 +100,8 @@ class Agency:
         stream = self._stream(guest, name, write, confirms="confirms" in said)
         code = 1001
         try:
-            await first_of(stream.serve(_lines_of(receive)), still_known(self._desk, credentials(scope)))
+            lines = _paced(_lines_of(receive), Rates(self.room.settings.http_rate))
+            await first_of(stream.serve(lines), still_known(self._desk, credentials(scope)))
         except* OSError:
             pass  # whom it was sent to is gone
         except* Refused:  # whose token it was is nobody any more
@@ -201,12 +203,26 @@ class _Door:
         await self._app(scope, receive, send)
 
 
+async def _paced(lines: AsyncIterator[bytes], rates: Rates) -> AsyncIterator[bytes]:
+    """As a frame of the relay, each counts as a request: who says more than it may is read more slowly."""
+    async for line in lines:
+        while (wait := rates.take("")) > 0:
+            await asyncio.sleep(wait)
+        yield line
+
+
 async def _lines_of(receive: Receive) -> AsyncIterator[bytes]:
-    """A line may come in several frames."""
-    left = b""
+    """A line may come in several frames. Each is looked through once, and what is held is never copied for
+    the next: a client could have a line of 8 MB copied for each of its frames of two bytes.
+    """
+    held = bytearray()
     while (message := await receive())["type"] == "websocket.receive":
-        *lines, left = (left + (message.get("bytes") or (message.get("text") or "").encode())).split(b"\n")
-        if len(left) > LONGEST:
+        first, *lines = (message.get("bytes") or (message.get("text") or "").encode()).split(b"\n")
+        held += first
+        if lines:
+            *whole, rest = bytes(held), *lines
+            held = bytearray(rest)
+            for line in whole:
+                yield line
+        if len(held) > LONGEST:
             return
-        for line in lines:
-            yield line

@@ -17,7 +17,7 @@ from postroom import config, host
 from postroom.config import Settings
 from postroom.daemon import log
 from postroom.daemon.bridged import Bridged
-from postroom.daemon.control import short
+from postroom.daemon.control import is_at, short
 from postroom.daemon.place import TURNED_OFF
 from postroom.errors import BridgeError, PostroomError
 from postroom.model.message import Json
@@ -96,6 +96,11 @@ class Web:
     def _remedy(self) -> str:
         return _remedy(self._daemon.room.settings, config.config_path(self._daemon.home))
 
+    def mend(self) -> bool:
+        """Put the socket's file back where others look for it, if it is gone from there; whether it was."""
+        with self._guard:
+            return self._serving is not None and self._serving.mend()
+
     def stop(self) -> None:
         """Answer what was asked, for a moment, and end."""
         with self._guard:
@@ -145,14 +150,27 @@ class _Serving:
         self._ends = False
         self._thread = threading.Thread(target=self._run, name="web", daemon=True)
         self._port: socket.socket | None = None
+        self._doors: list[socket.socket] = []  # by name: the last is at it
         self._file: os.stat_result | None = None
         self.url = ""  # of the page; empty while it is not served
         self.problem = ""  # why it is not
 
     def start(self) -> None:
         self._door = self._bound_by_name()
+        self._doors.append(self._door)
         self._bind()
         self._thread.start()
+
+    def mend(self) -> bool:
+        if self._file is None or is_at(self._file, self._path):
+            return False
+        self._door = self._bound_by_name()
+        self._doors.append(self._door)
+        if (loop := self._loop) is not None:
+            loop.call_soon_threadsafe(self._admit, self._door)
+        else:
+            self._ring()  # who waits for the first to come looks at the old one
+        return True
 
     def is_at(self, settings: Settings) -> bool:
         here = self._settings
@@ -188,7 +206,7 @@ class _Serving:
         self._thread.join()
         if self._desk is not None:
             self._desk.pool.shutdown(wait=True, cancel_futures=True)  # what is being written is finished
-        for link in (self._door, self._port, self._button, self._gong):
+        for link in (*self._doors, self._port, self._button, self._gong):
             if link is not None:
                 link.close()
         self._remove()
@@ -307,7 +325,7 @@ class _Serving:
     def _remove(self) -> None:
         """If it is ours: another daemon may have put its own in our place."""
         try:
-            if self._file is not None and os.path.samestat(self._file, os.stat(self._path)):
+            if self._file is not None and is_at(self._file, self._path):
                 os.unlink(self._path)
         except OSError:
             pass

@@ -8,7 +8,7 @@ TYPE_CHECKING = False  # what `typing` takes to load is felt
 if TYPE_CHECKING:
     from typing import Any
 
-BROKEN, INVALID, INTERNAL = -32700, -32600, -32603
+BROKEN, INVALID, INTERNAL, BUSY = -32700, -32600, -32603, -32000
 _WORDS = {BROKEN: "Parse error", INVALID: "Invalid Request"}
 
 

@@ -7,11 +7,13 @@ this server was ended, or killed.
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeGuard, cast
 
 import anyio
 import mcp_types as types
 from mcp.server.runner import serve_dual_era_loop
+from mcp.shared.dispatcher import coerce_request_id
 from mcp.shared.message import ServerMessageMetadata, SessionMessage
 from pydantic import ValidationError
 
@@ -30,6 +32,10 @@ Write = Callable[[str], Awaitable[None]]
 Id = str | int
 _CANCELLED = "notifications/cancelled"
 _LISTENS = "subscriptions/listen"  # which is answered when it ends
+MOST = 64  # requests under way: each that waits has a bell, and each answer may wait to be read
+_MOST_EARLY = 1000  # calls that were made before
+_MOST_META = 32  # texts that are kept of what requests say of themselves
+_LONGEST = 256  # characters of one, and of a number that is a text
 
 
 class Stream:
@@ -55,7 +61,7 @@ class Stream:
         self._write = write
         self._meta: dict[str, Any] = {}  # what requests say of themselves: not each does, of one conversation
         self._lock = anyio.Lock()
-        self._arrivals: dict[Id | None, Arrival] = {}
+        self._arrivals: dict[Id | None, Arrival] = {}  # by the number, as the protocol's own code knows it
         self._asked: set[Id] = set()  # what is to be answered before the end
         self._answered = anyio.Condition()
         self._confirms = confirms
@@ -119,9 +125,25 @@ class Stream:
                     if number == str(message.id) or not number.isdecimal():
                         continue
                     message.id = int(number)
+                elif refusal := self._refusal(message):
+                    await self._say(refusal)
+                    continue
                 await inward.send(SessionMessage(message, metadata=self._noted(message)))
                 if isinstance(message, types.JSONRPCNotification):
                     await self._cancel(message)
+
+    def _refusal(self, message: types.JSONRPCRequest) -> bytes | None:
+        """Of one that would be too many. Of two by one number nobody could tell the end: each counts as one
+        only because no two of them have the same.
+        """
+        number = coerce_request_id(message.id)
+        if number in self._arrivals:
+            return rpc.refusal(
+                None, rpc.INVALID, f"a request with id {str(number)[:40]!r} is under way already"
+            )
+        if len(self._arrivals) >= MOST:
+            return rpc.refusal(message.id, rpc.BUSY, f"{MOST} requests are under way. Wait for one of them.")
+        return None
 
     def _noted(self, message: Any) -> ServerMessageMetadata | None:
         if not isinstance(message, types.JSONRPCRequest):
@@ -129,21 +151,29 @@ class Stream:
         key = f"{self.visit.name} {json.dumps(message.id)}"
         meta: Any = (message.params or {}).get("_meta")
         if isinstance(meta, dict):
-            self._meta |= meta
+            self._remember(cast("dict[str, Any]", meta))
         admit = partial(self._guest.admit, dict(self._meta))
         if message.method != _LISTENS:
             self._asked.add(message.id)
         number = 0 if message.id in self._early else None
         self._early.discard(message.id)
-        arrival = self._arrivals[message.id] = Arrival(self.visit, admit, key, number)
+        arrival = self._arrivals[coerce_request_id(message.id)] = Arrival(self.visit, admit, key, number)
         return ServerMessageMetadata(request_context=arrival)
+
+    def _remember(self, meta: dict[str, Any]) -> None:
+        """The texts in it, as far as they could name a conversation."""
+        for name, found in meta.items():
+            is_short = isinstance(found, str) and len(found) <= _LONGEST >= len(name)
+            if is_short and (name in self._meta or len(self._meta) < _MOST_META):
+                self._meta[name] = found
 
     def _note(self, message: types.JSONRPCNotification) -> None:
         """Which answers the client was given; or which calls it had made before that."""
         found: Any = (message.params or {}).get("ids")
         numbers = [one for one in cast("list[Any]", found if isinstance(found, list) else []) if _is_id(one)]
         if message.method == EARLY:
-            self._early.update(numbers)
+            short = (one for one in numbers if isinstance(one, int) or len(one) <= _LONGEST)
+            self._early.update(islice(short, _MOST_EARLY - len(self._early)))
             return
         for number in numbers:
             if arrival := self._unconfirmed.pop(number, None):
@@ -156,7 +186,7 @@ class Stream:
             if not _is_id(wanted):
                 return
             await self._forget(wanted)
-            if arrival := self._arrivals.pop(wanted, None):
+            if arrival := self._arrivals.pop(coerce_request_id(wanted), None):
                 await arrival.lost(self._host)
             if arrival := self._unconfirmed.pop(wanted, None):
                 await arrival.lost(self._host, Outcome.UNPROVEN)
@@ -164,20 +194,25 @@ class Stream:
     async def _complain(self, line: bytes) -> None:
         """What is no message is answered, too."""
         number, _, _ = rpc.read(line)
+        await self._say(rpc.refusal(number, rpc.flaw(line) or rpc.INVALID))
+
+    async def _say(self, line: bytes) -> None:
+        """Who does not read what it is told is not read either."""
         async with self._lock:
-            await self._write(rpc.refusal(number, rpc.flaw(line) or rpc.INVALID).decode().rstrip())
+            await self._write(line.decode().rstrip())
 
     async def _answer(self, outward: Any) -> None:
         async with outward:
             async for sent in outward:
                 message = self._marked(sent.message)
                 is_last = isinstance(message, (types.JSONRPCResponse, types.JSONRPCError))
-                arrival = self._arrivals.get(message.id) if is_last else None
+                number = coerce_request_id(message.id) if is_last and message.id is not None else None
+                arrival = self._arrivals.get(number)
                 if arrival is not None and self._confirms and arrival.is_holding:
-                    self._unconfirmed[message.id] = self._arrivals.pop(message.id)
+                    self._unconfirmed[message.id] = self._arrivals.pop(number)
                 async with self._lock:
                     await self._write(message.model_dump_json(by_alias=True, exclude_unset=True))
-                if arrival is not None and self._arrivals.pop(message.id, None):
+                if arrival is not None and self._arrivals.pop(number, None):
                     arrival.written(self._host)
                 if is_last:
                     await self._forget(message.id)

@@ -24,6 +24,7 @@ Dress = Callable[[Mail, dict[int, str]], str]  # as a frame; by its number, what
 WINDOW, WIDEST = 100, 1000
 _MOST_ANSWERS = 64  # waiting to be read, before nothing more is asked
 _MOST_RECEIPTS = 1000
+HEAVY = 8 << 20  # characters that wait to be read: beyond them nothing more is claimed
 
 
 class Connection:
@@ -33,6 +34,8 @@ class Connection:
         self.agent = agent
         self.stand = stand(agent.id, agent.called)
         self.window = window
+        self.width = window  # of it what may be used: nothing, while too much waits to be read
+        self.eased: Callable[[], object] = _nothing  # called when it may be used again
         self.numbered, self.unproven = 0, 0  # the exchange counts these
         self.is_full = False  # whether more waits than it has room for
         self.presence = presence
@@ -45,6 +48,7 @@ class Connection:
         self._dress = dress
         self.line: WebSocket | None = None
         self._out: deque[tuple[int, str]] = deque()
+        self._size = 0  # of what is in there
         self._is_writing = False  # whether what is in there is being written out, in its order
         self._known = 0  # the latest change of presence that it was told
         self._is_told = False  # whether presence may be told now
@@ -79,6 +83,9 @@ class Connection:
             self.handed = number or self.handed
             return
         self._out.append((number, text))
+        self._size += len(text)
+        if self._size > HEAVY:
+            self.width = 0
         self._news.set()
 
     @property
@@ -127,12 +134,24 @@ class Connection:
                 number, text = self._out.popleft()
                 await send({"type": "websocket.send", "text": text})
                 self.handed = number or self.handed
+                self._size -= len(text)
+                if not self.width and self._size <= HEAVY // 2:
+                    self.width = self.window
+                    self.eased()
             self._room.set()
             for text in self._later():
                 await send({"type": "websocket.send", "text": text})
             self._is_writing = False
             if not self._out:
                 await self._news.wait()
+
+    def end(self) -> None:
+        """Nobody will read what it holds, which may be much, and the collector of garbage comes seldom."""
+        self._out = deque(maxlen=0)  # some answer may still be under way
+        self._receipts.clear()
+        if self.line is not None:
+            self.line.hear = self.line = None
+        self.eased = _nothing
 
     def _later(self) -> list[str]:
         """What could wait, as it is now."""
@@ -146,6 +165,10 @@ class Connection:
             found.append(encode(told))
             self._receipts, self._missed = OrderedDict(), 0
         return found
+
+
+def _nothing() -> None:
+    """Nobody wants to know."""
 
 
 def _number(claim: Claim) -> int:

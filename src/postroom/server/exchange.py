@@ -37,7 +37,7 @@ from postroom.room.handout import (
     settle,
 )
 from postroom.room.unit import Unit
-from postroom.server.connection import WIDEST, Connection
+from postroom.server.connection import HEAVY, WIDEST, Connection
 from postroom.server.desk import Desk
 from postroom.server.disk import Disk
 from postroom.server.presence import Presence
@@ -54,6 +54,7 @@ _SOON = 0.005  # seconds in which what is proven is put together
 _AT_ONCE = 100  # mailboxes, or proofs, in one transaction
 _NEW_AT_ONCE = 1000  # mailboxes that get the same new message
 _MOST_PROVEN = 1000  # that wait while there is mail to bring
+_SLICE = 32  # messages that are read at once, whatever their size
 _FEW = 8  # mailboxes of which all is claimed at once, and of more only so much as may be new
 _log = logging.getLogger("postroom.daemon")
 
@@ -129,6 +130,7 @@ class Exchange:
         if one.presence.enter(one.agent.address):
             self._tell(one.presence)
         one.tell_presence()
+        one.eased = partial(self._ring, party)
         self._ring(party)
         if self._task is None:
             self._task = asyncio.create_task(self._run())
@@ -241,7 +243,7 @@ class Exchange:
         with self._guard:
             for party in parties[:_NEW_AT_ONCE]:
                 for one in self._at(party):
-                    if one.unproven < one.window:
+                    if one.unproven < one.width:
                         takers.append(one)
                         break
                     one.is_full = True
@@ -256,20 +258,23 @@ class Exchange:
                 taken.found.append((one, [mail]))
                 one.numbered += 1
                 one.unproven += 1
-                one.is_full = one.unproven >= one.window
+                one.is_full = one.unproven >= one.width
         return others
 
     def _take(self, tx: "WriteTx", parties: list[str], taken: Taken) -> None:
         """With the write lock held, so that nobody else claims for the same connections."""
         most = WIDEST if len(parties) <= _FEW else 2
         for party in parties:
-            left = most
+            left, size = most, 0
             for one in self._at(party):
-                if left and (room := self._left(one)):
-                    want = Want(one.stand, min(left, room), one.numbered)
+                while left and (room := self._left(one)):
+                    want = Want(one.stand, min(left, room, _SLICE), one.numbered)
                     mails = hand_out(tx, self._desk.room, want)
                     self._give(taken, one, mails)
-                    left -= len(mails)
+                    size += sum(map(_weight, mails))
+                    left = left - len(mails) if size <= HEAVY else 0  # the next round sees how much was read
+                    if len(mails) < want.most:
+                        break
             if not left:
                 self._rung.add(party)  # there may be more of it, and nobody waits for that
 
@@ -282,14 +287,14 @@ class Exchange:
     def _left(self, one: Connection) -> int:
         """How many more it has room for; who has none is looked after when it proves something."""
         with self._guard:
-            left = max(0, one.window - one.unproven)
+            left = max(0, one.width - one.unproven)
             one.is_full = not left
         return left
 
     def _count(self, one: Connection, mails: int) -> None:
         with self._guard:
             one.unproven += mails
-            one.is_full = one.is_full or one.unproven >= one.window
+            one.is_full = one.is_full or one.unproven >= one.width
 
     # In the event loop
 
@@ -422,6 +427,12 @@ class Exchange:
         for one in self.connections():
             if one.presence is presence:
                 one.tell_presence()
+
+
+def _weight(mail: Mail) -> int:
+    """Characters, more or less."""
+    payload = mail.message.payload
+    return len(mail.message.body) + (len(repr(payload)) if payload else 0)
 
 
 def _some(pop: Callable[[], T], left: Iterable[Any]) -> list[T]:

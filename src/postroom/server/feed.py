@@ -21,6 +21,8 @@ from postroom.server.desk import Desk
 
 _KEPT = 4096  # events in mind
 _PAGE = 500
+_SLICE = 32  # events that are read at once, whatever their size
+HEAVY = 16 << 20  # characters in mind, and a fourth of that in a page
 _SWEEP = 5.0  # seconds between two looks though nothing rang
 
 
@@ -32,6 +34,7 @@ class Item(NamedTuple):
     document: Json
     author: str  # of the message that it is about, by id
     project: str  # that it belongs to; empty: to none, or to all
+    size: int  # in characters, more or less
 
     def concerns(self, party: str) -> bool:
         """Whether it is about somebody, or about what they wrote."""
@@ -43,7 +46,8 @@ class Feed:
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
-        self._recent: deque[Item] = deque(maxlen=_KEPT)
+        self._recent: deque[Item] = deque()
+        self._size = 0  # of what is in there
         self._last = ""  # the cursor up to which `_recent` goes
         self._news = asyncio.Event()
         self._followers = 0
@@ -74,7 +78,6 @@ class Feed:
     async def _begin(self) -> None:
         self._followers += 1
         if self._task is None:
-            self._recent.clear()
             self._last = await self.cursor()
             self._task = asyncio.create_task(self._run())
 
@@ -83,6 +86,17 @@ class Feed:
         if not self._followers and self._task is not None:
             self._task.cancel()
             self._task = None
+            self._recent.clear()
+            self._size = 0
+
+    def _keep(self, page: list[Item]) -> None:
+        for item in page:
+            if len(self._recent) == _KEPT:
+                self._size -= self._recent.popleft().size
+            self._recent.append(item)
+            self._size += item.size
+        while self._size > HEAVY:
+            self._size -= self._recent.popleft().size
 
     async def _after(self, cursor: str) -> list[Item]:
         """What comes next: from memory where that reaches back so far."""
@@ -95,7 +109,15 @@ class Feed:
 
     def _read(self, cursor: str) -> list[Item]:
         look = self._desk.room.store.look()
-        return [self._item(event) for event in look.events(cursor, _PAGE)]
+        found, size = list[Item](), 0
+        while len(found) < _PAGE and size <= HEAVY // 4:
+            items = [self._item(event) for event in look.events(cursor, _SLICE)]
+            found += items
+            size += sum(item.size for item in items)
+            if len(items) < _SLICE:
+                break
+            cursor = items[-1].cursor
+        return found
 
     def _item(self, event: Event) -> Item:
         """With the delivery as it is now, where it is about one."""
@@ -113,7 +135,7 @@ class Feed:
                 document["delivery"] = record.delivery(mail.delivery)
             elif event.type == "message.sent" and message is not None:
                 document["deliveries"] = [record.delivery(one) for one in look.deliveries(seq)]
-        return Item(event, cursor, document, author, project)
+        return Item(event, cursor, document, author, project, _size(event))
 
     async def _run(self) -> None:
         """Read what is new, whenever the bell rings."""
@@ -121,13 +143,19 @@ class Feed:
         try:
             while True:
                 while page := await self._desk.do(self._read, self._last):
-                    self._recent.extend(page)
+                    self._keep(page)
                     self._last = page[-1].cursor
                     self._news.set()
                     self._news = asyncio.Event()
                 await _rung(waiter)
         finally:
             waiter.close()
+
+
+def _size(event: Event) -> int:
+    message = event.message
+    told = len(message.body) + len(repr(message.payload)) if message else 0
+    return told + len(repr(event.payload))
 
 
 async def _within(news: asyncio.Event, seconds: float | None) -> bool:

@@ -116,6 +116,7 @@ class Client:
                     task.cancel()
                 if one.window:
                     self._exchange.leave(one)
+                one.end()
 
         return stay
 
