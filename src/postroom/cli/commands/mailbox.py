@@ -294,7 +294,8 @@ def _content(path: str) -> bytes:
     from postroom.errors import InvalidLetter, NotFound
 
     hint = "Give the file of a letter, or -"
-    limit = config.settings(config.home()).mailbox_file_bytes
+    here = config.Settings() if config.address() else config.settings(config.home())
+    limit = here.mailbox_file_bytes
     try:
         if path == "-":
             data = sys.stdin.buffer.read(limit + 1)
