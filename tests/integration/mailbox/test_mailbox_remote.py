@@ -15,7 +15,7 @@ import paramiko
 import pytest
 
 from postroom import Mailbox, label
-from postroom.bridges.files import elsewhere, remote, tree
+from postroom.bridges.files import elsewhere, inbox, remote, tree
 from postroom.bridges.files.carrier import Carrier
 from postroom.bridges.files.remote import RemoteShelf
 from postroom.bridges.files.shelf import Folder
@@ -175,6 +175,42 @@ def test_whoever_carries_there_looks_again_within_five_seconds_though_nothing_is
 
 
 # -------------------------------------------------------------------------------- nothing is lost
+
+
+@pytest.mark.promise("mailbox-seen")
+@pytest.mark.parametrize("is_down", [False, True])
+def test_what_lay_in_an_inbox_that_an_older_copy_took_the_place_of_was_not_read(
+    room: LocalRoom, post: Post, site: Site, monkeypatch: pytest.MonkeyPatch, is_down: bool
+):
+    """The copy has its mark, too; only what it says tells it from the one that was put there last."""
+    monkeypatch.setattr(inbox, "_SURE", 0.0)
+    with contextlib.closing(Carrier(room, room.who("bob").id, RemoteShelf(site.url, "bob"))) as carrier:
+
+        def carry() -> None:
+            if is_down:
+                post.carry()
+            else:
+                while carrier.step() == 0.0:
+                    pass
+
+        letters = RemoteShelf(site.url, "bob")
+        lying = lambda: [name for name in letters.names(Folder.INBOX) if name.endswith(".json")]  # noqa: E731 - short
+        carry()
+        mark = site.get("bob/inbox/.postroom")
+        sent = room.send("bob", "one")
+        carry()
+        [name] = lying()
+        letters.remove(Folder.INBOX, name)
+        site.put("bob/inbox/.postroom", mark)
+        carry()
+        carry()
+        assert room.receipts(sent.id).deliveries[0].state == "offered"
+        [name] = lying()
+        assert json.loads(site.get(f"bob/inbox/{name}"))["mayBeRepeat"]
+        letters.remove(Folder.INBOX, name)
+        carry()
+        assert room.receipts(sent.id).deliveries[0].state == "seen"
+        letters.close()
 
 
 class Killed(BaseException):

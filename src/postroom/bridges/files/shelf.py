@@ -75,6 +75,10 @@ class Shelf(Protocol):
         """
         ...
 
+    def identity(self) -> str:
+        """What tells an inbox, with the mark in it, from a copy of both; empty where nothing does that."""
+        ...
+
     def prepare(self) -> None:
         """There is time now for what can be done before the next letter into the inbox comes."""
         ...
