@@ -203,7 +203,7 @@ class Outbox:
         step("outbox-read")
         taking = f"{time.time_ns()}.{_short(name)}"
         if self._shelf.move(Folder.OUTBOX, name, Folder.TAKING, taking) != stamp:
-            self._waits.append((Folder.TAKING, taking))  # it is another one by now
+            self._waits.appendleft((Folder.TAKING, taking))  # it is, or may be, another one by now
             return None
         step("outbox-claimed")
         return _File(taking, found)

@@ -84,7 +84,8 @@ class Shelf(Protocol):
         ...
 
     def move(self, source: Folder, name: str, target: Folder, new_name: str) -> str:
-        """Move a file, whatever it is, over none that is there; the stamp of what was moved.
+        """Move a file, whatever it is, over none that is there; the stamp of what was moved. It is
+        empty where another that came at the last moment may have the same: then it is to be read again.
 
         `FileNotFoundError` where another was quicker, `FileExistsError` where the new name is taken.
         """
