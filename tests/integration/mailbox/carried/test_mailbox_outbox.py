@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from postroom.bridges.files import inbox, outbox, receipts
+from postroom.bridges.files.local import LocalShelf
 from postroom.bridges.files.shelf import Folder, Sheet
 from postroom.config import Settings
-from postroom.errors import StoreBusy
+from postroom.errors import BridgeError, StoreBusy
 from postroom.room.local import LocalRoom
 from tests.postal import UNLIMITED, Postal
 from tests.process import BOUND, until
@@ -457,3 +458,24 @@ def test_the_receipts_of_all_open_letters_climb_after_a_restart(
         return {bob.receipt(str(n))["recipients"][0]["state"] for n in range(5)}
 
     until(lambda: bob.carry() is not None and states() == {"acked"})
+
+
+@pytest.mark.parametrize("said", [{"to": "alice", "requiresAck": True}, {"to": "nobody"}])
+def test_a_receipt_for_which_there_was_no_room_is_written_when_there_is(
+    room: LocalRoom, bob: Postal, monkeypatch: pytest.MonkeyPatch, said: dict[str, Any]
+) -> None:
+    monkeypatch.setattr(receipts, "_LATER", 0.0)
+    write = LocalShelf.write
+
+    def full(shelf: LocalShelf, folder: Folder, *words: Any, **options: Any) -> None:
+        if folder is Folder.RECEIPTS:
+            raise BridgeError("there is no space left")
+        write(shelf, folder, *words, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LocalShelf, "write", full)
+        bob.put("a.json", {"id": "1", "payload": "x", **said})
+        bob.carrier.step()
+        assert bob.names("outbox") == bob.names("receipts") == []
+    bob.carry()
+    assert bob.receipt("1")["accepted"] is ("requiresAck" in said)
