@@ -276,7 +276,7 @@ class Outbox:
             self._reject(Folder.TAKING, file.name, flaw.id, flaw.why)
             return
         parts = self._keep_parts(file.name, file.refused) if file.refused else []
-        self._put_away(Folder.TAKING, file.name, Folder.TAKEN)
+        self._put_away(Folder.TAKING, file.name, Folder.TAKEN, _original(file.name))
         self._note(*parts)
         step("outbox-moved")
 
@@ -284,9 +284,13 @@ class Outbox:
 
     def _reject(self, folder: Folder, name: str, id: str, why: PostroomError) -> None:
         """Set a file aside. Its receipt is there first; the letter about it comes when it has been moved."""
-        aside = _Aside(_original(name) if folder is Folder.TAKING else name, id, why)
-        self._refuse(aside)
-        self._put_away(folder, name, Folder.REJECTED)
+        plain = _original(name) if folder is Folder.TAKING else name
+        if self._shelf.has(Folder.REJECTED, plain):
+            plain = _another(plain)
+        self._refuse(aside := _Aside(plain, id, why))
+        put = self._put_away(folder, name, Folder.REJECTED, plain)
+        if put != plain:
+            self._refuse(aside := aside._replace(file=put))
         self._note(aside)
 
     def _keep_parts(self, taking: str, refused: list[tuple[int, Flaw]]) -> list[_Aside]:
@@ -314,12 +318,14 @@ class Outbox:
         self._shelf.write(Folder.REJECTED, name, data, lasting=False)
         return name
 
-    def _put_away(self, folder: Folder, name: str, target: Folder) -> None:
-        plain = _original(name) if folder is Folder.TAKING else name
+    def _put_away(self, folder: Folder, name: str, target: Folder, plain: str) -> str:
+        """Move it there; what it is called: another of that name stays."""
         try:
             self._shelf.move(folder, name, target, plain)
         except FileExistsError:
-            self._shelf.move(folder, name, target, _another(plain))
+            plain = _another(plain)
+            self._shelf.move(folder, name, target, plain)
+        return plain
 
     def _refuse(self, aside: _Aside) -> None:
         self._receipts.refuse(storable(aside.id), storable(aside.file), aside.why)

@@ -479,3 +479,16 @@ def test_a_receipt_for_which_there_was_no_room_is_written_when_there_is(
         assert bob.names("outbox") == bob.names("receipts") == []
     bob.carry()
     assert bob.receipt("1")["accepted"] is ("requiresAck" in said)
+
+
+@pytest.mark.parametrize("data", [b"no json", b'{"id": "1", "to": "nobody"}'])
+def test_of_two_files_of_one_name_that_are_set_aside_each_has_a_receipt_that_names_it(
+    bob: Postal, monkeypatch: pytest.MonkeyPatch, data: bytes
+) -> None:
+    monkeypatch.setattr(outbox, "_QUIET", 0.0)
+    for _ in range(2):
+        bob.write("a.json", data)
+        bob.carry()
+    found = [bob.read("receipts", name)["file"] for name in bob.names("receipts")]
+    assert len(found) == 2
+    assert sorted(found) == bob.names("outbox", "rejected")
