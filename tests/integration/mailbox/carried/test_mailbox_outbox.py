@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import signal
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from postroom import label
 from postroom.bridges.files import inbox, outbox, receipts
 from postroom.bridges.files.local import LocalShelf
 from postroom.bridges.files.shelf import Folder, Sheet
@@ -492,3 +494,20 @@ def test_of_two_files_of_one_name_that_are_set_aside_each_has_a_receipt_that_nam
     found = [bob.read("receipts", name)["file"] for name in bob.names("receipts")]
     assert len(found) == 2
     assert sorted(found) == bob.names("outbox", "rejected")
+
+
+def test_the_letter_about_what_was_set_aside_is_written_though_its_carrier_was_killed_before(
+    room: LocalRoom, bob: Postal
+) -> None:
+    bob.put("a.json", {"id": "1", "to": "nobody"})
+    if (pid := os.fork()) == 0:
+        label.armed = True
+        label.here = lambda name: os.kill(os.getpid(), signal.SIGKILL) if name == "outbox-rejected" else None
+        with LocalRoom(room.home, UNLIMITED, agent="alice", project="p") as again:
+            Postal(again, bob.tree)
+        os._exit(1)
+    assert os.waitpid(pid, 0)[1] == signal.SIGKILL
+    assert bob.names("outbox", "rejected") == ["a.json"]
+    bob.again()
+    bob.again()
+    assert [one["subject"] for one in bob.inbox()] == ["A letter was set aside"]
