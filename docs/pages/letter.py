@@ -7,7 +7,8 @@ from postroom.bridges.files.schema import FOUND, LETTER, RECEIPT, SCHEMAS
 
 RECEIPT_NAMES = """
 It is `receipts/<id>.json`, if the id has at most 100 characters, all of them ASCII letters, digits, `_`,
-`.` or `-`, does not begin with `.` or `-`, and does not end in `.rejected`. For any other id it is
+`.` or `-`, does not begin with `.` or `-`, does not end in `.rejected`, and is not
+`_<hash>` itself. For any other id it is
 `receipts/_<hash>.json`: the first 32 hexadecimal digits of the SHA-256 of the id in UTF-8. What was set
 aside without an id that can be read, or with that of another letter, has `receipts/<file>.rejected.json`;
 `<file>` is its name without `.json`, or `_<hash>` of that where an id would be called so.

@@ -143,10 +143,10 @@ def test_who_reads_while_others_write_finds_all_of_one_of_them(case: Case, shelf
     assert found <= {b"a" * 500, b"b" * 500}
 
 
-def test_a_file_is_moved_with_all_that_is_in_it_and_is_not_where_it_was(shelf: Shelf):
+def test_a_file_is_moved_with_all_that_is_in_it_and_is_not_where_it_was(case: Case, shelf: Shelf):
     shelf.write(Folder.INBOX, "a.json", b"said")
     stamp = shelf.stamp(Folder.INBOX, "a.json")
-    assert shelf.move(Folder.INBOX, "a.json", Folder.READ, "a.json") == stamp
+    assert shelf.move(Folder.INBOX, "a.json", Folder.READ, "a.json") == (stamp if case.kind != "sftp" else "")
     assert not shelf.has(Folder.INBOX, "a.json")
     assert shelf.read(Folder.READ, "a.json", 100).data == b"said"
 

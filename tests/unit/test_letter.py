@@ -206,3 +206,8 @@ def test_a_receipt_fits_the_schema_whatever_it_tells() -> None:
     check(json.loads(letter.refusal("", "f.json", KeyConflict("no"), 3)), RECEIPT, "receipt")
     with pytest.raises(InvalidPayload):
         check({"id": "1"}, RECEIPT, "receipt")
+
+
+def test_an_id_that_looks_like_the_receipt_of_another_has_one_of_its_own() -> None:
+    name = letter.receipt_name("a b")
+    assert letter.receipt_name(name.removesuffix(".json")) != name

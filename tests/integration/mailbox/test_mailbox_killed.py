@@ -11,7 +11,7 @@ from tests.process import BOUND, ROOT, environment
 
 OURS = {
     "inbox-claimed", "inbox-written", "inbox-handed",
-    "outbox-read", "outbox-claimed", "outbox-sent", "outbox-moved",
+    "outbox-read", "outbox-claimed", "outbox-sent", "outbox-moved", "outbox-rejected",
 }  # fmt: skip
 
 

@@ -10,12 +10,13 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import Any
+from urllib.parse import urlsplit
 
 import paramiko
 import pytest
 
 from postroom import Mailbox, label
-from postroom.bridges.files import elsewhere, remote, tree
+from postroom.bridges.files import elsewhere, inbox, outbox, remote, tree
 from postroom.bridges.files.carrier import Carrier
 from postroom.bridges.files.remote import RemoteShelf
 from postroom.bridges.files.shelf import Folder
@@ -164,6 +165,27 @@ def test_a_broken_object_takes_no_letters_receipt_that_has_its_name_as_id(
     assert bob.wait_for_ack("job-1", 0) is True
 
 
+def test_a_letter_that_takes_anothers_place_while_that_is_read_is_the_one_that_is_taken_in(
+    room: LocalRoom, post: Post, site: Site, monkeypatch: pytest.MonkeyPatch
+):
+    """Over SFTP one of the same length that came in the same second looks the same."""
+    site.put("bob/outbox/next.json", letter(id="job-1", payload="one"))
+    swaps = iter([True])
+
+    def swap(step: str) -> None:
+        if step == "outbox-read" and next(swaps, False):
+            site.put("bob/outbox/next.json", letter(id="job-2", payload="two"))
+            if (path := urlsplit(site.url)).scheme == "sftp":
+                os.utime(os.path.join(path.path, "bob/outbox/next.json"), (1_000_000_000, 1_000_000_000))
+
+    if (path := urlsplit(site.url)).scheme == "sftp":
+        os.utime(os.path.join(path.path, "bob/outbox/next.json"), (1_000_000_000, 1_000_000_000))
+    monkeypatch.setattr(outbox, "step", swap)
+    post.carry()
+    assert [mail.body for mail in room.peek("planner")] == ["two"]
+    assert json.loads(site.get("bob/outbox/processed/next.json"))["id"] == "job-2"
+
+
 def test_whoever_carries_there_looks_again_within_five_seconds_though_nothing_is_to_be_done(
     room: LocalRoom, post: Post, site: Site
 ):
@@ -175,6 +197,42 @@ def test_whoever_carries_there_looks_again_within_five_seconds_though_nothing_is
 
 
 # -------------------------------------------------------------------------------- nothing is lost
+
+
+@pytest.mark.promise("mailbox-seen")
+@pytest.mark.parametrize("is_down", [False, True])
+def test_what_lay_in_an_inbox_that_an_older_copy_took_the_place_of_was_not_read(
+    room: LocalRoom, post: Post, site: Site, monkeypatch: pytest.MonkeyPatch, is_down: bool
+):
+    """The copy has its mark, too; only what it says tells it from the one that was put there last."""
+    monkeypatch.setattr(inbox, "_SURE", 0.0)
+    with contextlib.closing(Carrier(room, room.who("bob").id, RemoteShelf(site.url, "bob"))) as carrier:
+
+        def carry() -> None:
+            if is_down:
+                post.carry()
+            else:
+                while carrier.step() == 0.0:
+                    pass
+
+        letters = RemoteShelf(site.url, "bob")
+        lying = lambda: [name for name in letters.names(Folder.INBOX) if name.endswith(".json")]  # noqa: E731 - short
+        carry()
+        mark = site.get("bob/inbox/.postroom")
+        sent = room.send("bob", "one")
+        carry()
+        [name] = lying()
+        letters.remove(Folder.INBOX, name)
+        site.put("bob/inbox/.postroom", mark)
+        carry()
+        carry()
+        assert room.receipts(sent.id).deliveries[0].state == "offered"
+        [name] = lying()
+        assert json.loads(site.get(f"bob/inbox/{name}"))["mayBeRepeat"]
+        letters.remove(Folder.INBOX, name)
+        carry()
+        assert room.receipts(sent.id).deliveries[0].state == "seen"
+        letters.close()
 
 
 class Killed(BaseException):

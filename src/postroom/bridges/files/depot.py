@@ -39,7 +39,8 @@ class Depot(Protocol):
         ...
 
     def move(self, old: str, new: str) -> str:
-        """Where nothing is in the new place: else `FileExistsError`. The stamp of what was moved.
+        """Where nothing is in the new place: else `FileExistsError`. The stamp of what was moved; empty if
+        one that came at the last moment may have the same.
 
         Who is killed in it leaves a file in the old place, in the new one, or in both, never in none.
         """

@@ -1,7 +1,8 @@
 """An agent's inbox: the room's mail goes in as letters, and what the agent does with them tells what it saw.
 
 Claimed and written is *offered*. Moved to `processed`, or removed while the inbox is still there, is *seen*.
-What was claimed and never known to be written comes back; so does all that lay in an inbox that is gone.
+What was claimed and never known to be written comes back; so does all that lay in an inbox that is gone, and
+what is not there since another one took its place (`mark.py`).
 
 Letters survive a power cut as the room does: in one set to `full` each is on the disk before it has its name.
 In any other, what was not there yet is made good when the machine has started again.
@@ -12,6 +13,7 @@ import time
 from postroom import host
 from postroom.bridges.files.box import HOLDER, ROUTE, Box, step
 from postroom.bridges.files.letter import inbox_name, letters, numbered, own_id, written
+from postroom.bridges.files.mark import Mark
 from postroom.bridges.files.shelf import MARK, Folder, is_read
 from postroom.errors import BridgeError, InvalidLetter, MailboxGone, MailboxLeased
 from postroom.model.ladder import Evidence, Outcome, State
@@ -35,7 +37,9 @@ _SURE = 1.0  # seconds for which an inbox must outlive a letter in it that was r
 
 
 class Moved(BridgeError):
-    """Another carrier has found the inbox gone, and begun a context in the next one."""
+    """Another inbox is served by now: it has taken the place of the one that was, or another carrier has
+    found that gone, and begun a context in the next one.
+    """
 
 
 class Inbox:
@@ -43,6 +47,8 @@ class Inbox:
 
     def __init__(self, box: Box) -> None:
         self._box, self._room, self._shelf = box, box.room, box.shelf
+        self._mark = Mark(self._room.home, box.id, box.shelf)
+        self._is_old = False  # the mark: letters were put there since
         self._missed: dict[int, float] = {}  # letters that are not there, and since when, by their numbers
         self._lying = 0  # letters in it, as of the last look
         self._done: dict[str, float] = {}  # letters that are acknowledged and still there, and since when
@@ -54,17 +60,19 @@ class Inbox:
 
     def enter(self) -> None:
         """Begin to use it; whether it is the one that was used before is told by the mark in it."""
-        boot = self._mark()
+        boot = self._boot()
+        self._mark.ask_again()
+        is_same = self._mark.is_same()
         session = berth.occupy(self._room, self._box.agent, ROUTE, HOLDER, cwd=self._room.home)
         self._take_over(session)
         lies = push.handed(self._room, session, ROUTE)
         try:
             if boot is None and lies:
                 session = self._anew(session)
-            elif boot != host.boot() and lies:
-                self._recover(lies)
-            if boot != host.boot():
-                self._shelf.write(Folder.INBOX, MARK, host.boot().encode())
+            elif lies and not (is_same and boot == host.boot()):
+                self._recover(lies, is_whole=boot == host.boot())
+            if not is_same or boot != host.boot() or self._shelf.is_slow:
+                self._mark.put()
         except FileNotFoundError:
             raise MailboxGone from None
         self._box.session = session
@@ -100,12 +108,10 @@ class Inbox:
     def is_there(self) -> bool:
         return self._shelf.has(Folder.INBOX, MARK)
 
-    def _mark(self) -> str | None:
+    def _boot(self) -> str | None:
         """When this machine was started as it was marked; None: it was not."""
         try:
-            return self._shelf.read(Folder.INBOX, MARK, 100).data.decode(errors="replace")
-        except InvalidLetter:
-            return ""
+            return self._mark.boot()
         except FileNotFoundError:
             self._names()  # or it is gone altogether
             return None
@@ -116,12 +122,15 @@ class Inbox:
             seat = Seat(ROUTE, self._box.id, "", "", HOLDER, self._room.home, session.details)
             return start(tx, self._box.agent, seat, session.epoch + 1)
 
-    def _recover(self, lies: list[Mail]) -> None:
-        """A power cut may have taken letters, or what they say: nobody need have read them."""
+    def _recover(self, lies: list[Mail], *, is_whole: bool) -> None:
+        """A power cut may have taken letters, or what they say, and another inbox need never have had them:
+        nobody need have read them. `is_whole`: what there is says what it said.
+        """
         names, lost = set(self._names()), list[Mail]()
         for mail in lies:
             if inbox_name(mail.message) in names:
-                self._write(mail)
+                if not is_whole:
+                    self._write(mail)
             elif not self._is_whole(mail):
                 lost.append(mail)
         self._give_back(lost, Outcome.UNCERTAIN)
@@ -226,6 +235,7 @@ class Inbox:
         if done:
             turn.hand_all(self._room, done, self._session.process)
             self._lying += len(done)
+            self._is_old = True
         if others:
             self._give_back(others, Outcome.REFUSED)
 
@@ -259,6 +269,10 @@ class Inbox:
         missing = [mail for mail in lies if inbox_name(mail.message) not in names]
         if missing and not self.is_there():
             raise MailboxGone
+        if missing and not self._is_same_or_read(missing):
+            self._missed.clear()
+            raise Moved
+        self._renew()
         was_full, self._lying = self._lying >= _MOST, len(lies) - self._see(missing)
         self._tidy(names - {inbox_name(mail.message) for mail in lies})
         if was_full and self._lying < _MOST:
@@ -266,6 +280,21 @@ class Inbox:
         due = [at + _SURE for at in self._missed.values()] + [at + _TIDY for at in self._done.values()]
         due += [self._resumes] if self.why else []
         return max(0.0, min(due) - time.monotonic()) if due else None
+
+    def _is_same_or_read(self, missing: list[Mail]) -> bool:
+        """Where another inbox took the place of ours, only what was put away was taken."""
+        return self._mark.is_same() or all(is_read(self._shelf, inbox_name(one.message)) for one in missing)
+
+    def _renew(self) -> None:
+        """A copy from before the last letters is known by its mark then, where nothing else tells."""
+        try:
+            if self._is_old and self._shelf.is_slow:
+                if not self._mark.is_same():  # what lay there would count as taken from now on
+                    raise Moved
+                self._mark.put()
+        except FileNotFoundError:
+            raise MailboxGone from None
+        self._is_old = False
 
     def _names(self) -> list[str]:
         try:

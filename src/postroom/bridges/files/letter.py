@@ -24,7 +24,7 @@ _REJECTED = ".rejected"  # ends the name of a receipt that is called after a fil
 _KEY = "file:"  # before a writer's own id, as the room keeps it
 _LONGEST_ID = 200  # characters
 _MOST = 10_000  # letters in one file
-_PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
+_PLAIN = re.compile(r"(?!_[0-9a-f]{32}\Z)[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
 _NAME = re.compile(r"([0-3])-([0-9]{10,18})-([0-9a-f]{8})\.json")
 
 

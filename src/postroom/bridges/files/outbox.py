@@ -11,10 +11,11 @@ import os
 import threading
 import time
 from collections import deque
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from hashlib import sha256
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
+from postroom.bridges.files import note
 from postroom.bridges.files.box import Box, step
 from postroom.bridges.files.clerk import Clerk
 from postroom.bridges.files.letter import SUFFIX, Flaw, Letter, items, letters
@@ -28,7 +29,7 @@ from postroom.errors import (
     RateLimited,
     StoreError,
 )
-from postroom.model.message import Sent
+from postroom.model.message import Json, Sent
 from postroom.room.bounce import notify
 from postroom.room.policy import bucket
 from postroom.room.rate import MINUTE
@@ -40,6 +41,8 @@ _TOGETHER = 25  # letters that are stored in one transaction: others wait for it
 _QUIET = 2.0  # seconds for which what is no letter must not have changed: somebody may still be writing it
 _LATER = 5.0  # seconds after which one is tried again that something stood in the way of
 _LONGEST = 200  # bytes of a name to which something may be added
+_KIND = "asides"  # what was set aside and not told of yet, as it is noted beside the room
+_RECALLED = 100  # of them
 _NAMED = 5  # of several that were set aside
 _RATE = "sender_rate"  # the rule by which the room counts; how much it is for a mailbox, `Box` says
 
@@ -94,6 +97,8 @@ class Outbox:
         self._later: dict[str, tuple[float, str]] = {}  # what is tried again: when, and why
         self._resumes = 0.0  # when the next may be taken in
         self._aside: list[_Aside] = []
+        self._since = 0  # when the first of them was set aside: tells their letter from any other
+        self._has_recalled = False
         self.why = ""  # why something waits there, for people
 
     def changed(self) -> None:
@@ -102,6 +107,8 @@ class Outbox:
 
     def take_in(self) -> float | None:
         """Take in some of what is there; in how many seconds there may be more to do, if that is known."""
+        if not self._has_recalled:
+            self._recall()
         now = time.monotonic()
         if now < self._resumes:
             return self._resumes - now
@@ -203,7 +210,7 @@ class Outbox:
         step("outbox-read")
         taking = f"{time.time_ns()}.{_short(name)}"
         if self._shelf.move(Folder.OUTBOX, name, Folder.TAKING, taking) != stamp:
-            self._waits.append((Folder.TAKING, taking))  # it is another one by now
+            self._waits.appendleft((Folder.TAKING, taking))  # it is, or may be, another one by now
             return None
         step("outbox-claimed")
         return _File(taking, found)
@@ -276,7 +283,7 @@ class Outbox:
             self._reject(Folder.TAKING, file.name, flaw.id, flaw.why)
             return
         parts = self._keep_parts(file.name, file.refused) if file.refused else []
-        self._put_away(Folder.TAKING, file.name, Folder.TAKEN)
+        self._put_away(Folder.TAKING, file.name, Folder.TAKEN, _original(file.name))
         self._note(*parts)
         step("outbox-moved")
 
@@ -284,10 +291,36 @@ class Outbox:
 
     def _reject(self, folder: Folder, name: str, id: str, why: PostroomError) -> None:
         """Set a file aside. Its receipt is there first; the letter about it comes when it has been moved."""
-        aside = _Aside(_original(name) if folder is Folder.TAKING else name, id, why)
-        self._refuse(aside)
-        self._put_away(folder, name, Folder.REJECTED)
+        plain = _original(name) if folder is Folder.TAKING else name
+        if self._shelf.has(Folder.REJECTED, plain):
+            plain = _another(plain)
+        self._refuse(aside := _Aside(plain, id, why))
+        self._remember(aside)
+        put = self._put_away(folder, name, Folder.REJECTED, plain)
+        if put != plain:
+            self._refuse(aside := aside._replace(file=put))
         self._note(aside)
+        step("outbox-rejected")
+
+    def _remember(self, aside: _Aside) -> None:
+        """Who is killed before the letter about it is followed by one that writes it."""
+        if aside.why.facts.get("is_untold"):
+            return
+        self._since = self._since or time.time_ns()
+        files = {storable(each.file): str(each.why) for each in (*self._aside[:_RECALLED], aside)}
+        with suppress(OSError):
+            note.put(self._room.home, _KIND, self._box.id, {"since": self._since, "files": files})
+
+    def _recall(self) -> None:
+        """What an earlier process has set aside, and did not come to tell of."""
+        facts = note.get(self._room.home, _KIND, self._box.id)
+        files = facts.get("files")
+        if isinstance(files, dict):
+            left = [one for one in cast("Json", files).items() if self._shelf.has(Folder.REJECTED, one[0])]
+            self._aside = [_Aside(file, "", InvalidLetter(str(why))) for file, why in left]
+            self._since = int(facts.get("since", 0))
+        self._has_recalled = True
+        self._tell()
 
     def _keep_parts(self, taking: str, refused: list[tuple[int, Flaw]]) -> list[_Aside]:
         """Some of several in a file are set aside, each in a file of its own."""
@@ -314,12 +347,14 @@ class Outbox:
         self._shelf.write(Folder.REJECTED, name, data, lasting=False)
         return name
 
-    def _put_away(self, folder: Folder, name: str, target: Folder) -> None:
-        plain = _original(name) if folder is Folder.TAKING else name
+    def _put_away(self, folder: Folder, name: str, target: Folder, plain: str) -> str:
+        """Move it there; what it is called: another of that name stays."""
         try:
             self._shelf.move(folder, name, target, plain)
         except FileExistsError:
-            self._shelf.move(folder, name, target, _another(plain))
+            plain = _another(plain)
+            self._shelf.move(folder, name, target, plain)
+        return plain
 
     def _refuse(self, aside: _Aside) -> None:
         self._receipts.refuse(storable(aside.id), storable(aside.file), aside.why)
@@ -333,11 +368,12 @@ class Outbox:
         if not self._aside:
             return
         aside, self._aside = self._aside, []
+        since, self._since = self._since or time.time_ns(), 0
         lines = [f"{storable(each.file)!r}: {each.why}"[:400] for each in aside[:_NAMED]]
         if len(aside) > _NAMED:
             lines.append(f"… and {len(aside) - _NAMED:,} more; see outbox/rejected and receipts")
         count = "A letter was" if len(aside) == 1 else f"{len(aside):,} letters were"
-        about = sha256("\n".join([*lines, str(time.time_ns())]).encode(errors="replace")).hexdigest()[:32]
+        about = sha256("\n".join([*lines, str(since)]).encode(errors="replace")).hexdigest()[:32]
         with self._room.write() as tx:
             notify(
                 tx, self._box.agent, f"{count} set aside",
@@ -345,6 +381,7 @@ class Outbox:
                 {"mailbox": {"rejected": [storable(each.file) for each in aside[:100]]}},
                 key=f"mailbox:{self._box.id}:{about}",
             )  # fmt: skip
+        note.remove(self._room.home, _KIND, self._box.id)
 
 
 def _too_many(most: int) -> str:

@@ -21,6 +21,8 @@ from postroom.model.message import Delivery, Message, Sent
 _SHARE = 10  # of the time at most one in so many goes into looking
 _SOONEST = 0.002  # seconds
 _LARGEST = 1 << 16  # bytes of a receipt
+_LATER = 5.0  # seconds after which those that could not be written are tried again
+_MOST = 5_000  # of them, the newest
 _PAGE = 500  # of what was sent earlier are looked at in a step
 
 
@@ -30,6 +32,8 @@ class Receipts:
     def __init__(self, box: Box) -> None:
         self._box = box
         self._open: dict[str, tuple[Message, str]] = {}  # by the writer's id; what its receipt says
+        self._unwritten: dict[str, bytes] = {}  # by their names
+        self._resumes = 0.0  # when those are tried again, on the monotonic clock
         self._next = 0.0  # when to look, on the monotonic clock
         self._has_looked_back = False
         self._back = 0  # how far, as the number of a message; 0: nowhere yet
@@ -54,7 +58,7 @@ class Receipts:
     def _spare(self, name: str, file: str) -> None:
         """Another file that was set aside under the same id keeps its receipt, by the name of that file."""
         try:
-            data = self._box.shelf.read(Folder.RECEIPTS, name, _LARGEST).data
+            data = self._unwritten.get(name) or self._box.shelf.read(Folder.RECEIPTS, name, _LARGEST).data
             said: Any = items(data)[0]
             earlier = str(said["file"])
         except (FileNotFoundError, BridgeError, InvalidLetter, IndexError, KeyError, TypeError):
@@ -63,7 +67,18 @@ class Receipts:
             self._put(rejected_name(earlier), data)
 
     def update(self) -> float | None:
-        """Write what has changed; in how many seconds to look again, if something is open and was not."""
+        """Write what has changed; in how many seconds to look again, if that is known."""
+        pauses = [self._update(), self._try_again()]
+        return min((pause for pause in pauses if pause is not None), default=None)
+
+    def _try_again(self) -> float | None:
+        if self._unwritten and time.monotonic() >= self._resumes:
+            unwritten, self._unwritten = self._unwritten, {}
+            for name, data in unwritten.items():
+                self._put(name, data)
+        return max(0.0, self._resumes - time.monotonic()) if self._unwritten else None
+
+    def _update(self) -> float | None:
         if not self._has_looked_back:
             self._look_back()
             return 0.0
@@ -101,11 +116,15 @@ class Receipts:
         self._put(receipt_name(id), receipt(id, message, deliveries, self._box.room.now(), note))
 
     def _put(self, name: str, data: bytes) -> None:
-        """A receipt that cannot be written, because something of that name is in the way, say, is none."""
+        """One that cannot be written, because the disk is full, say, keeps nothing else: it comes later."""
+        self._unwritten.pop(name, None)
         try:
             self._box.shelf.write(Folder.RECEIPTS, name, data, lasting=False)
         except (BridgeError, FileNotFoundError):
-            pass
+            self._unwritten[name] = data
+            if len(self._unwritten) > _MOST:
+                del self._unwritten[next(iter(self._unwritten))]
+            self._resumes = time.monotonic() + _LATER
 
 
 def _said(deliveries: list[Delivery]) -> str:

@@ -166,6 +166,10 @@ class RemoteShelf:
             self._depot.about(self._path(folder, beside))
         self._depot.write(self._path(folder, name), data)
 
+    def identity(self) -> str:
+        """Nothing: no such store numbers its folders, and its times are kept when they are copied."""
+        return ""
+
     def prepare(self) -> None:
         """Nothing: what is made ahead there, others see."""
 

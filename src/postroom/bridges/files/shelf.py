@@ -75,12 +75,17 @@ class Shelf(Protocol):
         """
         ...
 
+    def identity(self) -> str:
+        """What tells an inbox, with the mark in it, from a copy of both; empty where nothing does that."""
+        ...
+
     def prepare(self) -> None:
         """There is time now for what can be done before the next letter into the inbox comes."""
         ...
 
     def move(self, source: Folder, name: str, target: Folder, new_name: str) -> str:
-        """Move a file, whatever it is, over none that is there; the stamp of what was moved.
+        """Move a file, whatever it is, over none that is there; the stamp of what was moved. It is
+        empty where another that came at the last moment may have the same: then it is to be read again.
 
         `FileNotFoundError` where another was quicker, `FileExistsError` where the new name is taken.
         """

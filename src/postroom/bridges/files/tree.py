@@ -19,6 +19,7 @@ from postroom.bridges.files import left, note
 from postroom.bridges.files import place as places
 from postroom.bridges.files.box import ROUTE
 from postroom.bridges.files.left import Left
+from postroom.bridges.files.mark import forget as forget_mark
 from postroom.bridges.files.shelf import MARK, Folder, Shelf
 from postroom.bridges.files.withdrawal import clear as clear_letters
 from postroom.bridges.files.withdrawal import withdraw
@@ -213,6 +214,7 @@ def release(room: LocalRoom, manifest: Manifest) -> None:
         with ExitStack() as stack:
             if agent is not None:  # whatever happens: a person may not want to wait for a store that is slow
                 stack.callback(berth.vacate, room, agent)
+                stack.callback(forget_mark, room.home, agent.id)
             shelf = stack.enter_context(closing(places.shelf(place, folder)))
             if agent is not None:
                 withdraw(room, agent, shelf)

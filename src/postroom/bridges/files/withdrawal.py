@@ -6,7 +6,8 @@ be reached, nobody can tell: that stays `uncertain`, as for every other way to a
 
 from postroom.bridges.files.box import ROUTE
 from postroom.bridges.files.letter import inbox_name, numbered
-from postroom.bridges.files.shelf import MARK, Folder, Shelf, is_read
+from postroom.bridges.files.mark import Mark
+from postroom.bridges.files.shelf import Folder, Shelf, is_read
 from postroom.errors import BridgeError, MailboxUnreachable
 from postroom.model.context import session_id
 from postroom.model.ladder import Evidence, Outcome, State
@@ -31,7 +32,7 @@ def withdraw(room: LocalRoom, agent: Agent, shelf: Shelf) -> int:
     lies = push.handed(room, session, ROUTE) if session is not None and session.ended_at is None else []
     try:
         names = _names(shelf)
-        unread, read = _sorted(shelf, lies, set(names))
+        unread, read = _sorted(shelf, Mark(room.home, agent.id, shelf), lies, set(names))
     except (BridgeError, OSError):
         return 0
     with Unit(room, prompt=False) as tx:
@@ -56,13 +57,13 @@ def _names(shelf: Shelf) -> list[str]:
         return []
 
 
-def _sorted(shelf: Shelf, lies: list[Mail], names: set[str]) -> tuple[list[Mail], list[Mail]]:
+def _sorted(shelf: Shelf, mark: Mark, lies: list[Mail], names: set[str]) -> tuple[list[Mail], list[Mail]]:
     """What nobody has read, and what was read. With an inbox that is gone, or whose place another has taken,
     all that lay in it is gone unread.
     """
     missing = [mail for mail in lies if inbox_name(mail.message) not in names]
     read = [mail for mail in missing if is_read(shelf, inbox_name(mail.message))]
-    lost = [] if shelf.has(Folder.INBOX, MARK) else [mail for mail in missing if mail not in read]
+    lost = [] if mark.is_same() else [mail for mail in missing if mail not in read]
     return [mail for mail in lies if mail not in missing or mail in lost], read
 
 

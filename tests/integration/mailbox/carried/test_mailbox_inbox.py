@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -106,6 +107,54 @@ def test_an_inbox_that_another_took_the_place_of_is_another_one(room: LocalRoom,
     bob.carry()
     assert bob.delivery(sent.id).shown_before
     assert [one["mayBeRepeat"] for one in bob.inbox()] == [True]
+
+
+def put_back(bob: Postal) -> None:
+    """An older copy takes the place of the mailbox: another directory, or the same place on the disk."""
+    shutil.rmtree(bob.place)
+    shutil.copytree(f"{bob.place}.copy", bob.place)
+
+
+def exchange(bob: Postal) -> None:
+    os.rename(bob.place, f"{bob.place}.old")
+    os.rename(f"{bob.place}.copy", bob.place)
+
+
+@pytest.mark.promise("mailbox-seen")
+@pytest.mark.parametrize("is_down", [False, True])
+@pytest.mark.parametrize("change", [put_back, exchange])
+def test_what_lay_in_an_inbox_that_a_copy_took_the_place_of_was_not_read(
+    room: LocalRoom,
+    bob: Postal,
+    monkeypatch: pytest.MonkeyPatch,
+    change: Callable[[Postal], None],
+    is_down: bool,
+) -> None:
+    """The copy has its mark, too."""
+    monkeypatch.setattr(inbox, "_SURE", 0.0)
+    shutil.copytree(bob.place, f"{bob.place}.copy")
+    sent = room.send("bob", "one")
+    bob.carry()
+    change(bob)
+    (bob.again if is_down else bob.carry)()
+    bob.carry()
+    assert bob.state(sent.id) == "offered"
+    assert [(one["id"], one["mayBeRepeat"]) for one in bob.inbox()] == [(sent.id, True)]
+    os.unlink(bob.path("inbox", bob.names("inbox")[0]))
+    bob.carry()
+    assert bob.state(sent.id) == "seen", "that inbox is the one that is served by now"
+
+
+@pytest.mark.parametrize("is_down", [False, True])
+def test_what_was_put_away_in_a_copy_of_an_inbox_is_seen(room: LocalRoom, bob: Postal, is_down: bool) -> None:
+    sent, other = room.send("bob", "one"), room.send("bob", "two")
+    bob.carry()
+    shutil.copytree(bob.place, f"{bob.place}.copy")
+    exchange(bob)
+    bob.put_away(bob.names("inbox")[0])
+    (bob.again if is_down else bob.carry)()
+    assert (bob.state(sent.id), bob.state(other.id)) == ("seen", "offered")
+    assert ["mayBeRepeat" in one for one in bob.inbox()] == [False]
 
 
 @pytest.mark.parametrize("is_told", [False, True])

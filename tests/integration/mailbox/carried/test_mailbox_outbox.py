@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import signal
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -10,10 +11,12 @@ from typing import Any
 
 import pytest
 
+from postroom import label
 from postroom.bridges.files import inbox, outbox, receipts
+from postroom.bridges.files.local import LocalShelf
 from postroom.bridges.files.shelf import Folder, Sheet
 from postroom.config import Settings
-from postroom.errors import StoreBusy
+from postroom.errors import BridgeError, StoreBusy
 from postroom.room.local import LocalRoom
 from tests.postal import UNLIMITED, Postal
 from tests.process import BOUND, until
@@ -469,3 +472,54 @@ def test_the_receipts_of_all_open_letters_climb_after_a_restart(
         return {bob.receipt(str(n))["recipients"][0]["state"] for n in range(5)}
 
     until(lambda: bob.carry() is not None and states() == {"acked"})
+
+
+@pytest.mark.parametrize("said", [{"to": "alice", "requiresAck": True}, {"to": "nobody"}])
+def test_a_receipt_for_which_there_was_no_room_is_written_when_there_is(
+    room: LocalRoom, bob: Postal, monkeypatch: pytest.MonkeyPatch, said: dict[str, Any]
+) -> None:
+    monkeypatch.setattr(receipts, "_LATER", 0.0)
+    write = LocalShelf.write
+
+    def full(shelf: LocalShelf, folder: Folder, *words: Any, **options: Any) -> None:
+        if folder is Folder.RECEIPTS:
+            raise BridgeError("there is no space left")
+        write(shelf, folder, *words, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LocalShelf, "write", full)
+        bob.put("a.json", {"id": "1", "payload": "x", **said})
+        bob.carrier.step()
+        assert bob.names("outbox") == bob.names("receipts") == []
+    bob.carry()
+    assert bob.receipt("1")["accepted"] is ("requiresAck" in said)
+
+
+@pytest.mark.parametrize("data", [b"no json", b'{"id": "1", "to": "nobody"}'])
+def test_of_two_files_of_one_name_that_are_set_aside_each_has_a_receipt_that_names_it(
+    bob: Postal, monkeypatch: pytest.MonkeyPatch, data: bytes
+) -> None:
+    monkeypatch.setattr(outbox, "_QUIET", 0.0)
+    for _ in range(2):
+        bob.write("a.json", data)
+        bob.carry()
+    found = [bob.read("receipts", name)["file"] for name in bob.names("receipts")]
+    assert len(found) == 2
+    assert sorted(found) == bob.names("outbox", "rejected")
+
+
+def test_the_letter_about_what_was_set_aside_is_written_though_its_carrier_was_killed_before(
+    room: LocalRoom, bob: Postal
+) -> None:
+    bob.put("a.json", {"id": "1", "to": "nobody"})
+    if (pid := os.fork()) == 0:
+        label.armed = True
+        label.here = lambda name: os.kill(os.getpid(), signal.SIGKILL) if name == "outbox-rejected" else None
+        with LocalRoom(room.home, UNLIMITED, agent="alice", project="p") as again:
+            Postal(again, bob.tree)
+        os._exit(1)
+    assert os.waitpid(pid, 0)[1] == signal.SIGKILL
+    assert bob.names("outbox", "rejected") == ["a.json"]
+    bob.again()
+    bob.again()
+    assert [one["subject"] for one in bob.inbox()] == ["A letter was set aside"]

@@ -1,6 +1,7 @@
 """What becomes of the letters of a mailbox that is served no longer, whoever was in the midst of what."""
 
 import os
+import shutil
 import signal
 
 import pytest
@@ -47,6 +48,18 @@ def test_a_letter_of_a_carrier_that_was_killed_is_taken_back_too(
     tree.release(room, manifest)
     assert is_labelled(bob, ref) == ("stored", True)
     assert bob.names("inbox") == []
+
+
+def test_what_lay_in_an_inbox_that_a_copy_took_the_place_of_waits_again(room: LocalRoom, bob: Postal) -> None:
+    manifest = served(bob)
+    shutil.copytree(bob.place, f"{bob.place}.copy")
+    ref = room.send("bob", "one").id
+    bob.carry()
+    os.rename(bob.place, f"{bob.place}.old")
+    os.rename(f"{bob.place}.copy", bob.place)
+    tree.release(room, manifest)
+    assert is_labelled(bob, ref) == ("stored", True)
+    assert bob.delivery(ref).reason != "uncertain"
 
 
 def test_a_letter_that_waits_in_the_room_by_now_does_not_stay_in_the_inbox(
