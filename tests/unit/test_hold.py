@@ -42,6 +42,25 @@ def test_what_is_called_a_hold_as_nobody_has_held_is_none_and_nobody_counts_to_i
     assert os.listdir(os.path.join(mailbox, FOLDER)) == [f"{LETTERS[0]}.{number}"]
 
 
+def test_how_often_a_letter_was_held_is_known_though_only_others_are_asked_for(mailbox: str):
+    one, other = holds(mailbox), holds(mailbox)
+    one.take(LETTERS, 1)
+    one.close()
+    assert other.take(LETTERS[1:], 5, LETTERS) == [(LETTERS[1], False)]
+    assert other.take(LETTERS, 5) == [(LETTERS[0], True)]
+    other.close()
+
+
+@pytest.mark.parametrize("letter", ["2-0000000009-cccccccc.json", LETTERS[0]])
+def test_a_directory_that_is_called_like_a_hold_keeps_nobody_from_their_mail(mailbox: str, letter: str):
+    one = holds(mailbox)
+    os.makedirs(os.path.join(mailbox, FOLDER, f"{letter}.0"))
+    assert [name for name, _ in one.take(LETTERS, 5)] == LETTERS
+    for name in LETTERS:
+        one.done(name)
+    one.close()
+
+
 def test_what_is_done_leaves_nothing_behind(mailbox: str):
     one = holds(mailbox)
     for letter, _ in one.take(LETTERS, 5):

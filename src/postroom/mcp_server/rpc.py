@@ -12,7 +12,8 @@ BROKEN, INVALID, INTERNAL, BUSY = -32700, -32600, -32603, -32000
 _WORDS = {BROKEN: "Parse error", INVALID: "Invalid Request"}
 
 
-_PIECE = re.compile(r'"(?:[^"\\]|\\.)*"|[][{}:,]|[^][{}:,"\s]+')
+# A text that does not end is one piece, too: else each quote in it would have the rest looked through again.
+_PIECE = re.compile(r'(?s)"(?:[^"\\]|\\.)*"?|[][{}:,]|[^][{}:,"\s]+')
 
 
 def _no_json(text: str) -> None:
@@ -43,7 +44,10 @@ def _number(text: str) -> "Any":
         piece = found[0]
         if depth == 1 and pieces[1:] == ['"id"', ":"] and pieces[0] in "{,":
             is_plain = piece[0] == '"' or (len(piece) < 20 and piece.lstrip("-").isdecimal())
-            return _decode(piece) if is_plain else None
+            try:
+                return _decode(piece) if is_plain else None
+            except ValueError:  # what comes after the depth has been read by nobody yet
+                return None
         depth += (piece in "[{") - (piece in "]}")
         pieces = [*pieces[1:], piece]
     return None

@@ -32,6 +32,7 @@ Write = Callable[[str], Awaitable[None]]
 Id = str | int
 _CANCELLED = "notifications/cancelled"
 _LISTENS = "subscriptions/listen"  # which is answered when it ends
+_SUBSCRIBES = "resources/subscribe"
 MOST = 64  # requests under way: each that waits has a bell, and each answer may wait to be read
 _MOST_EARLY = 1000  # calls that were made before
 _MOST_META = 32  # texts that are kept of what requests say of themselves
@@ -141,7 +142,8 @@ class Stream:
             return rpc.refusal(
                 None, rpc.INVALID, f"a request with id {str(number)[:40]!r} is under way already"
             )
-        if len(self._arrivals) >= MOST:
+        # Who comes back to a new daemon says again at once all that it follows.
+        if len(self._arrivals) >= MOST and message.method != _SUBSCRIBES:
             return rpc.refusal(message.id, rpc.BUSY, f"{MOST} requests are under way. Wait for one of them.")
         return None
 

@@ -77,12 +77,17 @@ class Holds:
         self._mine: dict[str, int] = {}  # and how often each has been held before
         _every.add(self)
 
-    def take(self, letters: list[str], most: int) -> list[tuple[str, bool]]:
-        """So many of these letters, each with whether somebody has had it before; none that another has."""
+    def take(
+        self, letters: list[str], most: int, here: Iterable[str] | None = None
+    ) -> list[tuple[str, bool]]:
+        """So many of these letters, each with whether somebody has had it before; none that another has.
+
+        `here`: all that are in the inbox, if these are not all; how often those were held is not forgotten.
+        """
         if not self._begun:
             self._place.begin(self._me)
             self._begun = True
-        held, found = self._held(letters), list[tuple[str, bool]]()
+        held, found = self._held(letters if here is None else here), list[tuple[str, bool]]()
         for letter in letters:
             if len(found) == most:
                 break
@@ -271,8 +276,10 @@ class Here:
         return True
 
     def remove(self, name: str) -> None:
+        """A directory that is called so is no hold of anybody's, and stays."""
         with contextlib.suppress(FileNotFoundError), self._opened() as folder:
-            os.unlink(name, dir_fd=folder)
+            with contextlib.suppress(IsADirectoryError):
+                os.unlink(name, dir_fd=folder)
 
     def end(self, holder: str) -> None:
         with contextlib.suppress(BridgeError):

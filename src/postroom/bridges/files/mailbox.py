@@ -165,11 +165,11 @@ class Mailbox:
 
     def _take(self, shelf: Shelf, limit: int) -> list[Letter]:
         """What is no letter keeps no other from being read, and is told of, once, when it is all there is."""
-        names = [name for name in self._names(shelf) if letter.numbered(name) is not None]
-        names = self._sound(shelf, names)
+        here = [name for name in self._names(shelf) if letter.numbered(name) is not None]
+        names = self._sound(shelf, here)
         while names:
             with self._guard:
-                taken = self._holds.take(names, limit)
+                taken = self._holds.take(names, limit, here)
             if not taken:
                 break
             names = names[names.index(taken[-1][0]) + 1 :]

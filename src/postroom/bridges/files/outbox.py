@@ -283,6 +283,7 @@ class Outbox:
             self._reject(Folder.TAKING, file.name, flaw.id, flaw.why)
             return
         parts = self._keep_parts(file.name, file.refused) if file.refused else []
+        self._remember(*parts)
         self._put_away(Folder.TAKING, file.name, Folder.TAKEN, _original(file.name))
         self._note(*parts)
         step("outbox-moved")
@@ -302,12 +303,13 @@ class Outbox:
         self._note(aside)
         step("outbox-rejected")
 
-    def _remember(self, aside: _Aside) -> None:
+    def _remember(self, *aside: _Aside) -> None:
         """Who is killed before the letter about it is followed by one that writes it."""
-        if aside.why.facts.get("is_untold"):
+        told = [each for each in aside if not each.why.facts.get("is_untold")]
+        if not told:
             return
         self._since = self._since or time.time_ns()
-        files = {storable(each.file): str(each.why) for each in (*self._aside[:_RECALLED], aside)}
+        files = {storable(each.file): str(each.why) for each in (*self._aside[:_RECALLED], *told)}
         with suppress(OSError):
             note.put(self._room.home, _KIND, self._box.id, {"since": self._since, "files": files})
 
@@ -367,13 +369,12 @@ class Outbox:
         """One letter of the room to the agent, of all that was set aside just now."""
         if not self._aside:
             return
-        aside, self._aside = self._aside, []
-        since, self._since = self._since or time.time_ns(), 0
+        aside, self._since = self._aside, self._since or time.time_ns()
         lines = [f"{storable(each.file)!r}: {each.why}"[:400] for each in aside[:_NAMED]]
         if len(aside) > _NAMED:
             lines.append(f"… and {len(aside) - _NAMED:,} more; see outbox/rejected and receipts")
         count = "A letter was" if len(aside) == 1 else f"{len(aside):,} letters were"
-        about = sha256("\n".join([*lines, str(since)]).encode(errors="replace")).hexdigest()[:32]
+        about = sha256("\n".join([*lines, str(self._since)]).encode(errors="replace")).hexdigest()[:32]
         with self._room.write() as tx:
             notify(
                 tx, self._box.agent, f"{count} set aside",
@@ -381,6 +382,7 @@ class Outbox:
                 {"mailbox": {"rejected": [storable(each.file) for each in aside[:100]]}},
                 key=f"mailbox:{self._box.id}:{about}",
             )  # fmt: skip
+        self._aside, self._since = [], 0  # not before: what could not be written is written next time
         note.remove(self._room.home, _KIND, self._box.id)
 
 

@@ -508,18 +508,29 @@ def test_of_two_files_of_one_name_that_are_set_aside_each_has_a_receipt_that_nam
     assert sorted(found) == bob.names("outbox", "rejected")
 
 
+@pytest.mark.parametrize(
+    ("said", "at", "kept"),
+    [
+        ({"id": "1", "to": "nobody"}, "outbox-rejected", "a.json"),
+        (
+            [{"id": "1", "to": "nobody"}, {"id": "2", "to": "alice", "payload": "hi"}],
+            "outbox-moved",
+            "a.1.json",
+        ),
+    ],
+)
 def test_the_letter_about_what_was_set_aside_is_written_though_its_carrier_was_killed_before(
-    room: LocalRoom, bob: Postal
+    room: LocalRoom, bob: Postal, said: Any, at: str, kept: str
 ) -> None:
-    bob.put("a.json", {"id": "1", "to": "nobody"})
+    bob.put("a.json", said)
     if (pid := os.fork()) == 0:
         label.armed = True
-        label.here = lambda name: os.kill(os.getpid(), signal.SIGKILL) if name == "outbox-rejected" else None
+        label.here = lambda name: os.kill(os.getpid(), signal.SIGKILL) if name == at else None
         with LocalRoom(room.home, UNLIMITED, agent="alice", project="p") as again:
             Postal(again, bob.tree)
         os._exit(1)
     assert os.waitpid(pid, 0)[1] == signal.SIGKILL
-    assert bob.names("outbox", "rejected") == ["a.json"]
+    assert bob.names("outbox", "rejected") == [kept]
     bob.again()
     bob.again()
     assert [one["subject"] for one in bob.inbox()] == ["A letter was set aside"]
