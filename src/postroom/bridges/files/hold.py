@@ -277,9 +277,9 @@ class Here:
 
     def remove(self, name: str) -> None:
         """A directory that is called so is no hold of anybody's, and stays."""
-        with contextlib.suppress(FileNotFoundError), self._opened() as folder:
-            with contextlib.suppress(IsADirectoryError):
-                os.unlink(name, dir_fd=folder)
+        absent, no_file = contextlib.suppress(FileNotFoundError), contextlib.suppress(IsADirectoryError)
+        with absent, self._opened() as folder, no_file:
+            os.unlink(name, dir_fd=folder)
 
     def end(self, holder: str) -> None:
         with contextlib.suppress(BridgeError):
