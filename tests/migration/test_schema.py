@@ -223,7 +223,7 @@ def test_a_room_of_version_1_is_brought_up_to_date_and_keeps_all_its_mail(home: 
     assert room.send("builder", "hello").deliveries[0].reason == "muted"
 
 
-EVIDENCE = {9: "transcript runtime_ack boundary terminal agent inbox imported"}  # known to all that may read
+EVIDENCE = {10: "transcript runtime_ack boundary terminal agent inbox imported"}  # known to all that may read
 
 
 def test_a_word_that_older_versions_take_for_damage_closes_the_room_to_them():

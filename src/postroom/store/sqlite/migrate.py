@@ -7,9 +7,9 @@ from postroom import errors, label
 from postroom.model.ids import uuid7
 from postroom.store.sqlite import connection as link
 
-VERSION = 9
-MIN_READER = 9  # an older one would take the evidence `inbox` and `imported` for damage
-MIN_WRITER = 9  # so would an older one that has the room open, before it writes
+VERSION = 10
+MIN_READER = 10  # an older process takes words that came with version 10 for damage
+MIN_WRITER = 10
 APPLICATION_ID = 0x706F7374  # "post"
 
 _HERE = os.path.join(os.path.dirname(__file__), "migrations")

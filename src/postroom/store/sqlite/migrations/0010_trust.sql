@@ -1,0 +1,1 @@
+-- Words and views that came with version 10.
