@@ -1,6 +1,7 @@
 """Agents in panes that run already: adopted, reached by mail, let go of, and found again."""
 
 import os
+import subprocess
 import sys
 from collections.abc import Iterator
 
@@ -10,10 +11,11 @@ from postroom import host
 from postroom.bridges import manifest as manifests
 from postroom.daemon import control, launch
 from postroom.errors import Refused
+from postroom.room import berth
 from postroom.room.berth import occupy
 from postroom.room.local import open_room
 from postroom.room.seat import Around, Seat
-from postroom.room.session import current
+from postroom.room.session import current, end
 from tests.commandline import is_told_well
 from tests.process import ROOT, eventually
 from tests.tui.stage import Pane
@@ -129,6 +131,74 @@ def test_adopting_again_changes_nothing_and_says_so(yard: Yard):
     with open_room(yard.home, project="p") as room:
         agent = room.known("backend")
         assert [session.epoch for session in room.store.look().sessions(agent.id)] == [0]
+
+
+def conversation(yard: Yard, runtime: str, host_pid: int, pane: Pane) -> None:
+    """A conversation of `backend` that hooks have reported: a process hosts it, and a pane shows it."""
+    clients = (host.identity_of(pane.pid),) if host_pid != pane.pid else ()
+    around = Around(name="backend", pane=pane.target, served=bool(clients), clients=clients)
+    where = pane.ask("#{pane_current_path}")
+    with open_room(yard.home, project="p") as room, room.write() as tx:
+        seat = Seat(runtime, "t1", "", "", host.identity_of(host_pid), where, {}, around)
+        current(room, tx, seat, anew=True)
+
+
+def end_of_conversation(yard: Yard, runtime: str) -> None:
+    with open_room(yard.home, project="p") as room, room.write() as tx:
+        known = tx.session(f"{runtime}:t1:main")
+        assert known is not None
+        end(room, tx, known)
+
+
+@pytest.fixture
+def server() -> Iterator[int]:
+    """A process that hosts conversations, and is above nothing that the test runs."""
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as process:
+        yield process.pid
+        process.kill()
+
+
+@pytest.mark.promise("adoption")
+@pytest.mark.parametrize("hooks", ["silent", "running", "ended"])
+def test_adopting_all_again_never_moves_the_address_of_a_live_pane(yard: Yard, server: int, hooks: str):
+    """A second Codex is started in the same project, and `adopt --all` runs once more."""
+    first = yard.stage.agent(name="codex")
+    if hooks != "silent":
+        conversation(yard, "codex", server, first)
+    name = () if hooks == "running" else ("--as", "backend")
+    [one] = yard.ok("adopt", first.id, *name, "--json").json["adopted"]
+    assert one["agent"] == "p/backend"
+    if hooks == "ended":
+        end_of_conversation(yard, "codex")
+    second = yard.stage.agent(name="codex")
+    adopted = yard.ok("adopt", "--all", "--json").json["adopted"]
+    assert [(each["pane"], each["new"]) for each in adopted] == [(first.id, False), (second.id, True)]
+    assert adopted[0]["agent"] == "p/backend" != adopted[1]["agent"]
+    assert (label(first), yard.manifest("backend").pane) == ("p/backend", first.target)
+
+
+@pytest.mark.promise("adoption")
+def test_a_second_agent_in_the_same_checkout_gets_no_mail_of_the_adopted_one(yard: Yard):
+    """The hooks of the first one have reported its end; its pane is still there."""
+    first = yard.stage.agent(name="claude")
+    conversation(yard, "claude", first.pid, first)
+    yard.ok("adopt", first.id)
+    end_of_conversation(yard, "claude")
+    second = yard.stage.agent(name="claude")
+    yard.ok("adopt", "--all")
+    yard.seen(yard.line.sent("backend", "for the first pane"))
+    assert ["for the first pane" in text for text in first.submitted()] == [True]
+    assert second.submitted() == []
+
+
+def test_a_name_whose_pane_is_still_there_is_refused_to_another(yard: Yard, server: int):
+    first, second = yard.stage.agent(name="claude"), yard.stage.agent(name="claude")
+    yard.ok("adopt", first.id, "--as", "backend")
+    with open_room(yard.home, project="p") as room:
+        berth.vacate(room, room.known("backend"))  # as after a crash: the manifest alone knows of the pane
+    refused = yard("adopt", second.id, "--as", "backend")
+    assert (refused.code, is_told_well(refused), "in pane %0" in refused.err) == (5, True, True), refused
+    assert yard.manifest("backend").pane == first.target
 
 
 def test_a_dry_run_says_what_would_be_adopted_and_touches_nothing(yard: Yard):

@@ -63,6 +63,8 @@ def adopt(room: LocalRoom, found: Candidate, scope: Scope, wish: Wish) -> Adopte
         {**details, "label": agent.address}, cwd=found.cwd, routes=better(runtime) if wish.server else [],
     )  # fmt: skip
     known = manifests.get(room.home, agent.id)
+    if known is not None and known.pane != manifest.pane and known.pane and not host.is_gone(known.process):
+        raise _runs_already(agent, f"in pane {known.pane.partition('@')[0]}", found)
     if known is not None and known.is_ours and known.pane == manifest.pane:
         manifest = _still_ours(known, manifest)
     if known is not None and _is_same(known, manifest) and found.label == agent.address:
@@ -159,11 +161,15 @@ def _agent(room: LocalRoom, tx: WriteTx, found: Candidate, wish: Wish) -> Agent:
             hint=f"Let go of it first: postroom adopt --release {found.target.id}",
         )  # fmt: skip
     if agent is not None and (other := running(tx, agent, found)):
-        raise AlreadyRunning(
-            f"{agent.address} runs already, {whereabouts(other)}", agent=agent.address,
-            hint=f"Give {found.place} another name: postroom adopt {found.target.id} --as NAME",
-        )  # fmt: skip
+        raise _runs_already(agent, whereabouts(other), found)
     return directory.join(tx, name, room.scope, {})
+
+
+def _runs_already(agent: Agent, where: str, found: Candidate) -> AlreadyRunning:
+    return AlreadyRunning(
+        f"{agent.address} runs already, {where}", agent=agent.address,
+        hint=f"Give {found.place} another name: postroom adopt {found.target.id} --as NAME",
+    )  # fmt: skip
 
 
 def _of_agent(name: str) -> Address:

@@ -32,16 +32,12 @@ def of(tx: "ReadTx", session: Session | None) -> Agent | None:
     return None if agent is None or agent.left_at is not None else agent
 
 
-def runs(tx: "ReadTx", agent: Agent) -> bool:
-    return any(map(bears, tx.sessions(agent.id)))
-
-
 def find(room: "LocalRoom", tx: "WriteTx", seat: Seat) -> Found:
     """The agent of a new session; and what name was asked for in vain, if one was: `name`, `by` and `why`."""
     before = tx.sessions_in(seat.process)
     if seat.around.served:
         before = [one for one in before if is_followed(one, seat)]
-    if (agent := _told_by_tools(tx, before) or _first_free(tx, before)) is not None:
+    if (agent := _told_by_tools(tx, before) or _first_free(tx, before, seat)) is not None:
         return agent, None
     outer, asked = _outer(tx, seat), list[Json]()
     given = _by_token(room, tx, seat), (seat.around.name, "POSTROOM_AGENT")
@@ -90,7 +86,12 @@ def _bearer(room: "LocalRoom", tx: "ReadTx", name: str, seat: Seat) -> Session |
         agent = directory.find(tx, parse(name), room.scope.find(tx)) if name else None
     except InvalidAddress:
         return None
-    for session in tx.sessions(agent.id) if agent else ():
+    return _running(tx, agent, seat) if agent else None
+
+
+def _running(tx: "ReadTx", agent: Agent, seat: Seat) -> Session | None:
+    """A session of an agent that runs: a conversation, or a bridge to another terminal than a seat's."""
+    for session in tx.sessions(agent.id):
         if bears(session) or (is_bridged(session) and is_live(session) and not _is_in(seat, session)):
             return session
     return None
@@ -99,7 +100,10 @@ def _bearer(room: "LocalRoom", tx: "ReadTx", name: str, seat: Seat) -> Session |
 def _is_in(seat: Seat, bridged: Session) -> bool:
     """Whether a session begins in the terminal, or under the process, that a bridge reaches."""
     around, process = seat.around, bridged.process
-    if process in (seat.process, *around.clients) or (around.pane and around.pane == bridged.pane):
+    own = (
+        around.clients if len(around.clients) == 1 else ()
+    )  # of several it is not known which one is its own
+    if process in (seat.process, *own) or (around.pane and around.pane == bridged.pane):
         return True
     return process in host.lineage(int(seat.process.partition(".")[0] or 0))
 
@@ -119,11 +123,11 @@ def _objection(name: str, bearer: Session | None) -> str:
     return f"{bearer.runtime} in {bearer.worktree} (process {pid}) bears that name"
 
 
-def _first_free(tx: "ReadTx", sessions: list[Session]) -> Agent | None:
-    """The agent of the first of these sessions of which nothing runs."""
+def _first_free(tx: "ReadTx", sessions: list[Session], seat: Seat) -> Agent | None:
+    """The agent of the first of these sessions of which nothing runs outside the seat's own terminal."""
     for session in sessions:
         agent = of(tx, session) if is_main(session.id) else None
-        if agent is not None and not runs(tx, agent):
+        if agent is not None and _running(tx, agent, seat) is None:
             return agent
     return None
 
@@ -132,7 +136,7 @@ def _in_pane(room: "LocalRoom", tx: "ReadTx", seat: Seat) -> Agent | None:
     """The agent that ran last in its pane, if that was in this project."""
     if not seat.around.pane:
         return None
-    agent = _first_free(tx, tx.sessions_in_pane(seat.runtime, seat.around.pane)[:1])
+    agent = _first_free(tx, tx.sessions_in_pane(seat.runtime, seat.around.pane)[:1], seat)
     return agent if agent is not None and agent.project == room.scope.find(tx) else None
 
 
@@ -151,7 +155,7 @@ def _meant(room: "LocalRoom", tx: "WriteTx", seat: Seat, last: Agent | None) -> 
 
 def _last_here(tx: "ReadTx", seat: Seat) -> Agent | None:
     here = storable(config.worktree(seat.cwd or os.getcwd())[0])
-    return _first_free(tx, tx.sessions_at(seat.runtime, here))
+    return _first_free(tx, tx.sessions_at(seat.runtime, here), seat)
 
 
 def _new(room: "LocalRoom", tx: "WriteTx") -> Agent:
