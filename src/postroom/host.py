@@ -19,6 +19,7 @@ _UNSAFE_FILE_SYSTEMS = frozenset((
 
 _LISTENING = "0A"  # the state of a socket, as /proc names it
 _LOOPBACK, _ANYWHERE = "0100007F:", "00000000:"  # addresses, likewise, on a machine of this byte order
+_FIRST_PTS = 136  # the first of the device numbers of pseudo-terminals, 256 terminals each
 _STARTING = 100  # milliseconds that a process may have run before it can ask
 
 _boot: str | None = None
@@ -186,6 +187,19 @@ def has_terminal() -> bool:
     except OSError:
         return False
     return True
+
+
+def key_read_ago(pid: int) -> float | None:
+    """Seconds since what was typed at the terminal of a process was read, to within some ten.
+
+    None where the system does not say: Linux notes it at the device of the terminal, every 8 seconds.
+    """
+    own = terminal(pid)
+    path = f"/dev/pts/{((own >> 8) & 0xFFF) - _FIRST_PTS << 8 | own & 0xFF | (own >> 12) & 0xFFF00}"
+    try:
+        return max(0.0, time.time() - os.stat(path).st_atime) if own == device(path) else None
+    except OSError:
+        return None
 
 
 def is_in_foreground(pid: int) -> bool:

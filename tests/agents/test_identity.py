@@ -97,6 +97,21 @@ def test_each_terminal_of_codex_names_its_own_session_though_one_server_runs_the
     assert desk.complaints() == ""
 
 
+def test_two_codex_in_one_directory_each_have_the_name_of_their_own_terminal(make_desk: MakeDesk) -> None:
+    """As in the README, twice: one server hosts both, and runs the hooks of both."""
+    desk = make_desk("codex")
+    with desk.terminal() as first:
+        assert begun(desk, first, "READY-A") == "backend"
+        with desk.rig.terminal(**{**desk.env, "POSTROOM_AGENT": "frontend"}) as second:
+            assert begun(desk, second, "READY-B") == "frontend"
+            desk.room.ring.remove(desk.room.who("frontend").id)  # so that no process outside is to wake it
+            mail = desk.send(to="frontend")
+            second.submit("[[say READ]]")
+            desk.wait_seen(mail.id)
+            assert desk.rig.log.count(mail.mark) == 1
+    assert desk.complaints() == ""
+
+
 def test_codex_started_again_at_once_is_the_same_agent_and_what_was_closed_is_gone(
     make_desk: MakeDesk,
 ) -> None:

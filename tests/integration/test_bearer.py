@@ -2,16 +2,19 @@
 
 import json
 import os
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import Any
 
 import pytest
 
+from postroom.errors import UnknownRecipient
 from postroom.hooks import journal
 from postroom.room.local import LocalRoom
 from postroom.runtimes import NAMES, load
 from postroom.runtimes.contract import Kind
+from tests.commandline import CommandLine
 from tests.conftest import OpenRoom
 from tests.pane import Pane
 from tests.player import Player, started
@@ -336,6 +339,76 @@ def test_where_terminals_disagree_none_of_their_names_is_taken(codex: Codex):
     codex.terminal(POSTROOM_AGENT="backend")
     codex.terminal(POSTROOM_AGENT="frontend")
     assert name_of(codex.thread("t1")) not in ("backend", "frontend", "wrong")
+
+
+@pytest.mark.promise("name")
+def test_a_second_terminal_of_a_server_gives_its_own_name(codex: Codex):
+    """The name that a live session has is the other terminal's."""
+    codex.terminal(POSTROOM_AGENT="backend")
+    assert name_of(codex.thread("t1")) == "backend"
+    codex.terminal(POSTROOM_AGENT="frontend")
+    assert name_of(codex.thread("t2")) == "frontend"
+    second = codex.thread("t3", source="clear")
+    assert name_of(second) not in ("backend", "frontend"), "either of them may have been cleared"
+
+
+@pytest.mark.promise("name")
+def test_a_conversation_that_was_cleared_stays_in_the_terminal_that_had_one(codex: Codex):
+    codex.terminal(POSTROOM_AGENT="backend")
+    assert name_of(codex.thread("t1")) == "backend"
+    codex.terminal(POSTROOM_AGENT="frontend")
+    assert name_of(codex.thread("t2", source="clear")) == "backend"
+    assert name_of(codex.thread("t3")) == "frontend"
+
+
+@pytest.mark.promise("name")
+def test_a_session_that_several_terminals_may_show_says_which_names_it_may_have(
+    codex: Codex, room: LocalRoom
+):
+    codex.terminal(POSTROOM_AGENT="backend")
+    codex.terminal(POSTROOM_AGENT="frontend")
+    first = codex.thread("t1")
+    name = name_of(first)
+    asks = "2 terminals share its server, and any of them may show it; they ask for backend and frontend"
+    assert asks in first.greeting
+    [line] = journal.last(first.home)
+    assert asks in line
+    told = first.shell("agents", "--as", "builder")
+    assert "(may be backend or frontend)" in told.out
+    assert f"postroom rename NAME --as p/{name}" in told.err
+    with pytest.raises(UnknownRecipient) as refused:
+        room.send("frontend", "hello", sender="builder")
+    assert f"it is called p/{name} now" in refused.value.hint
+    first.ok("rename", "frontend")
+    assert room.send("frontend", "hello", sender="builder").deliveries[0].recipient == "frontend"
+    assert "may be" not in "".join(first.shell("agents", "--as", "builder")[1:])
+
+
+def test_a_sender_is_told_which_session_may_be_the_agent_that_does_not_run(codex: Codex, room: LocalRoom):
+    _, terminal = codex.terminal(POSTROOM_AGENT="frontend")
+    earlier = codex.thread("t1")
+    assert name_of(earlier) == "frontend"
+    terminal.kill()
+    codex.terminal(POSTROOM_AGENT="frontend")
+    codex.terminal(POSTROOM_AGENT="backend")
+    name = name_of(codex.thread("t2"))
+    assert name not in ("frontend", "backend")
+    line = CommandLine(room.home)
+    assert (
+        f"not running; it may be p/{name}: postroom agents"
+        in line.ok("send", "frontend", "hi", "--as", "builder").out
+    )
+
+
+@pytest.mark.promise("name")
+def test_where_nothing_was_typed_lately_is_not_where_a_session_begins(codex: Codex):
+    first, _ = codex.terminal(POSTROOM_AGENT="backend")
+    second, _ = codex.terminal(POSTROOM_AGENT="frontend")
+    now = time.time()
+    os.utime(first.ask("#{pane_tty}"), (now - 60, now))
+    os.utime(second.ask("#{pane_tty}"), (now, now))
+    assert name_of(codex.thread("t1")) == "frontend"
+    assert name_of(codex.thread("t2")) == "backend", "the other one is taken"
 
 
 @pytest.mark.promise("name")

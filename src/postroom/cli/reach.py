@@ -123,7 +123,17 @@ def _why_absent(party: str, context: "Context") -> str:
         return _LET_GO
     if look.session(session_id(_MAILBOX, party)) is not None:
         return f"{_ABSENT}, and its mailbox is served no longer: postroom mailbox add DIR"
-    return _ABSENT
+    return _absent(party, context)
+
+
+def _absent(party: str, context: "Context") -> str:
+    """Of an agent without a session; another session may be meant to be it."""
+    from postroom.room.own_terminal import bearer_in_doubt
+
+    look = context.room().store.look()
+    agent = look.agent(party)
+    other = bearer_in_doubt(look, agent.project, agent.name) if agent and not agent.is_human else None
+    return f"{_ABSENT}; it may be {other.address}: postroom agents" if other else _ABSENT
 
 
 def _session(party: str, context: "Context") -> "Sight | None":

@@ -2,19 +2,23 @@
 
 As a rule its hooks have the environment of whoever started it. Where a runtime's own server hosts the
 sessions of several terminals, that is the environment of the first of them: there, the terminals are looked
-for among the processes, and what they all say is so.
+for among the processes. Which of several shows the session, `room/own_terminal.py` finds out.
 """
 
 import os
 from collections.abc import Mapping
 
 from postroom import host
-from postroom.room.seat import Around
+from postroom.room.seat import Around, Terminal
 from postroom.runtimes.contract import Runtime
 from postroom.runtimes.process import Daemon
 
 _NAME, _TOKEN = "POSTROOM_AGENT", "POSTROOM_TOKEN"
 _PATIENCE = 1.0  # seconds for tmux
+_MOST = 16  # terminals of one server that are looked at: tmux is asked about each
+# Seconds since a key was read. Linux notes that only every 8 seconds; a hook takes some to start where the
+# machine is loaded. A session begins with a prompt, whose last key was read in the terminal that shows it.
+_LATELY = 15.0
 
 
 def around(runtime: Runtime, process: str, cwd: str) -> Around:
@@ -25,12 +29,21 @@ def around(runtime: Runtime, process: str, cwd: str) -> Around:
         own = os.environ
         return Around(own.get(_NAME, ""), own.get(_TOKEN, ""), *pane(pid, own))
     clients = _clients(runtime.programs, daemon, pid, cwd)
-    given = [host.environment(client) for client in clients]
-    names = {(environment.get(_NAME, ""), environment.get(_TOKEN, "")) for environment in given}
-    place = pane(clients[0], given[0]) if len(clients) == 1 else ("", "")
-    identities = tuple(map(host.identity_of, clients))
-    name = names.pop() if len(names) == 1 else ("", "")
-    return Around(*name, *place, served=True, clients=identities)
+    if len(clients) != 1:
+        found = tuple(map(_terminal, clients[:_MOST]))
+        return Around(served=True, clients=tuple(map(host.identity_of, clients)), terminals=found)
+    only = _terminal(clients[0])
+    return Around(
+        only.name, only.token, only.pane, only.label, served=True, clients=(only.process,)
+    )  # fmt: skip
+
+
+def _terminal(client: int) -> Terminal:
+    environment = host.environment(client)
+    name, token = environment.get(_NAME, ""), environment.get(_TOKEN, "")
+    idle = host.key_read_ago(client)
+    is_read = idle is None or idle < _LATELY
+    return Terminal(host.identity_of(client), name, token, *pane(client, environment), is_read)
 
 
 def _clients(programs: tuple[str, ...], daemon: Daemon, server: int, cwd: str) -> list[int]:

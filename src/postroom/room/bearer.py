@@ -39,7 +39,7 @@ def find(room: "LocalRoom", tx: "WriteTx", seat: Seat) -> Found:
         before = [one for one in before if is_followed(one, seat)]
     if (agent := _told_by_tools(tx, before) or _first_free(tx, before, seat)) is not None:
         return agent, None
-    outer, asked = _outer(tx, seat), list[Json]()
+    outer, asked = _outer(tx, seat), _open_names(seat)
     given = _by_token(room, tx, seat), (seat.around.name, "POSTROOM_AGENT")
     for name, by in (*given, ("" if outer else seat.around.label, "its pane")):
         bearer = _bearer(room, tx, name, seat)
@@ -53,7 +53,24 @@ def find(room: "LocalRoom", tx: "WriteTx", seat: Seat) -> Found:
         agent = _meant(room, tx, seat, last)
     except InvalidValue as exc:
         asked.append({"name": "", "by": "the config", "why": str(exc)})
-    return agent or last or _last_here(tx, seat) or _new(room, tx), asked[0] if asked else None
+    earlier = last or _last_here(tx, seat)
+    if earlier is not None and any(earlier.name in one.get("names", ()) for one in asked):
+        earlier = None  # one of the names of which it is open whether this session is meant
+    return agent or earlier or _new(room, tx), asked[0] if asked else None
+
+
+def _open_names(seat: Seat) -> list[Json]:
+    """The names of several terminals, where it is not known which of them shows the session."""
+    if not seat.around.terminals:
+        return []
+    from postroom.room.own_terminal import names  # noqa: PLC0415 - rarely
+
+    found = list(map(storable, names(seat.around)))
+    if not found:
+        return []
+    several = f"{len(seat.around.terminals)} terminals share its server, and any of them may show it"
+    why = f"{several}; they ask for {' and '.join(found)}"
+    return [{"name": "", "names": found, "by": "POSTROOM_AGENT", "why": why}]
 
 
 def _told_by_tools(tx: "ReadTx", before: list[Session]) -> Agent | None:

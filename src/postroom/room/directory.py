@@ -256,9 +256,14 @@ def recipient(tx: "ReadTx", address: Address, project: str) -> Agent:
     """Whom the address of one agent or one person reaches."""
     agent = find(tx, address, project)
     if agent is None:
+        from postroom.room.own_terminal import bearer_in_doubt  # noqa: PLC0415 - for an error only
+
         to = str(address)
         found = near_to(tx, to)
         hint = _meant(found, "See who is here: postroom agents. Give it an address: postroom join NAME")
+        if (other := bearer_in_doubt(tx, address.project or project, address.name)) is not None:
+            found = [other.address, *found]
+            hint = f"A session may be {to}: it is called {other.address} now. See: postroom agents"
         raise UnknownRecipient(f"nobody has the address {to!r}", address=to, near=found, hint=hint)
     return reading(agent)
 

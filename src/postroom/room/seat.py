@@ -11,6 +11,17 @@ BRIDGE = "bridge"  # in the details of the session of a bridge
 TOOLS = "mcp"  # the runtime of a session of which only the agent's tools have told
 
 
+class Terminal(NamedTuple):
+    """A terminal that may show a session which a runtime's own server hosts."""
+
+    process: str  # of the runtime's program there
+    name: str  # POSTROOM_AGENT, where that was started
+    token: str  # POSTROOM_TOKEN, likewise
+    pane: str
+    label: str  # the name of that pane
+    is_read: bool  # whether its program has read a key lately, or that is not known
+
+
 class Around(NamedTuple):
     """What surrounds a session that begins: who started it where."""
 
@@ -20,6 +31,7 @@ class Around(NamedTuple):
     label: str = ""  # the name that the pane bears
     served: bool = False  # whether a server hosts it, which outlives the terminals it is shown in
     clients: tuple[str, ...] = ()  # these terminals, as far as they could be found: it is in one of them
+    terminals: tuple[Terminal, ...] = ()  # the same ones, where there are several
 
 
 class Seat(NamedTuple):

@@ -50,6 +50,10 @@ def _told(tx: "WriteTx", agent: Agent, seat: Seat, known: Session) -> Session:
 def _begin(room: "LocalRoom", tx: "WriteTx", seat: Seat, known: Session | None) -> tuple[Session, Agent]:
     from postroom.room import bearer  # noqa: PLC0415 - once in a context
 
+    if seat.around.terminals:
+        from postroom.room.own_terminal import in_own_terminal  # noqa: PLC0415 - where there are several
+
+        seat = in_own_terminal(tx, seat)
     if known is not None:
         is_taken = goes_on_elsewhere(known, seat.process)
         return_unproven(room, tx, known, Outcome.UNCERTAIN if is_taken else Outcome.UNPROVEN)

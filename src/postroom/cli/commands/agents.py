@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from postroom.bridges.manifest import Manifest
     from postroom.cli.context import Context
     from postroom.cli.parser import Parser
-    from postroom.model.message import Agent, AgentStatus
+    from postroom.model.message import Agent, AgentStatus, Json
     from postroom.room.local import LocalRoom
 
 HELP = """\
@@ -71,6 +71,8 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
         context.put_json({"agents": told})
     elif found:
         _put([_row(status, room.now(), where, paused, context) for status in found], context)
+        for status in found:
+            _note_open_names(status, context)
     else:
         context.note("Nobody is here yet. Give somebody an address: postroom join NAME")
     return 0
@@ -165,8 +167,7 @@ def _row(
         about = f"[{', '.join(agent.capabilities)}] {about}"
     if agent.manners and (resting := _resting(agent, now)):
         about = f"({resting}) {about}".rstrip()
-    if status.sessions and (asked := status.sessions[0].session.details.get("asked")):
-        about = f"(asked for {asked['name'] or asked['by']}) {about}".rstrip()
+    about = f"{_asked(status)} {about}".strip()
     waiting = f"{status.waiting} + {status.held} held" if status.held else str(status.waiting)
     if status.uncertain:
         waiting += f" ({status.uncertain} uncertain)"
@@ -176,6 +177,31 @@ def _row(
     if not status.sessions and agent.id in paused:
         found = Way(f"not running: {paused[agent.id]}")
     return _Row(agent.address, agent.role, waiting, str(status.offered), found, about)
+
+
+def _asked(status: "AgentStatus") -> str:
+    """Which name its session asked for without getting it, or which ones it may have been meant to have."""
+    asked = status.sessions[0].session.details.get("asked") if status.sessions else None
+    if not asked:
+        return ""
+    if names := _open_names(status):
+        return f"(may be {' or '.join(names)})"
+    return "" if "names" in asked else f"(asked for {asked['name'] or asked['by']})"
+
+
+def _open_names(status: "AgentStatus") -> list[str]:
+    asked: Json = (status.sessions[0].session.details.get("asked") if status.sessions else None) or {}
+    names: list[str] = asked.get("names", [])
+    return [] if status.agent.name in names else names
+
+
+def _note_open_names(status: "AgentStatus", context: "Context") -> None:
+    """Say how a person settles which name is the right one."""
+    if names := _open_names(status):
+        context.note(
+            f"{status.agent.address} may be {' or '.join(names)}: several terminals share the server of its "
+            f"runtime. Settle it: postroom rename NAME --as {status.agent.address}"
+        )
 
 
 def _resting(agent: "Agent", now: int) -> str:
