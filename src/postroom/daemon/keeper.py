@@ -78,7 +78,7 @@ class Keeper:
 
     @property
     def health(self) -> str:
-        """`running` while its agent is served, `crashed` while it cannot be; empty: the agent has ended by itself."""
+        """`running` while its agent is served, `crashed` while it cannot be; empty: the agent ended well."""
         if not (self._has_crashed or self._break is not None or self.is_over):
             return "running"
         has_ended_well = self._over and (self._ended is None or not self._ended[1])

@@ -105,7 +105,9 @@ async def send(call: Call) -> Json:
     args = call.args
     said = call.some("subject", "priority", "thread", "type", "payload")
     return shown.sent(
-        await call.host.do(call.caller.room.send, args["to"], args["body"], **said, **call.options)
+        await call.host.do(
+            call.caller.room.send, args.get("to") or "", args.get("body") or "", **said, **call.options
+        )
     )
 
 

@@ -66,7 +66,12 @@ TOOLS = (
             "type": _text("note (default), request…"),
             "payload": {"type": "object"},
         },
-        ("to", "body"), _SENT, manual=(("payload", "what the type asks for"),),
+        (), _SENT,
+        manual=(
+            ("to", "an escalation and a broadcast need none"),
+            ("body", "a health_check, and what has a payload, needs none"),
+            ("payload", "what the type asks for"),
+        ),
     ),
     Tool(
         "inbox", "List waiting mail; takes none.",

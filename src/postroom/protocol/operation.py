@@ -228,7 +228,7 @@ OPERATIONS: tuple[Operation, ...] = (
               document({"types": listed({"type": "object"}), "aliases": {"type": "object"}})),
     # writing
     Operation("send", "POST", "/messages", "Store a message; durable when this answers.", MAIL,
-              (_body("to", TEXT, "an address; empty for an escalation, which goes up"),
+              (_body("to", TEXT, "an address; none is needed for an escalation, which goes up, and for a broadcast"),
                _body("body", TEXT, "what is said"), *_SENDING, _SENDER,
                _body("confirm", YES, "it may reach very many"), _PROJECT), ref("Sent")),
     Operation("ask", "POST", "/ask", "Send a request and wait for its answer.", MAIL,

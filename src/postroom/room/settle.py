@@ -9,7 +9,16 @@ from postroom.model.message import Agent, Delivery, Json, Mail, Message, Sent
 from postroom.room import directory, one
 from postroom.room.bounce import bounce
 from postroom.room.draft import GATE, REQUEST, check_text, draft
-from postroom.room.send import admitted, answer, duplicate, held_back, is_packed, post
+from postroom.room.send import (
+    UNCHECKED,
+    admitted,
+    against_direction,
+    answer,
+    duplicate,
+    held_back,
+    is_packed,
+    post,
+)
 from postroom.room.sweep import act_on_due, is_due
 from postroom.room.unit import Unit
 
@@ -163,6 +172,9 @@ def reply(
             return duplicate(tx, earlier, wanted)
         if room.is_policed:
             lane, _ = admitted(room, tx, lane, wanted)
+        note = ""
+        if wanted.type not in UNCHECKED and room.settings.directions != "off":
+            note = against_direction(room, lane, wanted.type, note)
         if asked.delivery.state in (State.STORED, State.OFFERED, State.SEEN):
             acknowledge(tx, asked)
         if (held := held_back(room, tx, lane, wanted)) is not None:
@@ -170,7 +182,7 @@ def reply(
         message, holds = post(room, tx, lane, wanted)
         if question.type == REQUEST:
             _unwatch(tx, asked)
-        note = _note(tx, question)
+        note = _note(tx, question) or note
     return answer(message, lane.recipients, unit, holds, note)
 
 
