@@ -120,6 +120,14 @@ class Room(Protocol):
         """Sleep, at no CPU, until there is mail, and peek at it; empty when time is up."""
         ...
 
+    def wait_for_reply(self, ref: str, *, agent: str | None = None, timeout: float | None = None) -> Mail:
+        """Wait for the reply to a message that you sent earlier, and peek at it: nothing is marked.
+
+        `ref` is the message's id, or the correlation that it was sent with. A reply that came before is given
+        at once, also one that was seen. Raises `TimedOut`, `Refused` and `NoAnswer` as `ask` does.
+        """
+        ...
+
     def frame(
         self,
         mails: Iterable[Mail],

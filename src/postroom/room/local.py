@@ -140,6 +140,11 @@ class LocalRoom(Premises):
 
         return ask(self, to, body, sender=sender, timeout=timeout, **options)
 
+    def wait_for_reply(self, ref: str, *, agent: str | None = None, timeout: float | None = None) -> Mail:
+        from postroom.room.reply_wait import wait_for_reply  # noqa: PLC0415 - only who waits
+
+        return wait_for_reply(self, ref, agent, timeout)
+
     # receiving
 
     def peek(self, agent: str | None = None, *, limit: int = 50) -> list[Mail]:

@@ -31,6 +31,7 @@ EXAMPLES = """\
   postroom send --type broadcast "The API is frozen until Friday."
   postroom send --type escalation "I cannot reach the database."
   postroom send reviewer "See the plot." --attach plot.png --attach fit.py
+  postroom send builder "How far is T-1?" --type request --correlation t-1
   postroom send builder "Stand-up." --at 2031-05-04T10:00"""
 
 WAIT_SECONDS = 30.0
@@ -51,6 +52,9 @@ def add_arguments(parser: "Parser") -> None:
     add_content(parser, "note")
     parser.add_argument("--thread", metavar="ID", help="continue the conversation of that message")
     parser.add_argument("--reply-to", metavar="ID", help="the message this one answers")
+    parser.add_argument(
+        "--correlation", metavar="ID", help="a name of yours that its answers bear too; see: postroom wait"
+    )
     parser.add_argument(
         "--wait", metavar="RUNG", help="wait until it is stored, offered, seen or acked by all"
     )
@@ -131,6 +135,8 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
         options["thread"] = args.thread
     if args.reply_to is not None:
         options["reply_to"] = args.reply_to
+    if args.correlation is not None:
+        options["correlation"] = args.correlation
     body = words or ""
     if body == "-":
         from postroom.cli.content import standard_input

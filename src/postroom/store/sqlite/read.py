@@ -224,6 +224,11 @@ class ReadTx:
         row = self.row(SQL["message_by_seq"], (seq,))
         return to_message(row) if row and row[2] == self.tenant else None
 
+    def correlated(self, sender: str, correlation: str) -> list[Message]:
+        """The latest that somebody sent with a correlation, newest first."""
+        rows = self.rows(SQL["messages_correlated"], (self.tenant, correlation, sender))
+        return [to_message(row) for row in rows]
+
     def message_by_key(self, sender: str, key: str) -> Message | None:
         row = self.row(SQL["message_by_key"], (self.tenant, sender, key))
         return to_message(row) if row else None
