@@ -92,6 +92,7 @@ PROMISES: dict[str, str] = {
     "views": "Any SQLite client can read `queue`, `agent_messages`, `legacy_queue` and `legacy_events` while"
     " others write.",
     "correlation": "The reply to an earlier message is waited for by id or correlation, and is not marked.",
+    "deferral": "What is refused for now comes again, later each time, and is dead after its last attempt.",
     "directions": "A typed message that goes against its type's direction is told of, or refused.",
     "search": "A search finds what was sent before it began, newest first, however far its index is.",
     "search-forgets": "What is redacted or removed leaves no word in the search index, nor in its files.",

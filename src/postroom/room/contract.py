@@ -90,8 +90,22 @@ class Room(Protocol):
         """The agent's own word that it has it."""
         ...
 
-    def nack(self, what: Mail | str, reason: str, *, agent: str | None = None) -> Delivery:
-        """Refuse it: *bounced*, and the sender gets one bounce with the reason."""
+    def nack(
+        self,
+        what: Mail | str,
+        reason: str,
+        *,
+        agent: str | None = None,
+        retry_after: float | None = None,
+        attempts: int | None = None,
+        backoff: float | None = None,
+    ) -> Delivery:
+        """Refuse it: *bounced*, and the sender gets one bounce with the reason.
+
+        With `retry_after` (seconds) it is *stored* again and comes back then; each further pause is `backoff`
+        (2) times as long. `attempts` (3) counts how often it is refused in all: with the last refusal it is
+        *dead*, and the sender gets the bounce.
+        """
         ...
 
     def reply(

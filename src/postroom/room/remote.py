@@ -197,8 +197,23 @@ class RemoteRoom:
     def ack(self, what: Mail | str, *, agent: str | None = None) -> Delivery:
         return unwire.delivery(self.call("ack", ref=_ref(what), agent=agent or _of(what)))
 
-    def nack(self, what: Mail | str, reason: str, *, agent: str | None = None) -> Delivery:
-        return unwire.delivery(self.call("nack", ref=_ref(what), reason=reason, agent=agent or _of(what)))
+    def nack(
+        self,
+        what: Mail | str,
+        reason: str,
+        *,
+        agent: str | None = None,
+        retry_after: float | None = None,
+        attempts: int | None = None,
+        backoff: float | None = None,
+    ) -> Delivery:
+        said = {"retry_after": retry_after, "attempts": attempts, "backoff": backoff}
+        return unwire.delivery(
+            self.call(
+                "nack", ref=_ref(what), reason=reason, agent=agent or _of(what),
+                **{name: value for name, value in said.items() if value is not None},
+            )
+        )  # fmt: skip
 
     def reply(
         self, what: Mail | str, body: str, *, agent: str | None = None, **options: "Unpack[ReplyOptions]"

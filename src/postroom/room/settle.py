@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Unpack
 
+    from postroom.room.deferral import Retry
     from postroom.room.local import LocalRoom
     from postroom.room.options import ReplyOptions
     from postroom.store.contract import ReadTx, WriteTx
@@ -129,12 +130,22 @@ def _unwatch(tx: "WriteTx", mail: Mail) -> None:
         tx.unwatch(mail.delivery.recipient_id, mail.message.seq)
 
 
-def nack(room: "LocalRoom", what: Mail | str, reason: str, agent: str | None) -> Delivery:
-    """Refuse a message; its sender gets one bounce with the reason."""
+def nack(
+    room: "LocalRoom", what: Mail | str, reason: str, agent: str | None, retry: "Retry | None" = None
+) -> Delivery:
+    """Refuse a message; its sender gets one bounce with the reason. With `retry` it comes again first."""
     check_text("reason", reason)
     with room.write() as tx:
         mail = _own(tx, room, what, agent)
-        if mail.delivery.state is not State.BOUNCED:
+        if retry is not None:
+            from postroom.room.deferral import defer, is_deferred  # noqa: PLC0415 - rarely
+
+            if not is_deferred(mail.delivery):
+                _unwatch(tx, mail)
+                party = mail.delivery.recipient_id
+                in_hand = room.in_hand.get(party) == mail.delivery.seq
+                defer(tx, mail, reason, retry, _role(mail), in_hand=in_hand)
+        elif mail.delivery.state is not State.BOUNCED:
             move(mail.delivery.state, State.BOUNCED)
             _unwatch(tx, mail)
             n = _open_attempt(mail)
@@ -143,7 +154,10 @@ def nack(room: "LocalRoom", what: Mail | str, reason: str, agent: str | None) ->
                       role=_role(mail), status="bounced")  # fmt: skip
             if not one.is_one(mail.message) or not one.free(tx, mail.message, mail.delivery.recipient_id):
                 bounce(tx, mail, reason, refused=True)
-        return _current(tx, mail).delivery
+        found = _current(tx, mail).delivery
+    if retry is not None:
+        room.acked = found.recipient_id, mail.id  # a listener of ours has nothing more to say of it
+    return found
 
 
 def reply(

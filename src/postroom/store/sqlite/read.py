@@ -370,6 +370,10 @@ class ReadTx:
             self.spot = (d.seq, d.recipient_id, place, row[0])
         return row is not None
 
+    def deferrals(self, seq: int, recipient: str) -> int:
+        """How often a recipient has refused a delivery for now."""
+        return self.row(SQL["delivery_deferrals"], (self.tenant, seq, recipient))[0]
+
     def answer(self, correlation: str, after: int, recipient: str) -> Mail | None:
         """The first message to `recipient` that answers a correlation, after a message's seq."""
         row = self.row(SQL["mail_correlated"], (self.tenant, correlation, after, recipient))

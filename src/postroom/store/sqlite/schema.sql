@@ -170,6 +170,7 @@ CREATE TABLE delivery (
     acked_at     INTEGER,
     ended_at     INTEGER,
     shown        INTEGER,                    -- how many characters of it were shown, where that was not all of it
+    deferrals    INTEGER NOT NULL DEFAULT 0, -- how often its recipient has refused it for now
     PRIMARY KEY (tenant, recipient, place, seq),
     CHECK (place = CASE state WHEN 'stored' THEN CASE place / 2 WHEN 4 THEN 8 WHEN 6 THEN place ELSE priority * 2 + (place & 1) END
                               WHEN 'offered' THEN 9 WHEN 'dead' THEN 11 ELSE 10 END),
@@ -178,7 +179,7 @@ CREATE TABLE delivery (
         '|stored>offered|stored>acked|stored>bounced|stored>expired|stored>withdrawn|stored>dead'
      || '|offered>stored|offered>seen|offered>acked'
      || '|offered>bounced|offered>expired|offered>withdrawn|offered>dead'
-     || '|seen>acked|seen>bounced'
+     || '|seen>stored|seen>acked|seen>bounced'
      || '|dead>stored|', '|' || was || '>' || state || '|'))
 ) STRICT, WITHOUT ROWID;
 
