@@ -27,6 +27,7 @@ class Settings(NamedTuple):
     max_hops: int = 20
     max_recipients: int = 25
     routes: str = "open"
+    directions: str = "warn"
     sender_rate: int = 60
     sender_quota: int = 0
     recipient_rate: int = 0
@@ -73,6 +74,8 @@ HELP = {
     "max_recipients": "how many a message may reach without being confirmed (`--yes`); 0: without end",
     "routes": "`open`: everybody may write to everybody unless a route forbids it; `strict`: only where one"
     " allows it",
+    "directions": "whether the roles of sender and recipient must fit a type's direction (`postroom types`):"
+    " `off`: roles are not looked at; `warn`: the sender is told; `refuse`: it is not sent",
     "sender_rate": "how many messages one may send at once, and then each minute; 0: without end",
     "sender_quota": "how many messages one may send at once, and then each day; 0: without end",
     "recipient_rate": "how many of those sent to one are offered each minute; others wait; 0: without end",
@@ -119,7 +122,8 @@ ENVIRONMENT = {
 
 _SWITCH = ("off", "on")
 _CHOICES = {
-    "durability": ("normal", "full"), "routes": ("open", "strict"), "record_tools": _SWITCH,
+    "durability": ("normal", "full"), "routes": ("open", "strict"),
+    "directions": ("off", "warn", "refuse"), "record_tools": _SWITCH,
     "wake_by_socket": _SWITCH, "ack_rung": ("stored", "offered", "seen", "acked"),
     "claude_teams": _SWITCH, "log_level": ("debug", "info", "warning", "error"), "otel": _SWITCH,
 }  # fmt: skip

@@ -19,7 +19,7 @@
     │   ├── RateLimited         ├── MailboxFull        ├── AlreadySetUp
     │   ├── NotYourName         ├── AlreadyRunning     ├── NotLoggedIn
     │   ├── UnknownToken        ├── TerminalTaken      ├── LacksScope
-    │   ├── ForeignPage         └── NotHere
+    │   ├── ForeignPage         ├── WrongDirection     └── NotHere
     ├── CannotEdit              a user's file is left as it is
     ├── NotWoken                an idle session began no turn
     ├── BridgeError             an agent cannot be reached by its bridge
@@ -356,6 +356,13 @@ class RouteClosed(Refused):
 
     code = "route_closed"
     hint = "See who may write to whom: postroom routes"
+
+
+class WrongDirection(Refused):
+    """The roles of sender and recipient do not fit the type of the message."""
+
+    code = "wrong_direction"
+    hint = "See: postroom types (directions), postroom agents (roles). The setting: directions"
 
 
 class RateLimited(Refused):

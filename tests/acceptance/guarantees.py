@@ -89,7 +89,11 @@ PROMISES: dict[str, str] = {
     "events": "A reader that pages through the events skips none, however many write meanwhile.",
     "replay": "The journals alone rebuild a room with the same state.",
     "keep": "Pruned, redacted, backed up and restored, a room still verifies.",
-    "views": "Any SQLite client can read `queue` and `agent_messages` while others write.",
+    "views": "Any SQLite client can read `queue`, `agent_messages`, `legacy_queue` and `legacy_events` while"
+    " others write.",
+    "correlation": "The reply to an earlier message is waited for by id or correlation, and is not marked.",
+    "deferral": "What is refused for now comes again, later each time, and is dead after its last attempt.",
+    "directions": "A typed message that goes against its type's direction is told of, or refused.",
     "search": "A search finds what was sent before it began, newest first, however far its index is.",
     "search-forgets": "What is redacted or removed leaves no word in the search index, nor in its files.",
     "stats": "The statistics count each delivery once, and only what was handed over as put into an agent.",

@@ -216,9 +216,12 @@ def test_an_actor_that_crashes_is_begun_again_ever_more_rarely_and_others_are_un
         house.room.send("tester", f"a ring {n}")
     house.seen(house.room.send("builder", "hello").id)
     assert len(house.notes("crashed")) <= 5, "whoever rings, it rests"
-    assert 3 <= control.ask(house.home, "ping")["crashes"] <= 5
+    said = control.ask(house.home, "ping")
+    assert 3 <= said["crashes"] <= 5
+    assert said["watchers"] == {"p/builder": "running", "p/tester": "crashed"}
     house.put(known)
     house.seen(waits.id)
+    assert control.ask(house.home, "ping")["watchers"]["p/tester"] == "running"
 
 
 def start(

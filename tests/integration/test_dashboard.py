@@ -181,7 +181,10 @@ def test_an_agent_that_cannot_be_kept_and_a_tree_that_is_gone_are_in_the_health(
     cookie = house.cookie()
     eventually(lambda: control.ask(house.home, "ping")["trees"]["mailboxes"])
     eventually(lambda: control.ask(house.home, "ping")["crashes"])
-    health = json.loads(house.get("/api/v1/metrics", Cookie=cookie)[2])["watcher_health"]
+    eventually(lambda: control.ask(house.home, "ping")["watchers"].get("p/boxed") == "running")
+    told = json.loads(house.get("/api/v1/metrics", Cookie=cookie)[2])
+    assert told["watcherHealth"] == {"tester": "crashed", "boxed": "running"}
+    health = told["watcher_health"]
     assert health["crashes"] >= 1
     assert health["trees"] == {"count": 2, "mailboxes": 1, "trouble": {str(gone): "it is not there"}}
     lines = house.get("/metrics", Cookie=cookie)[2].decode().splitlines()

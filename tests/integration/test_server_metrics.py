@@ -111,6 +111,29 @@ def test_the_health_of_watchers_is_that_of_the_daemons_bridges(told: LocalRoom):
         assert f"postroom_{line}" in text
 
 
+def test_programs_that_know_other_names_find_the_same_figures(web: Served, told: LocalRoom):
+    found = web.get("/metrics?hours=3", token=web.token("human:ana")).json
+    assert found["totalMessages"] == found["total_messages"] == 14
+    assert (found["avgLatency"], found["p95Latency"]) == (found["avg_latency"], found["p95_latency"])
+    assert found["p95Latency"] == 1000  # milliseconds from stored to seen
+    assert found["inboxSizes"] == {"builder": 1, "planner": 1, "human:ana": 0}
+    assert found["watcherHealth"] == {}
+
+
+def test_agents_that_share_a_name_are_told_apart_by_their_projects(told: LocalRoom):
+    class Bridged(NoBridges):
+        def facts(self) -> dict[str, Any]:
+            return {"watchers": {"p/builder": "running", "p/planner": "crashed", "q/planner": "running"}}
+
+    LocalRoom(told.home, told.settings, agent="planner", project="q").join("planner")
+    told.join("gone")
+    told.leave("gone")
+    with served(told, bridges=Bridged()) as web:
+        found = web.get("/metrics", token=web.token("human:ana")).json
+    assert found["inboxSizes"] == {"builder": 1, "p/planner": 1, "q/planner": 0, "human:ana": 0}
+    assert found["watcherHealth"] == {"builder": "running", "p/planner": "crashed", "q/planner": "running"}
+
+
 def test_an_empty_room_has_metrics_too(open_room):
     found = measure(open_room("planner"), 24)
     assert (found.messages, found.mean, found.p95, found.ack_rate) == (0, None, None, None)

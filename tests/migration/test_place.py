@@ -76,7 +76,9 @@ def test_what_another_has_gets_a_place_of_its_own_and_all_else_stays_where_it_is
     assert {row["place"] for row in before} == {5, HELD, OFFERED, DONE, DEAD}
     room.store.look()
     after = deliveries(old)
-    assert [row | {"place": 0} for row in after] == [row | {"place": 0, "shown": None} for row in before]
+    assert [row | {"place": 0} for row in after] == [
+        row | {"place": 0, "shown": None, "deferrals": 0} for row in before
+    ]
     for was, now in zip(before, after, strict=True):
         taken = was["reason"] == "taken"
         assert now["place"] == ((TAKEN if was["claimer"] else KEPT) if taken else was["place"])

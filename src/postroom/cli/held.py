@@ -14,6 +14,7 @@ _WHY = {
     "quiet_hours": "you have quiet hours",
     "digest": "they will come together",
     "rate_limited": "you get many",
+    "retry": "you refused it for now",
 }
 
 

@@ -61,6 +61,7 @@ class Keeper:
         self._over = False  # the agent has ended, and is not started again
         self._break: ending.Break | None = None
         self.crashes = 0
+        self._has_crashed = False  # and no step has succeeded since
         self._thread = threading.Thread(target=self._run, name=manifest.address, daemon=True)
 
     def start(self) -> None:
@@ -74,6 +75,14 @@ class Keeper:
     def pause(self) -> str:
         """When an agent that has ended is started again, and how it ended; empty: it runs, or is not."""
         return str(self._break or "")
+
+    @property
+    def health(self) -> str:
+        """`running` while its agent is served, `crashed` while it cannot be; empty: the agent ended well."""
+        if not (self._has_crashed or self._break is not None or self.is_over):
+            return "running"
+        has_ended_well = self._over and (self._ended is None or not self._ended[1])
+        return "" if has_ended_well else "crashed"
 
     @property
     def instead(self) -> str:
@@ -149,6 +158,7 @@ class Keeper:
                 self.crashes += 1
                 pause = _FIRST if time.monotonic() - began > _STEADY else pause
                 fail("crashed", agent=self.manifest.address, error=exc, again_in=pause)
+                self._has_crashed = True
                 self._rest(pause, lambda exc=exc: exc)
                 pause = min(_LONGEST, pause * 2)
         if not self._stopping and self._is_deleted():
@@ -257,6 +267,7 @@ class Keeper:
         while not self._stopping and not actor.has_ended and not leaves():
             self._errands.do(actor, bridge)
             pause = actor.step()
+            self._has_crashed = False
             if not actor.has_ended and self._errands.is_none:
                 self._bell.wait(pause)
         return actor

@@ -74,6 +74,7 @@ def _ping(daemon: "Daemon", _: Json) -> Json:
         "crashes": sum(keeper.crashes for keeper in daemon.keepers.values()),
         "paused": {one.manifest.address: one.pause for one in daemon.keepers.values() if one.pause},
         "instead": {one.manifest.address: one.instead for one in daemon.keepers.values() if one.instead},
+        "watchers": {one.manifest.address: word for one in daemon.keepers.values() if (word := one.health)},
         "watches": daemon.watches.facts(), "trees": {**daemon.trees.facts(), "mailboxes": _mailboxes(daemon)},
         "web": daemon.web.facts(), "log": log.facts(), "config": daemon.renewal.facts(),
         "spans": {"problem": daemon.spans.problem or None} if daemon.spans else None,

@@ -66,7 +66,12 @@ TOOLS = (
             "type": _text("note (default), request…"),
             "payload": {"type": "object"},
         },
-        ("to", "body"), _SENT, manual=(("payload", "what the type asks for"),),
+        (), _SENT,
+        manual=(
+            ("to", "an escalation and a broadcast need none"),
+            ("body", "a health_check, and what has a payload, needs none"),
+            ("payload", "what the type asks for"),
+        ),
     ),
     Tool(
         "inbox", "List waiting mail; takes none.",
@@ -88,7 +93,16 @@ TOOLS = (
     ),
     Tool(
         "ack", "Acknowledge a message, or `refuse` with a reason.",
-        {"id": _TEXT, "refuse": _TEXT}, ("id",), {"id": _TEXT, "state": _TEXT},
+        {
+            "id": _TEXT, "refuse": _TEXT, "retry_after": _SECONDS, "attempts": {"type": "integer"},
+            "backoff": _SECONDS,
+        },
+        ("id",), {"id": _TEXT, "state": _TEXT},
+        manual=(
+            ("retry_after", "of what is refused: seconds until it comes again"),
+            ("attempts", "how often it is tried in all (3); then it is dead"),
+            ("backoff", "how many times longer each pause is (2)"),
+        ),
     ),
     Tool("agents", "Who you are, who is here, how each is reached.", {}, (),
          {"you": _TEXT, "agents": _ITEMS}, reads=True),

@@ -1,4 +1,4 @@
-"""The grammar of addresses: `[project/]name[.child]`, and the prefixes `@ topic: one: human:`."""
+"""The grammar of addresses: `[project/]name[.child]`, `[project/]@group`, prefixes `topic: one: human:`."""
 
 from enum import StrEnum
 from typing import NamedTuple
@@ -48,8 +48,9 @@ _WRITTEN = {Kind.GROUP: "@", Kind.ONE: "one:@", Kind.TOPIC: "topic:", Kind.HUMAN
 
 def render(kind: Kind, project: str, name: str) -> str:
     """The address as people write it."""
-    if kind is Kind.AGENT:
-        return f"{project}/{name}" if project else name
+    if kind in (Kind.AGENT, Kind.GROUP):
+        written = name if kind is Kind.AGENT else _WRITTEN[kind] + name
+        return f"{project}/{written}" if project else written
     return _WRITTEN[kind] + name
 
 
@@ -78,6 +79,13 @@ def parse(text: str) -> Address:
             live = kind in (Kind.GROUP, Kind.ONE) and rest.lower().endswith(_LIVE)
             return Address(kind, "", _part(text, rest[: -len(_LIVE)] if live else rest), live)
     project, slash, last = text.rpartition("/")
+    if slash and last.startswith(_WRITTEN[Kind.GROUP]):
+        group = parse(last)
+        if group.name == UP:
+            raise InvalidAddress(
+                f"{text!r} is not an address: {last} is above you, in no other project", address=text
+            )
+        return group._replace(project=_part(text, project))
     return Address(Kind.AGENT, _part(text, project) if slash else "", _part(text, last))
 
 
@@ -86,6 +94,11 @@ def _part(whole: str, part: str) -> str:
         return name(part)
     except InvalidName as exc:
         raise InvalidAddress(f"{whole!r} is not an address", address=whole) from exc
+
+
+def is_of_several(text: str) -> bool:
+    """Whether an address, as it is written, is that of a group or a topic."""
+    return text.startswith(("@", "topic:", "one:", "#")) or "/@" in text
 
 
 def trade(text: str) -> str:

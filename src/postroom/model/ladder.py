@@ -27,7 +27,7 @@ _EXITS = frozenset((State.BOUNCED, State.EXPIRED, State.WITHDRAWN, State.DEAD))
 MOVES: dict[State, frozenset[State]] = {
     State.STORED: _EXITS | {State.OFFERED, State.ACKED},
     State.OFFERED: _EXITS | {State.STORED, State.SEEN, State.ACKED},
-    State.SEEN: frozenset((State.ACKED, State.BOUNCED)),
+    State.SEEN: frozenset((State.ACKED, State.BOUNCED, State.STORED)),
     State.ACKED: frozenset(),
     State.BOUNCED: frozenset(),
     State.EXPIRED: frozenset(),
@@ -119,6 +119,7 @@ class Reason(StrEnum):
     QUIET_HOURS = "quiet_hours"
     DIGEST = "digest"  # for others, to be offered with them
     RATE_LIMITED = "rate_limited"
+    RETRY = "retry"  # its recipient has refused it for now, and wants it again later
     STOP_CAP = "stop_cap"
     SCHEDULED = "scheduled"
     TAKEN = "taken"  # by another of those to whom it was sent as `one:`

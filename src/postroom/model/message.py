@@ -202,6 +202,11 @@ class Mail(NamedTuple):
         return self.message.thread
 
     @property
+    def correlation(self) -> str | None:
+        """What a request and its answers have in common, where the sender gave it."""
+        return self.message.correlation
+
+    @property
     def shown_before(self) -> bool:
         """Whether an earlier attempt may have shown it already."""
         return self.delivery.shown_before

@@ -39,6 +39,7 @@ class About(NamedTuple):
     example: dict[str, Any]
     free: bool = False  # whether fields that are not declared are welcome
     templates: tuple[Template, ...] = ()
+    aliases: tuple[tuple[str, str], ...] = ()  # other names of its fields, which are read and not stored
 
 
 _ABOUT: dict[type, About] = {}
@@ -53,15 +54,19 @@ def payload_type(
     group: str = "yours",
     free: bool = False,
     templates: tuple[Template, ...] = (),
+    aliases: dict[str, str] | None = None,
 ) -> Callable[[type[T]], type[T]]:
     """Declare a dataclass to be the payload of a type of message.
 
     Its fields make the schema: a field with a default may be left out, and of `Annotated[...]` a text is
     the field's description and a `rule` gives further keywords. A trailing `_` is not part of a name.
+    `aliases` maps names that other tools use to those of the fields.
     """
 
     def declare(cls: type[T]) -> type[T]:
-        _ABOUT[cls] = About(name, group, direction, meaning, example, free, templates)
+        _ABOUT[cls] = About(
+            name, group, direction, meaning, example, free, templates, tuple((aliases or {}).items())
+        )  # fmt: skip
         return cls
 
     return declare

@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple, cast
 
 from postroom.errors import InvalidAddress, InvalidValue
-from postroom.model.address import ALL, UP, Kind, parse, trade
+from postroom.model.address import ALL, UP, Kind, parse, render, trade
 from postroom.model.message import Agent
 
 _KEYS = ("from", "to", "type", "allow")
@@ -106,8 +106,9 @@ def _pattern(text: str) -> str:
 def as_written(text: str) -> str:
     """An address as it is compared: groups as the trade they mean, singular or plural."""
     address = parse(text)
-    prefix = {Kind.GROUP: "@", Kind.ONE: "one:@"}.get(address.kind)
-    return f"{prefix}{_group(address.name)}" if prefix else str(address)
+    if address.kind in (Kind.GROUP, Kind.ONE):
+        return render(address.kind, address.project, _group(address.name))
+    return str(address)
 
 
 def _group(name: str) -> str:
@@ -123,7 +124,11 @@ def _is_written(written: str, pattern: str) -> bool:
 
 def _is(agent: Agent, pattern: str, here: str) -> bool:
     """Whether a pattern means somebody; a bare name is one of the project `here`."""
-    if pattern.startswith("@"):
+    project, slash, group = pattern.rpartition("/")
+    if group.startswith("@"):
+        if slash and agent.project != project:
+            return False
+        pattern = group
         trades = {trade(text) for text in (agent.role, *agent.capabilities)}
         return not agent.is_human if pattern == f"@{ALL}" else pattern[1:] in trades
     if pattern.endswith(_ANY):

@@ -39,6 +39,7 @@ def admit(to: str, type: str, body: str, payload: Json | None, home: str = "") -
     try:
         if definition["group"] != "yours":
             given = _normal(given, definition["schema"], "payload")
+            _rename(given, definition.get("aliases", {}))
         check(given, definition["schema"])
         if "templates" in definition:
             _check_template(given, definition)
@@ -66,12 +67,12 @@ def _custom(to: str, body: str, payload: Json | None) -> Admitted:
 
 def _broadcast(to: str, body: str, payload: Json | None) -> Admitted:
     """A note to everybody. One that names somebody is refused: one of the two was not meant."""
-    if not is_everybody(to):
+    if not is_everybody(to) and not to.endswith(f"/{EVERYBODY}"):
         raise InvalidValue(
             f"a broadcast goes to {EVERYBODY}, not to {to!r}", field="to",
             hint=f"Send a note to {to}, without --type; or the broadcast to {EVERYBODY}.",
         )  # fmt: skip
-    return Admitted(EVERYBODY, "note", body, payload)
+    return Admitted(EVERYBODY if is_everybody(to) else to, "note", body, payload)
 
 
 def is_everybody(to: str) -> bool:
@@ -97,6 +98,19 @@ def _normal(given: Json, schema: Json, path: str) -> Json:
         elif one is not None or "type" not in about:
             found[ours] = one
     return found
+
+
+def _rename(given: Json, aliases: dict[str, str]) -> None:
+    """Give fields their own names. One field may be given by two names if they say the same."""
+    for alias, ours in aliases.items():
+        value = given.pop(alias, None)
+        if value is None:
+            continue
+        if given.setdefault(ours, value) != value:
+            raise InvalidPayload(
+                f"payload.{alias} and payload.{ours} are the same field, and differ",
+                field=f"payload.{alias}", same_as=f"payload.{ours}",
+            )  # fmt: skip
 
 
 def _snake(name: str) -> str:

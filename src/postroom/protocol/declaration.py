@@ -27,6 +27,8 @@ def definition(cls: type) -> Json:
         "schema": schema_of(cls, free=said.free),
         "example": said.example,
     }
+    if said.aliases:
+        found["aliases"] = dict(said.aliases)
     if said.templates:
         found["templates"] = {
             one.name: {"meaning": one.meaning, "required": list(one.required)} for one in said.templates

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from postroom.clock import left, rough, wall
 from postroom.errors import InvalidValue
+from postroom.model.address import is_of_several
 from postroom.model.ladder import Priority, State
 from postroom.model.message import Json, Mail, Message
 from postroom.protocol.plain import clean, has_hidden, one_line, written_out
@@ -35,7 +36,6 @@ _WORD = re.compile(r"[\w./:@#+-]+", re.ASCII)
 # Types whose sender waits for an answer.
 _ANSWERED = frozenset(("request", "dispatch", "assign", "health_check"))
 _GATE = "decision_gate"
-_GROUPS = ("@", "topic:", "one:", "#")
 
 
 class Frame(NamedTuple):
@@ -261,7 +261,7 @@ class _Writer(NamedTuple):
 
 def _place(m: Message) -> list[str]:
     """Where it belongs: the group it was sent to, what it answers, and the thread if that began elsewhere."""
-    found = [f"to {_word(m.to, 80)}"] if m.to.startswith(_GROUPS) else []
+    found = [f"to {_word(m.to, 80)}"] if is_of_several(m.to) else []
     if m.reply_to:
         found.append(f"reply to {_word(m.reply_to[-8:], 8)}")
     if m.thread not in (m.id, m.reply_to):

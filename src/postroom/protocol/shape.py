@@ -53,6 +53,7 @@ _ATTEMPT = document(
 )  # fmt: skip
 
 _NAMED = {"type": "object", "additionalProperties": TEXT}
+_HEALTH: Json = {"type": "object", "additionalProperties": {"type": "string", "enum": ["running", "crashed"]}}
 
 SHAPES: dict[str, Json] = {
     "Error": document({"error": TEXT, "message": TEXT, "hint": TEXT}),
@@ -116,6 +117,7 @@ SHAPES: dict[str, Json] = {
     "Frame": document({"text": TEXT, "mark": TEXT, "shown": listed(TEXT), "left_out": listed(TEXT), "lengths": listed(NUMBER), "missing": listed(NUMBER)}),
     "Daemon": document(  # empty where none runs
         {}, process=TEXT, edition=TEXT, since=NUMBER, agents=NUMBER, crashes=NUMBER, paused=_NAMED, instead=_NAMED,
+        watchers=_HEALTH,
         watches=document({"count": NUMBER, "crashes": NUMBER}),
         trees=document({"count": NUMBER, "mailboxes": NUMBER, "trouble": _NAMED}),
     ),
@@ -125,7 +127,9 @@ SHAPES: dict[str, Json] = {
          "watcher_health": ref("Daemon"), "messages_per_hour": listed(
              document({"hour": MOMENT, "messages": NUMBER, "seen": NUMBER, "acked": NUMBER, "failed": NUMBER})),
          "delivery_failures": {"type": "object", "additionalProperties": NUMBER}, "ack_rate": REAL,
-         "routes": listed(document({"route": TEXT, "seen": NUMBER, "p50": NUMBER, "p95": NUMBER, "p99": NUMBER}))},
+         "routes": listed(document({"route": TEXT, "seen": NUMBER, "p50": NUMBER, "p95": NUMBER, "p99": NUMBER})),
+         "totalMessages": NUMBER, "avgLatency": REAL, "p95Latency": REAL,
+         "inboxSizes": {"type": "object", "additionalProperties": NUMBER}, "watcherHealth": _HEALTH},
     ),
     "Bundle": document({"mails": listed(ref("Mail")), "frame": ref("Frame")}),
 }  # fmt: skip

@@ -162,8 +162,8 @@ class AsyncRoom:
             await self.call(note.__exit__, None, None, None)
         return await self.call(question.answered, found, timeout, see)
 
-    async def _attend(self, question: Question, timeout: float | None) -> Mail | None:
-        """As `ask._wait`."""
+    async def _attend(self, question: asked.Awaiting, timeout: float | None) -> Mail | None:
+        """As `ask.wait_for`."""
         now = asyncio.get_running_loop().time
         deadline = None if timeout is None else now() + timeout
         look, waiter = partial(self.call, question.look), self.room.bell.waiter(question.party)
@@ -178,6 +178,15 @@ class AsyncRoom:
                     return None
         finally:
             waiter.close()
+
+    async def wait_for_reply(
+        self, ref: str, *, agent: str | None = None, timeout: float | None = None
+    ) -> Mail:
+        from postroom.room.reply_wait import Awaited  # noqa: PLC0415 - only who waits
+
+        awaited = await self.call(Awaited, self.room, ref, agent)
+        found = await self._attend(awaited, timeout)
+        return await self.call(awaited.replied, found, timeout)
 
     async def wait(
         self, agent: str | None = None, *, timeout: float | None = None, limit: int = 50

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Collection
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from postroom import host
 from postroom.errors import IllegalMove, MailboxLeased, NoAnswer, Refused, StaleClaim, TimedOut
@@ -103,7 +103,7 @@ class Question:
             _see(room, found, sent.message.sender_id)
         else:
             see(found)
-        if found.payload and _is_bounce(found):
+        if found.payload and is_bounce(found):
             handle, reason = sent.message.handle, found.payload["bounce"]["reason"]
             raise Refused(f"{self._to} did not take {handle}: {reason}", message_ref=sent.id)
         if found.message.sender_id == ROOM and sent.message.type == GATE:
@@ -114,7 +114,7 @@ class Question:
 def _attend(room: "LocalRoom", question: Question, timeout: float | None) -> Mail | None:
     """The answer, if one came in time."""
     try:
-        return _wait(room, question, timeout)
+        return wait_for(room, question, timeout)
     except NoAnswer:
         question.despair()
         raise
@@ -125,14 +125,25 @@ def _see_letters(room: "LocalRoom", request: Message, *, bounces: bool = False) 
         letters = [
             mail
             for mail in unanswered.correlated(tx, request)
-            if unanswered.is_letter(mail, request) or (bounces and _is_bounce(mail))
+            if unanswered.is_letter(mail, request) or (bounces and is_bounce(mail))
         ]
     for mail in letters:
         _see(room, mail, request.sender_id)
     return letters
 
 
-def _wait(room: "LocalRoom", question: Question, timeout: float | None) -> Mail | None:
+class Awaiting(Protocol):
+    """What is waited for: `party` is whose bell rings when it comes."""
+
+    @property
+    def party(self) -> str: ...
+
+    def look(self) -> Mail | None: ...
+
+    def check_hope(self) -> None: ...
+
+
+def wait_for(room: "LocalRoom", question: Awaiting, timeout: float | None) -> Mail | None:
     """The answer; None when time is up. The death of whoever was asked rings no bell: look now and again."""
     waiter = room.waiter(question.party)
     deadline = None if timeout is None else time.monotonic() + timeout
@@ -153,7 +164,7 @@ def _answer(tx: "ReadTx", request: Message, asked: Collection[str]) -> Mail | No
     for mail in unanswered.correlated(tx, request):
         if mail.delivery.held or mail.delivery.state is State.WITHDRAWN:
             continue
-        if _is_bounce(mail):
+        if is_bounce(mail):
             bounces.append(mail)
         elif mail.message.sender_id in asked and request.type != GATE:
             return mail
@@ -168,7 +179,7 @@ def _answer(tx: "ReadTx", request: Message, asked: Collection[str]) -> Mail | No
     return None
 
 
-def _is_bounce(mail: Mail) -> bool:
+def is_bounce(mail: Mail) -> bool:
     return mail.message.sender_id == ROOM and "bounce" in (mail.payload or {})
 
 
@@ -208,7 +219,7 @@ def _timed_out(room: "LocalRoom", request: Message, to: str, timeout: float, let
     known = dict.fromkeys((*(unanswered.told(mail) for mail in letters), *_counter_questions(room, request)))
     return TimedOut(
         _without_answer(room, request, to, timeout), message_ref=request.id,
-        hint=f"It is {'; '.join((_state(room, request), *known))}; a late answer comes to your inbox."
+        hint=f"It is {'; '.join((state(room, request), *known))}; a late answer comes to your inbox."
         f" See: postroom receipts {request.handle}",
     )  # fmt: skip
 
@@ -241,7 +252,7 @@ def _see(room: "LocalRoom", found: Mail, author: str) -> None:
         pass
 
 
-def _state(room: "LocalRoom", request: Message) -> str:
+def state(room: "LocalRoom", request: Message) -> str:
     deliveries = room.store.look().deliveries(request.seq)
     return ", ".join(
         f"{d.state} for {d.recipient}" + (f" ({d.reason})" if d.held else "") for d in deliveries

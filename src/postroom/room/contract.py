@@ -90,8 +90,22 @@ class Room(Protocol):
         """The agent's own word that it has it."""
         ...
 
-    def nack(self, what: Mail | str, reason: str, *, agent: str | None = None) -> Delivery:
-        """Refuse it: *bounced*, and the sender gets one bounce with the reason."""
+    def nack(
+        self,
+        what: Mail | str,
+        reason: str,
+        *,
+        agent: str | None = None,
+        retry_after: float | None = None,
+        attempts: int | None = None,
+        backoff: float | None = None,
+    ) -> Delivery:
+        """Refuse it: *bounced*, and the sender gets one bounce with the reason.
+
+        With `retry_after` (seconds) it is *stored* again and comes back then; each further pause is `backoff`
+        (2) times as long. `attempts` (3) counts how often it is refused in all: with the last refusal it is
+        *dead*, and the sender gets the bounce.
+        """
         ...
 
     def reply(
@@ -118,6 +132,14 @@ class Room(Protocol):
 
     def wait(self, agent: str | None = None, *, timeout: float | None = None, limit: int = 50) -> list[Mail]:
         """Sleep, at no CPU, until there is mail, and peek at it; empty when time is up."""
+        ...
+
+    def wait_for_reply(self, ref: str, *, agent: str | None = None, timeout: float | None = None) -> Mail:
+        """Wait for the reply to a message that you sent earlier, and peek at it: nothing is marked.
+
+        `ref` is the message's id, or the correlation that it was sent with. A reply that came before is given
+        at once, also one that was seen. Raises `TimedOut`, `Refused` and `NoAnswer` as `ask` does.
+        """
         ...
 
     def frame(

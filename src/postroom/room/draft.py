@@ -26,6 +26,7 @@ FORMATS = ("plain", "markdown")
 _ALIASES = {"medium": Priority.NORMAL, "action": Priority.HIGH}
 _PRIORITIES = {p.name.lower(): p for p in Priority} | _ALIASES
 _NEED_NOTHING = ("request", "response")  # types that need no payload, of `ask` and `reply`
+_SAY_ALL = ("health_check",)  # types that say all there is to say
 _DEEPEST = 64  # levels of a payload
 _OURS = frozenset(("bounce", "decision", "unanswered"))  # which only the room itself says in a payload
 _LONGEST_LINE = 1000
@@ -104,7 +105,7 @@ def draft(
         from postroom.protocol.admission import admit  # noqa: PLC0415 - a plain note pays for no schema
 
         to, type, body, payload = admit(to, type, body, payload, home)
-    if not body and not subject and not payload and not attachments:
+    if not body and not subject and not payload and not attachments and type not in _SAY_ALL:
         raise InvalidBody("the body is empty", hint="Write something, or give a --payload or a --subject.")
     _check_body(body, settings.max_body_bytes)
     if subject != "" or key or correlation:

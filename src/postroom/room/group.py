@@ -44,6 +44,12 @@ def resolve(
         return subscribers(tx, address, author, project)
     if address.name == UP:
         return above(tx, author, type)
+    if address.project:
+        project = address.project
+        if tx.project(project) is None:
+            raise UnknownRecipient(
+                f"there is no project {project!r}", address=str(address), hint="See: postroom projects"
+            )
     return members(tx, address, author, project, is_live)
 
 
@@ -63,14 +69,15 @@ def members(
         names = ", ".join(agent.name for agent in others[:5])
         raise UnknownRecipient(
             f"nobody of {address} is running now ({names})", address=str(address),
-            hint=f"Leave out :live, and it waits for them: @{address.name}",
+            hint=f"Leave out :live, and it waits for them: {address._replace(live=False)}",
         )  # fmt: skip
     raise _nobody(tx, address, project, only_author=bool(everyone))
 
 
 def _nobody(tx: "ReadTx", address: Address, project: str, *, only_author: bool) -> UnknownRecipient:
     if only_author or address.name == ALL:
-        text = f"there is nobody but you in {address if only_author and address.name != ALL else project}"
+        whom = "nobody but you" if only_author or not address.project else "nobody"
+        text = f"there is {whom} in {address if only_author and address.name != ALL else project}"
         return UnknownRecipient(text, address=str(address))
     from postroom.near import meant, near  # noqa: PLC0415 - only to word an error
 

@@ -15,6 +15,7 @@ from postroom.model.enclosure import disclose
 from postroom.model.ladder import Cause, Priority, State
 from postroom.model.message import Mail, first_delivery, make
 from postroom.room import one
+from postroom.room.deferral import is_deferred
 from postroom.room.hand import NOTHING
 from postroom.room.offer import claim, context, guard_lease
 from postroom.room.rest import keep_resting
@@ -193,7 +194,7 @@ class Listening(Iterator[Mail]):
         with self._room.write() as tx:
             self._check_fence(tx)
             current = tx.refresh(mail)
-            if current is None or one.is_taken(current.delivery):
+            if current is None or one.is_taken(current.delivery) or is_deferred(current.delivery):
                 return
             if current.delivery.state is State.STORED:
                 see(tx, claim(tx, current, route="listen", context=context(), handed=True, lease=0))

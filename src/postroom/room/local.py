@@ -140,6 +140,11 @@ class LocalRoom(Premises):
 
         return ask(self, to, body, sender=sender, timeout=timeout, **options)
 
+    def wait_for_reply(self, ref: str, *, agent: str | None = None, timeout: float | None = None) -> Mail:
+        from postroom.room.reply_wait import wait_for_reply  # noqa: PLC0415 - only who waits
+
+        return wait_for_reply(self, ref, agent, timeout)
+
     # receiving
 
     def peek(self, agent: str | None = None, *, limit: int = 50) -> list[Mail]:
@@ -191,10 +196,23 @@ class LocalRoom(Premises):
 
         return ack(self, what, agent)
 
-    def nack(self, what: Mail | str, reason: str, *, agent: str | None = None) -> Delivery:
+    def nack(
+        self,
+        what: Mail | str,
+        reason: str,
+        *,
+        agent: str | None = None,
+        retry_after: float | None = None,
+        attempts: int | None = None,
+        backoff: float | None = None,
+    ) -> Delivery:
         from postroom.room import settle  # noqa: PLC0415 - each command loads what it does
 
-        return settle.nack(self, what, reason, agent)
+        if retry_after is None and attempts is None and backoff is None:
+            return settle.nack(self, what, reason, agent)
+        from postroom.room.deferral import retry  # noqa: PLC0415 - rarely
+
+        return settle.nack(self, what, reason, agent, retry(retry_after, attempts, backoff))
 
     def reply(
         self, what: Mail | str, body: str, *, agent: str | None = None, **options: "Unpack[ReplyOptions]"

@@ -1,13 +1,15 @@
 """How a room does, in numbers: how much, how soon it is seen, what fails. Times are in milliseconds."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
+from postroom.model.message import Agent
 from postroom.model.tally import Flow, percentile
 
 if TYPE_CHECKING:
     from postroom.room.local import LocalRoom
+    from postroom.store.contract import ReadTx
 
 HOUR = 3_600_000
 FAILED = ("bounced", "dead", "expired")
@@ -47,6 +49,7 @@ class Metrics(NamedTuple):
     failures: dict[str, int]
     routes: list[OfRoute]
     ack_rate: float | None  # of what was seen
+    inboxes: dict[str, int]  # by address: all who are here, also those for whom nothing waits
 
 
 def measure(room: "LocalRoom", hours: int) -> Metrics:
@@ -58,7 +61,7 @@ def measure(room: "LocalRoom", hours: int) -> Metrics:
         first = tally.first_since(since)
         flow, written = tally.flow(first), dict(tally.hours(first))
         messages, unacked, waiting = tally.messages(), tally.unacked(), tally.waiting()
-        names = {party: agent.address for party in waiting if (agent := tx.agent(party))}
+        everyone = {agent.id: agent for agent in _everyone(tx)}
     times = _times(flow)
     seen = sum(count for _, count in times)
     acked = sum(one.times for one in flow if one.state == "acked")
@@ -67,12 +70,24 @@ def measure(room: "LocalRoom", hours: int) -> Metrics:
         since, messages, unacked,
         sum(ms * count for ms, count in times) / seen if seen else None,
         percentile(times, 0.95),
-        {names.get(party, party): count for party, count in waiting.items()},
+        {_address(everyone, party): count for party, count in waiting.items()},
         [_hour(at, written, flow) for at in range(since // HOUR, now // HOUR + 1)],
         {state: sum(one.times for one in flow if one.state == state) for state in FAILED},
         _routes(flow),
         acked / proven if proven else None,
+        {agent.address: waiting.get(agent.id, 0) for agent in everyone.values() if agent.left_at is None},
     )  # fmt: skip
+
+
+def _everyone(tx: "ReadTx") -> Iterator[Agent]:
+    offset = 0
+    while page := tx.agents(offset=offset):
+        offset += len(page)
+        yield from page
+
+
+def _address(everyone: dict[str, Agent], party: str) -> str:
+    return everyone[party].address if party in everyone else party
 
 
 def _times(flow: Iterable[Flow]) -> list[tuple[int, int]]:

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, cast
 
 from postroom.clock import wall
-from postroom.errors import InvalidAttachment
+from postroom.errors import InvalidAttachment, TimedOut
 from postroom.model.conversation import Attachment, Gate, Thread, Topic
 from postroom.model.ladder import Priority
 from postroom.model.message import Agent, AgentStatus, Delivery, Event, Mail, Message, Project, Receipts, Sent
@@ -93,6 +93,18 @@ class RemoteRoom:
             **_said(options),
         )  # fmt: skip
         return unwire.mail(found)
+
+    def wait_for_reply(self, ref: str, *, agent: str | None = None, timeout: float | None = None) -> Mail:
+        until = None if timeout is None else time.monotonic() + timeout
+        for left in _spans(timeout):
+            try:
+                return unwire.mail(
+                    self.call("wait_for_reply", patience=left, ref=ref, agent=agent, timeout=left)
+                )
+            except TimedOut:
+                if until is not None and time.monotonic() >= until:
+                    raise
+        raise AssertionError("the last stretch ends in a reply or an error")
 
     def until(self, ref: str, rung: str, *, timeout: float | None = None) -> list[Delivery]:
         found: list[Delivery] = []
@@ -185,8 +197,23 @@ class RemoteRoom:
     def ack(self, what: Mail | str, *, agent: str | None = None) -> Delivery:
         return unwire.delivery(self.call("ack", ref=_ref(what), agent=agent or _of(what)))
 
-    def nack(self, what: Mail | str, reason: str, *, agent: str | None = None) -> Delivery:
-        return unwire.delivery(self.call("nack", ref=_ref(what), reason=reason, agent=agent or _of(what)))
+    def nack(
+        self,
+        what: Mail | str,
+        reason: str,
+        *,
+        agent: str | None = None,
+        retry_after: float | None = None,
+        attempts: int | None = None,
+        backoff: float | None = None,
+    ) -> Delivery:
+        said = {"retry_after": retry_after, "attempts": attempts, "backoff": backoff}
+        return unwire.delivery(
+            self.call(
+                "nack", ref=_ref(what), reason=reason, agent=agent or _of(what),
+                **{name: value for name, value in said.items() if value is not None},
+            )
+        )  # fmt: skip
 
     def reply(
         self, what: Mail | str, body: str, *, agent: str | None = None, **options: "Unpack[ReplyOptions]"

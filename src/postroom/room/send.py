@@ -20,10 +20,12 @@ if TYPE_CHECKING:
     from postroom.room.options import ReplyOptions, SendOptions
     from postroom.store.contract import ReadTx, WriteTx
 
+UNCHECKED = frozenset(("note", "request", "response"))  # types that anyone may send to anyone
+
 
 def send(
     room: "LocalRoom",
-    to: str,
+    to: str = "",
     body: str = "",
     *,
     sender: str | None = None,
@@ -59,6 +61,8 @@ def send(
         note = ""
         if room.is_policed and not room.has_space(lane.mailbox):
             lane, note = admitted(room, tx, lane, wanted)
+        if wanted.type not in UNCHECKED and room.settings.directions != "off":
+            note = against_direction(room, lane, wanted.type, note)
         goes_on = wanted.thread is not None or wanted.reply_to is not None
         if goes_on:
             _check_part(tx, lane.author, wanted)
@@ -69,6 +73,12 @@ def send(
         if tx.vacant == lane.mailbox and holds is None:
             unit.announced = message
     return answer(message, lane.recipients, unit, holds, note)
+
+
+def against_direction(room: "LocalRoom", lane: directory.Lane, type: str, note: str) -> str:
+    from postroom.room import direction  # noqa: PLC0415 - for types that have one
+
+    return direction.joined(note, direction.check(room, lane, type))
 
 
 def admitted(
@@ -156,7 +166,7 @@ def _post_denial(tx: "WriteTx", message: Message) -> None:
 
 def _default_address(type: str) -> str:
     """An escalation goes up; everything else must say where."""
-    return "@up" if type == "escalation" else ""
+    return "@up" if type == "escalation" else ""  # of a broadcast: see `protocol.admission`
 
 
 def lane_between(room: "LocalRoom", tx: "WriteTx", who: str, to: str, type: str) -> directory.Lane:

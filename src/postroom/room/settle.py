@@ -9,7 +9,16 @@ from postroom.model.message import Agent, Delivery, Json, Mail, Message, Sent
 from postroom.room import directory, one
 from postroom.room.bounce import bounce
 from postroom.room.draft import GATE, REQUEST, check_text, draft
-from postroom.room.send import admitted, answer, duplicate, held_back, is_packed, post
+from postroom.room.send import (
+    UNCHECKED,
+    admitted,
+    against_direction,
+    answer,
+    duplicate,
+    held_back,
+    is_packed,
+    post,
+)
 from postroom.room.sweep import act_on_due, is_due
 from postroom.room.unit import Unit
 
@@ -17,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Unpack
 
+    from postroom.room.deferral import Retry
     from postroom.room.local import LocalRoom
     from postroom.room.options import ReplyOptions
     from postroom.store.contract import ReadTx, WriteTx
@@ -120,12 +130,22 @@ def _unwatch(tx: "WriteTx", mail: Mail) -> None:
         tx.unwatch(mail.delivery.recipient_id, mail.message.seq)
 
 
-def nack(room: "LocalRoom", what: Mail | str, reason: str, agent: str | None) -> Delivery:
-    """Refuse a message; its sender gets one bounce with the reason."""
+def nack(
+    room: "LocalRoom", what: Mail | str, reason: str, agent: str | None, retry: "Retry | None" = None
+) -> Delivery:
+    """Refuse a message; its sender gets one bounce with the reason. With `retry` it comes again first."""
     check_text("reason", reason)
     with room.write() as tx:
         mail = _own(tx, room, what, agent)
-        if mail.delivery.state is not State.BOUNCED:
+        if retry is not None:
+            from postroom.room.deferral import defer, is_deferred  # noqa: PLC0415 - rarely
+
+            if not is_deferred(mail.delivery):
+                _unwatch(tx, mail)
+                party = mail.delivery.recipient_id
+                in_hand = room.in_hand.get(party) == mail.delivery.seq
+                defer(tx, mail, reason, retry, _role(mail), in_hand=in_hand)
+        elif mail.delivery.state is not State.BOUNCED:
             move(mail.delivery.state, State.BOUNCED)
             _unwatch(tx, mail)
             n = _open_attempt(mail)
@@ -134,7 +154,10 @@ def nack(room: "LocalRoom", what: Mail | str, reason: str, agent: str | None) ->
                       role=_role(mail), status="bounced")  # fmt: skip
             if not one.is_one(mail.message) or not one.free(tx, mail.message, mail.delivery.recipient_id):
                 bounce(tx, mail, reason, refused=True)
-        return _current(tx, mail).delivery
+        found = _current(tx, mail).delivery
+    if retry is not None:
+        room.acked = found.recipient_id, mail.id  # a listener of ours has nothing more to say of it
+    return found
 
 
 def reply(
@@ -163,6 +186,9 @@ def reply(
             return duplicate(tx, earlier, wanted)
         if room.is_policed:
             lane, _ = admitted(room, tx, lane, wanted)
+        note = ""
+        if wanted.type not in UNCHECKED and room.settings.directions != "off":
+            note = against_direction(room, lane, wanted.type, note)
         if asked.delivery.state in (State.STORED, State.OFFERED, State.SEEN):
             acknowledge(tx, asked)
         if (held := held_back(room, tx, lane, wanted)) is not None:
@@ -170,7 +196,7 @@ def reply(
         message, holds = post(room, tx, lane, wanted)
         if question.type == REQUEST:
             _unwatch(tx, asked)
-        note = _note(tx, question)
+        note = _note(tx, question) or note
     return answer(message, lane.recipients, unit, holds, note)
 
 

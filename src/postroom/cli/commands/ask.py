@@ -37,6 +37,7 @@ def add_arguments(parser: "Parser") -> None:
     )
     add_content(parser, "request")
     parser.add_argument("--thread", metavar="ID", help="continue the conversation of that message")
+    parser.add_argument("--correlation", metavar="ID", help="a name of yours that its answers bear too")
     parser.add_argument("--timeout", metavar="TIME", default="30s", help="how long to wait (30s)")
 
 
@@ -47,6 +48,8 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
     options = content_options(args)
     if args.thread is not None:
         options["thread"] = args.thread
+    if args.correlation is not None:
+        options["correlation"] = args.correlation
     body = content.body(args.body, context)
     room, began = context.room(), wall()
     try:

@@ -12,14 +12,23 @@ if TYPE_CHECKING:
 
 HELP = """\
 Refuse a message. It is `bounced`, and its sender gets one letter with your reason.
-To refuse it again does nothing, and says so."""
+To refuse it again does nothing, and says so.
+
+With --retry-after it is refused for now: it is `stored` again, and comes back after that time, then after
+twice that time, and so on. With its last attempt it is `dead`, and its sender gets the letter."""
 EXAMPLES = """\
-  postroom nack 5f0c9a1e --reason "Not my part of the code: ask backend." """
+  postroom nack 5f0c9a1e --reason "Not my part of the code: ask backend."
+  postroom nack 5f0c9a1e --reason "The build runs." --retry-after 5m --attempts 3 --backoff 2"""
 
 
 def add_arguments(parser: "Parser") -> None:
     parser.add_argument("id", metavar="ID", help="a message's id or its last 8 digits")
     parser.add_argument("--reason", metavar="TEXT", required=True, help="why; the sender will read it")
+    parser.add_argument("--retry-after", metavar="TIME", help="let it come again after 90s, 10m, 2h …")
+    parser.add_argument("--attempts", metavar="N", type=int, help="how often it is tried in all (3)")
+    parser.add_argument(
+        "--backoff", metavar="FACTOR", type=float, help="how many times longer each further pause is (2)"
+    )
 
 
 def run(args: "argparse.Namespace", context: "Context") -> int:
@@ -29,6 +38,8 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
         raise UsageError("the reason is empty", hint="Say why, so that the sender can do something about it.")
     room = context.room()
     now = room.now()
+    if args.retry_after is not None or args.attempts is not None or args.backoff is not None:
+        return _defer(args, context)
     delivery = room.nack(args.id, args.reason)
     note = ""
     if delivery.ended_at is not None and delivery.ended_at < now:
@@ -36,4 +47,20 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
     show(delivery, context, note)
     if note:
         context.note(f"Nothing was done: {note}")
+    return 0
+
+
+def _defer(args: "argparse.Namespace", context: "Context") -> int:
+    """Refuse it for now."""
+    from postroom.cli.moment import minute, span
+
+    delivery = context.room().nack(
+        args.id, args.reason, retry_after=None if args.retry_after is None else span(args.retry_after),
+        attempts=args.attempts, backoff=args.backoff,
+    )  # fmt: skip
+    show(delivery, context)
+    if delivery.due_at is not None:
+        context.note(f"It comes again at {minute(delivery.due_at)}.")
+    elif delivery.ended_at is not None:
+        context.note(f"That was its last attempt, and its sender is told: {delivery.reason}")
     return 0

@@ -26,20 +26,25 @@ EXAMPLES = """\
   postroom send builder "Are you there?" --wait seen --timeout 2m
   postroom send human:ana "Tests are red." --priority urgent --expires 1h
   postroom send @builders "The API is frozen."
+  postroom send shop/@all "The API of the shop is frozen."
   postroom send one:@reviewers "Please review PR 12."
   postroom send --type broadcast "The API is frozen until Friday."
   postroom send --type escalation "I cannot reach the database."
   postroom send reviewer "See the plot." --attach plot.png --attach fit.py
+  postroom send builder "How far is T-1?" --type request --correlation t-1
   postroom send builder "Stand-up." --at 2031-05-04T10:00"""
 
 WAIT_SECONDS = 30.0
+_DIRECTION = "Against its direction: "  # as `postroom.room.direction` begins
 
 
 def add_arguments(parser: "Parser") -> None:
     parser.add_argument(
         "to",
         metavar="TO",
-        help="an agent (builder, project/builder), a person (human:ana), a group (@builders, @all, @up),"
+        nargs="?",
+        help="an agent (builder, project/builder), a person (human:ana), a group (@builders, @all, @up,"
+        " shop/@all of another project),"
         " whoever of one is first (one:@reviewers), a topic (topic:frontend);"
         " an escalation or a broadcast needs none",
     )
@@ -47,6 +52,9 @@ def add_arguments(parser: "Parser") -> None:
     add_content(parser, "note")
     parser.add_argument("--thread", metavar="ID", help="continue the conversation of that message")
     parser.add_argument("--reply-to", metavar="ID", help="the message this one answers")
+    parser.add_argument(
+        "--correlation", metavar="ID", help="a name of yours that its answers bear too; see: postroom wait"
+    )
     parser.add_argument(
         "--wait", metavar="RUNG", help="wait until it is stored, offered, seen or acked by all"
     )
@@ -122,11 +130,13 @@ def _add_times(options: "SendOptions", args: "argparse.Namespace") -> None:
 def run(args: "argparse.Namespace", context: "Context") -> int:
     timeout = _timeout(args)
     options = content_options(args)
-    to, words = _whom(args)
+    to, words = _whom(args, context)
     if args.thread is not None:
         options["thread"] = args.thread
     if args.reply_to is not None:
         options["reply_to"] = args.reply_to
+    if args.correlation is not None:
+        options["correlation"] = args.correlation
     body = words or ""
     if body == "-":
         from postroom.cli.content import standard_input
@@ -157,29 +167,27 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
     return 0
 
 
-def _whom(args: "argparse.Namespace") -> tuple[str, str | None]:
-    """The address, and the words. One word or sentence is enough for an escalation and for a broadcast.
+def _whom(args: "argparse.Namespace", context: "Context") -> tuple[str, str | None]:
+    """The address and the text. An escalation and a broadcast need no address: their one word is the text."""
+    if args.to is None or args.body is not None or args.type not in ("escalation", "broadcast"):
+        if args.to is None and args.type not in ("escalation", "broadcast"):
+            from postroom.errors import UsageError
 
-    With a payload, which can do without words, that of an escalation may be an address instead.
-    """
-    if args.type == "escalation" and args.body is None and (args.payload is None or not _is_address(args.to)):
-        return "", args.to
-    if args.type == "broadcast" and args.body is None:
-        from postroom.protocol.admission import EVERYBODY, is_everybody
+            hint = (
+                'Say to whom: postroom send builder "Hello". Only an escalation and a broadcast need no TO.'
+            )
+            raise UsageError("send needs TO", hint=hint)
+        return args.to or "", args.body
+    from postroom.model.address import is_of_several
+    from postroom.protocol.admission import is_everybody
 
-        return (args.to, None) if is_everybody(args.to) else (EVERYBODY, args.to)
-    return args.to, args.body
-
-
-def _is_address(text: str) -> bool:
-    from postroom.errors import InvalidAddress
-    from postroom.model.address import parse
-
-    try:
-        parse(text)
-    except InvalidAddress:
-        return False
-    return True
+    word: str = args.to
+    if is_everybody(word) or (" " not in word and (is_of_several(word) or word.startswith("human:"))):
+        return word, None  # written as only an address is
+    if args.payload is not None and word.isidentifier():
+        goes = "up (@up)" if args.type == "escalation" else "to @all"
+        context.note(f"{word!r} is the text, and it goes {goes}. To write to {word}, give a text too.")
+    return "", word
 
 
 def _timeout(args: "argparse.Namespace") -> float:
@@ -254,6 +262,9 @@ def _state(sent: "Sent", context: "Context") -> str:
         name = delivery.recipient
         told_of = context.out.fold(f"{name}: {text}", 4).removeprefix(name)
         lines.append(f"  {paint(name, 'bold')}{told_of}\n")
-    if sent.note:
-        lines.append(f"  {paint(sent.note, 'yellow')}\n")
+    for note in sent.note.splitlines():
+        if note.startswith(_DIRECTION):
+            context.note(note)
+        else:
+            lines.append(f"  {paint(note, 'yellow')}\n")
     return "".join(lines)

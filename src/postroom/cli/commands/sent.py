@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from postroom.cli.output import cut, one_line
+from postroom.model.address import is_of_several
 
 if TYPE_CHECKING:
     import argparse
@@ -49,7 +50,7 @@ def whom(message: "Message", deliveries: "list[Delivery]", here: str) -> str:
     """Whom it went to, as the project `here` would write to them; a reply that crosses projects has no such
     name in what was written.
     """
-    several = message.to.startswith(("@", "one:", "topic:"))
+    several = is_of_several(message.to)
     if several or len(deliveries) != 1:
         return message.to
     [one] = deliveries

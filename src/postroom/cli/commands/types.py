@@ -158,6 +158,9 @@ def _described(definition: dict[str, Any], context: "Context") -> str:
         f"{paint(definition['name'], 'bold')}  {about}",
         f"{paint('Fields', 'bold')}\n{_fields(definition['schema'], context)}",
     ]
+    if "aliases" in definition:
+        rows = [(f"  {name}", f"is stored as {field}") for name, field in definition["aliases"].items()]
+        parts.append(f"{paint('Other names', 'bold')}\n{context.out.table(rows, ('cyan', 'dim'))}")
     if "templates" in definition:
         rows = [
             (f"  {name}", f"needs {', '.join(one['required'])}", one["meaning"])

@@ -6,6 +6,8 @@ from typing import Annotated, Literal
 from postroom.model.payload import payload_type, rule
 from postroom.protocol.payloads.field import Branch, TaskId, Text, Texts
 
+_FROM_OTHERS = {"task": "task_id", "files": "file_scope"}
+
 
 @payload_type(
     "dispatch",
@@ -19,6 +21,7 @@ from postroom.protocol.payloads.field import Branch, TaskId, Text, Texts
         "file_scope": ["src/parser/"],
         "skip_scouts": True,
     },
+    aliases=_FROM_OTHERS,
 )
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Dispatch:
@@ -44,6 +47,7 @@ class Dispatch:
         "file_scope": ["src/parser/lexer.py"],
         "branch": "t-1-lexer",
     },
+    aliases=_FROM_OTHERS,
 )
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Assign:

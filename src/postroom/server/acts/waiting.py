@@ -25,6 +25,15 @@ async def wait(call: Call) -> Json:
     return {"messages": [record.mail(one) for one in found]}
 
 
+async def wait_for_reply(call: Call) -> Json:
+    args = call.args
+    return record.mail(
+        await call.patient.wait_for_reply(
+            args["ref"], agent=args.get("agent"), timeout=call.get("timeout", 30.0)
+        )
+    )
+
+
 async def ask(call: Call) -> Json:
     args = call.args
     said = options(call)

@@ -16,6 +16,7 @@ from postroom.server.desk import Call
 
 _SAYING = ("type", "payload", "subject", "priority", "requires_ack", "key", "metadata", "format", "thread",
            "reply_to", "correlation")  # fmt: skip
+_RETRY = ("retry_after", "attempts", "backoff")
 _PLAIN = frozenset(("to", "body", "sender", "confirm", "project", "ref", "agent"))  # no option is among them
 
 
@@ -73,7 +74,8 @@ def ack(call: Call) -> Json:
 
 def nack(call: Call) -> Json:
     args = call.args
-    return record.delivery(call.room.nack(args["ref"], args["reason"], agent=args.get("agent")))
+    again: Any = {name: args[name] for name in _RETRY if args.get(name) is not None}
+    return record.delivery(call.room.nack(args["ref"], args["reason"], agent=args.get("agent"), **again))
 
 
 def withdraw(call: Call) -> Json:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from postroom.model.ladder import Outcome, State
 from postroom.model.message import Event
 from postroom.store.sqlite.read import SQL
+from postroom.store.sqlite.statement import DONE, OFFERED
 from postroom.text import encode
 
 if TYPE_CHECKING:
@@ -94,6 +95,14 @@ def _delivery_returned(tx: "WriteTx", e: Event, key: Key) -> None:
 
 def _delivery_labelled(tx: "WriteTx", _: Event, key: Key) -> None:
     tx.run("delivery_label", key)
+
+
+def _delivery_deferred(tx: "WriteTx", e: Event, key: Key) -> None:
+    p = e.payload
+    statement = "delivery_defer" if key[2] in (OFFERED, DONE) else "delivery_defer_waiting"
+    tx.run(statement, (*key, p["why"], p["due_at"], p["deferrals"], p["label"]))
+    tx.stirred.add(e.party)  # the marker must not outlast its time
+    tx.unsettled.add(e.party)
 
 
 def _delivery_retried(tx: "WriteTx", e: Event, key: Key) -> None:
@@ -267,6 +276,7 @@ APPLY_TO_DELIVERY: dict[str, Callable[["WriteTx", Event, Key], None]] = {
     "delivery.acked": _delivery_acked,
     "delivery.bounced": _exit(State.BOUNCED),
     "delivery.dead": _exit(State.DEAD),
+    "delivery.deferred": _delivery_deferred,
     "delivery.due": _delivery_due,
     "delivery.expired": _exit(State.EXPIRED),
     "delivery.freed": _delivery_freed,

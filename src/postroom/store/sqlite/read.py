@@ -224,6 +224,11 @@ class ReadTx:
         row = self.row(SQL["message_by_seq"], (seq,))
         return to_message(row) if row and row[2] == self.tenant else None
 
+    def correlated(self, sender: str, correlation: str) -> list[Message]:
+        """The latest that somebody sent with a correlation, newest first."""
+        rows = self.rows(SQL["messages_correlated"], (self.tenant, correlation, sender))
+        return [to_message(row) for row in rows]
+
     def message_by_key(self, sender: str, key: str) -> Message | None:
         row = self.row(SQL["message_by_key"], (self.tenant, sender, key))
         return to_message(row) if row else None
@@ -364,6 +369,10 @@ class ReadTx:
         if row:
             self.spot = (d.seq, d.recipient_id, place, row[0])
         return row is not None
+
+    def deferrals(self, seq: int, recipient: str) -> int:
+        """How often a recipient has refused a delivery for now."""
+        return self.row(SQL["delivery_deferrals"], (self.tenant, seq, recipient))[0]
 
     def answer(self, correlation: str, after: int, recipient: str) -> Mail | None:
         """The first message to `recipient` that answers a correlation, after a message's seq."""

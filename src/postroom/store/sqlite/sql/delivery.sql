@@ -225,12 +225,26 @@ UPDATE delivery SET was = state, state = 'stored', place = priority * 2, last = 
     unproven = unproven + ?7, reason = ?8, due_at = ?9
 WHERE tenant = ?1 AND recipient = ?2 AND place = ?3 AND seq = ?4;
 
+-- name: delivery_defer
+-- Refused for now. What was seen is so no longer: its next attempt needs evidence of its own.
+UPDATE delivery SET was = state, state = 'stored', place = {held}, last = ?5, reason = ?6, due_at = ?7, deferrals = ?8,
+    shown_before = max(shown_before, ?9), evidence = NULL, seen_at = NULL, shown = NULL
+WHERE tenant = ?1 AND recipient = ?2 AND place = ?3 AND seq = ?4;
+
+-- name: delivery_defer_waiting
+-- The same for what is stored already.
+UPDATE delivery SET place = {held}, last = ?5, reason = ?6, due_at = ?7, deferrals = ?8, shown_before = max(shown_before, ?9)
+WHERE tenant = ?1 AND recipient = ?2 AND place = ?3 AND seq = ?4;
+
+-- name: delivery_deferrals
+SELECT deferrals FROM delivery WHERE tenant = ?1 AND recipient = ?3 AND place {anywhere} AND seq = ?2;
+
 -- name: delivery_exit
 UPDATE delivery SET was = state, state = ?6, place = CASE ?6 WHEN 'dead' THEN {dead} ELSE {done} END, last = ?5, reason = ?7, ended_at = ?8, due_at = NULL
 WHERE tenant = ?1 AND recipient = ?2 AND place = ?3 AND seq = ?4;
 
 -- name: delivery_retry
-UPDATE delivery SET was = state, state = 'stored', place = priority * 2, last = ?5, unproven = 0, reason = NULL, ended_at = NULL, due_at = ?6
+UPDATE delivery SET was = state, state = 'stored', place = priority * 2, last = ?5, unproven = 0, deferrals = 0, reason = NULL, ended_at = NULL, due_at = ?6
 WHERE tenant = ?1 AND recipient = ?2 AND place = ?3 AND seq = ?4;
 
 -- name: delivery_label

@@ -37,6 +37,12 @@ SELECT {message} FROM message m WHERE m.seq = ?1;
 -- name: message_by_key
 SELECT {message} FROM message m WHERE m.tenant = ?1 AND m.sender = ?2 AND m.key = ?3 AND m.key IS NOT NULL;
 
+-- name: messages_correlated
+-- What somebody sent with a correlation, newest first.
+SELECT {message} FROM message m
+WHERE m.tenant = ?1 AND m.correlation = ?2 AND m.correlation IS NOT NULL AND m.sender = ?3
+ORDER BY m.seq DESC LIMIT 50;
+
 -- name: messages_in_thread
 SELECT {message} FROM message m
 WHERE m.tenant = ?1 AND m.thread = ?2 AND m.thread <> m.id AND m.seq > ?3 ORDER BY m.seq LIMIT ?4;
