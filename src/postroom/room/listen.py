@@ -131,7 +131,12 @@ class Listening(Iterator[Mail]):
             return self._ahead.pop()
         if self.waiter.enclosure and (mail := self._enclosed()):
             return mail
-        found = self._room.store.look().ready(self.agent, self._reads, self._name)
+        look = self._room.store.look()
+        found = look.ready(self.agent, self._reads, self._name)
+        if any(mail.delivery.is_paused for mail in found):
+            now = self._room.store.clock()
+            over = [mail for mail in found if mail.delivery.is_paused and is_due(mail.delivery.due_at, now)]
+            found = over[:1] or look.pushable(self.agent, self._reads, self._name)
         self._reads = min(self._reads * 2, _MOST_READ) if len(found) == self._reads else 1
         if not found:
             return None
@@ -162,6 +167,8 @@ class Listening(Iterator[Mail]):
             if not self._hand.clear():  # last: who is interrupted before is still contested
                 raise StaleClaim("the room was restored: listen again")
             found = tx.ready(self.agent, 1, self._name)
+            if found and found[0].delivery.is_paused:
+                found = tx.pushable(self.agent, 1, self._name)
             return found[0] if found else None
         finally:
             self._room.store.rollback()
@@ -228,6 +235,10 @@ class Listening(Iterator[Mail]):
         if current is None:
             return
         if current.delivery.state is State.STORED and not one.is_taken(current.delivery):
+            if current.delivery.shown_before:  # not for the first time: it waits, longer each time
+                taken = claim(tx, current, route="listen", context=context(), handed=True, lease=0)
+                give_back(tx, taken, self._room.settings, cause=Cause.LET_GO)
+                return
             tx.append("delivery.labelled", self.agent, about=current.message, status="stored")
             keep_resting(tx, current)
         elif is_offered(current) and current.delivery.nonce == shown.delivery.nonce:
