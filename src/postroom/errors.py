@@ -28,7 +28,8 @@
     └── StoreError              the room's file cannot serve
         ├── StoreBusy           ├── StoreFull          ├── StoreReadOnly
         ├── StoreCorrupt        ├── StoreNewer         ├── StoreForeign
-        ├── StoreNetworked      ├── JournalBroken      └── Unreachable
+        ├── StoreNetworked      ├── JournalBroken      ├── Unreachable
+        └── StoredBut
 
 A class's docstring is its default message. `code` is stable: scripts and the wire rely on it.
 """
@@ -512,6 +513,18 @@ class Unreachable(StoreError):
 
     code = "unreachable"
     hint = "See that its daemon runs (postroom status, there), and that the address is right."
+
+
+class StoredBut(StoreError):
+    """It is stored, but something after that failed."""
+
+    code = "stored_but"
+    hint = "Do not give it again. See: postroom sent"
+
+    @property
+    def id(self) -> str:
+        """The message that is stored; empty where the change was about none."""
+        return str(self.facts.get("id") or "")
 
 
 class JournalBroken(StoreError):

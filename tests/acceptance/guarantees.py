@@ -182,6 +182,7 @@ PROMISES: dict[str, str] = {
     "parts": "What is done together is stored together, and each part that fails is undone alone.",
     "relay-ladder": "What a WebSocket is pushed is offered; its own word, an ack or an answer makes it seen.",
     "relay-unproven": "What a WebSocket was pushed and never proved is stored again, labelled.",
+    "stored-but": "What is stored although something after it fails says so, with its id and exit code 6.",
     "bell-renewed": "A waiter whose bell is removed from the disk binds it again, and is rung as before.",
     "relay-silent": "A client that only receives, and comes back again and again, loses none of its mail by that.",
     "relay-resume": "Who reconnects with its cursor gets nothing it had, and loses nothing it had not.",

@@ -200,7 +200,9 @@ def test_a_program_that_dies_over_each_message_that_it_hears_loses_none(
     assert (timed.dead(), state(timed, sent.id)) == ([], "stored")
 
 
-def test_attempts_that_count_are_counted_among_those_that_do_not(timed: LocalRoom, clock: Clock, others: Others):
+def test_attempts_that_count_are_counted_among_those_that_do_not(
+    timed: LocalRoom, clock: Clock, others: Others
+):
     """An agent's own programs end over a message five times: then it is dead, whatever was between them."""
     sent = timed.send("builder", "doomed")
     for n in range(2, 7):

@@ -172,7 +172,11 @@ def _why(delivery: "Delivery", attempts: "list[Attempt]") -> list[str]:
             lines.append(f"waits: {_HELD.get(delivery.reason, delivery.reason)}{due}")
         else:
             why = delivery.reason if ended(delivery.state) else _WAITS.get(delivery.reason, delivery.reason)
-            again = f"; pushed again at {clock(delivery.due_at)}" if delivery.is_paused and delivery.due_at else ""
+            again = (
+                f"; pushed again at {clock(delivery.due_at)}"
+                if delivery.is_paused and delivery.due_at
+                else ""
+            )
             lines.append(("because: " if ended(delivery.state) else "waits: ") + one_line(why) + again)
     if delivery.evidence is not None:
         lines.append(f"evidence: {_EVIDENCE[delivery.evidence.value]} ({delivery.evidence})")

@@ -186,10 +186,9 @@ def _note(tx: "WriteTx", question: Message) -> str:
 def _reply_with(
     room: "LocalRoom", what: Mail | str, body: str, agent: str | None, options: "ReplyOptions"
 ) -> Sent:
-    from postroom.room.parcel import packed  # noqa: PLC0415 - only who attaches
+    from postroom.room.parcel import sent_with  # noqa: PLC0415 - only who attaches
 
-    with packed(room, options):
-        return reply(room, what, body, agent, **options)
+    return sent_with(room, options, lambda: reply(room, what, body, agent, **options))
 
 
 def _sender_of(tx: "ReadTx", message: Message) -> list[Agent]:

@@ -10,7 +10,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from postroom import label
-from postroom.errors import StoreReadOnly
+from postroom.errors import PostroomError, StoredBut, StoreReadOnly
+from postroom.model.address import ROOM
 from postroom.model.enclosure import enclose
 
 if TYPE_CHECKING:
@@ -98,6 +99,13 @@ class Unit:
 
         return ways(self._room, list(self.woken))
 
+    def ways_after(self, message: "Message") -> "dict[str, Sight]":
+        """As `ways`, of those who get a message that is stored."""
+        try:
+            return self.ways()
+        except Exception as exc:
+            raise stored_but(message, exc) from exc
+
     def __exit__(
         self, kind: type[BaseException] | None, exc: BaseException | None, _: TracebackType | None
     ) -> None:
@@ -130,15 +138,21 @@ class Unit:
                 raise StoreReadOnly(f"a promise cannot be withdrawn: {cause}", path=room.home) from cause
             raise
         self.is_stored = True
-        _bring(taken, is_stored=True)
-        if label.armed:
-            label.here("after-commit")
-        self._ring(tx)
-        if label.armed:
-            label.here("after-ring")
-        store.tidy()
-        if self._lasting:
-            store.make_lasting()
+        if room.committed is not None:
+            room.committed.append((tx.first_seq, tx.next_seq))
+        posted = tx.posted if tx.posted is not None and tx.posted.sender_id != ROOM else None
+        try:
+            _bring(taken, is_stored=True)
+            if label.armed:
+                label.here("after-commit")
+            self._ring(tx)
+            if label.armed:
+                label.here("after-ring")
+            store.tidy()
+            if self._lasting:
+                store.make_lasting()
+        except Exception as cause:
+            raise stored_but(posted, cause) from cause
 
     def _ring(self, tx: "WriteTx") -> None:
         room = self._room
@@ -148,6 +162,21 @@ class Unit:
             self.woken = woken
             if called := [party for party, must_be_called in woken.items() if must_be_called]:
                 room.call(called)
+
+
+def stored_but(message: "Message | None", cause: Exception) -> StoredBut:
+    """The error for what fails after a commit: it has the id of the message that is stored."""
+    facts = cause.facts if isinstance(cause, PostroomError) else {}
+    if message is None:
+        return StoredBut(_words("it is stored", cause), **facts)
+    return StoredBut(
+        _words(f"message {message.handle} is stored", cause), **facts, id=message.id, message_ref=message.id,
+        hint=f"Do not send it again. See how far it got: postroom receipts {message.handle}",
+    )  # fmt: skip
+
+
+def _words(what: str, cause: Exception) -> str:
+    return f"{what}, but {str(cause).removeprefix('it is stored, but ')}"
 
 
 def _bring(taken: list[tuple[Courier, Any]], *, is_stored: bool) -> None:

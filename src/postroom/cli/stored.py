@@ -1,0 +1,86 @@
+"""What a command has changed by the time that it fails: then it is not to be given again."""
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from postroom.errors import PostroomError, StoredBut, StoreError
+from postroom.model.address import ROOM
+
+if TYPE_CHECKING:
+    from postroom.cli.context import Context
+
+# Each makes one change, so a failure after that is a failure of what comes after.
+_ONE_CHANGE = ("send", "ask", "reply", "forward", "decide", "ack", "nack", "withdraw")
+# What every command may write beside what it is asked for.
+_BESIDE = frozenset(
+    (
+        "delivery.due", "delivery.held", "delivery.returned", "delivery.expired", "delivery.dead",
+        "delivery.offered", "delivery.handed", "delivery.seen", "delivery.labelled", "lease.taken",
+        "lease.ended", "session.started", "session.ended", "agent.route",
+    )
+)  # fmt: skip
+
+
+class Change(NamedTuple):
+    """What was stored: in words, and the message that it is about."""
+
+    words: str
+    id: str = ""
+
+
+def failed(change: Change, exc: Exception) -> StoredBut:
+    """The error that says so."""
+    if isinstance(exc, StoredBut):
+        return exc
+    why = exc.strerror if isinstance(exc, OSError) and exc.strerror else str(exc)
+    facts: dict[str, Any] = {"id": change.id, "message_ref": change.id} if change.id else {}
+    hint = (
+        f"Do not give it again. See: postroom receipts {change.id[-8:]}"
+        if change.id
+        else "Do not give it again."
+    )
+    return StoredBut(f"{change.words}, but {why}", hint=hint, **facts)
+
+
+def after(exc: Exception, command: str, context: "Context") -> Exception:
+    """The same failure, or the one that says what was stored before it."""
+    is_ours = isinstance(exc, PostroomError) and not isinstance(exc, StoreError)
+    if command not in _ONE_CHANGE or is_ours or isinstance(exc, StoredBut):
+        return exc
+    change = context.change()
+    return failed(change, exc) if change is not None else exc
+
+
+def found(room: Any) -> Change | None:
+    """What this process has committed that a command was asked for; the first message of it."""
+    change: Change | None = None
+    for one in room.committed or ():
+        if isinstance(one, str):  # of a room elsewhere
+            return Change(
+                f"what you asked for about message {one[-8:]} is stored" if one else "it is stored", one
+            )
+        for event in _events(room, *one):
+            if event.type in _BESIDE:
+                continue
+            if event.type == "message.sent" and event.message is not None:
+                if event.message.sender_id == ROOM:
+                    continue
+                return Change(f"message {event.message.handle} is stored", event.message.id)
+            change = change or _about(room, event)
+    return change
+
+
+def _about(room: Any, event: Any) -> Change:
+    seq = event.refs.get("seq")
+    message = event.message or (room.store.look().message_at(seq) if seq else None)
+    if message is None:
+        return Change("it is done")
+    what = event.type.removeprefix("delivery.").replace(".", " ")
+    return Change(f"message {message.handle} is {what}", message.id)
+
+
+def _events(room: Any, first: int, last: int) -> list[Any]:
+    """Those of one transaction, or none where even that cannot be read."""
+    try:
+        return room.store.look().events(str(first - 1), last - first)
+    except Exception:
+        return []
