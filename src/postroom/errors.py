@@ -29,7 +29,7 @@
         ├── StoreBusy           ├── StoreFull          ├── StoreReadOnly
         ├── StoreCorrupt        ├── StoreNewer         ├── StoreForeign
         ├── StoreNetworked      ├── JournalBroken      ├── Unreachable
-        └── StoredBut
+        ├── StoredBut           └── NoDescriptors
 
 A class's docstring is its default message. `code` is stable: scripts and the wire rely on it.
 """
@@ -470,7 +470,14 @@ class StoreFull(StoreError):
     """The disk is full: nothing was stored."""
 
     code = "store_full"
-    hint = "Free some space, or move the room: set POSTROOM_HOME."
+    hint = "Free some space, forget old mail (postroom prune), or move the room: set POSTROOM_HOME."
+
+
+class NoDescriptors(StoreError):
+    """No file can be opened: too many are open."""
+
+    code = "no_descriptors"
+    hint = "Nothing was stored. Close some, or allow more (ulimit -n), and try again."
 
 
 class StoreReadOnly(StoreError):
@@ -532,6 +539,17 @@ class JournalBroken(StoreError):
 
     code = "journal_broken"
     hint = "Check the store itself: postroom verify"
+
+
+def of_file(exc: OSError, what: str, **facts: Any) -> StoreError:
+    """The error of ours for a system's error about a file of the room."""
+    import errno  # noqa: PLC0415 - only where something failed
+
+    if exc.errno in (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)):
+        return StoreFull(f"no space left: {what}", **facts)
+    if exc.errno in (errno.EMFILE, errno.ENFILE):
+        return NoDescriptors(f"too many files are open: {what}", **facts)
+    return StoreReadOnly(what, **facts)
 
 
 def told(said: dict[str, Any], otherwise: type[PostroomError] = PostroomError) -> PostroomError:

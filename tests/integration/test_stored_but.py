@@ -185,13 +185,13 @@ def test_a_failure_after_the_commit_has_the_id(
         raise failure
 
     monkeypatch.setattr(unit.Unit, "_ring", fail)
+    acts = {
+        "send": lambda: room.send("builder", "two"),
+        "reply": lambda: room.reply(first.id, "two", agent="builder"),
+        "ack": lambda: room.ack(first.id, agent="builder"),
+    }
     with pytest.raises(errors.StoredBut) as caught:
-        if act == "send":
-            room.send("builder", "two")
-        elif act == "reply":
-            room.reply(first.id, "two", agent="builder")
-        else:
-            room.ack(first.id, agent="builder")
+        acts[act]()
     monkeypatch.undo()
     stored = {"send": lambda: room.peek("builder")[1].id, "reply": lambda: room.peek("planner")[0].id}
     assert caught.value.id == (stored[act]() if act in stored else "")

@@ -6,6 +6,7 @@ then the program may still die over it, and then it is offered again, labelled.
 
 import os
 from collections.abc import Iterator
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from postroom.model.message import Mail, first_delivery, make
 from postroom.room import one
 from postroom.room.hand import NOTHING
 from postroom.room.offer import claim, context, guard_lease
+from postroom.room.reserve import spent
 from postroom.room.rest import keep_resting
 from postroom.room.settle import see
 from postroom.room.sweep import give_back, is_due, is_offered, reap
@@ -50,8 +52,8 @@ class Listening(Iterator[Mail]):
         self.waiter = room.bell.waiter(self.agent, enclosures=enclosures)
         self._closed = True
         try:
-            self._hand.open()
-            self._fence = self._take_lease()
+            spent(room, self._hand.open)
+            self._fence = spent(room, self._take_lease)
             self._closed = False
             self._hand.begin(self._fence)
         except BaseException:
@@ -103,7 +105,10 @@ class Listening(Iterator[Mail]):
                     break
                 if is_due(mail.delivery.due_at, self._room.store.clock()):
                     self._room.sweep(self.agent)  # it has expired, and nobody had noticed yet
-                elif not one.is_one(mail.message) or (mail := self._claim(mail)) is not None:
+                elif (
+                    not one.is_one(mail.message)
+                    or (mail := spent(self._room, partial(self._claim, mail))) is not None
+                ):
                     break
             self._take_in_hand(mail)
         except BaseException:
@@ -192,7 +197,7 @@ class Listening(Iterator[Mail]):
         if self._room.acked != (self.agent, mail.id):  # or the program has said so itself
             now = self._room.store.look().refresh(mail)
             if now is not None and now.delivery.state in (State.STORED, State.OFFERED):
-                self._settle(mail)
+                spent(self._room, lambda: self._settle(mail))
         self._in_hand = None  # not before: if that failed, it is still what was shown
         self._hand.hold(NOTHING)
 
@@ -218,17 +223,20 @@ class Listening(Iterator[Mail]):
             return
         self._closed = True
         try:
-            with self._room.write() as tx:
-                self._check_fence(tx)
-                if self._in_hand is not None:
-                    self._hand_back(tx, self._in_hand)
-                tx.append("lease.ended", self.agent, payload={"fence": self._fence, "clean": True})
+            spent(self._room, self._end_lease)
         except StaleClaim:
             pass
         finally:
             self._room.in_hand.pop(self.agent, None)
             self._hand.close()
             self.waiter.close()
+
+    def _end_lease(self) -> None:
+        with self._room.write() as tx:
+            self._check_fence(tx)
+            if self._in_hand is not None:
+                self._hand_back(tx, self._in_hand)
+            tx.append("lease.ended", self.agent, payload={"fence": self._fence, "clean": True})
 
     def _hand_back(self, tx: WriteTx, shown: Mail) -> None:
         current = tx.mail(shown.delivery.seq, self.agent)

@@ -9,6 +9,7 @@ from postroom.model.message import Agent, Delivery, Json, Mail, Message, Sent
 from postroom.room import directory, one
 from postroom.room.bounce import bounce
 from postroom.room.draft import GATE, REQUEST, check_text, draft
+from postroom.room.reserve import spends
 from postroom.room.send import admitted, answer, duplicate, held_back, is_packed, post
 from postroom.room.sweep import act_on_due, is_due
 from postroom.room.unit import Unit
@@ -25,12 +26,14 @@ _AGENT = Evidence.AGENT.value
 _ASKER = "who asked"  # no address: it is known under the lock, and a type that needs another is refused
 
 
+@spends
 def settle(room: "LocalRoom", mail: Mail) -> Delivery:
     """Mark as seen what this claim took. Repeating it is harmless; an old claim is refused."""
     with room.write() as tx:
         return settle_in(tx, mail)
 
 
+@spends
 def settle_all(room: "LocalRoom", mails: list[Mail], shown: "Sequence[int]") -> None:
     """The same for what was claimed together; then raises for claims that lapsed meanwhile."""
     lapsed: list[str] = []
@@ -77,6 +80,7 @@ def see(
     )
 
 
+@spends
 def ack(room: "LocalRoom", what: Mail | str, agent: str | None) -> Delivery:
     """The agent's own word that it has a message. Repeating it is harmless."""
     with Unit(room, prompt=not isinstance(what, Mail)) as tx:
@@ -120,6 +124,7 @@ def _unwatch(tx: "WriteTx", mail: Mail) -> None:
         tx.unwatch(mail.delivery.recipient_id, mail.message.seq)
 
 
+@spends
 def nack(room: "LocalRoom", what: Mail | str, reason: str, agent: str | None) -> Delivery:
     """Refuse a message; its sender gets one bounce with the reason."""
     check_text("reason", reason)

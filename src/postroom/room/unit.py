@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from postroom import label
-from postroom.errors import PostroomError, StoredBut, StoreReadOnly
+from postroom.errors import PostroomError, StoredBut, of_file
 from postroom.model.address import ROOM
 from postroom.model.enclosure import enclose
 
@@ -135,24 +135,29 @@ class Unit:
             _bring(taken, is_stored=False)
             store.abandon(cause)
             if isinstance(cause, OSError):
-                raise StoreReadOnly(f"a promise cannot be withdrawn: {cause}", path=room.home) from cause
+                raise of_file(cause, f"a promise cannot be withdrawn: {cause}", path=room.home) from cause
             raise
         self.is_stored = True
         if room.committed is not None:
             room.committed.append((tx.first_seq, tx.next_seq))
-        posted = tx.posted if tx.posted is not None and tx.posted.sender_id != ROOM else None
         try:
-            _bring(taken, is_stored=True)
-            if label.armed:
-                label.here("after-commit")
-            self._ring(tx)
-            if label.armed:
-                label.here("after-ring")
-            store.tidy()
-            if self._lasting:
-                store.make_lasting()
+            self._finish(tx, taken)
         except Exception as cause:
+            posted = tx.posted if tx.posted is not None and tx.posted.sender_id != ROOM else None
             raise stored_but(posted, cause) from cause
+
+    def _finish(self, tx: "WriteTx", taken: "list[tuple[Courier, Any]]") -> None:
+        """Tell those who wait; what fails from here on does not undo what is stored."""
+        store = self._room.store
+        _bring(taken, is_stored=True)
+        if label.armed:
+            label.here("after-commit")
+        self._ring(tx)
+        if label.armed:
+            label.here("after-ring")
+        store.tidy()
+        if self._lasting:
+            store.make_lasting()
 
     def _ring(self, tx: "WriteTx") -> None:
         room = self._room
