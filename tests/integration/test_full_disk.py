@@ -20,6 +20,8 @@ from postroom.store.sqlite.store import SqliteStore
 from tests.commandline import CommandLine
 from tests.integration.test_bell import _without_descriptors as without_descriptors
 from tests.integration.test_faults import mounted, play
+from tests.relayed import linked
+from tests.served import served
 
 SIZE = Settings().reserve_bytes
 pytestmark = pytest.mark.promise("full-disk-reserve")
@@ -98,6 +100,19 @@ def test_what_frees_space_is_done_with_the_reserve_which_is_there_again_after_it
     assert reserve.held(room.home) == SIZE
     monkeypatch.undo()
     assert verify(room).problems == []
+
+
+def test_a_client_of_the_relay_is_pushed_its_mail_and_what_it_has_seen_is_noted(
+    room: LocalRoom, old: list[str], monkeypatch: pytest.MonkeyPatch
+):
+    with served(room) as web:
+        disk = Disk(room, monkeypatch)
+        with linked(web, "builder") as builder:
+            frames = [builder.mail() for _ in old]
+            assert builder.ask("seen", cursor=frames[-1]["cursor"])["ok"] == {"seen": 3}
+        monkeypatch.undo()
+        assert disk.refused
+        assert [room.receipts(one).deliveries[0].state for one in old] == ["seen"] * 3
 
 
 def test_a_message_is_no_reason_to_spend_the_reserve(room: LocalRoom, monkeypatch: pytest.MonkeyPatch):

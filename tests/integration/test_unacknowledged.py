@@ -200,6 +200,26 @@ def test_a_program_that_dies_over_each_message_that_it_hears_loses_none(
     assert (timed.dead(), state(timed, sent.id)) == ([], "stored")
 
 
+@pytest.mark.promise("relay-silent")
+@pytest.mark.parametrize("route", ["mcp", "http"])
+def test_a_client_that_asks_and_goes_away_before_it_says_more_loses_nothing(
+    timed: LocalRoom, others: Others, route: str
+):
+    sent, later = timed.send("builder", "hello"), timed.send("builder", "later")
+    timed.withdraw(later.id)
+    for n in range(2, 2 + MOST):
+        others.become(n)
+        mail = timed.take("builder", route=route)
+        assert mail is not None
+        assert (mail.id, mail.shown_before) == (sent.id, n > 2)  # it asks, so it gets it at once
+        others.die(n)
+        others.become(100 + n)
+        timed.sweep()
+    assert (timed.dead(), state(timed, sent.id)) == ([], "stored")
+    fresh = timed.send("builder", "fresh")
+    assert timed.take("builder").id == fresh.id  # type: ignore[union-attr]  # it is not in the way of others
+
+
 def test_attempts_that_count_are_counted_among_those_that_do_not(
     timed: LocalRoom, clock: Clock, others: Others
 ):

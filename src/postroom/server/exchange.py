@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from postroom.bell.contract import Waiter
 from postroom.bell.polling import SECONDS
-from postroom.errors import PostroomError, StoreBusy
+from postroom.errors import PostroomError, StoreBusy, StoreFull
 from postroom.model.ladder import Evidence
 from postroom.model.message import Mail, Message, make
+from postroom.room import reserve
 from postroom.room.handout import (
     Claim,
     Cursor,
@@ -323,8 +324,12 @@ class Exchange:
         self._returns.clear()
         if not (rung or proven or returns):
             return True
+        act = partial(self._round, rung, proven, returns)
         try:
-            gone = await self._soon(partial(self._round, rung, proven, returns))
+            try:
+                gone = await self._soon(act)
+            except StoreFull:  # what is claimed, seen or given back needs little, and is worth the reserve
+                gone = await self.do(partial(reserve.spent, self._desk.room, act))
         except Exception as exc:
             if isinstance(exc, PostroomError):
                 _log.warning("mail is handed out later", extra={"facts": {"error": str(exc)}})
