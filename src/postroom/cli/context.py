@@ -131,7 +131,7 @@ class Context:
         self._change = Change(words, id)
 
     def change(self) -> "Change | None":
-        """What this call has changed, if anything."""
+        """Return what this call has stored, if anything."""
         if self._change is not None or self._room is None:
             return self._change
         from postroom.cli.stored import found
@@ -139,7 +139,7 @@ class Context:
         return found(self._room)
 
     def after(self, exc: Exception, command: str) -> Exception:
-        """A failure; where something was stored before it, one that says so."""
+        """Return the failure, or one that says what was stored before it."""
         from postroom.cli.stored import after
 
         return after(exc, command, self)
@@ -161,7 +161,7 @@ class Context:
             raise self._unwritten(exc) from exc
 
     def _unwritten(self, exc: OSError) -> Exception:
-        """What comes of output that nobody takes: whoever has changed something must know that."""
+        """Return the error for output that could not be written: it says what was stored before."""
         problem = PostroomError(f"cannot write to standard output: {exc.strerror}")
         if (change := self.change()) is not None:
             from postroom.cli.stored import failed

@@ -1,4 +1,4 @@
-"""What a command has changed by the time that it fails: then it is not to be given again."""
+"""Find what a command has stored before it failed, so that the user does not give it again."""
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -21,14 +21,14 @@ _BESIDE = frozenset(
 
 
 class Change(NamedTuple):
-    """What was stored: in words, and the message that it is about."""
+    """Describe what was stored: in words, and by the message's id."""
 
     words: str
     id: str = ""
 
 
 def failed(change: Change, exc: Exception) -> StoredBut:
-    """The error that says so."""
+    """Return the error that names the change and the failure after it."""
     if isinstance(exc, StoredBut):
         return exc
     why = exc.strerror if isinstance(exc, OSError) and exc.strerror else str(exc)
@@ -42,7 +42,7 @@ def failed(change: Change, exc: Exception) -> StoredBut:
 
 
 def after(exc: Exception, command: str, context: "Context") -> Exception:
-    """The same failure, or the one that says what was stored before it."""
+    """Return the failure itself, or one that says what was stored before it."""
     is_ours = isinstance(exc, PostroomError) and not isinstance(exc, StoreError)
     if command not in _ONE_CHANGE or is_ours or isinstance(exc, StoredBut):
         return exc
@@ -51,7 +51,7 @@ def after(exc: Exception, command: str, context: "Context") -> Exception:
 
 
 def found(room: Any) -> Change | None:
-    """What this process has committed that a command was asked for; the first message of it."""
+    """Return the change that the command made, by its first message; None if it made none."""
     change: Change | None = None
     for one in room.committed or ():
         if isinstance(one, str):  # of a room elsewhere
@@ -79,7 +79,7 @@ def _about(room: Any, event: Any) -> Change:
 
 
 def _events(room: Any, first: int, last: int) -> list[Any]:
-    """Those of one transaction, or none where even that cannot be read."""
+    """Return the events of one transaction; none where they cannot be read."""
     try:
         return room.store.look().events(str(first - 1), last - first)
     except Exception:

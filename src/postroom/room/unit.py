@@ -100,7 +100,7 @@ class Unit:
         return ways(self._room, list(self.woken))
 
     def ways_after(self, message: "Message") -> "dict[str, Sight]":
-        """As `ways`, of those who get a message that is stored."""
+        """Return `ways` for a message that is stored; a failure says that it is."""
         try:
             return self.ways()
         except Exception as exc:
@@ -170,7 +170,7 @@ class Unit:
 
 
 def stored_but(message: "Message | None", cause: Exception) -> StoredBut:
-    """The error for what fails after a commit: it has the id of the message that is stored."""
+    """Return the error for a failure after a commit: it has the id of the message that is stored."""
     facts = cause.facts if isinstance(cause, PostroomError) else {}
     if message is None:
         return StoredBut(_words("it is stored", cause), **facts)
