@@ -20,8 +20,10 @@ from postroom.daemon import log
 from postroom.daemon.place import log_path
 from postroom.errors import PostroomError
 from postroom.hooks.program import install
+from postroom.model.message import Mail
 from postroom.room import reserve
 from postroom.room.keep import prune
+from postroom.room.listen import Listening
 from postroom.room.local import LocalRoom
 from postroom.room.verify import verify
 from postroom.runtimes import load
@@ -115,6 +117,12 @@ def listen_on_a_full_disk(home: str) -> None:
     say({"first": first, "then": [mail.body for mail in listening]})
 
 
+def taken(room: LocalRoom) -> Mail:
+    mail = room.take("builder", handed=False)
+    assert mail is not None
+    return mail
+
+
 @scene
 def go_on_on_a_full_disk(home: str) -> None:
     """Fill the disk by mail, and then to the last byte; then do what frees space, and what must not."""
@@ -126,9 +134,8 @@ def go_on_on_a_full_disk(home: str) -> None:
     told = []
     for _ in range(300):
         told.append(room.send("builder", MESSAGE).id)
-    done = [room.take("builder") for _ in range(100)]
-    for mail in done:
-        room.ack(mail)
+    for _ in range(100):
+        room.ack(taken(room))
     ballast = os.path.join(os.path.dirname(home), "ballast")
     with open(ballast, "wb", buffering=0) as file:
 
@@ -145,13 +152,13 @@ def go_on_on_a_full_disk(home: str) -> None:
         read = []
         while len(read) < 60:
             stuff()
-            mail = room.take("builder", handed=False)
+            mail = taken(room)
             room.settle(mail)
             read.append(mail.id)
             if len(read) % 2:
                 room.ack(mail)
         stuff()
-        listening = room.listen("builder", timeout=0)
+        listening = Listening(room, "builder", 0)
         heard = [next(listening).id for _ in range(20)]
         listening.close()
         stuff()

@@ -208,6 +208,7 @@ def test_a_frame_of_another_system_goes_to_everybody_else_as_it_came(web: Served
 @pytest.mark.parametrize("name", ["builder", "human:ana"])
 def test_every_frame_for_another_system_has_the_id_of_its_message(web: Served, name: str):
     path = f"{COMPAT}?agent_id=builder" if name == "builder" else COMPAT
+    sent = ""
     for is_labelled in (False, name == "builder"):  # the second time it comes again, or is another message
         with linked(web, name, path=path) as link:
             if not is_labelled:

@@ -11,6 +11,7 @@ import postroom
 from postroom.protocol import wire
 from postroom.room import pause
 from postroom.room.handout import Return, Want, claim_of, hand_out, settle, stand
+from postroom.room.listen import Listening
 from postroom.room.local import LocalRoom
 from postroom.room.offer import guard_lease
 from postroom.room.verify import verify
@@ -141,7 +142,7 @@ def test_a_pause_holds_no_other_mail_back(timed: LocalRoom):
     with timed.write() as tx:
         [mail] = hand_out(tx, timed, Want(stand(builder.id, builder.called), 10, 0))
     assert mail.id == fresh.id
-    with timed.listen("builder", timeout=0) as listening:
+    with Listening(timed, "builder", 0) as listening:
         assert list(listening) == []
     assert timed.take("builder").id == paused.id  # type: ignore[union-attr]
 

@@ -97,8 +97,8 @@ class Distant(RemoteRoom):
         self.committed: list[str] | None = None  # the messages that were stored there; None: not noted
 
     def call(self, operation: str, /, *, patience: float = 0.0, **args: Any) -> Any:
-        found = super().call(operation, patience=patience, **args)
-        if self.committed is not None and operation in _CHANGES and isinstance(found, dict):
+        found: Any = super().call(operation, patience=patience, **args)
+        if self.committed is not None and operation in _CHANGES:
             document = cast("Json", found)
             self.committed.append(str(document.get("id") or document.get("message") or ""))
         return found

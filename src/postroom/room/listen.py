@@ -139,9 +139,9 @@ class Listening(Iterator[Mail]):
         look = self._room.store.look()
         found = look.ready(self.agent, self._reads, self._name)
         if any(mail.delivery.is_paused for mail in found):
-            now = self._room.store.clock()
-            over = [mail for mail in found if mail.delivery.is_paused and is_due(mail.delivery.due_at, now)]
-            found = over[:1] or look.pushable(self.agent, self._reads, self._name)
+            if is_due(found[0].delivery.due_at, self._room.store.clock()):
+                return found[0]  # its pause is over, and nothing has noted that yet
+            found = look.pushable(self.agent, self._reads, self._name)
         self._reads = min(self._reads * 2, _MOST_READ) if len(found) == self._reads else 1
         if not found:
             return None
