@@ -41,6 +41,7 @@ def _own_environment(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pyte
     nobody = str(tmp_path_factory.getbasetemp() / "nobody")
     monkeypatch.setenv("HOME", nobody)
     monkeypatch.setenv("POSTROOM_SENDER_RATE", "0")  # tests send as fast as they can
+    monkeypatch.setenv("POSTROOM_RESERVE_BYTES", "0")  # there are thousands of rooms
     monkeypatch.setenv("POSTROOM_HTTP_PORT", "0")  # two daemons at once cannot have the same
     for name in ("XDG_DATA_HOME", "XDG_CONFIG_HOME"):
         monkeypatch.delenv(name, raising=False)

@@ -14,12 +14,18 @@ from typing import Any
 
 import postroom
 from postroom import label
+from postroom.cli.commands.status import gather
 from postroom.config import Settings
 from postroom.daemon import log
 from postroom.daemon.place import log_path
 from postroom.errors import PostroomError
 from postroom.hooks.program import install
+from postroom.model.message import Mail
+from postroom.room import reserve
+from postroom.room.keep import prune
+from postroom.room.listen import Listening
 from postroom.room.local import LocalRoom
+from postroom.room.verify import verify
 from postroom.runtimes import load
 from postroom.setup.plan import commands
 from tests.hooking import ClaudeCode
@@ -109,6 +115,70 @@ def listen_on_a_full_disk(home: str) -> None:
     os.unlink(ballast)
     listening = room.listen("builder", timeout=0.01)
     say({"first": first, "then": [mail.body for mail in listening]})
+
+
+def taken(room: LocalRoom) -> Mail:
+    mail = room.take("builder", handed=False)
+    assert mail is not None
+    return mail
+
+
+@scene
+def go_on_on_a_full_disk(home: str) -> None:
+    """Fill the disk by mail, and then to the last byte; then do what frees space, and what must not."""
+    room = enter(home, "planner")
+    for agent in ("planner", "builder"):
+        room.join(agent)
+    reserve.keep(room)
+    kept = reserve.held(home)
+    told = []
+    for _ in range(300):
+        told.append(room.send("builder", MESSAGE).id)
+    for _ in range(100):
+        room.ack(taken(room))
+    ballast = os.path.join(os.path.dirname(home), "ballast")
+    with open(ballast, "wb", buffering=0) as file:
+
+        def stuff() -> None:
+            for size in (1 << 20, 4096, 1):
+                try:
+                    while True:
+                        file.write(bytes(size))
+                except OSError:
+                    pass
+
+        stuff()
+        sending, report = outcome(lambda: room.send("builder", MESSAGE * 100)), gather(room)
+        read = []
+        while len(read) < 60:
+            stuff()
+            mail = taken(room)
+            room.settle(mail)
+            read.append(mail.id)
+            if len(read) % 2:
+                room.ack(mail)
+        stuff()
+        listening = Listening(room, "builder", 0)
+        heard = [next(listening).id for _ in range(20)]
+        listening.close()
+        stuff()
+        again = outcome(lambda: room.send("builder", MESSAGE * 100))
+        pruned = prune(room, room.now() + 1)
+        verified = verify(room, deep=False).problems
+        held = reserve.held(home)
+    after = [outcome(lambda: room.send("builder", "a short one")) for _ in range(3)]
+    os.unlink(ballast)
+    reserve.keep(room)
+    prune(room, room.now() + 1)
+    healthy = gather(room)["store"]["full"]
+    left = [mail.id for mail in room.peek("builder", limit=500)]
+    say({
+        "kept": kept, "sending": [sending, again], "order": [*read, *heard] == told[100:180],
+        "full": report["store"]["full"], "pruned": pruned.messages,
+        "warned": [text for text in report["warnings"] if "full" in text],
+        "problems": verified + verify(room, deep=True).problems, "held": held, "after": after,
+        "then": reserve.held(home), "healthy": healthy, "left": len(left), "sound": sound(home),
+    })  # fmt: skip
 
 
 class Installed(ClaudeCode):

@@ -37,6 +37,7 @@ class Settings(NamedTuple):
     max_payload_bytes: int = 262_144
     max_attachment_bytes: int = 26_214_400
     spill_bytes: int = 16_384
+    reserve_bytes: int = 4 << 20
     journal_rotate_bytes: int = 8_388_608
     claude_teams: str = "off"
     record_tools: str = "off"
@@ -85,6 +86,7 @@ HELP = {
     "max_payload_bytes": "the largest payload or metadata accepted, as JSON",
     "max_attachment_bytes": "the largest file that may be attached",
     "spill_bytes": "a body larger than this is shown to an agent as its beginning and the path of a file",
+    "reserve_bytes": "how much of the disk a room keeps, so that mail can be read on a full one; 0: nothing",
     "journal_rotate_bytes": "the size at which a journal file is closed and gzipped",
     "claude_teams": "`on`: mail may go into the inboxes of teams of Claude Code (`postroom teams`), which"
     " nothing documents; `off`: it may not",

@@ -28,7 +28,8 @@
     └── StoreError              the room's file cannot serve
         ├── StoreBusy           ├── StoreFull          ├── StoreReadOnly
         ├── StoreCorrupt        ├── StoreNewer         ├── StoreForeign
-        ├── StoreNetworked      ├── JournalBroken      └── Unreachable
+        ├── StoreNetworked      ├── JournalBroken      ├── Unreachable
+        ├── StoredBut           └── NoDescriptors
 
 A class's docstring is its default message. `code` is stable: scripts and the wire rely on it.
 """
@@ -476,7 +477,14 @@ class StoreFull(StoreError):
     """The disk is full: nothing was stored."""
 
     code = "store_full"
-    hint = "Free some space, or move the room: set POSTROOM_HOME."
+    hint = "Free some space, forget old mail (postroom prune), or move the room: set POSTROOM_HOME."
+
+
+class NoDescriptors(StoreError):
+    """No file can be opened: too many are open."""
+
+    code = "no_descriptors"
+    hint = "Nothing was stored. Close some, or allow more (ulimit -n), and try again."
 
 
 class StoreReadOnly(StoreError):
@@ -521,11 +529,34 @@ class Unreachable(StoreError):
     hint = "See that its daemon runs (postroom status, there), and that the address is right."
 
 
+class StoredBut(StoreError):
+    """It is stored, but something after that failed."""
+
+    code = "stored_but"
+    hint = "Do not give it again. See: postroom sent"
+
+    @property
+    def id(self) -> str:
+        """The message that is stored; empty where the change was about none."""
+        return str(self.facts.get("id") or "")
+
+
 class JournalBroken(StoreError):
     """The journals do not tell one consistent story."""
 
     code = "journal_broken"
     hint = "Check the store itself: postroom verify"
+
+
+def of_file(exc: OSError, what: str, **facts: Any) -> StoreError:
+    """The error of ours for a system's error about a file of the room."""
+    import errno  # noqa: PLC0415 - only where something failed
+
+    if exc.errno in (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)):
+        return StoreFull(f"no space left: {what}", **facts)
+    if exc.errno in (errno.EMFILE, errno.ENFILE):
+        return NoDescriptors(f"too many files are open: {what}", **facts)
+    return StoreReadOnly(what, **facts)
 
 
 def told(said: dict[str, Any], otherwise: type[PostroomError] = PostroomError) -> PostroomError:

@@ -8,6 +8,7 @@ PRIORITIES = ("urgent", "high", "normal", "low")
 ROOM = "postroom"
 LEASE = 15_000
 MOST_UNPROVEN = 5
+PAUSES = (0, 1, 5, 15, 60, 300, 900, 3600)  # seconds
 LAST = 1 << 40  # where a letter stands of which only the room knows the number
 
 
@@ -34,6 +35,8 @@ class Letter:
     labelled: bool = False
     attempts: int = 0
     unproven: int = 0
+    counted: int = 0  # of those, what brings it nearer to being dead
+    paused: bool = False  # after listeners that ended without a word
     claimer: str | None = None
     due: int | None = None
     shown: bool = False  # somebody may have read it
@@ -81,16 +84,19 @@ class Model:
                     self.end(letter, "expired")
                 elif letter.held:
                     letter.held, letter.due = False, letter.expires
+                elif letter.state == "stored":
+                    letter.paused, letter.due = False, letter.expires
                 else:
                     self.give_back(letter)
 
     def end(self, letter: Letter, state: str) -> None:
         letter.state, letter.due, letter.held = state, None, False
 
-    def give_back(self, letter: Letter, *, lost: bool = False) -> None:
+    def give_back(self, letter: Letter, *, lost: bool = False, silent: bool = False) -> None:
+        """`silent`: of a listener that ended without a word."""
         if letter.expires is not None and letter.expires <= self.now:
             self.end(letter, "expired")
-        elif not lost and letter.unproven + 1 >= MOST_UNPROVEN:
+        elif not lost and not silent and letter.counted + 1 >= MOST_UNPROVEN:
             self.end(letter, "dead")
             self.bounce(letter)
         else:
@@ -98,8 +104,12 @@ class Model:
             if lost:
                 letter.shown = letter.labelled  # that it came to nothing is known
             else:
+                if silent and letter.unproven:
+                    again = self.now + 1000 * PAUSES[min(letter.unproven, len(PAUSES) - 1)]
+                    letter.paused, letter.due = True, min(again, letter.expires or again)
                 letter.labelled = True
                 letter.unproven += 1
+                letter.counted += not silent
 
     def bounce(self, letter: Letter) -> None:
         if letter.sender != ROOM:
@@ -151,7 +161,8 @@ class Model:
             self.clear_lease(agent, me)
         self.reap(agent)
         if name is None:
-            letter = next(iter(self.ready(agent)), None)
+            waiting = self.ready(agent)
+            letter = next((one for one in waiting if not one.paused), waiting[0] if waiting else None)
             if letter is None:
                 return None
         else:
@@ -170,6 +181,7 @@ class Model:
 
     def claim(self, letter: Letter, me: str) -> None:
         letter.state, letter.claimer, letter.fresh, letter.due = "offered", me, False, None
+        letter.paused = False
         letter.attempts += 1
 
     def give_up(self, letter: Letter, attempt: int) -> None:
@@ -225,6 +237,7 @@ class Model:
         if letter.state != "dead":
             raise No("illegal_move")
         letter.state, letter.unproven, letter.due = "stored", 0, letter.expires
+        letter.counted = 0
 
     # listening
 
@@ -237,7 +250,7 @@ class Model:
             raise No("mailbox_leased")
         if lease.in_hand is not None and (letter := self.letters[lease.in_hand]).state == "stored":
             self.claim(letter, lease.holder)
-            self.give_back(letter)
+            self.give_back(letter, silent=True)
         del self.leases[agent]
 
     def listen(self, agent: str, me: str) -> None:
@@ -250,13 +263,19 @@ class Model:
 
     def look(self, agent: str) -> Letter | None:
         """What the listener is shown next."""
-        letter = next(iter(self.ready(agent)), None)
+        letter = self.pushable(agent)
         if letter is not None and letter.due is not None and letter.due <= self.now:
             self.sweep([agent])
-            letter = next(iter(self.ready(agent)), None)
+            letter = self.pushable(agent)
         if letter is not None:
             self.leases[agent].in_hand = letter.name
         return letter
+
+    def pushable(self, agent: str) -> Letter | None:
+        waiting = self.ready(agent)
+        if waiting and waiting[0].due is not None and waiting[0].due <= self.now:
+            return waiting[0]
+        return next((one for one in waiting if not one.paused), None)
 
     def next(self, agent: str, me: str) -> None:
         """What is in hand has been seen."""
@@ -275,6 +294,9 @@ class Model:
         self.tick()
         lease = self.leases.pop(agent)
         if lease.in_hand is not None and (letter := self.letters[lease.in_hand]).state == "stored":
+            if letter.labelled:
+                self.claim(letter, lease.holder)
+                self.give_back(letter, silent=True)
             letter.labelled, letter.fresh = True, False
 
     def copy(self) -> "Model":

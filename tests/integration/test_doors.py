@@ -205,6 +205,19 @@ def test_a_frame_of_another_system_goes_to_everybody_else_as_it_came(web: Served
         assert builder.raw()["metadata"]["error"] == "invalid_body"
 
 
+@pytest.mark.parametrize("name", ["builder", "human:ana"])
+def test_every_frame_for_another_system_has_the_id_of_its_message(web: Served, name: str):
+    path = f"{COMPAT}?agent_id=builder" if name == "builder" else COMPAT
+    sent = ""
+    for is_labelled in (False, name == "builder"):  # the second time it comes again, or is another message
+        with linked(web, name, path=path) as link:
+            if not is_labelled:
+                sent = web.room.send("builder", "x", metadata={"id": "not this one", "cursor": "nor this"}).id
+            frame = link.raw()
+            assert (frame["id"], frame["metadata"]["id"]) == (sent, sent)
+            assert frame["metadata"].get("shown_before", False) == is_labelled
+
+
 def test_what_another_system_was_pushed_is_seen_with_its_next_frame_and_else_comes_again(web: Served):
     first = web.room.send("builder", "one").id
     with compat(web, "builder") as builder:

@@ -26,6 +26,7 @@ def write(home: Path, text: str) -> Path:
 def _usual(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without what is set for all other tests."""
     monkeypatch.delenv("POSTROOM_SENDER_RATE")
+    monkeypatch.delenv("POSTROOM_RESERVE_BYTES")
     monkeypatch.delenv("POSTROOM_HTTP_PORT")
 
 

@@ -30,6 +30,10 @@ class Waiter(Protocol):
         """Whether no ring can reach it any more: where it was bound, somebody has removed it."""
         ...
 
+    def renew(self) -> bool:
+        """Bind again if the waiter is lost. True if it did: its descriptor is another one, so look again."""
+        ...
+
     def close(self) -> None: ...
 
 

@@ -243,22 +243,25 @@ class LocalWaiter:
     enclosure = b""
 
     def __init__(self, directory: str, wish: str) -> None:
-        host.private_directory(directory)
-        self._remove_earlier_boots(directory)
-        self.path = f"{directory}/{_boot()}{os.urandom(6).hex()}{wish}"
+        self._directory, self._wish = directory, wish
         self.forget: Callable[[], object] | None = None
         self._longest = _LONGEST_ENCLOSURE if wish == _WANTS_ENCLOSURES else 1
         self._pid = os.getpid()
-        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        self._socket.setblocking(False)
+        self._bind()
+
+    def _bind(self) -> None:
+        host.private_directory(self._directory)
+        self._remove_earlier_boots(self._directory)
+        bound, path = _sender(), f"{self._directory}/{_boot()}{os.urandom(6).hex()}{self._wish}"
         try:
-            for path in _reachable([self.path]):
-                self._socket.bind(path)
+            for address in _reachable([path]):
+                bound.bind(address)
         except OSError:
-            self._socket.close()
+            bound.close()
             raise
+        self._socket, self.path = bound, path
         self._poll = select.poll()
-        self._poll.register(self._socket, select.POLLIN)
+        self._poll.register(bound, select.POLLIN)
 
     def _remove_earlier_boots(self, directory: str) -> None:
         for name in os.listdir(directory) if host.boot() else ():
@@ -289,6 +292,17 @@ class LocalWaiter:
 
     def is_lost(self) -> bool:
         return not os.path.lexists(self.path)
+
+    def renew(self) -> bool:
+        if self._pid != os.getpid() or self._socket.fileno() < 0 or not self.is_lost():
+            return False
+        lost = self._socket
+        try:
+            self._bind()
+        except OSError:  # as when it was made: the next sweep tries again
+            return False
+        lost.close()
+        return True
 
     def close(self) -> None:
         if self.forget is not None:

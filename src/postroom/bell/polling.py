@@ -48,4 +48,7 @@ class PollingWaiter:
     def is_lost(self) -> bool:
         return False
 
+    def renew(self) -> bool:
+        return False
+
     def close(self) -> None: ...

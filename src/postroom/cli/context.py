@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
     from postroom.cli.distant import Distant
+    from postroom.cli.stored import Change
     from postroom.room.local import LocalRoom
 
 
@@ -25,6 +26,7 @@ class Context:
         self.out = standard_output()
         self.json = bool(getattr(args, "json", False))
         self.quiet = bool(getattr(args, "quiet", False))
+        self._change: Change | None = None
 
     def check(self, args: "argparse.Namespace") -> None:
         """Refuse what no store and no file name can hold, before anything is opened."""
@@ -61,6 +63,7 @@ class Context:
                 from postroom.room.local import open_as_usual
 
                 self._room, self.refused = open_as_usual(args.home, args.project), exc
+            self._room.committed = []
             if args.caller:
                 self._room.claim(args.caller)
             elif witness := self._room.scope.witness:
@@ -92,6 +95,7 @@ class Context:
             address, token=token, agent=args.caller or (None if token else found("POSTROOM_AGENT")),
             project=args.project or found("POSTROOM_PROJECT"),
         )  # fmt: skip
+        room.committed = []
         return cast("LocalRoom", room)
 
     def project(self) -> str:
@@ -118,25 +122,52 @@ class Context:
                 "To stand in that one: --project, or POSTROOM_PROJECT"
             )
 
+    # what was changed
+
+    def stored(self, words: str, id: str = "") -> None:
+        """Note a change that the room itself does not know of: a failure from here on says so."""
+        from postroom.cli.stored import Change
+
+        self._change = Change(words, id)
+
+    def change(self) -> "Change | None":
+        """Return what this call has stored, if anything."""
+        if self._change is not None or self._room is None:
+            return self._change
+        from postroom.cli.stored import found
+
+        return found(self._room)
+
+    def after(self, exc: Exception, command: str) -> Exception:
+        """Return the failure, or one that says what was stored before it."""
+        from postroom.cli.stored import after
+
+        return after(exc, command, self)
+
     # printing
 
     def put(self, text: str) -> None:
         """Data for people, on standard output."""
         try:
             self.out.write(text)
-        except BrokenPipeError:
-            raise
         except OSError as exc:
-            raise PostroomError(f"cannot write to standard output: {exc.strerror}") from exc
+            raise self._unwritten(exc) from exc
 
     def put_bytes(self, content: bytes) -> None:
         """What somebody attached, just as it is."""
         try:
             self.out.write_bytes(content)
-        except BrokenPipeError:
-            raise
         except OSError as exc:
-            raise PostroomError(f"cannot write to standard output: {exc.strerror}") from exc
+            raise self._unwritten(exc) from exc
+
+    def _unwritten(self, exc: OSError) -> Exception:
+        """Return the error for output that could not be written: it says what was stored before."""
+        problem = PostroomError(f"cannot write to standard output: {exc.strerror}")
+        if (change := self.change()) is not None:
+            from postroom.cli.stored import failed
+
+            return failed(change, problem)
+        return exc if isinstance(exc, BrokenPipeError) else problem
 
     def put_table(
         self,

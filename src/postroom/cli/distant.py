@@ -1,6 +1,6 @@
 """A room elsewhere as commands use one: what its API does is done, what needs its files is refused."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from postroom.clock import wall
 from postroom.errors import NotHere, UnknownMessage
@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from postroom.model.message import Agent, AgentStatus, Delivery, Event, Json, Mail, Message
     from postroom.room.glance import Glance
     from postroom.room.identity import Witness
+
+
+_CHANGES = frozenset(("send", "reply", "forward", "decide", "ack", "nack", "withdraw"))
 
 
 class _Scope:
@@ -91,6 +94,14 @@ class Distant(RemoteRoom):
         self._token, self._where = token, project
         self._rows: list[Json] | None = None
         self.scope, self.store = _Scope(), _Store(self)
+        self.committed: list[str] | None = None  # the messages that were stored there; None: not noted
+
+    def call(self, operation: str, /, *, patience: float = 0.0, **args: Any) -> Any:
+        found: Any = super().call(operation, patience=patience, **args)
+        if self.committed is not None and operation in _CHANGES:
+            document = cast("Json", found)
+            self.committed.append(str(document.get("id") or document.get("message") or ""))
+        return found
 
     @property
     def home(self) -> str:

@@ -10,13 +10,14 @@ from postroom.cli.output import Output, one_line
 if TYPE_CHECKING:
     import argparse
 
-DONE, FAILED, USAGE, NOT_FOUND, TIMED_OUT, REFUSED = range(6)
+DONE, FAILED, USAGE, NOT_FOUND, TIMED_OUT, REFUSED, STORED_BUT = range(7)
 
 _CODES: tuple[tuple[type[errors.PostroomError], int], ...] = (
     (errors.UsageError, USAGE),
     (errors.NotFound, NOT_FOUND),
     (errors.TimedOut, TIMED_OUT),
     (errors.Refused, REFUSED),
+    (errors.StoredBut, STORED_BUT),
 )
 
 

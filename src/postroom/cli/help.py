@@ -91,6 +91,6 @@ def overview(out: Output) -> str:
         "",
         "Settings: postroom help settings.",
         "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not found, 4 timed out,",
-        "5 refused.",
+        "5 refused, 6 stored, but something after that failed.",
     ]
     return "\n".join(lines) + "\n"

@@ -134,6 +134,7 @@ _WAITS = {
     Reason.BACKGROUND.value: "another program has its agent's terminal",
     Reason.TOO_LONG.value: "its agent's terminal is too small to show it: make it larger",
     Reason.UNKNOWN_SCREEN.value: "its agent's screen shows nothing that we know: postroom screen NAME",
+    Reason.UNACKNOWLEDGED.value: "its connections ended before they acknowledged it",
     Reason.STOP_CAP.value: "its agent has gone on for mail three times; now a person's word, or ten minutes",
 }
 
@@ -171,7 +172,12 @@ def _why(delivery: "Delivery", attempts: "list[Attempt]") -> list[str]:
             lines.append(f"waits: {_HELD.get(delivery.reason, delivery.reason)}{due}")
         else:
             why = delivery.reason if ended(delivery.state) else _WAITS.get(delivery.reason, delivery.reason)
-            lines.append(("because: " if ended(delivery.state) else "waits: ") + one_line(why))
+            again = (
+                f"; pushed again at {clock(delivery.due_at)}"
+                if delivery.is_paused and delivery.due_at
+                else ""
+            )
+            lines.append(("because: " if ended(delivery.state) else "waits: ") + one_line(why) + again)
     if delivery.evidence is not None:
         lines.append(f"evidence: {_EVIDENCE[delivery.evidence.value]} ({delivery.evidence})")
     if delivery.shown_before:

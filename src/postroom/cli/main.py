@@ -92,8 +92,9 @@ def _run(argv: list[str], closing: bool, given: dict[str, object]) -> int:
     except Exception as exc:
         from postroom.cli.fault import complete
 
+        exc = context.after(exc, name)
         complete(exc, name, args)
-        raise
+        raise exc
     finally:
         context.finish(closing=closing)
 

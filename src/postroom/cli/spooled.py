@@ -42,6 +42,7 @@ def spool(
         raise StoreReadOnly(
             f"{problem}; nor can it be spooled: {exc}", hint=problem.hint, path=home
         ) from None
+    context.stored(f"letter {new[-8:]} is spooled", new)
     _show(new, path, context, "of this session" if session else "in this workspace")
     if getattr(args, "wait", None) is not None:
         from postroom.errors import TimedOut

@@ -31,6 +31,7 @@ from postroom.daemon.watcher import Watches
 from postroom.daemon.web import Web
 from postroom.errors import PostroomError, StoreNewer, UnknownAgent
 from postroom.model.message import Json
+from postroom.room import reserve
 from postroom.room.local import LocalRoom
 
 if TYPE_CHECKING:
@@ -147,6 +148,7 @@ class Daemon:
             if keeper.is_over and self._reseat.look(keeper.manifest):
                 self._rings.put(None)
         self._version = version
+        reserve.keep(self.room)
         for party in self._sweep.run(self.keepers):
             log.note("rung again", agent=party)
 

@@ -126,8 +126,8 @@ class Spans:
                 host.replace(self._path, cursor.encode())
             elif over:
                 return
-            else:
-                waiter.wait(_SWEEP)
+            elif not waiter.wait(_SWEEP):
+                waiter.renew()
 
     def _next(self, cursor: str) -> tuple[list[Told], str]:
         """What is to be told, and up to where that goes."""

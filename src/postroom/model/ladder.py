@@ -114,6 +114,9 @@ class Reason(StrEnum):
     OFFLINE = "offline"
     WAKING = "waking"
     UNPROVEN = "unproven"
+    UNACKNOWLEDGED = (
+        "unacknowledged"  # connections ended before they acknowledged it; it is pushed again later
+    )
     MUTED = "muted"
     PAUSED = "paused"
     QUIET_HOURS = "quiet_hours"

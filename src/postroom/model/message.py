@@ -130,6 +130,11 @@ class Delivery(NamedTuple):
         """Whether its sender set a time that has not come. What else is held, its recipient may ask for."""
         return self.held and self.reason == "scheduled"
 
+    @property
+    def is_paused(self) -> bool:
+        """Return True if no connection is pushed it before `due_at`: earlier ones did not acknowledge it."""
+        return self.reason == "unacknowledged"
+
 
 def first_delivery(m: Message, recipient: str, address: str, *, held: bool = False) -> Delivery:
     """The delivery of a message that has not been offered yet."""

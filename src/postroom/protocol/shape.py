@@ -64,7 +64,7 @@ SHAPES: dict[str, Json] = {
          "seq": NUMBER, "priority": TEXT, "held": YES, "unproven": NUMBER, "due_at": MOMENT,
          "handed_at": MOMENT},
         stored_at=MOMENT, offered_at=MOMENT, seen_at=MOMENT, acked_at=MOMENT, ended_at=MOMENT,
-        held_until=MOMENT, reach=TEXT, session=_SESSION,
+        held_until=MOMENT, next_attempt_at=MOMENT, reach=TEXT, session=_SESSION,
     ),
     "Mail": also("Message", {"state": TEXT, "shown_before": YES, "delivery": ref("Delivery")}, claim=MAYBE),
     "Sent": document(

@@ -80,6 +80,8 @@ def delivery(d: Delivery, reach: str | None = None, way: "Sight | None" = None) 
             document[rung] = iso(at)
     if d.held:
         document["held_until"] = iso(d.due_at)
+    if d.is_paused:
+        document["next_attempt_at"] = iso(d.due_at)
     if reach is not None:
         document["reach"] = reach
     if way is not None:

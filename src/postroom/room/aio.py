@@ -286,6 +286,7 @@ class AsyncRoom:
             await asyncio.sleep(min(SECONDS, pause))
         else:
             await _readable(waiter, pause)
+            waiter.renew()
         await self.call(self.room.sweep)
 
     async def close(self) -> None:

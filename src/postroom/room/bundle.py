@@ -11,6 +11,7 @@ from postroom.model import ids
 from postroom.model.message import Mail
 from postroom.room import directory
 from postroom.room.offer import claim, context, put_in_order
+from postroom.room.reserve import spends
 from postroom.room.unit import Unit
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ class Bundle:
         self.frame = frame
 
 
+@spends
 def take_bundle(
     room: "LocalRoom", agent: str | None, *, budget: int, route: str, claimer: str = ""
 ) -> Bundle | None:

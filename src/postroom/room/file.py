@@ -5,7 +5,6 @@ once that process is gone.
 """
 
 import contextlib
-import errno
 import functools
 import gzip
 import os
@@ -14,7 +13,7 @@ from collections.abc import Callable, Iterable
 from typing import ParamSpec, TypeVar
 
 from postroom import host
-from postroom.errors import StoreFull, StoreReadOnly
+from postroom.errors import of_file
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -29,9 +28,7 @@ def tells_of_files(function: Callable[P, T]) -> Callable[P, T]:
             return function(*args, **kwargs)
         except OSError as exc:
             facts = {"path": exc.filename, "cause": exc.strerror}
-            if exc.errno == errno.ENOSPC:
-                raise StoreFull(f"no space left for {exc.filename or 'the journals'}", **facts) from exc
-            raise StoreReadOnly(f"{exc.filename}: {exc.strerror}", **facts) from exc
+            raise of_file(exc, f"{exc.filename or 'the journals'}: {exc.strerror}", **facts) from exc
 
     return telling
 

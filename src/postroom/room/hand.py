@@ -16,10 +16,9 @@ import mmap
 import os
 import struct
 from _thread import allocate_lock
-from errno import ENOSPC
 
 from postroom import host
-from postroom.errors import StoreFull, StoreReadOnly
+from postroom.errors import StoreReadOnly, of_file
 
 NOTHING, REACHING = 0, (1 << 64) - 1
 _WORD, _WORDS = struct.Struct("=Q"), struct.Struct("=QQQ")
@@ -48,9 +47,9 @@ class Hand:
                 self._note = memoryview(mmap.mmap(descriptor, _WORDS.size)).cast("Q")
             finally:
                 os.close(descriptor)
-        except (OSError, ValueError) as exc:
-            if getattr(exc, "errno", 0) == ENOSPC:
-                raise StoreFull(f"no space left to note what is in hand: {exc}", path=self._path) from exc
+        except OSError as exc:
+            raise of_file(exc, f"cannot note what is in hand: {exc}", path=self._path) from exc
+        except ValueError as exc:
             raise StoreReadOnly(f"cannot note what is in hand: {exc}", path=self._path) from exc
 
     def begin(self, fence: int) -> None:

@@ -134,6 +134,8 @@ def hand_out(tx: "WriteTx", room: "LocalRoom", want: Want) -> list[Mail]:
     if first is None or want.most < 1:
         return []
     waiting = [first] if want.most == 1 else tx.ready(at.party, want.most, at.called)
+    if any(mail.delivery.is_paused for mail in waiting):
+        waiting = tx.pushable(at.party, want.most, at.called)
     return [
         claim(
             tx, mail, route=ROUTE, context=at.context, handed=True, lease=0, claimer=at.claimer,

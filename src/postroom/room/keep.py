@@ -8,8 +8,9 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from postroom import label
+from postroom.errors import StoreFull
 from postroom.model.message import Message
-from postroom.room import blob, digest, file, journal, line, segment, snapshot, spill
+from postroom.room import blob, digest, file, journal, line, reserve, segment, snapshot, spill
 from postroom.room.unit import EVERYONE
 from postroom.text import encode
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from postroom.room.local import LocalRoom
 
 MESSAGES, EVENTS = 500, 5000  # removed in one transaction
+FEW_MESSAGES, FEW_EVENTS = 20, 200  # the same where the disk is full
 _SAMPLE, _SHORTEST = 48, 12
 
 
@@ -38,36 +40,57 @@ class Redacted(NamedTuple):
     copies: list[str]  # of the room before a restore, under the same home; they were left alone
 
 
-@file.tells_of_files
 def prune(room: "LocalRoom", before: int) -> Pruned:
-    """Forget messages all of whose deliveries ended before a moment, and the events up to then."""
+    """Forget messages all of whose deliveries ended before a moment, and the events up to then.
+
+    On a full disk it does so in small steps, with the room's reserve. What needs more space than that, the
+    snapshot, is left to the next prune: until then the journals keep all they have.
+    """
+    try:
+        return _prune(room, before, MESSAGES, EVENTS)
+    except StoreFull:
+        return reserve.borrowed(room, lambda: _prune(room, before, FEW_MESSAGES, FEW_EVENTS, is_full=True))
+
+
+@file.tells_of_files
+def _prune(
+    room: "LocalRoom", before: int, most: int, events_at_once: int, *, is_full: bool = False
+) -> Pruned:
     journal.sync(room)
     messages = after = 0
     done = True
-    while (batch := _prune_batch(room, before, after)) is not None:
+    while (batch := _prune_batch(room, before, after, most, events_at_once)) is not None:
+        if is_full:
+            reserve.empty_log(room)
         label.here("prune-batch")
         done = False
         messages += len(batch)
         after = batch[-1] if batch else after
-    room.store.search().sweep()
-    events = journal.directory(room)
-    if not done or (room.store.whole().first() > 1 and not snapshot.listed(events)):
-        snapshot.take(room)
-    lines = _trim(room)
     blob.sweep(room)
     spill.sweep(room)
+    events, lines = journal.directory(room), 0
+    try:
+        room.store.search().sweep()
+        if not done or (room.store.whole().first() > 1 and not snapshot.listed(events)):
+            snapshot.take(room)
+        lines = _trim(room)
+    except StoreFull:
+        if not is_full:
+            raise
     room.bell.ring((EVERYONE,))
     taken = snapshot.listed(events)
     return Pruned(messages, room.store.whole().first(), lines, taken[-1].seq if taken else None)
 
 
-def _prune_batch(room: "LocalRoom", before: int, after: int) -> list[int] | None:
+def _prune_batch(
+    room: "LocalRoom", before: int, after: int, most: int, events_at_once: int
+) -> list[int] | None:
     """Remove a page of messages and of events; None when there was nothing to remove."""
     with room.store.write() as tx:
         journal.drain(room, tx)  # what is forgotten must have been told
         whole, before = room.store.whole(), min(before, tx.now)
-        batch = tx.prunable(before, after, MESSAGES)
-        cut = whole.cut(before, EVENTS, tx.next_seq)
+        batch = tx.prunable(before, after, most)
+        cut = whole.cut(before, events_at_once, tx.next_seq)
         if cut <= whole.first():
             cut = None
         if not batch and cut is None:

@@ -6,6 +6,7 @@ then the program may still die over it, and then it is offered again, labelled.
 
 import os
 from collections.abc import Iterator
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from postroom.room import one
 from postroom.room.deferral import is_deferred
 from postroom.room.hand import NOTHING
 from postroom.room.offer import claim, context, guard_lease
+from postroom.room.reserve import spent
 from postroom.room.rest import keep_resting
 from postroom.room.settle import see
 from postroom.room.sweep import give_back, is_due, is_offered, reap
@@ -51,8 +53,8 @@ class Listening(Iterator[Mail]):
         self.waiter = room.bell.waiter(self.agent, enclosures=enclosures)
         self._closed = True
         try:
-            self._hand.open()
-            self._fence = self._take_lease()
+            spent(room, self._hand.open)
+            self._fence = spent(room, self._take_lease)
             self._closed = False
             self._hand.begin(self._fence)
         except BaseException:
@@ -104,7 +106,10 @@ class Listening(Iterator[Mail]):
                     break
                 if is_due(mail.delivery.due_at, self._room.store.clock()):
                     self._room.sweep(self.agent)  # it has expired, and nobody had noticed yet
-                elif not one.is_one(mail.message) or (mail := self._claim(mail)) is not None:
+                elif (
+                    not one.is_one(mail.message)
+                    or (mail := spent(self._room, partial(self._claim, mail))) is not None
+                ):
                     break
             self._take_in_hand(mail)
         except BaseException:
@@ -132,7 +137,12 @@ class Listening(Iterator[Mail]):
             return self._ahead.pop()
         if self.waiter.enclosure and (mail := self._enclosed()):
             return mail
-        found = self._room.store.look().ready(self.agent, self._reads, self._name)
+        look = self._room.store.look()
+        found = look.ready(self.agent, self._reads, self._name)
+        if any(mail.delivery.is_paused for mail in found):
+            if is_due(found[0].delivery.due_at, self._room.store.clock()):
+                return found[0]  # its pause is over, and nothing has noted that yet
+            found = look.pushable(self.agent, self._reads, self._name)
         self._reads = min(self._reads * 2, _MOST_READ) if len(found) == self._reads else 1
         if not found:
             return None
@@ -163,6 +173,8 @@ class Listening(Iterator[Mail]):
             if not self._hand.clear():  # last: who is interrupted before is still contested
                 raise StaleClaim("the room was restored: listen again")
             found = tx.ready(self.agent, 1, self._name)
+            if found and found[0].delivery.is_paused:
+                found = tx.pushable(self.agent, 1, self._name)
             return found[0] if found else None
         finally:
             self._room.store.rollback()
@@ -186,7 +198,7 @@ class Listening(Iterator[Mail]):
         if self._room.acked != (self.agent, mail.id):  # or the program has said so itself
             now = self._room.store.look().refresh(mail)
             if now is not None and now.delivery.state in (State.STORED, State.OFFERED):
-                self._settle(mail)
+                spent(self._room, lambda: self._settle(mail))
         self._in_hand = None  # not before: if that failed, it is still what was shown
         self._hand.hold(NOTHING)
 
@@ -212,11 +224,7 @@ class Listening(Iterator[Mail]):
             return
         self._closed = True
         try:
-            with self._room.write() as tx:
-                self._check_fence(tx)
-                if self._in_hand is not None:
-                    self._hand_back(tx, self._in_hand)
-                tx.append("lease.ended", self.agent, payload={"fence": self._fence, "clean": True})
+            spent(self._room, self._end_lease)
         except StaleClaim:
             pass
         finally:
@@ -224,11 +232,22 @@ class Listening(Iterator[Mail]):
             self._hand.close()
             self.waiter.close()
 
+    def _end_lease(self) -> None:
+        with self._room.write() as tx:
+            self._check_fence(tx)
+            if self._in_hand is not None:
+                self._hand_back(tx, self._in_hand)
+            tx.append("lease.ended", self.agent, payload={"fence": self._fence, "clean": True})
+
     def _hand_back(self, tx: WriteTx, shown: Mail) -> None:
         current = tx.mail(shown.delivery.seq, self.agent)
         if current is None:
             return
         if current.delivery.state is State.STORED and not one.is_taken(current.delivery):
+            if current.delivery.shown_before:  # not for the first time: it waits, longer each time
+                taken = claim(tx, current, route="listen", context=context(), handed=True, lease=0)
+                give_back(tx, taken, self._room.settings, cause=Cause.LET_GO)
+                return
             tx.append("delivery.labelled", self.agent, about=current.message, status="stored")
             keep_resting(tx, current)
         elif is_offered(current) and current.delivery.nonce == shown.delivery.nonce:

@@ -80,6 +80,10 @@ def open_room(
         from postroom.room.declared import introduce_all  # noqa: PLC0415 - where there are any
 
         introduce_all(room)
+    if create:
+        from postroom.room import reserve  # noqa: PLC0415 - for who may make a room
+
+        reserve.keep(room)
     return room
 
 

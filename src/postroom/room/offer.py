@@ -9,6 +9,7 @@ from postroom.model.context import context_id, session_id
 from postroom.model.ladder import Cause, Outcome, State, move
 from postroom.model.message import Agent, Delivery, Json, Lease, Mail, Message, make
 from postroom.room import directory, one
+from postroom.room.reserve import spends
 from postroom.room.rest import keep_resting
 from postroom.room.sweep import act_on_due, give_back, is_due, is_offered, reap
 from postroom.room.unit import Unit
@@ -30,6 +31,7 @@ def peek(room: "LocalRoom", agent: str | None, limit: int) -> list[Mail]:
     return room.store.look().ready(who.id, limit, who.called)
 
 
+@spends
 def offer(
     room: "LocalRoom",
     agent: str | None,
@@ -55,6 +57,10 @@ def offer(
         if ref is not None:
             mail = _named(tx, room, ref, who, me)
             room.contest(tx, who.id)  # a listener in this process may have read it already
+        elif (
+            mail is not None and mail.delivery.is_paused
+        ):  # it is given to the agent that asks, after the rest
+            mail = next(iter(tx.pushable(who.id, 1, who.called)), mail)
         if mail is None or mail.delivery.state is not State.STORED:
             return mail
         return claim(
@@ -141,6 +147,7 @@ def _named(tx: "ReadTx", room: "LocalRoom", ref: str, who: Agent, me: str) -> Ma
     return mail
 
 
+@spends
 def give_up(room: "LocalRoom", mail: Mail) -> None:
     """A claim that is known to have come to nothing: the reader of our output went away."""
     with room.write() as tx:

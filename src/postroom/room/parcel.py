@@ -3,17 +3,18 @@
 import errno
 import os
 import stat
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, cast
 
 from postroom import label
 from postroom.errors import InvalidAttachment
 from postroom.protocol import media
 from postroom.room import blob
+from postroom.room.unit import stored_but
 
 if TYPE_CHECKING:
-    from postroom.model.message import Json
+    from postroom.model.message import Json, Sent
     from postroom.room.local import LocalRoom
     from postroom.room.options import Attachable, ReplyOptions
 
@@ -138,8 +139,25 @@ def packed(room: "LocalRoom", options: "ReplyOptions") -> Generator[None]:
         if parcel.attachments:
             options["attachments"] = parcel
         yield
-    finally:
-        parcel.close()
+    except BaseException:
+        with suppress(OSError):  # the first failure is the one to report; the next sweep removes the file
+            parcel.close()
+        raise
+    parcel.close()
+
+
+def sent_with(room: "LocalRoom", options: "ReplyOptions", act: "Callable[[], Sent]") -> "Sent":
+    """Send with the attachments among the options; `StoredBut` where only what comes after that fails."""
+    sent: Sent | None = None
+    try:
+        with packed(room, options):
+            sent = act()
+    except OSError as exc:
+        if sent is None:
+            raise
+        raise stored_but(sent.message, exc) from exc
+    assert sent is not None, "it was sent, or raised"
+    return sent
 
 
 def _described(attachment: "Mapping[str, Any]") -> "Json":

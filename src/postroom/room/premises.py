@@ -68,6 +68,8 @@ class Premises:
         self.acked: tuple[str, str] = ("", "")
         self.in_hand: dict[str, int] = {}  # what was shown last to who listens here, by mailbox
         self.run = run
+        # The events of each transaction that was committed here, from and up to; None: not recorded.
+        self.committed: list[tuple[int, int]] | None = None
         self._followers: Followers | None = None
         self.space: dict[
             str, int

@@ -124,10 +124,9 @@ def _send_with(
     room: "LocalRoom", to: str, body: str, sender: str | None, options: "SendOptions", *, confirm: bool
 ) -> Sent:
     """The same with attachments, which are taken in before there is a lock to hold up others with."""
-    from postroom.room.parcel import packed  # noqa: PLC0415 - only who attaches
+    from postroom.room.parcel import sent_with  # noqa: PLC0415 - only who attaches
 
-    with packed(room, options):
-        return send(room, to, body, sender=sender, confirm=confirm, **options)
+    return sent_with(room, options, lambda: send(room, to, body, sender=sender, confirm=confirm, **options))
 
 
 def is_packed(options: "ReplyOptions") -> bool:
@@ -267,7 +266,7 @@ def answer(
     note: str = "",
 ) -> Sent:
     """What is true now: stored for each, who of them is listening, and what their sessions do."""
-    rung, ways = unit.reached, unit.ways() if unit.woken else None
+    rung, ways = unit.reached, unit.ways_after(message) if unit.woken else None
     held = message.not_before is not None and message.not_before > message.created_at
     deliveries: list[Delivery] = []
     reach: list[str] = []

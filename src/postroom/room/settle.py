@@ -9,6 +9,7 @@ from postroom.model.message import Agent, Delivery, Json, Mail, Message, Sent
 from postroom.room import directory, one
 from postroom.room.bounce import bounce
 from postroom.room.draft import GATE, REQUEST, check_text, draft
+from postroom.room.reserve import spends
 from postroom.room.send import (
     UNCHECKED,
     admitted,
@@ -35,12 +36,14 @@ _AGENT = Evidence.AGENT.value
 _ASKER = "who asked"  # no address: it is known under the lock, and a type that needs another is refused
 
 
+@spends
 def settle(room: "LocalRoom", mail: Mail) -> Delivery:
     """Mark as seen what this claim took. Repeating it is harmless; an old claim is refused."""
     with room.write() as tx:
         return settle_in(tx, mail)
 
 
+@spends
 def settle_all(room: "LocalRoom", mails: list[Mail], shown: "Sequence[int]") -> None:
     """The same for what was claimed together; then raises for claims that lapsed meanwhile."""
     lapsed: list[str] = []
@@ -87,6 +90,7 @@ def see(
     )
 
 
+@spends
 def ack(room: "LocalRoom", what: Mail | str, agent: str | None) -> Delivery:
     """The agent's own word that it has a message. Repeating it is harmless."""
     with Unit(room, prompt=not isinstance(what, Mail)) as tx:
@@ -130,6 +134,7 @@ def _unwatch(tx: "WriteTx", mail: Mail) -> None:
         tx.unwatch(mail.delivery.recipient_id, mail.message.seq)
 
 
+@spends
 def nack(
     room: "LocalRoom", what: Mail | str, reason: str, agent: str | None, retry: "Retry | None" = None
 ) -> Delivery:
@@ -212,10 +217,9 @@ def _note(tx: "WriteTx", question: Message) -> str:
 def _reply_with(
     room: "LocalRoom", what: Mail | str, body: str, agent: str | None, options: "ReplyOptions"
 ) -> Sent:
-    from postroom.room.parcel import packed  # noqa: PLC0415 - only who attaches
+    from postroom.room.parcel import sent_with  # noqa: PLC0415 - only who attaches
 
-    with packed(room, options):
-        return reply(room, what, body, agent, **options)
+    return sent_with(room, options, lambda: reply(room, what, body, agent, **options))
 
 
 def _sender_of(tx: "ReadTx", message: Message) -> list[Agent]:

@@ -9,6 +9,7 @@ from postroom.model.message import Json, Mail
 from postroom.room import one
 from postroom.room.bounce import bounce
 from postroom.room.draft import REQUEST
+from postroom.room.pause import is_over, next_attempt
 from postroom.room.rest import keep_resting, release
 
 if TYPE_CHECKING:
@@ -43,6 +44,8 @@ def _act(tx: "WriteTx", mail: Mail, settings: Settings) -> None:
     elif delivery.held:
         if not keep_resting(tx, mail):
             release(tx, mail)
+    elif delivery.state is State.STORED:
+        release(tx, mail)  # its pause is over
     else:
         give_back(tx, mail, settings, cause=Cause.LAPSED)
 
@@ -86,6 +89,7 @@ def give_back(
 ) -> None:
     """Return an offered delivery to the queue; after too many unproven attempts it is dead instead.
 
+    An attempt by a connection that ended does not count towards that: the delivery waits, longer each time.
     It is labelled "may have been shown before" unless the attempt is known to have failed. What expired
     meanwhile does not come back. `reason`: why it waits from now on, unless nothing proved it; `cause`: what
     ended the attempt.
@@ -95,7 +99,7 @@ def give_back(
         _tell_expired(tx, [mail])
         return
     delivery, unproven = mail.delivery, outcome is Outcome.UNPROVEN
-    if unproven and delivery.unproven + 1 >= settings.max_unproven:
+    if unproven and delivery.unproven + 1 >= settings.max_unproven and is_over(tx, mail, settings):
         move(delivery.state, State.DEAD)
         death = f"unproven after {delivery.unproven + 1} attempts"
         payload = {**_ended(mail, outcome, cause), "reason": death}
@@ -111,6 +115,8 @@ def give_back(
         "reason": why.value if why else None,
         "expires_at": mail.message.expires_at,
     }
+    if unproven and delivery.unproven and (again := next_attempt(tx, mail)) is not None:
+        payload.update(reason=Reason.UNACKNOWLEDGED.value, due_at=again)
     tx.append(
         "delivery.returned", delivery.recipient_id, about=mail.message, payload=payload, status="stored"
     )

@@ -10,7 +10,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from postroom import label
-from postroom.errors import StoreReadOnly
+from postroom.errors import PostroomError, StoredBut, of_file
+from postroom.model.address import ROOM
 from postroom.model.enclosure import enclose
 
 if TYPE_CHECKING:
@@ -98,6 +99,13 @@ class Unit:
 
         return ways(self._room, list(self.woken))
 
+    def ways_after(self, message: "Message") -> "dict[str, Sight]":
+        """Return `ways` for a message that is stored; a failure says that it is."""
+        try:
+            return self.ways()
+        except Exception as exc:
+            raise stored_but(message, exc) from exc
+
     def __exit__(
         self, kind: type[BaseException] | None, exc: BaseException | None, _: TracebackType | None
     ) -> None:
@@ -127,9 +135,20 @@ class Unit:
             _bring(taken, is_stored=False)
             store.abandon(cause)
             if isinstance(cause, OSError):
-                raise StoreReadOnly(f"a promise cannot be withdrawn: {cause}", path=room.home) from cause
+                raise of_file(cause, f"a promise cannot be withdrawn: {cause}", path=room.home) from cause
             raise
         self.is_stored = True
+        if room.committed is not None:
+            room.committed.append((tx.first_seq, tx.next_seq))
+        try:
+            self._finish(tx, taken)
+        except Exception as cause:
+            posted = tx.posted if tx.posted is not None and tx.posted.sender_id != ROOM else None
+            raise stored_but(posted, cause) from cause
+
+    def _finish(self, tx: "WriteTx", taken: "list[tuple[Courier, Any]]") -> None:
+        """Tell those who wait; what fails from here on does not undo what is stored."""
+        store = self._room.store
         _bring(taken, is_stored=True)
         if label.armed:
             label.here("after-commit")
@@ -148,6 +167,21 @@ class Unit:
             self.woken = woken
             if called := [party for party, must_be_called in woken.items() if must_be_called]:
                 room.call(called)
+
+
+def stored_but(message: "Message | None", cause: Exception) -> StoredBut:
+    """Return the error for a failure after a commit: it has the id of the message that is stored."""
+    facts = cause.facts if isinstance(cause, PostroomError) else {}
+    if message is None:
+        return StoredBut(_words("it is stored", cause), **facts)
+    return StoredBut(
+        _words(f"message {message.handle} is stored", cause), **facts, id=message.id, message_ref=message.id,
+        hint=f"Do not send it again. See how far it got: postroom receipts {message.handle}",
+    )  # fmt: skip
+
+
+def _words(what: str, cause: Exception) -> str:
+    return f"{what}, but {str(cause).removeprefix('it is stored, but ')}"
 
 
 def _bring(taken: list[tuple[Courier, Any]], *, is_stored: bool) -> None:

@@ -102,6 +102,7 @@ class _Sleep:
         room, was = self._room, self._version
         self._version = room.store.changed()
         changed, now = self._version != was, time.monotonic()
+        renewed = self._waiter.renew()  # each waiter does: another thread may do the sweep
         self._is_claimed = self._is_claimed or changed  # perhaps, since something was written
         if now >= room.next_sweeps.get(self._swept, 0.0):
             seconds = room.settings.sweep_seconds
@@ -111,7 +112,7 @@ class _Sleep:
             else:
                 seconds *= 2  # where nothing happens at all
             room.next_sweeps[self._swept] = now + sweep_pause(seconds)
-        return changed
+        return changed or renewed
 
 
 def next_due(room: "LocalRoom", party: str | None) -> int | None:

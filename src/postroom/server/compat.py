@@ -1,8 +1,8 @@
 """Doors for who comes from other systems: a WebSocket on which everybody hears everybody, and one request.
 
-`/ws/agent/messages/{project_id}?agent_id=…` has frames `{agent_type, type, content, metadata}`. Mail that is
-pushed there is offered, as on the relay; nothing in those frames could say that it was seen, so the agent's
-next frame says it. `POST /api/sessions/{id}/send {"message"}` writes to whoever runs in that session.
+`/ws/agent/messages/{project_id}?agent_id=…` has frames `{id, agent_type, type, content, metadata}`. Mail that
+is pushed there is offered, as on the relay; nothing in those frames could say that it was seen, so the
+agent's next frame says it. `POST /api/sessions/{id}/send {"message"}` writes to whoever runs in that session.
 """
 
 from typing import Any, cast
@@ -70,6 +70,7 @@ def frame(message: Message) -> Json:
     noted = metadata.pop(_KEPT, None)
     kept = cast("Json", noted) if isinstance(noted, dict) else {}  # anybody may write there
     return {
+        "id": message.id,
         "agent_type": kept.get("agent_type") or message.sender_role or message.sender,
         "type": kept.get("type") or message.type,
         "content": message.body,

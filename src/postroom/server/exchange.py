@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from postroom.bell.contract import Waiter
 from postroom.bell.polling import SECONDS
-from postroom.errors import PostroomError, StoreBusy
+from postroom.errors import PostroomError, StoreBusy, StoreFull
 from postroom.model.ladder import Evidence
 from postroom.model.message import Mail, Message, make
+from postroom.room import reserve
 from postroom.room.handout import (
     Claim,
     Cursor,
@@ -308,6 +309,7 @@ class Exchange:
                 await asyncio.wait_for(self._due.wait(), left)
             if loop.time() - swept >= pause:
                 self._rung.update(self._mailboxes)
+                self._renew()
                 swept = loop.time()
             await self._settled()
             await asyncio.sleep(0)  # whoever else has something to do
@@ -322,8 +324,12 @@ class Exchange:
         self._returns.clear()
         if not (rung or proven or returns):
             return True
+        act = partial(self._round, rung, proven, returns)
         try:
-            gone = await self._soon(partial(self._round, rung, proven, returns))
+            try:
+                gone = await self._soon(act)
+            except StoreFull:  # what is claimed, seen or given back needs little, and is worth the reserve
+                gone = await self.do(partial(reserve.spent, self._desk.room, act))
         except Exception as exc:
             if isinstance(exc, PostroomError):
                 _log.warning("mail is handed out later", extra={"facts": {"error": str(exc)}})
@@ -394,8 +400,18 @@ class Exchange:
         self._rung.add(party)
         self._due.set()
 
+    def _renew(self) -> None:
+        """Bind again the bells whose sockets were removed."""
+        for party, mailbox in self._mailboxes.items():
+            if mailbox.waiter.is_lost():
+                self._unbound(mailbox.waiter)
+                mailbox.waiter = self._bound(party)
+
     def _opened(self, party: str) -> Mailbox:
         """With a bell of its own, by which others see that the agent is here."""
+        return Mailbox(self._bound(party))
+
+    def _bound(self, party: str) -> Waiter:
         waiter = self._desk.room.bell.waiter(party)
 
         def rung() -> None:
@@ -408,13 +424,15 @@ class Exchange:
         if waiter.fileno() >= 0:
             asyncio.get_running_loop().add_reader(waiter.fileno(), rung)
         self._desk.room.bell.attend(waiter, rung_here)
-        return Mailbox(waiter)
+        return waiter
 
     def _closed(self, one: Connection) -> None:
-        mailbox = self._mailboxes.pop(one.agent.id)
-        if mailbox.waiter.fileno() >= 0:
-            asyncio.get_running_loop().remove_reader(mailbox.waiter.fileno())
-        mailbox.waiter.close()
+        self._unbound(self._mailboxes.pop(one.agent.id).waiter)
+
+    def _unbound(self, waiter: Waiter) -> None:
+        if waiter.fileno() >= 0:
+            asyncio.get_running_loop().remove_reader(waiter.fileno())
+        waiter.close()
 
     def _tell(self, presence: Presence) -> None:
         """Those of a project who came and went, a moment later and together."""

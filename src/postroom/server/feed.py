@@ -177,4 +177,5 @@ async def _rung(waiter: Waiter) -> None:
         await _within(rung, _SWEEP)
     finally:
         loop.remove_reader(waiter.fileno())
+    waiter.renew()
     waiter.drain()

@@ -28,6 +28,7 @@ WAITS = {
     Reason.UNKNOWN_SCREEN: "screen not understood",
     Reason.UNCERTAIN: "uncertain",
     Reason.UNPROVEN: "not proven yet",
+    Reason.UNACKNOWLEDGED: "not acknowledged",
     Reason.MUTED: "muted",
     Reason.PAUSED: "paused",
     Reason.QUIET_HOURS: "quiet hours",
@@ -43,7 +44,7 @@ WAITS = {
 # Those that pass by themselves.
 PASSING = frozenset(
     (Reason.BUSY, Reason.WAKING, Reason.SCHEDULED, Reason.DIGEST, Reason.RATE_LIMITED, Reason.TAKEN,
-     Reason.IN_HAND, Reason.UNPROVEN)
+     Reason.IN_HAND, Reason.UNPROVEN, Reason.UNACKNOWLEDGED)
 )  # fmt: skip
 
 # What stopping means: where a bridge has a way to do it, and where an agent can only be told.

@@ -42,6 +42,7 @@ class _Member:
         return [one for one in (self._carrier.fileno(), self._waiter.fileno()) if one >= 0]
 
     def step(self) -> None:
+        self._waiter.renew()
         self._waiter.drain()
         pause = self._carrier.step()
         self.due = time.monotonic() + (_LONGEST if pause is None else pause)

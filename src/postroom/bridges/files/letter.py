@@ -288,6 +288,8 @@ def _rung(delivery: Delivery) -> Json:
         document["evidence"] = delivery.evidence.value
     if delivery.reason:
         document["reason"] = delivery.reason
+    if delivery.is_paused:
+        document["nextAttemptAt"] = iso(delivery.due_at)
     for moment in ("stored_at", "offered_at", "seen_at", "acked_at", "ended_at"):
         if (at := getattr(delivery, moment)) is not None:
             document[moment.removesuffix("_at") + "At"] = iso(at)

@@ -70,6 +70,9 @@ _RUNG: Json = {
         "state": _told({"type": "string", "enum": [state.value for state in State]}, "its rung"),
         "evidence": _told({"type": "string", "enum": [one.value for one in Evidence]}, "what proves it"),
         "reason": _told(_TEXT, "why it waits, or came to nothing"),
+        "nextAttemptAt": _told(
+            _MOMENT, "when connections are pushed it again, after some that did not acknowledge it"
+        ),
         **{
             f"{moment}At": _told(_MOMENT, "when")
             for moment in ("stored", "offered", "seen", "acked", "ended")

@@ -49,4 +49,8 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
         context.put_json(wire.agent(agent))
     elif not context.quiet:
         context.put(f"{context.out.paint(agent.address, 'bold')} is here\n")
+    if context.elsewhere is None:
+        from postroom.room import reserve
+
+        reserve.keep(context.room())
     return 0

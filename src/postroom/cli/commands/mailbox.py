@@ -72,6 +72,8 @@ def _add(args: "argparse.Namespace", context: "Context") -> int:
     except MailboxUnreachable as exc:
         hint = f"{added.advice(exc)} Nothing was added."
         raise MailboxUnreachable(str(exc), hint=hint, **exc.facts) from exc
+    if not found.is_nothing:
+        context.stored(f"{where} is served")
     try:
         if not found.is_nothing:
             daemon.start(context)
@@ -101,6 +103,7 @@ def _remove(args: "argparse.Namespace", context: "Context") -> int:
         raise NotFound(f"{args.place} is not served", hint="See what is: postroom mailbox")
     for one in going:
         let_go(room, one)
+    context.stored(f"{where} is served no longer")
     stays = _left_behind(where, wanted, context)
     if context.json:
         left = [{"place": at, "why": why} for at, why in stays.items()]

@@ -84,5 +84,9 @@ def _rung(delivery: "Delivery", *, why: bool = False) -> str:
         from postroom.cli.moment import clock
 
         return f"due {clock(delivery.due_at)}"
+    if delivery.is_paused and delivery.due_at is not None and why:
+        from postroom.cli.moment import clock
+
+        return f"{delivery.state}: next attempt {clock(delivery.due_at)}"
     reason = one_line(delivery.reason or "").replace("_", " ") if why else ""
     return f"{delivery.state}: {cut(reason, _LONGEST)}" if reason else str(delivery.state)

@@ -64,7 +64,7 @@ def gather(room: "LocalRoom", refused: "UsageError | None" = None) -> dict[str, 
     from postroom import __version__
     from postroom.bell.polling import SECONDS
     from postroom.config import config_path
-    from postroom.room import journal
+    from postroom.room import journal, reserve
     from postroom.room.outbox import lying
     from postroom.store.sqlite.about import about
 
@@ -85,6 +85,9 @@ def gather(room: "LocalRoom", refused: "UsageError | None" = None) -> dict[str, 
             "durability": room.settings.durability,
             "schema": facts.version,
             "readonly": room.store.readonly,
+            "free_bytes": _free(room.home),
+            "reserve_bytes": reserve.held(room.home),
+            "full": _is_full(room),
         },
         "counts": {
             "agents": len(agents) - people,
@@ -167,6 +170,23 @@ def _size(path: str) -> int:
         return 0
 
 
+def _free(home: str) -> int | None:
+    from postroom.room.reserve import free
+
+    try:
+        return free(home)
+    except (OSError, AttributeError):
+        return None
+
+
+def _is_full(room: "LocalRoom") -> bool:
+    """Whether the disk has no space for more mail, or the user's quota of it has none."""
+    from postroom.errors import StoreFull
+    from postroom.room.reserve import is_full
+
+    return not room.store.readonly and isinstance(is_full(room.store.path), StoreFull)
+
+
 def _listener(status: "AgentStatus") -> dict[str, Any]:
     holder = status.listening
     return {"agent": status.agent.address, "process": int(holder.split(".")[0]) if holder else None}
@@ -178,6 +198,11 @@ def _warnings(report: dict[str, Any]) -> list[str]:
     if report["config_problem"]:
         words = "the config is refused, and with it whatever would act by it"
         found.append(f"{words}: {report['config_problem']}")
+    if store["full"]:
+        found.append(
+            "the disk is full: mail can be read, and nothing can be sent."
+            " Free some space, or forget old mail: postroom prune --before 30d --yes"
+        )
     if store["wal_bytes"] > WAL_LIMIT:
         size = _bytes(store["wal_bytes"])
         found.append(f"the WAL has grown to {size}: some reader keeps it from starting over")

@@ -66,6 +66,7 @@ def _issue(name: str, scopes: list[str], context: "Context") -> int:
     agent = _whose(name, context)
     _check(scopes, agent, context)
     secret = issue(context.room(), agent, scopes)
+    context.stored(f"a token of {agent.called} is issued")
     if context.json:
         context.put_json({"agent": agent.address, "token": secret})
         return 0
@@ -94,6 +95,8 @@ def _revoke(name: str, context: "Context") -> int:
     room = context.room()
     agent = _whose(name, context)
     revoked = revoke(room.home, agent)
+    if revoked:
+        context.stored(f"{count(revoked, 'token')} of {agent.called} revoked")
     if context.json:
         context.put_json({"agent": agent.address, "revoked": revoked})
     elif not context.quiet:

@@ -19,6 +19,7 @@
  * @property {string} [acked_at]
  * @property {string} [ended_at]
  * @property {string|null} [held_until]
+ * @property {string|null} [next_attempt_at]
  * @property {string} [reach]
  * @property {Attempt[]} [history]
  *

@@ -37,6 +37,7 @@ const WAIT = {
   unknown_screen: ["screen not understood", "Its screen shows nothing that is known; nothing is typed there."],
   uncertain: ["uncertain", "It was handed over once, and nobody can tell what became of it. Only a person lets it be tried again."],
   unproven: ["not proven yet", "It was handed over, and nothing proves yet that it was read."],
+  unacknowledged: ["not acknowledged", "Its connections ended before they acknowledged it. It is pushed again after a pause; the agent can read it at once."],
   muted: ["muted", "It is muted."],
   paused: ["paused", "It is paused. Its mail waits until it is resumed."],
   quiet_hours: ["quiet hours", "It has quiet hours."],

@@ -88,7 +88,7 @@ def _delivery_returned(tx: "WriteTx", e: Event, key: Key) -> None:
     p = e.payload
     tx.run(
         "delivery_return",
-        (*key, p["label"], p["outcome"] == _UNPROVEN, p.get("reason"), p.get("expires_at")),
+        (*key, p["label"], p["outcome"] == _UNPROVEN, p.get("reason"), p.get("due_at", p.get("expires_at"))),
     )
     _put_in_front(tx, e.party)
 

@@ -10,6 +10,7 @@ import time
 from postroom import errors, host
 
 BUSY, LOCKED, CORRUPT = 5, 6, 11
+_TRIED = 64 << 10  # bytes that must fit beside a room that is not full
 SPINS = 12 if hasattr(os, "sched_yield") else 0  # tries to take the lock before it is worth sleeping
 
 # What the driver raises: the latter when a damaged file has put nonsense into an error's own text.
@@ -30,7 +31,11 @@ def explain(exc: Exception, path: str) -> errors.PostroomError:  # noqa: PLR0911
         case 13:
             return errors.StoreFull(f"no space left for {path}: nothing was stored", **facts)
         case 14:
-            return errors.StoreReadOnly(f"the room {path} cannot be opened", **facts)
+            problem = errors.StoreReadOnly(f"the room {path} cannot be opened", **facts)
+            return _explained(path, problem, facts)
+        case 10:  # a quota, or no room for the shared memory
+            problem = errors.StoreError(f"{path}: {exc}", hint="Check it: postroom verify", **facts)
+            return _explained(path, problem, facts)
         case 19 if "illegal move" in str(exc):
             return errors.IllegalMove(**facts)
         case _:
@@ -97,9 +102,35 @@ def create(path: str) -> None:
 
 
 def _cannot_create(exc: OSError, path: str) -> errors.PostroomError:
-    if exc.errno == 28:  # ENOSPC; `errno` is one more import on the hot path
-        return errors.StoreFull(f"no space left for {path}: nothing was stored", path=path)
-    return errors.StoreReadOnly(f"cannot make a room at {path}: {exc.strerror}", path=path)
+    return errors.of_file(exc, f"cannot make a room at {path}: {exc.strerror}", path=path)
+
+
+def obstacle(path: str) -> OSError | None:
+    """Return what keeps any file from being opened or written beside the room: SQLite does not say which."""
+    tried = f"{path}.tried-{os.getpid()}-{os.urandom(3).hex()}"
+    try:
+        descriptor = os.open(tried, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except OSError as exc:
+        return exc
+    try:
+        left = _TRIED
+        while left:
+            left -= os.write(descriptor, bytes(left))
+    except OSError as exc:
+        return exc
+    finally:
+        os.close(descriptor)
+        os.unlink(tried)
+    return None
+
+
+def _explained(path: str, otherwise: errors.StoreError, facts: dict[str, str]) -> errors.StoreError:
+    """The cause where it is a full disk, a quota, or a lack of descriptors."""
+    found = obstacle(path)
+    if found is None:
+        return otherwise
+    problem = errors.of_file(found, f"{path}: {found.strerror}", **facts)
+    return otherwise if isinstance(problem, errors.StoreReadOnly) else problem
 
 
 def is_busy(exc: Exception) -> bool:

@@ -303,6 +303,11 @@ class ReadTx:
         rows = self.rows(_READY, (self.tenant, recipient, _page(limit)))
         return [self._ready(row, recipient, address) for row in rows]
 
+    def pushable(self, recipient: str, limit: int = 1, address: str = "") -> list[Mail]:
+        """Return what `ready` would, without what is paused after connections that did not acknowledge it."""
+        rows = self.rows(SQL["mail_pushable"], (self.tenant, recipient, _page(limit)))
+        return [self._ready(row, recipient, address) for row in rows]
+
     def _ready(self, row: Row, recipient: str, address: str) -> Mail:
         seq, place = row[0], row[PLACE_AT]
         if place & 1:  # never offered

@@ -312,7 +312,7 @@ class SqliteStore:
         try:
             self._threads.end.sync_wal(self.path + "-wal")
         except OSError as exc:
-            raise errors.StoreError(
+            raise errors.StoredBut(
                 f"it is stored, but the disk did not confirm it: {exc}",
                 hint="It survives any crash of a process, perhaps not a power cut. Check the disk.",
                 path=self.path,

@@ -119,9 +119,11 @@ SELECT {delivery} || ' is ' || d.state || ' and due at ' || d.due_at FROM delive
 WHERE d.tenant = ?1 AND d.due_at IS NOT NULL AND d.state NOT IN ('stored', 'offered') LIMIT 20;
 
 -- name: what waits in the queue is due when its message expires
+-- Or before that, when it is pushed again after connections that ended without an acknowledgement.
 SELECT {delivery} || ' is due at ' || d.due_at || ', which is not when its message expires' FROM delivery d
 JOIN message m ON m.seq = d.seq
-WHERE d.tenant = ?1 AND d.place {waiting} AND d.due_at IS NOT NULL AND d.due_at IS NOT m.expires_at LIMIT 20;
+WHERE d.tenant = ?1 AND d.place {waiting} AND d.due_at IS NOT NULL AND d.due_at IS NOT m.expires_at
+  AND (d.reason IS NOT 'unacknowledged' OR d.due_at > m.expires_at) LIMIT 20;
 
 -- name: only what was never offered counts as fresh
 SELECT {delivery} || ' counts as fresh after ' || d.attempts || ' attempts' FROM delivery d

@@ -53,6 +53,12 @@ VALUES (?1, ?2, {offered}, ?4, 'offered', 'stored', ?3, 0, ?6, 0, ?5, ?7, ?8, ?9
 SELECT {message}, {spot} FROM delivery d CROSS JOIN message m ON m.seq = d.seq
 WHERE d.tenant = ?1 AND d.recipient = ?2 AND d.place {waiting} ORDER BY d.place, d.seq LIMIT ?3;
 
+-- name: mail_pushable
+-- As `mail_ready`, without what is paused: connections ended before they acknowledged it.
+SELECT {message}, {spot} FROM delivery d CROSS JOIN message m ON m.seq = d.seq
+WHERE d.tenant = ?1 AND d.recipient = ?2 AND d.place {waiting} AND d.reason IS NOT 'unacknowledged'
+ORDER BY d.place, d.seq LIMIT ?3;
+
 -- name: ready_count
 SELECT count(*) FROM (SELECT 1 FROM delivery WHERE tenant = ?1 AND recipient = ?2 AND place {waiting} LIMIT ?3);
 

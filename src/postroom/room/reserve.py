@@ -1,0 +1,137 @@
+"""A reserve on the disk: space that a room keeps for the time when there is none left.
+
+Mail that is read, and a prune, need some space to free more. On a full disk they borrow the reserve, and what
+the write-ahead log holds, and give it back at once: senders, and other programs, do not get it.
+"""
+
+import contextlib
+import functools
+import os
+import sqlite3
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
+
+from postroom.errors import StoreError, StoreFull, of_file
+from postroom.store.sqlite import connection as link
+
+if TYPE_CHECKING:
+    from postroom.room.premises import Premises
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+NAME = "reserve"
+_SHARE = 8  # no more than such a part of what is free is taken
+_STEP = 64 << 10
+
+
+def path(home: str) -> str:
+    return os.path.join(home, NAME)
+
+
+def held(home: str) -> int:
+    """Return how many bytes of the disk are kept now."""
+    try:
+        return os.stat(path(home)).st_size
+    except OSError:
+        return 0
+
+
+def keep(room: "Premises") -> None:
+    """Take the reserve, where there is space enough. Nothing is raised: a room works without one."""
+    home, size = room.home, room.settings.reserve_bytes
+    if held(home) >= size:
+        return
+    with contextlib.suppress(OSError, AttributeError):  # Windows and macOS cannot claim space so
+        if free(home) >= _SHARE * size:
+            _fill(home, size)
+
+
+def free(home: str) -> int:
+    """Return how many bytes the file system still has for this user, quotas aside."""
+    about = os.statvfs(home)
+    return about.f_bavail * about.f_frsize
+
+
+def is_full(store: str) -> StoreError | None:
+    """Return the error that a write beside the store would have now, if any."""
+    obstacle = link.obstacle(store)
+    return None if obstacle is None else of_file(obstacle, store, path=store)
+
+
+def spends(function: Callable[P, T]) -> Callable[P, T]:
+    """Let a use case, whose first argument is the room, be done with the reserve where the disk is full."""
+
+    @functools.wraps(function)
+    def spending(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return function(*args, **kwargs)
+        except StoreFull:
+            room: Any = args[0]
+            if not _lend(room):
+                raise
+        return _borrowing(room, lambda: function(*args, **kwargs))
+
+    return spending
+
+
+def spent(room: "Premises", act: Callable[[], T]) -> T:
+    """Do the same with an act of a few statements."""
+    try:
+        return act()
+    except StoreFull:
+        if not _lend(room):
+            raise
+    return _borrowing(room, act)
+
+
+def borrowed(room: "Premises", act: Callable[[], T]) -> T:
+    """Do what has just failed because the disk is full, with the reserve; or raise `StoreFull` again."""
+    _lend(room)
+    return _borrowing(room, act)
+
+
+def _borrowing(room: "Premises", act: Callable[[], T]) -> T:
+    try:
+        return act()
+    finally:
+        empty_log(room)
+        with contextlib.suppress(OSError, AttributeError):
+            _fill(room.home, room.settings.reserve_bytes)
+
+
+def _lend(room: "Premises") -> bool:
+    """Give the reserve's space back to the disk; True if that, or what the log held, made any difference."""
+    had = held(room.home)
+    with contextlib.suppress(OSError):
+        os.truncate(path(room.home), 0)
+    return empty_log(room) or had > 0
+
+
+def empty_log(room: "Premises") -> bool:
+    """Move the write-ahead log into the store, and return its space; True if it held any.
+
+    Only where the store has the space to grow: half of that would cost what is left, and return nothing.
+    """
+    log, look = room.store.path + "-wal", cast("Any", room.store.look())
+    with contextlib.suppress(OSError, AttributeError, sqlite3.Error):
+        before = os.path.getsize(log)
+        pages, size = (look.row(f"PRAGMA page_{what}")[0] for what in ("count", "size"))
+        if pages * size - os.path.getsize(room.store.path) > free(room.home):
+            return False
+        look.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        return os.path.getsize(log) < before
+    return False
+
+
+def _fill(home: str, wanted: int) -> None:
+    """Keep as much as there is, up to the whole."""
+    flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+    descriptor = os.open(path(home), flags, 0o600)
+    try:
+        size = os.fstat(descriptor).st_size
+        while size < wanted:
+            os.posix_fallocate(descriptor, size, min(_STEP, wanted - size))
+            size += _STEP
+    finally:
+        os.close(descriptor)
