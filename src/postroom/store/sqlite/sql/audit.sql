@@ -100,11 +100,12 @@ SELECT {delivery} || ' is ' || d.state || CASE WHEN d.ended_at IS NULL THEN ' an
 FROM delivery d WHERE d.tenant = ?1
   AND (d.state IN ('acked', 'bounced', 'expired', 'withdrawn', 'dead')) <> (d.ended_at IS NOT NULL) LIMIT 20;
 
--- name: what is held is held until a time, or while somebody is muted
+-- name: what is held is held until a time, or while its recipient is muted or paused
 SELECT {delivery} || ' is held, but for no time' FROM delivery d
 WHERE d.tenant = ?1 AND d.place = {held} AND d.due_at IS NULL
-  AND NOT (d.reason IS 'muted' AND EXISTS (SELECT 1 FROM agent a WHERE a.tenant = ?1 AND a.id = d.recipient
-                                           AND json_extract(a.manners, '$.muted') = 0)) LIMIT 20;
+  AND NOT EXISTS (SELECT 1 FROM agent a WHERE a.tenant = ?1 AND a.id = d.recipient AND CASE d.reason
+                  WHEN 'muted' THEN json_extract(a.manners, '$.muted') = 0
+                  WHEN 'paused' THEN json_extract(a.manners, '$.paused') END) LIMIT 20;
 
 -- name: what is for one of several is held for the others
 SELECT {delivery} || CASE WHEN d.reason IS 'taken' THEN ' is held, though nobody has it' ELSE ' can be taken, though another has it' END
