@@ -196,6 +196,10 @@ class Whole(Protocol):
         """The first event there still is; 0 when there is none."""
         ...
 
+    def end(self) -> tuple[int, str]:
+        """The number and the id of the latest event of all tenants; `(0, "")` when there is none."""
+        ...
+
     def tails(self, until: int) -> dict[str, int]:
         """The latest event of each agent, and of nobody (`""`), up to a seq."""
         ...

@@ -254,6 +254,7 @@ APPLY: dict[str, Callable[["WriteTx", Event], None]] = {
     "project.created": _project_created,
     "project.deleted": _project_deleted,
     "room.pruned": _room_pruned,
+    "room.restored": _noted,
     "session.ended": _session_ended,
     "session.started": _session_started,
     "tool_call": _noted,

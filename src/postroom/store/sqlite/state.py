@@ -74,6 +74,9 @@ class Whole:
     def first(self) -> int:
         return self._execute(SQL["log_first"], (self._tenant,)).fetchone()[0] or 0
 
+    def end(self) -> tuple[int, str]:
+        return self._execute(SQL["log_end"]).fetchone() or (0, "")
+
     def tails(self, until: int) -> dict[str, int]:
         rows = self._execute(SQL["log_tails"], (self._tenant, until)).fetchall()
         return {party or "": seq for party, seq in rows}

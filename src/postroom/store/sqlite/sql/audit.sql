@@ -148,14 +148,17 @@ WHERE tenant = ?1 AND redacted IS NOT NULL
   AND (subject <> '' OR body <> '' OR payload IS NOT NULL OR metadata IS NOT NULL OR attachments IS NOT NULL) LIMIT 20;
 
 -- name: the log has no gap
--- A message that was removed took its record with it; the event that removed it says so.
+-- A message that was removed took its record with it; the event that removed it says so. A restore begins beyond all
+-- numbers that the room had before it.
 SELECT 'nothing is recorded between ' || before || ' and ' || seq FROM (
     SELECT seq, lag(seq) OVER (ORDER BY seq) AS before FROM (
         SELECT seq FROM event
         UNION SELECT seq FROM message WHERE seq >= {first}
         UNION SELECT j.value FROM event e, json_each(e.payload, '$.messages') j
               WHERE e.type IN ('room.pruned', 'project.deleted') AND j.value >= {first}))
-WHERE seq - before > 1 AND ?1 IS NOT NULL LIMIT 20;
+WHERE seq - before > 1 AND ?1 IS NOT NULL
+  AND NOT EXISTS (SELECT 1 FROM event r WHERE r.seq = seq AND r.type = 'room.restored' AND json_extract(r.payload, '$.after') = before)
+LIMIT 20;
 
 -- name: the log begins at the beginning, or where it was pruned
 SELECT 'the log begins at ' || {first} || ', and no event says that it was pruned'

@@ -35,6 +35,13 @@ SELECT * FROM event WHERE +tenant_id = ?1 AND seq > ?2 ORDER BY seq LIMIT 500;
 -- name: log_first
 SELECT min(seq) FROM event WHERE tenant_id = ?1;
 
+-- name: log_end
+-- The latest of all tenants' events, as (seq, id).
+SELECT seq, id FROM (SELECT seq, id FROM event ORDER BY seq DESC LIMIT 1)
+UNION ALL
+SELECT seq, id FROM (SELECT seq, id FROM message ORDER BY seq DESC LIMIT 1)
+ORDER BY 1 DESC LIMIT 1;
+
 -- name: log_tails
 -- The latest event of each agent (NULL: of nobody) up to a seq. Messages older than the first event lost theirs to `prune`.
 SELECT party, max(seq) FROM (
