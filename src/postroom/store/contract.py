@@ -173,7 +173,7 @@ class Whole(Protocol):
     """A room as a whole, for what keeps its history. Works inside the caller's open transaction, if any."""
 
     def rows(self, table: str) -> Iterator[Json]:
-        """All rows of a table of the state, or of `event`, by key."""
+        """All rows of a table of the state, or of `event`, by key; of `follower`, notes of who was introduced."""
         ...
 
     def load(self, table: str, row: Json) -> None:

@@ -24,6 +24,7 @@ _KEYS: dict[str, dict[str, int | str]] = {
     "subscription": {"project": "", "topic": "", "agent": ""},
     "decision": {"gate": -1},
     "event": {"seq": -1},
+    "follower": {"name": ""},
 }
 
 

@@ -29,6 +29,10 @@ SELECT * FROM subscription WHERE tenant = ?1 AND (project, topic, agent) > (?2, 
 -- name: decision_rows
 SELECT * FROM decision WHERE tenant = ?1 AND gate > ?2 ORDER BY gate LIMIT 500;
 
+-- name: follower_rows
+-- Not positions, but notes of whom the room has told of: see the table in schema.sql.
+SELECT * FROM follower WHERE tenant = ?1 AND name > ?2 AND (name GLOB 'declared.*' OR name GLOB 'introduced.*') ORDER BY name LIMIT 500;
+
 -- name: event_rows
 SELECT * FROM event WHERE +tenant_id = ?1 AND seq > ?2 ORDER BY seq LIMIT 500;
 
@@ -130,6 +134,9 @@ INSERT INTO main.transcript SELECT * FROM kept.transcript;
 
 -- name: follower_clear
 DELETE FROM main.follower;
+
+-- name: follower_copy
+INSERT INTO main.follower SELECT * FROM kept.follower WHERE name GLOB 'declared.*' OR name GLOB 'introduced.*';
 
 -- name: watched_clear
 DELETE FROM main.watched;
