@@ -245,7 +245,7 @@ def told(home: str) -> list[tuple[str, dict]]:
     events = os.path.join(home, "events")
     found = []
     for name in sorted(os.listdir(events)):
-        if name.startswith((".", "_head", "_snapshot")) or ".void" in name:
+        if name.startswith((".", "_head", "_snapshot", "_lost", "_accepted")) or ".void" in name:
             continue
         with (gzip.open if name.endswith(".gz") else open)(os.path.join(events, name), "rb") as file:
             found += [(name.split(".")[0], json.loads(text)) for text in file.read().splitlines()]

@@ -91,7 +91,7 @@ def _search(events: str, store: "Store", *, accepted: bool) -> list[tuple[_Found
             continue
         if found is not None and _identity(events) == before:
             return found
-    raise segment.Moved(f"the journals in {events} were replaced again and again", hint="Try again.")
+    raise segment.Moved(f"the journals in {events} were rewritten again and again", hint="Try again.")
 
 
 def _identity(events: str) -> tuple[int, int] | None:
@@ -145,10 +145,10 @@ def note(events: str, store: "Store") -> Loss | None:
 
 def noted(events: str) -> Loss | None:
     """What was lost and is not accepted, as the writer of the journals has found it."""
-    found = _read(os.path.join(events, _NOTE))
     try:
+        found = _read(os.path.join(events, _NOTE))
         return Loss(**found) if found else None
-    except TypeError:
+    except (JournalBroken, TypeError):
         return None
 
 
