@@ -248,8 +248,14 @@ def told(home: str) -> list[tuple[str, dict]]:
         if name.startswith((".", "_head", "_snapshot")) or ".void" in name:
             continue
         with (gzip.open if name.endswith(".gz") else open)(os.path.join(events, name), "rb") as file:
-            found += [(name.split(".")[0], json.loads(text)) for text in file.read().splitlines()]
+            found += [(_stem(name), json.loads(text)) for text in file.read().splitlines()]
     return found
+
+
+def _stem(name: str) -> str:
+    """Whose journal a file is, by its name: an id may have dots, and a range of numbers has a hyphen."""
+    parts = name.removesuffix(".gz").removesuffix(".jsonl").split(".")
+    return ".".join(part for part in parts if "-" not in part)
 
 
 def occurrences(home: str, needle: bytes) -> list[str]:

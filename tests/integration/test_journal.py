@@ -9,16 +9,19 @@ import sqlite3
 import stat
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from postroom import clock
+from postroom.config import Settings
 from postroom.errors import JournalBroken, StoreFull
 from postroom.room import journal, line, replay, segment
 from postroom.room.local import LocalRoom
 from postroom.room.verify import verify
+from tests.clockwork import Clock
 from tests.room_activity import Steps, busy_room, reopened, told
 
 pytestmark = pytest.mark.timeout(60)
@@ -50,6 +53,26 @@ def test_people_and_the_room_itself_share_a_journal(room: LocalRoom) -> None:
     journal.sync(room)
     types = Counter(document["type"] for stem, document in told(room.home) if stem == "_room")
     assert types == {"project.created": 1, "agent.joined": 1, "message.sent": 1}
+
+
+@pytest.mark.parametrize("rotate", [1, 1 << 23])
+def test_a_room_in_which_a_subagent_ran_is_verified_and_rebuilt(
+    home: str, tmp_path: Path, rotate: int
+) -> None:
+    settings = Settings(journal_rotate_bytes=rotate)
+    with LocalRoom(home, settings, agent="planner", project="p", clock=Clock()) as room:
+        for name in ("planner", "planner.explore", "planner.explore.deeper"):
+            room.join(name)
+        for n in range(3):
+            room.send("planner", f"found {n}", sender="planner.explore")
+            room.send("planner.explore", f"look again {n}", sender="planner.explore.deeper")
+            journal.sync(room)
+        assert {stem.count(".") for stem, _ in told(home)} == {0, 1, 2}
+        assert_told_once(room)
+        found = verify(room)
+        assert found.problems == []
+        done = replay.replay(journal.directory(room), str(tmp_path / "rebuilt"))
+        assert done.digest == found.digest
 
 
 def test_a_line_tells_the_whole_message(room: LocalRoom) -> None:
@@ -102,7 +125,7 @@ def test_a_journal_that_has_grown_is_closed_and_compressed_under_the_range_it_co
         for name in closed:
             with gzip.open(os.path.join(journal.directory(room), name)) as file:
                 seqs = [json.loads(text)["seq"] for text in file]
-            assert name.split(".")[1] == f"{seqs[0]}-{seqs[-1]}"
+            assert name.split(".")[-3] == f"{seqs[0]}-{seqs[-1]}"
         assert len(closed) < len(journal.paths(room))
 
 

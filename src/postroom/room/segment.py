@@ -22,10 +22,9 @@ from postroom.room import file, line
 ROOM = "_room"
 BLOCK = 1 << 16
 
-_NAME = re.compile(r"(\w+?)(?:\.(\d+)-(\d+))?\.jsonl(\.gz)?", re.ASCII)
-
-
-_VOID = re.compile(r"(\w+?)\.(\d+)-(\d+)\.void\d+\.jsonl(?:\.gz)?", re.ASCII)
+_STEM = r"\w+(?:\.\w+)*?"  # the id of a subagent has a dot for each agent above it
+_NAME = re.compile(rf"({_STEM})(?:\.(\d+)-(\d+))?\.jsonl(\.gz)?", re.ASCII)
+_VOID = re.compile(rf"({_STEM})\.(\d+)-(\d+)\.void\d+\.jsonl(?:\.gz)?", re.ASCII)
 
 
 class Moved(JournalBroken):
