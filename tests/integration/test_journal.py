@@ -19,10 +19,10 @@ from hypothesis import strategies as st
 from postroom import clock
 from postroom.config import Settings
 from postroom.errors import JournalBroken, StoreFull
-from postroom.room import journal, line, replay, segment
+from postroom.room import digest, journal, keep, line, replay, segment, snapshot
 from postroom.room.local import LocalRoom
 from postroom.room.verify import verify
-from tests.clockwork import Clock
+from tests.clockwork import START, Clock
 from tests.room_activity import Steps, busy_room, files, reopened, told
 
 pytestmark = pytest.mark.timeout(60)
@@ -306,6 +306,29 @@ def test_journals_that_were_deleted_are_written_anew(home: str) -> None:
         shutil.rmtree(journal.directory(room))
         journal.sync(room)
         assert_told_once(room)
+
+
+@pytest.mark.promise("keep")
+@pytest.mark.parametrize("lost", ["all", "the snapshot"])
+def test_a_pruned_room_whose_journals_were_deleted_verifies_when_they_are_written_anew(
+    home: str, tmp_path: os.PathLike[str], lost: str
+) -> None:
+    with busy_room(home, steps=200, rotate=3000) as room:
+        keep.prune(room, START + 150_000)
+        assert room.store.whole().first() > 1
+        if lost == "all":
+            shutil.rmtree(journal.directory(room))
+        else:
+            [taken] = snapshot.listed(journal.directory(room))
+            os.unlink(taken.path)
+        assert verify(room).problems != []
+        journal.sync(room)
+        assert verify(room).problems == []
+        state = digest.digest(room.store.whole())
+        assert replay.replay(journal.directory(room), os.path.join(tmp_path, "again")).digest == state
+        room.send("builder", "and on it goes")
+        journal.sync(room)
+        assert verify(room).problems == []
 
 
 def test_damage_at_the_end_of_a_journal_is_mended_from_the_store(room: LocalRoom) -> None:

@@ -94,8 +94,10 @@ HARMS = {
         "UPDATE delivery SET ended_at = NULL",
         "UPDATE delivery SET ended_at = 1",
     ],
-    "what is held is held until a time, or while somebody is muted": [
+    "what is held is held until a time, or while its recipient is muted or paused": [
         "UPDATE delivery SET place = 8, due_at = NULL WHERE place < 8",
+        "UPDATE delivery SET place = 8, reason = 'muted', due_at = NULL WHERE place < 8",
+        "UPDATE delivery SET place = 8, reason = 'paused', due_at = NULL WHERE place < 8",
     ],
     "the clock acts only on what is open": [
         "UPDATE delivery SET due_at = 1",

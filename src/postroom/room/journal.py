@@ -87,7 +87,21 @@ def sync(room: "LocalRoom") -> int:
             _recover(room)
         label.here("journal-after-commit")
     _compress_closed(room)
+    _complete(room)
     return mirrored
+
+
+def _complete(room: "LocalRoom") -> None:
+    """Take a snapshot where the journals alone cannot rebuild the room: it was pruned, and its snapshot is
+    lost, or was made before the journals were.
+    """
+    if (first := room.store.whole().first()) <= 1:
+        return
+    from postroom.room import snapshot  # noqa: PLC0415 - it needs the journals itself
+
+    taken = snapshot.listed(directory(room))
+    if not taken or taken[-1].seq < first - 1:
+        snapshot.take(room)
 
 
 def drain(room: "LocalRoom", tx: WriteTx) -> None:
@@ -107,7 +121,8 @@ class Page(NamedTuple):
 
 
 def _read_page(tx: ReadTx, first: int) -> Page | None:
-    """The next page. The log has gaps where messages were removed; the journals say so, and have none."""
+    """The next page. The log has gaps where messages were removed; the journals say so, and have none but
+    before a restore, which says where it goes on."""
     start, texts = tx.position(FOLLOWER), dict[str, list[tuple[int, bytes]]]()
     count, size, last, expected = 0, 0, None, max(int(start or 0) + 1, first)
     joined = dict[str, tuple[str, str]]()
@@ -115,7 +130,7 @@ def _read_page(tx: ReadTx, first: int) -> Page | None:
         count < PAGE and size < PAGE_BYTES and (chunk := tx.events(str(last.seq) if last else start, _CHUNK))
     ):
         for event in chunk:
-            for seq in range(expected, event.seq):
+            for seq in range(expected, line.next_after(event) or event.seq):
                 texts.setdefault(ROOM, []).append((seq, line.removed(seq)))
             if event.type == "agent.joined" and event.agent_id:
                 joined[event.agent_id] = str(event.payload.get("project")), str(event.payload.get("name"))

@@ -35,6 +35,14 @@ def is_removed(line: bytes) -> bool:
     return line.endswith(_REMOVED) and line.count(b":") == 2
 
 
+def next_after(event: Event) -> int | None:
+    """The number after the end of what was restored, when an event says that it was; None for other events.
+
+    The numbers from there to the event were those of other events.
+    """
+    return event.payload["after"] + 1 if event.type == "room.restored" else None
+
+
 def rewind(to: int, at: str | None) -> bytes:
     """The line that takes back all lines above it, in the same journal, whose seq is greater than `to`."""
     return compact({"type": "journal.rewind", "to": to, "timestamp": at}).encode() + b"\n"

@@ -133,13 +133,13 @@ class _Story:
             )
 
     def _take(self, tx: WriteTx, found: Line) -> None:
-        if found.seq > self.last + 1:
+        removed = line.is_removed(found.text)
+        event = None if removed else _event(found)
+        if found.seq > self.last + 1 and (event is None or line.next_after(event) != self.last + 1):
             if self._promised is None or self.last < self._promised:
                 raise _broken(found, f"event {self.last + 1} is missing before this line")
             self._is_torn = True  # of the page being written, some files have their part and some do not
             return
-        removed = line.is_removed(found.text)
-        event = None if removed else _event(found)
         event_id = event.id if event else ""
         if found.seq <= self.last:
             if event_id != self._id and event_id and self._id:

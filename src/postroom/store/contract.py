@@ -173,7 +173,7 @@ class Whole(Protocol):
     """A room as a whole, for what keeps its history. Works inside the caller's open transaction, if any."""
 
     def rows(self, table: str) -> Iterator[Json]:
-        """All rows of a table of the state, or of `event`, by key."""
+        """All rows of a table of the state, or of `event`, by key; of `follower`, notes of who was introduced."""
         ...
 
     def load(self, table: str, row: Json) -> None:
@@ -194,6 +194,10 @@ class Whole(Protocol):
 
     def first(self) -> int:
         """The first event there still is; 0 when there is none."""
+        ...
+
+    def end(self) -> tuple[int, str]:
+        """The number and the id of the latest event of all tenants; `(0, "")` when there is none."""
         ...
 
     def tails(self, until: int) -> dict[str, int]:

@@ -24,6 +24,7 @@ _KEYS: dict[str, dict[str, int | str]] = {
     "subscription": {"project": "", "topic": "", "agent": ""},
     "decision": {"gate": -1},
     "event": {"seq": -1},
+    "follower": {"name": ""},
 }
 
 
@@ -73,6 +74,9 @@ class Whole:
 
     def first(self) -> int:
         return self._execute(SQL["log_first"], (self._tenant,)).fetchone()[0] or 0
+
+    def end(self) -> tuple[int, str]:
+        return self._execute(SQL["log_end"]).fetchone() or (0, "")
 
     def tails(self, until: int) -> dict[str, int]:
         rows = self._execute(SQL["log_tails"], (self._tenant, until)).fetchall()
