@@ -4,23 +4,26 @@ import errno
 import gzip
 import json
 import os
+import re
 import shutil
 import sqlite3
 import stat
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from postroom import clock
+from postroom.config import Settings
 from postroom.errors import JournalBroken, StoreFull
 from postroom.room import digest, journal, keep, line, loss, replay, segment, snapshot
 from postroom.room.local import LocalRoom
 from postroom.room.verify import verify
-from tests.clockwork import START
-from tests.room_activity import Steps, busy_room, reopened, told
+from tests.clockwork import START, Clock
+from tests.room_activity import Steps, busy_room, files, reopened, told
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -51,6 +54,26 @@ def test_people_and_the_room_itself_share_a_journal(room: LocalRoom) -> None:
     journal.sync(room)
     types = Counter(document["type"] for stem, document in told(room.home) if stem == "_room")
     assert types == {"project.created": 1, "agent.joined": 1, "message.sent": 1}
+
+
+@pytest.mark.parametrize("rotate", [1, 1 << 23])
+def test_a_room_in_which_a_subagent_ran_is_verified_and_rebuilt(
+    home: str, tmp_path: Path, rotate: int
+) -> None:
+    settings = Settings(journal_rotate_bytes=rotate)
+    with LocalRoom(home, settings, agent="planner", project="p", clock=Clock()) as room:
+        for name in ("planner", "planner.explore", "planner.explore.deeper"):
+            room.join(name)
+        for n in range(3):
+            room.send("planner", f"found {n}", sender="planner.explore")
+            room.send("planner.explore", f"look again {n}", sender="planner.explore.deeper")
+            journal.sync(room)
+        assert {stem.count(".") for stem, _ in told(home)} == {0, 1, 2}
+        assert_told_once(room)
+        found = verify(room)
+        assert found.problems == []
+        done = replay.replay(journal.directory(room), str(tmp_path / "rebuilt"))
+        assert done.digest == found.digest
 
 
 def test_a_line_tells_the_whole_message(room: LocalRoom) -> None:
@@ -98,12 +121,12 @@ def test_more_events_than_a_page_take_several_transactions(
 def test_a_journal_that_has_grown_is_closed_and_compressed_under_the_range_it_covers(home: str) -> None:
     with busy_room(home, rotate=2000) as room:
         journal.sync(room)
-        closed = [name for name in os.listdir(journal.directory(room)) if name.endswith(".gz")]
+        closed = [path for path in files(room.home) if path.endswith(".gz")]
         assert closed
-        for name in closed:
-            with gzip.open(os.path.join(journal.directory(room), name)) as file:
+        for path in closed:
+            with gzip.open(path) as file:
                 seqs = [json.loads(text)["seq"] for text in file]
-            assert name.split(".")[1] == f"{seqs[0]}-{seqs[-1]}"
+            assert path.split(".")[-3] == f"{seqs[0]}-{seqs[-1]}"
         assert len(closed) < len(journal.paths(room))
 
 
@@ -111,8 +134,8 @@ def test_journals_are_for_their_owner_only(home: str) -> None:
     with busy_room(home, steps=30, rotate=500) as room:
         journal.sync(room)
         assert stat.S_IMODE(os.stat(journal.directory(room)).st_mode) == 0o700
-        for name in os.listdir(journal.directory(room)):
-            assert stat.S_IMODE(os.stat(os.path.join(journal.directory(room), name)).st_mode) == 0o600
+        for path in files(room.home):
+            assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
 
 
 def test_a_process_killed_at_any_step_leaves_nothing_untold_and_nothing_told_twice(home: str) -> None:
@@ -129,15 +152,15 @@ def test_a_process_killed_at_any_step_leaves_nothing_untold_and_nothing_told_twi
             journal.sync(room)
             assert_told_once(room)
             assert verify(room).problems == [], place
-            names = os.listdir(journal.directory(room))
+            names = [os.path.basename(path) for path in files(room.home)]
             assert not [name for name in names if name.startswith(".")], place
-            assert not [name for name in names if "-" in name and not name.endswith(".gz")], place
+            assert not [name for name in names if re.search(r"\.\d+-\d+\.jsonl$", name)], place
 
 
 def test_a_last_line_that_was_never_finished_is_cut_off_and_told_again(room: LocalRoom) -> None:
     room.send("builder", "a" * 200_000)
     journal.sync(room)
-    path = segment.live_path(journal.directory(room), room.who("planner").id)
+    path = journal.path(room, room.who("planner").id)
     whole = os.path.getsize(path)
     with open(path, "ab") as file:
         file.write(b'{"seq":5,"id":"0')
@@ -321,7 +344,7 @@ def test_a_pruned_room_whose_journals_were_deleted_verifies_when_they_are_writte
 
 def test_damage_at_the_end_of_a_journal_is_mended_from_the_store(room: LocalRoom) -> None:
     journal.sync(room)
-    path = segment.live_path(journal.directory(room), room.who("planner").id)
+    path = journal.path(room, room.who("planner").id)
     with open(path, "r+b") as file:
         file.write(b"???")
     room.send("builder", "more")

@@ -237,7 +237,7 @@ def test_a_state_that_the_journals_do_not_tell_is_said(room: LocalRoom) -> None:
 def test_broken_journals_are_a_problem_not_an_error(room: LocalRoom) -> None:
     room.send("builder", "hello")
     journal.sync(room)
-    path = segment.live_path(journal.directory(room), room.who("planner").id)
+    path = journal.path(room, room.who("planner").id)
     with open(path, "r+b") as file:
         file.write(b"garbage")
     [problem] = verify(room).problems

@@ -12,12 +12,14 @@ know, notes that in `_lost.json`, and writes again what the files lost. Only who
 
 import json
 import os
+from heapq import merge
 from typing import TYPE_CHECKING, NamedTuple
 
 from postroom import host, label
 from postroom.clock import iso
 from postroom.errors import JournalBroken
-from postroom.room import file, line, loss, segment, told
+from postroom.room import file, line, loss, segment
+from postroom.room.index import Index
 from postroom.room.segment import ROOM, Segment
 from postroom.store.contract import ReadTx, WriteTx
 
@@ -45,6 +47,12 @@ def directory(room: "LocalRoom") -> str:
 def paths(room: "LocalRoom") -> list[str]:
     """The files of all journals, each journal's oldest first."""
     return [found.path for files in segment.listed(directory(room)).values() for found in files]
+
+
+def path(room: "LocalRoom", party: str) -> str:
+    """The file to which an agent's next events go, or `_room.jsonl` for anybody else's."""
+    events = directory(room)
+    return segment.live_path(events, Index(events).stem(party))
 
 
 def lag(room: "LocalRoom") -> int:
@@ -109,6 +117,7 @@ class Page(NamedTuple):
     texts: dict[str, list[tuple[int, bytes]]]  # for each journal: (seq, line)
     head: Head
     events: int
+    joined: dict[str, tuple[str, str]]  # of agents that joined: the project and the name
 
 
 def _read_page(tx: ReadTx, first: int) -> Page | None:
@@ -116,59 +125,103 @@ def _read_page(tx: ReadTx, first: int) -> Page | None:
     before a restore, which says where it goes on."""
     start, texts = tx.position(FOLLOWER), dict[str, list[tuple[int, bytes]]]()
     count, size, last, expected = 0, 0, None, max(int(start or 0) + 1, first)
+    joined = dict[str, tuple[str, str]]()
     while (
         count < PAGE and size < PAGE_BYTES and (chunk := tx.events(str(last.seq) if last else start, _CHUNK))
     ):
         for event in chunk:
             for seq in range(expected, line.next_after(event) or event.seq):
                 texts.setdefault(ROOM, []).append((seq, line.removed(seq)))
+            if event.type == "agent.joined" and event.agent_id:
+                joined[event.agent_id] = str(event.payload.get("project")), str(event.payload.get("name"))
             text = line.encode(event)
             texts.setdefault(event.agent_id or ROOM, []).append((event.seq, text))
             size += len(text)
             expected = max(expected, event.seq + 1)
         count, last = count + len(chunk), chunk[-1]
-    return last and Page(start, texts, Head(last.seq, last.id, host.boot()), count)
+    return last and Page(start, texts, Head(last.seq, last.id, host.boot()), count, joined)
 
 
 def _write_page(room: "LocalRoom", tx: WriteTx, page: Page) -> None:
     """Append a page to the files. Done when the caller's transaction commits."""
-    closed = segment.listed(directory(room))
-    for stem, texts in page.texts.items():
-        _extend(room, stem, texts, max((found.last for found in closed.get(stem, ())), default=0))
-    if room.store.durability == "full":
-        file.sync_directory(directory(room))
+    events, durable = directory(room), room.store.durability == "full"
+    parties, ends = _places(events, tx, page)
+    for stem in ends:
+        texts = list(merge(*(page.texts[party] for party, its in parties.items() if its == stem)))
+        _extend(room, stem, texts, ends[stem].seq)
+    if durable:
+        for project in {stem.rpartition("/")[0] for stem in ends}:
+            file.sync_directory(os.path.join(events, project))
+        file.sync_directory(events)
     label.here("journal-before-head")
-    write_head(directory(room), page.head)
+    write_head(events, page.head)
     tx.set_position(FOLLOWER, str(page.head.seq))
     label.here("journal-before-commit")
 
 
-def _extend(room: "LocalRoom", stem: str, texts: list[tuple[int, bytes]], closed: int) -> None:
+def _places(events: str, tx: WriteTx, page: Page) -> tuple[dict[str, str], dict[str, segment.End]]:
+    """By what stem each agent's journal goes on, and how far each of these goes."""
+    index, is_sure = Index(events), False
+    while True:
+        stems = {party: index.began(tx, party, page.joined.get(party)) for party in page.texts}
+        index.save()
+        ends = {stem: _end(events, party, stem) for party, stem in stems.items()}
+        strange = [s for p, s in stems.items() if "/" in s and ends[s].owner not in (None, p)]
+        if not strange:
+            return stems, ends
+        if is_sure:
+            path = segment.live_path(events, strange[0])
+            raise JournalBroken(f"{path} has lines of several agents", path=path, hint="Move it away.")
+        index.again()
+        is_sure = True
+
+
+def _end(events: str, party: str, stem: str) -> segment.End:
+    """Where a journal ends. One that has no open file yet goes on after its closed ones, and after what an
+    earlier version has written under its agent's id, which is closed then.
+    """
+    segment.make_room(events, stem)
+    if (end := segment.mend(segment.live_path(events, stem))).seq:
+        return end
+    earlier = segment.of(events, party) if "/" in stem else []
+    if earlier and earlier[-1].is_open and (reached := segment.mend(earlier[-1].path).seq):
+        _close(earlier[-1].path, reached)
+        return segment.End(reached)
+    return segment.End(max(_last(earlier), _last(segment.of(events, stem))))
+
+
+def _last(files: list[Segment]) -> int:
+    """The last event in closed files: the latest begins with the highest number, and what it took back in
+    others does not count."""
+    return next((found.last for found in reversed(files) if not found.is_open), 0)
+
+
+def _extend(room: "LocalRoom", stem: str, texts: list[tuple[int, bytes]], reached: int) -> None:
     path = segment.live_path(directory(room), stem)
-    reached = segment.mend(path) or closed
     new = b"".join(text for seq, text in texts if seq > reached)
     label.here("journal-before-append")
     if new:
         segment.append(path, new, durable=room.store.durability == "full")
     label.here("journal-after-append")
     if os.path.exists(path) and os.path.getsize(path) >= room.settings.journal_rotate_bytes:
-        _close(path, stem, max(reached, texts[-1][0]))
+        _close(path, max(reached, texts[-1][0]))
 
 
-def _close(path: str, stem: str, last: int) -> None:
+def _close(path: str, last: int) -> None:
     """Give a file that has grown enough the name of a closed one. Compressing waits till the lock is free."""
-    whole = segment.lines(Segment(stem, 0, 0, path))
+    whole = segment.lines(Segment("", 0, 0, path))
     first = next((line.number(text) for _, text in whole if line.rewinds_to(text) is None), None)
     if first is None:
         return  # nothing but a rewind
     file.sync_file(path)  # closed files are not looked at again, so they must be whole
     label.here("journal-before-close")
-    os.rename(path, os.path.join(os.path.dirname(path), f"{stem}.{first}-{last}.jsonl"))
+    os.rename(path, segment.closed_path(path, first, last))
     label.here("journal-after-close")
 
 
 def _compress_closed(room: "LocalRoom") -> None:
-    file.sweep_litter(directory(room))
+    for project in ("", *segment.projects(directory(room))):
+        file.sweep_litter(os.path.join(directory(room), project))
     for found in segment.uncompressed(directory(room)):
         made = file.temporary(found.path + ".gz")
         try:
@@ -244,19 +297,29 @@ def _recover(room: "LocalRoom") -> None:
         compared = {stem: _compare(tx, files, first, last) for stem, files in found.items()}
         tails = {stem: agreed for stem, (agreed, _) in compared.items()}
         ahead = [stem for stem, (_, is_ahead) in compared.items() if is_ahead]
+        index = Index(events)
+        index.again()
+        owners = {stem: index.owner(stem, files) for stem, files in found.items()}
         if ahead and not any(tails.values()):
             raise JournalBroken(
                 f"the journals in {events} tell of another room than {room.store.path}", path=events,
                 hint="Rebuild that room: postroom replay --into NEW_HOME; or move the journals away.",
             )  # fmt: skip
         if ahead:
-            loss.note(events, room.store)
-            number = 1 + told.losses(events)
+            number = loss.begin(events, room.store)
             for stem in ahead:
                 _take_back(tx, events, stem, tails[stem], number)
+            loss.end(events)
         position = int(tx.position(FOLLOWER) or 0)
-        wanted = {party or ROOM: seq for party, seq in room.store.whole().tails(position).items()}
-        reached = min([position, *(tails.get(s, 0) for s, seq in wanted.items() if tails.get(s, 0) < seq)])
+        index.save()
+        owned = dict[str, int]()
+        for stem, tail in tails.items():
+            owned[owners[stem]] = max(tail, owned.get(owners[stem], 0))
+        wanted = dict[str, int]()
+        for party, seq in room.store.whole().tails(position).items():
+            owner = party if segment.is_id(party) else ROOM
+            wanted[owner] = max(seq, wanted.get(owner, 0))
+        reached = min([position, *(owned.get(s, 0) for s, seq in wanted.items() if owned.get(s, 0) < seq)])
         label.here("journal-before-recovered")
         write_head(events, Head(reached, tx.event_id(reached) or "", host.boot()))
         tx.set_position(FOLLOWER, str(reached))
@@ -285,13 +348,12 @@ def _take_back(tx: WriteTx, events: str, stem: str, agreed: int, number: int) ->
 
     The rewind stands at the head of a new file, so that every file's own lines ascend and its name is true.
     """
-    path, voids = segment.live_path(events, stem), list[str]()
-    if last := segment.mend(path):
-        _close(path, stem, last)
-    for found in segment.listed(events).get(stem, ()):
+    path = segment.live_path(events, stem)
+    if last := segment.mend(path).seq:
+        _close(path, last)
+    for found in segment.of(events, stem):
         if found.first > agreed:
             # Left among the others, it would be read after younger lines with smaller numbers.
-            voids.append(os.path.basename(void := segment.void_path(found)))
-            os.rename(found.path, void)
+            os.rename(found.path, segment.void_path(found, number))
     label.here("journal-before-rewind")
-    segment.append(path, line.rewind(agreed, iso(tx.now), number, voids), durable=True)
+    segment.append(path, line.rewind(agreed, iso(tx.now), number), durable=True)
