@@ -85,6 +85,20 @@ def sync(room: "LocalRoom") -> int:
     return mirrored
 
 
+def is_simple(room: "LocalRoom", most: int) -> bool:
+    """Whether the journals can be extended at once, or after no more than `most` bytes are compared with the
+    store. It is not where they have what the store has lost: nobody may take that back in passing.
+    """
+    if _is_sound(room):
+        return True
+    look, head, events = room.store.look(), read_head(directory(room)), directory(room)
+    first, last = room.store.whole().first(), int(look.last_cursor())
+    if head is not None and not _agrees(look, first, last, head.seq, head.id):
+        return False
+    open_files = [files[-1].path for files in segment.listed(events).values() if files[-1].is_open]
+    return sum(os.path.getsize(path) for path in open_files) <= most
+
+
 class Written(NamedTuple):
     """What one step of a follower did."""
 
