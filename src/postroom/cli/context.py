@@ -110,11 +110,12 @@ class Context:
 
     def follow_up(self) -> None:
         """What is done for the room when the command's own work is confirmed."""
-        if self._room is None or self._address or self.leaves_journals:
+        room = self._room
+        if room is None or self._address or self.leaves_journals or not room.has_overdue_journals():
             return
         from postroom.room.overdue import write_overdue
 
-        if trouble := write_overdue(self._room):
+        if trouble := write_overdue(room):
             self.note(f"The journals are not written: {trouble}")
 
     def _note_ignored(self, room: "LocalRoom") -> None:

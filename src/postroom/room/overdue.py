@@ -1,7 +1,7 @@
 """Journals that nobody writes: where no daemon runs, a command that finds them far behind writes some of what
 is missing when its own work is done and confirmed.
 
-Whether they are is one question to the store, and nothing more is loaded. What takes long is left to
+`Premises.has_overdue_journals` says whether they are, and loads nothing. What takes long is left to
 `postroom journal`: mending what a crash of the machine left, taking back, compressing.
 """
 
@@ -13,20 +13,14 @@ from postroom.home import daemon
 if TYPE_CHECKING:
     from postroom.room.local import LocalRoom
 
-_FOLLOWER = "journal"
-EVENTS, AGE = 200, 300_000  # events, and milliseconds since the first of them
 MOST = 0.020  # seconds
 _PAGE = 100  # events, so many that one is written in much less
 _SMALL = 1 << 18  # bytes of open journals that are compared with the store in that time
 
 
 def write_overdue(room: "LocalRoom") -> str:
-    """Write the journals if they are overdue, for `MOST` seconds; why that failed, if it did."""
-    store = room.store
-    behind, since = store.look().lag(_FOLLOWER)
-    if since is None or (behind < EVENTS and store.clock() - since < AGE):
-        return ""
-    return "" if store.readonly or daemon(room.home) else _write(room)
+    """Write journals that are overdue, for `MOST` seconds; why that failed, if it did."""
+    return "" if room.store.readonly or daemon(room.home) else _write(room)
 
 
 def _write(room: "LocalRoom") -> str:
