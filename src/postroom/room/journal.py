@@ -72,23 +72,72 @@ def sync(room: "LocalRoom") -> int:
         _recover(room)
     mirrored = 0
     while int(room.store.look().position(FOLLOWER) or 0) < target:
-        with room.store.read() as reading:
-            page = _read_page(reading, room.store.whole().first())  # outside the lock: others write meanwhile
-        if page is None:
-            break
-        label.here("journal-read")
         try:
-            with room.store.write() as tx:
-                # Whoever redacts or prunes drains first, and so moves the cursor: no stale page is written.
-                if tx.position(FOLLOWER) == page.start:
-                    _write_page(room, tx, page)
-                    mirrored += page.events
+            page, _ = _mirror(room, PAGE)
         except segment.Damaged:
             _recover(room)
-        label.here("journal-after-commit")
-    _compress_closed(room)
+            continue
+        if page is None:
+            break
+        mirrored += page
+    compress(room)
     _complete(room)
     return mirrored
+
+
+def is_simple(room: "LocalRoom", most: int) -> bool:
+    """Whether the journals can be extended at once, or after no more than `most` bytes are compared with the
+    store. It is not where they have what the store has lost: nobody may take that back in passing.
+    """
+    if _is_sound(room):
+        return True
+    look, head, events = room.store.look(), read_head(directory(room)), directory(room)
+    first, last = room.store.whole().first(), int(look.last_cursor())
+    if head is not None and not _agrees(look, first, last, head.seq, head.id):
+        return False
+    open_files = [files[-1].path for files in segment.listed(events).values() if files[-1].is_open]
+    return sum(os.path.getsize(path) for path in open_files) <= most
+
+
+class Written(NamedTuple):
+    """What one step of a follower did."""
+
+    left: int  # events that it left
+    has_closed: bool  # whether there are files to compress
+
+
+@file.tells_of_files
+def extend(room: "LocalRoom", most: int) -> Written:
+    """Mirror no more events than so many, in one transaction. Nothing that takes long is done."""
+    if room.store.readonly:
+        return Written(0, False)
+    host.private_directory(directory(room))
+    if not _is_sound(room):
+        _recover(room)
+    try:
+        _, has_closed = _mirror(room, most)
+    except segment.Damaged:
+        _recover(room)
+        has_closed = True
+    return Written(lag(room), has_closed)
+
+
+def _mirror(room: "LocalRoom", most: int) -> tuple[int | None, bool]:
+    """Mirror a page: how many events, None where there are none; and whether a file was closed."""
+    with room.store.read() as reading:
+        first = room.store.whole().first()
+        page = _read_page(reading, first, most)  # outside the lock: others write meanwhile
+    if page is None:
+        return None, False
+    label.here("journal-read")
+    mirrored, has_closed = 0, False
+    with room.store.write() as tx:
+        # Whoever redacts or prunes drains first, and so moves the cursor: no stale page is written.
+        if tx.position(FOLLOWER) == page.start:
+            has_closed = _write_page(room, tx, page)
+            mirrored = page.events
+    label.here("journal-after-commit")
+    return mirrored, has_closed
 
 
 def _complete(room: "LocalRoom") -> None:
@@ -106,7 +155,7 @@ def _complete(room: "LocalRoom") -> None:
 
 def drain(room: "LocalRoom", tx: WriteTx) -> None:
     """Mirror all there is, in a transaction that changed nothing yet: only what is committed may be told."""
-    while page := _read_page(tx, room.store.whole().first()):
+    while page := _read_page(tx, room.store.whole().first(), PAGE):
         _write_page(room, tx, page)
 
 
@@ -120,14 +169,16 @@ class Page(NamedTuple):
     joined: dict[str, tuple[str, str]]  # of agents that joined: the project and the name
 
 
-def _read_page(tx: ReadTx, first: int) -> Page | None:
+def _read_page(tx: ReadTx, first: int, most: int) -> Page | None:
     """The next page. The log has gaps where messages were removed; the journals say so, and have none but
     before a restore, which says where it goes on."""
     start, texts = tx.position(FOLLOWER), dict[str, list[tuple[int, bytes]]]()
     count, size, last, expected = 0, 0, None, max(int(start or 0) + 1, first)
     joined = dict[str, tuple[str, str]]()
     while (
-        count < PAGE and size < PAGE_BYTES and (chunk := tx.events(str(last.seq) if last else start, _CHUNK))
+        count < most
+        and size < PAGE_BYTES
+        and (chunk := tx.events(str(last.seq) if last else start, min(_CHUNK, most - count)))
     ):
         for event in chunk:
             for seq in range(expected, line.next_after(event) or event.seq):
@@ -142,13 +193,14 @@ def _read_page(tx: ReadTx, first: int) -> Page | None:
     return last and Page(start, texts, Head(last.seq, last.id, host.boot()), count, joined)
 
 
-def _write_page(room: "LocalRoom", tx: WriteTx, page: Page) -> None:
-    """Append a page to the files. Done when the caller's transaction commits."""
+def _write_page(room: "LocalRoom", tx: WriteTx, page: Page) -> bool:
+    """Append a page to the files; whether one was closed. Done when the caller's transaction commits."""
+    has_closed = False
     events, durable = directory(room), room.store.durability == "full"
     parties, ends = _places(events, tx, page)
     for stem in ends:
         texts = list(merge(*(page.texts[party] for party, its in parties.items() if its == stem)))
-        _extend(room, stem, texts, ends[stem].seq)
+        has_closed |= _extend(room, stem, texts, ends[stem].seq)
     if durable:
         for project in {stem.rpartition("/")[0] for stem in ends}:
             file.sync_directory(os.path.join(events, project))
@@ -157,6 +209,7 @@ def _write_page(room: "LocalRoom", tx: WriteTx, page: Page) -> None:
     write_head(events, page.head)
     tx.set_position(FOLLOWER, str(page.head.seq))
     label.here("journal-before-commit")
+    return has_closed
 
 
 def _places(events: str, tx: WriteTx, page: Page) -> tuple[dict[str, str], dict[str, segment.End]]:
@@ -165,6 +218,7 @@ def _places(events: str, tx: WriteTx, page: Page) -> tuple[dict[str, str], dict[
     while True:
         stems = {party: index.began(tx, party, page.joined.get(party)) for party in page.texts}
         index.save()
+        segment.make_rooms(events, stems.values())
         ends = {stem: _end(events, party, stem) for party, stem in stems.items()}
         strange = [s for p, s in stems.items() if "/" in s and ends[s].owner not in (None, p)]
         if not strange:
@@ -180,7 +234,6 @@ def _end(events: str, party: str, stem: str) -> segment.End:
     """Where a journal ends. One that has no open file yet goes on after its closed ones, and after what an
     earlier version has written under its agent's id, which is closed then.
     """
-    segment.make_room(events, stem)
     if (end := segment.mend(segment.live_path(events, stem))).seq:
         return end
     earlier = segment.of(events, party) if "/" in stem else []
@@ -196,15 +249,18 @@ def _last(files: list[Segment]) -> int:
     return next((found.last for found in reversed(files) if not found.is_open), 0)
 
 
-def _extend(room: "LocalRoom", stem: str, texts: list[tuple[int, bytes]], reached: int) -> None:
+def _extend(room: "LocalRoom", stem: str, texts: list[tuple[int, bytes]], reached: int) -> bool:
+    """Append what is not in there yet; whether the file was closed then."""
     path = segment.live_path(directory(room), stem)
     new = b"".join(text for seq, text in texts if seq > reached)
     label.here("journal-before-append")
     if new:
         segment.append(path, new, durable=room.store.durability == "full")
     label.here("journal-after-append")
-    if os.path.exists(path) and os.path.getsize(path) >= room.settings.journal_rotate_bytes:
+    is_full = os.path.exists(path) and os.path.getsize(path) >= room.settings.journal_rotate_bytes
+    if is_full:
         _close(path, max(reached, texts[-1][0]))
+    return is_full
 
 
 def _close(path: str, last: int) -> None:
@@ -219,7 +275,8 @@ def _close(path: str, last: int) -> None:
     label.here("journal-after-close")
 
 
-def _compress_closed(room: "LocalRoom") -> None:
+def compress(room: "LocalRoom") -> None:
+    """Compress the files that were closed, and remove what others have left unfinished."""
     for project in ("", *segment.projects(directory(room))):
         file.sweep_litter(os.path.join(directory(room), project))
     for found in segment.uncompressed(directory(room)):

@@ -1,6 +1,5 @@
 """One line of a journal: an event as JSON, with the message it stored, and back again without loss."""
 
-import calendar
 import json
 import re
 from typing import Any
@@ -107,9 +106,11 @@ def milliseconds(text: str | None) -> int | None:
     if text is None:
         return None
     # `-MM-DDTHH:MM:SS.mmmZ` has twenty characters; the year is whatever stands before them.
+    from calendar import timegm  # noqa: PLC0415 - who only writes does without
+
     year, rest = int(text[:-20]), text[-20:]
     moment = (year, int(rest[1:3]), int(rest[4:6]), int(rest[7:9]), int(rest[10:12]), int(rest[13:15]))
-    return calendar.timegm(moment) * 1000 + int(rest[16:19])
+    return timegm(moment) * 1000 + int(rest[16:19])
 
 
 def _required(text: Any) -> int:

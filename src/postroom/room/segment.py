@@ -19,6 +19,7 @@ import re
 import stat
 import zlib
 from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 from typing import BinaryIO, NamedTuple
 
 from postroom import host
@@ -66,6 +67,7 @@ def is_id(party: str) -> bool:
     return _ID.fullmatch(party) is not None
 
 
+@lru_cache(4096)
 def is_stem(stem: str) -> bool:
     """Whether it can be what the files of a journal are named by; it never leads out of their directory."""
     project, slash, name = stem.rpartition("/")
@@ -84,15 +86,14 @@ def _path(directory: str, stem: str, ending: str) -> str:
     return os.path.join(directory, *f"{stem}{ending}".split("/"))
 
 
-def make_room(directory: str, stem: str) -> None:
-    """Make the directory of a journal's files, where it is not there; a link in its place is refused."""
-    project, slash, _ = stem.rpartition("/")
-    if not slash:
-        return
-    path = os.path.join(directory, project)
-    host.private_directory(path)
-    if os.path.islink(path) or not os.path.isdir(path):
-        raise JournalBroken(f"{path} is not a directory", path=path, hint="Move it away, and try again.")
+def make_rooms(directory: str, stems: Iterable[str]) -> None:
+    """Make the directories of journals, where they are not there; what is in the place of one is refused."""
+    for project in {project for stem in stems if (project := stem.rpartition("/")[0])}:
+        path = os.path.join(directory, project)
+        host.private_directory(path)
+        if not stat.S_ISDIR(os.lstat(path).st_mode):
+            hint = "Move it away, and write the journals: postroom journal"
+            raise JournalBroken(f"{path} is not a directory", path=path, hint=hint)
 
 
 def listed(directory: str) -> dict[str, list[Segment]]:
