@@ -11,7 +11,7 @@ import time
 from postroom.daemon import log
 from postroom.daemon.doorbell import Doorbell
 from postroom.errors import StoreBusy
-from postroom.room import journal
+from postroom.room import journal, loss
 from postroom.room.local import LocalRoom
 from postroom.room.unit import EVERYONE
 
@@ -31,6 +31,7 @@ class Journals:
         self._bell = Doorbell(room.bell, EVERYONE)
         self._left, self._counted = _ALLOWANCE, time.monotonic()  # seconds of work, as of then
         self.problem = ""  # why they are not written
+        self._lost: loss.Loss | None = None  # by the store, as the log has it
         self._thread = threading.Thread(target=self._run, name="journals", daemon=True)
 
     def start(self) -> None:
@@ -102,6 +103,10 @@ class Journals:
         self.problem = str(exc)
 
     def _is_well(self) -> None:
+        lost = loss.noted(journal.directory(self._room))
+        if lost is not None and lost != self._lost:
+            log.warn("the store has lost what the journals have", lost=lost.words, see="postroom verify")
+        self._lost = lost
         if self.problem:
             log.note("journals are written again", after=self.problem)
         self.problem = ""

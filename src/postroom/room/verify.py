@@ -15,6 +15,7 @@ from postroom.store.contract import Store, Whole
 if TYPE_CHECKING:
     from postroom.room.local import LocalRoom
 
+_DAMAGE = (ValueError, KeyError, TypeError, AttributeError)  # what reading a row raises that was changed
 _MOST = 20  # sentences of one kind
 DEEP_LIMIT = 200_000  # events up to which a replay is made without being asked for
 
@@ -63,7 +64,10 @@ def verify(room: "LocalRoom", *, deep: bool | None = None) -> Verified:
     except JournalBroken as exc:
         note("the store has all that the journals have", [f"the journals are broken: {exc}"])
         return Verified(problems, checked, skipped, None, lost)
-    note("every attachment is there as it was sent", _attachments(room, thorough=wanted))
+    try:
+        note("every attachment is there as it was sent", _attachments(room, thorough=wanted))
+    except _DAMAGE as exc:
+        note("every attachment is there as it was sent", [f"what is attached cannot be read: {exc}"])
     if room.store.readonly:
         skipped.append("quiet markers, because the room can only be read")
     else:
@@ -176,7 +180,7 @@ def _differences(room: "LocalRoom", store: Store, last: int) -> tuple[str | None
     with room.store.read() as tx:
         try:
             replay.forward(tx, last, store)
-        except (PostroomError, KeyError, TypeError, ValueError, AttributeError) as exc:
+        except (PostroomError, *_DAMAGE) as exc:
             return None, [f"what was recorded after event {last} cannot be replayed: {exc}"]
         found = list(islice(_differing(whole, store.whole()), _MOST))
         return (None if found else digest.digest(whole)), found
@@ -209,8 +213,8 @@ def _keyed(whole: Whole, table: str) -> Iterator[tuple[tuple[str | int, ...], Js
 def _in_row(table: str, row: Json, other: Json, rebuilt: Whole) -> Iterator[str]:
     try:
         mine, theirs = (digest.hashed(one) if table == "message" else one for one in (row, other))
-    except ValueError:
-        yield f"{_named(table, row)} is damaged: what should be JSON is not"
+    except _DAMAGE:
+        yield f"{_named(table, row)} is damaged: what should be JSON is not, or is other JSON"
         return
     wrong = [name for name in mine.keys() | theirs.keys() if mine.get(name) != theirs.get(name)]
     if table == "event" and "prev" in wrong and rebuilt.is_gone(row["message"]):
