@@ -8,6 +8,7 @@ import gzip
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -243,13 +244,34 @@ def reopened(home: str, **settings: object) -> LocalRoom:
 def told(home: str) -> list[tuple[str, dict]]:
     """Every line of every journal, as (whose journal, document), read without any of our code."""
     events = os.path.join(home, "events")
+    with open(os.path.join(events, "index.json"), encoding="utf-8") as file:
+        owners = {name: party for party, name in json.load(file).items()}
     found = []
-    for name in sorted(os.listdir(events)):
-        if name.startswith((".", "_head", "_snapshot")) or ".void" in name:
-            continue
-        with (gzip.open if name.endswith(".gz") else open)(os.path.join(events, name), "rb") as file:
-            found += [(name.split(".")[0], json.loads(text)) for text in file.read().splitlines()]
+    for directory, _, names in sorted(os.walk(events)):
+        for name in sorted(names):
+            if (
+                name.startswith((".", "_head", "_snapshot", "_lost", "_accepted", "index.json"))
+                or ".void" in name
+            ):
+                continue
+            path = os.path.join(directory, name)
+            with (gzip.open if name.endswith(".gz") else open)(path, "rb") as file:
+                lines = file.read().splitlines()
+            stem = _stem(os.path.relpath(path, events))
+            owner = owners[f"{stem}.jsonl"] if os.sep in stem else stem
+            found += [(owner, json.loads(text)) for text in lines]
     return found
+
+
+def files(home: str) -> list[str]:
+    """The paths of all files in the directory of the journals."""
+    walked = os.walk(os.path.join(home, "events"))
+    return [os.path.join(directory, name) for directory, _, names in walked for name in names]
+
+
+def _stem(name: str) -> str:
+    """What the files of a journal are named by: names may have dots, and a range of numbers has a hyphen."""
+    return re.sub(r"(?:\.\d+-\d+)?\.jsonl(?:\.gz)?$", "", name)
 
 
 def occurrences(home: str, needle: bytes) -> list[str]:

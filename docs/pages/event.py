@@ -28,5 +28,8 @@ _TOLD = {  # what a payload has, of events that only tell something
     "agent.route": ": an agent is reached by another `route` than before; `instead_of` the better one that "
     "does not work, and in `words` why; neither, if it works again",
     "agent.started": ": by `spawn` or `up`, or again: `bridge`, `program`",
+    "agent.declared": ": the config has declared it, and it has its address: `as`",
+    "room.restored": ": a backup was put in the place of what the room held: `after`, the last event of the "
+    "backup; the numbers between that and this event were those of events before the restore",
     "gate.withdrawn": ": nobody has decided, and nobody is asked any more: in `note` why",
 }

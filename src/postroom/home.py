@@ -37,6 +37,18 @@ def at_home(command: str, home: str) -> str:
     return f"{lead}{program}--home {shlex.quote(home)} {rest}"
 
 
+def daemon(home: str) -> str:
+    """The process that is the room's daemon, as `host.identity` names it; empty: there is none."""
+    from postroom import host  # noqa: PLC0415 - who only looks for a room does without
+
+    try:
+        with open(beside(home, "daemon.lock"), encoding="ascii") as file:
+            found = file.read().strip()
+    except (OSError, ValueError):
+        return ""
+    return "" if not found or host.is_gone(found) else found
+
+
 def beside(home: str, *names: str) -> str:
     """What hooks run, write and trust. Beside the room and not in it, where a sandboxed agent may write."""
     return os.path.join(home.rstrip("/") + "-hooks", *names)

@@ -88,6 +88,8 @@ PROMISES: dict[str, str] = {
     # history
     "events": "A reader that pages through the events skips none, however many write meanwhile.",
     "replay": "The journals alone rebuild a room with the same state.",
+    "verify": "A sound room is called sound; what was lost or changed is named, and verify changes nothing.",
+    "restore": "What is confirmed while a room is restored is in the new room or in the copy that is kept.",
     "keep": "Pruned, redacted, backed up and restored, a room still verifies.",
     "views": "Any SQLite client can read `queue`, `agent_messages`, `legacy_queue` and `legacy_events` while"
     " others write.",

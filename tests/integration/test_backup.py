@@ -3,15 +3,18 @@
 import os
 import shutil
 import stat
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event
 from typing import cast
 
 import pytest
 
-from postroom.errors import NoRoom, Refused, StaleClaim, StoreCorrupt, StoreReadOnly
-from postroom.room import journal, keep
-from postroom.room.backup import backup, restore
+from postroom import label
+from postroom.errors import NoRoom, Refused, StaleClaim, StoreCorrupt, StoreReadOnly, UnknownMessage
+from postroom.room import journal, keep, replay
+from postroom.room.backup import COPIES, Restored, backup, restore
 from postroom.room.digest import digest
 from postroom.room.listen import Listening
 from postroom.room.local import LocalRoom
@@ -121,7 +124,9 @@ def test_a_restored_room_is_what_it_was_for_everyone_who_has_it_open(home: str, 
         journal.sync(another)
         done = restore(room, copy)
         assert state(another) == state(room) == before
-        assert list(another.events()) == events
+        *told, restored = another.events()
+        assert told == events
+        assert (restored.type, restored.payload) == ("room.restored", {"after": events[-1].seq})
         assert verify(another).problems == []
         assert os.path.exists(os.path.join(done.kept, "room.db"))
         assert os.listdir(os.path.join(done.kept, "events"))
@@ -209,3 +214,137 @@ def test_who_listens_while_a_room_is_restored_is_woken_and_told(
             with pytest.raises(StaleClaim):
                 waiting.result(20)
     assert [mail.body for mail in own.listen(timeout=0.01)] == ["from the backup"]
+
+
+# While others send
+
+
+def kept_ids(kept: str, home: str) -> set[str]:
+    with opened(os.path.join(kept, "room.db"), home) as before:
+        return ids(before)
+
+
+def ids(room: LocalRoom) -> set[str]:
+    return {row["id"] for row in room.store.whole().rows("message")}
+
+
+@pytest.mark.promise("restore")
+@pytest.mark.parametrize("times", [1, 2, 3, 7])
+def test_what_is_stored_after_the_copy_is_in_the_next_copy(
+    open_room: OpenRoom, room: LocalRoom, copy: str, monkeypatch: pytest.MonkeyPatch, times: int
+) -> None:
+    """However often somebody stores something between the copying and the lock, the restore ends."""
+    sender, confirmed, left = open_room("builder"), set[str](), times
+
+    def here(step: str) -> None:
+        nonlocal left
+        if step == "restore-kept" and left:
+            left -= 1
+            confirmed.add(sender.send("planner", "confirmed", attachments=[b"with a file"]).id)
+
+    backup(room, copy)
+    monkeypatch.setattr(label, "here", here)
+    monkeypatch.setattr(label, "armed", True)
+    done = restore(room, copy)
+    monkeypatch.undo()
+    assert len(confirmed) == min(times, COPIES)
+    assert kept_ids(done.kept, f"{room.home}-kept") == confirmed
+    assert ids(room) == set()
+    assert verify(room).problems == []
+
+
+SENDING = """
+import sys
+from postroom.config import Settings
+from postroom.room.local import LocalRoom
+home, name = sys.argv[1:]
+with LocalRoom(home, Settings(busy_seconds=60, sender_rate=0), agent=name, project="p") as room:
+    room.join(name)
+    n = 0
+    while True:
+        print(room.send("builder", f"{name} {n}").id, flush=True)
+        n += 1
+"""
+
+
+@pytest.mark.promise("restore")
+def test_no_message_is_lost_that_others_send_during_a_restore(
+    room: LocalRoom, copy: str, tmp_path: os.PathLike[str]
+) -> None:
+    names = ("one", "two", "three")
+    for name in names:
+        room.join(name)
+    backup(room, copy)
+    senders, restored = list[subprocess.Popen[bytes]](), list[Restored]()
+    try:
+        for name in names:
+            with open(os.path.join(tmp_path, name), "wb") as told:
+                senders.append(
+                    subprocess.Popen([sys.executable, "-c", SENDING, room.home, name], stdout=told)
+                )
+        for _ in range(3):
+            until(lambda: len(ids(room)) > 50)
+            restored.append(restore(room, copy))
+        until(lambda: len(ids(room)) > 50)
+        assert [sender.poll() for sender in senders] == [None] * len(names)
+    finally:
+        for sender in senders:
+            sender.kill()
+            sender.wait()
+    confirmed, there = set[str](), ids(room)
+    for name in names:
+        with open(os.path.join(tmp_path, name), encoding="utf-8") as told:
+            confirmed |= {line.strip() for line in told if line.endswith("\n")}
+    for n, done in enumerate(restored):
+        there |= kept_ids(done.kept, f"{room.home}-kept-{n}")
+    assert len(confirmed) > 150
+    assert confirmed - there == set()
+    assert verify(room).problems == []
+
+
+@pytest.mark.promise("lossless-ids")
+def test_no_handle_is_given_again_after_a_restore(room: LocalRoom, copy: str) -> None:
+    backup(room, copy)
+    lost = [room.send("builder", f"lost {n}") for n in range(5)]
+    restore(room, copy)
+    later = [room.send("builder", f"later {n}") for n in range(5)]
+    assert {one.message.handle for one in lost} & {one.message.handle for one in later} == set()
+    for one in lost:
+        with pytest.raises(UnknownMessage):
+            room.receipts(one.message.handle)
+    journal.sync(room)
+    last = int(room.store.look().last_cursor())
+    with LocalRoom(f"{room.home}-2", room.settings, agent="planner", project="p") as another:
+        replay.replay(journal.directory(room), another.home)  # the journals know it, too
+        assert another.send("builder", "goes on").message.seq == last + 1
+
+
+def test_a_backup_that_is_ahead_of_the_room_is_restored(room: LocalRoom, copy: str) -> None:
+    """The room was restored to an earlier state before."""
+    earlier = f"{copy}-earlier"
+    backup(room, earlier)
+    kept = room.send("builder", "in the later backup")
+    backup(room, copy)
+    restore(room, earlier)
+    between = room.send("builder", "in the second life")
+    restore(room, copy)
+    assert ids(room) == {kept.id}
+    assert room.send("builder", "in the third life").message.seq > between.message.seq
+    assert verify(room).problems == []
+
+
+def test_two_restores_at_once_keep_two_copies(room: LocalRoom, open_room: OpenRoom, copy: str) -> None:
+    backup(room, copy)
+    sent = room.send("builder", "kept by one of them")
+    others = [LocalRoom(room.home, room.settings, agent="planner", project="p") for _ in range(2)]
+
+    def once(one: LocalRoom) -> Restored:
+        with one:
+            return restore(one, copy)
+
+    with ThreadPoolExecutor(2) as pool:
+        done = list(pool.map(once, others))
+    assert len({one.kept for one in done}) == 2
+    there = [kept_ids(one.kept, f"{room.home}-kept-{n}") for n, one in enumerate(done)]
+    assert {sent.id} in there
+    assert verify(room).problems == []

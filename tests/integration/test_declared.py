@@ -7,6 +7,8 @@ import pytest
 
 import postroom
 from postroom.errors import InvalidValue, UnknownRecipient
+from postroom.room import backup, journal, keep, replay
+from postroom.room.verify import verify
 from tests.commandline import CommandLine
 from tests.repository import make_repository
 
@@ -109,6 +111,50 @@ def test_who_was_declared_and_has_another_name_now_has_no_twin(home: str, monkey
         room.rename("critic", agent="reviewer")
     with postroom.open(home, agent="planner", project="p") as room, pytest.raises(UnknownRecipient):
         room.send("reviewer", "hello")
+
+
+@pytest.mark.parametrize("way", ["replayed", "pruned and replayed", "restored", "restored from before"])
+@pytest.mark.parametrize("first", ["declared", "joined"])
+def test_who_was_introduced_has_no_twin_in_a_room_that_was_rebuilt(
+    home: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str, first: str
+):
+    monkeypatch.setenv("POSTROOM_HOME", home)
+    if first == "joined":
+        with postroom.open(home, agent="planner", project="p") as room:
+            room.join("reviewer")
+    declare(home, "[agents.reviewer]\n")
+    copy = str(tmp_path / "copy.db")
+    with postroom.open(home, agent="planner", project="p") as room:
+        room.join("planner")
+        if way == "restored from before":
+            room.send("reviewer", "hello")
+            backup.backup(room, copy)
+        room.send("reviewer", "hello")
+        room.rename("critic", agent="reviewer")
+        if way == "restored":
+            backup.backup(room, copy)
+        if way.startswith("restored"):
+            backup.restore(room, copy)
+        if way == "restored from before":
+            room.rename("critic", agent="reviewer")
+        if way == "pruned and replayed":
+            room.join("somebody")
+            keep.prune(room, room.now() + 1000)
+            assert room.store.whole().first() > 1
+        journal.sync(room)
+    if way.endswith("replayed"):
+        home = str(tmp_path / "rebuilt")
+        replay.replay(os.path.join(os.environ["POSTROOM_HOME"], "events"), home)
+        declare(home, "[agents.reviewer]\n")
+        monkeypatch.setenv("POSTROOM_HOME", home)
+    with postroom.open(home, agent="planner", project="p") as room:
+        room.send("critic", "hello again")
+        assert {one.agent.name for one in room.agents()} == {"planner", "critic"} | (
+            {"somebody"} if way == "pruned and replayed" else set()
+        )
+        with pytest.raises(UnknownRecipient):
+            room.send("reviewer", "who is that?")
+        assert verify(room).problems == []
 
 
 def test_who_came_before_it_was_declared_has_no_twin_either(home: str, monkeypatch: pytest.MonkeyPatch):

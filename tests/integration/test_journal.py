@@ -4,22 +4,26 @@ import errno
 import gzip
 import json
 import os
+import re
 import shutil
 import sqlite3
 import stat
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from postroom import clock
+from postroom.config import Settings
 from postroom.errors import JournalBroken, StoreFull
-from postroom.room import journal, line, replay, segment
+from postroom.room import digest, journal, keep, line, loss, replay, segment, snapshot
 from postroom.room.local import LocalRoom
 from postroom.room.verify import verify
-from tests.room_activity import Steps, busy_room, reopened, told
+from tests.clockwork import START, Clock
+from tests.room_activity import Steps, busy_room, files, reopened, told
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -50,6 +54,26 @@ def test_people_and_the_room_itself_share_a_journal(room: LocalRoom) -> None:
     journal.sync(room)
     types = Counter(document["type"] for stem, document in told(room.home) if stem == "_room")
     assert types == {"project.created": 1, "agent.joined": 1, "message.sent": 1}
+
+
+@pytest.mark.parametrize("rotate", [1, 1 << 23])
+def test_a_room_in_which_a_subagent_ran_is_verified_and_rebuilt(
+    home: str, tmp_path: Path, rotate: int
+) -> None:
+    settings = Settings(journal_rotate_bytes=rotate)
+    with LocalRoom(home, settings, agent="planner", project="p", clock=Clock()) as room:
+        for name in ("planner", "planner.explore", "planner.explore.deeper"):
+            room.join(name)
+        for n in range(3):
+            room.send("planner", f"found {n}", sender="planner.explore")
+            room.send("planner.explore", f"look again {n}", sender="planner.explore.deeper")
+            journal.sync(room)
+        assert {stem.count(".") for stem, _ in told(home)} == {0, 1, 2}
+        assert_told_once(room)
+        found = verify(room)
+        assert found.problems == []
+        done = replay.replay(journal.directory(room), str(tmp_path / "rebuilt"))
+        assert done.digest == found.digest
 
 
 def test_a_line_tells_the_whole_message(room: LocalRoom) -> None:
@@ -97,12 +121,12 @@ def test_more_events_than_a_page_take_several_transactions(
 def test_a_journal_that_has_grown_is_closed_and_compressed_under_the_range_it_covers(home: str) -> None:
     with busy_room(home, rotate=2000) as room:
         journal.sync(room)
-        closed = [name for name in os.listdir(journal.directory(room)) if name.endswith(".gz")]
+        closed = [path for path in files(room.home) if path.endswith(".gz")]
         assert closed
-        for name in closed:
-            with gzip.open(os.path.join(journal.directory(room), name)) as file:
+        for path in closed:
+            with gzip.open(path) as file:
                 seqs = [json.loads(text)["seq"] for text in file]
-            assert name.split(".")[1] == f"{seqs[0]}-{seqs[-1]}"
+            assert path.split(".")[-3] == f"{seqs[0]}-{seqs[-1]}"
         assert len(closed) < len(journal.paths(room))
 
 
@@ -110,8 +134,8 @@ def test_journals_are_for_their_owner_only(home: str) -> None:
     with busy_room(home, steps=30, rotate=500) as room:
         journal.sync(room)
         assert stat.S_IMODE(os.stat(journal.directory(room)).st_mode) == 0o700
-        for name in os.listdir(journal.directory(room)):
-            assert stat.S_IMODE(os.stat(os.path.join(journal.directory(room), name)).st_mode) == 0o600
+        for path in files(room.home):
+            assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
 
 
 def test_a_process_killed_at_any_step_leaves_nothing_untold_and_nothing_told_twice(home: str) -> None:
@@ -128,15 +152,15 @@ def test_a_process_killed_at_any_step_leaves_nothing_untold_and_nothing_told_twi
             journal.sync(room)
             assert_told_once(room)
             assert verify(room).problems == [], place
-            names = os.listdir(journal.directory(room))
+            names = [os.path.basename(path) for path in files(room.home)]
             assert not [name for name in names if name.startswith(".")], place
-            assert not [name for name in names if "-" in name and not name.endswith(".gz")], place
+            assert not [name for name in names if re.search(r"\.\d+-\d+\.jsonl$", name)], place
 
 
 def test_a_last_line_that_was_never_finished_is_cut_off_and_told_again(room: LocalRoom) -> None:
     room.send("builder", "a" * 200_000)
     journal.sync(room)
-    path = segment.live_path(journal.directory(room), room.who("planner").id)
+    path = journal.path(room, room.who("planner").id)
     whole = os.path.getsize(path)
     with open(path, "ab") as file:
         file.write(b'{"seq":5,"id":"0')
@@ -219,6 +243,14 @@ def rewound(home: str, more: int = 40) -> LocalRoom:
     return reopened(home, journal_rotate_bytes=2500)
 
 
+def assert_only_a_loss(room: LocalRoom) -> None:
+    """All that is wrong with a room is what its store has lost; once that is accepted, nothing is."""
+    [problem] = verify(room).problems
+    assert "the journals have what the store has lost" in problem
+    assert loss.accept(room)
+    assert verify(room).problems == []
+
+
 def test_journals_ahead_of_the_store_are_rewound_and_go_on(home: str) -> None:
     with rewound(home) as room:
         known = {event.seq: event.id for event in room.events()}
@@ -227,7 +259,7 @@ def test_journals_ahead_of_the_store_are_rewound_and_go_on(home: str) -> None:
         rewinds = [document for _, document in told(home) if document["type"] == "journal.rewind"]
         assert rewinds
         assert all(document["to"] in {0, *known} for document in rewinds)
-        assert verify(room).problems == []
+        assert_only_a_loss(room)
         journal.sync(room)
         assert len(rewinds) == sum(document["type"] == "journal.rewind" for _, document in told(home))
 
@@ -237,7 +269,9 @@ def test_a_process_killed_while_it_rewinds_leaves_that_to_the_next(home: str) ->
         room.send("builder", "after the loss")
     for place, copy in Steps(home, "sync", rotate=2500).killed_at_each(most=4).items():
         with reopened(copy, journal_rotate_bytes=2500) as room:
-            assert verify(room).problems == [], place
+            journal.sync(room)
+            assert loss.noted(journal.directory(room)), place
+            assert_only_a_loss(room)
 
 
 def test_a_second_loss_rewinds_further(home: str) -> None:
@@ -253,7 +287,8 @@ def test_a_second_loss_rewinds_further(home: str) -> None:
     store.close()
     with reopened(home) as room:
         room.send("reviewer", "third life")
-        assert verify(room).problems == []
+        journal.sync(room)
+        assert_only_a_loss(room)
 
 
 def test_what_the_files_lost_in_a_power_loss_is_told_again(home: str) -> None:
@@ -284,9 +319,32 @@ def test_journals_that_were_deleted_are_written_anew(home: str) -> None:
         assert_told_once(room)
 
 
+@pytest.mark.promise("keep")
+@pytest.mark.parametrize("lost", ["all", "the snapshot"])
+def test_a_pruned_room_whose_journals_were_deleted_verifies_when_they_are_written_anew(
+    home: str, tmp_path: os.PathLike[str], lost: str
+) -> None:
+    with busy_room(home, steps=200, rotate=3000) as room:
+        keep.prune(room, START + 150_000)
+        assert room.store.whole().first() > 1
+        if lost == "all":
+            shutil.rmtree(journal.directory(room))
+        else:
+            [taken] = snapshot.listed(journal.directory(room))
+            os.unlink(taken.path)
+        assert verify(room).problems != []
+        journal.sync(room)
+        assert verify(room).problems == []
+        state = digest.digest(room.store.whole())
+        assert replay.replay(journal.directory(room), os.path.join(tmp_path, "again")).digest == state
+        room.send("builder", "and on it goes")
+        journal.sync(room)
+        assert verify(room).problems == []
+
+
 def test_damage_at_the_end_of_a_journal_is_mended_from_the_store(room: LocalRoom) -> None:
     journal.sync(room)
-    path = segment.live_path(journal.directory(room), room.who("planner").id)
+    path = journal.path(room, room.who("planner").id)
     with open(path, "r+b") as file:
         file.write(b"???")
     room.send("builder", "more")

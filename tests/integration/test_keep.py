@@ -13,7 +13,7 @@ from postroom.room.local import LocalRoom
 from postroom.room.verify import verify
 from tests.clockwork import START
 from tests.conftest import OpenRoom
-from tests.room_activity import Steps, busy_room, occurrences, reopened, told
+from tests.room_activity import Steps, busy_room, files, occurrences, reopened, told
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -114,7 +114,7 @@ def test_a_prune_killed_at_any_step_leaves_a_room_that_its_journals_rebuild(home
             keep.prune(room, cut)
             assert verify(room).problems == [], place
             assert min(d["seq"] for _, d in told(copy) if "seq" in d) >= room.store.whole().first(), place
-            assert not [name for name in os.listdir(journal.directory(room)) if name.startswith(".")], place
+            assert not [path for path in files(room.home) if os.path.basename(path).startswith(".")], place
 
 
 def test_two_who_prune_at_once_leave_the_later_snapshot(home: str, monkeypatch: pytest.MonkeyPatch) -> None:

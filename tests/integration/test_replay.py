@@ -121,10 +121,21 @@ def test_a_replay_that_fails_leaves_nothing_behind(
 # Damage
 
 
+def live(room: LocalRoom, name: str) -> str:
+    """The journal of an agent, up to date."""
+    events_of(room)
+    return journal.path(room, room.who(name).id)
+
+
+def parent(path: str) -> str:
+    """The directory of the journals, of which a project's has this one."""
+    return os.path.dirname(os.path.dirname(path))
+
+
 def damaged(home: str, change: Callable[[list[bytes]], Iterator[bytes] | list[bytes]]) -> str:
     """The journals of a room after one of them, the builder's, was changed; its path and theirs."""
     with busy_room(home, steps=100, seed=1) as room:
-        path = segment.live_path(events_of(room), room.who("builder").id)
+        path = live(room, "builder")
     with open(path, "rb") as file:
         lines = file.read().splitlines(keepends=True)
     assert len(lines) > 8
@@ -136,13 +147,13 @@ def damaged(home: str, change: Callable[[list[bytes]], Iterator[bytes] | list[by
 def test_a_missing_line_is_named_by_the_one_after_it(home: str, target: str) -> None:
     path = damaged(home, lambda lines: lines[:4] + lines[5:])
     with pytest.raises(JournalBroken, match=r"\.jsonl:\d+: event \d+ is missing before this line"):
-        replay.replay(os.path.dirname(path), target)
+        replay.replay(parent(path), target)
 
 
 def test_a_line_that_is_no_event_is_named(home: str, target: str) -> None:
     path = damaged(home, lambda lines: [*lines[:4], b"{oops\n", *lines[5:]])
     with pytest.raises(JournalBroken) as broken:
-        replay.replay(os.path.dirname(path), target)
+        replay.replay(parent(path), target)
     assert str(broken.value).startswith(f"{path}:5: ")
     assert broken.value.facts["line"] == 5
 
@@ -150,7 +161,7 @@ def test_a_line_that_is_no_event_is_named(home: str, target: str) -> None:
 def test_a_line_that_is_half_an_event_is_named(home: str, target: str) -> None:
     path = damaged(home, lambda lines: [*lines[:4], lines[4][:-30] + b"\n", *lines[5:]])
     with pytest.raises(JournalBroken, match=f"{path}:5: not an event"):
-        replay.replay(os.path.dirname(path), target)
+        replay.replay(parent(path), target)
 
 
 def test_another_event_of_the_same_number_is_named(home: str, target: str) -> None:
@@ -160,7 +171,7 @@ def test_another_event_of_the_same_number_is_named(home: str, target: str) -> No
 
     path = damaged(home, twice)
     with pytest.raises(JournalBroken, match="was told before, and differently"):
-        replay.replay(os.path.dirname(path), target)
+        replay.replay(parent(path), target)
 
 
 def test_an_event_of_an_unknown_type_is_named(home: str, target: str) -> None:
@@ -170,13 +181,13 @@ def test_an_event_of_an_unknown_type_is_named(home: str, target: str) -> None:
 
     path = damaged(home, strange)
     with pytest.raises(JournalBroken, match=f"{path}:5: "):
-        replay.replay(os.path.dirname(path), target)
+        replay.replay(parent(path), target)
 
 
 def test_a_move_that_the_ladder_does_not_have_is_named(room: LocalRoom, target: str) -> None:
     room.send("builder", "hello")
     room.ack(room.send("builder", "hello").id, agent="builder")
-    path = segment.live_path(events_of(room), room.who("builder").id)
+    path = live(room, "builder")
     with open(path, "rb") as file:
         last = file.read().splitlines()[-1]
     event = line.decode(last)
@@ -188,21 +199,21 @@ def test_a_move_that_the_ladder_does_not_have_is_named(room: LocalRoom, target: 
 
 def test_the_same_line_twice_is_taken_once(home: str, target: str) -> None:
     path = damaged(home, lambda lines: [*lines[:5], lines[4], *lines[5:]])
-    done = replay.replay(os.path.dirname(path), target)
+    done = replay.replay(parent(path), target)
     with reopened(home) as room:
         assert done.digest == state(room)
 
 
 def test_a_last_line_that_was_never_finished_counts_for_nothing(home: str, target: str) -> None:
     path = damaged(home, lambda lines: [*lines, b'{"seq":99999,"id":'])
-    done = replay.replay(os.path.dirname(path), target)
+    done = replay.replay(parent(path), target)
     with reopened(home) as room:
         assert done.digest == state(room)
 
 
 def test_journals_that_end_too_early_are_noticed(room: LocalRoom, target: str) -> None:
     room.send("builder", "the last")
-    path = segment.live_path(events_of(room), room.who("planner").id)
+    path = live(room, "planner")
     os.truncate(path, os.path.getsize(path) - 10)
     with pytest.raises(JournalBroken, match="end at event 3, but were written up to 4"):
         replay.replay(journal.directory(room), target)
@@ -224,13 +235,13 @@ def test_a_damaged_compressed_journal_is_noticed(home: str, target: str, harm: s
             file.seek(size // 2)
             file.write(bytes([byte ^ 0x55]))
     with pytest.raises(JournalBroken, match=os.path.basename(path)):
-        replay.replay(os.path.dirname(path), target)
+        replay.replay(os.path.join(home, "events"), target)
 
 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ((b'"format":2', b'"format":3'), ":1: not a snapshot that this version reads"),
+        ((b'"format":3', b'"format":4'), ":1: not a snapshot that this version reads"),
         ((b'"state":"seen"', b'"state":"acked"'), "its digest is not that of its rows"),
         ((b'"state":"stored"', b'"state":"acked"'), "cannot be put back"),
         ((b'{"table":"lease"', b'{"table:"lease"'), ":"),
@@ -274,7 +285,7 @@ def test_a_page_that_is_being_written_does_not_disturb(home: str, target: str) -
         before = state(room)
         for n in range(8):
             room.send("builder", f"new {n}", sender="planner" if n % 2 else "reviewer")
-        head, last = journal.read_head(events), segment.live_path(events, room.who("planner").id)
+        head, last = journal.read_head(events), journal.path(room, room.who("planner").id)
         assert head
         size = os.path.getsize(last)
         journal.drain(room, room.store.begin())
@@ -295,13 +306,13 @@ def test_journals_closed_while_they_are_read_are_read_again(
     with busy_room(home) as room:
         events = events_of(room)
         settled, moved = segment.settled, []
-        path = segment.live_path(events, room.who("planner").id)
+        path = live(room, "planner")
 
         def settled_then_moved(directory: str) -> dict[str, list[segment.Segment]]:
             found = settled(directory)
             if not moved:
                 moved.append(path)
-                os.rename(path, path.replace(".jsonl", f".1-{segment.mend(path)}.jsonl"))
+                os.rename(path, path.replace(".jsonl", f".1-{segment.mend(path).seq}.jsonl"))
                 if reused:  # another file takes its name
                     room.send("builder", "the first of a new file")
                     journal.sync(room)

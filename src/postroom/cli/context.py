@@ -23,6 +23,7 @@ class Context:
         self._args = args
         self._room: LocalRoom | None = None
         self.refused: UsageError | None = None  # what is wrong with the config, where the room is open anyway
+        self.leaves_journals = False  # whether the command says how these are, or writes them itself
         self.out = standard_output()
         self.json = bool(getattr(args, "json", False))
         self.quiet = bool(getattr(args, "quiet", False))
@@ -108,7 +109,18 @@ class Context:
             self._note_twin(self._room)
             self._room.finish()
             if closing:
+                self.follow_up()
                 self._room.close()
+
+    def follow_up(self) -> None:
+        """What is done for the room when the command's own work is confirmed."""
+        room = self._room
+        if room is None or self._address or self.leaves_journals or not room.has_overdue_journals():
+            return
+        from postroom.room.overdue import write_overdue
+
+        if trouble := write_overdue(room):
+            self.note(f"The journals are not written: {trouble}")
 
     def _note_ignored(self, room: "LocalRoom") -> None:
         witness = room.scope.witness

@@ -8,8 +8,12 @@ TYPE_CHECKING = False  # what `typing` takes to load is felt by who only passes 
 if TYPE_CHECKING:
     from typing import NoReturn
 
+    from postroom.cli.context import Context
+
 _VALUED = ("--as", "--project", "--home")
 _INTERRUPTED = 130  # as a shell reports it
+_FOR_JOURNALS = ("journal", "verify", "replay")
+_contexts: "list[Context]" = []  # of the command that this process ran
 _OBJECTS = 20_000  # that are made before they are looked through for garbage
 
 
@@ -27,7 +31,17 @@ def main() -> "NoReturn":
             stream.flush()
         except (OSError, ValueError, AttributeError):
             pass  # whoever read it is gone, or it was never open
+    _follow_up()
     os._exit(code)
+
+
+def _follow_up() -> None:
+    """All that was wanted is done and told by now."""
+    try:
+        for context in _contexts:
+            context.follow_up()
+    except BaseException:
+        pass  # it is tried again by the next command
 
 
 def _passed_on() -> int:
@@ -83,6 +97,9 @@ def _run(argv: list[str], closing: bool, given: dict[str, object]) -> int:
     args = parser.read(arguments)
     vars(args).update(given)
     context = Context(args)
+    context.leaves_journals = name in _FOR_JOURNALS
+    if not closing:
+        _contexts.append(context)
     if args.help:
         context.put(parser.format_help())
         return 0

@@ -77,8 +77,9 @@ def _daemon(home: str) -> Json:
         "answers": True, "edition": said.get("edition"),
         "objection": control.objection(said.get("edition")) or None,
         "page": {**page, "reached": _reached(page.get("url"))}, "config": said.get("config"),
-        "logs": said.get("log"), "spans": said.get("spans"), "crashes": said["crashes"],
-        "instead": said["instead"], "watches": said.get("watches"), "trees": said.get("trees"),
+        "logs": said.get("log"), "spans": said.get("spans"), "journals": said.get("journals"),
+        "crashes": said["crashes"], "instead": said["instead"], "watches": said.get("watches"),
+        "trees": said.get("trees"),
     }  # fmt: skip
 
 
@@ -111,8 +112,10 @@ def _of_daemon(daemon: Json, kept: list[Manifest], run: str) -> Iterator[Problem
         return
     if daemon["objection"]:
         yield Problem("the daemon that runs is of another version", again)
-    parts: list[dict[str, Any]] = [daemon.get(name) or {} for name in ("page", "config", "logs", "spans")]
-    page, config, logs, spans = parts
+    parts: list[dict[str, Any]] = [
+        daemon.get(name) or {} for name in ("page", "config", "logs", "spans", "journals")
+    ]
+    page, config, logs, spans, journals = parts
     if page.get("problem") not in (None, TURNED_OFF):
         advice, _, then = (page.get("hint") or ": postroom up").rpartition(": postroom")
         yield Problem(f"the page is not served: {page['problem']}", f"{run}{then}", f"{advice}:")
@@ -125,6 +128,8 @@ def _of_daemon(daemon: Json, kept: list[Manifest], run: str) -> Iterator[Problem
         yield Problem("otel is on, and no spans are told", again, f"{spans['problem']}; then:")
     if logs.get("problem"):
         yield Problem(f"the daemon's log cannot be written: {logs['problem']}", f"{run} status")
+    if journals.get("problem"):
+        yield Problem(f"the journals are not written: {journals['problem']}", f"{run} journal sync")
     for agent, words in daemon["instead"].items():
         yield Problem(f"{agent} is not reached by the best route: {words}", f"{run} agents")
 

@@ -22,6 +22,7 @@ from postroom.daemon import log, verb
 from postroom.daemon.closing import Stage, close
 from postroom.daemon.control import EDITION, Server
 from postroom.daemon.instance import Instance
+from postroom.daemon.journals import Journals
 from postroom.daemon.keeper import Keeper
 from postroom.daemon.renewal import Renewal
 from postroom.daemon.reseat import Reseat
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 _TICK = 2.0  # seconds between two sweeps
 _END = 10.0  # seconds for one keeper to end, or for all
 # Seconds for each stage of an end, all together less than `control.ENDS`.
-_COMMANDS, _WEB, _WATCHES, _AGENTS, _ROOM, _SPANS = 2.0, 6.0, 3.0, _END, 1.0, 1.0
+_COMMANDS, _WEB, _WATCHES, _AGENTS, _ROOM, _SPANS, _JOURNALS = 2.0, 6.0, 3.0, _END, 1.0, 1.0, 5.0
 _FILES = 8192  # each client of the relay has two open, and as many as `haste.MOST_NEW` may come at once
 _AT_REST = 1_000_000_000  # nanoseconds: two changes in one tick of a file system's clock bear the same time
 
@@ -67,6 +68,7 @@ class Daemon:
         self.trees = Trees(self.room)
         self.web = Web(self)
         self.renewal = Renewal(self)
+        self.journals = Journals(self.room)
         self.spans = _spans(self.room) if settings.otel == "on" else None
         self._guard = threading.RLock()
         self._rings: queue.SimpleQueue[None] = queue.SimpleQueue()  # a signal may ring in the midst of a ring
@@ -79,6 +81,7 @@ class Daemon:
         """Whether all that had begun has ended; what has not is logged, and ends with the process."""
         log.note("began", process=host.identity(), edition=EDITION)
         self.reconcile()
+        self.journals.start()
         if self.spans:
             self.spans.start()
         self.web.start()
@@ -147,6 +150,8 @@ class Daemon:
                 keeper.look_into_room()
             if keeper.is_over and self._reseat.look(keeper.manifest):
                 self._rings.put(None)
+        if version != self._version:
+            self.journals.look()
         self._version = version
         reserve.keep(self.room)
         for party in self._sweep.run(self.keepers):
@@ -231,6 +236,7 @@ class Daemon:
                 Stage("watches", self.watches.finish, _WATCHES),
                 Stage("agents", self._let_go, _AGENTS + _ROOM),
                 *([Stage("spans", self.spans.stop, _SPANS)] if self.spans else []),
+                Stage("journals", self.journals.stop, _JOURNALS),
                 Stage("room", self.room.close, _ROOM),
             ]
         )

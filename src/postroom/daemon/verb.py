@@ -77,6 +77,7 @@ def _ping(daemon: "Daemon", _: Json) -> Json:
         "watchers": {one.manifest.address: word for one in daemon.keepers.values() if (word := one.health)},
         "watches": daemon.watches.facts(), "trees": {**daemon.trees.facts(), "mailboxes": _mailboxes(daemon)},
         "web": daemon.web.facts(), "log": log.facts(), "config": daemon.renewal.facts(),
+        "journals": {"problem": daemon.journals.problem or None},
         "spans": {"problem": daemon.spans.problem or None} if daemon.spans else None,
     }  # fmt: skip
 

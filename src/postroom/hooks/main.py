@@ -69,7 +69,21 @@ def run(home: str, argv: list[str], streams: tuple[int, int, int] = (0, 1, 2), b
         visit.succeeded()
         label.here("hook-handed")
         room.finish()
+        _follow_up(room, argv)
         return said.code
+
+
+def _follow_up(room: "LocalRoom", argv: list[str]) -> None:
+    """What is done for the room when the agent has all that it is given."""
+    try:
+        if not room.has_overdue_journals():
+            return
+        from postroom.room.overdue import write_overdue  # noqa: PLC0415
+
+        if trouble := write_overdue(room):
+            journal.note(room.home, argv, f"The journals are not written: {trouble}")
+    except Exception as exc:  # it is tried again by the next hook
+        journal.note(room.home, argv, exc)
 
 
 def _wake(home: str, agent: str) -> int:

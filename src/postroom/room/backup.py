@@ -1,17 +1,19 @@
 """Backups: a copy of a room made while it is in use, and the way back."""
 
+import contextlib
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from postroom import label
 from postroom.errors import Refused, StoreCorrupt
-from postroom.room import blob, file, journal, snapshot
+from postroom.room import blob, file, journal
 from postroom.room.unit import EVERYONE
 from postroom.store.sqlite import cargo
 from postroom.store.sqlite.store import SqliteStore
 
 if TYPE_CHECKING:
     from postroom.room.local import LocalRoom
+    from postroom.store.contract import Store
 
 
 class BackedUp(NamedTuple):
@@ -20,6 +22,9 @@ class BackedUp(NamedTuple):
     path: str
     last: int  # the event it goes up to
     size: int
+
+
+COPIES = 3  # that a restore makes while others write; the next is made while they wait
 
 
 class Restored(NamedTuple):
@@ -42,17 +47,21 @@ def backup(room: "LocalRoom", path: str, *, force: bool = False) -> BackedUp:
     made = file.temporary(path)
     try:
         os.close(os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-        while True:
-            room.store.upkeep().copy(made)
-            label.here("backup-copied")
-            if _enclose_files(room, made):
-                break
+        _copy(room, room.store, made)
         last = _checked(made)
         file.sync_file(made)
         file.put(made, path)
     finally:
         file.remove_database(made)
     return BackedUp(path, last, os.path.getsize(path))
+
+
+def _copy(room: "LocalRoom", source: "Store", made: str) -> None:
+    while True:
+        source.upkeep().copy(made)
+        label.here("backup-copied")
+        if _enclose_files(room, made):
+            return
 
 
 def _enclose_files(room: "LocalRoom", made: str) -> bool:
@@ -102,10 +111,12 @@ def restore(room: "LocalRoom", path: str) -> Restored:
     """Put a backup in the place of what the room holds, for all who have it open, in one transaction.
 
     The room and its journals as they were go to `before-restore-<seq>` beside it; the journals begin anew.
+    What others store meanwhile is in that copy, or comes after the restore. No number, and so no handle, that
+    a message had before the restore is given to another one.
     """
-    made = file.temporary(os.path.join(room.home, "restored.db"))
+    made, copies = file.temporary(os.path.join(room.home, "restored.db")), 0
     staged: list[blob.Staged] = []
-    kept = _place(os.path.join(room.home, f"before-restore-{room.store.look().last_cursor()}"))
+    kept = ""
     try:
         file.copy_file(path, made)
         last = _sound(made, path)
@@ -115,32 +126,81 @@ def restore(room: "LocalRoom", path: str) -> Restored:
                 raise StoreCorrupt(
                     f"an attachment in {path} is damaged", path=path, hint="Nothing was changed."
                 )
-        os.mkdir(kept, 0o700)
-        backup(room, os.path.join(kept, "room.db"))
-        label.here("restore-kept")
-        with room.store.upkeep().beside(made), room.store.write() as tx:
-            room.unsettle(ended=True)
-            room.store.whole().replace()
-            for one in staged:
-                blob.place(room.home, one, lasting=True)
-            tx.set_position(journal.FOLLOWER, "")
-            if os.path.isdir(journal.directory(room)):
-                os.rename(journal.directory(room), os.path.join(kept, "events"))
-            label.here("restore-before-commit")
+        kept = _place(os.path.join(room.home, f"before-restore-{room.store.look().last_cursor()}"))
+        while not _replace(room, made, staged, kept, copies := copies + 1):
+            pass
+    except BaseException:
+        if kept:
+            with contextlib.suppress(OSError):  # there is a copy in it
+                os.rmdir(kept)
+        raise
     finally:
         blob.drop(staged)
         file.remove_database(made)
     blob.sweep(room)  # what only the room before it named is with that
     journal.sync(room)
-    if room.store.whole().first() > 1:
-        snapshot.take(room)
     room.bell.ring((EVERYONE, *(row["id"] for row in room.store.whole().rows("agent"))))
     return Restored(last, kept)
 
 
+def _replace(room: "LocalRoom", made: str, staged: list[blob.Staged], kept: str, copies: int) -> bool:
+    """Keep the room as it is and replace it; False when somebody stored something after the copy was made."""
+    copy = os.path.join(kept, "room.db")
+    backup(room, copy, force=True)
+    label.here("restore-kept")
+    with room.store.upkeep().beside(made), room.store.write() as tx:
+        whole = room.store.whole()
+        if whole.end() != _end(copy):
+            if copies < COPIES:
+                return False
+            _keep_now(room, copy)
+        room.unsettle(ended=True)
+        whole.replace()
+        for one in staged:
+            blob.place(room.home, one, lasting=True)
+        tx.set_position(journal.FOLLOWER, "")
+        after = whole.end()[0]
+        tx.next_seq = max(tx.next_seq, after + 1)
+        tx.append("room.restored", payload={"after": after})
+        if os.path.isdir(journal.directory(room)):
+            os.rename(journal.directory(room), os.path.join(kept, "events"))
+        label.here("restore-before-commit")
+    return True
+
+
+def _keep_now(room: "LocalRoom", copy: str) -> None:
+    """Copy the room once more while the write lock is held: all that others have stored is in this copy."""
+    made = file.temporary(copy)
+    try:
+        os.close(os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        source = SqliteStore(room.store.path, create=False)  # the room's own connection has the lock
+        try:
+            _copy(room, source, made)
+        finally:
+            source.close()
+        file.sync_file(made)
+        file.put(made, copy)
+    finally:
+        file.remove_database(made)
+    label.here("restore-kept-now")
+
+
+def _end(path: str) -> tuple[int, str]:
+    store = SqliteStore(path, create=False)
+    try:
+        return store.whole().end()
+    finally:
+        store.close()
+
+
 def _place(wanted: str) -> str:
+    """Make a directory that nobody else has."""
     path, n = wanted, 1
-    while os.path.exists(path):
-        n += 1
-        path = f"{wanted}-{n}"
-    return path
+    while True:
+        try:
+            os.mkdir(path, 0o700)
+        except FileExistsError:
+            n += 1
+            path = f"{wanted}-{n}"
+        else:
+            return path

@@ -42,7 +42,7 @@ def _join(room: "LocalRoom", tx: "WriteTx", name: str, here: str) -> None:
     if not _is_there(tx, name, here):
         about = _read(name, room.declared.agents[name])
         directory.join(tx, name, room.scope, cast("About", {**about, "supervisor": ""}))
-    tx.set_position(_note(name, here), str(tx.next_seq - 1))
+    _note_down(tx, name, here)
 
 
 def _place_under(room: "LocalRoom", tx: "WriteTx", name: str, here: str) -> None:
@@ -59,7 +59,7 @@ def _place_under(room: "LocalRoom", tx: "WriteTx", name: str, here: str) -> None
             raise InvalidValue(text, hint=f"Declare it, too: [agents.{above}]", agent=name)
         theirs = _read(above, room.declared.agents[above])
         directory.join(tx, whole, home, cast("About", {**theirs, "supervisor": ""}))
-        tx.set_position(_note(whole, here), str(tx.next_seq - 1))
+        _note_down(tx, whole, here)
     directory.join(tx, agent.address, room.scope, {"supervisor": whole})
 
 
@@ -129,6 +129,13 @@ def check(agents: dict[str, Any]) -> None:
         _read(name, table)
         if (other := known.setdefault(str(parse(name)), name)) != name:
             raise InvalidValue(f"[agents.{name}] in the config: [agents.{other}] is the same", hint=_HINT)
+
+
+def _note_down(tx: "WriteTx", name: str, here: str) -> None:
+    """Note that somebody was introduced, as an event: a room rebuilt from its journals knows it, too."""
+    agent = tx.agent_named(_project(name, here), parse(name).name)
+    assert agent is not None
+    tx.append("agent.declared", agent.id, payload={"as": _note(name, here)})
 
 
 def _note(name: str, here: str) -> str:

@@ -6,9 +6,7 @@ once that process is gone.
 
 import contextlib
 import functools
-import gzip
 import os
-import shutil
 from collections.abc import Callable, Iterable
 from typing import ParamSpec, TypeVar
 
@@ -43,6 +41,8 @@ def write_whole(path: str, content: Iterable[bytes], *, compressed: bool) -> Non
     """Make a complete, durable file at `path`, which must be a temporary one."""
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
         if compressed:
+            import gzip  # noqa: PLC0415 - seldom
+
             with gzip.GzipFile(filename="", fileobj=file, mode="wb", compresslevel=6, mtime=0) as packed:
                 for text in content:
                     packed.write(text)
@@ -90,6 +90,8 @@ def set_aside(path: str) -> None:
 
 
 def copy_file(path: str, to: str) -> None:
+    import shutil  # noqa: PLC0415 - seldom
+
     with (
         open(path, "rb") as source,
         open(os.open(to, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as target,

@@ -11,6 +11,7 @@ from postroom import label
 from postroom.errors import StoreFull
 from postroom.model.message import Message
 from postroom.room import blob, digest, file, journal, line, reserve, segment, snapshot, spill
+from postroom.room.index import Index
 from postroom.room.unit import EVERYONE
 from postroom.text import encode
 
@@ -114,7 +115,7 @@ def _trim(room: "LocalRoom") -> int:
         room.store.begin()
         try:
             segment.drop_twins(events)
-            for found in [*segment.listed(events).get(stem, ()), *segment.voids(events, stem)]:
+            for found in [*segment.of(events, stem), *segment.voids(events, stem)]:
                 if not found.is_open and found.last < first:
                     os.unlink(found.path)
                 elif _oldest(found) < first:
@@ -122,6 +123,11 @@ def _trim(room: "LocalRoom") -> int:
                 label.here("prune-trimmed")
         finally:
             room.store.rollback()
+    room.store.begin()
+    try:
+        Index(events).forget(set(segment.listed(events)))
+    finally:
+        room.store.rollback()
     return dropped
 
 
@@ -165,7 +171,7 @@ def redact(room: "LocalRoom", ref: str) -> Redacted:
 
 
 def _redact_lines(room: "LocalRoom", message: Message) -> int:
-    events, stem = journal.directory(room), message.sender_id if message.sender_id[0] == "a" else segment.ROOM
+    events = journal.directory(room)
     hashes = message.redacted or digest.hashes(message)
 
     def line_without(text: bytes) -> bytes:
@@ -184,7 +190,8 @@ def _redact_lines(room: "LocalRoom", message: Message) -> int:
         segment.drop_twins(events)
         file.sweep_litter(events)
         file.sweep_litter(room.home, "restored.db.")
-        files = [*segment.listed(events).get(stem, ()), *segment.voids(events, stem)]
+        stems = Index(events).every(message.sender_id)
+        files = [one for s in stems for one in (*segment.of(events, s), *segment.voids(events, s))]
         changed = 0
         for found in files:
             if found.is_open or found.first <= message.seq <= found.last:

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from postroom.room.waiter import Waiters
     from postroom.store.contract import ReadTx, Store
 
+_OVERDUE, _OVERDUE_AFTER = 200, 300_000  # events that no journal has; milliseconds since the first of them
+
 
 class Premises:
     """One room in this process, open."""
@@ -277,6 +279,11 @@ class Premises:
 
             self._waiters = Waiters(self.bell)
         return self._waiters.get(party)
+
+    def has_overdue_journals(self) -> bool:
+        """Whether the journals are so far behind that a command writes them where no daemon runs."""
+        behind, since = self.store.look().lag("journal")
+        return since is not None and (behind >= _OVERDUE or self.store.clock() - since >= _OVERDUE_AFTER)
 
     def finish(self) -> None:
         """The end of a short-lived process."""

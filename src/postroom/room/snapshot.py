@@ -21,9 +21,10 @@ from postroom.text import encode
 if TYPE_CHECKING:
     from postroom.room.local import LocalRoom
 
-FORMAT = 2
-_EARLIER = (1,)  # what was taken by another lay among what is held until its time
-_TABLES = (*digest.TABLES, "event")
+FORMAT = 3
+_EARLIER = (1, 2)  # in 2, notes of who was introduced are missing
+_MIXED = 1  # what was taken by another lay among what is held until its time
+_TABLES = (*digest.TABLES, "event", "follower")
 _NAME = re.compile(r"_snapshot\.(\d+)\.jsonl\.gz", re.ASCII)
 _BATCH = 2000
 
@@ -137,7 +138,7 @@ def load(snapshot: Snapshot, store: Store) -> None:
             ) from exc
     if expected != total.end():
         raise JournalBroken(f"{snapshot.path}: its digest is not that of its rows", path=snapshot.path)
-    if header["format"] in _EARLIER:
+    if header["format"] == _MIXED:
         with store.write():
             store.whole().renew()
 

@@ -128,6 +128,7 @@ class ReadTx(Protocol):
     def last_cursor(self) -> str: ...
     def event_id(self, seq: int) -> str | None: ...
     def position(self, follower: str) -> str: ...
+    def lag(self, follower: str) -> tuple[int, int | None]: ...
     def followers(self, beginning: str) -> list[str]:
         """Those whose names begin so, the one that has come furthest first."""
         ...
@@ -176,7 +177,15 @@ class Whole(Protocol):
     """A room as a whole, for what keeps its history. Works inside the caller's open transaction, if any."""
 
     def rows(self, table: str) -> Iterator[Json]:
-        """All rows of a table of the state, or of `event`, by key."""
+        """All rows of a table of the state, or of `event`, by key; of `follower`, who was introduced."""
+        ...
+
+    def key(self, table: str, row: Json) -> tuple[str | int, ...]:
+        """What a row is ordered by among those of its table."""
+        ...
+
+    def is_gone(self, message: int | None) -> bool:
+        """Whether a message with a number is not in the room."""
         ...
 
     def load(self, table: str, row: Json) -> None:
@@ -197,6 +206,10 @@ class Whole(Protocol):
 
     def first(self) -> int:
         """The first event there still is; 0 when there is none."""
+        ...
+
+    def end(self) -> tuple[int, str]:
+        """The number and the id of the latest event of all tenants; `(0, "")` when there is none."""
         ...
 
     def tails(self, until: int) -> dict[str, int]:

@@ -145,6 +145,10 @@ def _agent_manners(tx: "WriteTx", e: Event) -> None:
     tx.run("agent_manners", (tx.tenant, e.party, encode(manners) if manners else None))
 
 
+def _agent_declared(tx: "WriteTx", e: Event) -> None:
+    tx.set_position(e.payload["as"], str(e.seq))
+
+
 def _agent_renamed(tx: "WriteTx", e: Event) -> None:
     tx.change_directory()
     tx.run("agent_rename", (tx.tenant, e.party, e.payload["name"]))
@@ -243,6 +247,7 @@ def _noted(_tx: "WriteTx", _e: Event) -> None:
 
 
 APPLY: dict[str, Callable[["WriteTx", Event], None]] = {
+    "agent.declared": _agent_declared,
     "agent.ended": _noted,
     "agent.interrupted": _noted,
     "agent.joined": _agent_joined,
@@ -263,6 +268,7 @@ APPLY: dict[str, Callable[["WriteTx", Event], None]] = {
     "project.created": _project_created,
     "project.deleted": _project_deleted,
     "room.pruned": _room_pruned,
+    "room.restored": _noted,
     "session.ended": _session_ended,
     "session.started": _session_started,
     "tool_call": _noted,

@@ -499,6 +499,11 @@ class ReadTx:
     def followers(self, beginning: str) -> list[str]:
         return [str(row[0]) for row in self.rows(SQL["followers"], (self.tenant, beginning))]
 
+    def lag(self, follower: str) -> tuple[int, int | None]:
+        """How many events a follower is behind, and when the first of them was."""
+        lag, event, message = self.row(SQL["follower_lag"], (self.tenant, follower))
+        return max(0, lag), min((at for at in (event, message) if at is not None), default=None)
+
     def position(self, follower: str) -> str:
         """The cursor up to which a follower of the events has come."""
         row = self.row(SQL["follower_get"], (self.tenant, follower))

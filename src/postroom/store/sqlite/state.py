@@ -24,6 +24,7 @@ _KEYS: dict[str, dict[str, int | str]] = {
     "subscription": {"project": "", "topic": "", "agent": ""},
     "decision": {"gate": -1},
     "event": {"seq": -1},
+    "follower": {"name": ""},
 }
 
 
@@ -46,6 +47,15 @@ class Whole:
                 return
             yield from page
             after = tuple(page[-1][column] for column in key)
+
+    def key(self, table: str, row: dict[str, Any]) -> tuple[str | int, ...]:
+        return tuple(row[column] for column in _KEYS[table])
+
+    def is_gone(self, message: int | None) -> bool:
+        return (
+            message is not None
+            and self._execute(SQL["message_there"], (self._tenant, message)).fetchone() is None
+        )
 
     def load(self, table: str, row: dict[str, Any]) -> None:
         self._execute(self._insert(table, frozenset(row)), row)
@@ -74,6 +84,9 @@ class Whole:
     def first(self) -> int:
         return self._execute(SQL["log_first"], (self._tenant,)).fetchone()[0] or 0
 
+    def end(self) -> tuple[int, str]:
+        return self._execute(SQL["log_end"]).fetchone() or (0, "")
+
     def tails(self, until: int) -> dict[str, int]:
         rows = self._execute(SQL["log_tails"], (self._tenant, until)).fetchall()
         return {party or "": seq for party, seq in rows}
@@ -93,4 +106,7 @@ class Whole:
     def audit(self) -> Iterator[tuple[str, list[str]]]:
         for fact in AUDIT.names():
             statement = AUDIT[fact]
-            yield fact, [row[0] for row in self._execute(statement, (self._tenant,)).fetchall()]
+            try:
+                yield fact, [row[0] for row in self._execute(statement, (self._tenant,)).fetchall()]
+            except sqlite3.Error as exc:  # what should be JSON is not
+                yield fact, [f"this cannot be checked, because the room is damaged: {exc}"]

@@ -97,7 +97,7 @@ class SqliteStore:
             raise errors.StoreForeign(f"{self.path} belongs to another user", path=self.path)
         if not exists:
             if not self._create:
-                raise errors.NoRoom(f"there is no room at {self.path}", path=self.path)
+                raise self._no_room()
             link.create(self.path)
         waited = 0.0
         while True:
@@ -115,6 +115,12 @@ class SqliteStore:
                 if not link.is_busy(exc) or waited > self.patience:
                     raise problem from exc
             waited += link.pause()
+
+    def _no_room(self) -> errors.NoRoom:
+        events = os.path.join(os.path.dirname(self.path), "events")
+        hint = "Its journals are there. Rebuild it: postroom replay --into NEW_HOME"
+        more = {"hint": hint} if os.path.exists(os.path.join(events, "_head.json")) else {}
+        return errors.NoRoom(f"there is no room at {self.path}", path=self.path, **more)
 
     def _open_readonly(self, cause: Exception) -> sqlite3.Connection:
         try:

@@ -100,11 +100,12 @@ SELECT {delivery} || ' is ' || d.state || CASE WHEN d.ended_at IS NULL THEN ' an
 FROM delivery d WHERE d.tenant = ?1
   AND (d.state IN ('acked', 'bounced', 'expired', 'withdrawn', 'dead')) <> (d.ended_at IS NOT NULL) LIMIT 20;
 
--- name: what is held is held until a time, or while somebody is muted
+-- name: what is held is held until a time, or while its recipient is muted or paused
 SELECT {delivery} || ' is held, but for no time' FROM delivery d
 WHERE d.tenant = ?1 AND d.place = {held} AND d.due_at IS NULL
-  AND NOT (d.reason IS 'muted' AND EXISTS (SELECT 1 FROM agent a WHERE a.tenant = ?1 AND a.id = d.recipient
-                                           AND json_extract(a.manners, '$.muted') = 0)) LIMIT 20;
+  AND NOT EXISTS (SELECT 1 FROM agent a WHERE a.tenant = ?1 AND a.id = d.recipient AND CASE d.reason
+                  WHEN 'muted' THEN json_extract(a.manners, '$.muted') = 0
+                  WHEN 'paused' THEN json_extract(a.manners, '$.paused') END) LIMIT 20;
 
 -- name: what is for one of several is held for the others
 SELECT {delivery} || CASE WHEN d.reason IS 'taken' THEN ' is held, though nobody has it' ELSE ' can be taken, though another has it' END
@@ -149,14 +150,17 @@ WHERE tenant = ?1 AND redacted IS NOT NULL
   AND (subject <> '' OR body <> '' OR payload IS NOT NULL OR metadata IS NOT NULL OR attachments IS NOT NULL) LIMIT 20;
 
 -- name: the log has no gap
--- A message that was removed took its record with it; the event that removed it says so.
+-- A message that was removed took its record with it; the event that removed it says so. A restore begins beyond all
+-- numbers that the room had before it.
 SELECT 'nothing is recorded between ' || before || ' and ' || seq FROM (
     SELECT seq, lag(seq) OVER (ORDER BY seq) AS before FROM (
         SELECT seq FROM event
         UNION SELECT seq FROM message WHERE seq >= {first}
         UNION SELECT j.value FROM event e, json_each(e.payload, '$.messages') j
               WHERE e.type IN ('room.pruned', 'project.deleted') AND j.value >= {first}))
-WHERE seq - before > 1 AND ?1 IS NOT NULL LIMIT 20;
+WHERE seq - before > 1 AND ?1 IS NOT NULL
+  AND NOT EXISTS (SELECT 1 FROM event r WHERE r.seq = seq AND r.type = 'room.restored' AND json_extract(r.payload, '$.after') = before)
+LIMIT 20;
 
 -- name: the log begins at the beginning, or where it was pruned
 SELECT 'the log begins at ' || {first} || ', and no event says that it was pruned'

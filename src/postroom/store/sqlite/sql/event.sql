@@ -73,6 +73,15 @@ DELETE FROM event WHERE tenant_id = ?1 AND seq < ?2;
 -- name: follower_get
 SELECT position FROM follower WHERE tenant = ?1 AND name = ?2;
 
+-- name: follower_lag
+-- How many events it is behind, and when the first of them was.
+WITH f (position) AS (SELECT coalesce((SELECT position FROM follower WHERE tenant = ?1 AND name = ?2), 0))
+SELECT max(coalesce((SELECT seq FROM event WHERE +tenant_id = ?1 ORDER BY seq DESC LIMIT 1), 0),
+           coalesce((SELECT seq FROM message WHERE +tenant = ?1 ORDER BY seq DESC LIMIT 1), 0)) - f.position,
+       (SELECT timestamp FROM event WHERE +tenant_id = ?1 AND seq > f.position ORDER BY seq LIMIT 1),
+       (SELECT created_at FROM message WHERE +tenant = ?1 AND seq > f.position ORDER BY seq LIMIT 1)
+FROM f;
+
 -- name: followers
 SELECT name, position FROM follower WHERE tenant = ?1 AND name GLOB ?2 || '*' ORDER BY position DESC, name;
 

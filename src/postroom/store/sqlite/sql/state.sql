@@ -12,6 +12,9 @@ SELECT * FROM session WHERE tenant = ?1 AND id > ?2 ORDER BY id LIMIT 500;
 -- name: message_rows
 SELECT * FROM message WHERE +tenant = ?1 AND seq > ?2 ORDER BY seq LIMIT 100;
 
+-- name: message_there
+SELECT 1 FROM message WHERE +tenant = ?1 AND seq = ?2;
+
 -- name: delivery_rows
 SELECT * FROM delivery WHERE tenant = ?1 AND (recipient, place, seq) > (?2, ?3, ?4) ORDER BY recipient, place, seq LIMIT 500;
 
@@ -29,11 +32,22 @@ SELECT * FROM subscription WHERE tenant = ?1 AND (project, topic, agent) > (?2, 
 -- name: decision_rows
 SELECT * FROM decision WHERE tenant = ?1 AND gate > ?2 ORDER BY gate LIMIT 500;
 
+-- name: follower_rows
+-- Not positions, but notes of whom the room has told of: see the table in schema.sql.
+SELECT * FROM follower WHERE tenant = ?1 AND name > ?2 AND (name GLOB 'declared.*' OR name GLOB 'introduced.*') ORDER BY name LIMIT 500;
+
 -- name: event_rows
 SELECT * FROM event WHERE +tenant_id = ?1 AND seq > ?2 ORDER BY seq LIMIT 500;
 
 -- name: log_first
 SELECT min(seq) FROM event WHERE tenant_id = ?1;
+
+-- name: log_end
+-- The latest of all tenants' events, as (seq, id).
+SELECT seq, id FROM (SELECT seq, id FROM event ORDER BY seq DESC LIMIT 1)
+UNION ALL
+SELECT seq, id FROM (SELECT seq, id FROM message ORDER BY seq DESC LIMIT 1)
+ORDER BY 1 DESC LIMIT 1;
 
 -- name: log_tails
 -- The latest event of each agent (NULL: of nobody) up to a seq. Messages older than the first event lost theirs to `prune`.
@@ -123,6 +137,9 @@ INSERT INTO main.transcript SELECT * FROM kept.transcript;
 
 -- name: follower_clear
 DELETE FROM main.follower;
+
+-- name: follower_copy
+INSERT INTO main.follower SELECT * FROM kept.follower WHERE name GLOB 'declared.*' OR name GLOB 'introduced.*';
 
 -- name: watched_clear
 DELETE FROM main.watched;
