@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from postroom.store.contract import ReadTx, WriteTx
 
 MOST = 50
+_OPEN = (Trace.UNDECIDED, Trace.QUEUED)
+_UNPROVABLE = (*_OPEN, Trace.FAILED)  # whatever the event itself implies elsewhere
 
 
 class Proof(NamedTuple):
@@ -52,7 +54,7 @@ class Offering(NamedTuple):
 def is_undecided(tx: "ReadTx", session: Session, proof: Proof) -> bool:
     """Whether it is too early to tell what became of something that this session was shown."""
     return any(
-        _trace(mail, proof) is Trace.UNDECIDED
+        _trace(mail, proof) in _OPEN
         for mail in tx.offered(session.agent, session.process)
         if _is_open(mail, session, proof)
     )
@@ -81,7 +83,7 @@ def prove(room: "LocalRoom", tx: "WriteTx", session: Session, proof: Proof) -> N
         elif trace is Trace.LACKING:
             if delivery.route in proof.certain:
                 give_back(tx, mail, room.settings, Outcome.LOST)
-        elif trace is not Trace.UNDECIDED and delivery.route in proof.points:
+        elif trace not in _UNPROVABLE and delivery.route in proof.points:
             see(tx, mail, evidence=Evidence.BOUNDARY)
 
 

@@ -3,6 +3,10 @@
 Mid-turn mail is offered after a *batch* of tools: with parallel tools, an event of one tool tells nothing
 of the others. While it is idle it watches the ring file (FileChanged with asyncRewake), and what that hook
 says on standard error, ending with 2, begins a turn.
+
+After an error of the API it writes a line of its own into the transcript, as of an assistant: its model is
+`<synthetic>`, and for an error `isApiErrorMessage` is true, with `apiErrorStatus`. It writes such a line in
+other cases, too ("No response requested."). None of them is an answer.
 """
 
 from typing import TYPE_CHECKING, Any, cast
@@ -10,6 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 from postroom.model.message import Json
 from postroom.runtimes.contract import (
     Beat,
+    Failure,
     Kind,
     Marks,
     Point,
@@ -74,6 +79,18 @@ def call(sleeper: "Sleeper", words: str) -> "Call | None":
     return Call([], {}, sleeper.socket, f"{line}\n", is_socket=True) if sleeper.socket else None
 
 
+def made(record: Json) -> bool:
+    """Whether a model made an answer, and not Claude Code itself."""
+    message: Json = record.get("message") or {}
+    return message.get("model") != _NO_MODEL and not record.get("isApiErrorMessage")
+
+
+def failed(record: Json) -> Failure | None:
+    if record.get("isApiErrorMessage") is not True:
+        return None
+    return Failure(_shown(record.get("message") or {}))
+
+
 def tools(record: Json) -> "list[ToolFact]":
     from postroom.runtimes.tool import ToolFact  # noqa: PLC0415 - where tools are recorded
 
@@ -114,6 +131,9 @@ RUNTIME = Runtime(
         interruption="[Request interrupted by user",
         noise=('"hook_success"',),
         queue='"queue-operation"',
+        made=made,
+        failure='"isApiErrorMessage":true',
+        failed=failed,
     ),
     tools=tools,
     wake=Wake.WATCH,
