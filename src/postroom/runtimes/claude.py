@@ -44,7 +44,7 @@ _NO_MODEL = "<synthetic>"
 _MOST = 9_000  # of 10,000 characters: more is put into a file, of which the model gets 2 KB
 
 
-def read(_event: str, stdin: Json) -> Beat:
+def read(event: str, stdin: Json) -> Beat:
     child, transcript = text(stdin, "agent_id"), text(stdin, "transcript_path")
     if child and transcript:  # which has a file of its own, though only its last event names it
         transcript = f"{transcript.removesuffix('.jsonl')}/subagents/agent-{child}.jsonl"
@@ -56,7 +56,15 @@ def read(_event: str, stdin: Json) -> Beat:
         transcript=text(stdin, "agent_transcript_path") or transcript,
         source=text(stdin, "source"),
         prompt="" if (prompt := text(stdin, "prompt")).startswith(_NOT_TYPED) else prompt,
+        failure=_failure(stdin) if event == "StopFailure" else None,
     )
+
+
+def _failure(stdin: Json) -> Failure | None:
+    """None where the model has answered, and only at too great a length."""
+    if stdin.get("error") == "max_output_tokens":
+        return None
+    return Failure(text(stdin, "last_assistant_message", "error_details", "error"))
 
 
 def say(point: Point, words: Words) -> Said:
@@ -88,6 +96,8 @@ def made(record: Json) -> bool:
 def failed(record: Json) -> Failure | None:
     if record.get("isApiErrorMessage") is not True:
         return None
+    if record.get("error") == "max_output_tokens":
+        return None
     return Failure(_shown(record.get("message") or {}))
 
 
@@ -114,6 +124,7 @@ RUNTIME = Runtime(
         Point("UserPromptSubmit", Kind.PROMPT, _ANSWERED),
         Point("PostToolBatch", Kind.TOOL, (*_ANSWERED, "SubagentStop")),  # the last of a subagent's own
         Point("Stop", Kind.STOP, _ANSWERED),
+        Point("StopFailure", Kind.FAILURE),
         Point("FileChanged", Kind.WAKE, _WOKEN),
         Point("SubagentStart", Kind.CHILD, ("PostToolBatch", "SubagentStop")),
         Point("SubagentStop", Kind.CHILD_STOP, ("PostToolBatch", "SubagentStop")),

@@ -83,6 +83,12 @@ class Point(NamedTuple):
         return self.kind is Kind.PERMISSION
 
 
+class Failure(NamedTuple):
+    """A turn that ended because a request of its model was refused, or brought no answer."""
+
+    words: str = ""  # what the runtime tells people of it, maybe with the time when requests are taken again
+
+
 class Beat(NamedTuple):
     """What a runtime tells at an event, in our words."""
 
@@ -95,6 +101,7 @@ class Beat(NamedTuple):
     prompt: str = ""  # what a person typed
     proves: bool = True  # whether this one implies what its name as a rule does
     heard: bool = True  # whether this one passes on what is said at it, as its name as a rule does
+    failure: Failure | None = None  # why the turn has ended, where no model answered
     lends: bool | None = None  # whether a subagent without an id of its own begins here, or ends
 
 
@@ -104,13 +111,6 @@ def text(stdin: Json, *keys: str) -> str:
         if isinstance(value := stdin.get(key), str) and value:
             return value
     return ""
-
-
-class Failure(NamedTuple):
-    """A turn that ended because a request of its model was refused, or brought no answer."""
-
-    words: str = ""  # what the runtime tells people of it
-    until: int | None = None  # when the provider takes requests again (milliseconds), where that is told
 
 
 class Marks(NamedTuple):
@@ -126,9 +126,12 @@ class Marks(NamedTuple):
     interruption: str = ""  # that a person has stopped the turn, where no event tells it
     noise: tuple[str, ...] = ()  # what has our text in it and does not mean that the model got it
     queue: str = ""  # that a wake was taken, and waits for the turn to end; it always comes before the text
-    made: Callable[[Json], bool] | None = None  # whether a model made a line that has `reply` or one of `acts`
+    made: Callable[[Json], bool] | None = (
+        None  # whether a model made a line that has `reply` or one of `acts`
+    )
     failure: str = ""  # in each line that may tell that a turn ended without an answer
     failed: Callable[[Json], Failure | None] | None = None  # what such a line tells; None: nothing of that
+    retries: bool = False  # whether the turn may go on after such a line
 
 
 class Words(NamedTuple):
