@@ -15,6 +15,7 @@ _WHY = {
     "digest": "they will come together",
     "rate_limited": "you get many",
     "retry": "you refused it for now",
+    "api_error": "the API refuses your model's requests; then the next attempt is made",
 }
 
 

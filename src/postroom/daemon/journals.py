@@ -11,7 +11,7 @@ import time
 from postroom.daemon import log
 from postroom.daemon.doorbell import Doorbell
 from postroom.errors import StoreBusy
-from postroom.room import journal, loss
+from postroom.room import journal, loss, snapshot
 from postroom.room.local import LocalRoom
 from postroom.room.unit import EVERYONE
 
@@ -57,6 +57,7 @@ class Journals:
             try:
                 if is_new or over:
                     journal.sync(self._room)  # mends what a crash of the machine left, too
+                    snapshot.complete(self._room)
                 else:
                     self._follow()
             except Exception as exc:  # it must not take the daemon with it

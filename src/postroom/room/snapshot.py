@@ -47,6 +47,17 @@ def listed(events: str) -> list[Snapshot]:
     return sorted(found)
 
 
+def complete(room: "LocalRoom") -> None:
+    """Take a snapshot where the journals alone cannot rebuild the room: it was pruned, and its snapshot is
+    lost, or was made before the journals were.
+    """
+    if (first := room.store.whole().first()) <= 1 or room.store.readonly:
+        return
+    taken = listed(journal.directory(room))
+    if not taken or taken[-1].seq < first - 1:
+        take(room)
+
+
 def take(room: "LocalRoom") -> Snapshot:
     """Put a snapshot of the room as it is beside its journals; older ones go."""
     events = journal.directory(room)

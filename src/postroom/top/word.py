@@ -35,6 +35,7 @@ WAITS = {
     Reason.DIGEST: "for a digest",
     Reason.RETRY: "comes again",
     Reason.RATE_LIMITED: "gets many",
+    Reason.API_ERROR: "refused by its API",
     Reason.STOP_CAP: "enough in a row",
     Reason.SCHEDULED: "scheduled",
     Reason.TAKEN: "taken by another",

@@ -40,7 +40,12 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
         return 0
     if args.action == "accept":
         return _accept(context)
-    mirrored = journal.sync(room) if args.action == "sync" else None
+    mirrored = None
+    if args.action == "sync":
+        from postroom.room import snapshot
+
+        mirrored = journal.sync(room)
+        snapshot.complete(room)
     lag, files, lost = journal.lag(room), journal.paths(room), loss.noted(where)
     if context.json:
         report = {"path": where, "behind": lag, "files": files, "lost": lost and lost._asdict()}
