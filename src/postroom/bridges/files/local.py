@@ -8,6 +8,7 @@ import contextlib
 import errno
 import os
 import stat
+import sys
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -16,9 +17,10 @@ from postroom import host
 from postroom.bridges.files import draft
 from postroom.bridges.files.descent import BELOW, FOLDER, below
 from postroom.bridges.files.hold import Here
-from postroom.bridges.files.letter import SUFFIX
-from postroom.bridges.files.shelf import MARK, Folder, Sheet
-from postroom.bridges.files.watch import Side, Watch, watch
+from postroom.bridges.files.letter import SUFFIX, numbered
+from postroom.bridges.files.shelf import MARK, USUAL, Folder, Picked, Sheet
+from postroom.bridges.files.tenure import Tenure, is_being_written
+from postroom.bridges.files.watch import Side, Watch, visits, watch
 from postroom.errors import BridgeError, InvalidLetter
 
 _CLOEXEC = getattr(os, "O_CLOEXEC", 0)
@@ -97,7 +99,7 @@ class LocalShelf:
                 _make(directory, self._name)
             finally:
                 os.close(directory)
-        for folder in Folder:
+        for folder in USUAL:
             self._make(folder)
 
     # files
@@ -119,20 +121,59 @@ class LocalShelf:
 
     def read(self, folder: Folder, name: str, limit: int) -> Sheet:
         with self._opened(folder) as directory:
-            about = os.stat(name, dir_fd=directory, follow_symlinks=False)
-            _check(about, limit)  # a device may do something when it is opened
+            opened = _open(directory, name, limit)
+            with open(opened, "rb", buffering=0):
+                return _sheet(opened, limit)
+
+    def pick(self, name: str, limit: int) -> Picked:
+        with self._opened(Folder.INBOX) as directory:
+            opened = _open(directory, name, limit)
             try:
-                opened = os.open(name, _READ, dir_fd=directory)
-            except OSError as exc:
-                if exc.errno in (errno.ELOOP, errno.ENXIO):  # it has just become one
-                    raise InvalidLetter("it is no plain file") from None
-                if isinstance(exc, PermissionError):
-                    raise InvalidLetter("it may not be read from here") from None
+                sheet = _sheet(opened, limit)
+            except BaseException:
+                os.close(opened)
                 raise
-            with open(opened, "rb", buffering=0) as file:
-                about = os.fstat(opened)
-                _check(about, limit)
-                return Sheet(_all(file.fileno(), limit), draft.stamp(about))
+        return Tenure(self, name, opened, sheet)
+
+    @contextmanager
+    def inbox(self) -> Generator[tuple[int, set[str]]]:
+        """It, open, and what has come there since somebody looks and no one else has read."""
+        with self._opened(Folder.INBOX) as directory:
+            found = None if self.is_slow else visits(directory)
+            yield directory, set() if found is None else found.fresh
+
+    def visitors(self) -> set[str]:
+        if self.is_slow:
+            return set()
+        with self._opened(Folder.INBOX) as directory:
+            found = visits(directory)
+            if found is None or not found.gone:
+                return set()
+            gone = set(found.gone)
+            found.gone.clear()
+            return gone
+
+    def read_since(self, moment: int) -> list[str]:
+        found: list[str] = []
+        if self.is_slow:
+            return found
+        with contextlib.suppress(FileNotFoundError), self._opened(Folder.READ) as directory:
+            for name in os.listdir(directory):
+                if name[0] != "." and name.endswith(SUFFIX) and numbered(name) is None:
+                    with contextlib.suppress(FileNotFoundError):
+                        about = os.stat(name, dir_fd=directory, follow_symlinks=False)
+                        if about.st_ctime_ns > moment:
+                            found.append(name)
+        return sorted(found)
+
+    def is_being_written(self, name: str) -> bool:
+        with contextlib.suppress(FileNotFoundError, InvalidLetter), self._opened(Folder.INBOX) as directory:
+            opened = _open(directory, name, sys.maxsize)
+            try:
+                return is_being_written(opened)
+            finally:
+                os.close(opened)
+        return False
 
     def write(
         self, folder: Folder, name: str, data: bytes, *, lasting: bool = True, beside: str = ""
@@ -270,6 +311,25 @@ def _opened_in(mailbox: int, folder: Folder) -> Generator[int]:
         yield directory
     finally:
         os.close(directory)
+
+
+def _open(directory: int, name: str, limit: int) -> int:
+    about = os.stat(name, dir_fd=directory, follow_symlinks=False)
+    _check(about, limit)  # a device may do something when it is opened
+    try:
+        return os.open(name, _READ, dir_fd=directory)
+    except OSError as exc:
+        if exc.errno in (errno.ELOOP, errno.ENXIO):  # it has just become one
+            raise InvalidLetter("it is no plain file") from None
+        if isinstance(exc, PermissionError):
+            raise InvalidLetter("it may not be read from here") from None
+        raise
+
+
+def _sheet(opened: int, limit: int) -> Sheet:
+    about = os.fstat(opened)
+    _check(about, limit)
+    return Sheet(_all(opened, limit), draft.stamp(about))
 
 
 def _check(about: os.stat_result, limit: int) -> None:
