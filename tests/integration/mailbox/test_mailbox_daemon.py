@@ -199,7 +199,9 @@ def test_who_removes_a_tree_again_does_not_touch_it_while_another_room_serves_it
     cli.ok("mailbox", "remove", tree)
     other = CommandLine(os.path.join(tmp_path, "other"))
     other.ok("mailbox", "add", tree, "bob")
-    until(lambda: os.path.exists(os.path.join(tree, "bob", "inbox", ".postroom")))
+    until(
+        lambda: os.listdir(os.path.join(tree, "bob", "outbox", ".taking"))
+    )  # it is ready for the next letter
     before = hidden(tree)
     assert cli("mailbox", "remove", tree).code == 3
     assert hidden(tree) == before

@@ -11,7 +11,8 @@ from tests.process import BOUND, ROOT, environment
 
 OURS = {
     "inbox-claimed", "inbox-written", "inbox-handed",
-    "outbox-read", "outbox-claimed", "outbox-sent", "outbox-moved", "outbox-rejected", "raw-stored", "raw-refused",
+    "outbox-read", "outbox-claimed", "outbox-sent", "outbox-moved", "outbox-rejected",
+    "raw-stored", "raw-refused",
 }  # fmt: skip
 
 

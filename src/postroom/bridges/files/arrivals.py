@@ -78,6 +78,7 @@ class Arrivals:
         self._restless: dict[str, tuple[str, float]] = {}  # what is no letter yet: its stamp, and since when
         self._later: dict[str, float] = {}  # what is tried again, and when
         self._done: dict[str, float] = {}  # what is acknowledged and still there, and since when
+        self._gone = set[str]()  # what was put away before we saw it, and is not stored yet
         self._has_looked_back = False
         self.why = ""  # why something waits there, for people
 
@@ -88,10 +89,14 @@ class Arrivals:
             return found
         return *found, *(name for name, seq in self._known.items() if seq == message.seq)
 
-    def take_in(self, here: set[str], session: Session) -> float | None:
-        """Take in some of what is new among these files; in how many seconds there may be more to do."""
+    def take_in(self, here: set[str], session: Session, *, is_told: bool = True) -> float | None:
+        """Take in some of what is new among these files; in how many seconds there may be more to do.
+        `is_told`: something has come into the inbox, or gone.
+        """
+        if not is_told and not here and not self._known and not self._gone and self._has_looked_back:
+            return None
         now = time.monotonic()
-        gone = [(Folder.READ, name) for name in self._gone() if name not in here]
+        gone = [(Folder.READ, name) for name in self._put_away() if name not in here]
         for name in [*self._known, *self._restless, *self._later, *self._done]:
             if name not in here:
                 self._forget(name)
@@ -103,6 +108,7 @@ class Arrivals:
         try:
             if found:
                 self._store(found, session)
+            self._gone -= {name for _, name in gone}  # not before: what was noticed is not told again
         finally:
             for each in found:
                 each.picked.close()
@@ -114,20 +120,27 @@ class Arrivals:
         self._later.pop(name, None)
         self._done.pop(name, None)
 
-    def _gone(self) -> list[str]:
+    def _put_away(self) -> list[str]:
         """What came and was put away before we looked; first of all, what was while nobody carried."""
+        self._gone |= self._noticed()
+        self._gone -= self._known.keys()
+        return sorted(name for name in self._gone if numbered(name) is None)
+
+    def _noticed(self) -> set[str]:
         visitors = self._shelf.visitors()
-        if not self._has_looked_back:
-            self._has_looked_back = True
-            visitors |= set(self._look_back())
-        return sorted(name for name in visitors if numbered(name) is None and name not in self._known)
+        if visitors is not None and self._has_looked_back:
+            return visitors
+        found = self._look_back()
+        self._has_looked_back = True
+        return (visitors or set()) | set(found)
 
     def _look_back(self) -> list[str]:
         """What lay in `processed` before the mailbox was served is none of the room's mail."""
         since = note.get(self._room.home, _KIND, self._box.id).get("since")
         found = self._shelf.read_since(since) if isinstance(since, int) else []
-        with suppress(OSError):
-            note.put(self._room.home, _KIND, self._box.id, {"since": time.time_ns() - _EARLIER})
+        if not self._has_looked_back:
+            with suppress(OSError):
+                note.put(self._room.home, _KIND, self._box.id, {"since": time.time_ns() - _EARLIER})
         return found
 
     # one file

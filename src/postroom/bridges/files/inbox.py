@@ -266,8 +266,10 @@ class Inbox:
 
     # what became of it
 
-    def settle(self) -> float | None:
-        """See what was taken out; in how many seconds more will be known, if that is so."""
+    def settle(self, *, is_told: bool = True) -> float | None:
+        """See what was taken out, and take in what others have put there; in how many seconds more will be
+        known, if that is so. `is_told`: something has come, or gone, or nobody tells of that.
+        """
         lies = push.handed(self._room, self._session, ROUTE)
         names = set(self._names())
         missing = [mail for mail in lies if not self._lies(mail, names)]
@@ -281,7 +283,7 @@ class Inbox:
         others = names - {inbox_name(mail.message) for mail in lies}
         self._tidy(others)
         raw = {name for name in others if name.endswith(SUFFIX) and numbered(name) is None}
-        more = self._arrivals.take_in(raw, self._session)
+        more = self._arrivals.take_in(raw, self._session, is_told=is_told)
         if more == 0.0:
             return 0.0
         if was_full and self._lying < _MOST:

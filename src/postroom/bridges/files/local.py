@@ -20,7 +20,7 @@ from postroom.bridges.files.hold import Here
 from postroom.bridges.files.letter import SUFFIX, numbered
 from postroom.bridges.files.shelf import MARK, USUAL, Folder, Picked, Sheet
 from postroom.bridges.files.tenure import Tenure, is_being_written
-from postroom.bridges.files.watch import Side, Watch, visits, watch
+from postroom.bridges.files.watch import Side, Visits, Watch, look_out, visits, watch
 from postroom.errors import BridgeError, InvalidLetter
 
 _CLOEXEC = getattr(os, "O_CLOEXEC", 0)
@@ -28,6 +28,7 @@ _NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
 _READ = os.O_RDONLY | _NOFOLLOW | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | _CLOEXEC
 _PACKED = (Folder.READ, Folder.TAKEN, Folder.RECEIPTS)
 _MOST_PACKED = 500  # at a time
+_VISITS = 5.0  # seconds
 _AS_EVER = (FileNotFoundError, FileExistsError, InvalidLetter)  # what a shelf's user knows what to do with
 
 
@@ -41,6 +42,8 @@ class LocalShelf:
         self._watch: Watch | None = None
         self._is_watched = False
         self._draft: draft.Draft | None = None  # of the next letter into the inbox, made ahead
+        self._visits: Visits | None = None  # to the inbox
+        self._visits_until = 0.0  # when to see whether it still is the same one, on the monotonic clock
         self._has_mail = False  # whether letters come at all: else none is
         self.is_slow = bool(host.unsafe_file_system(self.place))
 
@@ -142,16 +145,22 @@ class LocalShelf:
             found = None if self.is_slow else visits(directory)
             yield directory, set() if found is None else found.fresh
 
-    def visitors(self) -> set[str]:
+    def visitors(self) -> set[str] | None:
         if self.is_slow:
             return set()
-        with self._opened(Folder.INBOX) as directory:
-            found = visits(directory)
-            if found is None or not found.gone:
-                return set()
-            gone = set(found.gone)
-            found.gone.clear()
-            return gone
+        found, now = self._visits, time.monotonic()
+        if found is None or found.is_over or now >= self._visits_until:
+            with self._opened(Folder.INBOX) as directory:
+                found = self._visits = visits(directory)
+            self._visits_until = now + _VISITS
+        else:
+            look_out()
+        if found is None:
+            return set()
+        gone, missed = set(found.gone), found.is_missed
+        found.gone.clear()
+        found.is_missed = False
+        return None if missed else gone
 
     def read_since(self, moment: int) -> list[str]:
         found: list[str] = []

@@ -98,8 +98,10 @@ class Shelf(Protocol):
         """As `read`, of a letter in the inbox that somebody else has put there."""
         ...
 
-    def visitors(self) -> set[str]:
-        """What others have put into the inbox, and what is not there any more, since the last call."""
+    def visitors(self) -> set[str] | None:
+        """What others have put into the inbox, and what is not there any more, since the last call. None:
+        some of it may have been missed.
+        """
         ...
 
     def read_since(self, moment: int) -> list[str]:

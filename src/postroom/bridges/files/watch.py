@@ -27,6 +27,8 @@ _OVERFLOW, _IGNORED, _ONLYDIR = 0x4000, 0x8000, 0x1000000
 _COMES, _GOES = _MODIFY_CLOSED | _MOVED_TO | _CREATE, _MOVED_FROM | _DELETE
 _IS_LOST = _DELETE_SELF | _MOVE_SELF | _IGNORED
 _EVENT = struct.Struct("iIII")
+_BUFFER = 65_536
+_FULL = _BUFFER - _EVENT.size - 256  # bytes: after fewer there is nothing more to read
 
 Opened = Callable[[str], AbstractContextManager[int]]  # a folder of the mailbox; `""`: the mailbox itself
 
@@ -184,7 +186,8 @@ class Inotify:
 def _events(fd: int) -> Iterator[tuple[int, int, bytes]]:
     """All that wait: the number of the watch, what happened, and the name of the file, if any."""
     with contextlib.suppress(BlockingIOError):
-        while data := os.read(fd, 65_536):
+        data = b""
+        while (not data or len(data) > _FULL) and (data := os.read(fd, _BUFFER)):
             at = 0
             while at < len(data):
                 watched, mask, _, length = _EVENT.unpack_from(data, at)
@@ -197,13 +200,15 @@ class Visits:
     """What came into one inbox since it is watched, what others have read there, and what has gone again.
 
     Nobody is woken by that. One descriptor serves all inboxes of the process; what the system forgot to tell
-    (its queue is bounded) is as if it had never come.
+    (its queue is bounded) is not fresh, and has to be looked for.
     """
 
     def __init__(self, place: tuple[int, int]) -> None:
         self.place = place  # which directory it is
         self.fresh = set[str]()  # came since, and nobody has read it
         self.gone = set[str]()  # came, and is not there any more
+        self.is_over = False  # nothing is noted here any more
+        self.is_missed = False  # something that was not told of
 
     def note(self, mask: int, name: str) -> None:
         if mask & (_MODIFY_CLOSED | _MOVED_TO):
@@ -230,7 +235,15 @@ class _Lookout:
         self._lock = threading.Lock()
         if self._fd >= 0:
             os.close(self._fd)
+        for one in self._visits.values():
+            one.is_over = True
         self._fd, self._visits = -1, {}
+
+    def look(self) -> None:
+        """Note what has happened since the last look."""
+        with self._lock:
+            if self._fd >= 0:
+                self._look()
 
     def visits(self, directory: int) -> Visits | None:
         """Those to an inbox, which is open, as of now; watched from the first call on. None: nobody can."""
@@ -258,8 +271,10 @@ class _Lookout:
             if mask & _OVERFLOW:
                 for one in self._visits.values():
                     one.fresh.clear()
+                    one.is_missed = True
             elif mask & _IGNORED:
-                self._visits.pop(watched, None)
+                if (over := self._visits.pop(watched, None)) is not None:
+                    over.is_over = True
             elif name.endswith(b".json") and not name.startswith(b"."):
                 text = os.fsdecode(name)
                 if (one := self._visits.get(watched)) is not None and numbered(text) is None:
@@ -267,6 +282,11 @@ class _Lookout:
 
 
 _lookout = _Lookout()
+
+
+def look_out() -> None:
+    """See `_Lookout.look`."""
+    _lookout.look()
 
 
 def visits(directory: int) -> Visits | None:
