@@ -18,7 +18,7 @@ from postroom.imports import follow
 from postroom.imports.follow import Follower
 from postroom.room.local import LocalRoom
 from tests.commandline import CommandLine, is_told_well
-from tests.process import ROOT, environment, eventually, until
+from tests.process import ROOT, environment, eventually
 
 STATUS = """CREATE TABLE jobs (id INTEGER PRIMARY KEY, from_agent TEXT, to_agent TEXT, type TEXT,
     correlation_id TEXT, payload TEXT, status TEXT DEFAULT 'pending',
@@ -313,7 +313,8 @@ def test_a_follower_notices_new_rows_and_ends_when_it_is_interrupted(
     )  # fmt: skip
     try:
         assert process.stderr is not None
-        until(lambda: "Following" in process.stderr.readline())
+        said = iter(process.stderr.readline, "")
+        assert any("Following" in line for line in said)
         put(queue, "while it runs")
         eventually(lambda: bodies(cli) == ["before", "while it runs"])
         process.send_signal(signal.SIGINT)
